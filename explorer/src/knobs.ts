@@ -95,7 +95,7 @@ export class Board {
 
   private choice(part: Part, { key, choices }: Knob): HTMLSelectElement {
     const select = document.createElement("select");
-    // What the scenario has and no choice names is there as it is.
+    // A value of the scenario that is no named choice is offered as it is.
     const all = new Set([...(choices ?? []), String(this.values(part)[key])]);
     for (const value of all) select.append(new Option(value.replaceAll("_", " "), value));
     select.addEventListener("change", () => this.set(part, key, select.value));

@@ -1,4 +1,4 @@
-"""What a new user stumbles over: each message says what is right, and each command says what it did."""
+"""A new user's first mistakes: each message gives the correct form, and each command reports what it did."""
 
 import re
 import shlex

@@ -59,7 +59,7 @@ def test_round_trips_are_those_of_the_paths(name):
 def test_a_rate_that_is_told_is_that_of_the_path(name):
     known = nearest(read(name).users).filter(pl.col("down_bps").is_not_null())
 
-    # What curl sees is throughput, which losses keep below the rate; snapshots and captures tell no rate then, or the
+    # curl measures throughput, which losses keep below the rate; snapshots and captures give no rate then, or the
     # right one. M-Lab's BBR does not mind a loss of 2%.
     told = known.filter(pl.col("user") != LOSSY) if name == "table.csv" else known
     assert told["user"].n_unique() >= USERS - 1

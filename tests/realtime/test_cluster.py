@@ -41,7 +41,7 @@ def scratch_directories() -> set[str]:
 
 @pytest.fixture(autouse=True)
 def quiet_dask() -> Iterator[None]:
-    # What Dask itself warns of (a closing event loop, say) is none of ours; ours are errors as everywhere.
+    # Dask's own warnings (a closing event loop, say) are ignored; ours are errors as everywhere.
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"(distributed|tornado)\.")
         yield
@@ -218,7 +218,7 @@ def test_a_scheduler_that_dies_is_one_sentence_and_the_same_command_resumes(
         with started(request, tmp_path / "run") as run:
             carry_out(request, run, lambda cell, number: done.append(number))
     assert sum(done) == REPLICATES
-    # What the first session finished is told of at once.
+    # The chunks of the first session are reported immediately.
     assert done[0] >= 3
     assert bytes_of(run) == whole
     assert not (tmp_path / "run" / "chunks").exists()

@@ -1,4 +1,4 @@
-"""What CS244 2014 waited 2 s for: ARP costs the first response a round trip; the emulator's hosts have none."""
+"""The reason why CS244 2014 waited 2 s: ARP costs the first response a round trip; the emulator's hosts have none."""
 
 import json
 import subprocess

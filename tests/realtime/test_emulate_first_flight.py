@@ -104,7 +104,7 @@ def test_an_idle_connection_begins_again_with_its_initial_window_unless_it_is_to
     again = tables["transfers"]["start_s"][1] * 1e9
     segments = tables["segments"].filter(tables["segments"]["time_ns"] >= again)
     sent = segments.filter((segments["from_server"] == 1) & (segments["length"] > 0))
-    # What was sent within a round trip of the first segment was sent before its acknowledgment.
+    # Segments sent within an RTT of the first segment were sent before its acknowledgment.
     within = (sent["time_ns"] - sent["time_ns"][0]) < 0.9e9 * FAR_ROUND_TRIP_S
     assert within.sum() == flight
 

@@ -117,7 +117,7 @@ def test_an_ended_testbed_says_that_it_is_not_running() -> None:
         lab.box()
 
 
-# What changes by itself, or with every process that starts.
+# Files that change by themselves, or with every process that starts.
 VOLATILE = re.compile(r"kernel/(random/|ns_last_pid|pty/nr|keys/|sched_domain/)|net/netfilter/nf_conntrack_count")
 
 

@@ -1,4 +1,4 @@
-"""What programs of a testbed may do that root has started: nothing that any other user could not."""
+"""Programs of a testbed that root has started may do nothing that any other user could not."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""What a kernel or real programs cannot do is refused, in one sentence that names the field and what would be right."""
+"""Features that a kernel or real programs lack are refused, in one sentence with the field and the correct value."""
 
 import re
 from typing import Any

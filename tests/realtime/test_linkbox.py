@@ -112,7 +112,7 @@ def test_a_reset_begins_the_list_of_losses_and_the_intervals_again(slow: Lab) ->
 
 
 def child(case: str) -> dict[str, Any]:
-    """What a case of the child script found, in namespaces of its own."""
+    """The results of a case of the child script, in separate namespaces."""
     command = ["unshare", "--user", "--map-root-user", "--net", sys.executable, str(CHILD), case]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr

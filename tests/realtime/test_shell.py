@@ -105,7 +105,7 @@ def test_the_users_shell_has_the_terminal() -> None:
             while piece := os.read(ours, 4096):
                 said += piece
         except OSError:
-            # What a terminal reads when its other end is closed.
+            # A terminal's read result when its other end is closed.
             pass
         os.close(ours)
         assert running.wait(30) == 5

@@ -1,4 +1,4 @@
-"""What claims find of quantities that differ in every cell, calculated from the same cells without the study's code.
+"""Claims' values for quantities that differ in every cell, calculated from the same cells without the study's code.
 
 A least taken for a largest value, another set of cells, a ratio turned upside down or a filter that is not there gives
 another number than the sentence's.
@@ -33,7 +33,7 @@ def seed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def found(name: str) -> dict[str, float]:
-    """What each claim of a study finds."""
+    """The value of each claim of a study."""
     return _found(name, made_up_quantities.seed)
 
 
@@ -341,7 +341,7 @@ def test_rfc2415_section_3() -> None:
         "36": harm(3, 64),
     }
     every = {name.removeprefix("rfc2415-s3-"): value for name, value in found("rfc2415").items() if "-s3-" in name}
-    # What scatters between replicates has no value in one.
+    # A spread between replicates has no value with one replicate.
     assert every.pop("02") != every.get("02")
     assert every == pytest.approx(expected)
 

@@ -65,7 +65,7 @@ def test_claims_of_the_base_path_are_all_decided(base: Run) -> None:
 
 
 def test_vegas_queues_half_a_packet_less_with_an_ack_for_each_segment() -> None:
-    # What the reason of the claim says of delayed ACKs.
+    # The statement of the claim's reason about delayed ACKs.
     found = []
     for ack in ("every_segment", None):
         scenario = cell(control="vegas", **DRAWN).scenario

@@ -484,7 +484,7 @@ def test_a_sample_resamples_clusters_the_same_in_every_cell() -> None:
     # Thirty users are too few for an interval.
     assert estimate(found[few].sel(place="a", iw=3)).value == 105.5
     assert np.isnan(estimate(found[few].sel(place="a", iw=3)).low)
-    # What the run lacks has neither a mean nor a sum.
+    # A cell that the run lacks has neither a mean nor a sum.
     for quantity in (mean, count):
         assert found[quantity].sel(place="b").isnull().all()
         assert found[quantity].sel(place="a", iw=16).isnull().all()

@@ -216,7 +216,7 @@ def test_an_emulated_slice_shows_quartiles_what_was_disturbed_and_the_simulator_
     )
     quartiles = times.filter(pl.col("metric") == "quartile_range")["ours"]
     assert 0.05 < quartiles.min() < quartiles.max() < 1  # type: ignore[operator]
-    # What was disturbed is a second late, and no median knows of it.
+    # A disturbed row is a second late, and no median includes it.
     difference = tables["engines"].frame.filter(pl.col("metric") == "difference")["ours"]
     assert difference.len() == 6
     assert 0 < difference.min() < difference.max() < 0.3  # type: ignore[operator]

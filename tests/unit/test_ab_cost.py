@@ -1,4 +1,4 @@
-"""What a change costs: harm to other flows, fairness, what is retransmitted; and how long to run to see it."""
+"""The cost of a change: harm to other flows, fairness, retransmissions; and the run time needed to see it."""
 
 from __future__ import annotations
 

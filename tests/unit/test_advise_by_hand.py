@@ -1,4 +1,4 @@
-"""What an advice is made of, on a few made-up users, each number of whom is another one."""
+"""The parts of an advice, on a few made-up users with all different numbers."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ def test_a_gain_whose_interval_ends_at_nothing_is_not_shown() -> None:
         "no gain shown",
         (16,),
     )
-    # What is not below 0 at its lower end is out.
+    # An interval that is not below 0 at its lower end is excluded.
     assert decide(evidence({"reference": {16: Estimate(1, 0, 2)}})).inconclusive == ()
     assert decide(evidence({"reference": {16: Estimate(1, -0.5, 2)}})).inconclusive == (16,)
 

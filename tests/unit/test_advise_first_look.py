@@ -1,4 +1,4 @@
-"""What is wrong with the flows themselves is said before anything is simulated, with what to do."""
+"""Problems of the flows themselves are reported before any simulation, with a fix."""
 
 from pathlib import Path
 from typing import Any

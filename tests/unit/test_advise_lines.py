@@ -1,4 +1,4 @@
-"""What the times in a log tell of the users' lines, and what the operator adds with `--assume`."""
+"""Line rates of users from the times in a log, and the operator's additions with `--assume`."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What would have to be known for a better window, named with its number and the command that shows it."""
+"""Unknowns that prevent a better window, each with its number and the command that shows it."""
 
 from types import SimpleNamespace
 from typing import Any, cast

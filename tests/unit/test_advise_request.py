@@ -1,4 +1,4 @@
-"""What `firstflight advise` may be asked, and whether a directory holds the advice of something else."""
+"""Valid requests to `firstflight advise`, and whether a directory holds the advice of another request."""
 
 from pathlib import Path
 

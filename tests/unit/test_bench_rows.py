@@ -1,4 +1,4 @@
-"""What `firstflight bench` prints: the JSON other programs read, and the table people read."""
+"""The output of `firstflight bench`: JSON for other programs, and a table for people."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What `firstflight claims` prints of a claim."""
+"""The output of `firstflight claims` for a claim."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def worst_ms(due_ms: float, late_ms: float, port: int | None, window: tuple[int,
 def test_a_packet_handed_over_late_disturbs_its_own_transfer_only() -> None:
     assert worst_ms(111, 3, port=0) == 3
     assert worst_ms(111.001, 3, port=0) == 0
-    # What is lost is not handed over.
+    # A lost packet is not handed over.
     assert worst_ms(211, 3, port=0) == 0
 
 

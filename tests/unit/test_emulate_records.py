@@ -1,4 +1,4 @@
-"""What real programs' records say, and what they leave open."""
+"""The values in real programs' records, and those that are missing."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -43,7 +43,7 @@ def _is_stale() -> bool:
     return PAGE.exists() and max(path.stat().st_mtime for path in sources) > PAGE.stat().st_mtime
 
 
-# What the page's address says, and the same by --set.
+# The settings in the page's address, and the same by --set.
 CASES: list[tuple[str, dict[str, Any]]] = [
     ("", {"tcp.initial_window": 3}),
     ("#a.iw=10", {}),
@@ -232,7 +232,7 @@ def test_the_page_in_a_browser(tmp_path: Path) -> None:
 
 
 def _case(file: Path, scenario: Scenario, fragment: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """What `firstflight trace --csv` writes of the scenario with the settings, as numbers."""
+    """The output of `firstflight trace --csv` for the scenario with the settings, as numbers."""
     for key, value in settings.items():
         scenario = scenario.replace(key, value)
     tables = capture(scenario, 7 if "seed=7" in fragment else 1)

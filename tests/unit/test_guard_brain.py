@@ -207,7 +207,7 @@ def test_connections_may_be_drawn_by_the_host() -> None:
     world.run(3000, harmless)
     assert len(world.windows) == 200
     assert set(world.shares.values()) == {0.5}
-    # What does no harm gets the larger share at once, with the windows as they are.
+    # A harmless window gets the larger share immediately, with the windows as they are.
     world.run(20_000, lambda *_: 0.3)
     assert set(world.shares.values()) == {0.9}
     assert set(world.windows.values()) == {32}

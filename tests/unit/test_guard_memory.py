@@ -1,4 +1,4 @@
-"""What the guard has learned outlives its process."""
+"""The guard's memory outlives its process."""
 
 import sqlite3
 from collections.abc import Iterator

@@ -14,7 +14,7 @@ from firstflight.records.run import Run
 from firstflight.scenario import paths_table
 from firstflight.scenario.empirical import read_points
 
-# What the program takes without any work, and what a file read to its bound may add.
+# The program's memory without any work, and the addition for a file read to its bound.
 _MEMORY = 2 << 30
 _RUN = """
 import resource, sys

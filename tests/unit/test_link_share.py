@@ -1,4 +1,4 @@
-"""What a link carried for others during a short response, held against what passed the link."""
+"""Traffic of others on a link during a short response, compared with the packets that passed the link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What would not fit is refused before anything of it is allocated."""
+"""Input that would not fit is refused before any of it is allocated."""
 
 import resource
 import subprocess

@@ -34,7 +34,7 @@ def _tcp(draw: random.Random) -> dict[str, Any]:
         "max_send_window_segments": draw.choice(["none", "none", 11, 40]),
         "mss": draw.choice(["1460B", "1460B", "536B", "1200B", "8960B"]),
         "data_on_handshake_ack": draw.random() < 0.5,
-        # What acts only after a loss, a mark or a duplicate.
+        # Settings that act only after a loss, a mark or a duplicate.
         "recovery": draw.choice(
             [
                 "tahoe",

@@ -1,4 +1,4 @@
-"""What is made of several lines of a connection, of limits, and of tables, on numbers that differ in every place."""
+"""Results from several lines of a connection, from limits, and from tables, on numbers that differ in every place."""
 
 from __future__ import annotations
 

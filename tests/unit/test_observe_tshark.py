@@ -32,7 +32,7 @@ def by_tshark(path, port):
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     packets = pl.read_csv(io.StringIO(printed), infer_schema=False)
     from_server = pl.col("tcp.srcport") == str(port)
-    # What it takes for overtaken was lost: the link box never changes the order.
+    # Segments that it takes for reordered were lost: the link box never changes the order.
     again = pl.any_horizontal(pl.col("tcp.analysis.retransmission", "tcp.analysis.out_of_order").is_not_null())
     sequence, length = pl.col("tcp.seq").cast(pl.Int64), pl.col("tcp.len").cast(pl.Int64)
     return (

@@ -1,4 +1,4 @@
-"""What a command writes replaces its own earlier output and nothing else."""
+"""A command's output replaces its own earlier output and nothing else."""
 
 import ast
 import json

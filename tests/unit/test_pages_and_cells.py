@@ -1,4 +1,4 @@
-"""What others open: a page that may load nothing and run nothing, a cell that a spreadsheet does not compute."""
+"""Files that others open: a page that may load nothing and run nothing, a cell that a spreadsheet does not compute."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -33,7 +33,7 @@ MORE = (
         {"distribution": "empirical", "points": [[0.0, 1000.0], [1.0, 20000.0]], "minimum": "2kB", "maximum": "10kB"},
     ),
 )
-# What the native module answers when the plan is as it should be: of none of its replicates is simulated.
+# The native module's answer to a correct plan: none of its replicates is simulated.
 TAKEN = "there are no replicates to simulate"
 # serde takes what follows the tag of a variant without parameters; Python refuses it when a scenario is read.
 TAGS = {"policy", "algorithm", "scheme"}
@@ -41,7 +41,7 @@ Steps = tuple[str | int, ...]
 
 
 def refusal(plan: dict[str, Any]) -> str | None:
-    """What the native module says of a plan that it does not take."""
+    """The native module's message for a plan that it refuses."""
     try:
         _native.simulate(json.dumps(plan), 1, 0, 0)
     except ValueError as error:
@@ -114,7 +114,7 @@ def test_the_native_module_misses_each_field_of_a_profile() -> None:
         for key in changed(plan, steps)[1]:
             copied, table = changed(plan, steps)
             del table[key]
-            # What may be none is none where it is missing.
+            # A value that may be none is none where it is missing.
             if None not in examples()[key] and refusal(copied) is None:
                 optional.append(key)
     assert len(profiles) > 1

@@ -1,4 +1,4 @@
-"""What is drawn: the laws as they were given, the dependence as it was asked for, neighbours alike."""
+"""The draws follow the given laws and the requested dependence, and neighbors are alike."""
 
 import json
 import math

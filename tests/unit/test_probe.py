@@ -1,4 +1,4 @@
-"""What several flights say together, and what a probe says to a server."""
+"""The result of several flights together, and a probe's messages to a server."""
 
 from dataclasses import replace
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""What `import firstflight` offers, and what a notebook does with it."""
+"""The names of `import firstflight`, and their use in a notebook."""
 
 import json
 import subprocess

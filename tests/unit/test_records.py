@@ -1,4 +1,4 @@
-"""What a run's frames look like, and what they carry with them."""
+"""The shape of a run's frames, and their attached data."""
 
 import json
 import shutil
@@ -159,7 +159,7 @@ def test_a_cell_that_captures_stores_its_segments_and_others_do_not(
     )
     assert sent == kept["segments_sent"].sum()
     assert kept.equals(counted)
-    # What was captured belongs to the cell: without it the run is damaged.
+    # The captures belong to the cell: without them the run is damaged.
     (path,) = made.directory.rglob("segments.parquet")
     path.unlink()
     with pytest.raises(firstflight.RequestError, match=r"segments\.parquet. is missing or damaged"):

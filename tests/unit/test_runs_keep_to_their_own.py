@@ -229,7 +229,7 @@ def test_unreadable_cells_are_one_sentence(made: Run) -> None:
         Path(directory).chmod(0o755)
         copy = Path(shutil.copytree(made.directory, Path(directory) / "copy"))
         (copy / "cells").chmod(0)
-        # What is forbidden to others is not to root.
+        # Permissions do not restrict root.
         user = os.geteuid()
         os.seteuid(user or 65534)
         try:

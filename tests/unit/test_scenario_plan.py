@@ -1,4 +1,4 @@
-"""What a scenario becomes for an engine."""
+"""The plan of a scenario for an engine."""
 
 import json
 from pathlib import Path
@@ -101,11 +101,11 @@ def test_another_policy_keeps_the_parameters_that_were_set_and_that_it_has_too(s
     learned = small.replace("tcp.initial_window", {"policy": "remembered", "max_segments": 20})
     adaptive = learned.replace("application.web.server_tcp", {"initial_window": "adaptive"})
     assert _server(adaptive)["initial_window"]["max_segments"] == 20
-    # What nobody set is no choice of the user's: each policy has its own default.
+    # An unset key is no choice of the user: each policy has its own default.
     unset = small.replace("tcp.initial_window", "remembered")
     adaptive = unset.replace("application.web.server_tcp", {"initial_window": "adaptive"})
     assert _server(adaptive)["initial_window"]["max_segments"] == 10
-    # What has no default is asked for.
+    # Keys without a default are required.
     with pytest.raises(RequestError, match=r'tcp.ack: the policy "heartbeat" needs "segments"'):
         small.replace("tcp.ack", {"policy": "heartbeat", "interval": "100ms"})
 

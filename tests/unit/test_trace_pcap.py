@@ -60,7 +60,7 @@ DELAY_NS = 20_000_000
 
 @dataclass(frozen=True)
 class Read:
-    """What tshark says about a file: a frame a row, with whether it has each field and the values of some."""
+    """tshark's output for a file: one row per frame, with whether it has each field and the values of some."""
 
     frames: pl.DataFrame
 
@@ -108,7 +108,7 @@ def read(path: Path) -> Read:
 
 
 def at_end(segments: pl.DataFrame, from_server: int) -> pl.DataFrame:
-    """What passes the host of one end: what it sends and what it receives, in the order in which that happens."""
+    """The packets at the host of one endpoint: those sent and received, in order of time."""
     sends = (pl.col("event") == SENT) & (pl.col("from_server") == from_server)
     receives = (pl.col("event") == RECEIVED) & (pl.col("from_server") != from_server)
     return segments.filter(sends | receives)
@@ -222,8 +222,8 @@ def test_a_capture_on_a_link_holds_what_its_far_end_sees(tmp_path: Path, link: s
     found = read(path)
     crossings = capture(Scenario.from_toml(LOSSY), 1)["crossings"].with_columns(pl.col("link").cast(pl.String))
     back = link.removesuffix(".reverse") if link.endswith(".reverse") else f"{link}.reverse"
-    # What comes over the link is seen when it has arrived; what goes the other way when it has left, whether or not
-    # it is lost on the way.
+    # Packets from the link are seen when they have arrived; packets in the other direction when they have departed,
+    # lost on the way or not.
     arrived = crossings.filter((pl.col("link") == link) & (pl.col("event") == RECEIVED))
     left = crossings.filter((pl.col("link") == back) & (pl.col("event") != 2))
     expected = pl.concat([arrived.with_columns(pl.col("end_ns") + DELAY_NS), left]).sort("end_ns", maintain_order=True)

@@ -1,4 +1,6 @@
-"""What a scenario and a run hold for engines in real time: response headers, stacks, groups of cells, environments."""
+"""The parts of a scenario and a run for engines in real time: response headers, stacks, groups of cells,
+environments.
+"""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -13,7 +13,7 @@ pub fn boottime_ns() -> Nanos {
     read(libc::CLOCK_BOOTTIME)
 }
 
-/// What brings a time of [`monotonic_ns`] to nanoseconds since 1970, by the wall clock as it stands now.
+/// The offset that converts a time of [`monotonic_ns`] to nanoseconds since 1970, by the wall clock as it stands now.
 pub fn wall_ahead_ns() -> Nanos {
     realtime_ns().saturating_sub(monotonic_ns())
 }

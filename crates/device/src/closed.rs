@@ -74,7 +74,7 @@ impl Closed {
     }
 }
 
-/// What came since the socket was opened.
+/// Counts since the socket was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Connections reported, those below among them.
@@ -141,7 +141,7 @@ impl ClosedConnections {
     /// of it for the time since the last one, so that which are left out does not depend on what happened to them.
     ///
     /// # Errors
-    /// What the kernel refuses, except a full socket, which is counted.
+    /// The kernel's error, except a full socket, which is counted.
     pub fn take(&mut self, wait: Duration, limit: usize) -> Result<Vec<Closed>> {
         let end = Instant::now() + wait;
         let mut found = Vec::new();
@@ -159,10 +159,10 @@ impl ClosedConnections {
         Ok(found)
     }
 
-    /// What came so far.
+    /// The counts so far.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// The kernel's error.
     pub fn counts(&self) -> Result<Counts> {
         let mut memory = [0u32; MEMINFO_DROPS + 1];
         let mut length = mem::size_of_val(&memory) as libc::socklen_t;
@@ -219,7 +219,7 @@ impl ClosedConnections {
     }
 }
 
-/// What may be read of `limit` connections in `wait` after the time `since` the last look, however late this one comes.
+/// The number of datagrams to read of `limit` connections in `wait` after the time `since` the last poll.
 fn part(limit: usize, wait: Duration, since: Duration) -> usize {
     if since >= wait {
         return limit;

@@ -57,7 +57,7 @@ const FLAGS: i16 = 84;
 const NEXT_SEQUENCE: i16 = 104;
 const MSS: i16 = 112;
 
-/// What was drawn for a connection.
+/// The draws for a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drawn {
     /// Its initial window.
@@ -100,7 +100,7 @@ impl DrawnWindows {
     /// probability `share`, and ten otherwise.
     ///
     /// # Errors
-    /// What the kernel refuses: more than 65,536 networks.
+    /// The kernel's error, for more than 65,536 networks.
     pub fn set(&self, network: [u8; 16], length: u8, segments: u32, share: f64) -> Result<()> {
         let threshold = (share.clamp(0.0, 1.0) * f64::from(u32::MAX)) as u32;
         let mut value = [segments.to_ne_bytes(), threshold.to_ne_bytes()].concat();
@@ -110,7 +110,7 @@ impl DrawnWindows {
     /// From now on nothing is drawn for connections to a network.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// The kernel's error.
     pub fn remove(&self, network: [u8; 16], length: u8) -> Result<()> {
         on_map(MAP_DELETE, &self.windows, &prefix(network, length), None).map(drop)
     }
@@ -118,7 +118,7 @@ impl DrawnWindows {
     /// What was drawn for the connection with a socket's cookie, which is forgotten then; None if nothing was.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// The kernel's error.
     pub fn take(&self, cookie: u64) -> Result<Option<Drawn>> {
         let (key, mut value) = (cookie.to_ne_bytes(), [0; 12]);
         if !on_map(MAP_LOOKUP, &self.drawn, &key, Some(&mut value))? {

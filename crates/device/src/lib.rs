@@ -25,7 +25,7 @@ pub use tun::Tun;
 /// Nanoseconds of CLOCK_MONOTONIC.
 pub type Nanos = u64;
 
-/// What the last system call left as its error.
+/// The error of the last system call.
 fn last_error() -> std::io::Error {
     std::io::Error::last_os_error()
 }

@@ -32,7 +32,7 @@ pub struct PacketSocket {
     interface: libc::c_int,
 }
 
-/// What is known of a packet that was taken.
+/// Metadata of a received packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
     /// Its length; its buffer may have held less.
@@ -133,7 +133,7 @@ impl PacketSocket {
     /// Bytes that may wait in the socket, with the kernel's overhead.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// The kernel's error.
     pub fn receive_buffer_bytes(&self) -> Result<u32> {
         let mut bytes: libc::c_int = 0;
         self.get(libc::SOL_SOCKET, libc::SO_RCVBUF, &mut bytes)?;
@@ -143,7 +143,7 @@ impl PacketSocket {
     /// Packets that were lost since the last call because nobody took them in time.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// The kernel's error.
     pub fn dropped_packets(&self) -> Result<u32> {
         let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         self.get(libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut statistics)?;
@@ -207,7 +207,7 @@ impl PacketSocket {
                 lacks_checksum,
             };
         }
-        // What comes after the last one of a full batch may be as old as that one.
+        // Packets after the last one of a full batch may be as old as that one.
         arrival.empty_at = if found < most { before.max(earliest) } else { last };
         Ok(found)
     }

@@ -1,4 +1,4 @@
-//! What a process that keeps time asks of the kernel for itself.
+//! Requests to the kernel of a process that keeps time.
 
 use std::{
     io::Result,
@@ -15,7 +15,7 @@ use crate::checked;
 /// Lets the calling thread's timers fire when they are due, not up to 50 µs later for the sake of power.
 ///
 /// # Errors
-/// What the kernel refuses.
+/// The kernel's error.
 pub fn precise_timers() -> Result<()> {
     Ok(prctl::set_timerslack(1)?)
 }
@@ -25,7 +25,7 @@ pub fn precise_timers() -> Result<()> {
 /// # Errors
 /// Without the privilege, memory above RLIMIT_MEMLOCK.
 pub fn lock_memory() -> Result<()> {
-    // What comes later is not locked in advance: under a limit that would make allocations fail.
+    // Later pages are not locked in advance: under a limit that would make allocations fail.
     Ok(mlockall(MlockAllFlags::MCL_CURRENT)?)
 }
 

@@ -51,7 +51,7 @@ impl Readiness {
     /// An empty set.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// The kernel's error.
     pub fn new() -> Result<Readiness> {
         let poll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let flags = TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK;
@@ -89,7 +89,7 @@ impl Readiness {
     /// Waits until a descriptor is ready.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// The kernel's error.
     pub fn wait(&mut self) -> Result<Wake> {
         self.poll(EpollTimeout::NONE)
     }
@@ -98,7 +98,7 @@ impl Readiness {
     /// spent asking, as far as that takes less than a quarter of the time; it may end earlier for no reason.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// The kernel's error.
     pub fn wait_until(&mut self, deadline: Nanos, spin: Nanos) -> Result<Wake> {
         let now = monotonic_ns();
         if deadline <= now {

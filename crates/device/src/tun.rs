@@ -58,7 +58,7 @@ impl Tun {
     /// Gives the kernel one packet.
     ///
     /// # Errors
-    /// What the kernel makes of it: an interface that is down (EIO), no packet at all (EINVAL).
+    /// The kernel's error: an interface that is down (EIO), no packet at all (EINVAL).
     #[inline]
     pub fn write(&self, packet: &[u8]) -> Result<()> {
         (&self.file).write(packet).map(drop)

@@ -83,7 +83,7 @@ pub struct PortCounts {
     pub belated: u64,
     /// By how much at most.
     pub belated_max_ns: u64,
-    /// What the device said at the last error.
+    /// The last error of the device.
     pub last_error: Option<String>,
 }
 

@@ -219,7 +219,7 @@ impl Capture {
     }
 }
 
-/// What every answer tells.
+/// The common part of every answer.
 fn times() -> Value {
     json!({"ok": true, "now_ns": monotonic_ns()})
 }

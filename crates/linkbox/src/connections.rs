@@ -67,7 +67,7 @@ impl Connections {
     }
 }
 
-/// What of a packet tells its connection.
+/// The fields of a packet that identify its connection.
 struct Seen {
     protocol: u8,
     from: SocketAddrV4,

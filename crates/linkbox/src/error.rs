@@ -4,7 +4,7 @@ use firstflight_path::SpecError;
 use firstflight_pcap::FileError;
 use thiserror::Error;
 
-/// What keeps a box or a capture from running, or a command from being carried out.
+/// An error that stops a link box, a capture or a command.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The plan is no JSON, or has a key or a type that it must not have.
@@ -15,7 +15,7 @@ pub enum Error {
     Link {
         /// Its name.
         name: String,
-        /// What is wrong with it.
+        /// The problem.
         source: SpecError,
     },
     /// Parts of a plan, or a command, that do not fit together, and more packets than there is room for: one sentence.
@@ -24,7 +24,7 @@ pub enum Error {
     /// A system call failed.
     #[error("{what}: {source}")]
     System {
-        /// What could not be done.
+        /// The action that failed.
         what: String,
         /// Why not.
         source: io::Error,

@@ -1,4 +1,4 @@
-//! What a link must know of an IPv4 packet.
+//! The header fields of an IPv4 packet that a link needs.
 
 use std::net::Ipv4Addr;
 
@@ -7,7 +7,7 @@ use firstflight_segment::{Ecn, IPV4_BYTES, Ipv4, TCP, Tcp, UDP};
 
 const UDP_HEADER_BYTES: usize = 8;
 
-/// What the link box reads of a packet's header.
+/// The fields that the link box reads from a packet's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PacketHeader {
     /// Its length by its header: what lies behind is padding.

@@ -31,7 +31,7 @@ pub enum Event {
         at: Nanos,
         /// When its transmission begins and ends; `at` if the queue dropped it.
         transmission: (Nanos, Nanos),
-        /// What becomes of it.
+        /// Its outcome.
         fate: Fate,
         /// It comes twice: this is to be [sent](Network::send_copy) as a packet of its own.
         copy: Option<Copied>,
@@ -144,7 +144,7 @@ pub struct Network {
     /// By port of entry: destination addresses with the first hop towards each, sorted.
     routes: Vec<Vec<(Ipv4Addr, u32)>>,
     steps: BinaryHeap<Reverse<Step>>,
-    /// What has happened and was not told yet.
+    /// Events that were not reported yet.
     happened: VecDeque<Event>,
     order: u64,
     now: Nanos,
@@ -404,8 +404,8 @@ impl Network {
         }
     }
 
-    /// What the router before a link makes of a Quick-Start request in a packet that comes to it at `at`, as
-    /// [`Link::answer_quick_start`] tells it.
+    /// The decision of the router before a link on a Quick-Start request in a packet that arrives at `at`;
+    /// see [`Link::answer_quick_start`].
     pub fn answer_quick_start(
         &mut self,
         line: u16,
@@ -427,12 +427,12 @@ impl Network {
         &self.lines[usize::from(line)].name
     }
 
-    /// What happened on a link's direction since the last call.
+    /// Events on a link's direction since the last call.
     pub fn take_counts(&mut self, line: u16) -> LinkCounts {
         std::mem::take(&mut self.lines[usize::from(line)].counts)
     }
 
-    /// What a link's direction metered since the start or its reset, and when that was.
+    /// The meters of a link's direction since the start or its reset, and when that was.
     pub fn meter(&self, line: u16) -> (&Meter, Nanos) {
         let line = &self.lines[usize::from(line)];
         (line.link.meter(), line.epoch)

@@ -1,4 +1,4 @@
-//! What a box is asked to be, as JSON.
+//! The plan of a link box, as JSON.
 
 use std::net::Ipv4Addr;
 
@@ -125,7 +125,7 @@ impl Plan {
     /// Reads a plan.
     ///
     /// # Errors
-    /// What does not fit a plan.
+    /// A mismatch with the form of a plan.
     pub fn from_json(text: &str) -> Result<Plan, Error> {
         let plan: Plan = serde_json::from_str(text).map_err(Error::Unreadable)?;
         plan.check()?;

@@ -18,7 +18,7 @@ use crate::{
     pool::Pool,
 };
 
-/// What a port reads from and writes to.
+/// The device or socket of a port.
 #[derive(Debug)]
 pub enum Device {
     /// A TUN interface in the host's namespace: packets come at the time at which they are read.
@@ -51,7 +51,7 @@ pub(crate) struct Port {
     peer: MacAddress,
     index: u16,
     counts: PortCounts,
-    /// What a call to a packet socket needs.
+    /// The arguments of a call to a packet socket.
     arrival: Option<Box<Arrival>>,
     /// The last batch was full, so there may be packets that came before now: the stamp of the last one that was read.
     behind: Option<Nanos>,
@@ -73,7 +73,7 @@ impl Staging {
     }
 }
 
-/// What packets go into.
+/// The buffers for packets.
 pub(crate) struct Inside<'a> {
     pub(crate) network: &'a mut Network,
     pub(crate) pool: &'a mut Pool,

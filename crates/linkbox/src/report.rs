@@ -1,4 +1,4 @@
-//! What a box answers: counters, tables, capture files.
+//! The answers of a link box: counters, tables, capture files.
 
 use std::path::Path;
 
@@ -13,12 +13,12 @@ use crate::{Error, link_box::LinkBox};
 const BETWEEN_CLOCKS: Nanos = 1_000_000;
 
 impl LinkBox {
-    /// What every answer tells: the run's origin and now, by the monotonic clock.
+    /// The common part of every answer: the run's origin and now, by the monotonic clock.
     pub(crate) fn times(&self) -> Value {
         json!({"ok": true, "origin_ns": self.origin, "now_ns": monotonic_ns(), "replicate": self.replicate})
     }
 
-    /// What happened since the last take, with the tables that there are.
+    /// The events since the last take, with the tables that there are.
     pub(crate) fn take(&mut self, intervals: bool) -> (Value, Vec<NamedColumns>) {
         let mut answer = self.times();
         answer["links"] = (0..self.network.lines()).map(|line| self.link(line)).collect();

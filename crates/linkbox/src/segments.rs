@@ -9,7 +9,7 @@ use crate::{
     kept::{CapturedHeaders, KeptPacket},
 };
 
-/// What has been seen of an end of a connection.
+/// State of one endpoint of a connection, from its packets.
 #[derive(Clone, Copy, Debug)]
 struct End {
     /// Its initial sequence number; of a connection whose beginning was not seen, what makes its first byte number 1.

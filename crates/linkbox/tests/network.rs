@@ -66,7 +66,7 @@ fn fates(events: &[Event]) -> Vec<Fate> {
     found.collect()
 }
 
-/// What a link of the simulator makes of packets that come at these times.
+/// The outcome of a link of the simulator for packets that arrive at these times.
 fn simulated(plan: &Plan, times: &[Nanos], offered: Offered) -> Vec<Fate> {
     let mut link = Link::new(&plan.links[0].forward, Meter::new(1, 1), 0).unwrap();
     let [mut queue, mut loss] =

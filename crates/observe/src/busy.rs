@@ -15,7 +15,7 @@ pub(crate) struct Busy {
     bytes: i64,
     time: i64,
     before: Option<i64>,
-    /// What was added last, bytes and time, while it is in doubt.
+    /// The last addition, bytes and time, while it is uncertain.
     last: (i64, i64),
 }
 
@@ -35,13 +35,13 @@ impl Busy {
         self.before = Some(now);
     }
 
-    /// What was added last is sure.
+    /// The last addition is certain.
     pub(crate) fn keep(&mut self) {
         self.last = (0, 0);
     }
 
-    /// What was added last, if it was in doubt, was no time of the line: an acknowledgment is repeated, so that it may
-    /// have been held back until a segment behind a lost one brought it forth.
+    /// If the last addition was uncertain, its time was not transmission time: an acknowledgment is repeated, so it
+    /// may have been held back until a segment behind a lost one triggered it.
     pub(crate) fn take_back(&mut self) {
         self.bytes -= self.last.0;
         self.time -= self.last.1;

@@ -20,7 +20,7 @@ enum State {
     Over,
 }
 
-/// What a data segment says of when it was sent.
+/// When a data segment was sent, from its fields.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sight {
     pub(crate) time: i64,
@@ -67,7 +67,7 @@ impl FirstFlight {
     pub(crate) fn send(&mut self, segments: u32, end: Position, sight: &Sight) {
         if self.includes(sight) {
             self.segments += segments;
-            // What was overtaken ends before what is there.
+            // A reordered segment ends before the data that is there.
             self.end = self.end.max(end);
         } else {
             self.state = State::Over;

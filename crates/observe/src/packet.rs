@@ -1,5 +1,4 @@
-//! What a packet says of its connection: link layer, IPv4 or IPv6, TCP. Checksums are not looked at: offloads leave them
-//! to the network card.
+//! Reads a packet: link layer, IPv4 or IPv6, TCP. Checksums are not verified: offloads leave them to the network card.
 
 use std::net::Ipv4Addr;
 
@@ -156,7 +155,7 @@ fn tcp(segment: &[u8], length: usize, ip_header: usize, [from, to]: [u128; 2]) -
 
 fn options(kept: &[u8], bytes: usize) -> Found {
     let mut found = Found { bytes: bytes as u32, ..Found::default() };
-    // What stands behind an option whose length cannot be is not known.
+    // Nothing is known of the bytes behind an option with an impossible length.
     for (kind, value) in Options(kept).map_while(Result::ok) {
         match (kind, value) {
             (kind::MSS, &[high, low]) => found.mss = Some(u16::from_be_bytes([high, low])),

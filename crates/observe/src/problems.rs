@@ -1,4 +1,4 @@
-//! What could not be read, counted, with the first places.
+//! Problems of reading, counted, with the places of the first ones.
 
 /// Places that are told of each kind.
 const TOLD: usize = 5;
@@ -8,7 +8,7 @@ const TOLD: usize = 5;
 pub enum Trouble {
     /// The file ends within a packet.
     CutOff,
-    /// What stands there is no packet, and nothing after it can be found.
+    /// The bytes there are no packet, and nothing after them can be found.
     Damaged,
     /// A packet without a time.
     WithoutTime,

@@ -76,7 +76,7 @@ impl<R: Read> Reader<R> {
     /// At least `rows` rows, or those that are left; None after them.
     ///
     /// # Errors
-    /// What the file system refuses.
+    /// The file system's error.
     pub fn read(&mut self, rows: usize) -> Result<Option<Batch>, ReadError> {
         if self.table.is_none() {
             return Ok(None);
@@ -131,7 +131,7 @@ impl<R: Read> Reader<R> {
         Ok(true)
     }
 
-    /// What could not be read so far.
+    /// Problems of reading so far.
     pub fn problems(&self) -> Vec<Problem> {
         self.problems.found()
     }

@@ -1,8 +1,8 @@
-//! What the server sent since a request: bytes, segments and moments.
+//! Data from the server since a request: bytes, segments and times.
 
 use crate::stream::Position;
 
-/// What the server sent since the last request.
+/// Data from the server since the last request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Response {
     pub(crate) start: i64,

@@ -1,7 +1,7 @@
 //! Round trips from where a capture was taken to one end and back.
 
-/// What takes longer is no round trip: no sender waits for an acknowledgment for a minute without sending again (RFC 6298
-/// §2.5), so one of its packets is missing from the capture.
+/// A longer time is no RTT: no sender waits for an acknowledgment for a minute without retransmitting (RFC 6298 §2.5),
+/// so one of its packets is missing from the capture.
 pub(crate) const LONGEST: i64 = 60_000_000_000;
 
 /// The least and the largest of them, in nanoseconds.

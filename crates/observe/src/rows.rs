@@ -1,4 +1,4 @@
-//! What is told of connections and responses. Times are nanoseconds since 1970, durations seconds, NaN where unknown.
+//! The rows of connections and responses. Times are nanoseconds since 1970, durations seconds, NaN where unknown.
 
 use firstflight_records::{NamedColumns, table};
 
@@ -41,7 +41,7 @@ table! {
 }
 
 table! {
-    /// What the server sent between two requests.
+    /// Data from the server between two requests.
     ResponseRow / Responses = "responses" {
         /// Of [`ConnectionRow`].
         connection: u32,

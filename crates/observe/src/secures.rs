@@ -11,11 +11,11 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Secures {
     pub(crate) handshake: tls::Handshake,
-    /// What the server sent before the client asked.
+    /// Data from the server before the client's request.
     pub(crate) sent: Option<Response>,
     /// When the client asked.
     pub(crate) asked: i64,
-    /// What may be session tickets or the answer.
+    /// Data that may be session tickets or the answer.
     pub(crate) tickets: Option<Response>,
 }
 
@@ -24,7 +24,7 @@ impl Secures {
         Self { handshake, sent: None, asked: 0, tickets: None }
     }
 
-    /// What a segment at a position belongs to.
+    /// The message that a segment at a position belongs to.
     pub(crate) fn part_at(&mut self, start: Position) -> Option<&mut Response> {
         match &mut self.tickets {
             Some(tickets) if start >= tickets.begin => Some(tickets),

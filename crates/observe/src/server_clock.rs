@@ -47,7 +47,7 @@ impl ServerClock {
     /// True if it ticks in milliseconds, as far as can be seen.
     pub(crate) fn is_plausible(&self) -> bool {
         let passed = self.last_seen - self.first_seen;
-        // What queues add and take away must not decide.
+        // Delays from queues must not decide.
         let slack = 2 * self.variation().min(passed / 4) + 20 * MS;
         (self.last - passed).abs() <= slack
     }

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Result};
 /// Read at once. Larger than any packet, and large enough that a read costs nothing beside the copy.
 const BUFFER_BYTES: usize = 4 << 20;
 
-/// What must be whole to be looked at: less than the buffer, more than any packet a capture holds.
+/// The size that must be read as a whole: less than the buffer, more than any packet in a capture.
 pub(crate) const LARGEST_BYTES: usize = 1 << 20;
 
 /// A file in progress.
@@ -37,7 +37,7 @@ impl<R: Read> Source<R> {
         Ok(Some(&self.buffer[self.start..self.start + length]))
     }
 
-    /// What [`Source::peek`] has just found, once more.
+    /// The last result of [`Source::peek`], again.
     pub(crate) fn seen(&self, length: usize) -> &[u8] {
         &self.buffer[self.start..self.start + length]
     }

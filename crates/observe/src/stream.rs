@@ -1,4 +1,4 @@
-//! What one end sends: where it is in its bytes, what of them is in flight, and what is missing.
+//! One direction of a connection: its position in the stream, the bytes in flight, and the gaps.
 
 use std::collections::VecDeque;
 
@@ -34,7 +34,7 @@ struct Hole {
     since: i64,
 }
 
-/// What a segment with data is to the stream.
+/// How a data segment fits into the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
     /// It goes on where the last one ended.
@@ -47,7 +47,7 @@ pub(crate) enum Place {
     Again(Option<i64>),
 }
 
-/// What an acknowledgment tells.
+/// The result of an acknowledgment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acknowledged {
     /// When the last byte was sent that it covers; None if that is not known for sure.
@@ -180,7 +180,7 @@ impl Stream {
         Place::Again(first)
     }
 
-    /// What was sent last was a retransmission: acknowledgments of what is in flight no longer tell a round trip.
+    /// The last segment was a retransmission: acknowledgments of the data in flight give no RTT sample.
     pub(crate) fn retransmitted(&mut self) {
         self.ambiguous = self.next;
     }

@@ -125,7 +125,7 @@ pub(crate) enum Version {
     V13,
 }
 
-/// What a server's segment is.
+/// The kind of a server's segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Part {
     Handshake,
@@ -216,7 +216,7 @@ impl Handshake {
             }
         }
         match self.stage {
-            // What is behind it was the request.
+            // The bytes behind it were the request.
             Stage::Finished { .. } if late && self.sent_data => self.ask(Version::V13),
             Stage::Keys if late && self.sent_data => self.ask(Version::UpTo12),
             // Whatever it is, the handshake was over with the flight before.

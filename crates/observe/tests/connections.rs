@@ -1,4 +1,4 @@
-//! What a connection's packets tell, wherever they were captured.
+//! The rows of a connection's packets, captured at different places.
 
 mod made;
 

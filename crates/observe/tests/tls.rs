@@ -11,7 +11,7 @@ const HANDSHAKE: u8 = 22;
 const DATA: u8 = 23;
 const CLIENT_HELLO: u8 = 1;
 const OTHER: u8 = 16;
-/// What is kept of the data: all; with `-s 96` on Ethernet, of IPv4 and of IPv6; with a cooked header and IPv6.
+/// The captured part of the data: all; with `-s 96` on Ethernet, of IPv4 and of IPv6; with a cooked header and IPv6.
 const KEPT: [usize; 4] = [usize::MAX, 30, 10, 4];
 const HALF: i64 = 40 * MS;
 const FULL: usize = 1460;

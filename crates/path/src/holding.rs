@@ -10,13 +10,13 @@ use crate::{
 pub struct Left<T> {
     /// The packet, as its owner knows it.
     pub packet: T,
-    /// What the link knows of it.
+    /// The link's data on the packet.
     pub offered: Offered,
     /// When it came to the link.
     pub arrived: Nanos,
     /// When its transmission began, or when it was dropped.
     pub at: Nanos,
-    /// What became of it.
+    /// Its outcome.
     pub fate: Fate,
     /// When a copy of it reaches the far end, if it comes twice.
     pub copy: Option<Nanos>,

@@ -1,4 +1,4 @@
-//! What a packet crosses: a [`Link`] with a rate, a propagation delay, a queue and losses.
+//! The path of a packet: a [`Link`] with a rate, a propagation delay, a queue and losses.
 //!
 //! A FIFO link knows its rate for all time, and thus when a packet will leave it at the moment it accepts the packet, so
 //! [`Link::offer`] answers at once with the packet's [`Fate`]: the time at which it reaches the far end, or why it

@@ -37,16 +37,16 @@ pub struct LinkSpec {
     pub loss_model: Option<LossModel>,
     /// The queue before the line.
     pub queue: QueueSpec,
-    /// What the router before the link makes of Quick-Start requests; none: it does not know them.
+    /// The Quick-Start rule of the router before the link. None: it does not know such requests.
     #[serde(default)]
     pub quick_start: Option<QuickStartSpec>,
     /// The token bucket that bounds the rate; none: the line transmits packet after packet.
     #[serde(default)]
     pub burst: Option<BucketSpec>,
-    /// What is dropped before the queue because it exceeds a rate; none: nothing.
+    /// The policer before the queue, which drops packets that exceed a rate. None: no policer.
     #[serde(default)]
     pub policer: Option<PolicerSpec>,
-    /// What befalls packets between their transmission and the far end, one after the other.
+    /// Impairments between transmission and the far end, applied in this order.
     #[serde(default)]
     pub impairments: Vec<ImpairmentSpec>,
 }
@@ -90,7 +90,7 @@ pub struct Offered {
     pub class: u8,
 }
 
-/// What becomes of a packet.
+/// The outcome for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It reaches the far end at this time.
@@ -124,7 +124,7 @@ pub struct Link {
     rare: Option<Box<Rare>>,
 }
 
-/// What few links have; those without it [are plain](Link::is_plain).
+/// Parts that few links have. A link without them [is plain](Link::is_plain).
 #[derive(Clone, Debug, Default)]
 struct Rare {
     quick_start: Option<QuickStartRouter>,
@@ -173,7 +173,8 @@ impl Rare {
         Ok(Some(Box::new(rare)))
     }
 
-    /// What befalls a packet that would reach the far end at `arrival`; nothing if it is lost. `own` is its own draw.
+    /// Applies the impairments to a packet that would reach the far end at `arrival`; nothing if it is lost. `own` is
+    /// its own draw.
     fn fly(&mut self, arrival: Nanos, own: f64, lost: bool) -> Option<Flight> {
         let flight = (!lost).then(|| self.impairments.as_mut().map(|all| all.act(arrival, own))).flatten();
         self.copy = flight.and_then(|flight| flight.copy);
@@ -230,7 +231,7 @@ impl Transmission {
     }
 }
 
-/// What a link's description comes to.
+/// The checked form of a link's description.
 struct Parts {
     rate: Rate,
     loss: Loss,
@@ -309,8 +310,8 @@ impl Link {
         self.offer_as::<true>(now, packet, queue_draws, loss_draw)
     }
 
-    /// What [`Link::offer`] comes to for nearly all packets of nearly all links: when a packet of `bytes` arrives that a
-    /// simple link has room for. None, and nothing has happened, where it must be offered.
+    /// The result of [`Link::offer`] for nearly all packets of nearly all links: the arrival time of a packet of
+    /// `bytes` that a simple link has room for. None, and no effect, where it must be offered.
     // Inlined by force: the simulator's hop is this and little else.
     #[inline(always)]
     pub fn pass(&mut self, now: Nanos, bytes: u32) -> Option<Nanos> {
@@ -415,7 +416,7 @@ impl Link {
     ) -> (Nanos, Fate) {
         let serialization = self.rate.serialization(packet.bytes);
         let Transmission { start, end, busy, free_at } = match &mut self.rare {
-            // What waited until now could not begin before.
+            // A packet that waited until now could not begin earlier.
             Some(rare) if RARE => rare.transmit(now, packet, self.free_at, serialization, arrived < now),
             _ => Transmission::of_line(now, self.free_at, serialization),
         };
@@ -489,8 +490,9 @@ impl Link {
         self.meter.waited(held.arrived, now, held.ahead);
     }
 
-    /// What the router before the link makes of a request for a rate in a packet that arrives at `now`: the bits a second
-    /// that it grants, which `round_down` brings to a rate that can be expressed. None: it does not know such requests.
+    /// The decision of the router before the link on a request for a rate in a packet that arrives at `now`: the bits a
+    /// second that it grants, which `round_down` brings to a rate that can be expressed. None: it does not know such
+    /// requests.
     pub fn answer_quick_start(
         &mut self,
         now: Nanos,
@@ -529,7 +531,7 @@ impl Link {
         self.backlog.packets()
     }
 
-    /// What happened so far.
+    /// Counts so far.
     pub fn meter(&self) -> &Meter {
         &self.meter
     }

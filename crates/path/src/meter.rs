@@ -1,4 +1,4 @@
-//! What happened on a link, interval by interval.
+//! A link's meters, per interval.
 
 use firstflight_records::{LinkInterval, seconds};
 
@@ -128,7 +128,7 @@ impl Meter {
         }
     }
 
-    /// What befell the packet that was accepted at `now`.
+    /// The outcome for the packet that was accepted at `now`.
     pub(crate) fn impaired(&mut self, now: Nanos, overtakes: bool, comes_twice: bool) {
         if let Some(interval) = self.at(now) {
             interval.reordered_packets += u64::from(overtakes);

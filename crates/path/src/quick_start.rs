@@ -1,4 +1,4 @@
-//! What the router before a link makes of Quick-Start requests (RFC 4782).
+//! The router before a link and its answers to Quick-Start requests (RFC 4782).
 
 use serde::{Deserialize, Serialize};
 

@@ -40,7 +40,7 @@ struct Coming {
     flow: u32,
 }
 
-/// What comes, in the line's rate, second by second: some seconds are far too much.
+/// The arrivals per second, in units of the line's rate: in some seconds far too much.
 const HEAVY: [f64; 5] = [0.6, 1.2, 0.9, 1.4, 1.05];
 /// Little too much for a second, and then too little.
 const LIGHT: [f64; 5] = [0.6, 1.05, 0.6, 1.05, 0.6];
@@ -67,7 +67,7 @@ fn arrivals(seed: u64, loads: [f64; 5], shares: &[f64]) -> Vec<Coming> {
     }
 }
 
-/// What a queue did: packets dropped and marked, and the time that the sent ones waited, in ms.
+/// A queue's counts: packets dropped and marked, and the time that the sent ones waited, in ms.
 #[derive(Debug, Default)]
 struct Outcome {
     dropped: f64,

@@ -62,7 +62,7 @@ impl CaptureFile {
     /// Begins a capture file in the format that its name's ending asks for; the rest is as for [`Writer::new`].
     ///
     /// # Errors
-    /// What the file system refuses.
+    /// The file system's error.
     pub fn create(path: &Path, program: &str, comment: &str, interfaces: &[&str]) -> Result<Self, FileError> {
         let mut name: OsString = path.file_name().unwrap_or_default().to_owned();
         name.push(".part");
@@ -76,7 +76,7 @@ impl CaptureFile {
     /// Adds a packet.
     ///
     /// # Errors
-    /// What the file system refuses.
+    /// The file system's error.
     pub fn write(&mut self, record: &Record, packet: &[u8]) -> Result<(), FileError> {
         let written = self.writer.as_mut().map_or(Ok(()), |writer| writer.write(record, packet));
         written.map_err(|source| self.refused(source))
@@ -85,7 +85,7 @@ impl CaptureFile {
     /// Adds a packet of which only the beginning was kept, and that had `bytes`.
     ///
     /// # Errors
-    /// What the file system refuses.
+    /// The file system's error.
     pub fn write_cut(&mut self, record: &Record, kept: &[u8], bytes: u32) -> Result<(), FileError> {
         let written = self.writer.as_mut().map_or(Ok(()), |writer| writer.write_cut(record, kept, bytes));
         written.map_err(|source| self.refused(source))
@@ -94,7 +94,7 @@ impl CaptureFile {
     /// Puts the file in its place.
     ///
     /// # Errors
-    /// What the file system refuses.
+    /// The file system's error.
     pub fn finish(mut self) -> Result<(), FileError> {
         let done = match self.writer.take() {
             Some(writer) => writer

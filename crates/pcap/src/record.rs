@@ -1,4 +1,4 @@
-//! What a capture notes of a packet.
+//! The data that a capture stores of a packet.
 
 /// Which way a packet crosses the interface it was captured on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -9,7 +9,7 @@ pub enum Direction {
     Outbound,
 }
 
-/// What a capture notes of a packet beside its bytes.
+/// The data that a capture stores of a packet in addition to its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record {
     /// Nanoseconds since 1970, or since the start of a simulation.

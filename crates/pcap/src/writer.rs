@@ -38,7 +38,7 @@ impl<W: Write> Writer<W> {
     /// Begins a capture by `program` on the named interfaces; `comment` is for its reader. pcap keeps none of these.
     ///
     /// # Errors
-    /// What `out` refuses.
+    /// An error of `out`.
     pub fn new(mut out: W, format: Format, program: &str, comment: &str, interfaces: &[&str]) -> io::Result<Self> {
         let mut block = Vec::new();
         match format {
@@ -55,7 +55,7 @@ impl<W: Write> Writer<W> {
     /// Adds a packet.
     ///
     /// # Errors
-    /// What `out` refuses.
+    /// An error of `out`.
     pub fn write(&mut self, record: &Record, packet: &[u8]) -> io::Result<()> {
         self.write_cut(record, packet, packet.len() as u32)
     }
@@ -63,7 +63,7 @@ impl<W: Write> Writer<W> {
     /// Adds a packet of which only the beginning was kept, and that had `bytes`.
     ///
     /// # Errors
-    /// What `out` refuses.
+    /// An error of `out`.
     pub fn write_cut(&mut self, record: &Record, kept: &[u8], bytes: u32) -> io::Result<()> {
         self.block.clear();
         match self.format {
@@ -76,7 +76,7 @@ impl<W: Write> Writer<W> {
     /// Flushes and hands `out` back.
     ///
     /// # Errors
-    /// What `out` refuses.
+    /// An error of `out`.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)

@@ -18,7 +18,7 @@ const BYTES: u64 = 200_000;
 /// Of client and server; the server's numbers wrap on the way.
 const ISNS: [u32; 2] = [7, 4_294_900_000];
 
-/// What passes the sender's host: when, whether the server sent it, and the segment.
+/// A packet at the sender's host: its time, whether the server sent it, and the segment.
 type Passing = (Nanos, bool, Segment);
 
 fn due(queue: &mut VecDeque<(Nanos, Segment)>, now: Nanos) -> Option<Segment> {

@@ -3,7 +3,7 @@
 //! Adding a client, a link or a flow therefore never shifts another's draws, and runs that differ in one setting share
 //! all other randomness (common random numbers).
 
-/// What a draw is for.
+/// The purpose of a draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Purpose {
@@ -23,9 +23,9 @@ pub enum Purpose {
     InitialSequence,
     /// A link's queue.
     Queue,
-    /// What sets the path of a user of a population apart.
+    /// The individual part of a user's path in a population.
     Path,
-    /// What the paths of a subnet's users have in common.
+    /// The common part of the paths of a subnet's users.
     Subnet,
     /// Row of a table for a user.
     Row,

@@ -3,7 +3,7 @@
 use crate::problem::Problem;
 use std::fmt;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind<'a> {
     /// A whole number, maybe negative.
@@ -14,11 +14,11 @@ pub enum Kind<'a> {
     Decimal(&'a str),
     /// Letters, digits and underscores; also a dotted address.
     Word(&'a str),
-    /// What stands between double quotes.
+    /// The text between double quotes.
     Text(&'a str),
-    /// What stands between backquotes: shell commands, which are data here.
+    /// The text between backquotes: shell commands, which are data here.
     Shell(&'a str),
-    /// What stands between `%{` and `}%`.
+    /// The text between `%{` and `}%`.
     Code(&'a str),
     /// `--name` or `--name=value`; the value runs to the next option or the end of the line.
     Option(&'a str, Option<&'a str>),
@@ -50,7 +50,7 @@ impl fmt::Display for Kind<'_> {
 /// A token and the line where it begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Token<'a> {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind<'a>,
     /// Line, counted from 1.
     pub line: u32,
@@ -141,7 +141,7 @@ impl<'a> Lexer<'a> {
         Ok(Kind::Sign(first))
     }
 
-    /// What stands between `open` and `close`; a backslash protects the character after it.
+    /// The text between `open` and `close`; a backslash protects the character after it.
     fn delimited(&mut self, open: &str, close: &str, endless: &str) -> Result<&'a str, Problem> {
         let inside = &self.rest()[open.len()..];
         let mut from = 0;

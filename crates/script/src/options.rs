@@ -1,4 +1,4 @@
-//! What the option lines of a script decide: packetdrill's own, and `--profile` and `--set` for the TCP under test.
+//! The options in a script's option lines: packetdrill's own, and `--profile` and `--set` for the TCP under test.
 
 use crate::preamble::{Environment, IPV4_AND_TCP_HEADER_BYTES};
 use crate::problem::Problem;
@@ -22,12 +22,12 @@ impl Default for Options {
     }
 }
 
-/// What a script's own lines and its caller decide together.
+/// The options from a script's own lines and from its caller.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub environment: Environment,
     pub tolerance_ns: Nanos,
-    /// What the clock of the system under test shows at time 0: by where in a tick an event lies, timers expire.
+    /// The clock of the system under test at time 0. The place of an event in a tick decides when timers expire.
     pub clock_at_start: Nanos,
     /// Share of the time since the last event by which an event may be off.
     pub tolerance_percent: f64,

@@ -1,4 +1,4 @@
-//! What keeps a script from being run.
+//! The reasons why a script cannot be run.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What a script asks for and is refused: where in its line, and why.
+//! A refused part of a script: its place in the line, and the reason.
 
 use firstflight_tcp::{ProfileError, name_renamed};
 use std::fmt;
@@ -9,7 +9,7 @@ use thiserror::Error;
 pub struct Refusal {
     /// The parts of the line that hold it, the outermost first, such as `tcp_rmem=1`; none: the line itself.
     pub place: Vec<String>,
-    /// What is wrong there.
+    /// The problem.
     pub reason: Reason,
 }
 

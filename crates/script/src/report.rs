@@ -1,9 +1,9 @@
-//! What came of a script.
+//! The result of a script.
 
 use crate::problem::{Kind, Problem};
 use serde::Serialize;
 
-/// What came of a script.
+/// The result of a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -17,7 +17,7 @@ pub enum Verdict {
     Error,
 }
 
-/// What came of a script, and why.
+/// The result of a script, and the reason.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Report {
     /// In a word.
@@ -28,7 +28,7 @@ pub struct Report {
     pub line: u32,
     /// For a difference: what was expected, what came, and the segments before it.
     pub details: Vec<String>,
-    /// What is worth knowing and changes no verdict.
+    /// Notes that do not change the verdict.
     pub notes: Vec<String>,
     /// Events that went as the script says.
     pub events: usize,

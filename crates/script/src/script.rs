@@ -11,7 +11,7 @@ pub struct Script {
     pub options: Vec<OptionLine>,
     /// Shell block before the first event.
     pub preamble: Option<Shell>,
-    /// What happens, in order.
+    /// The events, in order.
     pub events: Vec<Event>,
     /// The script's lines, to be shown with a difference.
     pub lines: Vec<String>,
@@ -31,7 +31,7 @@ pub struct OptionLine {
     pub line: u32,
     /// Without the dashes.
     pub name: String,
-    /// What follows the equals sign.
+    /// The value after the equals sign.
     pub value: Option<String>,
 }
 
@@ -51,7 +51,7 @@ pub struct Event {
     pub line: u32,
     /// When it happens, or is expected to.
     pub when: When,
-    /// What happens.
+    /// The event.
     pub action: Action,
 }
 
@@ -70,7 +70,7 @@ pub enum When {
     Any,
 }
 
-/// What happens.
+/// The event.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// `<`: a packet arrives.
@@ -126,7 +126,7 @@ pub struct Call {
     pub name: String,
     /// Its arguments.
     pub arguments: Vec<Argument>,
-    /// What it returns; none: `= ...`, not looked at.
+    /// Its return value. None: `= ...`, not compared.
     pub result: Option<Argument>,
     /// The error it ends with, such as `EAGAIN`.
     pub error: Option<String>,

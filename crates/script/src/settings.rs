@@ -60,7 +60,7 @@ impl Settings {
         let before = self.fields.clone();
         let (parent, name) = path.rsplit_once('.').map_or(("", path), |(parent, name)| (parent, name));
         let table = self.table(parent)?;
-        // What does not go together may be followed by what makes it so.
+        // An invalid combination may be followed by a setting that makes it valid.
         set(table, parent, name, literal).and_then(|()| Ok(self.read()?.validate_ranges()?)).map_err(|refusal| {
             self.fields = before;
             Refusal::within(format_args!("{path}={text}"))(refusal)
@@ -174,7 +174,7 @@ fn variant(path: &str, word: &str, before: &Value) -> Option<Value> {
     choices.get(path)?.as_array()?.iter().find(|choice| choice.get(word).is_some()).cloned()
 }
 
-/// What stays of a table: all if it stays the same policy, else what was set and the new policy has a default for, too.
+/// The part of a table that stays: all for the same policy, else the set keys for which the new policy has a default.
 fn kept(path: &str, before: &Value, tag: &str, word: &str) -> Map<String, Value> {
     let Value::Object(table) = before else { return Map::new() };
     if table.get(tag).and_then(Value::as_str) == Some(word) {
@@ -332,7 +332,7 @@ mod tests {
             let InitialWindow::Adaptive(rules) = settings.profile().unwrap().initial_window else { unreachable!() };
             assert_eq!(rules.max_segments, expected);
         }
-        // What has no default is asked for.
+        // Keys without a default are required.
         let sentence = settings.write("ack", "{ policy = heartbeat, interval = 100ms }").unwrap_err().to_string();
         assert!(sentence.contains("missing field `segments`"), "{sentence}");
     }

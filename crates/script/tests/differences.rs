@@ -1,4 +1,4 @@
-//! What is said when something happens otherwise than a script says.
+//! The messages when an event differs from the script.
 
 use firstflight_script::{Options, Report, Verdict, run_text};
 

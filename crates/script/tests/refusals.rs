@@ -1,5 +1,5 @@
-//! What is wrong with a script is said with its line, what was found and what would be right; what is not modeled is
-//! no mistake.
+//! The message about an error in a script has its line, the value that was found and the one expected. A feature
+//! that is not modeled is no mistake.
 
 use firstflight_script::{Options, Verdict, run_text};
 

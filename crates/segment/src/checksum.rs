@@ -24,7 +24,7 @@ impl Checksum {
         Self(sum).finish().to_be_bytes()
     }
 
-    /// What goes into the header.
+    /// The checksum for the header.
     pub(crate) fn finish(self) -> u16 {
         let mut sum = self.0;
         while sum > 0xffff {

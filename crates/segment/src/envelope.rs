@@ -1,10 +1,10 @@
-//! What a packet has beside its segment, and why some segments fit no packet.
+//! The parts of a packet outside its segment, and the reasons why a segment fits no packet.
 
 use std::{error::Error, fmt, net::SocketAddrV4};
 
 use crate::options::MOST_BYTES;
 
-/// What a segment does not know about the packet that carries it.
+/// The fields of a packet that its segment does not have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Envelope {
     /// Address and port of the sender.

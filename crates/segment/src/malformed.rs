@@ -20,7 +20,7 @@ pub enum Malformed {
     HeaderLength {
         /// Whose.
         header: &'static str,
-        /// What it says, in bytes.
+        /// Its value, in bytes.
         bytes: usize,
     },
     /// The packet is a fragment of another.

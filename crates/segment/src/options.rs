@@ -3,7 +3,7 @@
 /// The header length counts up to 15 words, and a header without options has five.
 pub(crate) const MOST_BYTES: usize = 40;
 
-/// What ends the list.
+/// The end of the list.
 const END: u8 = 0;
 
 /// The kinds that are read or written here.

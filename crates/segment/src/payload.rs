@@ -1,4 +1,4 @@
-//! What stands in for the bytes that a stream would carry.
+//! The bytes that stand in for those of a stream.
 
 /// Bytes of a line of the payload.
 const LINE: u64 = 16;

@@ -4,12 +4,12 @@ use std::{net::SocketAddrV4, ops::Range};
 
 use crate::{Envelope, Malformed, PathOption, Segment, TCP, checksum, ipv4, tcp};
 
-/// What a packet says.
+/// The fields of a packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Packet {
     /// Who sent it to whom. Its `stream_offset` is 0: a packet alone does not tell.
     pub envelope: Envelope,
-    /// What it carries. `retransmission` is false: a packet alone does not tell.
+    /// Its segment. `retransmission` is false: a packet alone does not show it.
     pub segment: Segment,
     /// Where the payload stands in the packet; shorter than `segment.payload_bytes` if a capture has cut it.
     pub payload: Range<usize>,

@@ -1,4 +1,4 @@
-//! What travels between two endpoints: a TCP header without addresses, and a byte count in place of the payload.
+//! A segment between two endpoints: a TCP header without addresses, and a byte count in place of the payload.
 
 use std::{
     num::{NonZeroU16, NonZeroU64},
@@ -177,8 +177,8 @@ impl QuickStart {
     }
 }
 
-/// What a segment says to the routers on its path, which may lower a request, and answers to the peer's: Quick-Start's options
-/// (RFC 4782). One of the two is there; hardly any segment has either.
+/// A segment's message to the routers on its path, which may lower a request, and its answer to the peer's message:
+/// Quick-Start's options (RFC 4782). One of the two is there; hardly any segment has either.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PathOption {
     /// The request or report in the IP header.
@@ -242,7 +242,7 @@ pub struct Segment {
     pub sack_permitted: bool,
     /// The ECN bits of the IP header.
     pub ecn: Ecn,
-    /// What it says to the routers on its path.
+    /// Its message to the routers on its path.
     pub path_option: Option<PathOption>,
     /// Timestamps option.
     pub timestamps: Option<Timestamps>,

@@ -86,7 +86,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// What all options take that a segment can have at once, whether or not a header has room for them.
+/// The size of all options that a segment can have together, whether or not they fit into a header.
 const ALL_OPTION_BYTES: usize = 68;
 
 /// The options, in whole words.

@@ -1,4 +1,4 @@
-//! What a link or router changes in a packet on its way.
+//! Changes that a link or router makes to a packet.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 

@@ -29,7 +29,7 @@ fn options(segment: &Segment) -> Vec<u8> {
     packet[tcp + 20..tcp + usize::from(packet[tcp + 12] >> 4) * 4].to_vec()
 }
 
-/// What a receiver computes over all words, checksum included: 0xffff if nothing is wrong.
+/// The receiver's sum over all words, checksum included: 0xffff if nothing is wrong.
 fn folded(words: impl Iterator<Item = u8>) -> u32 {
     let bytes: Vec<u8> = words.collect();
     let mut sum = 0u32;

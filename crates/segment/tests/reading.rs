@@ -1,4 +1,4 @@
-//! What was written is read as it was, and anything else is an error.
+//! A written packet reads back unchanged; anything else is an error.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::num::NonZeroU16;

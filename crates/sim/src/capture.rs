@@ -90,7 +90,7 @@ impl Capture {
     }
 }
 
-/// What an end knows of itself.
+/// State of an endpoint, as it reports it.
 fn at_end(end: &Endpoint) -> AtEnd {
     AtEnd {
         mss_bytes: end.mss_bytes(),

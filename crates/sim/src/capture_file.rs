@@ -1,4 +1,4 @@
-//! What a tap saw, as a capture file.
+//! Writes the packets of a tap to a capture file.
 
 use std::{
     collections::HashMap,
@@ -33,7 +33,7 @@ const TIME_TO_LIVE: u8 = 64;
 /// pass the tap. A datagram whose headers are said to be shorter than those of IPv4 and UDP is written with these.
 ///
 /// # Errors
-/// What the file system refuses, and a packet too large for IPv4; there is then no file.
+/// The file system's error, and an error for a packet too large for IPv4; there is then no file.
 pub fn write(watched: &Watched, path: &Path, comment: &str) -> Result<(), FileError> {
     let program = concat!("firstflight ", env!("CARGO_PKG_VERSION"));
     let interfaces: Vec<&str> = watched.interfaces.iter().map(String::as_str).collect();
@@ -78,7 +78,7 @@ fn stream_offset(connection: &Identity, from_server: bool, segment: &Segment) ->
     u64::from(segment.seq.wrapping_add(syn).wrapping_sub(initial).wrapping_sub(1))
 }
 
-/// What UDP carries: a header of RTP where there is one, and bytes that say where in the datagram they are.
+/// The UDP payload: a header of RTP where there is one, and bytes that say where in the datagram they are.
 fn payload(datagram: &Sight, source: u32) -> Vec<u8> {
     let length = (datagram.bytes as usize).saturating_sub(IPV4_BYTES + UDP_BYTES);
     let mut bytes = Vec::with_capacity(length);

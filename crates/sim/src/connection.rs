@@ -65,7 +65,7 @@ pub struct Connection {
     pub opened_at: Nanos,
     /// When the client's handshake was complete.
     pub connected_at: Option<Nanos>,
-    /// What was asked for, without what was done long ago.
+    /// The requests, without those that were finished long ago.
     pub objects: Vec<Object>,
     /// Objects (of `objects`, from the first) whose request reached the server.
     pub served: usize,
@@ -218,7 +218,7 @@ impl Connection {
     }
 }
 
-/// What a new connection needs to know.
+/// The parameters of a new connection.
 pub struct Opening<'a> {
     /// Among all clients.
     pub client: u32,
@@ -337,7 +337,7 @@ impl std::ops::IndexMut<u32> for Arena {
 mod tests {
     use super::*;
 
-    /// What every open connection takes, before anything that it allocates. `firstflight bench` measures the whole.
+    /// The size of every open connection, without its allocations. `firstflight bench` measures the whole.
     #[test]
     fn a_connection_takes_no_more_than_it_did() {
         assert!(size_of::<Endpoint>() <= 400, "an endpoint has {} bytes", size_of::<Endpoint>());

@@ -9,11 +9,11 @@ use thiserror::Error;
 pub struct PlanError {
     /// The parts of the plan that hold it, the outermost first, such as `application "web"`; none: the plan itself.
     pub place: Vec<String>,
-    /// What is wrong there.
+    /// The problem.
     pub problem: Problem,
 }
 
-/// What is wrong at a place of a plan.
+/// A problem at a place of a plan.
 #[derive(Debug, Error)]
 pub enum Problem {
     /// It is no JSON, or has a key or a type that it must not have.

@@ -171,7 +171,7 @@ impl Law {
         }
     }
 
-    /// What lies between points of (cumulative probability, value) at probability `u`, on a straight line.
+    /// Linear interpolation between points of (cumulative probability, value) at probability `u`.
     pub(crate) fn between(points: &[(f64, f64)], u: f64) -> f64 {
         let upper = Self::upper(points, u);
         let ((p0, x0), (p1, x1)) = (points[upper - 1], points[upper]);

@@ -1,8 +1,8 @@
 //! Random losses of a connection's packets: one draw for each packet on each link that loses at random, by its number
 //! among the connection's packets there.
 //!
-//! What another connection does, or a change of the initial window, therefore never decides which of a connection's
-//! packets are lost: the fifth data packet of one that is changed is lost if that of the one it is compared with is.
+//! So neither another connection nor a change of the initial window decides which of a connection's packets are
+//! lost: the fifth data packet of a changed connection is lost if that of the unchanged one is.
 
 use crate::random::{Purpose, Stream};
 

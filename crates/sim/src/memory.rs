@@ -1,4 +1,4 @@
-//! What hosts learn from their connections, for the initial windows of the next ones: `remembered` per destination,
+//! Data that hosts keep from their connections for the IW of later ones: `remembered` per destination,
 //! `adaptive` per population.
 //!
 //! A server remembers, for each application, each host that its clients sit on, and a client host the servers of each

@@ -1,8 +1,8 @@
 //! Packets on their way: what every segment has in place, and segments with options in a table beside.
 //!
-//! What is in flight is copied from ring to ring, so it is kept small: without options a packet is all there is to it,
-//! and the table costs a comparison. Timestamps alone, which every segment of a connection carries that has agreed on
-//! them, have a word of the packet, so that nothing is looked up for their sake.
+//! Packets in flight are copied from ring to ring, so they are kept small. A packet without options is complete by
+//! itself, and the table costs a comparison. Timestamps alone, which every segment has once the connection has agreed
+//! on them, are a word of the packet, so they need no lookup.
 
 use firstflight_path::{Link, Nanos};
 use firstflight_segment::TIMESTAMPS_BYTES;
@@ -45,7 +45,7 @@ const DATAGRAM: u32 = 1 << 29;
 /// More than a segment's header can be longer than that of a datagram.
 const EVEN_HEADER: u32 = 1 << 16;
 
-/// What marks a place as one outside of the table of segments.
+/// Marks a place outside of the table of segments.
 const MARKS: u32 = STAMPS | SENT_AT | DATAGRAM;
 
 /// Marks the index of a stream where a segment has the end of a connection.
@@ -65,7 +65,7 @@ const fn word(low: u32, high: u32) -> u64 {
 }
 
 impl Packet {
-    /// What fills the unused slots of a ring.
+    /// Fills the unused slots of a ring.
     pub(crate) const NOTHING: Packet =
         Packet { seq_and_to: 0, ack_and_generation: 0, hop_and_options: word(0, NO_OPTIONS), rest: 0, option: 0 };
 
@@ -106,7 +106,7 @@ impl Packet {
         }
     }
 
-    /// What it is, if it is a datagram.
+    /// The datagram, if it is one.
     #[inline]
     pub(crate) fn datagram(&self) -> Option<Datagram> {
         (self.to() & STREAM != 0).then(|| Datagram {

@@ -67,7 +67,7 @@ records! {
 }
 
 firstflight_records::counters! {
-    /// What a simulation cost.
+    /// The cost of a simulation.
     Counts {
         /// Events taken from the scheduler.
         events: u64,

@@ -27,7 +27,7 @@ pub struct Scheduler {
     /// Bits of a key that hold its source.
     source_bits: u32,
     source_mask: u32,
-    /// What is at this time or later never happens: keys have no room for it.
+    /// Events at this time or later never happen: keys have no room for them.
     end_of_time: Nanos,
 }
 
@@ -56,7 +56,7 @@ impl Scheduler {
         Scheduler { nodes, earliest: Key::MAX, replay, source_bits, source_mask, end_of_time: Key::MAX >> source_bits }
     }
 
-    /// What would happen at this time or later never happens.
+    /// Events at this time or later never happen.
     pub fn end_of_time(&self) -> Nanos {
         self.end_of_time
     }

@@ -31,11 +31,11 @@ pub struct Tapped {
     pub connection: Identity,
     /// True if the server sent it.
     pub from_server: bool,
-    /// What it carries.
+    /// Its payload.
     pub load: Load,
 }
 
-/// What a packet carries.
+/// The payload of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Load {
     /// A segment.
@@ -51,11 +51,11 @@ pub struct Sight {
     pub number: u32,
     /// Bytes of all headers and of the payload.
     pub bytes: u32,
-    /// What its RTP header says, if it has one.
+    /// Its RTP header, if it has one.
     pub rtp: Option<Rtp>,
 }
 
-/// What tells a connection from all others, or the streams of a client.
+/// Identifies a connection, or the streams of a client.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Identity {
     /// Number of the connection or of the client in the replicate.
@@ -75,7 +75,7 @@ pub struct Watched {
     pub packets: Vec<Tapped>,
 }
 
-/// What the tap listens to.
+/// The place of the tap.
 #[derive(Clone, Copy, Debug)]
 enum At {
     Host(u32),
@@ -160,7 +160,7 @@ impl Tap {
         let At::Link { towards, away } = self.at else { return };
         let (time, interface) = match fate {
             Fate::Arrives(arrival) | Fate::Marked(arrival) if link == towards => (arrival, 0),
-            // What leaves the tap is on the wire there, whatever becomes of it farther on.
+            // A packet that leaves the tap is on the wire there, even if it is lost later.
             Fate::Arrives(_) | Fate::Marked(_) | Fate::Lost if link == away => (end, 1),
             _ => return,
         };

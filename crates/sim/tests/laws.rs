@@ -67,7 +67,7 @@ fn a_lognormal_law_is_clipped_at_its_bounds() {
     let bounds = (Some(median / sigma.exp()), Some(median * sigma.exp()));
     let values = draws(&Law::Lognormal { median, sigma, minimum: bounds.0, maximum: bounds.1 });
     let at = |bound: Option<f64>| values.iter().filter(|&&value| Some(value) == bound).count() as f64 / DRAWS as f64;
-    // What lies beyond a bound, 1 - 0.841345 of the draws, sits on it.
+    // Draws beyond a bound, 1 - 0.841345 of all, are set to it.
     assert_share(at(bounds.0), 0.158_655);
     assert_share(at(bounds.1), 0.158_655);
 }

@@ -1,4 +1,4 @@
-//! What the links' meters say, interval by interval.
+//! The links' meters, per interval.
 
 mod world;
 

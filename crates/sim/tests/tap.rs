@@ -78,9 +78,9 @@ fn a_link_shows_what_its_meter_counts() {
     let watched = watch(&plan, &link("bottleneck"));
     assert_eq!(watched.interfaces, ["bottleneck", "bottleneck.reverse"]);
     let count = |interface| watched.packets.iter().filter(|packet| packet.interface == interface).count() as u64;
-    // What leaves is seen as its transmission ends, lost on the way or not, just as the meter counts it.
+    // A departing packet is seen when its transmission ends, lost on the way or not, as the meter counts it.
     assert_eq!(count(1), sum("bottleneck.reverse", &records.links.sent_packets));
-    // What comes is not seen if it was lost, and later by the delay: at the end some packets are still under way.
+    // An arriving packet is seen later by the delay, and not if it was lost: at the end some packets are in flight.
     let arriving = sum("bottleneck", &records.links.sent_packets) - sum("bottleneck", &records.links.lost_packets);
     assert!((0..=10).contains(&(arriving - count(0))), "{arriving} and {}", count(0));
     assert!(watched.packets.iter().all(|packet| packet.inbound == (packet.interface == 0)));

@@ -63,7 +63,7 @@ fn the_hub_of_a_star_carries_the_traffic_of_all_spokes() {
     let [_, hub, dropped] = column_sum(&records.link_names, &records.links, "hub");
     let spokes: u64 =
         (0..5).map(|spoke| column_sum(&records.link_names, &records.links, &format!("spokes[{spoke}]"))[0]).sum();
-    // What the hub sent is on its way to a spoke for 5 ms.
+    // A packet from the hub takes 5 ms to a spoke.
     assert!(hub >= spokes && hub - spokes <= 3, "{hub} and {spokes}");
     assert!(dropped > 0, "five users share 4 Mbit/s");
 }

@@ -41,7 +41,7 @@ impl Bytes {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// What they have over `other`, if anything.
+    /// Their excess over `other`, if any.
     #[inline]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))

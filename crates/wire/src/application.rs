@@ -1,4 +1,4 @@
-//! What a connection is for.
+//! The purpose of a connection.
 
 use firstflight_tcp::Nanos;
 
@@ -28,7 +28,7 @@ pub trait Application {
     fn patience(&self) -> Nanos;
 }
 
-/// What an application asks of its connection.
+/// An application's requests to its connection.
 #[derive(Debug, Default)]
 pub struct Conversation {
     pub(crate) written: Vec<Piece>,

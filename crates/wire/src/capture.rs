@@ -13,9 +13,9 @@ use firstflight_tcp::Nanos;
 #[derive(Debug)]
 pub(crate) struct Capture {
     file: CaptureFile,
-    /// What the wall clock was ahead of the monotonic one at the beginning.
+    /// The offset of the wall clock from the monotonic one at the beginning.
     epoch: Nanos,
-    /// What went wrong first.
+    /// The first error.
     failure: Option<FileError>,
 }
 
@@ -23,7 +23,7 @@ impl Capture {
     /// Begins a capture.
     ///
     /// # Errors
-    /// What the file system refuses.
+    /// The file system's error.
     pub(crate) fn create(path: &Path) -> Result<Capture, FileError> {
         let program = concat!("firstflight ", env!("CARGO_PKG_VERSION"));
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as Nanos);
@@ -42,7 +42,7 @@ impl Capture {
     /// Puts the file in its place.
     ///
     /// # Errors
-    /// What the file system refused on the way or refuses now.
+    /// The file system's first error, from an earlier write or from now.
     pub(crate) fn finish(self) -> Result<(), FileError> {
         self.failure.map_or(Ok(()), Err)?;
         self.file.finish()

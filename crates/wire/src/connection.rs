@@ -41,7 +41,7 @@ pub(crate) struct Connection {
     is_over: bool,
 }
 
-/// What a host keeps of all its connections together.
+/// State that a host keeps for all its connections together.
 #[derive(Debug, Default)]
 pub(crate) struct Books {
     pub(crate) reports: Vec<Report>,

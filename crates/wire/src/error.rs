@@ -1,4 +1,4 @@
-//! What keeps a host from running, or a command from being carried out.
+//! Errors that stop a host or a command.
 
 use std::io;
 use std::net::SocketAddrV4;
@@ -7,7 +7,7 @@ use firstflight_pcap::FileError;
 use firstflight_tcp::{ProfileError, name_renamed};
 use thiserror::Error;
 
-/// What is wrong, and what would be right.
+/// The problem, and the correct form.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The plan is no JSON, or has a key or a type that it must not have.
@@ -24,9 +24,9 @@ pub enum Error {
     OutOfRange {
         /// The key.
         name: &'static str,
-        /// What was found.
+        /// The found value.
         value: u32,
-        /// What would be right.
+        /// The expected form.
         limit: String,
     },
     /// A share of packets to disturb that is none.
@@ -34,7 +34,7 @@ pub enum Error {
     Share {
         /// The key.
         name: &'static str,
-        /// What was found.
+        /// The found value.
         share: f64,
     },
     /// Packets to reorder by none.
@@ -45,7 +45,7 @@ pub enum Error {
     Fetch {
         /// Number of the fetch.
         fetch: u64,
-        /// What is wrong with it, and what would be right.
+        /// The problem, and the correct form.
         problem: String,
     },
     /// No port is free for a connection to that peer.
@@ -59,7 +59,7 @@ pub enum Error {
     /// A system call failed.
     #[error("{what}: {error}")]
     System {
-        /// What could not be done.
+        /// The action that failed.
         what: &'static str,
         /// Why not.
         error: io::Error,

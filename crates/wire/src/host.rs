@@ -56,7 +56,7 @@ pub struct Host {
     address: Ipv4Addr,
     secret: u64,
     listeners: Vec<(Listener, Memory)>,
-    /// What connections that were opened here have learned.
+    /// Results learned from connections that were opened here.
     memory: Memory,
     connections: BTreeMap<Tuple, Connection>,
     /// Entries may be older than what they are for.
@@ -168,7 +168,7 @@ impl Host {
         self.timers.peek().map_or(NEVER, |Reverse((at, _))| *at)
     }
 
-    /// What there is to tell since the last call.
+    /// The report since the last call.
     pub fn poll_reports(&mut self) -> Vec<Report> {
         std::mem::take(&mut self.books.reports)
     }

@@ -1,4 +1,4 @@
-//! What has arrived: bytes in order go to the application at once, those ahead of a hole wait.
+//! Arrived data: bytes in order go to the application immediately, those after a hole wait.
 
 use std::collections::BTreeMap;
 

@@ -7,7 +7,7 @@ use firstflight_tcp::{Endpoint, Flags, Nanos, Segment};
 
 use crate::report::Life;
 
-/// What the host's connections sent and received since the log was last taken.
+/// The segments that the host's connections sent and received since the log was last taken.
 #[derive(Debug, Default)]
 pub(crate) struct SegmentLog {
     rows: SegmentEvents,
@@ -63,7 +63,7 @@ impl SegmentLog {
     }
 }
 
-/// What an end knows of itself.
+/// State of an endpoint, as it reports it.
 fn at_end(end: &Endpoint) -> AtEnd {
     AtEnd {
         mss_bytes: end.mss_bytes(),

@@ -1,5 +1,5 @@
-//! What a host learns from its connections, for the initial windows of the next ones: `remembered` per peer's address,
-//! `adaptive` over all that it opens, or answers on a port.
+//! Data that a host keeps from its connections for the IW of later ones: `remembered` per peer's address, `adaptive`
+//! over all connections that it opens, or answers on a port.
 
 use std::{collections::BTreeMap, net::Ipv4Addr};
 
@@ -7,7 +7,7 @@ use firstflight_tcp::{
     DestinationMemory, Endpoint, InitialWindow, Nanos, PopulationWindow, Remembered, StartingPoint, State,
 };
 
-/// What is learned on a port, or by all connections that are opened here.
+/// The results learned on a port, or by all connections that are opened here.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     destinations: BTreeMap<Ipv4Addr, DestinationMemory>,

@@ -1,4 +1,4 @@
-//! What an application has written: pieces of a stream, made when a segment takes them.
+//! Data written by an application: pieces of a stream, made when a segment takes them.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! What a host on the wire is told.
+//! The plan of a host on the wire.
 
 use std::{net::Ipv4Addr, path::PathBuf, sync::Arc};
 
@@ -57,7 +57,7 @@ pub enum Command {
     Fetch {
         /// How the connection behaves.
         profile: Arc<Profile>,
-        /// What to fetch.
+        /// The object to fetch.
         what: Fetch,
     },
     /// Counters since the beginning and, if they are kept, the segments since the last take.

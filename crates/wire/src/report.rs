@@ -1,4 +1,4 @@
-//! What a host tells of its connections.
+//! A host's report on its connections.
 
 use std::net::SocketAddrV4;
 
@@ -89,7 +89,7 @@ pub struct ConnectionFacts {
     pub idle_restarts: u32,
 }
 
-/// What a connection's owner knows of it.
+/// The owner's data on a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Life {
     pub connection: u32,
@@ -180,6 +180,6 @@ pub struct Response {
     pub body_bytes: u64,
     /// SHA-256 of the body, hexadecimal, if it is complete and was asked for.
     pub sha256: Option<String>,
-    /// What went wrong; null for a complete response, whatever its status.
+    /// The error; null for a complete response, with any status.
     pub error: Option<String>,
 }

@@ -57,7 +57,7 @@ pub fn run(
     ended
 }
 
-/// What goes on after a command.
+/// The state after a command.
 #[derive(PartialEq, Eq)]
 enum Then {
     GoOn,

@@ -12,7 +12,7 @@ pub trait Wire {
     fn send(&mut self, packet: &[u8]);
 }
 
-/// What a host counts of its packets.
+/// A host's packet counters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Traffic {
     /// Packets that came for it, whatever came of them.

@@ -95,7 +95,9 @@ class Users:
 
 @dataclass(frozen=True)
 class Flows:
-    """What was read. `left_out` and `problems`: sentences; `assumed`: what of path and size is assumed, of how many."""
+    """The data that was read. `left_out` and `problems`: sentences; `assumed`: what of path and size is assumed, of how
+    many.
+    """
 
     source: str
     kind: str
@@ -323,7 +325,7 @@ def _flows(observed: Observation, population: Population, experiment: Experiment
 
 
 def _quantiles(population: Population) -> Iterator[Mapping[str, Any]]:
-    """What was observed of the users, for the page's table."""
+    """The observed data on the users, for the page's table."""
     rows = population.rows
     bdp = (pl.col("rtt_s") * pl.col("down_bps") / 8).alias("bdp_bytes")
     shown = rows.select("rtt_s", "down_bps", "bytes", "loss", bdp)

@@ -77,7 +77,7 @@ class Change:
 
 @dataclass(frozen=True)
 class ArmsCompared:
-    """What two data sets say. `mix_p_value`: of a random split into arms with such mixes of RTT and size."""
+    """The comparison of two data sets. `mix_p_value`: of a random split into arms with such mixes of RTT and size."""
 
     before: Side
     after: Side

@@ -1,4 +1,4 @@
-"""What the operator knows and the data does not tell: `--assume lines=uk-2023`. Used as known, shown as assumed."""
+"""Values that the operator knows and the data lacks: `--assume lines=uk-2023`. Used as known, shown as assumed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _EXAMPLE = {
 
 @dataclass(frozen=True)
 class Assumed:
-    """What is taken as known, None where nothing is. `lines`: a population's name or a rate as it was written;
+    """The values taken as known, None where there are none. `lines`: a population's name or a rate as it was written;
     `down_bps`: that rate.
     """
 
@@ -54,7 +54,7 @@ class Assumed:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What is assumed, in words, each with the option that says it."""
+        """The assumptions, in words, each with its option."""
         lines = f"one rate of {self.lines}" if self.down_bps else f'the rates of the population "{self.lines}"'
         farther = f", RTT + {1e3 * self.farther_s:g} ms" if self.farther_s else ""
         away = f"+{1e3 * self.farther_s:g}ms" if self.farther_s else ""

@@ -60,7 +60,7 @@ class Term:
 
     @property
     def meaning(self) -> str:
-        """What it bounds."""
+        """The group of flows that it bounds."""
         if self.name in MEANINGS:
             return MEANINGS[self.name]
         return f"{self.name[1:]}th percentile of the time of a connection"

@@ -73,7 +73,7 @@ def interval(found: Estimate, unit: str) -> str:
 
 
 def judged(each: Check) -> str:
-    """What a term of the harm budget was compared with."""
+    """The result that a term of the harm budget was compared with."""
     if math.isnan(each.found.low):
         return each.reason
     where = f"{each.where}: " if each.where else ""

@@ -23,7 +23,7 @@ Why = Literal["gain", "no gain shown", "over the budget", "budget inconclusive"]
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was measured. Changes are in percent of the mean time, negative where the candidate is faster.
+    """The measurements. Changes are in percent of the mean time, negative where the candidate is faster.
 
     `cases`: their names, the first the reference. `candidates`: all windows but the current one. `changes`: of
     (case, candidate) against the current window. `step(case, from, to)`: the same between two candidates.
@@ -59,8 +59,8 @@ class CandidateResult:
 
 @dataclass(frozen=True)
 class Decision:
-    """What to do. `no_significant_difference`: candidates that can be recommended and do not differ significantly from
-    the one that is.
+    """The recommendation. `no_significant_difference`: candidates that can be recommended and do not differ
+    significantly from the one that is.
 
     `flows_needed`: how many flows would show a difference. `alone`: what would be recommended if a case were known to
     be true; `depends_on`: those cases in which that is another window. `inconclusive`: candidates that are not rejected

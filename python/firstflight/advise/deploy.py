@@ -12,7 +12,7 @@ from dataclasses import dataclass
 LINUX_DEFAULT = 10
 """TCP_INIT_CWND of Linux since 2.6.39."""
 CLIENT_WINDOW_SEGMENTS = 44
-"""What the window that a Linux client announces first holds with default settings: 63 kB of 1448 bytes."""
+"""Number of segments in the window that a Linux client announces first with default settings: 63 kB of 1448 bytes."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def roll_back(current: int, known: bool) -> Step:
 
 
 def receive_window(window: int) -> Step:
-    """What the other end must allow."""
+    """The requirements on the other endpoint."""
     if window <= CLIENT_WINDOW_SEGMENTS:
         note = (
             f"Nothing: a Linux client announces room for about {CLIENT_WINDOW_SEGMENTS} full segments at first, and "
@@ -156,7 +156,7 @@ def _middle(window: int) -> int:
 
 
 def watch(window: int) -> list[tuple[str, str]]:
-    """What to look at afterwards: (what, how). RFC 6928 section 12 asks for it before and after, and to fall back."""
+    """Values to monitor afterwards: (what, how). RFC 6928 section 12 asks for it before and after, and to fall back."""
     return [
         (
             "Share of retransmitted segments",

@@ -1,4 +1,4 @@
-"""What can be said of the flows before anything is simulated: too few, or not those of users, and what to do."""
+"""Findings on the flows before any simulation: too few, or not those of users, and what to do."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from firstflight.observe import Observation
 from firstflight.observe.observation import TLS
 from firstflight.observe.tables import MSS_BYTES
 
-# What a path in the simulator can be.
+# The limits of a path in the simulator.
 _RTT_S = (1e-5, 30.0)
 _DOWN_BPS = (1e3, 1e11)
 SHOWING_BYTES = 64 * MSS_BYTES
@@ -71,7 +71,7 @@ class Population:
 
     @property
     def assumed(self) -> tuple[str, ...]:
-        """What of a user's path and size is assumed, and of how many users."""
+        """The assumed parts of paths and sizes, and the number of users of each."""
         names = {"rtt_s": "the RTT", "down_bps": "the link rate", "bytes": "the response size"}
         shares = {what: self.assumed_percent(column) for column, what in names.items()}
         found = [f"{what} of {share:.3g}% of the users" for what, share in shares.items() if share]

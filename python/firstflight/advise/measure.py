@@ -33,8 +33,8 @@ the interval a little too short. To leave out small groups would be worse: harm 
 
 @dataclass(frozen=True)
 class Dimension:
-    """What users are grouped by. `edges`: upper ends, each in its bucket; `scale`: what one of `unit` is; `seen`:
-    the population's column that must be observed for it.
+    """The columns that users are grouped by. `edges`: upper ends, each in its bucket; `scale`: the value of one
+    `unit`; `seen`: the population's column that must be observed for it.
     """
 
     column: str
@@ -69,7 +69,7 @@ DIMENSIONS = (
 
 
 class Measurements:
-    """What a finished experiment says; each comparison is made once."""
+    """The results of a finished experiment; each comparison is made once."""
 
     def __init__(self, run: Run, experiment: Experiment) -> None:
         """`run` holds every cell of `experiment`."""
@@ -222,7 +222,8 @@ class Measurements:
     def evidence(
         self, budget: tuple[Term, ...], jobs: int | None = None, done: Callable[[int], None] = lambda pairs: None
     ) -> Evidence:
-        """What the decision rests on, worked out by `jobs` threads (None: one a CPU), which changes nothing in it.
+        """The data for the decision, computed by `jobs` threads (None: one per CPU). The result does not depend on
+        `jobs`.
         `done` is called with the number of pairs of case and candidate that are.
         """
         pairs = [(case, window) for case in self.cases for window in self.candidates]

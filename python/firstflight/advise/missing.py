@@ -69,7 +69,7 @@ class Missing:
 
     @property
     def shows(self) -> str:
-        """What the command shows of the conditions."""
+        """The conditions as the command shows them."""
         return "it" if len(self.conditions) == 1 else "the first of these"
 
 

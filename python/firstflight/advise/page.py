@@ -103,7 +103,7 @@ def span(found: Estimate, digits: int = 1) -> str:
 
 
 def _signed(value: float, digits: int) -> str:
-    # What rounds to nothing has no sign.
+    # A value that rounds to zero has no sign.
     text = f"{value:+.{digits}f}"
     return text[1:] if float(text) == 0 else text
 

@@ -1,4 +1,4 @@
-"""What `firstflight advise` was asked for, checked; and whether a directory holds the advice of something else."""
+"""The checked request of `firstflight advise`; and whether a directory holds the advice of another request."""
 
 from __future__ import annotations
 
@@ -43,11 +43,13 @@ class Request:
 
     @property
     def assumed(self) -> Assumed:
-        """What the operator knows."""
+        """The operator's knowledge."""
         return parse_assumed(self.assume)
 
     def identity(self) -> dict[str, object]:
-        """What one directory holds one of. Windows may be added and the budget changed without another simulation."""
+        """The request whose results share one directory. Windows may be added and the budget changed without another
+        simulation.
+        """
         return {
             "flows": self.flows.name,
             "digest": self.digest,

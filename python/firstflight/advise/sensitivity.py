@@ -15,9 +15,9 @@ REFERENCE_BUFFER_S, SHALLOW_BUFFER_S, DEEP_BUFFER_S = 0.13, 0.02, 1.0
 """RFC 6928 section 10 and its sources: most access routers hold at least 130 ms, queues of 1 s and more are seen. 20
 ms is the worst case for a burst: three of four UK homes of 2023 with 15 to 100 Mbit/s were seen to hold more."""
 LEAST_BUFFER = "20p"
-"""What every queue holds, however slow the line. The UK homes of 2023 were seen to queue at least so much under load,
-at about nine of ten lines below 45 Mbit/s (10th percentile 24, 19 and 46 packets below 5, 15 and 45 Mbit/s); what was
-seen is a mean, and so a lower bound of what the queue holds."""
+"""The capacity of every queue, at any line rate. The UK homes of 2023 queued at least this amount under load, at
+about nine of ten lines below 45 Mbit/s (10th percentile 24, 19 and 46 packets below 5, 15 and 45 Mbit/s). The
+observed value is a mean, and so a lower bound of the capacity."""
 UP_SHARE, SLOW_UP_SHARE = 0.2, 0.05
 """Up rate as a part of the down rate. UK homes measured by Ofcom: median 0.17 (2015) and 0.23 (2023), lowest twentieth
 0.05 and 0.07."""
@@ -145,7 +145,7 @@ def check_open(population: Population) -> None:
 
 
 def assumptions(population: Population) -> list[Assumption]:
-    """What the data does not tell of every user, and what is taken instead."""
+    """Values that the data lacks for some users, and the values used instead."""
     rows = population.rows
     share = {name: 100 * population.known(name) / rows.height for name in ("buffer_s", "loss", "up_bps", "down_bps")}
     texts = {
@@ -200,7 +200,7 @@ def _least() -> str:
 
 
 def _lines_text(population: Population) -> str:
-    """What stands for the rates of lines that the data does not tell."""
+    """The values used for line rates that the data lacks."""
     if population.given.lines is not None:
         return f"{population.given.lines}, given by --assume"
     if population.shows_lines:

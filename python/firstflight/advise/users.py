@@ -80,7 +80,7 @@ def complete(population: Population, case: SensitivityCase, seed: int) -> Users:
 
 
 def _handshakes(rows: pl.DataFrame, down: Values) -> Values:
-    """What the handshake of TLS takes before the response, seconds; 0 where none was seen: its exchanges, and its bytes
+    """Duration of the TLS handshake before the response, seconds; 0 where none was seen: its exchanges, and its bytes
     at the link rate. It is the same for every window that it fits into.
     """
     seen = rows["tls_bytes"].is_not_null().to_numpy()
@@ -101,7 +101,7 @@ def _buffers(rows: pl.DataFrame, down: Values, assumed_s: float) -> pl.Series:
             8 * pl.col("min_buffer_bytes") / pl.Series("down", down),
         ).alias("buffer_s")
     )
-    # What was seen with a wrong guess of the rate is no better than the guess.
+    # A value observed with a wrong guess of the rate is no better than the guess.
     return waited["buffer_s"].clip(upper_bound=max(_MOST_BUFFER_S, assumed_s))
 
 
@@ -132,7 +132,7 @@ def _rates(population: Population, case: SensitivityCase, random: np.random.Gene
 
 
 def _shown(population: Population, least: Values, random: np.random.Generator) -> Values:
-    """What came through to each user or, if that is more, to one with a like round trip and a longer response."""
+    """The rate delivered to each user or, if that is more, to one with a similar RTT and a longer response."""
     rows = population.rows
     short = ~rows["shows_line"].to_numpy()
     lent = np.where(short, np.nan, least)

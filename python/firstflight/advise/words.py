@@ -85,7 +85,7 @@ def confidence(decision: Decision, evidence: Evidence) -> tuple[Confidence, str]
 
 
 def _doubts(decision: Decision, evidence: Evidence) -> Iterator[tuple[Confidence, str]]:
-    """What might change the advice, the gravest first: the confidence that it leaves, and a sentence."""
+    """Reasons that might change the advice, the most serious first: the remaining confidence, and a sentence."""
     number = len(evidence.cases)
     if decision.depends_on:
         cases = []
@@ -134,7 +134,7 @@ def _not_judged(decision: Decision, evidence: Evidence) -> str:
 
 
 def stopped_by(result: CandidateResult, cases: int) -> str:
-    """What stands in the way of a candidate, the worst of it. `cases`: how many there are."""
+    """The worst objection to a candidate. `cases`: how many there are."""
     if result.why == "gain":
         lacking = _listed([*dict.fromkeys(f"{check.term.name} not judged" for check in result.not_judged)])
         return f"within the budget and a gain in every case{lacking and f' ({lacking})'}"
@@ -228,7 +228,7 @@ def _inconclusive(decision: Decision, evidence: Evidence) -> str:
 
 
 def _there(needed: int | None, evidence: Evidence) -> str:
-    """What to do where the data has the flows that are needed, and fewer were simulated."""
+    """The advice where the data has the required flows, but fewer were simulated."""
     if needed is None or not evidence.flows < needed <= min(evidence.usable, MOST_CONNECTIONS):
         return ""
     return f"; the data has them: add --max-connections {needed}"

@@ -79,7 +79,7 @@ def bucket_table(run: Run, edges: Mapping[str, Sequence[float]], payload_bytes: 
     return Table("buckets", "Buckets", caption, (*groups, "dimension", "bucket"), frame, metrics=METRICS, quiet=quiet)
 
 
-# What a bucket is of, as a person writes it: a factor and a unit.
+# The quantity of a bucket, as a person writes it: a factor and a unit.
 _IN_WORDS = {
     "rtt_s": (1e3, "ms"),
     "down_bps": (1e-3, "kbit/s"),

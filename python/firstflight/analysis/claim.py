@@ -20,7 +20,7 @@ Verdict = Literal["holds", "differs", "undecided", "cannot be checked"]
 VERDICTS: tuple[Verdict, ...] = ("holds", "differs", "undecided", "cannot be checked")
 
 Needs = Literal["interval", "absence", "value"]
-"""What decides a claim.
+"""The condition of a claim.
 
 - "interval": the whole 95% CI lies inside the allowed range, or outside.
 - "absence": the same, and an interval inside the range must include the expected value; otherwise an effect that is
@@ -73,7 +73,7 @@ class Claim:
         )
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The notebook view."""
         return f"<pre>{html.escape(self.shown())}</pre>"
 
 

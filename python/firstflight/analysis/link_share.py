@@ -1,4 +1,4 @@
-"""What a link carried for others while a short response was sent over it."""
+"""The traffic of others on a link while a short response was sent over it."""
 
 from __future__ import annotations
 

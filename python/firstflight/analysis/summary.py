@@ -1,4 +1,4 @@
-"""What any run has to show, study or not: transfers, pages, links and a population's users, cell by cell."""
+"""The summary of any run, study or not: transfers, pages, links and a population's users, cell by cell."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _UNITS = {
 }
 _WEIGHTED = " Times and shares count each user by their weight."
 _QUANTILES = {"median_completion_time": 0.5, "p95_completion_time": 0.95}
-# What a user's path is, in the units people say it in.
+# A user's path, in the usual units.
 _PATH = {
     "rtt_ms": 1e3 * pl.col("rtt_s"),
     "down_mbps": pl.col("down_bps") / 1e6,
@@ -110,7 +110,7 @@ def summary_tables(run: Run) -> list[Table]:
 
 
 def in_sentences(run: Run, users: int) -> list[str]:
-    """What the users of a population met: how many there were, and each application's times and repairs. Nothing of a
+    """The results of a population's users: their number, and each application's times and repairs. Nothing of a
     run with several cells, which has tables for that.
     """
     if len(run.cells) != 1:
@@ -309,7 +309,7 @@ def _groups_together(links: pl.LazyFrame) -> pl.LazyFrame:
     return links.with_columns(pl.col("link").replace_strict(shown, return_dtype=order))
 
 
-# What is shown of a stream, in milliseconds.
+# The columns shown of a stream, in milliseconds.
 _STREAM_TIMES = {
     "mean_delay": "delay_mean_s",
     "p95_delay": "delay_p95_s",

@@ -157,7 +157,7 @@ class Table:
         )
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The notebook view."""
         return f"<pre>{html.escape(self.text())}</pre>"
 
     def text(self) -> str:
@@ -195,7 +195,7 @@ class Table:
         return _align([*layout.row_keys, *titles], body, len(layout.row_keys))
 
 
-# What a spreadsheet takes for the beginning of a formula.
+# Characters that a spreadsheet reads as the beginning of a formula.
 _FORMULA = r"^[=+\-@\t\r]"
 
 

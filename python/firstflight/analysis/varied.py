@@ -28,7 +28,7 @@ Order = Mapping[str, Sequence[Value]]
 _QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 _TIMES = ("mean", *_QUANTILES)
 _RETRANSMITTED = "retransmitted"
-# What datagrams met: shares of all in percent, and means over streams.
+# Delivery of datagrams: shares of all in percent, and means over streams.
 _STREAMS = {
     "mean_delay": pl.col("delay_mean_s").fill_nan(None).mean(),
     "jitter": pl.col("jitter_mean_s").fill_nan(None).mean(),
@@ -55,7 +55,7 @@ METRICS = (
     Metric("late", "Late", 2),
     Metric("mos", "MOS", 2),
 )
-# What rounding leaves of a difference.
+# Differences up to this size come from rounding.
 _SAME = 1e-9
 _CAPTION = (
     "{key} = {values} against {key} = {first}, with the same random numbers: change of completion times in percent, "
@@ -81,7 +81,7 @@ class Compared:
     metric: str
     estimate: Estimate
     units: str
-    """What was drawn for the interval: users or replicates."""
+    """The unit resampled for the interval: users or replicates."""
 
 
 def compared(run: Run, order: Order, population: bool) -> list[Compared]:
@@ -276,7 +276,7 @@ _SENT = "segments_sent"
 
 
 def _rows(run: Run, keys: list[str], by_users: bool) -> pl.DataFrame:
-    """What is compared, pages before transfers of the same application: a row each for users, else one a replicate."""
+    """The compared rows, pages before transfers of the same application: one row per user, else one per replicate."""
     pages, transfers = _with_all_arms(run.pages), _with_all_arms(run.transfers)
     columns = [*keys, "replicate", "application", "client", "completion_time_s", "retransmissions"]
     # A page's segments are those of its transfers, and its time is its own.
@@ -309,7 +309,7 @@ def _rows(run: Run, keys: list[str], by_users: bool) -> pl.DataFrame:
 
 
 def _stream_rows(run: Run, keys: list[str]) -> pl.DataFrame:
-    """What datagrams met, one row per replicate, application and sender."""
+    """Delivery of datagrams, one row per replicate, application and sender."""
     sender = pl.when(pl.col("from_server") == 1).then(pl.lit("server")).otherwise(pl.lit("client"))
     name = pl.format("{}, sender {}", pl.col("application"), sender)
     return (

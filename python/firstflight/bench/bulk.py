@@ -36,7 +36,7 @@ _OUR_STOP_S = 40.0
 
 @dataclass(frozen=True)
 class BottleneckTotals:
-    """What crossed the bottleneck in one run: packets of data, drops, utilisation in per cent."""
+    """Traffic at the bottleneck in one run: data packets, drops, utilization in percent."""
 
     data_packets: float
     drops: float

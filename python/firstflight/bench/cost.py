@@ -1,4 +1,4 @@
-"""What a packet-hop, a packet and a connection cost, without a peer."""
+"""The cost of a packet-hop, a packet and a connection, without a peer."""
 
 import time
 from statistics import median

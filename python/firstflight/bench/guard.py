@@ -21,7 +21,7 @@ _MOST_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class Measured:
-    """What the worker found. `driven` and `alone` are clients with the guard and without: connections, seconds and the
+    """The worker's results. `driven` and `alone` are clients with the guard and without: connections, seconds and the
     CPU seconds of nginx and clients. `counts` are the guard's, of the same time.
     """
 

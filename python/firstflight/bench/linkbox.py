@@ -27,7 +27,7 @@ _PACKET_BYTES = 1000
 _LARGE_BYTES = 1500
 _SLOW_BPS, _FAST_BPS = 10_000_000, 100_000_000
 _RATES_BPS = (100_000_000, 200_000_000, 500_000_000, 1_000_000_000)
-# What is sent at a rate for so long, so that nothing waits for the link but what comes in the same millisecond.
+# Sent at a rate for this time, so that nothing waits for the link except arrivals in the same millisecond.
 _LOAD, _LOAD_S = 0.9, 2.0
 _MS = 1_000_000
 _CLIENT, _SERVER = Host("client", "10.77.0.1"), Host("server", "10.77.0.2")
@@ -73,7 +73,7 @@ def main(json: bool = False) -> int:
 
 
 def _rows(setting: Setting) -> Iterator[Row]:
-    # What is promised holds for the real-time class, without sleeping up to the deadline.
+    # The guarantee is for the real-time class, without sleeping up to the deadline.
     promised = setting.realtime and setting.spin_ns > 0
     astray = 0
     with _lab(setting, _SLOW_BPS, 10 * _MS) as lab:
@@ -199,7 +199,7 @@ def _capacity(lab: Lab) -> float:
     lab.box()
     hosts = {"client": _CLIENT.name, "server": _SERVER.name}
     lab.call("flood", timeout_s=30, **hosts, packet_bytes=_LARGE_BYTES, duration_s=duration_s)
-    # What is still on its way, a delay of 1 ms and what the device's queue holds, belongs to it.
+    # Packets in flight, a delay of 1 ms and the device's queue, belong to it.
     time.sleep(0.2)
     [server] = [port for port in lab.box()["ports"] if port["name"] == _SERVER.name]
     return float(server["out"]["packets"]) / duration_s

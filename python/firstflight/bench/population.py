@@ -21,7 +21,7 @@ _BUSY_SHARE = 0.9
 
 @dataclass(frozen=True)
 class Measured:
-    """What a run of both arms took: from the request to the last record on disk, without the start of Python.
+    """The duration of a run of both arms: from the request to the last record on disk, without the start of Python.
 
     `memory_bytes` is the most that the process ever held, Python and its libraries included; `connections` counts both
     arms.

@@ -13,7 +13,7 @@ from firstflight.errors import MachineError
 
 @dataclass(frozen=True)
 class Finished:
-    """What a process printed, and its user and system CPU in seconds."""
+    """The output of a process, and its user and system CPU in seconds."""
 
     output: str
     cpu_s: float
@@ -39,7 +39,7 @@ def _children_cpu_s() -> float:
 
 @dataclass(frozen=True)
 class Simulated:
-    """What a worker found; sums over all its runs, except `links` to `page_delays_s`, of its first plan.
+    """A worker's results; sums over all its runs, except `links` to `page_delays_s`, of its first plan.
 
     cpu_s and wall_s hold the simulation calls only: no interpreter start, no imports.
     `links` maps a link's name to its `sent_packets`, `sent_bytes` and `dropped_packets`, over all replicates;

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Goal:
-    """What a figure should reach: `value` at least, or at most."""
+    """The target of a measured value: `value` at least, or at most."""
 
     value: float
     at_least: bool = True

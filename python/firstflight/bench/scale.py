@@ -33,7 +33,7 @@ application = [{ preset = "web-search" }]
 
 @dataclass(frozen=True)
 class Rates:
-    """What one core does, and what it leaves behind: bytes of the Parquet files, per connection where rows are kept and
+    """The work of one core, and its output: bytes of the Parquet files, per connection where rows are kept and
     per replicate where aggregates are.
     """
 

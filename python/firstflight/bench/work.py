@@ -1,4 +1,4 @@
-"""What is simulated: the scenarios of `bench/scenarios`, as plans for the worker, with the cells put in."""
+"""The simulated work: the scenarios of `bench/scenarios`, as plans for the worker, with the cells put in."""
 
 import copy
 from collections.abc import Iterator, Sequence

@@ -7,7 +7,7 @@ import sys
 from firstflight.characters import escaped
 from firstflight.errors import FirstflightError, MachineError, RequestError
 
-# What shells report for a program ended by Ctrl-C (128 + SIGINT).
+# The exit status in a shell for a program ended by Ctrl-C (128 + SIGINT).
 _INTERRUPTED = 130
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
@@ -74,5 +74,5 @@ def _check_arguments() -> None:
 
 
 def _discard_output() -> None:
-    """What is still buffered must not fail again at exit."""
+    """Buffered output must not fail again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

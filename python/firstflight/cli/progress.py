@@ -12,7 +12,7 @@ from firstflight.studies.execute import Request
 
 @contextlib.contextmanager
 def progress(request: Request, run: Run) -> Iterator[Callable[[Cell, int], None]]:
-    """What `sweep` tells of replicates done, drawn with rate and time left; nothing without a terminal."""
+    """The progress of `sweep`: replicates done, rate and time left; nothing without a terminal."""
     if not sys.stderr.isatty():
         yield lambda cell, replicates: None
         return

@@ -69,7 +69,7 @@ def heading(found: Rehearsal) -> str:
 
 
 def lines(found: Rehearsal, bad: BadLink | None) -> list[str]:
-    """What would have been raised, stopped, missed and left undecided."""
+    """The numbers of cases that would have been raised, stopped, missed and left undecided."""
     share = 100 * found.raised / found.connections
     if found.first_raised_at is None:
         said = ["raised: nothing"]

@@ -18,7 +18,7 @@ _DIFFERS = 1
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one script."""
+    """The result of one script."""
 
     path: Path
     verdict: str
@@ -28,7 +28,7 @@ class Outcome:
     details: tuple[str, ...] = ()
     """Of a difference: the line, what was expected, what came, the segments before it."""
     notes: tuple[str, ...] = ()
-    """What changes no verdict."""
+    """Notes that do not change the verdict."""
 
     def as_dict(self) -> dict[str, str]:
         """The row of `--json`."""

@@ -61,7 +61,7 @@ def variations(vary: list[str]) -> dict[str, list[Any]]:
 
 
 def _separated(item: str, values: str) -> list[str]:
-    """What the commas outside of brackets and quotes separate."""
+    """The parts between commas outside of brackets and quotes."""
     parts, depth, quote = [""], 0, ""
     for character in values:
         if quote:

@@ -20,7 +20,7 @@ from firstflight.studies.execute import check_seed
 
 @dataclass(frozen=True)
 class Wanted:
-    """What runs where, and what is kept of it."""
+    """The programs to run, on which host, and the files to keep."""
 
     program: list[str]
     host: str

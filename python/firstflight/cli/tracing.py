@@ -17,7 +17,7 @@ from firstflight.scenario import Cell
 from firstflight.studies.varied import VariedScenario
 from firstflight.tracing import End, Engine, Trace
 
-# What carries the transfers of a picture, and what it is called there.
+# The engines for the transfers of a picture, and their names there.
 _ENGINES: dict[str, list[tuple[Engine, str]]] = {
     "simulate": [("simulate", "")],
     "emulate": [("emulate", "")],
@@ -125,7 +125,7 @@ def _draw(traces: list[Trace], outputs: Outputs) -> None:
 
 
 def _label(key: Mapping[str, str | int | float | None]) -> str:
-    """What was varied, in words: "IW 3", or "queue 20p"."""
+    """The varied key, in words: "IW 3", or "queue 20p"."""
     words = [
         f"IW {value}" if name == "initial_window" and isinstance(value, int) else f"{name.replace('_', ' ')} {value}"
         for name, value in key.items()

@@ -20,7 +20,7 @@ _ASK_S = 20.0
 _BATCH, _BATCH_S = 200, 300.0
 _ATTEMPTS = 3
 _STALL_NS = 3_000_000
-# What a script's own option line does not allow already.
+# Tolerances that a script's own option line does not allow already.
 _TOLERANCE_NS = 1_000
 
 
@@ -115,7 +115,7 @@ def judge(parameters: Parameters, recording: dict[str, Any], kernel: str) -> Jud
         return Judged(parameters, script, "error", "the recording has no handshake", stall_ns=stall)
     report = json.loads(_native.run_script(script, _TOLERANCE_NS))
     if report["line"]:
-        # What comes after the difference says nothing.
+        # Packets after the difference mean nothing.
         script = "\n".join(script.splitlines()[: report["line"]]) + "\n"
     return Judged(
         parameters, script, report["verdict"], report["reason"], report["line"], tuple(report["details"]), stall

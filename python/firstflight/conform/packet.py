@@ -93,7 +93,7 @@ def build(packet: Packet) -> bytes:
 
 
 def syn_options(mss: int, sack: bool, stamp: int | None) -> bytes:
-    """What a Linux client offers, with a window scale of 7."""
+    """The options that a Linux client offers, with a window scale of 7."""
     offered = struct.pack("!BBH", _MSS, 4, mss)
     permitted = bytes([_SACK_OK, 2])
     if stamp is not None:

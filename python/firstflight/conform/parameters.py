@@ -1,4 +1,4 @@
-"""What one recorded connection is made of, and the random draw of it."""
+"""The parameters of one recorded connection, and their random draw."""
 
 import dataclasses
 from collections.abc import Iterator

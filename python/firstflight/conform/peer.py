@@ -13,7 +13,7 @@ WINDOW = 65_535
 
 
 class Wire(Protocol):
-    """What a peer can do."""
+    """The actions of a peer."""
 
     def at(self, time: int, action: Callable[[], None]) -> None:
         """Call `action` at this time, in ns."""

@@ -9,7 +9,7 @@ from firstflight.engines.emulate.inside.sockets import tcp_info
 
 Event = tuple[str, int, Any]
 
-# What the recorded kernel is told, the same for all.
+# The settings of the recorded kernel, the same for all.
 SYSCTLS = {
     "net.ipv4.tcp_sack": "1",
     "net.ipv4.tcp_dsack": "1",

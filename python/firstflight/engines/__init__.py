@@ -26,7 +26,7 @@ NAMES = tuple(_ENGINES)
 
 
 class Engine(Protocol):
-    """What every engine module offers."""
+    """The interface of every engine module."""
 
     def run_cell(self, cell: Cell, seed: int, replicates: int, first_replicate: int = 0) -> dict[str, pl.DataFrame]:
         """Replicates `first_replicate` and on of a cell: the tables `transfers`, `pages` and `links` as
@@ -42,7 +42,7 @@ class Engine(Protocol):
 
 @runtime_checkable
 class RealTime(Protocol):
-    """What an engine offers besides whose cells take the time they last, so that some must share it."""
+    """The additional interface of an engine in real time, whose cells must share the time."""
 
     def together(self, cells: Sequence[Cell]) -> list[list[Cell]]:
         """The cells in groups that are compared with one another, and so must have the same background load."""
@@ -57,7 +57,8 @@ class RealTime(Protocol):
         ...
 
     def surroundings(self) -> dict[str, str]:
-        """What the records depend on beside scenario and code: programs and kernel settings of this machine, by name.
+        """The environment of the records, in addition to scenario and code: programs and kernel settings of this
+        machine, by name.
         A run's records all have the same. MachineError where the engine cannot run here.
         """
         ...

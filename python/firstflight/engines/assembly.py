@@ -9,7 +9,7 @@ from firstflight.records import Run
 from firstflight.records.chunks import SharedChunks, Tables, without
 from firstflight.scenario import Cell
 
-# What is lost when a run is killed is at most so much computing of each cell; cells that take less leave no chunks.
+# A killed run loses at most this computing time of each cell; cells that take less leave no chunks.
 KEEP_AFTER_S = 5.0
 # And what waits in memory for the rest of its cell is at most so much.
 KEEP_ABOVE_BYTES = 256 << 20

@@ -1,4 +1,4 @@
-"""What the explorer's page starts from, written when it is built: `python -m firstflight.explore.start FILE.toml`."""
+"""Initial data of the explorer's page, written by its build: `python -m firstflight.explore.start FILE.toml`."""
 
 import base64
 import json
@@ -24,7 +24,7 @@ _LIMIT = Packets("100p")
 
 
 def transfer(scenario: Scenario, seed: int | None = None, name: str | None = None) -> dict[str, Any]:
-    """What the page simulates first: a plan, its seed and its name. RequestError for a population."""
+    """The page's first simulation: a plan, its seed and its name. RequestError for a population."""
     scenario.one_network("The explorer")
     return {
         "name": scenario.name if name is None else name,

@@ -61,7 +61,7 @@ def _contents(path: Path, problems: Problems, size: int) -> Iterator[bytes]:
     with gzip.open(path) if is_packed(path) else path.open("rb") as stream:
         while True:
             try:
-                # What was unpacked before the damage is used: `read` would throw it away.
+                # The data unpacked before the damage is used: `read` would discard it.
                 more = stream.read1(size - len(content))
             except (EOFError, gzip.BadGzipFile, zlib.error) as error:
                 problems.add(f"the packed file is damaged from here on: {error}", [at + len(content)], "byte")

@@ -58,7 +58,7 @@ def read(path: Path, problems: Problems) -> Parts:
             frame = within(frame, name, rule, "above 0", file.unit, problems)
         if loss is not None:
             frame = within(frame, loss, pl.col(loss).is_between(0, 1, closed="left"), "a share", file.unit, problems)
-        # What links carry counts headers.
+        # Bytes on links include headers.
         rate = pl.col(throughput) * (1e6 * (_MSS_BYTES + HEADER_BYTES) / _MSS_BYTES)
         columns = {"rtt_s": pl.col(rtt) * rtt_factor, "rate_bps": rate}
         if loss is not None:

@@ -23,7 +23,7 @@ _ROUNDS = 10
 # A round trip of so many times the least one has waited in a queue.
 _QUEUED = 1.3
 
-# What the kernel may hold of a response that it has taken: twice cwnd is what it lets the buffer grow to
+# The data of a response that the kernel may hold in its buffer: it lets the buffer grow to twice cwnd
 # (tcp_sndbuf_expand), and cwnd may have been twice as large before a loss. At its start a buffer holds more.
 _HELD_WINDOWS = 4
 _HELD_BYTES = 1 << 18
@@ -83,7 +83,7 @@ def _lines(first: int, lines: pl.Series, form: Format, problems: Problems) -> pl
 
 
 def _rows(frame: pl.DataFrame, form: Format, subnet: Subnets) -> pl.DataFrame:
-    """What each line says of its connection, as `Merged` takes it: which it is, and its path."""
+    """The data of each line on its connection, as `Merged` takes it: its key and its path."""
     begin = pl.lit(None, dtype=pl.Float64)
     if {"msec", "connection_time"} <= set(form.variables):
         begin = pl.col("msec") - pl.col("connection_time")
@@ -154,8 +154,8 @@ def _size(form: Format) -> str:
 
 
 def _paths(frame: pl.DataFrame, form: Format, mss_bytes: int) -> pl.DataFrame:
-    """What each line says of its path: `rtt_s`, or, if it had a queue of its own before it, `waiting_rtt_s` and
-    `down_bps`; null where it says nothing.
+    """The data of each line on its path: `rtt_s`, or, if it had a queue of its own before it, `waiting_rtt_s`
+    and `down_bps`; null where there is none.
 
     nginx writes the line when the kernel has taken the last byte. Of an answer that the kernel took at once, or that
     fits into the window, that is before its first acknowledgment: the round trip is free of the queue that it will
@@ -182,7 +182,7 @@ def _paths(frame: pl.DataFrame, form: Format, mss_bytes: int) -> pl.DataFrame:
 
 
 def _least_rate(form: Format, mss_bytes: int) -> pl.Expr:
-    """What came through on average until nginx wrote the line; null where what the kernel still held may be most."""
+    """The average delivery rate until nginx wrote the line; null where most data may still be in the kernel."""
     if "request_time" not in form.variables:
         return pl.lit(None, dtype=pl.Float64)
     held = pl.lit(_HELD_AT_MOST_BYTES)

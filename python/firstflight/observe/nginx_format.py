@@ -84,7 +84,7 @@ def parse(text: str) -> Format:
 
 
 def _string(text: str) -> str:
-    """What nginx makes of the directive: its quoted strings joined."""
+    """The directive as nginx reads it: its quoted strings joined."""
     directive = _DIRECTIVE.match(text)
     rest = (directive["rest"] if directive else text).strip()
     pieces = list(_QUOTED.finditer(rest))

@@ -1,4 +1,4 @@
-"""What was read: the records' own tables, what the format cannot tell, and what could not be read."""
+"""The data that was read: the records' own tables, values that the format lacks, and unreadable input."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +8,7 @@ import polars as pl
 from firstflight.observe.problem import Problem
 
 TLS = {"tls_bytes": "bytes", "tls_exchanges": "exchanges", "tls_answer_flight_segments": "answer_flight_segments"}
-"""What a plain table calls columns of `Observation.handshakes`."""
+"""Names in a plain table for columns of `Observation.handshakes`."""
 
 
 @dataclass(frozen=True)

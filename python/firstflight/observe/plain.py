@@ -15,7 +15,7 @@ from firstflight.observe.problem import Problems, Unit
 from firstflight.observe.room import Room
 from firstflight.observe.tables import Parts, Subnets, mean_rate, since_first
 
-# What one of the unit is in the records' own: seconds, bits a second, bytes, a share, a number.
+# The value of one unit in the records' own unit: seconds, bits a second, bytes, a share, a number.
 _TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _RATES = {"bps": 1.0, "kbps": 1e3, "mbps": 1e6, "gbps": 1e9}
 _SIZES = {"bytes": 1.0, "kb": 1e3, "mb": 1e6, "kib": 1024.0, "mib": 1048576.0}
@@ -25,8 +25,9 @@ _COUNTS = {"": 1.0}
 
 @dataclass(frozen=True)
 class Quantity:
-    """What a column holds. `column`: the records' own; `units`: what one of each unit is there; `positive`: 0 is no
-    value; `below`: what it does not reach; `signed`: may be negative; `whole`: an integer in the records.
+    """The contents of a column. `column`: the records' own; `units`: the value of one of each unit there;
+    `positive`: 0 is no value; `below`: exclusive upper bound; `signed`: may be negative; `whole`: an integer in the
+    records.
     """
 
     column: str
@@ -202,7 +203,7 @@ def read(path: Path, problems: Problems) -> Parts:
 
 
 def _bounds(responses: pl.DataFrame) -> pl.DataFrame:
-    """What came through during the fastest response of each connection, from opening it or asking to the last byte."""
+    """The delivery rate during the fastest response of each connection, from opening it or asking to the last byte."""
     if "completion_time_s" not in responses.columns:
         return pl.DataFrame({"client": []})
     arrived = pl.col("bytes")
@@ -255,7 +256,7 @@ def _valid(
 
 
 def _path(taken: Iterable[str]) -> dict[str, pl.Expr]:
-    """What is kept of the rows of a connection, by column."""
+    """The values kept from the rows of a connection, by column."""
     kept = [quantity.column for quantity in (*PATH.values(), *HANDSHAKE.values()) if quantity.column in taken]
     if "buffer_time_s" in taken and "down_bps" in taken:
         kept.append("buffer_bytes")

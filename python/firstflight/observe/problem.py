@@ -1,4 +1,6 @@
-"""What could not be read: counted, with the first places, so that a log of nothing but odd lines costs no memory."""
+"""Input that could not be read: counted, with the first places, so that a log of nothing but odd lines costs no
+memory.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

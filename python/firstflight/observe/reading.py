@@ -93,7 +93,7 @@ def _lines(beginning: bytes) -> list[str]:
 
 
 def _kind(path: Path, beginning: bytes) -> str:
-    """What kind of file it is, by its content."""
+    """The kind of the file, by its content."""
     if capture.recognises(beginning):
         return "capture"
     lines = _lines(beginning)
@@ -110,7 +110,7 @@ def _kind(path: Path, beginning: bytes) -> str:
         names = ColumnFile(path).names
         if ndt7.recognises(names):
             return "ndt7"
-        # What is wrong with its names, it says itself.
+        # Its own message reports an error in its names.
         if plain.recognises(names) or plain.suggestions(names):
             return "table"
     kinds = "; ".join(f"{name}: {what}" for name, what in KINDS.items())

@@ -7,7 +7,7 @@ import polars as pl
 from firstflight.errors import MachineError
 from firstflight.records import machine
 
-# What is kept is copied into the records' tables, and a command computes from these: `firstflight observe` takes 750 MB
+# Kept rows are copied into the records' tables, and a command computes from these: `firstflight observe` takes 750 MB
 # for 5 million rows, of which 140 MB are kept.
 _TIMES = 6
 

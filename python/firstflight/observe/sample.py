@@ -32,12 +32,12 @@ class Sample:
 
     @property
     def held(self) -> list[pl.DataFrame]:
-        """What is kept now, in pieces."""
+        """The rows kept now, in pieces."""
         return self._frames
 
     @property
     def note(self) -> str:
-        """What to know of it; empty if every row is kept."""
+        """Notes on the sample; empty if every row is kept."""
         kept = sum(frame.height for frame in self._frames)
         if kept == self.read:
             return ""

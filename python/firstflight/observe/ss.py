@@ -18,7 +18,7 @@ _AGREED = 0.15
 # Fewer segments delivered are too few for a rate.
 _FEWEST_SEGMENTS = 20
 
-# What of a snapshot counts if no other follows.
+# The part of a snapshot that counts if no other follows.
 _LAST = ("minrtt", "bytes_sent", "bytes_retrans", "bytes_acked", "data_segs_out", "retrans")
 _TOLD = {
     "ends": pl.col("ends").first(),
@@ -37,7 +37,7 @@ def recognises(lines: list[str]) -> bool:
 
 
 def lacks(lines: list[str]) -> str | None:
-    """What is wrong with an output of ss that tells too little, written without -i; None for others."""
+    """The problem of an output of ss that lacks data, written without -i; None for others."""
     sockets = [line for line in lines if line.split()[:1] in (["ESTAB"], ["TIME-WAIT"], ["CLOSE-WAIT"])]
     if not sockets:
         return None
@@ -79,7 +79,7 @@ def read(path: Path, problems: Problems) -> Parts:
 
 
 def _rows(told: pl.DataFrame) -> pl.DataFrame:
-    """What each snapshot says of a socket, as `Merged` takes it."""
+    """The data of each snapshot on a socket, as `Merged` takes it."""
     at_least = (pl.col("busy") > 0) & (pl.col("bytes_acked") > 0)
     return told.select(
         "ends",

@@ -24,7 +24,7 @@ _UNTOLD = "a socket without data"
 
 
 def told(path: Path, problems: Problems) -> Iterator[pl.DataFrame]:
-    """What is told of sockets, a row each time, in the order of the file: `ends`, and the numbers, null where there is
+    """The data on sockets, one row per report, in the order of the file: `ends`, and the numbers, null where there is
     none: `rtt`, `minrtt`, `mss`, `cwnd`, `bytes_sent`, `bytes_retrans`, `bytes_acked`, `data_segs_out`, `retrans`,
     `busy` as ss has them, `delivery_bps` in bit/s.
     """
@@ -55,7 +55,7 @@ def _heads(numbered: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 def _told(numbered: pl.DataFrame, heads: pl.DataFrame, others: pl.DataFrame, problems: Problems) -> pl.DataFrame:
     start = numbered["place"][0] if numbered.height else 1
     parted = heads.filter(~pl.col("whole"))
-    # What is told stands in the line after.
+    # The data is in the next line.
     following = numbered["line"].gather(parted["place"] - start + 1)
     parted = parted.with_columns(info=following).with_columns(answered=_indented(pl.col("info")))
     paired = parted.filter("answered").select("ends", "info", "place", at=pl.col("place") + 1)
@@ -85,7 +85,7 @@ def _told(numbered: pl.DataFrame, heads: pl.DataFrame, others: pl.DataFrame, pro
 
 
 def _add(problems: Problems, *found: tuple[str, pl.Series, pl.Series]) -> None:
-    """What was found where, each with the places in which it was noticed, in the order of the file."""
+    """The problems, each with the places where it was found, in the order of the file."""
     met = [(noticed[0], what, places) for what, places, noticed in found if places.len()]
     for _, what, places in sorted(met, key=lambda each: float(each[0])):
         problems.add(what, places)

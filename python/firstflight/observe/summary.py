@@ -1,4 +1,4 @@
-"""What was read, in lines for a person."""
+"""A summary of the data that was read, in lines for a person."""
 
 import polars as pl
 
@@ -18,7 +18,7 @@ _MEDIANS = (
     ("transfers", "completion_time_s", "completion time", 1e3, "ms"),
     ("transfers", "first_flight_segments", "first flight", 1.0, "segments"),
 )
-# What advice is made from, where it is told.
+# The data for advice, where it is known.
 _WANTED = {
     "users": ("rtt_s", "max_rtt_s", "down_bps", "up_bps", "buffer_bytes", "loss", "subnet"),
     "transfers": (
@@ -36,8 +36,8 @@ _WANTED = {
 
 
 def lines(seen: Observation) -> list[str]:
-    """What was read: how much, over which time, medians with the tenth and ninetieth percentile; what is unknown; what
-    was left out.
+    """The data that was read: its amount, its time range, medians with the tenth and ninetieth percentile; unknown
+    values; rows that were left out.
     """
     source = seen.source
     told = [f"{source.path}: {KINDS[source.kind]}", f"  connections  {seen.users.height:,}"]

@@ -22,7 +22,7 @@ _IPV4 = r"^(0|[1-9][0-9]{0,2})\.(0|[1-9][0-9]{0,2})\.(0|[1-9][0-9]{0,2})\.(0|[1-
 
 @dataclass(frozen=True)
 class Parts:
-    """What an importer found. `responses` and `connections` hold those columns of `transfers` and `users` that it
+    """The data from an importer. `responses` and `connections` hold those columns of `transfers` and `users` that it
     knows, `client` (number of the connection, from 0) among them; `began_s` the Unix time from which `start_s` counts,
     None where there are no times; `ignored` columns of the file that mean nothing here; `notes` sentences on what was
     assumed; `bounds` what is known of a path whose value is not, and `handshakes` those of TLS, as `Observation` has
@@ -52,7 +52,7 @@ def users(connections: pl.DataFrame) -> pl.DataFrame:
 
 
 def bounds(known: pl.DataFrame) -> pl.DataFrame:
-    """What is known of paths whose value is not, one row per connection of which something is."""
+    """Bounds on paths whose value is not known, one row per connection that has one."""
     columns = {"client": pl.UInt32, "min_down_bps": pl.Float64, "min_buffer_bytes": pl.Float64}
     missing = [pl.lit(None).alias(name) for name in columns if name not in known.columns]
     frame = known.with_columns(missing).select(pl.col(name).cast(dtype) for name, dtype in columns.items())

@@ -1,4 +1,4 @@
-"""What is published about the users of Google's two data centers of 2010, AvgDC and SlowDC, and what it implies.
+"""The published data on the users of Google's two data centers of 2010, AvgDC and SlowDC, and what it implies.
 
 Sources: N. Dukkipati et al., "An Argument for Increasing TCP's Initial Congestion Window", 2010, Figure 5 (shares of
 AvgDC's responses by round trip, bandwidth and bandwidth-delay product; `dukkipati2010_shares.csv`, read from the copy

@@ -25,7 +25,7 @@ import polars as pl
 Year = Literal[2015, 2023]
 YEARS: tuple[Year, ...] = (2015, 2023)
 Buffers = Literal["nearest", "small", "large"]
-"""What a home has whose buffer was not measured: its nearest home's, or the lower or upper quartile of its kind."""
+"""The buffer of a home where it was not measured: its nearest home's, or the lower or upper quartile of its kind."""
 HERE = Path(__file__).parent
 _QUANTILE = {"small": 0.25, "large": 0.75}
 _DONORS = {

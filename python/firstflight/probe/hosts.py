@@ -24,7 +24,8 @@ _REDIRECTIONS = 3
 
 @dataclass(frozen=True)
 class Answer:
-    """What is known of one URL: `asked` as it was given, `url` where redirections led, `error` what ended it before
+    """The state of one URL: `asked` as it was given, `url` where redirections led, `error` the reason why it ended
+    before
     all connections were made.
     """
 

@@ -1,4 +1,4 @@
-"""What several flights of one server say together: its window, how sure that is, and the reasons for doubt."""
+"""Combines several flights of one server: its window, the confidence, and the reasons for doubt."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

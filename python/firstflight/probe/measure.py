@@ -48,7 +48,7 @@ _FIRST_UPDATE_S, _LAST_UPDATE_S = 0.002, 0.032
 # Two that arrive a millisecond after the last write or later; the round trip may be shorter than measured.
 _HELD_BACK_S = 0.001
 _UPDATES = 2
-# What is read to learn how late the server writes: more than it may send without an ACK.
+# The amount read to learn how late the server writes: more than it may send without an ACK.
 _SCOUTED_BYTES = 128 << 10
 _SCOUTED_S = 4.0
 # It has had twice the longest wait for each write.
@@ -69,9 +69,10 @@ _SEGMENTS_OF_PACING = 5
 
 @dataclass(frozen=True)
 class Flight:
-    """What one connection saw. `segments` and `bytes` of the server's, up to the highest byte that came, before it
-    repeated itself; `lost` of these segments did not come. `limited`: more data followed once these were acknowledged,
-    so the server had waited for an ACK. `settled`: it had had the time to write and send all that it might.
+    """The observations of one connection. `segments` and `bytes` of the server's, up to the highest byte that came,
+    before it repeated itself; `lost` of these segments did not come. `limited`: more data followed once these were
+    acknowledged, so the server had waited for an ACK. `settled`: it had had the time to write and send all that it
+    might.
     `ended`: why the count ended. `shape` ("spread": paced, or by a slow link) is None where a round trip is too short
     or the segments are too few. `spread_s`: from the first to the last segment behind the request.
     """
@@ -94,7 +95,9 @@ class Flight:
 
 @dataclass(frozen=True)
 class Scouted:
-    """What a connection learned that acknowledged all. `late_s`: the longest time that the server took to go on."""
+    """The observations of a connection that acknowledged all data. `late_s`: the longest time that the server took to
+    go on.
+    """
 
     late_s: float
     status: int | None
@@ -280,7 +283,7 @@ class _Connection:
         return updates >= _UPDATES and min(had_s - self._asked_s, self._ended_s - last) > _PATIENCE * late_s
 
     def counted(self) -> _Count:
-        """What the server has sent."""
+        """The data that the server has sent."""
         size = self._segment_bytes() if self._arrivals else self._mss
         holes = sum(right[0] - left[1] for left, right in pairwise([(0, 0), *self._stream.spans]))
         lost = -(-holes // size)

@@ -33,7 +33,7 @@ _LDX_HEADER, _LDH_X, _LDH, _JEQ, _RET = 0xB1, 0x48, 0x28, 0x15, 0x06
 
 @dataclass(frozen=True)
 class Segment:
-    """What arrived. `time_s`: when, by the kernel's clock. `payload` may be several segments that the card or the
+    """Arrived data. `time_s`: when, by the kernel's clock. `payload` may be several segments that the card or the
     kernel has joined (GRO).
     """
 
@@ -99,7 +99,7 @@ class RawPort:
             raise MachineError(f"{self._server[0]} cannot be reached: {error.strerror}") from None
 
     def receive(self, until_s: float) -> Iterator[Segment]:
-        """What arrives, until `time.monotonic()` is `until_s`."""
+        """Yields arriving data until `time.monotonic()` is `until_s`."""
         while (left := until_s - time.monotonic()) > 0:
             if not select.select([self._raw], [], [], left)[0]:
                 return

@@ -1,4 +1,4 @@
-"""What a probe says to a server: a request over HTTP/1.1 or HTTP/2, plain or in TLS. Bytes in, bytes out."""
+"""A probe's messages to a server: a request over HTTP/1.1 or HTTP/2, plain or in TLS. Bytes in, bytes out."""
 
 import ssl
 from collections.abc import Sequence
@@ -68,7 +68,7 @@ class Speech:
         return self.hear(b"")
 
     def hear(self, data: bytes) -> bytes:
-        """What to answer to the server's next bytes. RequestError where TLS fails."""
+        """The answer to the server's next bytes. RequestError where TLS fails."""
         if self._secure is None:
             self._keep(data)
             return self._ask()

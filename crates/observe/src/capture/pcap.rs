@@ -11,7 +11,7 @@ use crate::{
 const FILE_HEADER: usize = 24;
 const PACKET_HEADER: usize = 16;
 
-/// What the beginning of the file says.
+/// The fields of the file's header.
 #[derive(Debug)]
 pub(super) struct Header {
     little_endian: bool,

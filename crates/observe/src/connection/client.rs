@@ -1,4 +1,4 @@
-//! What the client sends: acknowledgments and requests.
+//! Packets from the client: acknowledgments and requests.
 
 use super::Connection;
 use crate::{packet::Seen, problems::Trouble, secures::Secures, stream::Place, tls};

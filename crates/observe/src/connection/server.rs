@@ -1,4 +1,4 @@
-//! What the server sends: responses, and handshakes of TLS.
+//! Packets from the server: responses and TLS handshakes.
 
 use super::Connection;
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
 const MS: i64 = 1_000_000;
 /// A packet seen again so soon was captured twice: no sender repeats it before a round trip.
 const TWICE_WITHIN: i64 = MS;
-/// What fills a gap earlier than this, or than a round trip, was overtaken; later it was lost and retransmitted.
+/// A segment that fills a gap earlier than this, or than an RTT, was reordered; a later one was retransmitted.
 const OVERTAKEN_WITHIN: i64 = 3 * MS;
 
 impl Connection {
@@ -66,7 +66,8 @@ impl Connection {
         let is_handshake =
             self.secures.is_some() && self.secure(seen, start, before, is_new && !is_alert, &sight, batch);
         if is_new && !is_alert && !is_handshake {
-            // What comes earlier than a round trip from the server was in flight when the client asked.
+            // Data that arrives from the server within less than one RTT was in flight when the client sent its
+            // request.
             let too_soon = |asked: &mut i64| time - *asked < to_server - to_server / 8;
             if self.response.is_some() {
                 self.request.take_if(too_soon);
@@ -134,7 +135,7 @@ impl Connection {
                 secures.tickets.get_or_insert(Response::new(secures.asked, before, time));
             }
             Part::Answer(begin) => {
-                // What such a segment passed over is the answer's, too.
+                // The bytes that such a segment skipped belong to the answer, too.
                 let begin = if begin == start { before } else { begin };
                 self.response = Some(Response::new(secures.asked, begin, time));
                 if let Some(mut secures) = self.secures.take() {

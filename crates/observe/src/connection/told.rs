@@ -1,4 +1,4 @@
-//! What is told of a connection: one row per response, and one when it is over.
+//! The rows of a connection: one per response, and one when it is over.
 
 use super::Connection;
 use crate::{
@@ -57,7 +57,7 @@ impl Connection {
     pub(crate) fn finish(mut self, batch: &mut Batch) -> Option<(Trouble, u64)> {
         let mut secures = self.secures.take().filter(|_| !self.early_data);
         if let Some(secures) = &mut secures {
-            // What came by itself after the client had asked was the answer, and no session ticket.
+            // Data that came by itself after the request was the answer, and no session ticket.
             self.response = secures.tickets.take_if(|_| secures.handshake.is_lone_ticket());
         }
         let handshake = secures.and_then(|secures| secures.row(self.number, self.handshake_time_s()));

@@ -118,7 +118,7 @@ pub fn pcap(link_type: u32, frames: &[Frame]) -> Vec<u8> {
     file
 }
 
-/// What a file tells.
+/// The rows of a file.
 #[derive(Default)]
 pub struct Told {
     pub connections: Vec<ConnectionRow>,
@@ -145,8 +145,8 @@ impl Told {
     }
 }
 
-/// What is captured `away` nanoseconds from the server of a path with this round trip: handshake, a request of 100
-/// bytes, `segments` segments of 1000 bytes at once, an acknowledgment of each, over a line of 8 bits a nanosecond.
+/// A capture taken `away` nanoseconds from the server on a path with this RTT: handshake, a request of 100 bytes,
+/// `segments` segments of 1000 bytes back to back, an acknowledgment of each, over a line of 8 bits a nanosecond.
 pub fn download(start: i64, port: u16, round_trip: i64, away: i64, segments: u32) -> Vec<Frame> {
     let near = 2 * away;
     let far = round_trip - near;

@@ -1,4 +1,4 @@
-//! What befalls a packet between its transmission and the far end: it takes longer than others, or comes twice.
+//! Impairments of a packet between its transmission and the far end: it is delayed or duplicated.
 
 mod duplication;
 mod jitter;
@@ -111,8 +111,8 @@ impl Impairments {
         Ok(Impairments { all: specs.iter().map(Impairment::new).collect::<Result<_, _>>()?, key, latest: 0 })
     }
 
-    /// What becomes of a packet that would reach the far end at `arrival`. `own` is its own draw, the one by which it may
-    /// be lost: so that nothing here depends on which other packets cross the link.
+    /// The outcome for a packet that would reach the far end at `arrival`. `own` is its own draw, which also decides
+    /// its loss, so nothing here depends on which other packets cross the link.
     pub(crate) fn act(&mut self, arrival: Nanos, own: f64) -> Flight {
         let mut flight = Flight { arrival, copy: None, overtakes: false };
         let draws = Draws(mix(self.key ^ own.to_bits()));

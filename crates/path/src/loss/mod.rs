@@ -1,4 +1,4 @@
-//! What is lost on the line after its transmission: each packet with a probability, single data packets by number, and by a
+//! Losses on the line after the transmission: each packet with a probability, single data packets by number, and by a
 //! model of the channel.
 
 mod gilbert_elliott;
@@ -55,7 +55,7 @@ models! {
 pub(crate) struct Loss {
     /// Probability of each packet, independently of the others (Bernoulli).
     probability: f64,
-    /// What else loses packets; nothing, as nearly always.
+    /// Another source of losses; nearly always none.
     models: Vec<Model>,
 }
 

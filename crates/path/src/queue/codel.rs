@@ -13,7 +13,7 @@ use crate::{Nanos, SpecError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CodelSpec {
-    /// What is held at the most; beyond that arrivals are dropped.
+    /// The queue's limit. Arrivals beyond it are dropped.
     pub limit: Limit,
     /// The delay that may persist in the queue.
     pub target_ns: Nanos,

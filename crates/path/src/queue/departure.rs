@@ -1,4 +1,4 @@
-//! What a discipline that decides on departure has to do.
+//! The interface of a discipline that decides on departure.
 
 use std::{collections::VecDeque, fmt::Debug};
 
@@ -14,7 +14,7 @@ impl<T: Copy + Debug + Send + 'static> Packet for T {}
 pub struct Held<T> {
     /// The packet, as its owner knows it.
     pub packet: T,
-    /// What the link knows of it.
+    /// The link's data on the packet.
     pub offered: Offered,
     /// When it came.
     pub arrived: Nanos,

@@ -12,7 +12,7 @@ use crate::{Nanos, SpecError, hash::mix};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FqCodelSpec {
-    /// What each queue does, and what all hold together.
+    /// The parameters of each queue, and the limit of all together.
     pub codel: CodelSpec,
     /// Queues.
     pub flows: u32,

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Nanos, SpecError, backlog::Backlog};
 
-/// What a queue sees when a packet arrives.
+/// The input of a queue's decision when a packet arrives.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<'a> {
     /// Time of arrival.
@@ -49,7 +49,7 @@ impl Arrival<'_> {
     }
 }
 
-/// What a queue does with an arriving packet.
+/// A queue's decision on an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Lets it in.
@@ -78,7 +78,7 @@ macro_rules! disciplines {
         }
 
         impl Queue {
-            /// What becomes of the arriving packet. `random` gives uniform draws in [0, 1).
+            /// Decides on the arriving packet. `random` gives uniform draws in [0, 1).
             // By value: what is passed on by reference has to be put together in memory, also for a queue that asks little.
             #[inline]
             pub fn on_arrival(&mut self, arrival: Arrival<'_>, random: &mut impl FnMut() -> f64) -> Verdict {

@@ -12,7 +12,7 @@ use crate::{Nanos, SpecError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PieSpec {
-    /// What is held at the most; beyond that arrivals are dropped.
+    /// The queue's limit. Arrivals beyond it are dropped.
     pub limit: Limit,
     /// `QDELAY_REF`: the delay that the controller aims at.
     pub target_ns: Nanos,
@@ -70,7 +70,7 @@ impl Pie {
         })
     }
 
-    /// What becomes of the arriving packet: section 4.1.
+    /// Decides on the arriving packet: section 4.1.
     // Out of line: drop tail is what most links have, and its way must stay short.
     #[inline(never)]
     pub fn on_arrival(&mut self, arrival: Arrival<'_>, random: &mut impl FnMut() -> f64) -> Verdict {

@@ -13,7 +13,7 @@ const CLASSES: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrioritySpec {
-    /// What each class holds at the most; beyond that its arrivals are dropped.
+    /// The limit of each class. Its arrivals beyond that are dropped.
     pub limit: Limit,
     /// CoDel in each class, whose limit counts no more; none: first in, first out.
     #[serde(default)]

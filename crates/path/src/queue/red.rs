@@ -78,7 +78,7 @@ impl Red {
         self.average_packets
     }
 
-    /// What becomes of the arriving packet; updates the average.
+    /// Updates the average and decides on the arriving packet.
     // Out of line: drop tail is what most links have, and its way must stay short.
     #[inline(never)]
     pub fn on_arrival(&mut self, arrival: Arrival<'_>, random: &mut impl FnMut() -> f64) -> Verdict {

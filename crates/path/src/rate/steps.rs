@@ -27,7 +27,7 @@ pub(crate) struct Steps {
 #[derive(Clone, Copy, Debug)]
 struct Period {
     length: Nanos,
-    /// What all steps together send, in bits times [`UNITS_PER_BIT`].
+    /// The bits that all steps together send, times [`UNITS_PER_BIT`].
     units: u128,
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Nanos, SpecError};
 
-/// What an opportunity sends.
+/// The bytes that an opportunity sends.
 const OPPORTUNITY_BYTES: u32 = 1500;
 
 const MILLISECOND: Nanos = 1_000_000;

@@ -16,7 +16,7 @@ pub struct Coming {
     pub ecn_capable: bool,
 }
 
-/// What became of a packet: by its number, dropped or, when its transmission began, sent with a mark or without.
+/// The outcome of a packet: its number, and whether it was dropped, sent, or sent with a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Became {
     Dropped(usize),
@@ -55,7 +55,7 @@ pub fn by_reference(queue: &mut dyn Reference, packets: &[Coming], end: Nanos) -
     loop {
         let arrival = packets.get(next).map_or(end, |packet| packet.at);
         let departure = if queue.is_empty() { end } else { free_at };
-        // What leaves at the moment of an arrival leaves before it.
+        // A packet that departs at the time of an arrival departs before it.
         if departure <= arrival && departure < end {
             let (sent, dropped) = queue.dequeue(departure);
             became.extend(dropped.into_iter().map(Became::Dropped));

@@ -15,7 +15,7 @@ pub enum Failure {
         line: u32,
         /// The condition as written.
         condition: String,
-        /// What the names in it stand for.
+        /// The values of the names in it.
         found: Vec<(String, Value)>,
         /// The script's own message.
         message: Option<String>,
@@ -26,7 +26,7 @@ pub enum Failure {
     Wrong(u32, String),
 }
 
-/// What the runner knows of a name that the script has not assigned.
+/// The runner's value of a name that the script has not assigned.
 pub enum Known {
     /// Its value.
     Value(Value),

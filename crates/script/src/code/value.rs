@@ -1,4 +1,4 @@
-//! What an expression of a `%{ }%` block comes to.
+//! The value of an expression in a `%{ }%` block.
 
 use std::cmp::Ordering;
 use std::fmt;

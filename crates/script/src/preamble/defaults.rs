@@ -1,4 +1,4 @@
-//! What the public scripts' `defaults.sh` sets, as far as TCP is concerned.
+//! The TCP settings of the public scripts' `defaults.sh`.
 
 /// Names and values, in the form of `sysctl`.
 pub(super) const DEFAULTS: [(&str, &str); 16] = [

@@ -12,7 +12,7 @@ use crate::settings::Settings;
 pub(crate) use commands::IPV4_AND_TCP_HEADER_BYTES;
 use firstflight_tcp::WindowPacing;
 
-/// What shell blocks decide.
+/// The settings from shell blocks.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Environment {
     /// The TCP of both kinds of endpoint.

@@ -6,7 +6,7 @@ use firstflight_tcp::WindowPacing;
 use serde_json::Value;
 use std::path::Path;
 
-/// What a setting means here.
+/// The meaning of a setting here.
 #[derive(Clone, Copy)]
 enum Meaning {
     /// It sets the profile or the environment.

@@ -1,4 +1,4 @@
-//! What the names in `%{ }%` blocks stand for: `tcpi_...` of the connection, and Linux's symbols.
+//! The values of names in `%{ }%` blocks: `tcpi_...` of the connection, and Linux's symbols.
 
 use crate::code::{Known, Value};
 use firstflight_tcp::{Endpoint, Info, Nanos, State};
@@ -57,7 +57,7 @@ const OF_THE_SCOREBOARD: [&str; 9] = [
 /// Linux's "arbitrarily high" threshold.
 const INFINITE_SSTHRESH: i64 = 0x7fff_ffff;
 
-/// What `name` stands for on a connection; without one, only symbols are known.
+/// The value of `name` on a connection. Without a connection only symbols are known.
 pub(super) fn known(endpoint: Option<&Endpoint>, name: &str) -> Known {
     if let Some(number) = symbol(name) {
         return Known::Value(Value::Integer(number));

@@ -3,7 +3,7 @@
 use crate::script::Argument;
 use std::collections::BTreeMap;
 
-/// What a descriptor stands for.
+/// The object of a descriptor.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Role {
     /// A socket that is neither connected nor listening.

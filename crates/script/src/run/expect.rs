@@ -37,7 +37,7 @@ pub(super) fn join(so_far: &Packet, next: &Packet, largest: u32, expected_bytes:
     })
 }
 
-/// What is different, each as a sentence; and whether PSH is.
+/// The differences, each as a sentence; and whether PSH differs.
 pub(super) fn differences(expected: &Packet, came: &Packet, tick: Option<(Nanos, Nanos)>) -> (Vec<String>, bool) {
     let mut found = Vec::new();
     let without_push = |packet: &Packet| Flags::from_bits(packet.flags.bits() & !Flags::PSH.bits());

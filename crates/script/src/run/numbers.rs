@@ -12,7 +12,7 @@ use firstflight_tcp::{Ecn, Flags, SackBlocks, Segment, Timestamps};
 use std::collections::BTreeMap;
 use std::num::NonZeroU16;
 
-/// What the numbers of one connection are relative to.
+/// The base of the sequence numbers and timestamps of one connection.
 #[derive(Clone, Debug)]
 pub(super) struct Numbers {
     /// Our initial sequence number, and the one the script writes on our SYN.

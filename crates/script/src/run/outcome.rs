@@ -1,8 +1,8 @@
-//! What comes of a system call.
+//! The result of a system call.
 
 use super::errno::Errno;
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Outcome {
     Returned(i64),

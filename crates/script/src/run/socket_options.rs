@@ -34,7 +34,7 @@ const WITHOUT_EFFECT: [&str; 14] = [
 const SMALLEST_SEND_BUFFER: i64 = 4608;
 const SMALLEST_RECEIVE_BUFFER: i64 = 2304;
 
-/// What `TCP_MAXSEG` says before there is a connection and nothing was set.
+/// The value of `TCP_MAXSEG` before there is a connection and nothing was set.
 // RFC 9293 §3.7.1.
 const DEFAULT_MSS: i64 = 536;
 

@@ -50,7 +50,7 @@ impl Stop {
         self.change(|difference| difference.came = Some(shown))
     }
 
-    /// What had come when nothing more did.
+    /// The packets that had arrived when no more did.
     pub fn after(self, packet: &Packet) -> Self {
         let sentence = format!("after {} bytes of it", packet.payload_bytes);
         self.coming(packet).change(|difference| difference.sentence = format!("{}, {sentence}", difference.sentence))

@@ -24,7 +24,7 @@ pub(super) struct Departure {
 #[derive(Debug, Default)]
 pub(super) struct World {
     pub now: Nanos,
-    /// What the clock of the system under test shows at the script's time 0.
+    /// The clock of the system under test at the script's time 0.
     clock_at_start: Nanos,
     pub connections: Vec<Connection>,
     /// Not yet looked at by the script.
@@ -48,7 +48,7 @@ impl World {
         self.steps > MOST_STEPS
     }
 
-    /// What the clock of the system under test shows now.
+    /// The clock of the system under test now.
     pub fn clock(&self) -> Nanos {
         self.now + self.clock_at_start
     }

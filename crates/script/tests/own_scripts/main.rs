@@ -15,7 +15,7 @@ fn each_of_them_cites_its_rule_in_its_first_line() {
     }
 }
 
-/// What happens to a text that is edited in haste.
+/// Random edits of a text, as made in haste.
 #[derive(Clone, Debug)]
 enum Slip {
     Delete { at: usize, length: usize },

@@ -14,7 +14,7 @@ use crate::{
     simulation::Simulation,
 };
 
-/// What a browser has open, and what waits.
+/// A browser's open connections and waiting requests.
 #[derive(Debug, Default)]
 pub(super) struct Browser {
     open: Vec<OpenConnection>,

@@ -50,7 +50,7 @@ pub(crate) struct Client {
     queries: Option<u32>,
 }
 
-/// What a client is in the middle of.
+/// The current activity of a client.
 #[derive(Debug)]
 enum Activity {
     /// Nothing, or a file of its own connection.

@@ -194,7 +194,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// What the objects so far have made known is asked for next; levels without objects are passed over.
+    /// Requests the objects that the previous ones refer to; levels without objects are skipped.
     fn begin_level(&mut self, client: u32) {
         loop {
             let Activity::Page(page) = &self.clients[client as usize].activity else { return };

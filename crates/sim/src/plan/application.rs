@@ -61,7 +61,7 @@ pub struct Application {
     /// How long a server works at its answer: from the last byte of a request until it writes.
     #[serde(default)]
     pub service_time_ns: Nanos,
-    /// What the clients do.
+    /// The clients' activity.
     #[serde(flatten)]
     pub kind: Kind,
 }

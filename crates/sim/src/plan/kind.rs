@@ -1,4 +1,4 @@
-//! What clients do: files, pages, requests, videos and datagrams.
+//! The kinds of application: files, pages, requests, videos and datagrams.
 
 use firstflight_path::{Nanos, SpecError};
 use serde::Deserialize;
@@ -22,7 +22,7 @@ pub(crate) const MOST_INLINE_OBJECTS: f64 = 65_535.0;
 /// Levels behind the first: all objects of a page are numbered with 20 bits in its draws.
 const MOST_LEVELS: usize = 15;
 
-/// What clients do.
+/// The kind of an application.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Kind {
@@ -107,7 +107,7 @@ pub enum Kind {
         chunk: Law,
         /// Bytes of a request.
         request_bytes: u32,
-        /// What a chunk takes to be played.
+        /// The playing time of a chunk.
         interval_ns: Nanos,
         /// Chunks that the player holds.
         buffer_chunks: u32,

@@ -49,7 +49,7 @@ pub struct Plan {
     /// Shares of the users, or of the connections, that have a TCP of their own.
     #[serde(default)]
     pub arms: Vec<Arm>,
-    /// What they are shares of.
+    /// The total that they are shares of.
     #[serde(default)]
     pub arms_of: ArmsOf,
 }
@@ -64,7 +64,7 @@ pub struct Arm {
     pub share: f64,
 }
 
-/// What is shared out among arms.
+/// The unit that is divided among arms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ArmsOf {
@@ -87,7 +87,7 @@ impl Plan {
     /// Reads a plan from JSON and checks what a type cannot say.
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// The problem and its place.
     pub fn from_json(json: &str) -> Result<Plan, PlanError> {
         let plan: Plan = serde_json::from_str(json).map_err(Problem::Unreadable)?;
         plan.validate()?;
@@ -106,7 +106,7 @@ impl Plan {
         self.header_bytes + profiles.map(|profile| profile.mss_bytes).max().unwrap_or_default()
     }
 
-    /// What the records call an application by its arm: none first, then each arm, for each application in turn.
+    /// The names of an application in the records: without an arm first, then by arm, for each application in turn.
     pub(crate) fn recorded(&self, application: u16, arm: u8) -> u16 {
         application * (1 + self.arms.len() as u16) + u16::from(arm)
     }

@@ -53,7 +53,7 @@ pub enum Network {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
-    /// What its links are called, and its users if nothing is behind it.
+    /// The name of its links, and of its users if nothing is behind it.
     pub name: String,
     /// The group that it is behind; none: the root.
     #[serde(default)]
@@ -62,12 +62,12 @@ pub struct Group {
     pub count: u32,
     /// A link; forward is away from the root.
     pub link: LinkPair,
-    /// What is drawn for each link.
+    /// The values that are drawn for each link.
     #[serde(default)]
     pub draw: [LinkLaws; 2],
 }
 
-/// What is drawn for one direction of a link, in place of what the link says.
+/// The values that are drawn for one direction of a link; they replace those of the link.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkLaws {

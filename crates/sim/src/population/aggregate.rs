@@ -23,11 +23,11 @@ pub(crate) struct Outcome {
     pub(crate) completion: Option<Nanos>,
     /// Bytes asked for.
     pub(crate) bytes: u64,
-    /// What it cost.
+    /// Its cost.
     pub(crate) booked: SenderCounts,
 }
 
-/// What is counted.
+/// The counted unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// A file or object.
@@ -92,7 +92,7 @@ impl Accounts {
         }
     }
 
-    /// What follows happened to a user with this path.
+    /// The following events belong to a user with this path.
     pub(crate) fn begin_user(&mut self, path: &Path) {
         let [_, rtt, down, bdp, _] = self.first;
         self.user = [

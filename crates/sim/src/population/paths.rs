@@ -54,7 +54,7 @@ pub struct Paths<'p> {
     least_buffer_bytes: u64,
 }
 
-/// What the users of a subnet share.
+/// The draws that the users of a subnet share.
 #[derive(Clone, Copy, Debug)]
 struct Shared {
     /// Seed, replicate and number of the subnet.
@@ -82,7 +82,7 @@ enum Source<'p> {
     },
 }
 
-/// What was drawn, in the plan's units and order.
+/// The drawn values, in the plan's units and order.
 type Figures = [f64; FIGURES];
 
 /// The names of what was drawn.

@@ -24,7 +24,7 @@ const MOST_EDGES: usize = 1000;
 pub struct PopulationSpec {
     /// Users of a replicate.
     pub users: u32,
-    /// What is kept of them.
+    /// The records that are kept of them.
     pub keep: Keep,
     /// Their paths.
     pub paths: PathsSpec,
@@ -36,7 +36,7 @@ pub struct PopulationSpec {
     pub buckets: Buckets,
 }
 
-/// What is kept of a population.
+/// The records that are kept of a population.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Keep {
@@ -130,7 +130,7 @@ impl PopulationSpec {
     /// Checks what a type cannot say.
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// The problem and its place.
     pub(crate) fn validate(&self) -> Result<(), PlanError> {
         if self.users == 0 {
             return Err(SpecError::new("users", 0, "a population has at least one").into());

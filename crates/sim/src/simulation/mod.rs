@@ -36,7 +36,7 @@ struct InFlight {
 
 const _: () = assert!(size_of::<InFlight>() <= 56, "the rings are what the caches see");
 
-/// What fills the unused slots of a link's ring.
+/// Fills the unused slots of a link's ring.
 const NOTHING: InFlight = InFlight { at: 0, order: 0, packet: Packet::NOTHING };
 
 /// A link of the network with the packets on it.
@@ -45,7 +45,7 @@ struct Line {
     /// In the order of arrival at the far end; only the head is in the scheduler.
     in_flight: Ring<InFlight>,
     queue_draws: Sequence,
-    /// What it transmits may arrive in another order, or twice.
+    /// Its packets may arrive in another order, or twice.
     reorders: bool,
     /// The packets that wait, if the queue decides on departure.
     holding: Option<Holding<Packet>>,
@@ -69,7 +69,7 @@ pub struct Simulation<'p> {
     timer_source: u32,
     /// The link of each source of departures.
     departing: Vec<u32>,
-    /// What left a queue a moment ago.
+    /// The packet that just left a queue.
     left: Vec<Left<Packet>>,
     /// Options of the packets on the links.
     options: OptionTable,
@@ -80,7 +80,7 @@ pub struct Simulation<'p> {
     /// Events scheduled so far: breaks ties.
     order: u64,
     pub(crate) connections: Arena,
-    /// What hosts learned from their connections.
+    /// The data that hosts keep from their connections.
     pub(crate) memory: Memory,
     /// Some profile asks the routers on the path for a rate.
     asks_for_rates: bool,
@@ -106,7 +106,7 @@ pub struct Simulation<'p> {
     user: User,
 }
 
-/// What belongs to the user who is being simulated.
+/// State of the user who is being simulated.
 #[derive(Clone, Copy, Debug, Default)]
 struct User {
     /// Size of the response that the table of paths names.
@@ -183,7 +183,7 @@ impl<'p> Simulation<'p> {
     fn expire_together(&mut self, timer: Timer) {
         let source = self.timer_source;
         self.scheduler.set(source, NEVER);
-        // What is scheduled from now on comes after what is there.
+        // Events scheduled from now on come after those that are there.
         let mut end = self.order;
         if self.scheduler.earliest().0 == self.now {
             end = self.order_of(self.scheduler.first_scheduled(|source| self.order_of(source)));

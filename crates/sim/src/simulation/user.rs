@@ -89,7 +89,7 @@ impl<'p> Simulation<'p> {
         Ok(())
     }
 
-    /// What was recorded of all users.
+    /// The records of all users.
     pub(crate) fn into_records(self) -> Records {
         self.records
     }

@@ -12,11 +12,11 @@ use crate::PlanError;
 pub struct Hop {
     /// The link to cross.
     pub link: u32,
-    /// What follows.
+    /// The next step.
     pub then: Then,
 }
 
-/// What follows on a hop.
+/// The step after a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     /// The next link is fed by this one alone, so packets enter it in the order in which they leave here: its share of
@@ -50,7 +50,7 @@ impl Routes {
     /// A pair without a link between them.
     pub fn new(topology: &Topology, pairs: impl Iterator<Item = (u32, u32)>) -> Result<Routes, PlanError> {
         let mut routes = Routes::default();
-        // What a queue that decides on departure lets go when is not known ahead of time.
+        // A queue that decides on departure cannot say in advance which packet it releases when.
         let unfed = |(_, spec): &(String, LinkSpec)| match spec.queue.decides_on_departure() {
             true => Feeder::Several,
             false => Feeder::Nobody,

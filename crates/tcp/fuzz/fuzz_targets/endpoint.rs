@@ -43,7 +43,7 @@ enum Step {
         flags: u16,
         options: Options,
     },
-    /// What a peer would send next: SYN while there was none, then data and an ACK that may lag behind.
+    /// The next segment of a peer: SYN while there was none, then data and an ACK that may lag behind.
     Answer {
         data: Option<u16>,
         ack: Acknowledge,
@@ -76,7 +76,7 @@ enum Step {
     Timeout,
 }
 
-/// What an ACK covers.
+/// The range that an ACK covers.
 #[derive(Arbitrary, Debug)]
 enum Acknowledge {
     Everything,
@@ -266,7 +266,7 @@ fuzz_target!(|input: Input| {
     }
 });
 
-/// What holds at any time.
+/// Invariants that hold at any time.
 fn check(endpoint: &mut Endpoint, now: Nanos, written: u64, received: u64) {
     assert!(endpoint.acknowledged_bytes() <= written);
     assert!(endpoint.readable_bytes() <= endpoint.received_bytes());

@@ -1,4 +1,4 @@
-//! What the application may want to know.
+//! Events for the application.
 
 use std::ops::{BitOr, BitOrAssign};
 

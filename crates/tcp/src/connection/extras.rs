@@ -1,5 +1,4 @@
-//! What plain TCP does without, behind one pointer, so that a connection without any of it is small and skips all of it
-//! with one look.
+//! State that plain TCP does not need, behind one pointer. A connection without it is small and skips it with one test.
 
 use super::Reset;
 use super::socket_options::RecordEnds;
@@ -19,7 +18,7 @@ pub(crate) struct Extras(Option<Box<Extra>>);
 #[derive(Clone, Debug)]
 pub(crate) struct Extra {
     pub departure: Option<Box<Departure>>,
-    /// What the next segment says to the routers on the path.
+    /// The next segment's message to the routers on the path.
     pub path_option: Option<PathOption>,
     pub memory: Memory,
     pub validation: Option<Validation>,
@@ -29,7 +28,7 @@ pub(crate) struct Extra {
     pub reset: Reset,
 }
 
-/// What has a say in when data leaves, in addition to windows: as long as there is something for it to do.
+/// Decides when data is sent, in addition to windows. Present only while there is something to do.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Departure {
     pub startup: Option<StartupState>,
@@ -50,7 +49,8 @@ impl Extra {
 }
 
 impl Extras {
-    /// What a connection of this profile needs from the beginning, in the memory of one that is over, if there is any.
+    /// State that a connection of this profile needs from the beginning. Reuses the memory of a finished one, if there
+    /// is any.
     pub fn for_another(self, profile: &Profile, initial_sequence: u32) -> Self {
         let needed = Memory::is_needed(profile) || profile.window_validation != WindowValidation::Off;
         if !needed {

@@ -164,7 +164,7 @@ impl Endpoint {
         self.apply(now, &Facts { edges: Edges::ESTABLISHED, rtt, lost, ..Facts::default() });
     }
 
-    /// What the handshake says of the RTT: the sample for the estimator, and the first candidate for the shortest RTT.
+    /// The handshake's RTT: the sample for the estimator, and the first candidate for the shortest RTT.
     fn handshake_rtt(&self, now: Nanos, segment: &Segment) -> (RttSample, Option<Nanos>) {
         let timed = self.last_sent_at != NEVER;
         if self.features & feature::ACK_ONE_WAY != 0 {

@@ -1,4 +1,4 @@
-//! What can be seen of an endpoint from outside.
+//! The state of an endpoint that can be read from outside.
 
 use super::{Endpoint, State, feature};
 use crate::Nanos;
@@ -74,7 +74,7 @@ pub struct Info {
 }
 
 impl Endpoint {
-    /// What a stack developer would look at.
+    /// The values that a stack developer would look at.
     pub fn info(&self) -> Info {
         let mss = self.mss.max(1);
         let mut info = Info {

@@ -76,12 +76,12 @@ pub(crate) mod due {
     pub const ACK: u8 = 64;
     /// The stream, as far as it may: something happened since no more of it could leave.
     pub const STREAM: u8 = 128;
-    /// What comes before data.
+    /// State before data.
     pub const URGENT: u8 = RESET | SYN | ACK_FIRST | RETRANSMIT | PROBE;
 }
 
-/// What every segment of a connection has to do in addition to carrying data, as a set of bits. None for plain TCP, so that
-/// one test skips it all.
+/// The work of every segment of a connection in addition to carrying data, as a set of bits. None for plain TCP, so one
+/// test skips it all.
 pub(crate) mod feature {
     /// Selective acknowledgments are agreed on.
     pub const SACK: u8 = 1;
@@ -124,7 +124,7 @@ struct RecycledMemory {
 /// One end of a TCP connection. The crate's documentation holds the contract.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    // What every segment touches comes first.
+    // Fields that every segment uses come first.
     /// SND.UNA: first position not acknowledged.
     pub(crate) una: Position,
     /// SND.NXT: next position to send; goes back to `una` when the retransmission timer expires.
@@ -151,7 +151,7 @@ pub struct Endpoint {
     /// `NEVER`.
     pub(crate) last_sent_at: Nanos,
     pub(crate) profile: Arc<Profile>,
-    /// What only some connections have.
+    /// State that only some connections have.
     pub(crate) extras: Extras,
     pub(crate) state: State,
     pub(crate) due: u8,

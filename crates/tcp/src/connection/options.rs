@@ -1,5 +1,5 @@
-//! What the handshake agreed on, put on every segment that leaves and read from every one that arrives. Nothing of this
-//! runs on a connection without options.
+//! The options that the handshake agreed on, put on every segment that leaves and read from every one that arrives.
+//! None of this runs on a connection without options.
 
 use super::{Endpoint, State, due, feature};
 use crate::Nanos;
@@ -192,7 +192,7 @@ impl Endpoint {
         self.extras.memory()?.timestamps.age(now, theirs.echo)
     }
 
-    /// What arrived lies below RCV.NXT, at least partly: the next acknowledgment reports that.
+    /// The arrived data is below RCV.NXT, at least partly: the next acknowledgment reports that.
     // RFC 2883 §4 (2): a duplicate below the cumulative acknowledgment is reported in the first block.
     pub(crate) fn note_old_duplicate(&mut self, seq: Position, segment: &Segment) {
         let end = (seq + u64::from(segment.sequence_length())).min(self.rcv_nxt);

@@ -1,4 +1,4 @@
-//! What an application may ask of an open connection in addition to reading and writing.
+//! Socket options of an open connection: requests of an application other than reading and writing.
 
 use super::{Endpoint, due};
 use crate::sender::nagle::Nagle;
@@ -28,8 +28,8 @@ impl Endpoint {
         self.due |= due::STREAM;
     }
 
-    /// What was written so far ends a record (`MSG_EOR`): no segment will span this place, whether sent for the first
-    /// time or again.
+    /// Ends a record after the data written so far (`MSG_EOR`): no segment will span this place, neither an original
+    /// nor a retransmission.
     pub fn end_record(&mut self) {
         let ends = &mut self.extras.get_or_new(&self.profile, self.initial_sequence).record_ends.0;
         if ends.last() != Some(&self.data_end) {

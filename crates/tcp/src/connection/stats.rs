@@ -1,4 +1,4 @@
-//! What an endpoint counts.
+//! The counters of an endpoint.
 
 /// Counters of one endpoint since it was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

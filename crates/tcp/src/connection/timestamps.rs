@@ -18,7 +18,7 @@ const RECENT_VALID_S: u32 = 24 * 24 * 3600;
 /// One end's state of the option.
 #[derive(Clone, Debug)]
 pub(crate) struct TimestampState {
-    /// What our clock showed at the caller's time 0.
+    /// Our clock's value at the caller's time 0.
     offset: u32,
     /// TS.Recent: the value to echo.
     recent: u32,

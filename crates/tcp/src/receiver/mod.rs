@@ -19,7 +19,7 @@ use crate::segment::{Flags, Segment};
 use crate::sequence::Position;
 use crate::{NEVER, Nanos};
 
-/// What the receiver remembers; nothing of this is used with plain acknowledgments, a fixed window and no timestamps.
+/// The receiver's state; none of it is used with plain acknowledgments, a fixed window and no timestamps.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
     /// With the adaptive acknowledgment policy.
@@ -55,7 +55,7 @@ impl Memory {
         }
     }
 
-    /// What a receiver that is over leaves to the next one.
+    /// Memory that a finished receiver leaves to the next one.
     pub fn take_spare(&mut self) -> Blocks {
         let spare = std::mem::take(&mut self.spare);
         self.window.take().map_or(spare, GrowingWindow::into_blocks).emptied()

@@ -6,14 +6,14 @@ use crate::sequence::{Position, wire};
 /// From one position up to, not including, another.
 pub(crate) type Range = (Position, Position);
 
-/// What was received out of order or twice. Empty, and without an allocation, as long as everything arrives in order
-/// and once.
+/// Data that was received out of order or twice. Empty, and without an allocation, as long as everything arrives in
+/// order and once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reassembly {
     held: Option<Box<Held>>,
 }
 
-/// What a block is made of, when data arrives next to what is held.
+/// The parts of a block when data arrives next to a held block.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum BlockFrom {
     /// All that is held.
@@ -26,7 +26,7 @@ pub(crate) enum BlockFrom {
 struct Held {
     /// Sorted, disjoint and never touching.
     ranges: Vec<Range>,
-    /// What is reported: the blocks that grew last, the latest first; disjoint and never touching.
+    /// The reported blocks: those that grew last, the latest first; disjoint and never touching.
     recent: [Range; MOST_SACK_BLOCKS],
     recent_count: usize,
     /// Bytes received twice and not reported yet.

@@ -15,7 +15,7 @@ pub(crate) struct SegmentSize {
     short_bytes: u32,
 }
 
-/// What a segment is next to the estimate.
+/// A segment compared with the estimate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Compared {
     /// As long as no other before.

@@ -170,7 +170,7 @@ impl Endpoint {
         }
     }
 
-    /// What ssthresh is computed from when there is congestion, bytes.
+    /// The base of ssthresh on congestion, bytes.
     fn congestion_base(&self, facts: &Facts) -> u32 {
         self.profile.ssthresh.base.bytes(facts.flight, self.controller.window())
     }

@@ -42,7 +42,7 @@ impl Endpoint {
         self.features |= feature::PATH_OPTION;
     }
 
-    /// What waits for the next segment.
+    /// The option that waits for the next segment.
     fn take_path_option(&mut self) -> Option<PathOption> {
         if self.features & feature::PATH_OPTION == 0 {
             return None;

@@ -29,7 +29,7 @@ pub(crate) struct LinuxVariation {
     deviation_times_4: u64,
     /// Its maximum in this round, the floor at least [mdev_max_us].
     maximum: u64,
-    /// What is added to the round trip [rttvar_us].
+    /// The term added to the RTT [rttvar_us].
     variation: u64,
     /// The round ends when this is acknowledged [rtt_seq].
     round_end: Position,

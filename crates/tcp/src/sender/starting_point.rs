@@ -15,7 +15,7 @@ impl Endpoint {
         }
     }
 
-    /// What others can go by of this connection.
+    /// The results of this connection that others can use.
     pub fn outcome(&self) -> Outcome {
         let segments = |bytes: u32| bytes / self.mss.max(1);
         Outcome {

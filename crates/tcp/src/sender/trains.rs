@@ -63,7 +63,7 @@ impl Trains {
     }
 }
 
-/// What decides on a train.
+/// The inputs of the decision on a train.
 #[derive(Clone, Copy)]
 struct Room {
     now: Nanos,
@@ -75,7 +75,7 @@ struct Room {
     rate: Option<u64>,
     /// Segments of a train at least, if the controller says so.
     min_segments: Option<u32>,
-    /// What is free of the peer's window, and all of it, in bytes.
+    /// The free part of the peer's window, and all of it, in bytes.
     peer_room: u64,
     peer_window: u64,
     /// Bytes to send; that is all that there will be.

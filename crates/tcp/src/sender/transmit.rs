@@ -1,4 +1,4 @@
-//! What to send.
+//! Decides which segment to send.
 
 use crate::connection::{Endpoint, State, due};
 use crate::segment::{Ecn, Flags, Segment};
@@ -49,7 +49,7 @@ impl Endpoint {
 
     /// False: [`poll_transmit`](Self::poll_transmit) would find nothing to send now. A hint that costs little: true says
     /// nothing.
-    // What has nothing to validate or to retransmit, and nothing outstanding, only receives.
+    // An endpoint with nothing to validate, to retransmit or outstanding only receives.
     #[inline]
     pub fn may_transmit(&self) -> bool {
         let only_receives = self.una == self.stream_end()

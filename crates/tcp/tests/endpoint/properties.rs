@@ -325,7 +325,7 @@ impl Exchange {
             }
             for (side, bytes) in [(Client, up), (Server, down)] {
                 let endpoint = wire.endpoint(side);
-                // What is counted in flight was sent: positions, a FIN or a SYN included.
+                // Everything counted as in flight was sent: positions, a FIN or a SYN included.
                 assert!(u64::from(endpoint.flight_bytes()) <= bytes + 1);
                 let info = endpoint.info();
                 assert!(info.sacked + info.lost <= info.unacked, "{info:?}");
@@ -343,7 +343,8 @@ impl Exchange {
 }
 
 impl Exchange {
-    /// What a server that writes now and then sends, and when; between the events both ends may be polled for nothing.
+    /// The segments of a server that writes from time to time; between the events both ends may be polled without
+    /// effect.
     fn departures(&self, polls_between: bool) -> Vec<(Nanos, Segment)> {
         let mut wire = Wire::between(&self.client, &self.server, 0);
         wire.set_fate(self.network.fate());

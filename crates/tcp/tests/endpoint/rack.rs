@@ -57,13 +57,13 @@ impl Path {
         waited
     }
 
-    /// What was retransmitted had been lost.
+    /// The retransmitted data had been lost.
     fn was_lost(&mut self) {
         self.peer.wait(100);
         self.peer.ack(self.next, &[]);
     }
 
-    /// What was retransmitted had been late: the original arrives, and an RTT later a DSACK of the retransmission.
+    /// The retransmitted data had been late: the original arrives, and an RTT later a DSACK of the retransmission.
     fn was_late(&mut self) {
         self.peer.wait(1);
         self.peer.ack(self.next, &[]);

@@ -36,7 +36,7 @@ fn the_first_window_is_half_of_the_buffer_in_whole_segments() {
     wire.client.connect(0);
     wire.run_until(SECOND);
     let fields: Vec<_> = wire.log.iter().take(2).map(|sent| sent.segment.window).collect();
-    // What Linux announces at an MSS of 1460; with timestamps a server counts segments of 1448.
+    // Linux's announced windows at an MSS of 1460; with timestamps a server counts segments of 1448.
     assert_eq!(fields, [64240, 64240]);
     let mut wire = Wire::new(&Profile { timestamps: true, ..growing() }, 10 * MS);
     wire.client.connect(0);

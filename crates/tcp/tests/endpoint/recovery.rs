@@ -325,7 +325,7 @@ fn with_sack_and_nothing_new_to_send_a_hole_below_a_sack_is_repaired_without_a_t
     assert_eq!((stats.retransmissions, stats.timeouts), (2, 0));
 }
 
-/// What the server's statistics are after it sent so many segments and a FIN, of which those with `numbers` were lost.
+/// The server's statistics after it sent this number of segments and a FIN, of which those with `numbers` were lost.
 fn closed_after(profile: &Profile, segments: u32, numbers: &'static [u32]) -> Stats {
     let profile = Profile { initial_window: InitialWindow::Fixed { segments }, ..profile.clone() };
     let mut wire = Wire::connected(&profile, 50 * MS);

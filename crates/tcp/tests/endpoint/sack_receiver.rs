@@ -1,4 +1,4 @@
-//! What a receiver says of data that arrived out of order or twice.
+//! A receiver's report on data that arrived out of order or twice.
 
 use crate::wire::*;
 use firstflight_tcp::{AckPolicy, Flags, MOST_SACK_BLOCKS, Profile, Segment};

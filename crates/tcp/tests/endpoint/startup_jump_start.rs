@@ -30,7 +30,7 @@ fn the_peers_window_bounds_the_jump() {
     wire.run_until(start + 99 * MS);
     assert_eq!(wire.departures(start), (0..20).map(|n| 5 * n * MS).collect::<Vec<_>>());
     wire.run_until(start + 149 * MS);
-    // What is more than the jump follows as acknowledgements come: none of them opens the window further.
+    // Data beyond the jump follows as acknowledgments arrive: none of them opens the window further.
     assert_eq!(wire.departures(start)[20..], (20..30).map(|n| 5 * n * MS).collect::<Vec<_>>());
     assert_eq!(wire.server.cwnd_bytes(), 20 * 1460);
 }

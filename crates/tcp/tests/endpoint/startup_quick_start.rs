@@ -18,7 +18,7 @@ fn asking() -> Profile {
     }
 }
 
-/// What the path makes of a request.
+/// The path's answer to a request.
 type Path = fn(QuickStart) -> QuickStart;
 
 fn lets_pass(option: QuickStart) -> QuickStart {

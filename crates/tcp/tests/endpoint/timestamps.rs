@@ -26,7 +26,7 @@ fn data(from: u32, value: u32) -> Segment {
     }
 }
 
-/// What the client echoes after a segment arrived, and how many bytes it has in order.
+/// The client's timestamp echo after a segment arrived, and the number of bytes it has in order.
 fn echo(wire: &mut Wire, segment: Segment) -> (u32, u64) {
     wire.log.clear();
     wire.inject(Client, segment);

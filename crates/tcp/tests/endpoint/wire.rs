@@ -42,7 +42,7 @@ pub struct Wire {
     pub server_reads: bool,
     pub client_events: Events,
     pub server_events: Events,
-    /// What the routers on the path make of Quick-Start options.
+    /// The answer of the routers on the path to Quick-Start options.
     pub on_path: Option<fn(QuickStart) -> QuickStart>,
     fate: Fate,
     arrivals: BinaryHeap<Reverse<(Nanos, usize)>>,

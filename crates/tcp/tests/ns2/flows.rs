@@ -62,7 +62,7 @@ impl Sender {
         }
     }
 
-    /// What our endpoint sends.
+    /// The segments of our endpoint.
     pub fn ours(&self, losses: &[u32]) -> Vec<Packet> {
         let mut wire = Wire::new(&self.profile(), DELAY);
         let losses = losses.to_vec();
@@ -86,7 +86,7 @@ impl Sender {
         packets.map(|sent| (sent.at, sent.segment.seq.wrapping_sub(CLIENT_ISN).div_ceil(MSS))).collect()
     }
 
-    /// What ns-2's agent sends, a list for each pattern; none if ns-2 is not here.
+    /// The segments of ns-2's agent, a list for each pattern; none if ns-2 is not installed.
     pub fn theirs(&self, patterns: &[&[u32]]) -> Option<Vec<Vec<Packet>>> {
         let pattern = |losses: &&[u32]| losses.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
         let settings = [

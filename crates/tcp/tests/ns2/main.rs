@@ -79,7 +79,7 @@ const PATTERNS: [&[u32]; 35] = [
     &[55, 57, 59],
 ];
 
-/// What ns-2 does otherwise.
+/// Differences in ns-2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Rule {
     /// `bugFix_`: Reno answers one loss a window, the others wait for the timer.

@@ -11,7 +11,7 @@ pub struct Network {
     pub delay: Nanos,
     /// Of the link; 0: without limit.
     pub ns_per_byte: u64,
-    /// What it becomes, from a time on.
+    /// Its new value, from a time on.
     pub then: Option<(Nanos, u64)>,
     /// Packets of 1500 bytes that the link's queue holds.
     pub queue: u64,

@@ -31,7 +31,7 @@ fn profile(base: &str, changes: &str) -> Profile {
     profile
 }
 
-/// What becomes of each segment: the server's wait in the queue of a link, the client's only take their time.
+/// The fate of each segment: the server's wait in the queue of a link, the client's are only delayed.
 fn fate(case: &Case, start: Nanos) -> impl FnMut(&Sent) -> Vec<Nanos> + use<> {
     let (network, mut free_at, mut data) = (case.network, 0, 0);
     move |sent| {

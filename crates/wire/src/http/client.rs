@@ -13,7 +13,7 @@ use crate::{
     report::{End, Report, Response},
 };
 
-/// What to fetch.
+/// The object to fetch.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fetch {
@@ -185,7 +185,7 @@ impl Application for Client {
     fn received(&mut self, now: Nanos, mut bytes: &[u8], conversation: &mut Conversation) {
         while !bytes.is_empty() {
             if self.is_done() {
-                // What nobody asked for has no one to go to.
+                // A response without a request has no recipient.
                 return;
             }
             self.response.first_byte_at_ns.get_or_insert(now);

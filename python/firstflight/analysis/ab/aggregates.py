@@ -141,7 +141,7 @@ class _Side:
 
     @property
     def bounds(self) -> Bounds:
-        """What the statistic can be: a time or a share."""
+        """The range of the statistic: a time or a share."""
         return (0.0, 1.0 if self.statistic in _RATES else math.inf)
 
     def figure(self, counted: Values) -> tuple[float, float]:

@@ -29,6 +29,6 @@ def compare_rate(frame: pl.DataFrame | pl.LazyFrame, numerator: str, denominator
 
 
 def maker(statistic: str) -> Make:
-    """What makes it of an arm: `rate`, or what `compare` takes."""
+    """The statistic of an arm: `rate`, or an argument of `compare`."""
     p = None if statistic == "rate" else share_of(statistic)
     return Ratio if p is None else lambda rows, blocks, weight: Quantile(rows, blocks, weight, p)

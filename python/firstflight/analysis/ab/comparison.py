@@ -1,4 +1,4 @@
-"""What a comparison of two arms says."""
+"""The result of a comparison of two arms."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Comparison:
         )
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: a row for each arm, for the difference and for its percentage."""
+        """The notebook view: a row for each arm, for the difference and for its percentage."""
         rows = ("baseline", "treatment", "difference", "percent")
         cells = "".join(
             f"<tr><th>{name}</th><td>{found.value:.4g}</td><td>{found.low:.4g} to {found.high:.4g}</td></tr>"

@@ -73,7 +73,7 @@ class Arms:
 
     @property
     def bounds(self) -> dict[str, Bounds]:
-        """What each figure can be."""
+        """The range of each value."""
         return possible(*(statistic.bounds for statistic in self._made))
 
     def values(self) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""What a change does to flows that did not change: those whose initial window is the same in both arms."""
+"""Effects on unchanged flows: those whose initial window is the same in both arms."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class Percentiles:
 
 
 class Evidence(Protocol):
-    """What the figures of a comparison rest on: intervals of any confidence can be had of it."""
+    """The data behind the values of a comparison. It gives intervals of any confidence."""
 
     def estimates(self, confidence: float) -> dict[str, Estimate]:
         """`baseline`, `treatment`, `difference` and `percent`."""
@@ -163,7 +163,7 @@ class Resampled:
 
 
 def possible(base: Bounds, treat: Bounds) -> dict[str, Bounds]:
-    """What each figure can be, from what the statistic can be in each arm."""
+    """The range of each value, from the range of the statistic in each arm."""
     percent = (-100.0, math.inf) if min(base[0], treat[0]) >= 0 else (-math.inf, math.inf)
     difference = (treat[0] - base[1], treat[1] - base[0])
     return {"baseline": base, "treatment": treat, "difference": difference, "percent": percent}

@@ -21,8 +21,8 @@ from firstflight.analysis.ab.least import least_units
 
 @dataclass(frozen=True)
 class Pilot:
-    """What a pilot tells of a planned comparison. `deviation`: standard error of the difference times the square root
-    of units (pairs, or units of each arm), in the value's unit. `value`: the statistic as it is today.
+    """The results of a pilot for a planned comparison. `deviation`: standard error of the difference times the square
+    root of units (pairs, or units of each arm), in the value's unit. `value`: the statistic as it is today.
     """
 
     statistic: str
@@ -94,7 +94,7 @@ def pilot_of(comparison: Comparison) -> Pilot:
 def minimum_detectable_effect(
     pilot: Pilot | Comparison, units: int, *, power: float = 0.8, confidence: float = 0.95
 ) -> Detectable:
-    """What `units` pairs, or units of each arm, will show. ValueError for fewer than an interval needs."""
+    """The expected result with `units` pairs, or units of each arm. ValueError for fewer than an interval needs."""
     known = pilot if isinstance(pilot, Pilot) else pilot_of(pilot)
     least = least_units(known.statistic)
     if units < least:

@@ -29,8 +29,8 @@ _KEPT = 40
 
 @dataclass(frozen=True)
 class Blocks:
-    """What is drawn from, sorted by stratum. `of`: the place here of each block of the arm; `starts`: first place of
-    each stratum, `sizes`: how many it has.
+    """The blocks to draw from, sorted by stratum. `of`: the place here of each block of the arm; `starts`: first
+    place of each stratum, `sizes`: how many it has.
     """
 
     of: Places
@@ -135,7 +135,7 @@ class Sums:
         self._columns = np.concatenate([centred, centred[:, self._left] * centred[:, self._right]], axis=1)
 
     def drawn(self, counts: Values) -> Values:
-        """What `of` takes, of each draw: from how often each block is drawn, shape (resamples, blocks). Many draws go
+        """The value of `of` for each draw: from how often each block is drawn, shape (resamples, blocks). Many draws go
         in pieces.
         """
         ends = self._blocks.starts + self._blocks.sizes

@@ -21,7 +21,7 @@ _SERVER_END = socket.inet_aton(ADDRESS), PORT
 
 
 class Loop(Protocol):
-    """What a connection needs of the loop that it runs in."""
+    """The interface of the loop for a connection."""
 
     def later(self, when: int, action: Callable[[], None]) -> None:
         """Call it then."""

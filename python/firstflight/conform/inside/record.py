@@ -30,7 +30,7 @@ _addresses = count(1)
 
 @command
 def examine_kernel(testbed: Testbed) -> dict[str, Any]:
-    """What is recorded here, and whether it can be."""
+    """The recorded system, and whether recording is possible here."""
     return {"kernel": kernel()} | settings_found()
 
 

@@ -120,6 +120,6 @@ def _hundredths() -> int:
 
 
 def settings_found() -> dict[str, Any]:
-    """What this kernel is, and which congestion controls it offers."""
+    """Version of this kernel and its congestion controls."""
     available = settings.sysctl(settings.TCP / "tcp_available_congestion_control").split()
     return {"controls": available, "tun_refusal": devices.tun_refusal()}

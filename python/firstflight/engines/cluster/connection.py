@@ -46,7 +46,7 @@ def connected(place: Place, jobs: int) -> Iterator[Client]:
     except ImportError:
         raise MachineError(f"{place} needs Dask, which is not installed: {_INSTALL}") from None
     with contextlib.ExitStack() as stack:
-        # What we have to say of a connection is said once, and not by Dask as well.
+        # Messages about a connection come from us once, and not from Dask as well.
         stack.enter_context(silence_logging_cmgr(logging.CRITICAL))
         try:
             if place.cluster:
@@ -60,7 +60,7 @@ def connected(place: Place, jobs: int) -> Iterator[Client]:
         try:
             yield client
         finally:
-            # What has been computed is here; a scheduler that does not say good-bye forgets us all the same.
+            # Computed chunks are here; a scheduler that does not say good-bye forgets us all the same.
             with contextlib.suppress(OSError):
                 client.close(timeout=_CLOSE_WITHIN_S)
 

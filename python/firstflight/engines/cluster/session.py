@@ -56,7 +56,7 @@ class Session:
         self._under_way: dict[Any, tuple[Future[Any], list[Chunk]]] = {}
         self._ended: queues.SimpleQueue[Future[Any]] = queues.SimpleQueue()
         self._cells: dict[str, bytes | Future[Any]] = {}
-        # What an earlier session left on the cluster is not taken for ours.
+        # Data of an earlier session on the cluster is not taken for ours.
         self._token = secrets.token_hex(8)
         self._threads = 0
         self._looked_s = float("-inf")
@@ -130,7 +130,7 @@ class Session:
             self._on_replicates(chunk.cell, len(chunk.replicates))
 
     def _result(self, future: Future[Any]) -> list[Done] | None:
-        """What a task that ended says; None if that is lost. Raises what the task raised, as a sentence."""
+        """The result of a finished task; None if it is lost. Raises the task's error, as a sentence."""
         from distributed import KilledWorker
 
         if future.status == "cancelled":

@@ -1,4 +1,4 @@
-"""What a worker does: compare its build of firstflight with ours, compute chunks, hand them over or store them."""
+"""The work of a worker: compare its build of firstflight with ours, compute chunks, hand them over or store them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Order = tuple[str, str, int, int]
 
 @dataclass(frozen=True)
 class Done:
-    """What came of an order: its tables, or where on shared storage they are; and how long it took."""
+    """The result of an order: its tables or their place on shared storage; and its duration."""
 
     tables: Tables | None
     place: str

@@ -5,9 +5,9 @@ from typing import Any
 
 from firstflight.errors import MachineError
 
-# What no port may count.
+# Counters that must be zero at every port.
 _ASTRAY = ("foreign", "unroutable", "oversized", "unchecksummed", "write_errors", "read_errors", "socket_drops")
-# What an answer of the box counts since the last.
+# Counters of an answer of the link box since the last one.
 _COUNTERS = {"packets", "bytes", "fragments", "belated", "more_stalls", "log_missed", *_ASTRAY}
 # Of a capture: what it could not keep or should not have seen.
 _UNCAPTURED = ("malformed", "foreign", "oversized", "unchecksummed", "socket_drops", "missed")

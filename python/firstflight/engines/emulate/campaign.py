@@ -71,7 +71,9 @@ def together(cells: Sequence[Cell]) -> list[list[Cell]]:
 
 
 def surroundings() -> dict[str, str]:
-    """What the records depend on beside scenario and code: kernel, programs, and the settings of a new host."""
+    """The environment of the records, in addition to scenario and code: kernel, programs, and the settings of a new
+    host.
+    """
     return _found_on(search_path())
 
 
@@ -230,7 +232,7 @@ def _in_arm(application: dict[str, Any], arm: int, plan: Mapping[str, Any]) -> d
 
 
 def _client_settings(application: Mapping[str, Any], stack: str, where: str) -> EndSettings | None:
-    """What the client's kernel is told, None for our own TCP."""
+    """Settings of the client's kernel, None for our own TCP."""
     if stack == "kernel":
         return kernel_settings(application["client_tcp"], f"{where}.client_tcp")
     refuse_one_way_delays(application["client_tcp"], f"{where}.client_tcp")
@@ -243,7 +245,7 @@ def _client_settings(application: Mapping[str, Any], stack: str, where: str) -> 
 
 
 def _server_settings(profile: dict[str, Any], stack: str, where: str) -> tuple[EndSettings | None, int]:
-    """What the server's kernel is told, None for our own TCP, and its initial window in segments."""
+    """Settings of the server's kernel, None for our own TCP, and its initial window in segments."""
     if stack == "kernel":
         return kernel_settings(profile, where), initial_window_segments(profile, where)
     refuse_one_way_delays(profile, where)
@@ -287,8 +289,8 @@ def _host_settings(host: str, peers: Mapping[str, EndSettings], scenario: Scenar
 
 
 def host_settings(scenario: Scenario, layout: Layout) -> tuple[dict[str, KernelSettings], set[str]]:
-    """What the kernels of the hosts are told for the scenario's TCP, whatever its applications do; and the sysctls
-    among it that a kernel may lack. RequestError for arms, for our own TCP, and for what a kernel cannot be told.
+    """Settings of the hosts' kernels for the scenario's TCP, for any applications; and the sysctls among them that
+    a kernel may lack. RequestError for arms, for our own TCP, and for settings that a kernel does not have.
     """
     if scenario.arm:
         raise RequestError(f'scenario "{scenario.name}": whoever is in an arm is drawn; leave out the arms')
@@ -377,7 +379,7 @@ class Campaign:
     def replicate(
         self, cell: Prepared, replicate: int, duration_s: float | None = None, once: bool = False
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What clients, kernel and capture tell, and the box's counters. `once`: each client asks once."""
+        """Data from clients, kernel and capture, and the link box's counters. `once`: each client asks once."""
         applications = [application | ({"count": 1} if once else {}) for application in cell.applications]
         return self.run(applications, replicate, cell.plan["duration_ns"] / 1e9 if duration_s is None else duration_s)
 

@@ -48,7 +48,7 @@ class Connection:
             return self._reason
 
     def call(self, command: str, parameters: dict[str, Any], timeout_s: float) -> Any:
-        """What the command answers. RequestError and MachineError as raised inside; MachineError after `timeout_s`
+        """The command's answer. RequestError and MachineError as raised inside; MachineError after `timeout_s`
         without an answer, or if the testbed has ended.
         """
         number = next(self._numbers)

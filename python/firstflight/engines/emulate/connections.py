@@ -1,4 +1,4 @@
-"""What a capture at the server tells of a connection: first flight, segments sent and retransmitted, windows; and, with
+"""Data on a connection from a capture at the server: first flight, segments sent and retransmitted, windows; and, with
 the link box's log, which segments the path dropped or lost.
 """
 
@@ -97,7 +97,7 @@ class Connection:
 def fate_of(
     segments: int, crossings: pl.DataFrame, path: Sequence[str], places: Mapping[str, int]
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """What became of each of the segments that a server sent over the links of `path`, in this order.
+    """The fate of each segment that a server sent over the links of `path`, in this order.
 
     `crossings`: the link box's log of them, in the order in which they came to each link. A link keeps the order, so
     the n-th that comes to it is the n-th that left the one before. `places`: indices of the links by name. Answers

@@ -18,7 +18,7 @@ _MOST_INLINE_OBJECTS = 65_535
 
 
 class Purpose(IntEnum):
-    """What a draw is for, with the simulator's numbers."""
+    """The purpose of a draw, with the simulator's numbers."""
 
     START = 0
     THINK = 1

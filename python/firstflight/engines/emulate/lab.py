@@ -20,7 +20,7 @@ _BUILD_S = 120.0
 
 @dataclass(frozen=True)
 class KernelSettings:
-    """What one host's kernel is told. `sysctls` by name ("net.ipv4.tcp_sack": "1"); `route` the attributes of its route
+    """Settings of one host's kernel. `sysctls` by name ("net.ipv4.tcp_sack": "1"); `route` the attributes of its route
     to everyone, by iproute2's names (initcwnd in segments, congctl, advmss in bytes, quickack 0 or 1, rto_min in ms);
     `peers` those towards single hosts, by name, which replace `route` as a whole there.
     """
@@ -82,7 +82,7 @@ class Lab:
 
     @property
     def mark(self) -> str:
-        """What the environment variable `start.MARK` is in every process of this testbed and in no other."""
+        """The value of the environment variable `start.MARK` in every process of this testbed and in no other."""
         return self._running("be told apart").mark
 
     def first_process(self) -> int:

@@ -79,7 +79,7 @@ class Layout:
         ]
 
     def box_plan(self, seed: int = 0, log: bool = False, spin_ns: int = SPIN_NS) -> dict[str, Any]:
-        """What the link box is told. `seed`: of its random losses; `log`: a row for each packet at each link;
+        """Settings of the link box. `seed`: of its random losses; `log`: a row for each packet at each link;
         `spin_ns`: how long before a deadline it stops sleeping.
         """
         return {

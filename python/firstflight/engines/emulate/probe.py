@@ -39,7 +39,9 @@ def abilities() -> Iterator[Ability]:
 
 
 def surroundings() -> dict[str, str]:
-    """What the records of a run depend on beside scenario and code, by name. MachineError where there is no testbed."""
+    """The environment of a run's records, in addition to scenario and code, by name. MachineError where there is no
+    testbed.
+    """
     inside = Inside()
     try:
         found: dict[str, str] = inside.connection.call("surroundings", {}, _PATIENCE_S)

@@ -44,7 +44,7 @@ class CellRecords:
     tables: dict[str, list[pl.DataFrame]] = field(default_factory=lambda: {"links": [], "segments": []})
 
     def add(self, replicate: int, facts: Mapping[str, Any], box: Mapping[str, Any], windows: Mapping[str, int]) -> None:
-        """What one replicate came to. `facts`: answer of `inside.replicates.run_replicate`; `box`: the link box's
+        """The result of one replicate. `facts`: answer of `inside.replicates.run_replicate`; `box`: the link box's
         counters of the replicate; `windows`: initial window in segments by application.
         """
         joined = Replicate(replicate, self.layout, facts, box)
@@ -174,7 +174,7 @@ class Replicate:
         first = end not in self._sent
         start = self._sent.get(end, 0)
         self._sent[end] = start + row["response_bytes"]
-        # What comes after the last response that is known belongs to it.
+        # Segments after the last known response belong to it.
         stop = self._sent[end] if row["completed"] else 1 << 62
         sent, again = connection.counts(start, stop) if connection else (0, 0)
         stall = self._stall(row, end)

@@ -1,4 +1,4 @@
-"""What a scenario asks for and real programs or the link box cannot do: each is refused by its key (RequestError)."""
+"""Parts of a scenario that real programs or the link box cannot do: each is refused by its key (RequestError)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -50,7 +50,7 @@ _TRAIN_WAIT_S, _TRAIN_ANSWER_S = 2.0, 30.0
 
 
 def check(campaign: "Campaign", cells: Sequence["Prepared"]) -> dict[str, Any]:
-    """What was found, for the provenance. SelfCheckError says what was found and what was expected."""
+    """The measurement, for the provenance. SelfCheckError gives the measured and the expected value."""
     found: dict[str, Any] = {}
     done: list[dict[str, Any]] = []
     for cell in cells:
@@ -103,7 +103,7 @@ def _first_flight(campaign: "Campaign", cell: "Prepared", application: dict[str,
     sizes = connection.first_flight_bytes(within_s=asked)
     where = f"self-check of {client} and {server}"
     if window < expected * full:
-        # What the receiver offers is part of the scenario; then it, and not the sender, bounds the first flight.
+        # The receiver's window is part of the scenario; then it, and not the sender, bounds the first flight.
         expected = window // full
     is_ours = campaign.layout.host(server).stack != "kernel"
     found = connection.round_trip_s()
@@ -262,7 +262,7 @@ def _room(queue: dict[str, Any]) -> int:
 
 
 def held(queue: Mapping[str, Any]) -> tuple[int | None, int]:
-    """What a queue holds at the most: packets, or none and bytes."""
+    """The limit of a queue: packets, or none and bytes."""
     limit = queue.get("limit") or queue.get("codel", {}).get("limit")
     if limit is None:
         limit = {"packets": queue.get("limit_packets"), "bytes": queue.get("limit_bytes")}

@@ -132,7 +132,7 @@ class Shell:
         return list(dict.fromkeys(name for placement in self.layout.placements for name in placement.servers))
 
     def observed(self, pcap: Path | None = None, links: Path | None = None) -> "Observed":
-        """What the servers' devices and the links carried since the start, when nothing is in flight or after a second.
+        """Counters of the servers' devices and the links since the start, when nothing is in flight or after a second.
         `pcap`: write what passed the first server's device there, as pcapng; `links`: what passed the far ends of links
         that were watched.
         """
@@ -226,8 +226,9 @@ class Shell:
 
 
 class Observed:
-    """What a shell's programs did: `segments` and `crossings`, the records' tables of these names, of all connections
-    to servers; `links` the link box's counters, one a direction; `missed`: packets beyond what its log holds.
+    """The results of a shell's programs: `segments` and `crossings`, the records' tables of these names, of all
+    connections to servers; `links` the link box's counters, one a direction; `missed`: packets beyond what its log
+    holds.
     """
 
     def __init__(self, layout: Layout, box: Mapping[str, Any], captures: Mapping[str, Any]) -> None:

@@ -23,7 +23,7 @@ UNSHARE = ("unshare", "--user", "--map-root-user", *_OTHERS)
 # The id that programs have in a testbed that root starts, and the one that it is outside, which owns nothing.
 PROGRAM_ID = 1
 _NOBODY = 65534
-# What programs are told of whoever runs them: nothing; neither a proxy nor settings of TLS.
+# Programs get no settings of the user who runs them, neither a proxy nor those of TLS.
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "OPENSSL_CONF": "/dev/null"}
 _ENTER = Path(__file__).with_name("enter.py")
 _PACKAGES = Path(__file__).resolve().parents[3]
@@ -61,7 +61,7 @@ class Inside:
         """
         self._modules = modules
         self.mark = uuid.uuid4().hex
-        # What unshare or Python say when they cannot start, kept where no file is left behind.
+        # The error output of unshare or Python when they cannot start, kept where no file is left behind.
         self._said = os.memfd_create("testbed")
         ours, its = socket.socketpair()
         try:

@@ -1,4 +1,4 @@
-//! What stands in the arguments of a call.
+//! Reads the arguments of a call.
 
 use crate::problem::Problem;
 use crate::script::{Argument, Call};

@@ -34,7 +34,7 @@ struct Lookup {
     asks_again_at: Nanos,
 }
 
-/// What both ends know of look-ups.
+/// State of look-ups at both endpoints.
 #[derive(Debug, Default)]
 pub(super) struct Resolver {
     /// Look-ups on their way.

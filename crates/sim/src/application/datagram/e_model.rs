@@ -3,7 +3,7 @@
 
 use crate::plan::datagram::voice::Impairment;
 
-/// What is left of the basic signal-to-noise ratio where all parameters have their defaults (G.107 section 7.7).
+/// The rest of the basic signal-to-noise ratio where all parameters have their defaults (G.107 section 7.7).
 const DEFAULT_R: f64 = 93.2;
 /// Delay that is not perceived, in ms: mT for the default delay sensitivity (G.107 table 1, sT = 1).
 const UNPERCEIVED_MS: f64 = 100.0;

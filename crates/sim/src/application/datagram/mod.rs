@@ -23,7 +23,7 @@ use crate::{
 use dns::Resolver;
 use tally::{Sender, Tally};
 
-/// What one end of a client's application sends to the other.
+/// The datagrams of one endpoint of a client's application to the other.
 #[derive(Debug)]
 pub(crate) struct DatagramStream {
     client: u32,
@@ -44,7 +44,7 @@ impl DatagramStream {
         self.client
     }
 
-    /// What it was asked to send.
+    /// Its requested datagrams.
     pub(crate) fn flow(&self) -> &Flow {
         &self.flow
     }

@@ -10,7 +10,7 @@ use crate::{
     records::StreamReport,
 };
 
-/// What the clients of each application send and are sent; none of one that is no stream of datagrams.
+/// The streams of each application's clients, in both directions. None for an application without datagrams.
 pub fn flows(plan: &Plan) -> Vec<Vec<Flow>> {
     let of = |kind: &dyn Datagrams| kind.flows();
     plan.applications.iter().map(|one| one.kind.datagrams().map(of).unwrap_or_default()).collect()

@@ -1,4 +1,4 @@
-//! What the receiver of a stream counts.
+//! The counts of a stream's receiver.
 
 use firstflight_path::Nanos;
 
@@ -36,7 +36,7 @@ pub(crate) struct Tally {
     jitter: Jitter,
 }
 
-/// What the sender knows of a stream.
+/// The sender's state of a stream.
 pub(crate) struct Sender {
     pub(crate) replicate: u32,
     pub(crate) application: u16,
@@ -128,7 +128,7 @@ impl Tally {
 
     /// The row of the stream.
     pub(crate) fn row(&self, sender: Sender) -> StreamReport {
-        // What was lost may have come twice, and arrived once.
+        // A duplicated datagram of which one copy was lost has arrived once.
         let lost = self.lost.min(sender.sent - self.received);
         let [mouth_to_ear_s, rating, mos] = self.quality(sender.call, lost);
         let any = self.received > 0;

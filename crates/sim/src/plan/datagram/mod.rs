@@ -17,7 +17,7 @@ pub(crate) const MOST_PAYLOAD_BYTES: f64 = 65_507.0;
 
 /// An application that sends datagrams.
 pub(crate) trait Datagrams {
-    /// What a client and its server send.
+    /// The datagrams of a client and its server.
     fn flows(&self) -> Vec<Flow>;
 
     /// Checks what a type cannot say.
@@ -74,7 +74,7 @@ pub(crate) enum Play {
     AfterFirst(Nanos),
 }
 
-/// What is known of a stream of voice.
+/// The parameters of a voice stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
     /// From the first sound of a frame to its datagram.
@@ -83,7 +83,7 @@ pub(crate) struct Call {
     pub(crate) rtp: Rtp,
 }
 
-/// What the RTP headers of a stream say of its codec.
+/// The fields of a stream's RTP headers that depend on its codec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rtp {
     /// Payload type.
@@ -92,7 +92,7 @@ pub struct Rtp {
     pub timestamp_step: u32,
 }
 
-/// What one end sends: a datagram each interval. Serialized, it says when and what to send.
+/// The stream of one endpoint: one datagram per interval. Serialized, it gives times and sizes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Flow {
     pub(crate) from_server: bool,

@@ -18,7 +18,7 @@ pub struct Voice {
     pub frame_ns: Nanos,
     /// How long the receiver keeps the first datagram before it plays it.
     pub playout_ns: Nanos,
-    /// What the codec costs a listener; none: nobody has said, so there is no rating.
+    /// The codec's effect on a listener. None: not given, so there is no rating.
     pub impairment: Option<Impairment>,
     /// Bytes of IP, UDP and RTP headers.
     pub datagram_header_bytes: u32,
@@ -28,7 +28,7 @@ pub struct Voice {
     pub length_ns: Option<Nanos>,
 }
 
-/// What a codec costs a listener (ITU-T G.107).
+/// The effect of a codec on a listener (ITU-T G.107).
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Impairment {

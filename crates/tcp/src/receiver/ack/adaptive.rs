@@ -41,7 +41,7 @@ impl SackCompression {
 /// Acknowledgments for one hole that are not merged (Linux: `TCP_FASTRETRANS_THRESH`).
 const NOT_COMPRESSED: u8 = 3;
 
-/// What the policy knows of the data that arrives. Names in brackets are those of Linux's `inet_connection_sock`.
+/// The policy's state about the data that arrives. Names in brackets are those of Linux's `inet_connection_sock`.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrivals {
     /// The policy's parameters.

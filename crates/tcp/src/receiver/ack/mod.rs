@@ -37,7 +37,7 @@ pub enum AckPolicy {
     Adaptive(AdaptiveAck),
 }
 
-/// What to do about a data segment that arrived in order.
+/// The response to a data segment that arrived in order.
 pub(crate) enum Verdict {
     AtOnce,
     Until(Nanos),
@@ -66,7 +66,7 @@ impl AckPolicy {
                     Verdict::Until((now / interval_ns).saturating_add(1).checked_mul(interval_ns).unwrap_or(NEVER))
                 }
             }
-            // What to do depends on more than the number of segments: `Endpoint::acknowledge_adaptively`.
+            // The response depends on more than the number of segments: `Endpoint::acknowledge_adaptively`.
             Self::Adaptive(_) => Verdict::Until(NEVER),
         }
     }

@@ -1,5 +1,5 @@
-//! What every segment says of the receiver: its acknowledgment and its window; and when an update of the window is
-//! worth a segment.
+//! The receiver's fields of every segment: its acknowledgment and its window. Also: when an update of the window
+//! is worth a segment.
 
 use crate::connection::handshake::LARGEST_FIELD;
 use crate::connection::{Endpoint, State, due, feature};

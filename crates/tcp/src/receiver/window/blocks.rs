@@ -9,7 +9,7 @@ const PAD: u32 = 64;
 const HEADERS: u32 = 40;
 const SHARED: u32 = 320;
 const DESCRIPTION: u32 = 256;
-/// What blocks are aligned to, and the smallest (`skb_small_head_cache`).
+/// The alignment of blocks, and the smallest (`skb_small_head_cache`).
 const ALIGNMENT: u32 = 64;
 const SMALLEST: u32 = 576;
 /// Memory is set aside by the page.
@@ -140,7 +140,7 @@ impl Blocks {
         true
     }
 
-    /// What lies ahead of a hole up to `next`, which has been filled, is in order now.
+    /// The hole up to `next` has been filled, so the data after it is in order now.
     // Linux, tcp_ofo_queue.
     pub(crate) fn advance(&mut self, before: Position, next: Position) {
         let beyond = self.ahead.split_off(self.ahead.partition_point(|held| held.start <= next));

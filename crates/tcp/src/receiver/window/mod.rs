@@ -57,7 +57,7 @@ pub(crate) struct GrowingWindow {
     share: i64,
     /// Largest window that may be announced [window_clamp].
     clamp: u32,
-    /// What it holds.
+    /// Its contents.
     blocks: Blocks,
     /// Bytes read in the best RTT so far [rcvq_space.space].
     read_in_round: u32,
@@ -111,7 +111,7 @@ impl GrowingWindow {
         }
     }
 
-    /// What it held, for another one.
+    /// Its memory, for another one.
     pub(crate) fn into_blocks(self) -> Blocks {
         self.blocks
     }
@@ -153,7 +153,7 @@ impl GrowingWindow {
         let free = free.min(self.limit.into());
         let in_force = i64::from(window_bytes);
         let bytes = if shift > 0 {
-            // What the shift would cut off is announced.
+            // The part that the shift would cut off is announced.
             (free + (1 << shift) - 1) >> shift << shift
         } else if in_force <= free - segment || in_force > free {
             free / segment * segment

@@ -141,7 +141,7 @@ fn a_longer_segment_than_before_tells_the_share_of_payload() {
     let mut window = window(64_240);
     window.on_data(&longer(MSS));
     assert_eq!(window.clamp(), 82_944);
-    // What was announced, 65,535, and two segments.
+    // The announced window, 65,535, and two segments.
     assert_eq!(limit(&window), 68_455);
     // 300 of 1280 bytes are 60/256.
     let mut window = of_buffer(65_536, 64_240, 3 << 20);
@@ -212,7 +212,7 @@ fn the_buffer_grows_with_what_is_read_in_an_rtt() {
         (110 * MS - 1000, 29_200, 0, 64_076),
         (110 * MS, 29_200, 0, 175_200),
         (110 * MS, 29_200, 800, 176_000),
-        // What waits to be read does not count: 29,200 - 7300 = 21,900; 43,800 + 2 * 21,900.
+        // Data that waits to be read does not count: 29,200 - 7300 = 21,900; 43,800 + 2 * 21,900.
         (110 * MS, 36_500, 0, 87_600),
         // No more than the 14,600 bytes of the round before.
         (110 * MS, 43_800, 50_000, 64_076),
@@ -250,7 +250,7 @@ fn what_arrives_ahead_of_a_hole_opens_the_window_with_sack_alone_and_counts_for_
         let mut window = window(10_000);
         assert_eq!(window.on_gap(&segment(2, MSS), 45_536, has_sack), has_sack);
         assert_eq!((window.clamp(), limit(&window)), (64_076, if has_sack { 12_920 } else { 10_000 }));
-        // What is held already does not open it.
+        // Data that is held already does not open it.
         assert!(!window.on_gap(&segment(2, MSS), 45_536, has_sack));
         // 2 * 10,000 + 49,200 is more than 65,536.
         window.on_gap(&segment(3, MSS), 49_200, has_sack);

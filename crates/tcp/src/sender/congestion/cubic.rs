@@ -36,7 +36,7 @@ const FASTEST: u32 = 2;
 #[derive(Clone, Debug)]
 pub(crate) struct Cubic {
     loss_window: Bytes,
-    /// What is acknowledged and does not make a full segment yet.
+    /// Acknowledged bytes that do not make a full segment yet.
     partial_segment: Bytes,
     /// Segments acknowledged since the window last grew in congestion avoidance.
     counted: u32,

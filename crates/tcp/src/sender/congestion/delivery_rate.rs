@@ -8,7 +8,7 @@ use crate::Nanos;
 use crate::sequence::Position;
 use std::collections::VecDeque;
 
-/// What is noted when a segment leaves.
+/// The data stored when a segment is sent.
 #[derive(Clone, Copy, Debug, Default)]
 struct Departure {
     sent_at: Nanos,

@@ -23,7 +23,7 @@ const MOST_RISE_US: u64 = 16_000;
 const AGGREGATE_BYTES: u64 = 65_536;
 const MOST_CUSHION_US: u64 = 1000;
 
-/// What the rule needs to know of the controller.
+/// The controller's values that the rule needs.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sender) struct Progress {
     pub window: Bytes,

@@ -1,4 +1,4 @@
-//! What a congestion controller is: a law over the sender's window, and what the sender reports to it.
+//! The interface of a congestion controller: a law for cwnd, and the sender's reports to it.
 
 use super::window::Window;
 use crate::Nanos;
@@ -23,7 +23,7 @@ pub struct RoundTrip {
     pub nxt: Position,
 }
 
-/// What an acknowledgment says of the rate of delivery (draft-cheng-iccrg-delivery-rate-estimation), whatever the
+/// The delivery rate from an acknowledgment (draft-cheng-iccrg-delivery-rate-estimation), whatever the
 /// state of recovery; only for controllers that say [`CongestionControl::is_rate_based`].
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery {

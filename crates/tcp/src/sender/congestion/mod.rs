@@ -58,7 +58,7 @@ pub enum CongestionAvoidance {
     PerWindow,
 }
 
-/// What the slow start threshold after a loss is computed from.
+/// The base of ssthresh after a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SsthreshBase {
@@ -218,7 +218,7 @@ macro_rules! algorithms {
 algorithms! {
     /// CUBIC (RFC 9438) in Linux's arithmetic: windows in whole segments, time in milliseconds.
     Cubic {
-        /// What ends slow start before a loss does.
+        /// Rules that end slow start before a loss does.
         #[serde(default)]
         hystart: Hystart
     } => cubic::Cubic;

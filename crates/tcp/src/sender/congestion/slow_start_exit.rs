@@ -1,4 +1,4 @@
-//! What ends slow start before a loss does.
+//! Rules that end slow start before a loss does.
 
 use super::RoundTrip;
 use super::hystart::{self, Detectors, Progress};

@@ -65,7 +65,7 @@ impl CongestionControl for Westwood {
             self.filter(bytes / (now - began));
             (began, bytes) = (now, 0);
         }
-        // What the first of all acknowledgments covers was sent before the sample began.
+        // The data that the first acknowledgment covers was sent before the sample began.
         if self.sample.is_some() {
             bytes += sample.una - self.una;
         }

@@ -1,4 +1,4 @@
-//! What a controller changes: cwnd and ssthresh.
+//! The values that a controller changes: cwnd and ssthresh.
 
 use super::Start;
 use crate::amounts::{Bytes, Segments};

@@ -1,4 +1,4 @@
-//! What Linux does.
+//! Linux's behavior.
 
 /// Ten segments, in bytes.
 // Linux 2.6.39 and later: TCP_INIT_CWND is 10 segments and, unlike RFC 6928 §2, has no bound in bytes.

@@ -43,9 +43,9 @@ pub enum InitialWindow {
     Rfc6928,
     /// Linux since 2.6.39: ten segments at any segment size.
     Linux,
-    /// What earlier connections to the same destination came to.
+    /// The results of earlier connections to the same destination.
     Remembered(Remembered),
-    /// What a population of connections gets through without loss (RFC 9040 appendix C).
+    /// The window that a population of connections sends without loss (RFC 9040 appendix C).
     Adaptive(Adaptive),
 }
 
@@ -96,7 +96,7 @@ pub struct StartingPoint {
     pub ssthresh_segments: Option<u32>,
 }
 
-/// What others can go by of a connection.
+/// The results of a connection that others can use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outcome {
     /// Congestion window in whole segments, without the inflation of fast recovery.

@@ -16,9 +16,9 @@ pub enum MemoryOf {
     Closed,
 }
 
-/// What a connection teaches when it closes, for [`MemoryOf::Closed`]. All but the first take the largest window of the
-/// connection, but no more than was delivered, and never fall below the start value; the rules are those of
-/// `SashaLuna/tesi-ebpf-initcwnd`.
+/// The value that a connection contributes when it closes, for [`MemoryOf::Closed`]. All but the first take the largest
+/// window of the connection, but no more than was delivered, and never fall below the start value; the rules are those
+/// of `SashaLuna/tesi-ebpf-initcwnd`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lesson {
@@ -49,13 +49,13 @@ pub struct Remembered {
     /// Weight of a new value against what is remembered, in percent, 1 to 100.
     #[serde(default = "weight_percent")]
     pub weight_percent: u32,
-    /// What has not been renewed for so long is forgotten.
+    /// An entry that has not been renewed for this time is forgotten.
     #[serde(default = "lifetime_ns")]
     pub lifetime_ns: Nanos,
     /// True if the slow start threshold is handed on as well, with `of = closed`.
     #[serde(default)]
     pub ssthresh: bool,
-    /// What a closed connection teaches.
+    /// The value that a closed connection contributes.
     #[serde(default)]
     pub lesson: Lesson,
     /// Neighbouring addresses that share a memory: 1 for each address alone, 256 for an IPv4 /24.
@@ -86,7 +86,7 @@ fn lifetime_ns() -> Nanos {
 /// Segments times so many: means need more than whole segments.
 const SCALE: u64 = 256;
 
-/// What is remembered of one destination.
+/// The entry of one destination.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DestinationMemory {
     window: Option<u64>,

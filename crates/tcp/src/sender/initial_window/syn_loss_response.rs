@@ -1,4 +1,4 @@
-//! What a lost SYN or SYN-ACK does to the initial window.
+//! The effect of a lost SYN or SYN-ACK on the initial window.
 
 use serde::{Deserialize, Serialize};
 

@@ -43,7 +43,7 @@ pub struct PacedFlight {
     pub bytes: u64,
     /// Its rate.
     pub rate: Rate,
-    /// What is not sent in this time for want of data is not paced any more.
+    /// If nothing is sent in this time for want of data, later data is not paced.
     pub time: Nanos,
     /// The first ACK of new data ends it, too. A loss always does.
     pub until_ack: bool,
@@ -74,7 +74,7 @@ pub(crate) struct Pacer {
     due_at: Nanos,
     carried: u64,
     late: Nanos,
-    /// What it holds, and what it may hold.
+    /// Its fill level and its limit.
     bytes: u64,
     segments: u32,
     max_segments: u32,
@@ -280,7 +280,7 @@ impl Endpoint {
         self.extras.pacer().map_or(NEVER, Pacer::deadline)
     }
 
-    /// What a start-up scheme paces is over: there was a loss.
+    /// Ends the pacing of a start-up scheme: there was a loss.
     pub(crate) fn end_paced_flight(&mut self) {
         if self.extras.pacer().is_some_and(|pacer| matches!(pacer.by, PacedBy::Startup { .. })) {
             self.extras.end_pacing();

@@ -1,4 +1,4 @@
-//! What recovery is asked and what it answers.
+//! The inputs and results of recovery.
 
 use crate::Nanos;
 use crate::profile::Profile;
@@ -128,7 +128,7 @@ pub(crate) enum NextCwnd {
     SsthreshUpTo(u32),
 }
 
-/// What an ACK does to cwnd apart from its edges.
+/// The effect of an ACK on cwnd apart from its edges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum CwndRule {
     #[default]
@@ -158,7 +158,7 @@ impl SetTimer {
     }
 }
 
-/// What an ACK, a timeout or the handshake brought to light. [`Endpoint::apply`](crate::Endpoint) draws all consequences.
+/// The findings from an ACK, a timeout or the handshake. [`Endpoint::apply`](crate::Endpoint) draws all consequences.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Facts {
     /// Bytes newly delivered. Duplicate ACKs without a scoreboard count as one segment each during recovery.

@@ -25,7 +25,7 @@ enum Phase {
     Unvalidated {
         until: Nanos,
     },
-    /// What precedes position `end` is unvalidated.
+    /// Data before position `end` is unvalidated.
     Validating {
         end: Position,
     },

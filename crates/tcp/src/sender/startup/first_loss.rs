@@ -8,7 +8,7 @@ use crate::sender::congestion::Window;
 /// A loss that is being repaired.
 #[derive(Clone, Debug)]
 pub(super) struct FirstLoss {
-    /// What was in flight, and the threshold that the controller took from it.
+    /// The data in flight, and the ssthresh that the controller set from it.
     flight: Bytes,
     ssthresh: Bytes,
     /// Bytes retransmitted since.

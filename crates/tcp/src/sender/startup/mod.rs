@@ -301,7 +301,8 @@ impl Endpoint {
         true
     }
 
-    /// What an ACK or a timeout means to the scheme. An ACK that ends one recovery and begins the next is neither to it.
+    /// The meaning of an ACK or a timeout to the scheme. An ACK that ends one recovery and begins the next is neither
+    /// to it.
     #[inline]
     pub(crate) fn apply_to_startup(&mut self, now: Nanos, facts: &Facts) {
         if self.extras.may_hold_back() {

@@ -35,7 +35,7 @@ impl StartupScheme for Paced {
     }
 }
 
-/// What of a window can be sent in whole segments, or all of one that holds none.
+/// The part of a window that is whole segments, or all of one that holds none.
 pub(super) fn whole_segments(window: Bytes, mss: Bytes) -> u64 {
     let whole = window.round_down(mss);
     u64::from(if whole > Bytes::ZERO { whole } else { window })

@@ -52,7 +52,7 @@ struct Retreat {
     /// cwnd immediately before, in bytes.
     entry_window: u64,
     window: u64,
-    /// What the window does not fall below, in bytes.
+    /// The lower limit of the window, in bytes.
     least_window: u64,
 }
 

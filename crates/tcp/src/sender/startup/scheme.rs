@@ -1,4 +1,4 @@
-//! What a start-up scheme is asked, told, and may change; and how users of the crate bring their own.
+//! The interface of a start-up scheme: its inputs, and the state that it may change. Users can add their own.
 
 use crate::Nanos;
 use crate::amounts::Bytes;
@@ -6,14 +6,14 @@ use crate::sender::congestion::{Acknowledged, Controller, Window};
 use crate::sender::pacing::PacedFlight;
 use crate::sequence::Position;
 
-/// What a scheme knows when the first data is about to leave.
+/// A scheme's inputs when the first data is about to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct FirstSend {
     /// The position of the first byte.
     pub position: Position,
     /// Bytes that the application has written.
     pub queued_bytes: u64,
-    /// What the peer's window, and the profile's bound on the send window, allow.
+    /// The limit from the peer's window and the profile's bound on the send window.
     pub send_window: u32,
     /// Effective segment size.
     pub mss_bytes: u32,
@@ -53,7 +53,7 @@ pub struct Growth<'a> {
     pub(super) pace: NextPace,
 }
 
-/// What a scheme makes of the pace of what is sent from now on.
+/// A scheme's decision on the pace of later data.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum NextPace {
     Unchanged,
@@ -74,7 +74,7 @@ impl Growth<'_> {
         }
     }
 
-    /// What follows position `start` leaves at a rate, not before `at`; what precedes it leaves as the window opens.
+    /// Data from position `start` is sent at a rate, not before `at`; data before it is sent as the window opens.
     pub fn begin_pacing(&mut self, flight: PacedFlight, start: Position, at: Nanos) {
         self.pace = NextPace::Flight { flight, start, at };
     }

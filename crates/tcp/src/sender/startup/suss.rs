@@ -147,7 +147,7 @@ impl Suss {
             || steps < MOST_ROUNDS
                 && train_will_fit(train << steps, self.prior_train << (steps - 1), min_rtt)
                 && delay_will_fit(self.round_rtt, min_rtt, self.round - self.min_rtt_round);
-        // What the paced part leaves of the round trip for the clocked one.
+        // The time of the round trip that remains for the clocked part after the paced part.
         let rest = min_rtt >> (self.round - 1);
         let base = growth.window().cwnd.saturating_add(growth.bytes);
         let slow_start = base < growth.window().ssthresh;

@@ -34,7 +34,7 @@ pub(crate) struct Burst {
     pub in_slow_start: bool,
 }
 
-/// What unused window depends on.
+/// The data on which the unused window depends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unused {
     pub window_segments: u32,

@@ -94,7 +94,7 @@ def run_some(name: str, seeds: tuple[int, int]) -> list[dict[str, bool]]:
 
 
 def outcome_of(name: str, done: list[dict[str, bool]]) -> Outcome:
-    """What the repetitions add up to."""
+    """The summary of the repetitions."""
     figures = done[0]
     shares = {figure: 100 * sum(one[figure] for one in done) / len(done) for figure in figures}
     return Outcome(name, CASES[name].kind, len(done), shares)

@@ -1,1 +1,1 @@
-"""What runs inside a testbed's namespaces. It starts in a few tenths of a second, so it imports nothing heavy."""
+"""The part inside a testbed's namespaces. It starts in a few tenths of a second, so it imports nothing heavy."""

@@ -34,7 +34,9 @@ _LEAST_S = 0.002
 
 @dataclass
 class Seen:
-    """What clients saw in one replicate. Times are seconds since `origin_s` of CLOCK_MONOTONIC, or since a start."""
+    """The clients' observations in one replicate. Times are seconds since `origin_s` of CLOCK_MONOTONIC, or since a
+    start.
+    """
 
     origin_s: float
     end_s: float
@@ -141,7 +143,7 @@ class Client:
 
 
 def run_at_once(clients: Sequence[Callable[[], None]]) -> None:
-    """What each client does, at once, until all are done. The first error of one of them."""
+    """Runs all clients concurrently until all are done. Raises the first error of one of them."""
     errors: list[BaseException] = []
 
     def work(client: Callable[[], None]) -> None:

@@ -19,7 +19,7 @@ class Capture(Driven):
         self.ask("reset")
 
     def take(self, origin_ns: int, replicate: int) -> dict[str, Any]:
-        """What passed since the last reset: `tables` with `segments`, whose times count from `origin_ns` of
+        """The packets since the last reset: `tables` with `segments`, whose times count from `origin_ns` of
         CLOCK_MONOTONIC, `connections` with the ends of each by number, and `counts`.
         """
         return self.ask("take", origin_ns=origin_ns, replicate=replicate)

@@ -1,4 +1,4 @@
-"""What fetches on a client host: curl over the host's kernel, or our own TCP."""
+"""The program that fetches on a client host: curl over the host's kernel, or our own TCP."""
 
 import queue
 import threading

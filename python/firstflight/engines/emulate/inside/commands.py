@@ -1,4 +1,4 @@
-"""What the runner can ask of a testbed. A command is a function of the testbed and of what the runner sends with it.
+"""The commands of the runner to a testbed. A command is a function of the testbed and of the runner's arguments.
 
 It returns what JSON can carry. RequestError and MachineError reach the runner as they are.
 """
@@ -34,7 +34,7 @@ def kernel() -> str:
 
 @command
 def examine(testbed: Testbed) -> dict[str, Any]:
-    """What the machine is, and what it allows here."""
+    """The machine, and its permissions here."""
     return {
         "kernel": kernel(),
         "congestion_controls": settings.sysctl(settings.TCP / "tcp_available_congestion_control").split(),
@@ -45,9 +45,9 @@ def examine(testbed: Testbed) -> dict[str, Any]:
 
 @command
 def surroundings(testbed: Testbed) -> dict[str, str]:
-    """What a result depends on beside scenario and code: the kernel, CUBIC's parameters, and the settings that a new
-    host begins with. Left out: the congestion controls, whose modules come when they are asked for, and the Fast Open
-    key, which only root can read.
+    """The environment of a result, in addition to scenario and code: the kernel, CUBIC's parameters, and the settings
+    that a new host begins with. Left out: the congestion controls, whose modules come when they are asked for, and
+    the Fast Open key, which only root can read.
     """
     begun = Namespace("begun").call(settings.dump)
     kept = {name: value for name, value in begun.items() if not name.endswith(("_congestion_control", "_key"))}
@@ -57,7 +57,9 @@ def surroundings(testbed: Testbed) -> dict[str, str]:
 
 @command
 def abilities(testbed: Testbed) -> dict[str, Any]:
-    """What works within a testbed's namespaces: each thing tried, and the congestion controls that a route takes."""
+    """The features that work within a testbed's namespaces: each is tested; and the congestion controls that a route
+    accepts.
+    """
     tried = Namespace("tried")
     refusals = {"tun_refusal": devices.tun_refusal(), "packet_refusal": None}
     end = Namespace("the other end")
@@ -131,13 +133,13 @@ def routes(testbed: Testbed, host: str) -> dict[str, dict[str, Any]]:
 
 @command
 def look(testbed: Testbed, host: str) -> dict[str, Any]:
-    """What a host's device is."""
+    """The kind of a host's device."""
     return testbed.host(host).namespace.call(devices.look)
 
 
 @command
 def run(testbed: Testbed, host: str, program: list[str], within_s: float) -> str:
-    """What a program prints that runs on a host, as nginx and curl do, until it has ended.
+    """The output of a program that runs on a host, as nginx and curl do, until it has ended.
 
     MachineError with the last line of its complaints if it cannot be started, does not end with status 0, or takes
     longer.

@@ -13,7 +13,7 @@ from firstflight.errors import MachineError, RequestError
 
 # curl does no more at once (CURL_MAX_PARALLEL).
 MOST_PARALLEL = 300
-# What curl says when the path or the time was the reason, and not the request: see "EXIT CODES" of curl(1).
+# Exit codes of curl for a failure of the path or a timeout, not of the request: see "EXIT CODES" of curl(1).
 _INCOMPLETE = {5, 6, 7, 18, 28, 52, 55, 56}
 
 _FIELDS = {

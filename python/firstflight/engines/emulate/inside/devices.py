@@ -25,7 +25,8 @@ _TUN = "/dev/net/tun"
 _IFF_UP, _IFF_NOARP = 0x01, 0x80
 _SIOCETHTOOL = 0x8946
 
-# What would let "packets" be larger than the wire's or leave their checksums undone: (name, set, get) of ethtool.
+# Offloads that would let "packets" be larger than the wire's or leave their checksums unfilled: (name, set, get) of
+# ethtool.
 _OFFLOADS = (
     ("rx-checksumming", 0x15, 0x14),
     ("generic-receive-offload", 0x2C, 0x2B),

@@ -65,5 +65,5 @@ def write_packets(testbed: Testbed, host: str, path: str) -> dict[str, Any]:
 
 @command
 def captured(testbed: Testbed, origin_ns: int) -> dict[str, Any]:
-    """What `Capture.take` answers, by host."""
+    """The answers of `Capture.take`, by host."""
     return {host: capture.take(origin_ns, 0) for host, capture in _CAPTURES.items()}

@@ -1,4 +1,4 @@
-"""What runs on a server host: nginx over the host's kernel, or our own TCP, and in either case what tells of it."""
+"""The server on a host: nginx over the host's kernel, or our own TCP, with the source of its data in either case."""
 
 import time
 from pathlib import Path
@@ -27,7 +27,9 @@ class Server(Protocol):
         ...
 
     def closed(self, ends: set[End], within_s: float) -> dict[End, dict[str, Any]]:
-        """What is known of the connections by the client's end; waits until all of `ends` are over, or the time is."""
+        """The data on connections by the client's endpoint. Waits until all of `ends` have ended, or until the
+        timeout.
+        """
         ...
 
     def segments(self, origin_ns: int, replicate: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a host's kernel is told: sysctls of its namespace and attributes of its routes, each set and read back."""
+"""Settings of a host's kernel: sysctls of its namespace and attributes of its routes, each set and read back."""
 
 import socket
 from pathlib import Path
@@ -13,7 +13,7 @@ SYS = Path("/proc/sys")
 TCP = SYS / "net/ipv4"
 _CUBIC = Path("/sys/module/tcp_cubic/parameters")
 
-# What holds in every host of every testbed, whatever its TCP: nothing remembered from one connection to the next, no
+# Settings of every host in every testbed, with any TCP: nothing remembered from one connection to the next, no
 # second address family, no packet that the scenario does not have.
 _EVERYWHERE = {
     "net.ipv4.tcp_no_metrics_save": "1",

@@ -1,4 +1,4 @@
-"""What the kernel knows of a TCP connection when it closes: the destroy multicast of sock_diag, and a dump of the rest.
+"""The kernel's data on a TCP connection when it closes: the destroy multicast of sock_diag, and a dump of the rest.
 
 For each TCP socket that goes, the kernel sends one message with the complete TCP_INFO to those who listen in its
 namespace (`SKNLGRP_INET_TCP_DESTROY`, Linux 4.5), so that no connection is too short to be seen. Structures:

@@ -104,7 +104,7 @@ def wire(testbed: Testbed, host: str, do: str, plan: dict[str, Any] | None = Non
 
 @command
 def wire_reports(testbed: Testbed, host: str, count: int = 0, within_s: float = 0.0) -> list[dict[str, Any]]:
-    """What our TCP on a host has told since the last call; waits for `count` reports, `within_s` seconds for each.
+    """The reports of our TCP on a host since the last call; waits for `count` reports, `within_s` seconds for each.
 
     MachineError if they do not come.
     """

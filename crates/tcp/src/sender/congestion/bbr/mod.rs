@@ -73,7 +73,7 @@ enum Mode {
     ProbeRtt,
 }
 
-/// What recovery was doing at the last acknowledgment.
+/// The state of recovery at the last acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Repair {
     None,

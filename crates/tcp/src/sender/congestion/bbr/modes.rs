@@ -1,4 +1,4 @@
-//! What BBR is up to: filling the pipe, draining it, probing for bandwidth, probing for the round trip.
+//! BBR's modes: filling the pipe, draining it, probing for bandwidth, probing for the RTT.
 
 use super::{
     Bbr, CYCLE, DRAIN_GAIN, FULL_GROWTH, FULL_ROUNDS, HIGH_GAIN, LEAST, MIN_RTT_TIME, Mode, PROBE_RTT_TIME, UNIT,

@@ -13,7 +13,7 @@ const SAME_RATE: u64 = 500;
 /// Rounds for which the rate is believed.
 const BELIEVED_ROUNDS: u32 = 48;
 
-/// What an acknowledgment brings.
+/// Updates from an acknowledgment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observation {
     pub now: Nanos,

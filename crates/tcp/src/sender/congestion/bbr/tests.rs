@@ -1,4 +1,4 @@
-//! What a loss, a timeout and idleness do to BBR, acknowledgment by acknowledgment.
+//! BBR's response to a loss, a timeout and idleness, per acknowledgment.
 
 use super::*;
 use crate::sender::congestion::{CongestionAlgorithm, CongestionAvoidance, SlowStartGrowth};

@@ -30,7 +30,7 @@ impl Bbr {
         segments + segments % 2 + if probing_up { 2 } else { 0 }
     }
 
-    /// What is to be in flight for a gain, in segments.
+    /// The target for data in flight at a gain, in segments.
     pub(super) fn target_flight(&self, gain: u32) -> u64 {
         self.with_aggregates(self.product(self.bandwidth.get(), gain))
     }

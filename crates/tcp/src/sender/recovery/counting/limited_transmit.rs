@@ -8,7 +8,7 @@ use std::num::NonZeroU64;
 // RFC 3042 §2: the amount of outstanding data must stay at or below cwnd plus two segments.
 const MOST_SEGMENTS: u32 = 2;
 
-/// What limited transmit has done since the first of a run of duplicates.
+/// The state of limited transmit since the first of a run of duplicates.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LimitedTransmit {
     /// One past the highest position sent when the run began.

@@ -9,7 +9,7 @@ use crate::Nanos;
 use crate::sequence::Position;
 use std::collections::VecDeque;
 
-/// What has become of a segment.
+/// The state of a segment.
 mod mark {
     /// Delivered, says a SACK.
     pub const SACKED: u8 = 1;
@@ -373,7 +373,7 @@ impl Board {
     }
 }
 
-/// What loss detection says of a segment.
+/// The result of loss detection for a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Judgement {
     /// It is lost.

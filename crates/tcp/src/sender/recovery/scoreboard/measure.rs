@@ -1,4 +1,4 @@
-//! What an ACK delivers, by its cumulative acknowledgment and its SACK blocks, and the RTT that this gives.
+//! The data that an ACK delivers, by its cumulative acknowledgment and SACK blocks, and the resulting RTT sample.
 
 use super::board::Sent;
 use super::undo::answers_earlier;
@@ -19,7 +19,7 @@ pub(super) enum Kind {
     Whole,
 }
 
-/// What an ACK turned out to say.
+/// The result of an ACK.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct AckSummary {
     pub(super) kind: Kind,

@@ -54,7 +54,7 @@ pub(crate) enum State {
     Loss,
 }
 
-/// What may be sent after an ACK.
+/// The amount that may be sent after an ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Next {
     #[default]
@@ -255,7 +255,7 @@ impl Scoreboard {
         timer
     }
 
-    /// What an ACK that was measured means.
+    /// The meaning of a measured ACK.
     pub fn on_ack(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, mut summary: AckSummary) -> Facts {
         let mut facts = Facts { advanced: summary.advanced, was_recovering: self.is_recovering(), ..Facts::default() };
         match summary.kind {
@@ -324,7 +324,7 @@ impl Scoreboard {
         self.allow(flight, next);
     }
 
-    /// What an ACK says of the delivery rate, for a rate-based controller.
+    /// The delivery rate from an ACK, for a rate-based controller.
     fn rate_sample(&mut self, flight: &Flight<'_>, summary: &AckSummary) -> Option<Delivery> {
         let rate = self.rate.as_mut()?;
         let delivered = self.delivered - summary.delivered_before;

@@ -9,7 +9,7 @@ use crate::sequence::Position;
 /// Recoveries for which a widened reordering window lasts (RFC 8985 §6.2 step 4).
 const PERSISTENCE: u8 = 16;
 
-/// What RACK knows of the connection.
+/// RACK's state of a connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rack {
     /// RACK.xmit_ts and RACK.end_seq: of the segment that left last among those delivered.

@@ -3,7 +3,7 @@
 use super::{Facts, Flight, Scoreboard, SetTimer};
 use crate::Nanos;
 
-/// What runs on the one timer of outstanding data.
+/// The uses of the one timer for outstanding data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Timer {
     #[default]

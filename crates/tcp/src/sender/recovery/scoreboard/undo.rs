@@ -7,7 +7,7 @@ use crate::connection::timestamps::TICK;
 use crate::sender::recovery::Edges;
 use crate::sequence::Position;
 
-/// What shows whether an episode was spurious.
+/// Evidence on whether an episode was spurious.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Undo {
     /// SND.UNA when the episode began, while it may still prove spurious.
