@@ -93,7 +93,7 @@ export class Ladder {
     context.stroke();
   }
 
-  /** Draws the line that was placed last, of so many numbers. */
+  /** Draws the line that was placed last, of this number of values. */
   private trace(numbers: number): void {
     const { context } = this.surface;
     context.moveTo(this.points[0]!, this.points[1]!);

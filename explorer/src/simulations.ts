@@ -11,13 +11,13 @@ export type Name = (typeof SIDES)[number];
 export type Outcome = Transfer | Refused;
 
 const FIRST_NS = 0.5e9;
-/** A run that was too short is followed by one so many times as long. */
+/** A run that was too short is followed by one this number of times as long. */
 const LONGER = 2;
 /** So far behind the end of a transfer the drawings go, and a little more. */
 const SHOWN = 1.05;
 /** Segment events of a side that are drawn: a move is to be answered in 50 ms, and a screen has fewer pixels. */
 const MOST_EVENTS = 24_000;
-/** Where there is not so many times as much room left the run is long enough. */
+/** A run is long enough unless this number of times as much room is left. */
 const WORTH_IT = 1.5;
 
 interface Known {

@@ -115,12 +115,12 @@ class Trace:
             raise RequestError(f'there is no link "{link}" in this network; it has {", ".join(links)}')
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the title, and `segments` as Polars shows it."""
+        """The notebook view: the title, and `segments` as Polars shows it."""
         return f"<p>{html.escape(self._title)}</p>{self.segments._repr_html_()}"
 
     @property
     def label(self) -> str:
-        """What names it in a picture of several."""
+        """Its label in a plot of several."""
         window = self._window
         words = f"IW {window['segments']}" if window["policy"] == "fixed" else f"IW by {window['policy']}"
         return self._label or words

@@ -1,4 +1,4 @@
-"""On a Dask cluster the records are those of a local run, byte for byte, whoever dies meanwhile."""
+"""On a Dask cluster the records are those of a local run, byte for byte, even if workers die meanwhile."""
 
 import contextlib
 import os

@@ -33,7 +33,9 @@ def _in(at_us: int, ack: int, flags: int = ACK, options: bytes = b"") -> list[An
 
 
 def _recording(segments: int) -> dict[str, Any]:
-    """A handshake with MSS 1000, and an application that writes 3000 bytes, of which so many segments are sent."""
+    """A handshake with MSS 1000, and an application that writes 3000 bytes, of which this number of segments is
+    sent.
+    """
     events = [
         _in(0, 0, SYN, syn_options(1000, True, None)),
         _out(20, 0, flags=SYN | ACK, options=syn_options(1460, True, None)),

@@ -146,7 +146,7 @@ def test_our_own_tcp_serves_real_curl_with_what_no_kernel_can_be_told() -> None:
     assert transfers["completed"].to_list() == [1, 1]
     assert transfers["delivered_bytes"].to_list() == [100_000, 100_000]
     assert transfers["first_flight_segments"].to_list() == [7, 7]
-    # A kernel does not tell how often it undid a repair; we do.
+    # A kernel does not report how often it undid a recovery; our TCP does.
     assert transfers["spurious_recoveries_undone"].to_list() == [0, 0]
     conforms("segments", tables["segments"])
     assert tables["segments"]["cwnd_segments"].is_nan().sum() == 0

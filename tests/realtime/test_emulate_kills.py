@@ -1,4 +1,4 @@
-"""Whatever of a testbed is killed, and whenever: within a second nothing of it is left, and the runner is told."""
+"""Whatever of a testbed is killed, and whenever: within a second nothing of it is left, and the runner is notified."""
 
 import os
 import signal

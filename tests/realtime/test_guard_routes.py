@@ -1,4 +1,4 @@
-"""The guard's routes in a network namespace: set, changed, followed and undone, whoever else changes routes."""
+"""The guard's routes in a network namespace: set, changed, followed and undone, while other programs change routes."""
 
 import json
 import subprocess

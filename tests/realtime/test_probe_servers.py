@@ -25,7 +25,7 @@ def _probed(server: str, windows: list[int], **case: Any) -> list[list[dict[str,
 
 
 def _windows(answers: list[list[dict[str, Any]]]) -> list[int | None]:
-    """The window that each answer tells, where it tells one."""
+    """The window in each answer, where it has one."""
     told = []
     for answer in (answer for of_window in answers for answer in of_window):
         assert answer["error"] is None

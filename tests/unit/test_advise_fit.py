@@ -1,4 +1,4 @@
-"""From observed connections to a population, and what stands for what they do not tell."""
+"""From observed connections to a population, and the values used where they lack data."""
 
 from pathlib import Path
 

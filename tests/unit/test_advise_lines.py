@@ -16,7 +16,7 @@ from flows import EXAMPLES
 
 
 def timed(path: Path, mbps: float, flows: int = 2000) -> Path:
-    """Flows that tell round trip, size and time: every fourth response is of 400 kB, on lines of `mbps`."""
+    """Flows with RTT, size and time: every fourth response is of 400 kB, on lines of `mbps`."""
     random = np.random.default_rng(1)
     rtt_ms = random.uniform(20, 80, flows)
     size = np.where(np.arange(flows) % 4 == 0, 400_000, 9_000)

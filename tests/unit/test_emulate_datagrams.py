@@ -1,4 +1,4 @@
-"""Streams of datagrams over a testbed: what its programs are told, and the account of what they saw."""
+"""Streams of datagrams over a testbed: the settings of its programs, and the account of their packets."""
 
 import json
 import socket

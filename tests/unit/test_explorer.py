@@ -109,7 +109,7 @@ def test_the_homes_of_the_page_are_the_population_in_small() -> None:
         order = np.argsort(every)
         share = np.cumsum(whole["weight"].to_numpy()[order]) / whole["weight"].sum()
         for level in (0.1, 0.5, 0.9):
-            # Four standard errors of a share among so many; at even steps of the weights it is closer.
+            # Four standard errors of a share among this number; at even steps of the weights it is closer.
             above = float((some <= every.to_numpy()[order][np.searchsorted(share, level)] * 1.005).mean())
             assert abs(above - level) < 0.1
     assert queues.min() == 15

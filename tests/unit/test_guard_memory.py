@@ -60,7 +60,7 @@ def test_a_hold_and_its_evidence_last_over_a_restart_and_a_new_boot(tmp_path: Pa
     first.memory.save(52_000.0)
     first.memory.close()
 
-    # An hour later, by a clock that has begun anew.
+    # An hour later, by a clock that has started again.
     clock[0] += HOUR
     second = Guard(tmp_path, now=100.0)
     assert {name: state.trial.e_value for name, state in second.brain.states().items()} == evidence

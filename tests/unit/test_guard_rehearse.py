@@ -1,4 +1,4 @@
-"""Rehearsals: logs in virtual time, bad links, and what a log cannot tell."""
+"""Rehearsals: logs in virtual time, bad links, and values that a log lacks."""
 
 import json
 import runpy

@@ -17,7 +17,7 @@ ONE_WAY_S = 0.04
 
 
 def link(packets: int, dropped: int) -> pl.DataFrame:
-    """One interval of a second, during which the link carried and dropped so many full packets."""
+    """One interval of a second, during which the link carried and dropped this number of full packets."""
     sent, lost = [0, packets * PACKET_BYTES, 0], [0, dropped, 0]
     return pl.DataFrame(
         {"interval_start_s": [0.0, 1.0, 2.0], "interval_s": [1.0] * 3, "sent_bytes": sent, "dropped_packets": lost}

@@ -1,4 +1,4 @@
-"""The access logs that everybody has: recognised, used for sizes and times, and told how to log round trips."""
+"""Common access logs: recognized, used for sizes and times, with advice on how to log RTTs."""
 
 from datetime import UTC, datetime
 from functools import partial

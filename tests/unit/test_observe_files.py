@@ -1,4 +1,4 @@
-"""Files that are damaged, odd or of another format: the good part is used, the rest is told by its place."""
+"""Files that are damaged, odd or of another format: the good part is used, the rest is reported with its place."""
 
 import gzip
 import os

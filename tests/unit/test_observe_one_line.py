@@ -1,4 +1,4 @@
-"""One literal line of each format: every field that it tells, and nothing that it does not."""
+"""One literal line of each format: every field that it has, and nothing else."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_odd_lines_are_told_by_the_same_numbers_wherever_the_file_is_cut(in_piec
 @pytest.mark.parametrize(("name", "size"), [("nginx.log", 300), ("ndt7.csv", 150)])
 def test_a_line_alone_in_its_piece_gives_what_it_gives_among_others(in_pieces, tmp_path, name, size):
     path = tmp_path / name
-    # Numbers whose last digit tells a division from a multiplication.
+    # Numbers whose last digit distinguishes a division from a multiplication.
     path.write_text(re.sub(r"tcpinfo_rtt=\d+", "tcpinfo_rtt=50000", (EXAMPLES / name).read_text()))
     whole = observe.read(path)
     same(in_pieces(path, size), whole)

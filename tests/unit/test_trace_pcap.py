@@ -154,7 +154,7 @@ def test_at_the_sender_tshark_names_each_of_our_retransmissions_and_duplicate_ac
     again = where(ours, (pl.col("event") == SENT) & (pl.col("length") > 0) & (pl.col("retransmission") == 1))
     assert len(again) > 20
     # tshark takes a retransmission that follows new data within a few milliseconds, or before the round trip of the
-    # handshake is over, for reordering: only the timing could tell, and it guesses. It names the frame all the same.
+    # handshake is over, for reordering: only the timing could show it, and it guesses. It names the frame all the same.
     assert found.which(*AGAIN, OUT_OF_ORDER) == again
     # RFC 5681: bare, the same acknowledgment number and window as before, data outstanding. tshark asks for the same.
     same = pl.all_horizontal(pl.col(c) == pl.col(c).shift(1) for c in ("ack", "window_bytes"))

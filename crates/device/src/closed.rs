@@ -16,7 +16,7 @@ const GROUPS: u32 = 1 << 0 | 1 << 2;
 /// Reports that may wait in the socket, asked for; the kernel may grant less (`net.core.rmem_max`).
 const RECEIVE_BUFFER_BYTES: libc::c_int = 16 << 20;
 
-/// Time between two looks: reports are taken in batches, since a wake-up for each would cost more than reading it.
+/// Time between two polls: reports are taken in batches, since a wake-up for each would cost more than reading it.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// The largest report is below 600 bytes: an inet_diag_msg, TCP_INFO and small attributes.
@@ -87,7 +87,7 @@ pub struct Counts {
     pub dropped: u64,
 }
 
-/// Which connections are told of.
+/// The connections that are reported.
 #[derive(Clone, Debug)]
 pub struct Filter {
     /// Local ports; empty: all.
@@ -137,8 +137,9 @@ impl ClosedConnections {
         Ok(ClosedConnections { socket, filter, counts: Counts::default(), looked_at: None, room })
     }
 
-    /// Connections that are destroyed until `wait` is over, at most about `limit` in such a time: at each look the part
-    /// of it for the time since the last one, so that which are left out does not depend on what happened to them.
+    /// Connections that are destroyed until `wait` is over, at most about `limit` in this time: at each poll a part of
+    /// it in proportion to the time since the last one, so that the connections left out do not depend on their
+    /// outcome.
     ///
     /// # Errors
     /// The kernel's error, except a full socket, which is counted.
@@ -227,7 +228,7 @@ fn part(limit: usize, wait: Duration, since: Duration) -> usize {
     (limit as u128 * since.as_nanos()).div_ceil(wait.as_nanos()) as usize
 }
 
-/// Sizes of a nlmsghdr and an inet_diag_msg; places in the latter (linux/inet_diag.h).
+/// Sizes of a nlmsghdr and an inet_diag_msg; offsets in inet_diag_msg (linux/inet_diag.h).
 const HEADER: usize = 16;
 const MESSAGE: usize = 72;
 const FAMILY: usize = 0;

@@ -15,7 +15,8 @@ use std::{
 
 use crate::checked;
 
-/// Windows of prefixes at most; what was drawn is kept for so many connections that are open or just closed.
+/// Maximum number of prefixes with a window. The draws are kept for this number of connections that are open or just
+/// closed.
 const MOST: u32 = 65_536;
 
 /// What a connection begins with on Linux where no route says otherwise (TCP_INIT_CWND).

@@ -97,8 +97,8 @@ impl PacketSocket {
         Ok(socket)
     }
 
-    /// The socket of a descriptor that is a packet socket bound to an interface, whoever opened it, for what comes in
-    /// there.
+    /// The socket of a descriptor that is a packet socket bound to an interface, opened by any process, for packets
+    /// that arrive there.
     ///
     /// # Errors
     /// Another descriptor.
@@ -123,7 +123,7 @@ impl PacketSocket {
         }
         self.set(libc::SOL_PACKET, libc::PACKET_AUXDATA, 1)?;
         self.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
-        // Beyond the system's limit where that is allowed; `receive_buffer_bytes` tells what there is then.
+        // Beyond the system's limit where that is allowed; `receive_buffer_bytes` reports the resulting size.
         if self.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES).is_err() {
             self.set(libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER_BYTES)?;
         }
@@ -150,7 +150,7 @@ impl PacketSocket {
         Ok(statistics.tp_drops)
     }
 
-    /// Takes as many packets as there are, up to as many as there are buffers and [`BATCH`]; tells of each in `taken`.
+    /// Receives all waiting packets, up to the number of buffers and [`BATCH`]; describes each in `taken`.
     /// Answers how many.
     ///
     /// # Errors
@@ -172,7 +172,7 @@ impl PacketSocket {
             header.msg_control = (&raw mut arrival.control[index]).cast();
             header.msg_controllen = CONTROL_BYTES;
         }
-        // MSG_TRUNC: the whole length is told, not what of it fits.
+        // MSG_TRUNC: the whole length is reported, not the part that fits.
         let flags = (libc::MSG_DONTWAIT | libc::MSG_TRUNC) as _;
         // SAFETY: the first `most` headers point at buffers, addresses and control data that are borrowed for writing and
         // have the lengths given; no timeout is asked for.

@@ -56,7 +56,7 @@ impl Readiness {
         let poll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let flags = TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK;
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?;
-        // Edge-triggered, so an expiry is told once and need not be read from the timer.
+        // Edge-triggered, so an expiry is reported once and need not be read from the timer.
         poll.add(&timer, EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, TIMER))?;
         Ok(Readiness {
             poll,

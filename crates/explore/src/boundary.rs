@@ -9,7 +9,7 @@ thread_local! {
     static OUTPUT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Memory for an input of so many bytes, which the caller fills before the next call.
+/// Memory for an input of this number of bytes, which the caller fills before the next call.
 #[unsafe(no_mangle)]
 pub extern "C" fn input(bytes: usize) -> *mut u8 {
     INPUT.with_borrow_mut(|input| {

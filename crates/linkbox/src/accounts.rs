@@ -77,7 +77,7 @@ pub struct PortCounts {
     pub write_errors: u64,
     /// Times that reading failed, as with an interface that is down.
     pub read_errors: u64,
-    /// Packets lost before the box could read them, as far as the device tells (packet sockets do, TUN does not).
+    /// Packets lost before the box could read them, as far as the device reports it (packet sockets do, TUN does not).
     pub socket_drops: u64,
     /// Packets whose stamp lay before what the network had already done: they count as come that much later.
     pub belated: u64,

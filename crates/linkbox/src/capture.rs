@@ -46,8 +46,8 @@ enum Command {
     Stop,
 }
 
-/// Captures what passes an interface in the calling thread's network namespace until it is told to stop or the control
-/// socket's other end closes. `interrupted` is asked after a signal whether to end.
+/// Captures the packets of an interface in the calling thread's network namespace until a command ends it or the
+/// control socket's other end closes. `interrupted` is called after a signal and returns whether to end.
 ///
 /// # Errors
 /// An interface that is not there or goes away.

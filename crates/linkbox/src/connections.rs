@@ -6,7 +6,7 @@ use firstflight_records::NO_CONNECTION;
 use firstflight_segment::{Flags, Ipv4, TCP, Tcp, UDP, ports};
 use serde::Serialize;
 
-/// Connections beyond these are not told apart.
+/// Connections beyond these are not distinguished.
 const MOST: usize = 1 << 20;
 
 /// The ends of a connection.

@@ -1,8 +1,8 @@
 //! The control socket: one command per line, one answer per line, and bytes after an answer that announces them.
 //!
 //! A command is JSON: `{"do": "take"}`. An answer is JSON with `ok`; if not `ok`, `error` is one sentence. With
-//! `payload_bytes` above 0, so many bytes follow the answer's line: the columns of the tables in `tables`, one after the
-//! other in the order of that line, little endian.
+//! `payload_bytes` above 0, this number of bytes follows the answer's line: the columns of the tables in `tables`, one
+//! after the other in the order of that line, little endian.
 
 use std::{
     collections::VecDeque,

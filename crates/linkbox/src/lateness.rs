@@ -3,7 +3,7 @@
 use firstflight_path::Nanos;
 use serde::Serialize;
 
-/// Each power of two is split into so many classes, so a class is at most 1 / 16 wide.
+/// Each power of two is split into this number of classes, so a class is at most 1 / 16 wide.
 const SPLIT_BITS: u32 = 4;
 const CLASSES: usize = (64 - SPLIT_BITS as usize + 1) << SPLIT_BITS;
 
@@ -33,7 +33,7 @@ pub(crate) struct Lateness {
     more_stalls: u64,
 }
 
-/// As an answer tells it. Quantiles are upper borders of classes: too high by 1 / 16 at most.
+/// Its form in an answer. Quantiles are upper borders of classes: too high by 1 / 16 at most.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Report {
     packets: u64,

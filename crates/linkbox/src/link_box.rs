@@ -59,8 +59,8 @@ enum Command {
 
 const CONTROL: u64 = u64::MAX - 1;
 
-/// Runs a box until it is told to stop or the control socket's other end closes. `devices` are the ports' in the order
-/// of the plan. `interrupted` is asked after a signal whether to end.
+/// Runs a link box until a command ends it or the control socket's other end closes. `devices` are the ports' in the
+/// order of the plan. `interrupted` is called after a signal and returns whether to end.
 ///
 /// # Errors
 /// A plan whose parts do not fit together, too many packets in flight, a device that is gone.

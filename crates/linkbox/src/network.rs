@@ -262,8 +262,8 @@ impl Network {
         Some(routes[place].1)
     }
 
-    /// A packet comes in at `time` and takes the route that begins with `hop`. Answers by how much `time` lies before
-    /// what the network has already done: so much later the packet counts as come.
+    /// A packet comes in at `time` and takes the route that begins with `hop`. Returns how far `time` lies before
+    /// events that the network has already processed: the packet counts as arrived later by this time.
     #[inline]
     pub fn enter(&mut self, time: Nanos, hop: u32, packet: Handle, mut offered: Offered) -> Nanos {
         if offered.class == 0 {
@@ -286,8 +286,8 @@ impl Network {
         self.steps.peek().map(|Reverse(step)| step.time)
     }
 
-    /// The next thing that happens until `until`, that moment included. Packets that come in later count as come after
-    /// what was told.
+    /// The next event until `until`, that time included. Packets that come in later count as arrived after the
+    /// reported events.
     #[inline]
     pub fn next(&mut self, until: Nanos) -> Option<Event> {
         loop {

@@ -40,7 +40,7 @@ impl Pool {
         true
     }
 
-    /// Makes sure of `count` free buffers; false: there cannot be so many.
+    /// Makes sure of `count` free buffers; false: this number is not possible.
     #[inline]
     pub(crate) fn ensure(&mut self, count: usize) -> bool {
         while self.free.len() < count {

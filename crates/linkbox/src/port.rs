@@ -84,7 +84,7 @@ pub(crate) struct Inside<'a> {
     pub(crate) origin: Nanos,
 }
 
-/// There are so many packets and no room for another.
+/// This number of packets is in flight and there is no room for another.
 pub(crate) fn crowded(packets: usize) -> Error {
     Error::Refused(format!(
         "too many packets in flight ({packets}); raise most_packets, or lower rates, delays or queues"

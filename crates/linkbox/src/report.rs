@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{Error, link_box::LinkBox};
 
-/// The clocks that tell of suspension are read one after the other; suspension takes far longer than lies between.
+/// The clocks that show a suspension are read one after the other; a suspension takes far longer than the time between.
 const BETWEEN_CLOCKS: Nanos = 1_000_000;
 
 impl LinkBox {

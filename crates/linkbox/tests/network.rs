@@ -261,7 +261,7 @@ fn lateness_of_the_caller_changes_neither_queue_nor_times() {
     // Not a divisor of the links' times, so that no two things happen at one moment.
     let times: Vec<Nanos> = (0..200).map(|n| n * 700_001).collect();
     let prompt = send(&mut Network::new(&plan).unwrap(), &times, plain(1000));
-    // The other caller lets time pass before each packet is told, and looks late at what has happened.
+    // The other caller lets time pass before each packet is reported, and polls late for events.
     let mut network = Network::new(&plan).unwrap();
     let hop = network.route(0, "10.77.0.2".parse().unwrap()).unwrap();
     let mut late = Vec::new();

@@ -40,8 +40,8 @@ struct Queue {
 /// The table.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// Hashed with a key that differs from process to process: whoever sends packets chooses addresses and ports, and could
-    /// make them collide. The order is never looked at.
+    /// Hashed with a key that differs from process to process: a sender of packets chooses addresses and ports, and
+    /// could make them collide. The order is never used.
     places: HashMap<Ends, u32>,
     slots: Vec<Slot>,
     free: Vec<u32>,

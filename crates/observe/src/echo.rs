@@ -12,7 +12,7 @@ pub(crate) struct Echoes {
     marks: u32,
     /// The client's SYN asked for accurate ECN.
     asked_accurate: bool,
-    /// The flags count marks (AccECN, RFC 9768), so that ECE alone tells nothing.
+    /// The flags count marks (AccECN, RFC 9768), so ECE alone shows nothing.
     accurate: bool,
 }
 

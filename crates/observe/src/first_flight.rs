@@ -1,10 +1,10 @@
 //! The first flight: data segments sent before the first acknowledgment of data reached the server, retransmissions not
 //! counted, as the simulator counts it.
 //!
-//! At the server that is what was seen before the acknowledgment. Elsewhere segments of the first flight are still seen
-//! after it: until it has come to the server, and what the server sends then has come back. A timestamp that a segment
-//! echoes tells which acknowledgments the server had (RFC 7323 §4.3); without timestamps, time does. What of it was sent
-//! again counts as lost: that a retransmission was spurious is not seen.
+//! At the server it is the data seen before the acknowledgment. Elsewhere segments of the first flight are still seen
+//! after it: until it has reached the server, and the data that the server sends then has come back. A timestamp that a
+//! segment echoes shows which acknowledgments the server had (RFC 7323 §4.3); without timestamps, time does. The
+//! retransmitted part counts as lost: the capture does not show that a retransmission was spurious.
 
 use crate::stream::Position;
 

@@ -1,9 +1,9 @@
 //! Connections in captures: packets in as they stand in a pcap or pcapng file, rows out, one a connection and one a
 //! response. Nothing is kept but the connections in progress, so a file may be of any length.
 //!
-//! It does not matter where a capture was taken: round trips to either side of that place are told apart, and put
-//! together. Checksums are not verified, for offloads leave them to the network card, and packets that a card would have
-//! divided count as the segments that they would have become.
+//! A capture may be taken anywhere: RTTs to either side of that place are measured separately and added. Checksums are
+//! not verified, for offloads leave them to the network card, and packets that a card would have divided count as the
+//! segments that they would have become.
 
 mod busy;
 mod capture;

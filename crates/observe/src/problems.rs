@@ -1,6 +1,6 @@
 //! Problems of reading, counted, with the places of the first ones.
 
-/// Places that are told of each kind.
+/// Places that are reported of each kind.
 const TOLD: usize = 5;
 
 /// Why something was left out, or is less sure than the rest.
@@ -16,7 +16,7 @@ pub enum Trouble {
     LinkLayer,
     /// A fragment of a packet, without a TCP header.
     Fragment,
-    /// A packet kept too short to tell its connection.
+    /// A packet that was captured too short to identify its connection.
     TooShort,
     /// Headers that contradict themselves.
     Malformed,

@@ -1,4 +1,4 @@
-//! The server's clock as its timestamps tell it (RFC 7323), compared with the capture's: when a segment was sent, and how
+//! The server's clock from its timestamps (RFC 7323), compared with the capture's: when a segment was sent, and how
 //! much longer than others it was in flight.
 
 const MS: i64 = 1_000_000;
@@ -57,7 +57,7 @@ impl ServerClock {
 mod tests {
     use super::*;
 
-    /// A clock with steps of so many milliseconds, seen every 10 ms for a second.
+    /// A clock with steps of this number of milliseconds, seen every 10 ms for a second.
     fn clock(step: u32) -> ServerClock {
         let mut clock = ServerClock::new(u32::MAX - 20, 500 * MS);
         for tick in 1..100_u32 {

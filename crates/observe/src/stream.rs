@@ -41,9 +41,9 @@ pub(crate) enum Place {
     Next,
     /// It leaves something out.
     Ahead,
-    /// It was passed over so many nanoseconds ago.
+    /// It was skipped this number of nanoseconds ago.
     Missing(i64),
-    /// It was there, and sent first so many nanoseconds ago, if that is still known.
+    /// It was there, and was first sent this number of nanoseconds ago, if that is still known.
     Again(Option<i64>),
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Stream {
     next: Position,
     /// Behind the last byte acknowledged.
     acked: Position,
-    /// Up to here something was sent twice, so that an acknowledgment does not tell which one it is for.
+    /// Up to here data was sent twice, so an acknowledgment does not show which transmission it is for.
     ambiguous: Position,
     outstanding: VecDeque<Sent>,
     holes: Vec<Hole>,

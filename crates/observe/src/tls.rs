@@ -4,8 +4,8 @@
 //! rule, which `docs/observe.md` has in full:
 //!
 //! - A connection whose client begins with a handshake record is TLS.
-//! - Up to 1.2, the client asks with its first record of application data. In 1.3, whose handshake ends in records of
-//!   that type, it asks with what follows its Finished, which its length tells.
+//! - Up to 1.2, the client's first record of application data is its request. In 1.3, whose handshake ends in records
+//! of that type, the request is the data after its Finished, which is recognized by its length.
 //! - What the server sends before that is the handshake's. Of what it sends after, so are up to 1.2 records that are no
 //!   application data, and in 1.3 session tickets: small records of one length at the beginning, if others follow.
 //!
@@ -114,11 +114,12 @@ enum Stage {
     Finished { end: Position },
     /// The client has asked.
     Asked { version: Version },
-    /// The client asked before the handshake was over (RFC 8446 §2.3): the answer is not to be told from the handshake.
+    /// The client asked before the handshake was over (RFC 8446 §2.3): the answer cannot be distinguished from the
+    /// handshake.
     Early,
 }
 
-/// As far as it is told from the records.
+/// As far as the records show it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Version {
     UpTo12,

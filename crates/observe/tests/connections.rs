@@ -64,7 +64,7 @@ fn a_retransmission_counts_as_one_and_is_not_of_the_first_flight() {
     let response = told.responses[0];
     assert_eq!((response.segments_sent, response.retransmissions), (4, 1));
     assert_eq!((response.first_flight_segments, response.first_flight_lost_segments), (3, 1));
-    // Which of the two the acknowledgment was for is not known, so the handshake alone tells the round trip.
+    // Which of the two the acknowledgment was for is not known, so the handshake alone gives the RTT.
     assert!((told.connections[0].rtt_s - 0.08).abs() < 1e-6);
 }
 

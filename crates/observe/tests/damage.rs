@@ -1,4 +1,4 @@
-//! Captures that end too early, are damaged, or are no captures at all: the good part counts, the rest is told.
+//! Captures that end too early, are damaged, or are no captures at all: the good part counts, the rest is reported.
 
 mod made;
 
@@ -51,7 +51,7 @@ fn a_capture_without_packets_has_no_rows() {
     assert!(told.connections.is_empty() && told.problems.is_empty());
 }
 
-/// A pcapng file of raw IP with an interface a frame, whose clock has an offset of so many seconds.
+/// A pcapng file of raw IP with one interface per frame, whose clock has an offset of this number of seconds.
 fn with_offsets(frames: &[(i64, Vec<u8>)]) -> Vec<u8> {
     let mut file = Vec::new();
     let mut block = |kind: u32, body: &[u8]| {

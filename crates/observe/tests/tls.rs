@@ -1,4 +1,4 @@
-//! HTTPS: what the records of TLS tell of the handshake, whole packets and cut ones.
+//! HTTPS: the handshake as TLS records show it, with whole packets and truncated ones.
 
 mod made;
 
@@ -187,7 +187,7 @@ fn a_request_in_the_packet_of_the_finished_is_seen_by_what_it_is_longer() {
         flow.client(&[record(CHANGE_CIPHER_SPEC, 1, 1), record(DATA, 69, 0), record(DATA, 120, 0)]);
         flow.server(&[record(DATA, 5000, 0)]);
         if kept < 11 {
-            // Nothing tells where the Finished ends: what a second flight brings is taken for the first request.
+            // Nothing shows where the Finished ends: the data of a second flight is taken for the first request.
             assert!(flow.told().responses.is_empty());
             continue;
         }

@@ -84,7 +84,8 @@ pub struct Offered {
     pub ecn_capable: bool,
     /// It has payload.
     pub carries_data: bool,
-    /// Connection and direction that it belongs to, where a link with a bucket joins packets or a queue tells flows apart.
+    /// Connection and direction that it belongs to, where a link with a bucket joins packets or a queue distinguishes
+    /// flows.
     pub connection: u32,
     /// Its class, 0 to 7, where a queue prefers higher ones.
     pub class: u8,
@@ -225,7 +226,7 @@ impl Transmission {
     #[inline]
     fn of_line(now: Nanos, free_at: Nanos, serialization: Nanos) -> Transmission {
         let start = free_at.max(now);
-        // Saturating: what would come later than the clock can tell never comes.
+        // Saturating: an event beyond the range of the clock never comes.
         let end = start.saturating_add(serialization);
         Transmission { start, end, busy: end - start, free_at: end }
     }
@@ -402,8 +403,8 @@ impl Link {
         fate
     }
 
-    /// Puts a packet on the line that came at `arrived`, found so many `waiting`, and leaves the queue at `now` or when
-    /// the line is free. Answers when that is, and what becomes of the packet.
+    /// Puts a packet on the line that arrived at `arrived`, found this number of packets `waiting`, and leaves the
+    /// queue at `now` or when the line is free. Returns the start time and the packet's outcome.
     #[inline(always)]
     fn transmit<const RARE: bool>(
         &mut self,
@@ -517,7 +518,7 @@ impl Link {
         serialization.saturating_add(self.delay)
     }
 
-    /// When the transmission of the packet accepted last begins and ends, if that one has so many `bytes`.
+    /// Start and end of the transmission of the packet accepted last, if it has this number of `bytes`.
     pub fn last_transmission(&self, bytes: u32) -> (Nanos, Nanos) {
         if let Some(rare) = &self.rare {
             return rare.last;

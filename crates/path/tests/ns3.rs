@@ -225,7 +225,7 @@ fn loads(ecn: bool) -> [f64; 5] {
 #[test]
 fn codel_drops_marks_and_delays_as_much_as_that_of_ns_3() {
     for ecn in [false, true] {
-        // The RFC's rule that the last packet stays, as ns-3 can be told it for packets of one size.
+        // The RFC's rule that the last packet stays, as ns-3 can be configured for packets of one size.
         let peer = format!("ns3::CoDelQueueDisc UseEcn={ecn} MinBytes={} MaxSize=1000p", BYTES + 1);
         compare(
             &format!("codel, ecn {ecn}"),

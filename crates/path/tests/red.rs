@@ -94,7 +94,7 @@ fn drops_are_spread_evenly_over_the_arrivals() {
     assert!(gaps.iter().all(|&gap| gap <= 26), "no gap beyond 1/p_b and the slack of the queue seen");
 }
 
-/// Offers packets at one moment and tells what became of each.
+/// Offers packets at one time and returns the outcome of each.
 fn fates(link: &mut Link, packets: usize, ecn_capable: bool, draw: f64) -> Vec<Fate> {
     (0..packets).map(|_| link.offer(0, packet(ecn_capable), || draw, || draw)).collect()
 }

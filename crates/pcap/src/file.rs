@@ -114,7 +114,7 @@ impl CaptureFile {
 
 impl Drop for CaptureFile {
     fn drop(&mut self) {
-        // After a rename there is nothing to remove, and there is nobody to tell if removing fails.
+        // After a rename there is nothing to remove, and a failed removal cannot be reported.
         drop(self.writer.take());
         let _ = fs::remove_file(&self.beside);
     }

@@ -77,7 +77,7 @@ fn block(kind: u32, into: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
     into[start + 4..start + 8].copy_from_slice(&length);
 }
 
-/// An option, cut at the longest that its length can tell.
+/// An option, cut at the maximum of its length field.
 fn option(code: u16, value: &[u8], into: &mut Vec<u8>) {
     let value = &value[..value.len().min(usize::from(u16::MAX))];
     into.extend_from_slice(&code.to_le_bytes());

@@ -191,7 +191,7 @@ fn kept(path: &str, before: &Value, tag: &str, word: &str) -> Map<String, Value>
     table.iter().filter(|(name, value)| stays(name, value)).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// The field that an entry of a table stands for: known already, or told by its unit.
+/// The field that an entry of a table stands for: known already, or recognized by its unit.
 fn entry_name(table: &Map<String, Value>, name: &str, literal: &Literal) -> String {
     field_of(table, name).unwrap_or_else(|| match literal {
         Literal::Nanoseconds(_) if !name.ends_with("_ns") => format!("{name}_ns"),

@@ -16,16 +16,16 @@ pub struct Envelope {
     /// Hops that the packet may still take.
     pub time_to_live: u8,
     /// Offset in the sender's stream at which the payload begins: it says which bytes [`write_packet`] gives the payload.
-    /// Nothing else reads it, and a packet that is read does not tell it: it is then 0.
+    /// Nothing else reads it, and a packet that is read does not contain it: it is then 0.
     pub stream_offset: u64,
 }
 
 /// Why a segment cannot be a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unrepresentable {
-    /// The options take so many bytes; a TCP header has room for 40 (RFC 9293 §3.1).
+    /// The options take this number of bytes; a TCP header has room for 40 (RFC 9293 §3.1).
     Options(usize),
-    /// Headers and payload take so many bytes; an IPv4 packet has at most 65535 (RFC 791 §3.1).
+    /// Headers and payload take this number of bytes; an IPv4 packet has at most 65535 (RFC 791 §3.1).
     Length(usize),
     /// The payload given is not as long as the segment says.
     Payload {

@@ -5,8 +5,8 @@ const LINE: u64 = 16;
 
 /// Appends `length` bytes of the stream from `offset` on.
 ///
-/// The stream is lines of 16 characters, each of them 15 hexadecimal digits that say at which offset the line begins:
-/// whoever looks at a packet sees which part of the stream it carries, and equal offsets mean equal bytes.
+/// The stream is lines of 16 characters, each of them 15 hexadecimal digits that give the offset of the line,
+/// so a reader of a packet sees which part of the stream it carries, and equal offsets mean equal bytes.
 pub fn write_payload(offset: u64, length: u32, into: &mut Vec<u8>) {
     let mut at = offset;
     let end = offset.saturating_add(u64::from(length));

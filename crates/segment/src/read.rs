@@ -7,7 +7,7 @@ use crate::{Envelope, Malformed, PathOption, Segment, TCP, checksum, ipv4, tcp};
 /// The fields of a packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Packet {
-    /// Who sent it to whom. Its `stream_offset` is 0: a packet alone does not tell.
+    /// Who sent it to whom. Its `stream_offset` is 0: a packet alone does not show it.
     pub envelope: Envelope,
     /// Its segment. `retransmission` is false: a packet alone does not show it.
     pub segment: Segment,

@@ -130,8 +130,8 @@ impl Written {
                 options.put(&left.to_be_bytes()).put(&right.to_be_bytes());
             }
         }
-        // RFC 4782 §3.2: TTL Diff is what the request's option tells the receiver, zero here where every router took
-        // part; a refusal is a rate of 0. The nonce is not modeled.
+        // RFC 4782 §3.2: TTL Diff is computed by the receiver from the request's option, zero here where every
+        // router took part; a refusal is a rate of 0. The nonce is not modeled.
         if let Some(rate) = segment.quick_start_response() {
             options.put(&[QUICK_START_RESPONSE, QUICK_START_BYTES as u8, rate & 15, 0, 0, 0, 0, 0]);
         }

@@ -20,7 +20,7 @@ const SERVER_PORT: u16 = 5001;
 /// The port of servers that send RTP (RFC 3551 section 8).
 const RTP_PORT: u16 = 5004;
 const RTP_BYTES: usize = 12;
-/// The ports of clients, taken in turn: the dynamic ones of RFC 6335 §6.
+/// The ports of clients, used in turn: the dynamic ones of RFC 6335 §6.
 const FIRST_CLIENT_PORT: u16 = 49_152;
 const CLIENT_PORTS: u32 = 16_384;
 /// Linux's default; the simulator's routers do not count it down.

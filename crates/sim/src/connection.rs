@@ -12,7 +12,7 @@ pub const CLIENT: usize = 0;
 /// The end that listened.
 pub const SERVER: usize = 1;
 
-/// Something asked for on a connection: a request of so many bytes, then a response.
+/// A request on a connection, of this number of bytes, then its response.
 #[derive(Clone, Copy, Debug)]
 pub struct Object {
     /// Stream offset at which the request ends.

@@ -172,7 +172,7 @@ impl Packet {
         }
     }
 
-    /// Bytes on the wire, where the header of a segment without options has so many.
+    /// Bytes on the wire, given the header size of a segment without options.
     #[inline]
     pub(crate) fn bytes(&self, header_bytes: u32, table: &OptionTable) -> u32 {
         let bytes = header_bytes + self.payload_bytes();

@@ -1,7 +1,8 @@
 //! Timers: one heap for all endpoints and clients, itself one source of the scheduler.
 //!
-//! An endpoint's deadline moves with almost every segment. The heap is not told: an entry that fires too early is put
-//! back at the deadline that holds then, so an endpoint costs one heap operation per expiry and not one per segment.
+//! An endpoint's deadline moves with almost every segment. The heap is not updated: an entry that fires too early is
+//! put back at the deadline that holds then, so an endpoint costs one heap operation per expiry and not one per
+//! segment.
 
 use std::{cmp::Ordering, collections::BinaryHeap};
 

@@ -18,7 +18,7 @@ fn datagrams(more: &Value) -> Value {
     application
 }
 
-/// 972 bytes with a header of 28 each millisecond, for so many seconds.
+/// Datagrams of 972 bytes with a header of 28 each millisecond, for this number of seconds.
 fn constant_rate(direction: &str, seconds: f64) -> Value {
     json!({
         "kind": "constant_rate", "rate_bps": 8_000_000, "payload_bytes": 972, "datagram_header_bytes": 28,

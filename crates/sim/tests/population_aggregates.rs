@@ -68,7 +68,7 @@ fn bin(time_ns: f64) -> i32 {
     (time_ns.ln() / 1.01f64.ln()).ceil() as i32
 }
 
-/// Counts of a place, without the sums of pages, of which the rows tell less; the bins with their counts.
+/// Counts of a place, without the sums of pages, of which the rows hold less; the bins with their counts.
 #[derive(Default, Debug, PartialEq)]
 struct Expected {
     sums: [u64; 11],

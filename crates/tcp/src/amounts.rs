@@ -35,7 +35,7 @@ impl Bytes {
         Self(self.0 - self.0 % mss.0)
     }
 
-    /// The sum, or the most that can be told.
+    /// The sum, or the largest value that fits.
     #[inline]
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
@@ -47,7 +47,7 @@ impl Bytes {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// So many times as many, or the most that can be told.
+    /// This number of times as many, or the largest value that fits.
     #[inline]
     pub const fn saturating_mul(self, factor: u32) -> Self {
         Self(self.0.saturating_mul(factor))
@@ -55,7 +55,7 @@ impl Bytes {
 }
 
 impl Segments {
-    /// Their bytes, or the most that can be told.
+    /// Their bytes, or the largest value that fits.
     #[inline]
     pub const fn bytes(self, mss: Bytes) -> Bytes {
         Bytes(self.0.saturating_mul(mss.0))

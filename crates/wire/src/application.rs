@@ -42,7 +42,7 @@ impl Conversation {
         self.written.push(Piece::Bytes(bytes.into()));
     }
 
-    /// Sends so many bytes of the stream that [`firstflight_segment::write_payload`] makes.
+    /// Sends this number of bytes of the stream that [`firstflight_segment::write_payload`] makes.
     pub fn write_pattern(&mut self, length: u64) {
         self.written.push(Piece::Pattern(length));
     }
@@ -52,7 +52,7 @@ impl Conversation {
         self.close = true;
     }
 
-    /// Tells whoever runs the host.
+    /// Notifies the host's owner.
     pub fn report(&mut self, report: Report) {
         self.reports.push(report);
     }

@@ -61,7 +61,7 @@ impl Connection {
         application: Box<dyn Application>,
     ) -> Connection {
         Connection {
-            // RFC 6864 §4.1: with DF the number says nothing; it makes packets easy to tell apart in a capture.
+            // RFC 6864 §4.1: with DF the number says nothing; it makes packets easy to distinguish in a capture.
             identification: endpoint.initial_sequence() as u16,
             endpoint,
             life,

@@ -50,7 +50,7 @@ pub struct Disturbed {
 }
 
 impl Disturbed {
-    /// A direction; `number` tells its draws from those of others.
+    /// A direction; `number` separates its draws from those of others.
     pub fn new(rules: Disturbance, number: u64) -> Disturbed {
         Disturbed { rules, state: rules.seed.wrapping_mul(2).wrapping_add(number), held: VecDeque::new() }
     }

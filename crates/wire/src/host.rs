@@ -21,7 +21,7 @@ use crate::{
     wire::{Traffic, Wire},
 };
 
-/// The ports of connections that are opened here, taken in turn: the dynamic ones of RFC 6335 §6.
+/// The ports of connections that are opened here, used in turn: the dynamic ones of RFC 6335 §6.
 const FIRST_PORT: u16 = 49_152;
 
 /// Connections at once, those in TIME-WAIT included; as many as the default of Linux's `tcp_max_orphans` on a machine of

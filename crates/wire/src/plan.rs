@@ -62,7 +62,7 @@ pub enum Command {
     },
     /// Counters since the beginning and, if they are kept, the segments since the last take.
     Take,
-    /// The end: what is open is reset and told of.
+    /// The end: everything open is reset and reported.
     Stop,
 }
 

@@ -21,7 +21,7 @@ pub enum End {
     Stopped,
 }
 
-/// Something to tell.
+/// An event to report.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(tag = "report", rename_all = "snake_case")]
 pub enum Report {

@@ -30,15 +30,15 @@ const CONTROL: u64 = 1;
 /// Batches that are read before timers have their turn.
 const MOST_BATCHES: usize = 4;
 
-/// Runs a host on an interface until it is told to stop or the control socket's other end closes. `interrupted` is
-/// asked after a signal whether to end.
+/// Runs a host on an interface until a command ends it or the control socket's other end closes. `interrupted` is
+/// called after a signal and returns whether to end.
 ///
 /// A command ([`Command`]) is a line of JSON, and so is its answer, which has `ok`; if not `ok`, `error` is one sentence.
 /// Unasked come reports ([`crate::Report`]), lines with `report`. The answer to `take` announces the columns of `segments`
 /// as the link box does its tables ([`firstflight_linkbox::control`]).
 ///
 /// # Errors
-/// An interface that is gone, or whose offloads are on: one sentence, which the control socket is told as well.
+/// An interface that is gone, or whose offloads are on: one sentence, which is sent over the control socket as well.
 pub fn run(
     plan: &Plan,
     socket: PacketSocket,

@@ -291,7 +291,7 @@ class _Measured:
             )
 
     def checks(self, term: Term, window: int) -> list[Check]:
-        """`term` compared with what was found; "no data" where the data cannot tell."""
+        """`term` compared with the result; "no data" where the data is not sufficient."""
         nothing = Estimate(math.nan)
         lacking = ""
         if term.name in ("others", "others_p99"):

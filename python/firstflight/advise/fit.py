@@ -27,7 +27,7 @@ SHOWING_BYTES = 64 * MSS_BYTES
 """Of a response at least, for its mean rate to say more of the line than of slow start: from 10 segments, 64 take three
 round trips."""
 ENOUGH_SHOWN = 200
-"""Users with such a response, before their lines stand for those of the others."""
+"""Users with such a response that are required before their lines stand for those of the others."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Population:
     (`min_down_bps`, `min_buffer_bytes`), and of a handshake of TLS before the response `tls_bytes` and
     `tls_exchanges`; null where unknown. `read`: connections in
     the file; `left_out`: (how many, why); `usable`: connections that say what is needed, of which `rows` is a sample
-    if it has fewer; `loss_seen_percent`: share of segments retransmitted, None where the data does not tell;
-    `sizes`: the application whose sizes are assumed, None where the data tells them; `given`: what the operator
-    knows. `rows` says of each user, too, whether a response was long enough to show its line (`shows_line`).
+    if it has fewer; `loss_seen_percent`: share of segments retransmitted, None where the data lacks it;
+    `sizes`: the application whose sizes are assumed, None where the data has them; `given`: the operator's
+    knowledge. `rows` also states for each user whether a response was long enough to show its line (`shows_line`).
     """
 
     rows: pl.DataFrame
@@ -58,11 +58,11 @@ class Population:
         return int(self.rows["shows_line"].sum()) >= ENOUGH_SHOWN
 
     def known(self, column: str) -> int:
-        """For how many users the data tells this."""
+        """The number of users for whom the data has this value."""
         return self.rows.height - self.rows[column].null_count()
 
     def assumed_percent(self, column: str) -> float:
-        """For how many of the users this is assumed, because the data does not tell it."""
+        """The number of users for whom this is assumed, because the data lacks it."""
         if (column == "bytes" and self.sizes is not None) or (column == "down_bps" and self.given.paths is not None):
             return 100.0
         if column == "rtt_s":
@@ -178,7 +178,7 @@ def _usable(observed: Observation) -> tuple[pl.DataFrame, tuple[tuple[int, str],
         frame = frame.filter(good)
         if frame.height < before:
             left_out.append((before - frame.height, why))
-    # A window below the MSS of a full segment is not told apart: sizes are in segments of Ethernet with timestamps.
+    # A window below the MSS of a full segment is not distinguished: sizes are in segments of Ethernet with timestamps.
     return frame.with_columns((pl.col("bytes") / 1448).ceil().alias("segments")), tuple(left_out)
 
 

@@ -14,9 +14,9 @@ from firstflight.observe import Observation
 
 
 def assumed(observed: Observation, given: Assumed, seed: int) -> Observation:
-    """`observed` with the round trips (and rates) that `given` says, where the flows tell no round trip.
+    """`observed` with the round trips (and rates) that `given` has, where the flows have no RTT.
 
-    RequestError where all flows tell one.
+    RequestError where all flows have one.
     """
     if given.rtt_s is None and given.paths is None:
         return observed

@@ -51,9 +51,9 @@ def advise(
     for those that the data lacks (`sizes.NAMES`).
     `assume`: what is known and not in the data, such as "lines=uk-2023" (`assume.KEYS`).
 
-    What was simulated in `out` before is not simulated again; what belongs to another request is refused or, with
+    Results that are in `out` already are not simulated again; those of another request are refused or, with
     `set_aside`, renamed. `watch(asked, run)` gives the context in which the
-    simulation runs, and what is told of replicates done; `doubted` is called with what looks wrong with the flows,
+    simulation runs and receives the count of finished replicates; `doubted` is called with doubts about the flows,
     before that, and `compared(done, of)` while it is compared. RequestError for a request or a file that is not right,
     MachineError where nothing can be written.
     """

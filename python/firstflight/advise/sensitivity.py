@@ -55,7 +55,7 @@ class SensitivityCase:
 
 @dataclass(frozen=True)
 class Assumption:
-    """One thing the data does not tell, or not of all: `what`, `known` (of how many users, in percent), `assumed`."""
+    """One value that the data lacks, at least for some: `what`, `known` (of how many users, in percent), `assumed`."""
 
     what: str
     known_percent: float
@@ -133,7 +133,7 @@ def cases(population: Population) -> list[SensitivityCase]:
 
 
 def check_open(population: Population) -> None:
-    """RequestError if something is assumed that the data tells of its users, which counts."""
+    """RequestError if a value is assumed that the data has for its users; the data takes precedence."""
     given = population.given
     for key, told in (
         ("lines", given.lines is not None and _enough_rates(population)),

@@ -47,7 +47,7 @@ def main(json: bool = False) -> int:
 
 
 def measure(seconds: float, warm_up_s: float, clients: int) -> Measured:
-    """Run nginx, so many clients and a guard that sets windows."""
+    """Run nginx, this number of clients and a guard that sets windows."""
     own = ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"])]
     own += ["--net", "--pid", "--mount-proc", "--fork", "--kill-child"]
     job = json.dumps({"seconds": seconds, "warm_up_s": warm_up_s, "clients": clients})

@@ -71,7 +71,7 @@ def _watched(job: dict[str, Any], clients: int, server: int, guard: int, state: 
 
 
 def _drive(seconds: float, processes: int, namespace: int, server: int) -> dict[str, float]:
-    """Connections made one after the other by so many clients, and the CPU time of clients and server."""
+    """Connections made one after the other by this number of clients, and the CPU time of clients and server."""
     program = Path(__file__).with_name("guard_client.py")
     command = ["nsenter", f"--net=/proc/{namespace}/ns/net", sys.executable, "-S", str(program), _SERVER, str(seconds)]
     started, cpu_s = time.monotonic(), _cpu_s(server)

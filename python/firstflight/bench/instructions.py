@@ -28,7 +28,7 @@ MOST = Goal(1.03, at_least=False)
 
 @dataclass(frozen=True)
 class Work:
-    """A key of `bench/instructions.toml`, and the plan of a run of so many simulated seconds or users."""
+    """A key of `bench/instructions.toml`, and the plan of a run of this number of simulated seconds or users."""
 
     name: str
     plan: Callable[[float], Plan]

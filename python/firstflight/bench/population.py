@@ -40,7 +40,7 @@ def replicates_of(connections: int) -> tuple[int, int]:
 
 
 def measure(connections: int, jobs: int) -> Measured:
-    """Run both arms in a fresh process on so many threads, with aggregates kept."""
+    """Run both arms in a fresh process on this number of threads, with aggregates kept."""
     replicates, users = replicates_of(connections)
     job = {
         "scenario": str(scenario_path("avgdc_search")),

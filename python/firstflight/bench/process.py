@@ -65,7 +65,7 @@ def simulate(
     threads: int = 1,
     seed: int = 1,
 ) -> Simulated:
-    """Run plans in a fresh worker process, `repeat` times over, on so many threads."""
+    """Run plans in a fresh worker process, `repeat` times over, on this number of threads."""
     job = {"plans": plans, "replicates": replicates, "repeat": repeat, "threads": threads, "seed": seed}
     finished = run([sys.executable, "-m", "firstflight.bench.worker"], json.dumps(job))
     return Simulated(**json.loads(finished.output))

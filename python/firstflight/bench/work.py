@@ -71,7 +71,7 @@ def rfc2415_sweep() -> Iterator[tuple[int, int, int, str]]:
 
 
 def connections(base: Plan, clients: int, duration_s: float) -> Plan:
-    """`base`, the plan of connections.toml, with so many clients for so long."""
+    """`base`, the plan of connections.toml, with this number of clients for this time."""
     made = copy.deepcopy(base)
     made["applications"][0]["clients"] = clients
     made["duration_ns"] = round(duration_s * NANOSECONDS)

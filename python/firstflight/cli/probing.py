@@ -13,7 +13,7 @@ _DOES_NOT_TELL = 1
 
 
 def probe_command(urls: list[str], listed: Path | None, mss: str, repeats: int, pause_s: float, as_json: bool) -> int:
-    """Probe and print each answer as it comes; returns the exit status: 1 if a server told nothing."""
+    """Probe and print each answer as it comes; returns the exit status: 1 if no result was obtained from a server."""
     urls = [*urls, *(_read(listed) if listed is not None else [])]
     if not urls:
         raise RequestError("name at least one URL, such as https://example.org/large.jpg, or a --list of them")

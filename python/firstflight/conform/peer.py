@@ -1,4 +1,4 @@
-"""The scripted other end of a recorded connection: a receiver that loses and acknowledges as told, or a sender."""
+"""The scripted other end of a recorded connection: a receiver that loses and acknowledges as scripted, or a sender."""
 
 from collections.abc import Callable
 from functools import partial
@@ -59,7 +59,7 @@ class Receiver:
         self._wire.at(arrival, partial(self._arrive, arrival, seq, seq + packet.length, stamp))
 
     def has_all(self, written: int) -> bool:
-        """Whether so many bytes were acknowledged."""
+        """Whether this number of bytes was acknowledged."""
         return self._acknowledged == 1 + written
 
     def _arrive(self, now: int, seq: int, end: int, stamp: int) -> None:

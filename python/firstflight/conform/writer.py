@@ -24,7 +24,7 @@ SYSCTLS = {
     "net.ipv4.tcp_rmem": "4096 131072 6291456",
 }
 _ASSERTED = ("snd_cwnd", "unacked", "ca_state", "snd_ssthresh", "sacked", "lost", "retrans")
-# The timer wheel's slots of 2 s, with ticks of 4 ms, repeat after so many ticks; no timer here is longer.
+# The timer wheel's slots of 2 s, with ticks of 4 ms, repeat after this number of ticks; no timer here is longer.
 _WHEEL_TICKS = 1 << 12
 _BEFORE_US = 1_000
 

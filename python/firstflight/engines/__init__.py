@@ -51,8 +51,8 @@ class RealTime(Protocol):
     def run_together(
         self, cells: Sequence[Cell], seed: int, replicates: Sequence[int], on_replicates: Callable[[Cell, int], None]
     ) -> list[dict[str, pl.DataFrame]]:
-        """So many replicates of each cell of a group, in turn (A B A B), and the tables of each. `on_replicates` is
-        told of every replicate done.
+        """Run `replicates` of each cell of a group, in turn (A B A B), and return the tables of each.
+        `on_replicates` is called for every replicate done.
         """
         ...
 

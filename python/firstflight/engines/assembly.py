@@ -11,7 +11,7 @@ from firstflight.scenario import Cell
 
 # A killed run loses at most this computing time of each cell; cells that take less leave no chunks.
 KEEP_AFTER_S = 5.0
-# And what waits in memory for the rest of its cell is at most so much.
+# And what waits in memory for the rest of its cell is at most this amount.
 KEEP_ABOVE_BYTES = 256 << 20
 
 
@@ -39,8 +39,8 @@ class Assembly:
         return without(self._all, sorted(self._chunks(), key=lambda chunk: chunk.start))
 
     def add(self, replicates: range, tables: Tables, seconds: float) -> None:
-        """A chunk that took so many seconds; the last one makes the cell appear in the run. What comes after the run
-        was closed, because it was interrupted, is dropped.
+        """A chunk that took this number of seconds; the last one makes the cell appear in the run. A chunk after the
+        run was closed, because it was interrupted, is dropped.
         """
         with self._lock:
             if not self._run.is_writable:

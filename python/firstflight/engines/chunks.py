@@ -66,8 +66,8 @@ class Queue:
         self._by_name = {work.name: work for work in self.works}
 
     def take(self, workers: int) -> list[Chunk]:
-        """Chunks that take about `aim_s(workers)` together, less when there is little left for so many workers; none
-        when there is nothing left. As long as nothing has been measured that is a single replicate.
+        """Chunks that take about `aim_s(workers)` together, less when there is little left for this number of
+        workers; none when there is nothing left. As long as nothing has been measured that is a single replicate.
         """
         with self._lock:
             taken: list[Chunk] = []

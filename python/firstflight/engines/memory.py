@@ -1,4 +1,4 @@
-"""About how much memory a cell takes, told before any of it is allocated.
+"""About how much memory a cell takes, estimated before any of it is allocated.
 
 The figures were measured as the largest resident size of a process that simulates one replicate (Linux's TCP, x86-64,
 November 2026): 3,900 to 4,500 bytes a client that fetches 10 kB, if all do at once (1,450 where next to nothing gets

@@ -44,8 +44,8 @@ def sweep(
 ) -> None:
     """Compute what `run` lacks of `cells` with `jobs` threads (none: as many as suit each engine), and store it.
 
-    `on_replicates(cell, n)` is told of every n replicates done, from the thread that did them. Records in virtual time
-    depend neither on `jobs` nor on `place`. What had finished stays when this is interrupted or fails.
+    `on_replicates(cell, n)` is called for every n replicates done, from the thread that did them. Records in virtual
+    time depend neither on `jobs` nor on `place`. What had finished stays when this is interrupted or fails.
     """
     # Cells with the same plan share their records, so they are computed once.
     missing = {name: cell for cell in cells if not run.is_finished(name := identity.cell_hash(cell))}

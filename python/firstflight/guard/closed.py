@@ -75,7 +75,7 @@ class _V6(IPv6Network):
 
 
 class Closed:
-    """Finished connections, by prefix. Raises MachineError where the kernel does not tell of them."""
+    """Finished connections, by prefix. Raises MachineError where the kernel does not report them."""
 
     def __init__(self, ports: list[int], prefix_lengths: tuple[int, int]) -> None:
         self._kinds: dict[int, tuple[type[_V4 | _V6], int]] = {
@@ -92,7 +92,7 @@ class Closed:
             ) from None
 
     def take(self, wait_s: float) -> list[tuple[Network, Row]]:
-        """What is closed within so many seconds. Raises OSError."""
+        """The connections closed within this number of seconds. Raises OSError."""
         rows = map(Row._make, self._source.take(wait_s, max(int(_MOST_PER_SECOND * wait_s), 1)))
         return [(self._network(row.network), row) for row in rows]
 
@@ -126,7 +126,7 @@ def outcome(at: float, prefix: Network, row: Row, began: Began, compared: int) -
         arm="raised" if began.segments > RFC6928_SEGMENTS else "control",
         initial_window=began.segments,
         bytes_acked=row.bytes_acked,
-        # The kernel tells the window at the end alone.
+        # The kernel reports the window only at the end.
         largest_cwnd=row.cwnd,
         retransmissions=row.retransmissions,
         first_flight_lost=lost,

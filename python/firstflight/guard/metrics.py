@@ -10,7 +10,7 @@ from firstflight.errors import MachineError
 from firstflight.guard.closed import Counts
 from firstflight.guard.outcome import Network, Outcome
 
-# Networks of this length, and no more than so many; the rest are one.
+# Networks of this length, and no more than this number; the rest are one.
 _LENGTHS = {4: 16, 6: 32}
 _MOST_GROUPS = 100
 _COUNTERS = {

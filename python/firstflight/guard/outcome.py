@@ -10,7 +10,7 @@ Arm = Literal["control", "raised"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One finished connection. None stands for what its source cannot tell."""
+    """One finished connection. None stands for a value that its source lacks."""
 
     at: float
     """When it closed, in seconds of the source's clock."""

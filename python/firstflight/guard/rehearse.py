@@ -1,6 +1,6 @@
 """A log of connections through the guard's own decisions, in virtual time.
 
-A log tells what happened with the window that was in use. The rehearsal assumes that a larger one changes nothing,
+A log shows the results of the window that was in use. The rehearsal assumes that a larger one changes nothing,
 except for the losses that a bad link adds from a chosen moment.
 """
 
@@ -32,7 +32,7 @@ class Connection:
     bytes: int
     retransmissions: int
     lost: bool | None
-    """Whether a segment of the first flight was retransmitted; None if the log cannot tell."""
+    """Whether a segment of the first flight was retransmitted; None if the log does not show it."""
     timeouts: int
     rtt: float | None
     window: int = RFC6928_SEGMENTS
@@ -92,7 +92,7 @@ class Rehearsal:
 def connections(log: Observation, loss: float | None, seed: int) -> tuple[list[Connection], list[str]]:
     """The connections of a log in the order in which they were opened, and notes on what was assumed.
 
-    `loss` is the share of connections with a loss in the first flight, for logs that do not tell. Raises RequestError
+    `loss` is the share of connections with a loss in the first flight, for logs without it. Raises RequestError
     for a log without times.
     """
     if log.transfers["start_s"].null_count() == log.transfers.height:

@@ -82,8 +82,8 @@ class _Stop(BaseException):
 def guard(host: Host, started: Callable[[], None] = lambda: None) -> None:
     """Run until SIGTERM or SIGINT, then undo. `started` is called when it watches.
 
-    Raises MachineError without CAP_NET_ADMIN, where another guard has the state, or when connections are no longer told
-    of: then, too, everything is undone first.
+    Raises MachineError without CAP_NET_ADMIN, where another guard has the state, or when connections are no longer
+    reported. Then, too, everything is undone first.
     """
     _check_capability()
     before = {kind: signal.getsignal(kind) for kind in _KINDS}

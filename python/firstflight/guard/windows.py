@@ -23,7 +23,7 @@ _MOST_HANDS_OFF = 65_536
 
 
 class Note(Protocol):
-    """Where what happens is told."""
+    """The receiver of reports on events."""
 
     def __call__(self, event: str, prefix: Network | None, reason: str) -> None:
         """Write an event down."""
@@ -162,7 +162,7 @@ class Windows:
         self._note("stepped back", prefix, reason)
 
     def _give_up(self, prefix: Network, reason: str) -> None:
-        """Leave the prefix to whoever else decided on it, until the guard starts again."""
+        """Leave the prefix to the program that changed it, until the guard starts again."""
         self._withdraw(prefix)
         if len(self._hands_off) >= _MOST_HANDS_OFF:
             self._hands_off.clear()

@@ -7,7 +7,7 @@
     seen.transfers    # one row per response: bytes, retransmissions, ...
     seen.problems     # what could not be read, by line or byte, counted
 
-What a format does not tell is null: nothing is guessed here.
+A value that the format lacks is null: nothing is guessed here.
 """
 
 from firstflight.observe.observation import Observation, Source

@@ -1,4 +1,4 @@
-"""Access logs that everybody has: each line tells a size, mostly a time, seldom an RTT.
+"""Common access logs: each line has a size, mostly a time, seldom an RTT.
 
 One table has the formats. A pattern names the groups that are used; formats with named fields (W3C, JSON) have a table
 of names. A new format is one row here.
@@ -183,7 +183,7 @@ def _number(name: str) -> pl.Expr:
 
 
 def _rows(path: Path, problems: Problems, form: Format) -> Iterator[pl.DataFrame]:
-    """Lines as text columns with the format's words, and `line`; what is of another format is told."""
+    """Lines as text columns with the format's words, and `line`; lines of another format are reported."""
     names: list[str] = []
     for first, lines in pieces(path, problems):
         frame = pl.DataFrame({"line": pl.int_range(first, first + lines.len(), eager=True), "text": lines})

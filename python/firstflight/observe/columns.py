@@ -47,7 +47,7 @@ class ColumnFile:
 
     def rows(self, names: Sequence[str], problems: Problems) -> Iterator[pl.DataFrame]:
         """The columns with these names and `place`, in pieces. Of CSV all are text; lines with another number of fields
-        than the head are left out and told.
+        than the head are left out and reported.
         """
         if self.unit == "row":
             yield from self._parquet_rows(names)
@@ -84,7 +84,7 @@ class ColumnFile:
 
 def numbers(frame: pl.DataFrame, name: str, unit: Unit, problems: Problems) -> pl.DataFrame:
     """`frame` with the column as numbers, null where a field is empty; rows whose field is no number are left out and
-    told.
+    reported.
     """
     column = pl.col(name)
     if frame.schema[name] == pl.String:
@@ -104,7 +104,7 @@ def present(text: pl.Expr) -> pl.Expr:
 
 
 def within(frame: pl.DataFrame, name: str, holds: pl.Expr, rule: str, unit: Unit, problems: Problems) -> pl.DataFrame:
-    """The rows for which the rule holds or the column is null; the others are told: "NAME is not RULE"."""
+    """The rows for which the rule holds or the column is null; the others are reported: "NAME is not RULE"."""
     bad = ~holds.fill_null(True)
     problems.add(f"{name} is not {rule}", frame.filter(bad)[PLACE], unit)
     return frame.filter(~bad)

@@ -55,7 +55,7 @@ class Merged:
         rows = pl.concat(self._rows)
         number = self._same(rows).cast(pl.UInt32)
         grouped = rows.with_columns(number.alias("number")).group_by("number").agg(**self._told).sort("number")
-        # Two that were told apart may turn out to be one, and then the numbers of others move.
+        # Two connections that were kept apart may turn out to be one, and then the numbers of others move.
         if number.head(self._merged).n_unique() < self._merged:
             for frames in self._settled.values():
                 frames[:] = [_numbered(frame, number) for frame in frames]

@@ -20,7 +20,7 @@ _SAME_BEGIN_S = 0.5
 # Round trips for which nginx must have waited: slow start from ten segments to a thousand takes seven, and after it
 # comes the recovery of what was too much.
 _ROUNDS = 10
-# A round trip of so many times the least one has waited in a queue.
+# An RTT of this number of times the minimum includes a wait in a queue.
 _QUEUED = 1.3
 
 # The data of a response that the kernel may hold in its buffer: it lets the buffer grow to twice cwnd
@@ -124,7 +124,7 @@ def _responses(frame: pl.DataFrame, form: Format) -> pl.DataFrame:
 
 
 def _full(frame: pl.DataFrame) -> pl.DataFrame:
-    """Lines that would tell a rate if a queue stood: whether one did, only the whole connection has one."""
+    """Lines that give a rate if there was a standing queue. Only the whole connection shows whether there was one."""
     rated = frame.select(pl.int_range(pl.len()).alias(OF), "waiting_rtt_s", "down_bps")
     return rated.filter(pl.col("down_bps").is_not_null())
 
@@ -206,7 +206,7 @@ def _connection(rows: pl.DataFrame, form: Format) -> pl.Series:
     """The number of each row's connection, from 0 in order of appearance.
 
     nginx counts connections from 1 again when it is started again. Then the beginning of the connection differs, as
-    far as the format tells it ($msec and $connection_time); else its first request is there twice.
+    far as the format has it ($msec and $connection_time); else its first request is there twice.
     """
     same = _identity(form)
     if not same:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from firstflight.errors import RequestError
 
-# The one to configure: every line says what each number is, so that it is recognised without being told.
+# The one to configure: every line names each number, so the format is recognized without an option.
 LOG_FORMAT = (
     "msec=$msec remote_addr=$remote_addr connection=$connection connection_requests=$connection_requests "
     "connection_time=$connection_time request_time=$request_time request_completion=$request_completion "

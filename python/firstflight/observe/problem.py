@@ -8,7 +8,7 @@ from typing import Literal
 
 Unit = Literal["line", "byte", "row"]
 
-# Places that are told of each kind of problem.
+# Places that are reported of each kind of problem.
 _TOLD = 5
 
 

@@ -29,12 +29,12 @@ def read(
 ) -> Observation:
     """The traffic in a file, as records.
 
-    `kind`: one of `KINDS`; by default the content tells. `log_format`: of an nginx log that is not of the format in
-    docs/observe.md, as it stands in nginx.conf. `mss_bytes`: payload of a full segment, where a format counts segments
-    and does not say how large they are.
+    `kind`: one of `KINDS`; by default recognized by the content. `log_format`: of an nginx log that is not of the
+    format in docs/observe.md, as it stands in nginx.conf. `mss_bytes`: payload of a full segment, where a format
+    counts segments and does not say how large they are.
 
     RequestError, one sentence, for a file that is not there, is of no kind known, or in which nothing can be read;
-    what is damaged in part is told in `problems`.
+    damage to a part is reported in `problems`.
     """
     path = Path(path)
     if kind is not None and kind not in KINDS:

@@ -11,7 +11,7 @@ from firstflight.observe.problem import Problems
 from firstflight.observe.room import Room
 from firstflight.observe.tables import HEADER_BYTES, Parts, Subnets, seconds
 
-# A round trip of so many times the least one has waited in a queue.
+# An RTT of this number of times the minimum includes a wait in a queue.
 _QUEUED = 1.3
 # Of window / round trip: so close the delivery rate must be to it for the window to be what limits, and be full.
 _AGREED = 0.15
@@ -52,7 +52,7 @@ def read(path: Path, problems: Problems) -> Parts:
     found, _ = sockets.done()
     if found.is_empty():
         return Parts(pl.DataFrame({"client": []}), pl.DataFrame({"client": []}))
-    # A kernel before 4.19 tells no bytes_sent; what is acknowledged was sent.
+    # A kernel before 4.19 reports no bytes_sent; acknowledged bytes were sent.
     size = pl.coalesce(pl.col("bytes_sent") - pl.col("bytes_retrans").fill_null(0.0), pl.col("bytes_acked"))
     acknowledged = pl.col("bytes_acked").fill_null(0.0).cast(pl.Int64)
     frame = found.with_columns(bytes=size.cast(pl.Int64)).filter(pl.col("bytes") != 0)

@@ -1,4 +1,4 @@
-"""From what a format tells to the records' own tables: every column there, null where the format does not tell it."""
+"""From a format's data to the records' own tables, with every column: null where the format lacks it."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -136,7 +136,7 @@ def _site(address: str) -> int | None:
 
 
 def seconds(times: pl.Series, in_a_second: float) -> pl.Series:
-    """Times in another unit, of which there are so many in a second."""
+    """Times in another unit, of which there is this number in a second."""
     # By a single number Polars divides many rows by way of its inverse, and the last digit is another than of one row.
     return times / pl.repeat(in_a_second, times.len(), eager=True)
 

@@ -44,8 +44,9 @@ def probe(
     pause_s: float = PAUSE_S,
     on_answer: Callable[[Answer], None] = lambda answer: None,
 ) -> list[Answer]:
-    """Probe each URL, in the order given; `on_answer` is told as they come. A server that does not answer is an `error`
-    of its own. RequestError for a wrong URL or value, MachineError without CAP_NET_RAW, both before the first packet.
+    """Probe each URL, in the order given; `on_answer` is called for each result. A server that does not answer is an
+    `error` of its own. RequestError for a wrong URL or value, MachineError without CAP_NET_RAW, both before the first
+    packet.
     """
     targets = [Target.parse(url) for url in urls]
     if wrong := [size for size in mss if not _LEAST_MSS <= size <= _LARGEST_MSS]:

@@ -192,7 +192,7 @@ class _Count:
 
 
 class _Connection:
-    """A connection that acknowledges nothing until it is told to."""
+    """A connection that acknowledges nothing until it is asked to."""
 
     def __init__(self, port: RawPort, speech: Speech, mss: int) -> None:
         self._port = port

@@ -178,7 +178,7 @@ class SharedChunks:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """What drivers raise has as many types as there are drivers; of ImportError the caller knows more."""
+        """Each driver raises its own error types; ImportError is handled by the caller."""
         try:
             yield
         except (MachineError, ImportError):
@@ -191,7 +191,7 @@ class SharedChunks:
 
 
 def without(replicates: range, finished: Iterable[range]) -> list[range]:
-    """What is left of `replicates` beside the finished chunks, which are in order and disjoint."""
+    """The part of `replicates` outside the finished chunks, which are in order and disjoint."""
     left, start = [], replicates.start
     for chunk in finished:
         if chunk.start > start:

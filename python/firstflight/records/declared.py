@@ -8,7 +8,7 @@ import polars as pl
 from firstflight.records.column import Column
 
 SCHEMA_VERSION = 9
-# What `aggregates` and `histograms` count, and by what.
+# The units that `aggregates` and `histograms` count, and their keys.
 COUNTED = ("transfer", "page")
 DIMENSIONS = ("all", "rtt_s", "down_bps", "bdp_bytes", "segments")
 # Bin b of a histogram holds completion times above GAMMA^(b-1) ns, up to GAMMA^b ns.

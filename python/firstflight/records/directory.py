@@ -1,4 +1,4 @@
-"""What a directory holds: a run, a damaged or older one, something else; and runs that were moved away from it."""
+"""The kind of a directory: a run, a damaged or older one, something else; and runs that were moved away from it."""
 
 import glob
 import hashlib
@@ -44,7 +44,7 @@ class _Session:
 
 @dataclass
 class _Document:
-    """What a run.json holds, so that nothing of another shape gets further than here."""
+    """The contents of a run.json, checked here so that no other form gets further."""
 
     format: Literal["firstflight run"]
     schema: int

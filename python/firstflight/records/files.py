@@ -26,7 +26,7 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-# Names that only an unfinished write has; whoever holds the lock may remove them.
+# Names that only an unfinished write has; the holder of the lock may remove them.
 TEMPORARY = ".unfinished-"
 SUMS = "SHA256SUMS"
 """The file with the checksums of a directory of records; `sha256sum -c` reads it, too."""
@@ -38,7 +38,7 @@ _MAGIC = b"PAR1"
 _ROW_GROUP = 250_000
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
-"""What Polars raises for a Parquet file that is damaged: some damage makes it panic."""
+"""The errors of Polars for a damaged Parquet file: some damage makes it panic."""
 _NOT_A_NAME = {errno.ENAMETOOLONG, errno.ELOOP}
 # Windows has neither; a child process inherits nothing there that is not passed on.
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
@@ -151,7 +151,7 @@ def sums(contents: Iterable[tuple[str, bytes | memoryview]]) -> bytes:
 
 
 def is_as_written(path: Path) -> bool:
-    """Whether the content of a file is that of which the checksum was stored beside it. The whole file is read."""
+    """Whether a file's content matches the checksum stored with it. The whole file is read."""
     try:
         with path.open("rb") as file:
             line = f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {path.name}".encode()
@@ -185,7 +185,7 @@ def is_whole_text(path: Path) -> bool:
 
 
 def size_bytes(directory: Path) -> int:
-    """What the files in `directory` and below hold together."""
+    """The total size of the files in `directory` and below."""
     return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
 
 

@@ -1,4 +1,4 @@
-"""What one run directory holds one of, and whether more cells may join it."""
+"""The identity of a run directory, and whether more cells may join it."""
 
 import hashlib
 import json
@@ -17,8 +17,8 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Identity:
-    """What one directory holds one of. `scenario` is the effective TOML when the run came from a file, and `vary` what
-    was made of it: values of keys by path. `surroundings`: what the records of each engine in real time depend on
+    """The identity of one directory's run. `scenario` is the effective TOML when the run came from a file, and `vary`
+    what was made of it: values of keys by path. `surroundings`: what the records of each engine in real time depend on
     beside scenario and code.
     """
 
@@ -77,7 +77,7 @@ class Identity:
         if engine in self.surroundings:
             content["surroundings"] = self.surroundings[engine]
         if engine == "emulate":
-            # What the simulator's plan leaves out.
+            # Keys that the simulator's plan leaves out.
             content["scenario"] = cell.scenario.to_dict()
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:20]
 

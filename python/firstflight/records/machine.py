@@ -1,4 +1,4 @@
-"""What is written beside results so that they can be traced: versions, code, commit, machine, command."""
+"""The provenance stored with results: versions, code, commit, machine, command."""
 
 import contextlib
 import hashlib
@@ -109,7 +109,7 @@ def usable_cpus() -> int:
 
 
 def memory_bytes() -> int | None:
-    """Physical memory, where the system tells."""
+    """Physical memory, where the system reports it."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -117,7 +117,7 @@ def memory_bytes() -> int | None:
 
 
 def free_memory_bytes() -> int | None:
-    """What this process can still have without swapping: of the machine, and of its control group; None if unknown."""
+    """The memory left to this process without swapping, of the machine and of its control group; None if unknown."""
     free = []
     with contextlib.suppress(OSError, LookupError, ValueError):
         free.append(1024 * int(_entries(Path("/proc/meminfo"))["MemAvailable:"]))

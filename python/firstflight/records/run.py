@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from firstflight.analysis.table import Table
     from firstflight.studies import Study
 
-# What `write_json` writes into a run's directory: its own document, and the request of an advice.
+# The files that `write_json` writes into a run's directory: its own document, and the request of an advice.
 _DOCUMENTS = re.compile(r"(run|request)\.json")
 
 _log = logging.getLogger("firstflight")
@@ -70,7 +70,7 @@ class Run:
         """Whether the directory was not there before `create`."""
         self._checked: set[Path] = set()
         self.derived: dict[Hashable, Any] = {}
-        """What readers computed from the records and keep for as long as they keep this object; see `studies.kept`."""
+        """Results that readers computed from the records, kept as long as this object; see `studies.kept`."""
 
     @classmethod
     def open(cls, directory: str | Path) -> Self:
@@ -209,7 +209,7 @@ class Run:
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """What the records came from, for the reader of a report.
+        """The origin of the records, for the reader of a report.
 
         Study, engine, seed, replicates, code, versions, commit, effective TCP profiles, sessions (each with machine,
         command, start, wall and CPU seconds), the sums of what the engine counted, and each environment that cells ran
@@ -299,7 +299,7 @@ class Run:
         )
 
     def tables(self) -> "dict[str, Table]":
-        """What `firstflight table` prints, by name: results with intervals, next to the published values."""
+        """The tables of `firstflight table`, by name: results with intervals, next to the published values."""
         return {table.name: table for table in self._study().tables(self)}
 
     def _result(self, name: str, key: Mapping[str, str | int | float]) -> pl.LazyFrame:
@@ -317,13 +317,13 @@ class Run:
         return table.frame.lazy().filter(*chosen)
 
     def _study(self) -> "Study":
-        """What makes tables of these records; imported here, because studies read runs."""
+        """The module that makes tables of these records; imported here, because studies read runs."""
         from firstflight.studies import of
 
         return of(self)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: what was run, how much of it has finished, and which tables there are."""
+        """The notebook view: the run's request, its progress, and its tables."""
         lines = [
             f"{self.study}: {self.engine}, seed {self.seed}, {counted(self._document['replicates'], 'replicate')}",
             f"{len(self.cells)} of {counted(len(self._document['cells']), 'cell')} finished, in {self.directory}",
@@ -343,7 +343,7 @@ class Run:
 
     @property
     def chunks(self) -> Chunks:
-        """What long cells that are not finished have so far."""
+        """The finished chunks of long cells that are not complete yet."""
         return Chunks(self.directory / "chunks")
 
     def is_finished(self, name: str) -> bool:
@@ -363,7 +363,7 @@ class Run:
         """
         if self._lock is None:
             raise RuntimeError("this run was opened for reading")
-        # What an engine has nothing for, as users where there is no population, is a table without rows.
+        # A table for which an engine has no data, as users where there is no population, has no rows.
         stored = {
             table: tables[table] if table in tables else schema.empty(table) for table in schema.stored(cell.capture)
         }
@@ -433,7 +433,7 @@ class Run:
                 yield own, self._place(cell["hash"])
 
     def _noted(self, place: Path, key: dict[str, Any]) -> dict[str, Any]:
-        """What `write` stored with the cell's tables."""
+        """The document that `write` stored with the cell's tables."""
         path = self._sound(place, "links", key).absolute()
         noted: dict[str, Any] = json.loads(pl.read_parquet_metadata(path)["firstflight"])
         return noted

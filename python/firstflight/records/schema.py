@@ -1,7 +1,7 @@
 """The one schema of records, whichever engine wrote them: every column's name, type, unit and meaning.
 
 Times are seconds, relative ones to `start_s`; NaN where the thing did not happen. A count that an engine cannot know is
-null: a kernel does not tell how often it undid a repair. Analysis sees the cells' key columns in front of these.
+null: a kernel does not report how often it undid a recovery. Analysis sees the cells' key columns in front of these.
 
 The columns are declared in `crates/records/src/rows.rs`, from which `declared` is generated.
 """
@@ -18,7 +18,7 @@ _TRACED = ("crossings",)
 CAPTURED = {"segments": TABLES["segments"]}
 # The tables a run stores of every cell.
 STORED = {name: columns for name, columns in TABLES.items() if name not in (*CAPTURED, *_TRACED)}
-# What every engine returns of a cell; the others it may leave out, and they are stored without rows.
+# The tables that every engine returns of a cell. It may leave out the others; they are stored without rows.
 RETURNED = ("transfers", "pages", "links")
 
 

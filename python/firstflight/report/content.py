@@ -1,4 +1,4 @@
-"""What a report says, gathered from a run: the same for a study and for a plain scenario."""
+"""The contents of a report, gathered from a run: the same for a study and for a plain scenario."""
 
 from __future__ import annotations
 
@@ -118,7 +118,8 @@ def _notice(run: Run) -> str:
 
 
 def _commands(run: Run, study: list[str], replicates: int, engine: str) -> list[str]:
-    """What gives the same records once more, beside these. The file of a scenario is the one that is kept with a cell:
+    """The command that gives the same records again, next to these. The file of a scenario is the one that is kept with
+    a cell:
     what was varied has a value of its own there, and is varied again.
     """
     file = next((str(path) for _, path in run.scenario_files), "FILE.toml")
@@ -143,7 +144,7 @@ def _provenance(run: Run) -> list[tuple[str, str]]:
 
 
 def _once(environments: list[dict[str, str]]) -> dict[str, Any]:
-    """What all environments have in common, and of each the rest: most of a kernel's settings are every cell's."""
+    """The common part of all environments, and the rest of each: most of a kernel's settings are every cell's."""
     if len(environments) < 2:
         return {"environments": environments}
     first, *others = environments

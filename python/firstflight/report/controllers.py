@@ -16,7 +16,7 @@ from firstflight.report.trace_plot.panel import Panel
 if TYPE_CHECKING:
     import altair
 
-# Bars of time into which the longest transfer is cut to tell a throughput.
+# Bars of time into which the longest transfer is cut to compute a throughput.
 _INTERVALS = 60
 
 

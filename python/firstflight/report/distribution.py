@@ -12,7 +12,7 @@ from firstflight.report.figure import Figure, inline
 if TYPE_CHECKING:
     import altair
 
-# After Okabe and Ito: told apart with any common colour blindness, on white and on near-black.
+# After Okabe and Ito: distinguishable with any common color blindness, on white and on near-black.
 PALETTE = ("#2a7fbf", "#E69F00", "#CC3D6F", "#009E73", "#56B4E9", "#D55E00", "#9a9a9a")
 # Widths in the legend, in units of the picture: of a letter, and of a symbol with its room.
 _LETTER, _SYMBOL = 7, 40

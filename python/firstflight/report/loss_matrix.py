@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 REPAIRS = ("fast retransmit", "early retransmit", "tail loss probe", "timeout")
 """How a loss can be repaired, from the quickest on."""
 
-# Light enough for dark numbers; told apart with any common colour blindness, also by their lightness.
+# Light enough for dark numbers; distinguishable with any common color blindness, also by their lightness.
 _COLOURS = ("#b7dcb0", "#d8e6a3", "#fbd58a", "#e99b8f")
 _CELL = {True: 34, False: 21}
 

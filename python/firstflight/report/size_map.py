@@ -33,7 +33,7 @@ _LABEL_PX = {"label": {_WIDE: 26.0, _NARROW: 22.0}, "roomy": {_WIDE: 46.0, _NARR
 _NAME_PX = 14.0
 """Room for the name of a line at its end, from one to the next."""
 _DOTS = {_WIDE: 1000, _NARROW: 500}
-"""The users are drawn as so many dots of the same weight."""
+"""The users are drawn as this number of dots of the same weight."""
 _SEGMENT_BYTES = 1448
 """Payload of a full segment with timestamps."""
 

@@ -1,4 +1,4 @@
-"""What clients do over TCP: applications of a scenario."""
+"""Applications over TCP of a scenario."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -40,9 +40,10 @@ class Application(Table):
     """A group of clients that do the same. Clients are spread round robin over `client_hosts`.
 
     Hosts default to the topology's two sides; `clients = "each"` are one at each of the client hosts. `server_choice`:
-    "random" anew for each connection, or "by_client" (client i asks host i modulo their number). In a population each
-    user is one client, and `user_fraction` is the part of the users that run the application, drawn for each of them,
-    as it is of the clients in a tree. `priority` is the class of its packets, where a queue prefers higher ones.
+    "random" for each connection separately, or "by_client" (client i asks host i modulo their number). In a
+    population each user is one client, and `user_fraction` is the part of the users that run the application, drawn
+    for each of them, as it is of the clients in a tree. `priority` is the class of its packets, where a queue prefers
+    higher ones.
     """
 
     name: str | None = Field(
@@ -84,9 +85,9 @@ class TcpApplication(Application):
     """Clients that open connections. `tcp` sets both ends, `client_tcp` and `server_tcp` one.
 
     `count` is per client; left out, clients go on to the end of the run. `response_header` is what the server sends
-    before each object, as the header of an HTTP response: real programs are made to send just so much. Left out, a
+    before each object, as the header of an HTTP response: real programs are made to send exactly this size. Left out, a
     simulated server sends none, and a real one its own. `service_time` is how long a simulated server works at each
-    answer; a real one takes what it takes.
+    answer; a real one takes its own time.
     """
 
     count: Count | None = Field(
@@ -161,7 +162,7 @@ class WebPage(TcpApplication):
     names, which the server hosts serve in turn. `then`: more in-line objects, level by level, each asked for once all
     of the level before have arrived. `dns`: each name is looked up first.
 
-    In the place of `think_time`, `load` has pages begin at random times: all clients together ask for so much of the
+    In the place of `think_time`, `load` has pages begin at random times: all clients together ask for this share of the
     rate of link `of`, headers of full segments included. A page that is due before the one before is complete waits for
     it.
     """
@@ -343,7 +344,7 @@ class Arrivals(TcpApplication):
     """Files that arrive whether or not those before are done (an open loop), each on a new connection.
 
     `idle_time` is the time between the arrivals of a client. In its place, `load` makes them a Poisson process: all
-    clients together ask for so much of the rate of link `of`, headers of full segments included.
+    clients together ask for this share of the rate of link `of`, headers of full segments included.
     """
 
     kind: Literal["arrivals"] = "arrivals"

@@ -1,4 +1,4 @@
-"""What clients do over UDP."""
+"""Applications over UDP."""
 
 from typing import Any, ClassVar, Literal
 
@@ -18,7 +18,7 @@ class DatagramApplication(Application):
 
     header_size: Header = Field(default=Bytes("28B"), description="header bytes per datagram: UDP and IPv4")
 
-    # What the applications of TCP have in addition.
+    # Keys that only applications over TCP have.
     response_header: ClassVar[None] = None
     service_time: ClassVar[None] = None
     tcp: ClassVar[None] = None
@@ -62,7 +62,7 @@ class ConstantRate(StreamApplication):
 
 
 class Impairment(Table):
-    """What a codec costs by ITU-T G.107: the impairment `ie` without losses, and the robustness `bpl` to them."""
+    """The effect of a codec by ITU-T G.107: the impairment `ie` without losses, and the robustness `bpl` to them."""
 
     ie: float = Field(ge=0, lt=95)
     bpl: float = Field(gt=0)

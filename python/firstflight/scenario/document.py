@@ -1,4 +1,4 @@
-"""What a scenario's file is before anybody knows its keys: TOML of bounded depth, numbers of 64 bits, plain text."""
+"""The form of a scenario's file, whatever its keys: TOML of bounded depth, numbers of 64 bits, plain text."""
 
 import tomllib
 from typing import Annotated, Any

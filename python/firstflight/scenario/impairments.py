@@ -1,4 +1,4 @@
-"""What can befall packets on a link; an impairment more is a class here and a line in `IMPAIRMENTS`."""
+"""Impairments of packets on a link. Another impairment is a class here and a line in `IMPAIRMENTS`."""
 
 from abc import ABC, abstractmethod
 from typing import Annotated, Any, Literal
@@ -10,7 +10,7 @@ from firstflight.scenario.units import Duration
 
 
 class Impairment(Table, ABC):
-    """What befalls packets between their transmission and the far end of a link."""
+    """An impairment of packets between their transmission and the far end of a link."""
 
     @abstractmethod
     def plan(self) -> dict[str, Any]:

@@ -101,7 +101,7 @@ def _written_router(router: Table | None) -> Any:
     return written["policy"] if len(written) == 1 else written
 
 
-# What the router before a link makes of Quick-Start requests; without it, it does not know them.
+# The answer of the router before a link to Quick-Start requests. Without it, the router does not know them.
 QuickStart = Annotated[
     Grant | Lower | Refuse | None,
     BeforeValidator(_router, json_schema_input_type=Literal["grant", "refuse"] | Grant | Lower | Refuse | None),
@@ -173,7 +173,7 @@ Burst = Annotated[TokenBucket | None, BeforeValidator(_burst), PlainSerializer(_
 
 
 class Direction(Table):
-    """What `reverse` may replace: the way back of a link, where it differs from the way out."""
+    """The keys that `reverse` may replace: the reverse path of a link, where it differs from the forward path."""
 
     rate: Rate | None = None
     delay: Duration | None = None
@@ -195,7 +195,7 @@ class Link(Table):
     what exceeds its own rate before it comes to the queue.
 
     `loss` strikes every packet at random, with this probability; `loss_list` the data packets (those with payload) with
-    these numbers, counted from 1 as the link transmits them in that direction, whoever sent them.
+    these numbers, counted from 1 as the link transmits them in that direction, over all connections.
     """
 
     rate: Rate = Field(
@@ -324,7 +324,7 @@ def expanded(groups: list[Links]) -> list[dict[str, Any]]:
 
 
 class Topology(Table, ABC):
-    """What every topology answers: its plan, its hosts, and where clients and servers sit unless told."""
+    """The interface of every topology: its plan, its hosts, and the default places of clients and servers."""
 
     @abstractmethod
     def plan(self) -> dict[str, Any]:
@@ -335,7 +335,7 @@ class Topology(Table, ABC):
         """Names of the host groups and how many hosts each has; "name[i]" is one of them."""
 
     def link_count(self) -> int:
-        """About how many links there are, each with two directions: one a host, unless told otherwise."""
+        """About how many links there are, each with two directions: one per host, unless overridden."""
         return sum(self.hosts().values())
 
     @abstractmethod

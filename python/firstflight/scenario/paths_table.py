@@ -155,7 +155,7 @@ def _numbers(path: Path, values: pl.Series, place: _Place) -> pl.Series:
     return numbers
 
 
-# What a column may hold: the condition, and what would be right.
+# The valid values of a column: the condition, and its description.
 _BOUNDS: dict[str, tuple[Callable[[pl.Series], pl.Series], str]] = {
     "rtt_s": (lambda x: (x > 0) & (x < 1000), "a round trip is above 0 and below 1000 seconds"),
     "down_bps": (lambda x: (x >= 2) & (x <= 8e12), "a rate is at least 2 and at most 8e12 bit/s"),

@@ -21,7 +21,7 @@ MOST_PACKETS = 2**32 - 1
 
 
 class Population(Table, ABC):
-    """What every population says. A replicate is an independent sample of `users` users.
+    """The common keys of every population. A replicate is an independent sample of `users` users.
 
     `name`: a built-in, whose keys are taken where they are not given here. `records` "rows" stores each connection, and
     "aggregates" counts, sums and histograms of each of the `buckets`. A drop-tail queue holds at least `min_buffer`

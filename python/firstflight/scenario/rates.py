@@ -14,7 +14,7 @@ from firstflight.scenario.units import BitsPerSecond, Duration
 
 Unlimited = Literal["unlimited"]
 
-# What a delivery opportunity of a trace sends.
+# The bytes that a delivery opportunity of a trace sends.
 _OPPORTUNITY_BYTES = 1500
 # A day of the fastest trace that mahimahi's format can spell has more, and no recorded one does.
 _MOST_OPPORTUNITIES = 1_000_000

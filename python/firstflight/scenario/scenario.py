@@ -32,7 +32,7 @@ _HOSTS = re.compile(r"([a-z][a-z0-9_-]*)(?:\[([0-9]{1,9})\])?")
 # Segments of a dotted path: a key, or a key with an index.
 _STEP = re.compile(r"([A-Za-z0-9_-]+)(?:\[([0-9]{1,9})\])?")
 
-# What the option takes of each segment (RFC 7323 appendix A).
+# The size of the option in each segment (RFC 7323 appendix A).
 _TIMESTAMPS_BYTES = 12
 
 
@@ -168,7 +168,7 @@ class Scenario(Table):
         return type(self).from_dict(kept, source="")
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the file."""
+        """The notebook view: the file."""
         return f"<pre>{html.escape(self.to_toml())}</pre>"
 
     def to_plan(self) -> dict[str, Any]:
@@ -241,7 +241,7 @@ class Scenario(Table):
         return names
 
     def recorded_names(self) -> list[str]:
-        """What the records call each application, and after it what they call it in each arm."""
+        """The name of each application in the records, followed by its name in each arm."""
         arms = ["", *(f".{arm.name}" for arm in self.arm or [])]
         return [f"{name}{arm}" for name in self.names() for arm in arms]
 
@@ -287,7 +287,7 @@ class Scenario(Table):
 
     @staticmethod
     def _tables(application: AnyApplication, where: str, end: str, arm: Arm | None) -> list[tuple[str, Tcp | None]]:
-        """What changes the TCP of an end, one after the other."""
+        """The changes to the TCP of an endpoint, in order."""
         places: list[tuple[str, Any]] = [(where, application)]
         if arm is not None:
             places.append((f"arm.{arm.name}", arm))

@@ -1,4 +1,4 @@
-"""What every table of a scenario file has in common: known keys only, and errors that say what would be right."""
+"""The common part of every table of a scenario file: known keys only, and errors that give the correct form."""
 
 import difflib
 from collections.abc import Iterable, Mapping
@@ -29,7 +29,7 @@ RENAMED = {
 
 
 def unknown(key: str, known: Iterable[str]) -> str:
-    """What to write in the place of an unknown key: its new name, or the nearest of the known ones."""
+    """The replacement for an unknown key: its new name, or the nearest of the known ones."""
     names = set(known)
     if RENAMED.get(key) in names:
         return f'"{key}" is now "{RENAMED[key]}"; write that instead'

@@ -6,7 +6,7 @@ from firstflight.scenario.units import Bytes
 
 
 class TcpFields:
-    """What a table `tcp` can set, and what it reads as."""
+    """The keys of a table `tcp`, and their values as read."""
 
     __slots__ = ()
 

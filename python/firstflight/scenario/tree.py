@@ -18,12 +18,12 @@ from firstflight.scenario.rates import Changing, Rate, is_changing
 from firstflight.scenario.table import Table, nearest
 from firstflight.scenario.units import Duration
 
-# What the native module calls the hosts at the root and all those at the ends.
+# The native module's names for the hosts at the root and for all those at the ends.
 _SERVER, _USERS = "server", "users"
 # The native module numbers them in 8 bits.
 _MOST_GROUPS = 256
 
-# What a link of a group can draw: the plan's name, and what stands in its place where the link is checked.
+# The keys that a link of a group can draw: the plan's name, and the value used in its place to check the link.
 _DRAWN = {"rate": ("rate_bps", "1Mbit"), "delay": ("delay_ns", "1ms"), "loss": ("loss", 0.0)}
 
 
@@ -67,7 +67,7 @@ class GroupLink(Link):
         forward = self._laws(self, document)
         reverse = dict(forward)
         if self.reverse is not None:
-            # What is given for the way back takes the place of what is drawn for the way out.
+            # A value given for the reverse path replaces the one drawn for the forward path.
             given = {_DRAWN[key][0] for key in _DRAWN if getattr(self.reverse, key) is not None}
             reverse = {name: law for name, law in forward.items() if name not in given}
             reverse |= self._laws(self.reverse, document["reverse"])

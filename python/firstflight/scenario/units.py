@@ -49,7 +49,7 @@ class Quantity(int):
 
     @classmethod
     def of(cls, base_units: int) -> Self:
-        """The quantity of so many base units (ns, bytes, bit/s or packets)."""
+        """The quantity of this number of base units (ns, bytes, bit/s or packets)."""
         return int.__new__(cls, base_units)
 
     @classmethod

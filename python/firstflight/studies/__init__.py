@@ -43,9 +43,9 @@ _STUDIES = {
     "rfc6928-cluster-ensemble": "firstflight.studies.rfc6928_cluster_ensemble",
 }
 NAMES = tuple(_STUDIES)
-# What `firstflight advise` stores is a run of this name, whose grid comes from the flows.
+# `firstflight advise` stores a run of this name, whose grid comes from the flows.
 ADVICE = "advise"
-# What `firstflight scorecard` stores, whose cells name the scheme.
+# `firstflight scorecard` stores a run of this name, whose cells name the scheme.
 SCORECARD = "scorecard"
 
 __all__ = ["NAMES", "Cell", "SingleScenario", "Study", "VariedScenario", "all", "find", "of"]

@@ -1,4 +1,4 @@
-"""What is computed of a run once, however often tables, claims, figures and the answer ask for it."""
+"""Results computed once per run and shared by tables, claims, figures and the answer."""
 
 from collections.abc import Callable
 from functools import wraps

@@ -1,4 +1,4 @@
-"""What is shown of any scenario whose keys are varied, by application."""
+"""The measures shown for any scenario whose keys are varied, by application."""
 
 import polars as pl
 

@@ -52,7 +52,7 @@ class SingleScenario(Study):
         return [] if table.frame.is_empty() else [table]
 
     def answer(self, run: "Run") -> list[str]:
-        """What a population's users met; how much of it a stall of the machine disturbed, if anything."""
+        """The results of a population's users, and the share that a stall of the machine disturbed, if any."""
         if self.scenario.population is not None:
             from firstflight.analysis.summary import in_sentences
 

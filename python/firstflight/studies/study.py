@@ -1,4 +1,4 @@
-"""What a study is: a grid of scenarios, and what to make of their records."""
+"""A study: a grid of scenarios, and the evaluation of their records."""
 
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
@@ -23,7 +23,7 @@ class Study(ABC):
     """
 
     name: ClassVar[str]
-    """What the command line calls it."""
+    """Its name on the command line."""
     title: ClassVar[str]
     """A heading for the report."""
     source: ClassVar[str]
@@ -35,7 +35,7 @@ class Study(ABC):
     asked: ClassVar[str] = ""
     """The question, in a few sentences, for the report."""
     limitations: ClassVar[tuple[str, ...]] = ()
-    """What the study cannot show, one sentence each."""
+    """The limitations of the study, one sentence each."""
     replicates: ClassVar[int] = 1
     """Replicates a cell unless the request says otherwise."""
     seed: ClassVar[int] = 1
@@ -58,7 +58,7 @@ class Study(ABC):
         return next(table for table in self.tables(run) if table.name == name)
 
     def claims(self, run: "Run") -> "list[Claim]":
-        """What the publication states, checked; none for a scenario of one's own."""
+        """The publication's claims, checked; none for a user's own scenario."""
         return []
 
     def figures(self, run: "Run") -> "list[Figure]":

@@ -67,7 +67,7 @@ class VariedScenario(SingleScenario):
         return [*comparison_tables(self._compared(run), self._order()), *super().tables(run)]
 
     def answer(self, run: Run) -> list[str]:
-        """What became of the mean time, where one key was varied."""
+        """The change of the mean time, where one key was varied."""
         from firstflight.analysis.varied import sentences
 
         return [*sentences(self._compared(run), self._order()), *super().answer(run)]

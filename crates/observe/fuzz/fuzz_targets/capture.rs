@@ -1,5 +1,5 @@
-//! Feeds arbitrary bytes to the reader of captures: whatever they are, nothing panics, and a connection has no more bytes
-//! than sequence numbers can tell apart.
+//! Feeds arbitrary bytes to the reader of captures: on any input nothing panics, and a connection has no more bytes
+//! than sequence numbers can distinguish.
 //!
 //! `cargo fuzz run capture` in `crates/observe`; captures of your own are a corpus to start from. A reader
 //! that takes an arbitrary file for no capture learns little, so half of the inputs get a file header.

@@ -41,7 +41,7 @@ enum Format {
 pub(crate) struct Capture<R> {
     source: Source<R>,
     format: Format,
-    /// The packet that was told last.
+    /// The last reported packet.
     last: Option<Record>,
 }
 

@@ -31,7 +31,7 @@ impl Header {
             [0xa1, 0xb2, 0x3c, 0x4d] => (false, 1),
             _ => return Ok(None),
         };
-        // Its upper bits tell of frame check sequences, which stand behind what is read here.
+        // Its upper bits describe frame check sequences, which follow the data that is read here.
         let link_type = word(bytes, 20, little_endian) as u16;
         source.consume(FILE_HEADER);
         Ok(Some(Self { little_endian, unit_ns, link_type }))

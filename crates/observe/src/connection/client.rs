@@ -29,7 +29,7 @@ impl Connection {
                 self.to_client.add(time - sent, told.lone);
                 let idle = idle.or(self.to_client.least()).unwrap_or_default();
                 if told.lone {
-                    // Its acknowledgment may have been held back (RFC 9293 §3.8.6.3), and so much is not the line's.
+                    // Its acknowledgment may have been held back (RFC 9293 §3.8.6.3), and this delay is not the line's.
                     self.at_server.interrupt();
                 } else {
                     self.at_server.add(time, position - self.series, sent, idle);

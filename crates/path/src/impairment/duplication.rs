@@ -11,7 +11,7 @@ use crate::{Nanos, SpecError};
 pub struct DuplicationSpec {
     /// Probability that a packet comes twice.
     pub share: f64,
-    /// By so much the copy is behind the original.
+    /// The delay of the copy behind the original.
     pub delay_ns: Nanos,
 }
 

@@ -11,7 +11,7 @@ use crate::{Nanos, SpecError};
 pub struct ReorderingSpec {
     /// Probability that a packet is late.
     pub share: f64,
-    /// By so much.
+    /// Their delay.
     pub delay_ns: Nanos,
 }
 

@@ -93,7 +93,7 @@ pub(super) struct ControlLaw {
     maxpacket: u32,
 }
 
-/// RFC 8289 section 5.4: for so many intervals a rate of drops is remembered.
+/// RFC 8289 section 5.4: a drop rate is remembered for this number of intervals.
 const MEMORY_INTERVALS: Nanos = 16;
 
 impl ControlLaw {

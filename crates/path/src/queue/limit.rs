@@ -28,7 +28,7 @@ impl Limit {
         }
     }
 
-    /// True if a queue that holds so much is over the limit.
+    /// True if a queue with this content is over the limit.
     pub(super) fn is_exceeded_by(self, packets: u32, bytes: u64) -> bool {
         match self {
             Limit::Packets(limit) => packets > limit,

@@ -98,7 +98,8 @@ macro_rules! disciplines {
         }
 
         impl QueueSpec {
-            /// Builds what decides on arrival. `serialization` gives the time to send a packet of so many bytes.
+            /// Builds the discipline on arrival. `serialization` gives the time to send a packet of this number of
+            /// bytes.
             ///
             /// # Errors
             /// An impossible parameter.
@@ -135,7 +136,7 @@ macro_rules! disciplines {
 }
 
 impl QueueSpec {
-    /// Makes it hold so many bytes, at least one; RED's limit is one of packets and stays.
+    /// Sets its limit to this number of bytes, at least one; RED's limit is in packets and stays.
     pub fn set_limit(&mut self, bytes: u64) {
         let limit = match self {
             QueueSpec::DropTail(spec) => {

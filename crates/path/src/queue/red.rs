@@ -45,8 +45,8 @@ pub struct Red {
 }
 
 impl Red {
-    /// Builds the queue; `serialization` is the time to send a packet of so many bytes, by which the average ages over
-    /// idle time.
+    /// Builds the queue; `serialization` is the time to send a packet of this number of bytes, by which the average
+    /// ages over idle time.
     ///
     /// # Errors
     /// A limit or mean packet of zero, thresholds that do not rise, a probability or weight outside (0, 1].

@@ -40,7 +40,7 @@ pub(super) fn commands(text: &str, first: u32) -> Vec<Command> {
                 }
             }
             '$' if characters.peek() == Some(&'(') => {
-                // A substitution stays one word as it is written, to be refused or computed by whoever needs it.
+                // A substitution stays one word as it is written; the code that needs it refuses or computes it.
                 splitter.push('$', line);
                 let mut depth = 0u32;
                 for inside in characters.by_ref() {

@@ -1,4 +1,4 @@
-//! One connection: the endpoint under test, its numbers, and what its application has done and will be told.
+//! One connection: the endpoint under test, its numbers, and its application's calls and pending results.
 
 use super::errno::Errno;
 use super::numbers::Numbers;
@@ -24,9 +24,9 @@ pub(super) struct Connection {
     pub corked: bool,
     /// The FIN was asked for.
     pub writing_shut: bool,
-    /// An error that the next call is told.
+    /// An error that the next call returns.
     pub error: Option<Errno>,
-    /// The connection ended with an error, told or not.
+    /// The connection ended with an error, reported or not.
     pub failed: bool,
 }
 

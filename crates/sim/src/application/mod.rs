@@ -1,7 +1,7 @@
 //! Applications: what clients ask for, and how servers answer.
 //!
 //! A server is the same for all: it reads requests, answers each with the bytes that the client's object names, and
-//! closes when it has been told that no more will come. The clients differ, a file each.
+//! closes after the client has signaled the end of its requests. The clients differ, one file per kind.
 
 mod arrivals;
 mod browser;
@@ -60,7 +60,7 @@ enum Activity {
     Page(Box<Page>),
     /// Requests on this connection.
     Connected(u32),
-    /// Files that arrive whenever they do; so many of them have ended.
+    /// Files that arrive at any time; the number of those that have ended.
     Ended(u32),
 }
 
@@ -114,7 +114,7 @@ struct Done {
 /// Draws of a client that loads pages, behind those of its pages and objects.
 const BEHIND_PAGES: u64 = 1 << 47;
 
-/// Seconds as nanoseconds; what no clock can tell is the end of time.
+/// Seconds as nanoseconds; a value beyond the clock's range is the end of time.
 fn nanos(seconds: f64) -> Nanos {
     (seconds * 1e9).round() as Nanos
 }

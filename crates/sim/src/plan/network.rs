@@ -91,7 +91,7 @@ pub struct LinkLaws {
 pub enum DrawnLimit {
     /// in this time,
     TimeNs(Nanos),
-    /// in so many thousandths of its propagation there and back.
+    /// in this number of thousandths of its propagation there and back.
     BdpThousandths(u64),
 }
 

@@ -1,4 +1,4 @@
-//! Users without their simulation: who they are, for whoever builds a network of them.
+//! Users without their simulation: their draws, for callers that build a network of them.
 
 use std::ops::Range;
 

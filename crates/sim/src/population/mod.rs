@@ -2,8 +2,8 @@
 //!
 //! A user is a chain of one link, the server at its first node and the user at its second: to the user at the rate
 //! down, through the queue and the losses; back at the rate up. The user's run is a little simulation of its own, from
-//! time 0 until every application that has a count is done, or to the end of the plan's duration. What a server
-//! remembers of one user it does not tell another.
+//! time 0 until every application that has a count is done, or to the end of the plan's duration. State that a server
+//! remembers of one user is not used for another.
 //!
 //! A population keeps one row per transfer, page and user, or the accounts of its buckets ([`Keep`]).
 //!

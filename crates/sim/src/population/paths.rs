@@ -89,7 +89,7 @@ type Figures = [f64; FIGURES];
 const FIGURE_NAMES: [&str; FIGURES] = ["rtt_ns", "down_bps", "up_bps", "buffer_ns", "loss"];
 
 impl<'p> Paths<'p> {
-    /// Ready to draw; a full packet has so many bytes, headers included.
+    /// Ready to draw; a full packet has this number of bytes, headers included.
     ///
     /// # Errors
     /// Correlations that contradict each other.

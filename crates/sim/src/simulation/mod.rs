@@ -421,7 +421,7 @@ impl<'p> Simulation<'p> {
         self.react(slot, side);
     }
 
-    /// After something happened to an end: tell the application, then send what there is to send.
+    /// After an event at an endpoint: notify the application, then send pending data.
     #[inline(always)]
     fn react(&mut self, slot: u32, side: usize) {
         let connection = &mut self.connections[slot];

@@ -36,7 +36,8 @@ impl<'p> Simulation<'p> {
         Ok(simulation.tap.map(|tap| tap.into_watched(plan.duration_ns)).unwrap_or_default())
     }
 
-    /// Runs until the first application opens its first connection or stream, and tells the hosts of client and server.
+    /// Runs until the first application opens its first connection or stream, and returns the hosts of client and
+    /// server.
     fn first_hosts(mut self) -> Result<[u32; 2], PlanError> {
         loop {
             for slot in 0..self.connections.len() {

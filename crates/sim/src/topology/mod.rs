@@ -85,7 +85,7 @@ impl Topology {
         Ok(topology)
     }
 
-    /// Adds a router behind another and tells its number.
+    /// Adds a router behind another and returns its number.
     fn router(&mut self, parent: usize, trunk: [u32; 2]) -> usize {
         self.routers.push(Router { parent, depth: self.routers[parent].depth + 1, trunk });
         self.routers.len() - 1

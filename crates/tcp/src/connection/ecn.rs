@@ -1,4 +1,4 @@
-//! Explicit congestion notification (RFC 3168) of an established connection: what each end tells the other in ECE and
+//! Explicit congestion notification (RFC 3168) of an established connection: the signals of both endpoints in ECE and
 //! CWR.
 
 use crate::segment::{Ecn, Flags, Segment};
@@ -57,7 +57,7 @@ impl EcnState {
         self.0 |= CWR_QUEUED;
     }
 
-    /// The reduction was undone before it was told.
+    /// The reduction was undone before it was signaled.
     pub(crate) fn withdraw_cwr(&mut self) {
         self.0 &= !CWR_QUEUED;
     }

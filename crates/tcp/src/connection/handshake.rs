@@ -131,7 +131,8 @@ impl Endpoint {
             self.snd_shift = shift.min(14);
             self.rcv_shift = self.own_shift();
         }
-        // A SYN can announce no more than 65535 bytes; our first segment after it tells the rest of a scaled window.
+        // A SYN can announce no more than 65535 bytes; our first segment after it announces the rest of a scaled
+        // window.
         // Counting that as announced already keeps it from passing for a window that reading has opened.
         self.begin_receiving();
         self.set_peer_window(u32::from(segment.window));
@@ -174,7 +175,7 @@ impl Endpoint {
         } else if timed {
             (RttSample::Timed { sent_at: self.last_sent_at }, Some(now - self.last_sent_at))
         } else {
-            // RFC 7323 §4.1: the echo tells which of several copies was acknowledged.
+            // RFC 7323 §4.1: the echo shows which of several copies was acknowledged.
             let age = self.echoed_age(now, segment).filter(|_| self.stats.syn_retransmissions > 0);
             let rtt = age.map(round_trip);
             (rtt.map_or(RttSample::None, |rtt| RttSample::Timed { sent_at: now.saturating_sub(rtt) }), rtt)

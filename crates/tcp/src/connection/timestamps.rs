@@ -65,7 +65,8 @@ impl TimestampState {
         self.recent_at_s = seconds(now);
     }
 
-    /// Ticks by which a value lags behind the one to echo; negative if it is newer. None once the latter is too old.
+    /// Ticks by which a value lags behind the one to echo; negative if it is newer. None once the value to echo is too
+    /// old.
     // RFC 7323 §4.1: timestamps compare modulo 2^32, as sequence numbers do.
     #[inline]
     pub(crate) fn lag(&self, now: Nanos, value: u32) -> Option<i32> {
@@ -82,7 +83,7 @@ impl TimestampState {
     }
 }
 
-/// The round trip that an echo of this age tells.
+/// The RTT from an echo of this age.
 // Linux, tcp_rtt_tsopt_us: less than a tick counts as one. A round trip of no time at all would pass for the shortest
 // ever, and leave RACK no room for reordering.
 #[inline]

@@ -121,7 +121,7 @@ impl Reassembly {
         self.held.as_ref()?.ranges.last().map(|&(_, end)| end)
     }
 
-    /// The SACK option of a segment that leaves, of at most `most` ranges. A duplicate is told once.
+    /// The SACK option of a segment that leaves, of at most `most` ranges. A duplicate is reported once.
     // RFC 2018 §4: the first block holds the segment that triggered the acknowledgment, and the most recently
     // reported ones are repeated after it; RFC 2883 §4: a duplicate comes before them.
     pub(crate) fn report(&mut self, most: usize) -> SackBlocks {

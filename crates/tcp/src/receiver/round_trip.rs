@@ -49,7 +49,7 @@ impl RoundTrip {
         });
     }
 
-    /// Data arrived in order, up to `received`, into a window of so many bytes, which takes at least an RTT.
+    /// Data arrived in order, up to `received`, into a window of this number of bytes, which takes at least an RTT.
     // Linux, tcp_rcv_rtt_measure.
     pub fn on_data(&mut self, now: Nanos, received: Position, window_bytes: u32) {
         if let Some(timed_at) = self.timed_at {

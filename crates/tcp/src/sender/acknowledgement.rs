@@ -75,7 +75,7 @@ impl Endpoint {
         self.apply(now, &facts);
     }
 
-    /// True if an ACK of nothing new can tell recovery nothing: so it is with an endpoint that only receives.
+    /// True if an ACK of nothing new cannot affect recovery. This holds for an endpoint that only receives.
     #[inline]
     fn says_nothing_new(&self, duplicate: bool, segment: &Segment) -> bool {
         match &self.recovery {

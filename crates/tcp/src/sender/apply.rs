@@ -47,13 +47,13 @@ impl Endpoint {
 
     /// Draws all consequences of an ACK, a timeout or the handshake, in this order:
     ///
-    /// 1. RTT: the controller and the start-up scheme take in the sample (the estimator has it already, because loss
+    /// 1. RTT: the controller and the start-up scheme get the sample (the estimator has it already, because loss
     ///    detection depends on it).
     /// 2. Congestion control: the edges, each in the order of [`Edges`]; then cwnd is reduced, or grows by the start-up
     ///    scheme's or the controller's law if validation allows it, or follows the delivery rate.
     /// 3. Start-up: what the edges mean to the scheme, which may replace cwnd and ssthresh.
     /// 4. Validation: likewise.
-    /// 5. ECN: whether the peer has to be told of a smaller cwnd (CWR).
+    /// 5. ECN: whether a smaller cwnd must be signaled to the peer (CWR).
     /// 6. Statistics.
     /// 7. Transmission and timers: what is retransmitted, the back-off, the timer.
     #[inline]
@@ -271,7 +271,7 @@ impl Endpoint {
     }
 
     /// Step 5.
-    // RFC 3168 §6.1.2: CWR tells the peer that cwnd was reduced, unless that was undone.
+    // RFC 3168 §6.1.2: CWR signals to the peer that cwnd was reduced, unless that was undone.
     fn apply_to_ecn(&mut self, facts: &Facts) {
         let edges = facts.edges;
         if edges.has(Edges::TAIL_LOSS) {

@@ -180,7 +180,7 @@ impl RttEstimator {
         self.rto = self.rto.saturating_mul(factor).min(rules.maximum_ns);
     }
 
-    /// Takes in a round trip that ended now; `una` and `nxt` tell rounds apart.
+    /// Adds an RTT sample that ended now; `una` and `nxt` distinguish rounds.
     pub(crate) fn sample_duration(&mut self, rules: &RtoRules, rtt: Nanos, una: Position, nxt: Position) {
         self.backoffs = 0;
         match &mut self.linux {

@@ -248,7 +248,7 @@ impl Endpoint {
 mod tests {
     use super::*;
 
-    /// An ACK of one segment of 1000 bytes, with a window of 100 segments at 1.2 MB/s, of which so many are free.
+    /// An ACK of one segment of 1000 bytes, with a window of 100 segments at 1.2 MB/s, of which this number is free.
     fn room(segments: u32) -> Room {
         Room {
             now: 1_000 * MILLISECOND,

@@ -74,7 +74,7 @@ impl Endpoint {
             due::ACK_FIRST => self.bare_segment(now, self.highest_sent, into),
             due::RETRANSMIT => self.retransmit_first(now, into),
             _ => {
-                // A segment left of the peer's window, which must be answered with an ACK that tells the window.
+                // A segment left of the peer's window, which must be answered with an ACK that announces the window.
                 self.stats.window_probes += 1;
                 self.bare_segment(now, self.una - 1, into);
             }

@@ -200,7 +200,7 @@ impl Alone {
         }
     }
 
-    /// Goes on for so many rounds.
+    /// Continues for this number of rounds.
     fn run_rounds(&mut self, count: usize) {
         let end = self.rounds.len() + count;
         while self.rounds.len() < end {
@@ -301,14 +301,14 @@ impl Alone {
         self.rounds.push(round);
     }
 
-    /// Goes on until so many losses were answered since the beginning.
+    /// Continues until this number of losses was answered since the beginning.
     fn run_until_losses(&mut self, count: u32) {
         while self.losses < count {
             self.step();
         }
     }
 
-    /// Mean window in segments over so many cycles between losses.
+    /// Mean window in segments over this number of cycles between losses.
     fn mean_window(&mut self, cycles: u32) -> f64 {
         let (begin, end, mut area) = (self.now, self.losses + cycles, 0.0);
         while self.losses < end {

@@ -1,4 +1,4 @@
-//! Runs to look at, kept in `snapshots`. Set `FIRSTFLIGHT_WRITE_SNAPSHOTS` to write them anew.
+//! Snapshots of runs, kept in `snapshots`. Set `FIRSTFLIGHT_WRITE_SNAPSHOTS` to write them again.
 
 use super::{Alone, MILLISECOND, Path, Round};
 use crate::sender::congestion::{CongestionAlgorithm, Hystart};

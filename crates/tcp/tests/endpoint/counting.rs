@@ -70,7 +70,7 @@ fn limited_transmit_sends_no_more_than_two_segments_beyond_cwnd() {
     assert_eq!(sent, [vec![8], vec![9], vec![], vec![], vec![], vec![0]]);
 }
 
-// RFC 3042 §2: a run of duplicates begins anew after an ACK of new data.
+// RFC 3042 §2: a run of duplicates begins again after an ACK of new data.
 #[test]
 fn the_room_that_limited_transmit_made_ends_with_an_ack_of_new_data() {
     let mut peer = Peer::new(&Profile { limited_transmit: true, initial_ssthresh_segments: Some(2), ..new_reno() });

@@ -84,7 +84,7 @@ fn the_first_flight_is_known_by_its_sequence_numbers() {
     assert!(!wire.client.in_first_flight(CLIENT_ISN + 1));
 }
 
-/// Server's window in segments once established, after so many losses of the client's SYN and its own SYN-ACK.
+/// Server's window in segments once established, after this number of losses of the client's SYN and its own SYN-ACK.
 fn window_after_losses(syn_loss_response: SynLossResponse, lost_syns: usize, lost_syn_acks: usize) -> (u32, u32) {
     let mut wire = Wire::new(&Profile { syn_loss_response, ..rfc() }, 50 * MS);
     let (mut syns, mut syn_acks) = (lost_syns, lost_syn_acks);

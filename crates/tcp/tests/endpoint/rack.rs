@@ -143,7 +143,7 @@ fn a_dsack_with_what_left_after_the_window_was_widened_widens_it_again() {
     assert_eq!(path.window(), 75 * MS);
 }
 
-/// The reordering windows in ms of so many losses in a row.
+/// The reordering windows in ms for this number of losses in a row.
 fn windows_of_losses(path: &mut Path, losses: usize) -> Vec<Nanos> {
     path.flight = 2;
     let mut windows = Vec::new();

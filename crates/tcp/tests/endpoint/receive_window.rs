@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 const MEBIBYTE: u32 = 1 << 20;
 
-/// Payload of segments of 1460 bytes that a receive buffer has room for which is said to hold so much: Linux takes half of
-/// the memory for payload until it sees that such a segment takes 2304 bytes.
+/// Payload of segments of 1460 bytes that fits into a receive buffer of this nominal size: Linux takes half of the
+/// memory for payload until it sees that a segment of this size takes 2304 bytes.
 fn room(bytes: u32) -> u64 {
     2 * u64::from(bytes) * (1460 * 256 / 2304) / 256
 }

@@ -112,7 +112,7 @@ fn only_the_part_that_came_twice_is_reported() {
     let mut wire = Wire::connected(&Profile { ack: AckPolicy::EverySegment, ..selective() }, 10 * MS);
     answers(&mut wire, &[0, 1]);
     assert_eq!(blocks(&answer(&mut wire, stretch(MSS, 3 * MSS))), [(1, 2)]);
-    // RFC 2883 §4 (1): of two duplicate stretches only the first is told.
+    // RFC 2883 §4 (1): of two duplicate ranges only the first is reported.
     answers(&mut wire, &[6, 8]);
     assert_eq!(blocks(&answer(&mut wire, stretch(5 * MSS, 5 * MSS))), [(6, 7), (5, 10)]);
     assert_eq!(blocks(&answer(&mut wire, stretch(4 * MSS, 3 * MSS))), [(5, 7)]);

@@ -5,7 +5,7 @@ use crate::wire::*;
 use firstflight_tcp::{AckPolicy, EcnPolicy, Flags, Nanos, Profile, Segment, Startup};
 use proptest::prelude::*;
 
-/// A path of 100 ms whose window of so many segments was saved.
+/// A path of 100 ms with a saved window of this number of segments.
 fn resuming(saved_window_segments: u32, saved_rtt_ns: Nanos) -> Profile {
     Profile {
         startup: Startup::CarefulResume { saved_window_segments, saved_rtt_ns },

@@ -3,8 +3,9 @@
 use crate::wire::*;
 use firstflight_tcp::{NEVER, Nanos, Profile};
 
-/// Sends so many bytes over a link that serves one in so much time, drops what would wait behind `queue` others, and loses each
-/// n-th. Returns the largest cwnd above what `bound` allows for the largest flight before, and that flight, in bytes.
+/// Sends this number of bytes over a link that serves one in this time, drops arrivals that would wait behind `queue`
+/// others, and loses each n-th. Returns the largest cwnd above the limit of `bound` for the largest flight before, and
+/// that flight, in bytes.
 pub fn excess(
     profile: &Profile,
     link: (Nanos, u64, u64),

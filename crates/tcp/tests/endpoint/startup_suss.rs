@@ -8,7 +8,7 @@ use firstflight_tcp::{
 };
 use proptest::prelude::*;
 
-/// SUSS as the profile `linux` would have it, over an initial window of so many segments.
+/// SUSS as the profile `linux` would have it, over an initial window of this number of segments.
 fn suss(segments: u32) -> Profile {
     Profile {
         startup: Startup::Suss,
@@ -44,7 +44,7 @@ fn windows(wire: &mut Wire, start: Nanos, rounds: std::ops::Range<u64>) -> Vec<u
         .collect()
 }
 
-/// The client's link serves a segment in so much time, behind a queue without end.
+/// The client's link serves a segment in this time, behind a queue without end.
 fn bottleneck(wire: &mut Wire, service: Nanos) {
     let mut free_at = 0;
     wire.set_fate(Box::new(move |sent| {
@@ -85,8 +85,8 @@ fn acks_of_the_paced_part_do_not_open_an_accelerated_window_further() {
 
 #[test]
 fn a_first_train_of_a_quarter_of_the_rtt_is_too_long() {
-    // Ten ACKs, so many ms apart, of which nine lie before the last: the train is taken for ten intervals. Beyond the
-    // limit it is slow start, and with cwnd at 16 HyStart looks on.
+    // Ten ACKs, spaced by this number of ms, of which nine lie before the last: the train is taken for ten intervals.
+    // Beyond the limit it is slow start, and with cwnd at 16 HyStart is active.
     for (service, expected) in [(2 * MS, 40), (3 * MS, 20)] {
         let (mut wire, start) = serving(&suss(10));
         bottleneck(&mut wire, service);
@@ -107,7 +107,7 @@ fn a_path_of_ten_milliseconds_is_not_accelerated() {
 
 #[test]
 fn a_path_of_which_no_rtt_is_known_is_not_accelerated() {
-    // The handshake and the first segment are retransmitted, the latter by a tail loss probe, so neither gives an RTT.
+    // The handshake and the first segment are retransmitted, the segment by a tail loss probe, so neither gives an RTT.
     // There is no room for a probe with new data.
     let mut profile = Profile {
         startup: Startup::Suss,

@@ -57,7 +57,7 @@ fn the_probe_leaves_no_later_than_the_timeout_of_the_first_segment_would_expire(
     assert_eq!((probes(&peer), peer.sender.stats().timeouts), (1, 0));
 }
 
-// RFC 8985 §7.2: an ACK of new data schedules it anew.
+// RFC 8985 §7.2: an ACK of new data reschedules it.
 #[test]
 fn an_ack_of_new_data_sets_the_probe_for_two_rtts_later() {
     let mut peer = linux();

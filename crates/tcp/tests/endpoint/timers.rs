@@ -122,7 +122,7 @@ fn an_acknowledgement_of_new_data_restarts_the_timer() {
     wire.lose_data_of_server(50 * MS, &[3, 4]);
     wire.server.write(wire.now, 4 * 1460);
     wire.run();
-    // The acknowledgement of the first two came at 100 ms and set the timer anew.
+    // The acknowledgment of the first two came at 100 ms and restarted the timer.
     assert_eq!(times_of(&wire, 2, start), [0, 400]);
 }
 

@@ -36,7 +36,7 @@ pub struct Case {
     pub writes: &'static [(u64, u64)],
     /// Bytes that the client writes.
     pub requests: &'static [(u64, u64)],
-    /// The client reads so much each so many ms; else all that comes.
+    /// The client reads this amount per this number of ms; else all data that arrives.
     pub reads: Option<(u64, u64)>,
     pub ms: u64,
     /// Interval of the rows in ms.

@@ -1,6 +1,7 @@
 //! Whole connections, traced: what a sender and a receiver do over a bottleneck with losses, reordering, duplicates, idle
 //! times and slow readers, one row per interval. The tables in `expected/` are compared to the nanosecond; if a rule changes
-//! on purpose, `UPDATE_TRACES=1 cargo test -p firstflight-tcp --test traces` writes them anew, and the diff shows what did.
+//! on purpose, `UPDATE_TRACES=1 cargo test -p firstflight-tcp --test traces` writes them again, and the diff shows the
+//! changes.
 
 mod cases;
 #[path = "../endpoint/wire.rs"]

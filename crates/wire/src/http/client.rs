@@ -246,7 +246,7 @@ mod tests {
         }
     }
 
-    /// Reports of a client that gets these bytes in pieces of so many.
+    /// Reports of a client that gets these bytes in pieces of this size.
     fn responses(fetch: Fetch, bytes: &[u8], piece: usize) -> Vec<Response> {
         let mut conversation = Conversation::default();
         let mut client = Client::new(fetch, 0, 0);

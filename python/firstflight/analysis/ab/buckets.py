@@ -76,7 +76,7 @@ def by_bucket(
     """`compare` of `value`, or `compare_rate` of `value` over `denominator`, in each of `buckets` of column `bucket`.
 
     The buckets come back in the order given, those without flows included. More resamples are drawn than the design
-    says if the intervals of so many buckets need them.
+    says if the intervals of this number of buckets need them.
     """
     percent = _shares(frame, bucket, design)
     tail = (1 - design.confidence) / max(1, len(buckets)) / 2

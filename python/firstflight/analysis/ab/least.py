@@ -47,7 +47,9 @@ def shortage(sample: Sample, statistic: str, least: int | None) -> str:
 
 
 def effective(arm: Arm) -> float:
-    """Units of equal weight that tell as much as these (Kish: square of the sum of weights over the sum of squares)."""
+    """Number of units of equal weight with the same information as these (Kish: square of the sum of weights over the
+    sum of squares).
+    """
     weights = np.bincount(arm.block, arm.weight, arm.blocks) / np.maximum(
         np.bincount(arm.block, minlength=arm.blocks), 1
     )

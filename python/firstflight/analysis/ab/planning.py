@@ -34,7 +34,7 @@ class Pilot:
 
 @dataclass(frozen=True)
 class Detectable:
-    """The least difference that so many units (pairs, or units of each arm) show with this power."""
+    """The smallest difference that this number of units (pairs, or units of each arm) show with this power."""
 
     difference: float
     percent: float
@@ -112,8 +112,8 @@ def units_needed(
     power: float = 0.8,
     confidence: float = 0.95,
 ) -> int:
-    """Pairs, or units of each arm, that show this `difference`, or one of so many `percent` of today's value. Never
-    fewer than the statistic needs for an interval. ValueError unless one of the two is given, and is not 0.
+    """Pairs, or units of each arm, that show this `difference`, or one of this many `percent` of the current value.
+    Never fewer than the statistic needs for an interval. ValueError unless one of the two is given, and is not 0.
     """
     known = pilot if isinstance(pilot, Pilot) else pilot_of(pilot)
     if (difference is None) == (percent is None):

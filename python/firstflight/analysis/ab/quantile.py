@@ -37,7 +37,9 @@ _KERNEL_END = 6.0
 """Widths beyond which a value is all passed, or not at all."""
 _POINTS = 81
 _MANY, _BINS = 2_000, 50
-"""More values than that are put into so many bins a width before they are smoothed: the quantile is 1e-9 off."""
+"""More values than that are put into this number of bins per width before they are smoothed: the quantile is 1e-9
+off.
+"""
 
 
 class Quantile:

@@ -21,7 +21,7 @@ from firstflight.errors import MachineError
 
 # Connections at a time, and how far apart they begin.
 _AT_ONCE, _APART = 40, 7 * MS
-# The loop was late by so much: what was recorded meanwhile may be the machine's doing.
+# The loop was late by this time: the machine may have affected the recording meanwhile.
 STALL = 3 * MS
 
 _stages: dict[tuple[bool, bool, bool], Stage] = {}

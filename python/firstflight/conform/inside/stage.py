@@ -100,7 +100,7 @@ def tick_clock() -> tuple[int, int]:
     """Nanoseconds of a tick, and what is to be added to CLOCK_MONOTONIC so that it is the time that timers count in:
     the number of the tick times its length.
 
-    times(2) tells the tick's number in hundredths of a second, so its steps tell when a tick begins; CLOCK_MONOTONIC
+    times(2) gives the tick's number in hundredths of a second, so its steps show when a tick begins; CLOCK_MONOTONIC
     itself begins with one. A busy machine counts ticks late, for a while: the largest difference ever seen is right.
     """
     global _ahead

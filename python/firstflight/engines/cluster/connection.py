@@ -84,7 +84,7 @@ def _tls(place: Place, security: Security) -> ssl.SSLContext | None:
 
 
 def _check_that_it_speaks(address: str, tls: ssl.SSLContext | None) -> None:
-    """Raise OSError unless a Dask server is at the address: it greets whoever connects, and Dask's client would wait
+    """Raise OSError unless a Dask server is at the address: it greets every client, and Dask's client would wait
     for that greeting without end.
     """
     parts = urlsplit(address)
@@ -103,7 +103,8 @@ def _check_that_it_speaks(address: str, tls: ssl.SSLContext | None) -> None:
 def _own_cluster(jobs: int) -> Iterator[LocalCluster]:
     """Processes of one thread each, with the scheduler in this one. They end with this process, however it ends.
 
-    They speak TLS, with a certificate that nobody else has: whoever reaches a scheduler can run code as its user.
+    They speak TLS, with a certificate that nobody else has: any client that reaches a scheduler can run code as its
+    user.
     """
     import dask
     from distributed import LocalCluster, Security

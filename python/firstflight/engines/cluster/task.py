@@ -42,7 +42,7 @@ def portable() -> Callable[..., list[Done] | str]:
 
             here = {engine: code_version(engine) for engine in code}
         except (ImportError, TypeError):
-            # No firstflight, or one whose builds were not told apart by engine.
+            # No firstflight, or one whose builds were not distinguished by engine.
             here = {}
         for engine in code:
             if here.get(engine) != code[engine]:

@@ -49,7 +49,7 @@ def run_cell(cell: Cell, seed: int, replicates: int, first_replicate: int = 0) -
     """Replicates `first_replicate` and on of one cell, on a testbed of its own: `transfers`, `pages`, `links`,
     `streams`, `counts` and `environment`, and `segments` if the cell captures.
 
-    RequestError for a scenario that a kernel cannot be told, MachineError for a machine that cannot do it.
+    RequestError for a scenario whose settings a kernel lacks, MachineError for a machine that cannot do it.
     """
     (tables,) = _run([cell], seed, [replicates], first_replicate, lambda cell, replicates: None)
     return tables
@@ -164,8 +164,8 @@ class Prepared:
         placement: Placement,
         ends: dict[str, dict[str, EndSettings]],
     ) -> dict[str, Any]:
-        """The settings of both ends of application `index`, for those of its clients who are in one arm, (number, host)
-        of each; returns what its clients are told of TCP.
+        """The settings of both endpoints of application `index`, for its clients in one arm, (number, host) of each;
+        returns the TCP settings for its clients.
         """
         scenario, name = self.cell.scenario, application["name"]
         where = f'scenario "{scenario.name}": application.{name}'
@@ -196,7 +196,7 @@ class Prepared:
 def _told(
     index: int, application: dict[str, Any], clients: Sequence[tuple[int, str]], placement: Placement
 ) -> dict[str, Any]:
-    """Application `index` as `run_replicate` is told of it."""
+    """The plan of application `index` for `run_replicate`."""
     left_out = ("client_tcp", "server_tcp", "client_hosts", "server_hosts", "arms")
     told = {key: value for key, value in application.items() if key not in left_out}
     return told | {"number": index, "clients": clients, "servers": placement.servers}
@@ -352,7 +352,7 @@ def _run(
 
 
 class Campaign:
-    """A testbed in use: what it was told last, so that it is told only what changes."""
+    """A testbed in use, with the settings last sent to it, so that only changes are sent."""
 
     def __init__(self, lab: Lab, layout: Layout, seed: int) -> None:
         self.lab = lab
@@ -405,7 +405,7 @@ class Campaign:
         return facts, box
 
     def patience_s(self, size: int) -> float:
-        """A time in which so many bytes have certainly crossed the slowest link, losses included."""
+        """A time in which this number of bytes has certainly crossed the slowest link, losses included."""
         rates = [link[way]["rate_bps"] for link in self.layout.links for way in ("forward", "reverse")]
         slowest = min((rate for rate in rates if rate), default=1e9)
         return 10.0 + 3 * 8 * size / slowest + 20 * self.round_trip_s()

@@ -23,7 +23,8 @@ _NOT_LOST = 0
 class Connection:
     """One connection. `segments`: rows of the table `segments` in the order of the server's device; numbers in them
     are relative, so the first byte of the server's stream has number 1. `fates`: for each segment of the server, 0 or
-    how it ended on its way (2 dropped, 3 lost), and `ways`, link and time in ns where it did; empty where no log tells.
+    how it ended on the path (2 dropped, 3 lost), and `ways`, link and time in ns where it did; empty where no log
+    tells.
     """
 
     segments: pl.DataFrame
@@ -58,7 +59,7 @@ class Connection:
         return sizes
 
     def first_flight_lost_segments(self) -> int | None:
-        """Of these, how many the path dropped or lost; None where no log tells."""
+        """Of these, how many the path dropped or lost; None where there is no log."""
         if not self.fates.size:
             return None if self._server.any() else 0
         return int((self.fates[self._first_flight()[self._server]] != _NOT_LOST).sum())

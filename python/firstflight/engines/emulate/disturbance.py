@@ -1,9 +1,9 @@
 """Which transfers a stall of the machine spoiled, by a rule that was fixed before the first measurement.
 
-The link box tells when it handed a packet over late, and when it was not let run although nothing was due: then a
-packet that came meanwhile was read late. Its log tells whose packets these were. A transfer is disturbed if one of its
+The link box reports when it handed a packet over late, and when it was not scheduled although nothing was due: then a
+packet that came meanwhile was read late. Its log shows whose packets these were. A transfer is disturbed if one of its
 own packets was handed over, or may have been read, more than STALL_RULE_S too late. Where there were more stalls than
-the box lists, nobody knows whom the rest met, so every transfer that was in progress then counts as disturbed.
+the link box lists, the rest cannot be assigned, so every transfer that was in progress then counts as disturbed.
 """
 
 from collections.abc import Mapping, Sequence

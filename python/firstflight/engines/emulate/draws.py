@@ -51,7 +51,7 @@ class Draws:
         return _round(self._draw(law, purpose, index) * 1e9) / 1e9
 
     def server(self, choice: str, servers: int, index: int) -> int:
-        """Which of so many servers connection `index` asks."""
+        """The server, out of this number, that connection `index` asks."""
         if choice == "by_client":
             return self._client % servers
         return self._bits(Purpose.SERVER, index)[0] * servers >> 64

@@ -1,6 +1,6 @@
-"""From the effective TCP profile of an end to what a Linux kernel is told: sysctls of its namespace, and its routes.
+"""From the effective TCP profile of an end to the settings of a Linux kernel: sysctls of its namespace, and its routes.
 
-A kernel cannot be told everything that a profile can say. What it cannot be told must be what Linux does (profile
+A kernel has no setting for some parts of a profile. Such a part must be Linux's behavior (profile
 `linux`), else the request is refused: nothing runs with other settings than asked.
 """
 
@@ -91,7 +91,7 @@ _HYSTART_DETECT = {"off": ("0", None), "hystart": ("1", "3"), "ack_train": ("1",
 
 @dataclass(frozen=True)
 class EndSettings:
-    """What one end's kernel is told.
+    """Settings of one endpoint's kernel.
 
     `sysctls`: name to value, as the kernel writes it back, with single blanks. `route`: attributes of the routes to the
     other hosts: `initcwnd` and `advmss` (segments, bytes), `congctl`, and where needed `quickack` and `rto_min`.
@@ -130,10 +130,10 @@ def initial_window_segments(profile: Mapping[str, Any], where: str) -> int:
 
 
 def kernel_settings(profile: Mapping[str, Any], where: str) -> EndSettings:
-    """What a kernel must be told to behave as a complete profile says. `where` begins each refusal, such as
+    """The settings with which a kernel behaves as a complete profile says. `where` begins each refusal, such as
     "application.web.server_tcp".
 
-    RequestError names the field that a kernel cannot be told, MachineError what this machine has set otherwise for all.
+    RequestError names the field without a kernel setting, MachineError a global setting of this machine that differs.
     """
     linux = named_profile("linux")
     rules = _scoreboard(where, profile, linux)

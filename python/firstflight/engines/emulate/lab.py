@@ -1,4 +1,4 @@
-"""A testbed from the runner's side: started, told what to do, and gone when the runner is."""
+"""A testbed from the runner's side: started, controlled by commands, and gone when the runner is."""
 
 import os
 import queue
@@ -94,7 +94,7 @@ class Lab:
         self.call("configure", host=host, **asdict(settings))
 
     def box(self, do: str = "take", **parameters: Any) -> dict[str, Any]:
-        """The link box's answer to a command: its counters since the last take, unless told otherwise. In `tables`
+        """The link box's answer to a command: by default its counters since the last take. In `tables`
         each column is (NumPy's name of the type, bytes), as in the simulator's answers.
         """
         answer: dict[str, Any] = self.call("box", do=do, **parameters)

@@ -1,4 +1,4 @@
-"""From what clients, the kernel, captures and the link box tell of a replicate to the tables of the common schema.
+"""From the data of clients, the kernel, captures and the link box on a replicate to the tables of the common schema.
 
 A transfer, the kernel's account of its connection, the capture of it and the link box's log find each other by the
 server's address and the client's with its port. Times that a client measured are curl's; a count that nobody could know
@@ -189,7 +189,7 @@ class Replicate:
             "retransmissions": again,
             # The kernel counts them over the connection's whole life, so they are booked to its first transfer.
             "timeouts": info.get("total_rto") if first else 0,
-            # Our own TCP counts what a kernel does not tell.
+            # Our own TCP has counters that a kernel lacks.
             **{name: info.get(name) if first or not info else 0 for name in _OUR_COUNTS},
             "first_flight_segments": len(connection.first_flight_bytes()) if connection and first else 0,
             "first_flight_lost_segments": connection.first_flight_lost_segments() if connection and first else 0,

@@ -1,9 +1,9 @@
-"""Before a campaign: does this testbed do what it was told? If not, nothing is measured.
+"""Before a campaign: checks that this testbed follows its settings. If not, nothing is measured.
 
 For each cell's settings one captured connection whose first flight must be exactly N segments, each of full size, into
 a receive window that has room for them; a round trip within 1 ms of what was asked, and a train of packets whose rate
 is within 0.5% of it. Where the rate changes or packets meet jitter a round trip may be longer, and no train is sent.
-A try in which the path lost a packet, as the scenario wants it, tells nothing of the machine.
+A try in which the path lost a packet, as the scenario wants it, shows nothing about the machine.
 """
 
 import math
@@ -73,7 +73,7 @@ class _LostError(SelfCheckError):
 
 
 def _tried(attempt: Callable[[int], Any]) -> Any:
-    """What an attempt comes to; it is told which one it is, as a replicate's number, for other losses to be drawn."""
+    """What an attempt comes to; its argument is its number, as a replicate's, so that other losses are drawn."""
     for number in range(_TRIES):
         is_last = number == _TRIES - 1
         try:
@@ -246,8 +246,8 @@ def _rate(campaign: "Campaign") -> dict[str, Any] | None:
 
 
 def _spacings(trains: list[list[int]]) -> Iterator[float]:
-    """Seconds between two packets of a train, told in two ways: by whole trains, which a late first packet of a short
-    one spoils, and by single gaps, which packets handed over together spoil.
+    """Seconds between two packets of a train, measured in two ways: by whole trains, which a late first packet of a
+    short one spoils, and by single gaps, which packets handed over together spoil.
     """
     yield median((train[-1] - train[0]) / (len(train) - 1) / 1e9 for train in trains)
     yield max(median(after - before for train in trains for before, after in pairwise(train)) / 1e9, 1e-9)

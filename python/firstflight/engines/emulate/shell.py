@@ -67,7 +67,7 @@ class Shell:
 
     Entering it and every call raise MachineError or RequestError, one sentence, where the machine refuses or a host is
     not there. Hosts are called as in the scenario ("node[0]"), without brackets ("node0"), or "server" and "client",
-    which are the first application's first ones. Programs know the latter two kinds as host names.
+    which are the first application's first ones. The last two kinds are host names for programs.
     """
 
     def __init__(self, scenario: Scenario, seed: int = 0, watch_links: bool = False) -> None:
@@ -155,7 +155,7 @@ class Shell:
                 try:
                     return process.wait()
                 except KeyboardInterrupt:
-                    # The terminal has told the program too, and it is the program's affair.
+                    # The terminal has signaled the program too, and the program handles it.
                     continue
 
     def start(self, called: str, program: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""The rows of the connection that is drawn, told apart by who sent them."""
+"""The rows of the connection that is drawn, separated by sender."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Connection:
 
     @property
     def own(self) -> pl.DataFrame:
-        """What the data's sender did: its segments, and those that it received."""
+        """The data's sender: its segments, and those that it received."""
         return self.rows.filter(
             (pl.col("is_data_way") & (pl.col("event") == SENT))
             | (~pl.col("is_data_way") & (pl.col("event") == RECEIVED))

@@ -1,4 +1,4 @@
-"""What the panels of a plot share: their width and their time axis."""
+"""The common part of a plot's panels: their width and their time axis."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Panel:
         return alt.X("time_s:Q", axis=axis, scale=alt.Scale(domain=domain, nice=False))
 
     def thinned(self, steps: pl.DataFrame, value: str) -> pl.DataFrame:
-        """A step line with as many points as can be told apart.
+        """A step line with as many points as are distinguishable.
 
         Of the points in each sliver of time the first, the lowest, the highest and the last stay (M4 aggregation:
         Jugel et al., VLDB 2014), so the line covers the same parts of the picture.
@@ -65,7 +65,7 @@ class Panel:
         return numbered.filter(pl.col("row").is_in(rows.implode())).drop("row", "sliver")
 
     def merged(self, bars: pl.DataFrame) -> pl.DataFrame:
-        """Bars from `low_kb` to `high_kb`, as many as can be told apart.
+        """Bars from `low_kb` to `high_kb`, as many as are distinguishable.
 
         Bars in the same sliver of time that touch or overlap become one bar, which covers the same part of the picture.
         """

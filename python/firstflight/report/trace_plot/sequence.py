@@ -37,7 +37,7 @@ _LOOK = {
     MARKED: ("#e8590c", "diamond"),
 }
 
-# Below so many bars each has a foot and a head, as in tcptrace; above, these would run together.
+# Below this number of bars each has a foot and a head, as in tcptrace; above, these would run together.
 _FEW_BARS = 200
 # Room that a letter needs, in units of the picture.
 _LETTER = 12
@@ -122,7 +122,7 @@ def _rows(frame: pl.DataFrame, what: str) -> altair.Data:
 
 
 def marks(connection: Connection) -> dict[str, pl.DataFrame]:
-    """What is drawn, by name: `time_s`, and `low_kb` to `high_kb`, the place or the range on the sequence axis."""
+    """The drawn marks, by name: `time_s`, and `low_kb` to `high_kb`, the place or the range on the sequence axis."""
     sent, acks = connection.data_sent, connection.acks
     again = pl.col("retransmission") == 1
     reached = acks.with_columns(pl.col("ack").cum_max())

@@ -28,7 +28,7 @@ _FAST_RECOVERY, _LOSS = 3, 4
 
 def chart(connection: Connection, panel: Panel) -> altair.LayerChart | None:
     """The two windows in segments as lines; the sender's phase as the color behind them. None for a capture of
-    packets, which does not tell.
+    packets, which does not show them.
     """
     import altair as alt
 

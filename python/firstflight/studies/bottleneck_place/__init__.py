@@ -41,7 +41,7 @@ def relative(array: xr.DataArray) -> xr.DataArray:
 
 
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
-    """What the place may change."""
+    """Hypotheses about the effect of the place."""
     page, others = relative(q.page), relative(q.others)
     ten = page.sel(place=SINGLE, iw=10)
     two = q.page.sel(place="access and Wi-Fi") / q.page.sel(place="access")

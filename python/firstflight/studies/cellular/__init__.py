@@ -82,7 +82,7 @@ def change(array: xr.DataArray, iw: int = 10) -> xr.DataArray:
 
 
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
-    """What RFC 6928 says of JNDK10, and hypotheses."""
+    """Statements of RFC 6928 about JNDK10, and hypotheses."""
     time, fair = change(q.time), q.jain.sel(connections=4, drop=True)
     less_fair = fair.sel(iw=3, drop=True) - fair.sel(iw=10, drop=True)
     cells = ["buffer_bdp", "radio", "size", "connections"]

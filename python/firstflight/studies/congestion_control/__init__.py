@@ -1,4 +1,4 @@
-"""What each congestion control does with one download, with parallel connections and with short flows beside it."""
+"""Each congestion control with one download, with parallel connections and with concurrent short flows."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,7 +31,7 @@ def waiting(run: "Run") -> pl.LazyFrame:
 
 
 def windows(run: "Run") -> pl.LazyFrame:
-    """What each sender's window did in the download that is drawn, one row per algorithm."""
+    """Each sender's cwnd in the download that is drawn, one row per algorithm."""
     segments = run.table("segments", **DRAWN).filter(pl.col("replicate") == 0).collect()
     rows = []
     for (control,), own in segments.partition_by("control", as_dict=True, maintain_order=True).items():

@@ -20,7 +20,7 @@ RATE_BPS = 10_000_000
 PACKET_BYTES = 1500
 STARTED_S = 5.0
 """Start-up is over by then: 60 round trips of 80 ms."""
-# What the path holds without a queue: rate times the shortest round trip, that of a packet alone.
+# The bandwidth-delay product: rate times the minimum RTT, that of a packet alone.
 PIPE_SEGMENTS = RATE_BPS * (DRAWN["rtt_ms"] / 1000 + 8 * PACKET_BYTES / RATE_BPS) / 8 / PACKET_BYTES
 TALK = ["reno", "cubic", "westwood", "vegas"]
 """The algorithms that the talk shows."""

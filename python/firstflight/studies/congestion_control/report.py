@@ -122,7 +122,7 @@ def _chart(rows: list[dict[str, object]], names: list[str], width: int, height: 
 
 
 def answer(q: Quantities) -> Sequence[str]:
-    """What queue each keeps, what parallel connections do, what a long flow leaves to short ones."""
+    """The queue of each algorithm, parallel connections, and the effect of a long flow on short ones."""
     goodput, queue = (of.sel(DRAWN).sel(draw=0) for of in (q.goodput, q.mean_queue))
     many = int(q.object_time["flows"].max())
     slower = (q.object_time.sel(flows=many) / q.object_time.sel(flows=1)).sel(draw=0, control=TALK)

@@ -1,4 +1,4 @@
-"""What each algorithm did with its window, from the segments of a download: reductions, growth, curves, probes."""
+"""Each algorithm's cwnd, from the segments of a download: reductions, growth, curves, probes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FAST_RECOVERY = 3
 # RFC 9438 sections 4.1 and 4.6.
 C, BETA = 0.4, 0.7
 ALPHA = 3 * (1 - BETA) / (1 + BETA)
-# A stretch of congestion avoidance shorter than so many round trips tells little of growth.
+# A stretch of congestion avoidance shorter than this number of round trips shows little of growth.
 _FEWEST_ROUNDS = 5
 PROBE_SEGMENTS = 4
 """BBR's window while it measures the round trip."""
@@ -109,7 +109,7 @@ class Windows:
         return _median([reduction.ssthresh for reduction in self.reductions])
 
     def cubic_deviation(self) -> float:
-        """Median distance of cwnd from RFC 9438's window, as a share of the latter, over acknowledgements.
+        """Median distance of cwnd from RFC 9438's window, as a share of RFC 9438's, over acknowledgments.
 
         The RFC's window is the larger of W_cubic(t) (figure 1) and W_est (figure 4), with the W_max that fast
         convergence leaves (section 4.7); t runs from the end of the recovery.

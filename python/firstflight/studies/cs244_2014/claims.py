@@ -35,7 +35,7 @@ _EXPECTED = {FEW: 2, MANY: 1}
 
 
 def gain_ms(times: xr.DataArray) -> xr.DataArray:
-    """What IW 10 gains over IW 3, pair by pair: the same request of the same user with either window."""
+    """The gain of IW 10 over IW 3 per pair: the same request of the same user with either window."""
     return (times.sel(iw=FEW, drop=True) - times.sel(iw=MANY, drop=True)).rename("gain")
 
 

@@ -126,7 +126,7 @@ def _engines(emulated: xr.DataArray, simulated: xr.DataArray) -> Table:
 def figures(q: Quantities) -> Sequence[Figure | None]:
     """The post's Figure 2, every user's gain with what arithmetic gives, and the kernel against the simulator."""
     if "simulated_time" in q:
-        # What was disturbed on one side is left out on both.
+        # A row disturbed on one side is excluded on both.
         both = q.time.notnull()
         sides = {"emulated (kernel)": q.time, "simulated": q.simulated_time.where(both)}
     else:
@@ -210,7 +210,7 @@ def _users(gains: Mapping[str, xr.DataArray]) -> Figure | None:
 
 
 def computed_gain_ms(rate_kbps: float) -> float:
-    """What IW 10 gains the median response over IW 3 by the closed form of slow start, without timers."""
+    """The gain of the median response with IW 10 over IW 3 by the closed form of slow start, without timers."""
     few = SlowStart(_MEDIAN_BYTES, _MSS, FEW, ROUND_TRIP_MS / 1000, 1000 * rate_kbps, _HEADERS)
     return 1000 * few.gain_s(MANY)
 

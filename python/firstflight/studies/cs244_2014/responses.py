@@ -18,12 +18,12 @@ TEN = 10
 ROUND_TRIP_MS = 70
 PACKET_BYTES = 1500
 RESPONSE = ("rate_kbps", "request", "replicate")
-"""The dimensions that tell one response from another."""
+"""The dimensions that identify a response."""
 _SENT, _RECEIVED = 0, 1
 
 
 def rates_kbps(users: int) -> list[float]:
-    """Bandwidths of so many users, slowest first: user i at the quantile (i + 1/2) / users of SlowDC.
+    """Bandwidths of this number of users, slowest first: user i at the quantile (i + 1/2) / users of SlowDC.
 
     Between the points of `reference/slowdc_bandwidth.csv` the logarithm of the rate goes in a straight line.
     """
@@ -64,7 +64,7 @@ def by_bucket(values: xr.DataArray) -> xr.DataArray:
 
 
 def full_kbps(segments: int) -> float:
-    """The rate at which so many full segments take one round trip to transmit; below it they do not fit one."""
+    """The rate at which this number of full segments takes one round trip to transmit; below it they do not fit one."""
     return segments * PACKET_BYTES * 8 / ROUND_TRIP_MS
 
 

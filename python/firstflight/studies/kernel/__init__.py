@@ -1,4 +1,4 @@
-"""What a study is written with: a grid, quantities as labelled arrays, claims as expressions, tables and figures.
+"""The parts of a study: a grid, quantities as labeled arrays, claims as expressions, tables and figures.
 
 docs/add-a-study.md walks through one.
 """

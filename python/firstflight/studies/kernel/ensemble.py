@@ -41,8 +41,8 @@ American Statistician 48 (2), 1994)."""
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a publication leaves open: a range, even in the logarithm with `log`, and the `reference` of member 0; with
-    `whole` only whole numbers, each end included.
+    """A parameter that a publication leaves open: a range, even in the logarithm with `log`, and the `reference` of
+    member 0; with `whole` only whole numbers, each end included.
     """
 
     title: str
@@ -270,7 +270,7 @@ def value(array: xr.DataArray) -> xr.DataArray:
 
 
 def chance(members: int) -> float:
-    """Rank correlations up to this one have 95% of all sets of so many members by chance."""
+    """Rank correlations up to this one have 95% of all sets of this number of members by chance."""
     return 1.96 / math.sqrt(max(members - 1, 1))
 
 

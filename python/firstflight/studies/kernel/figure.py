@@ -40,9 +40,10 @@ def lines(
 ) -> Figure | None:
     """A line per label of `color` against the dimension `x`, with a band of the 95% CI, or `between` two other
     quantities, such as quartiles. `columns` gives each label of a third dimension, or each line, a panel of its own.
-    The axis of the values is logarithmic with `log`, or with `linear_within` beyond so much on either side of zero; a
-    dashed line is at the `base`. Labels of `x` that are texts get points with bars. Titles come from the attributes
-    `long_name` and `titles` of the coordinates. None without data. ValueError where another dimension is left.
+    The axis of the values is logarithmic with `log`, or with `linear_within` beyond this value on either side of
+    zero; a dashed line is at the `base`. Labels of `x` that are texts get points with bars. Titles come from the
+    attributes `long_name` and `titles` of the coordinates. None without data. ValueError where another dimension is
+    left.
     """
     keys = [x, color, *([columns] if columns else [])]
     for key in map(str, quantity.dims):
@@ -156,7 +157,7 @@ def heading_of(quantity: xr.DataArray) -> str:
 
 
 def titles(coordinate: xr.DataArray) -> list[str]:
-    """What people read for each label."""
+    """The text shown for each label."""
     named = coordinate.attrs.get("titles", {})
     return [str(named.get(str(label), label)) for label in coordinate.values]
 

@@ -29,7 +29,7 @@ def depending(
     times; only if a result changes, those of each grid in turn, and where a part of a grid is missing, of each label of
     each key. Without a missing cell `results` is called once, and never with one empty.
     """
-    # What is filled in may be divided by, and make infinite numbers.
+    # A value that is filled in may be a divisor and give infinite numbers.
     with xr.set_options(arithmetic_join="exact"), np.errstate(all="ignore"):  # type: ignore[no-untyped-call]
         absent = {grid: gaps for grid, gaps in quantities.absent().items() if gaps.any()}
         first = quantities.filled(absent, {}, 0)
@@ -54,7 +54,7 @@ def depending(
         if not any(needing):
             return list(zip(found, lacking, strict=True))
         whole = {grid: {str(key): gaps[key].values.tolist() for key in gaps.dims} for grid, gaps in absent.items()}
-        # What is never read changes nothing.
+        # A value that is never read changes nothing.
         for grid, gaps in ((grid, gaps) for grid, gaps in absent.items() if grid in read):
             # Of an experiment that is not there at all only its name is said: two trials are enough.
             nothing = quantities.is_empty(grid)

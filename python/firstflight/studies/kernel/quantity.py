@@ -80,7 +80,7 @@ class Quantity:
     weight: pl.Expr | None = None
 
     def columns(self) -> set[str]:
-        """What it reads of the records, beside the keys and `replicate`."""
+        """The columns of the records that it reads, in addition to the keys and `replicate`."""
         where = () if self.where is None else self.where.meta.root_names()
         return {*self.by, *self.value.meta.root_names(), *where}
 

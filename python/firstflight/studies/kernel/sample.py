@@ -158,7 +158,7 @@ def _percentiles(quantity: Quantity, rows: pl.DataFrame, labels: Labels, cluster
         cluster = own.join(clusters, on=by, how="left", maintain_order="left")[_CLUSTER].to_numpy().astype(np.int64)
         weight = own["weight"].to_numpy()
         arm = Arm(own["value"].to_numpy().reshape(-1, 1), weight, cluster, np.zeros(count, int), own.height, 0, 0, 0)
-        # Kish: units of equal weight that tell as much as these.
+        # Kish: units of equal weight with the same information as these.
         worth = round(weight.sum() ** 2 / (weight**2).sum())
         for at, percentile in enumerate(quantity.percentiles):
             made = Quantile(arm, blocks, weight, percentile / 100)

@@ -67,7 +67,7 @@ def change(of: xr.DataArray, **base: object) -> xr.DataArray:
 
 
 def apart(of: xr.DataArray) -> xr.DataArray:
-    """What the kernel takes more than the simulator, percent."""
+    """The kernel's additional time compared with the simulator, percent."""
     return change(of, engine="simulate").sel(engine="emulate", drop=True)
 
 
@@ -206,7 +206,7 @@ def answer(q: Quantities) -> Sequence[str]:
 
 
 def difference(of: xr.DataArray) -> xr.DataArray:
-    """What the kernel takes more, as a quantity."""
+    """The kernel's additional time, as a quantity."""
     return named(apart(of), f"{of.name}_difference", f"{of.attrs['long_name']}: kernel against simulator", "percent")
 
 

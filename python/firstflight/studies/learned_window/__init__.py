@@ -80,7 +80,7 @@ def change(array: xr.DataArray, base: str = "static 10") -> xr.DataArray:
 
 
 def campaign(q: Quantities) -> list[ClaimSpec]:
-    """What the campaign measured where nothing was lost."""
+    """The campaign's measurements where nothing was lost."""
     times = {("static 10", 30): 86.2, ("static 24", 30): 59.3, ("static 10", 200): 152.9, ("static 24", 200): 123.5}
     savings = {("static 24", 30): 31, ("ewma", 30): 31, ("static 24", 200): 19}
     return [

@@ -1,4 +1,4 @@
-"""What RFC 6928 says of the recovery from a loss in the first flight, and what the RFCs of the means say."""
+"""Statements of RFC 6928 about the recovery from a loss in the first flight, and of the RFCs of the mechanisms."""
 
 from __future__ import annotations
 

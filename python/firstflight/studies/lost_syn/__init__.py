@@ -43,13 +43,13 @@ RFC = Source("RFC 6928 section 2")
 
 
 def saved(q: Quantities) -> xr.DataArray:
-    """What RFC 6928's rule saves against RFC 3390's."""
+    """The time that RFC 6928's rule saves compared with RFC 3390's."""
     found = (q.time.sel(rule="rfc3390") - q.time.sel(rule="rfc6928")) / q.time["rtt_ms"]
     return named(found, "saved", "Saved by RFC 6928's rule", "RTT", 2)
 
 
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
-    """What RFC 6928 states, and hypotheses."""
+    """Statements of RFC 6928, and hypotheses."""
     long = {"rto": "1 s", "rtt_ms": 1200, "lost": 0}
     others = 100 * (q.others.sel(rule="rfc6928") / q.others.sel(rule="rfc3390") - 1)
     lossy = q.retransmitted.sel(lost=5, rto="1 s", rtt_ms=slice(None, 500)).mean("rtt_ms")
@@ -134,7 +134,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
 
 
 def answer(q: Quantities) -> Sequence[str]:
-    """What each rule leaves, and what it costs."""
+    """The initial window under each rule, and its cost."""
     window, gain = q.window.isel(draw=0).sel(rtt_ms=1200, lost=0), saved(q).isel(draw=0)
     tie, later = window.sel(rto="1 s"), window.sel(rto=LATER)
     others = 100 * (q.others.sel(rule="rfc6928") / q.others.sel(rule="rfc3390") - 1).isel(draw=0)

@@ -54,7 +54,7 @@ PLACES = ["rate", "connections"]
 
 
 def cost(q: Quantities) -> xr.DataArray:
-    """What pages with this IW cost a call, compared with IW 3."""
+    """The effect of pages with this IW on a call, compared with IW 3."""
     return named(q.mos.sel(iw=3, drop=True) - q.mos, "cost", "Cost of a call against IW 3", "MOS", 2)
 
 
@@ -74,7 +74,7 @@ def undisturbed(q: Quantities) -> xr.DataArray:
 
 
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
-    """What RFC 6928 fears, and hypotheses."""
+    """Concerns of RFC 6928, and hypotheses."""
     costs, slow = cost(q), {"rate": "1 Mbit/s", "connections": "six"}
     already = q.mos.sel(iw=3, queue="drop tail 1 s").isel(draw=0)
     lookup = 100 * (q.lookup.sel(iw=64) / q.lookup.sel(iw=3) - 1)
@@ -143,7 +143,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
 
 
 def answer(q: Quantities) -> Sequence[str]:
-    """What an operator may set, and what it takes."""
+    """The settings that an operator may use, and their effect."""
     mos, fits = q.mos.isel(draw=0), largest(q)
     tail = {"queue": "drop tail 100 ms", "connections": "six"}
     windows = ", ".join(f"{float(fits.sel(tail).sel(rate=rate)):.0f} at {rate}" for rate in FAST)

@@ -87,7 +87,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
 
 
 def answer(q: Quantities) -> Sequence[str]:
-    """What each window leaves."""
+    """The result with each window."""
     found = gain(q).isel(draw=0)
     shares = 100 * found / found.sel(window=65536, drop=True)
     return (

@@ -48,7 +48,7 @@ def gain(q: Quantities) -> xr.DataArray:
 
 
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
-    """What RFC 5681 and Linux state, and what RFC 6928 leaves open."""
+    """Statements of RFC 5681 and Linux, and questions that RFC 6928 leaves open."""
     long = slice(1, None)
     retransmitted = q.retransmitted.sel(restart="off") - q.retransmitted.sel(restart="rfc5681")
     halving = 100 * (q.time.sel(restart="halving") / q.time.sel(restart="rfc5681") - 1)

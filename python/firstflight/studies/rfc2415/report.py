@@ -373,7 +373,7 @@ def _chart(points: list[dict[str, Any]], axis: str, columns: int) -> altair.TopL
 
 
 def answer(q: Quantities) -> Sequence[str]:
-    """What users gain, and what it costs."""
+    """The gain for users, and its cost."""
     each = decrease(q).sel(http="1.0", iw=3)
     found = estimate(each.mean(SCENARIOS))
     each = each.sel(draw=0)

@@ -134,7 +134,7 @@ def matched(q: Quantities) -> Matched:
 
 
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
-    """What the RFC says about IW 3, of the compatible members; then what was expected of the ensemble."""
+    """Statements of the RFC about IW 3, for the compatible members; then the expectations for the ensemble."""
     of = matched(q)
     rise = q.drops.sel(iw=3) - q.drops.sel(iw=1)
     mild = rise.where((rise["webs"] < 32) | (rise["ftps"] < 3))

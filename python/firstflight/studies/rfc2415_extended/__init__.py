@@ -46,7 +46,7 @@ def gain(delay: xr.DataArray, iw: int, base: int = 1) -> xr.DataArray:
 
 
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
-    """What the RFC supposes of windows above four, and hypotheses of queues, sizes and load."""
+    """Suppositions of the RFC about windows above four, and hypotheses about queues, sizes and load."""
     beyond, ftp = gain(q.mean, 11, 4), 100 * (q.ftp.sel(iw=11) / q.ftp.sel(iw=4) - 1)
     four, five = gain(q.mean, 4).sel(ftps=1), "A user may notice 5%."
     sizes = gain(q.sizes_mean, 11, 4).sel(ftps=0)

@@ -34,7 +34,7 @@ from firstflight.studies.rfc6928_cluster.report import answer, figures, tables
 USERS = {SEARCH: 40_000, MAPS: 6_000, PHOTOS: 6_000, BLOG: 4_000}
 # The same of a cell in which something else is assumed: enough for an interval, of the users below 256 kbit/s, too.
 USERS_OF_ASSUMPTIONS = {SEARCH: 14_000, MAPS: 1_500, PHOTOS: 1_000, BLOG: 1_000}
-# What a server works at an answer, fitted to the latencies with IW 3 that Figure 5 implies
+# The time that a server works at an answer, fitted to the latencies with IW 3 that Figure 5 implies
 # (research/rfc6928_cluster_fit.py base).
 SERVICE_TIME = "125ms"
 # Some users download beside it, from a server of somebody else's, whose initial window is 3 in both arms. Share: ours;
@@ -91,7 +91,7 @@ def _kept_open(fetched: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def changes(assumption: str, population: str, service: str) -> Values:
-    """What an assumption changes."""
+    """The effect of an assumption."""
     joint = {f"joint{value:+g}" if value else "joint-0": value for value in (-0.9, -0.3, 0.0, 0.3)}
     if assumption in joint:
         return {"population.dependence": avgdc.dependence(joint[assumption])}
@@ -126,7 +126,7 @@ def changes(assumption: str, population: str, service: str) -> Values:
 
 
 def queues(packets: int) -> Values:
-    """Queues of at least so many packets."""
+    """Queues of at least this number of packets."""
     return {"population.min_buffer": f"{packets}p"}
 
 

@@ -150,7 +150,7 @@ def named_bucket(by: str, index: int) -> str:
 
 
 def few_pairs(count: float) -> str:
-    """Why a mean of so many responses has no interval; empty if it has."""
+    """Why a mean of this number of responses has no interval; empty if it has."""
     least = least_units("mean")
     return f"{count:.0f} pairs are too few: mean needs {least}" if 0 < count < least else ""
 

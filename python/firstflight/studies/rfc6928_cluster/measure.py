@@ -1,4 +1,4 @@
-"""What the run measured, responses with their users' paths, and what is published in the same terms.
+"""The measurements of the run, responses with their users' paths, and the published values in the same terms.
 
 Latency is counted as a server sees it: from the end of the handshake, when the request leaves, to the last byte of the
 response at the user; half a round trip later than a server sees each, so as long. The handshake is not in it.
@@ -73,7 +73,8 @@ def paths(run: Run, **cells: Any) -> pl.LazyFrame:
     return users.with_columns(bucket(rtt, "rtt"), bucket(down, "down"), bucket(bdp, "bdp"))
 
 
-# Of a number that names a user or a response: so many bits for each part. Matching numbers is faster than columns.
+# Of a number that names a user or a response: this number of bits for each part. Matching numbers is faster than
+# columns.
 _USER, _RESPONSE = {"replicate": 8, "client": 26}, {"application": 6, "page": 10, "object": 14}
 
 
@@ -275,7 +276,7 @@ def slow_gain() -> float:
 
 
 def gain(q: Quantities, name: str, unit: str = "percent") -> xr.DataArray:
-    """What a window saves of the mean latency with IW 3."""
+    """The part of the mean latency with IW 3 that a window saves."""
     few, latency = getattr(q, f"{name}_few"), getattr(q, f"{name}_latency")
     saved = few - latency if unit == "ms" else 100 * (1 - latency / few)
     return named(saved, GAINS[unit].removesuffix("_ms"), "Gain", unit)

@@ -606,7 +606,7 @@ _FOREST: Mapping[str, tuple[str, Sequence[float], Mapping[str, float]]] = {
 
 
 def _by_assumption(q: Quantities) -> Figure | None:
-    """What each assumption does to the gain and to the cost, as a forest of intervals."""
+    """The effect of each assumption on the gain and on the cost, as a forest of intervals."""
     if q.assumed_again.isnull().all():
         return None
     import altair as alt
@@ -631,7 +631,7 @@ def _by_assumption(q: Quantities) -> Figure | None:
 
 
 def answer(q: Quantities) -> Iterator[str]:
-    """What is gained, what it costs, and what hangs on the joint law."""
+    """The gain, its cost, and the effect of the joint law."""
     parts = []
     for population, (ms, percent) in SEARCH_GAIN.items():
         at = {"population": population, "service": SEARCH, "iw": MANY}

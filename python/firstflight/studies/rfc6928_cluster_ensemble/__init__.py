@@ -144,7 +144,7 @@ def matched(q: Quantities) -> Matched:
 
 
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
-    """What is published about the gain, of the compatible members; then what was expected of the ensemble."""
+    """Published statements about the gain, for the compatible members; then the expectations for the ensemble."""
     of = matched(q)
     rtt, down = gain(q, "rtt"), gain(q, "down")
     rise = q.resent.sel(iw=MANY) - q.resent.sel(iw=FEW)

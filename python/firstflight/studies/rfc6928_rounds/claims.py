@@ -1,4 +1,4 @@
-"""What section 5.1 states, each value a claim."""
+"""The statements of section 5.1, each value a claim."""
 
 from __future__ import annotations
 

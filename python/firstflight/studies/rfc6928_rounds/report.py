@@ -97,7 +97,7 @@ def _steps(largest: int) -> list[dict[str, Any]]:
 
 
 def answer(q: Quantities) -> Sequence[str]:
-    """What the larger window saves, how far the table is confirmed, what the RFC's text gets wrong."""
+    """The time saved by the larger window, the agreement with the table, and errors in the RFC's text."""
     trips = q.round_trips.isel(draw=0)
     table = trips.sel(segments=[size for size, iw in TABLE if iw == FEW])
     saved, sizes = table.sel(iw=FEW) - table.sel(iw=MANY), table["segments"]

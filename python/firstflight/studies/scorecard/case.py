@@ -26,7 +26,9 @@ DELIVERED, OFFERED, DROPPED = pl.col("delivered_bytes"), pl.col("offered_packets
 
 @dataclass(frozen=True)
 class Measure:
-    """What a change is of. Up to `margin`, in percent of the reference or, with `absolute`, in `unit`, it is equal."""
+    """The quantity of a change. Up to `margin`, in percent of the reference or, with `absolute`, in `unit`, it is
+    equal.
+    """
 
     title: str
     unit: str

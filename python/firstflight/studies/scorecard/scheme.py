@@ -1,4 +1,4 @@
-"""What a scorecard is about: a way to start or to control congestion, by name or from a file's [tcp] table."""
+"""The subject of a scorecard: a way to start or to control congestion, by name or from a file's [tcp] table."""
 
 import tomllib
 from collections.abc import Mapping

@@ -55,7 +55,7 @@ def shares(run: Run) -> pl.LazyFrame:
 
 
 def at_sender(name: str, title: str, unit: str, value: pl.Expr, digits: int = 2) -> Quantity:
-    """What the senders of adopters see of their own connections."""
+    """The adopters' view of their own connections."""
     return Quantity(name, title, unit, value, ADOPTERS, digits=digits, grid="adoption")
 
 

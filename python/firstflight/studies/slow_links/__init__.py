@@ -89,7 +89,7 @@ def change(array: xr.DataArray, sender: str = "IW 10") -> xr.DataArray:
 
 
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
-    """What RFC 6928 says of CW10, and hypotheses."""
+    """Statements of RFC 6928 about CW10, and hypotheses."""
     page, five = change(q.page), {"connections": 5, "beside": "nothing", "rate_kbit": 64}
     drops = q.dropped.sel(sender="IW 10") - q.dropped.sel(sender="IW 3")
     spurious = q.spurious.sel(sender="IW 10") - q.spurious.sel(sender="IW 3")

@@ -1,4 +1,4 @@
-"""What RFC 6928 asks for on slow links: the timer's restart, a receiver that finds out, and the advice of RFC 3150."""
+"""The advice of RFC 6928 for slow links: the timer's restart, a receiver that finds out, and the advice of RFC 3150."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -38,7 +38,7 @@ RFC9, RFC3150 = Source("RFC 6928 section 9"), Source("RFC 6928 section 8 (RFC 31
 
 def estimates(run: "Run") -> pl.LazyFrame:
     """One row per page and detector: `slow` is 1 if bytes after the first segment arrived slower than the limit, in
-    the page's first object or in its fastest; objects of one or two segments tell nothing.
+    the page's first object or in its fastest; objects of one or two segments show nothing.
     """
     spread = pl.col("completion_time_s") - pl.col("first_byte_time_s")
     rate = 8 * (pl.col("bytes") - SEGMENT_BYTES) / spread

@@ -63,7 +63,7 @@ PUBLISHED = {"no HyStart": (1.50, 1105), "IW 10": (1.29, 40), "HyStart++": (1.50
 
 
 def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
-    """What Careful Resume has saved: the bandwidth-delay product of the line, and its RTT. A download that is alone."""
+    """The state saved by Careful Resume: the bandwidth-delay product of the line, and its RTT, from a lone download."""
     if grid == beginning.BEGIN:
         scenario = beginning.alone(scenario)
     if labels.get("scheme") != "Careful Resume":

@@ -1,4 +1,4 @@
-"""What each scheme delivers first, how four that begin together share a line, and what a call next to them suffers."""
+"""The first delivery of each scheme, the shares of four that begin together, and the effect on a concurrent call."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -59,7 +59,7 @@ QUANTITIES = (
 
 
 def delivered(q: Quantities) -> xr.DataArray:
-    """Bytes that the line has sent, headers included, so many RTTs after data began."""
+    """Bytes that the line has sent, headers included, this number of RTTs after data began."""
     found = q.sent.cumsum("rtt")
     found["rtt"] = found["rtt"].assign_attrs(long_name="RTTs after data began")
     return named(found, "delivered", "Delivered", "kB", 0)

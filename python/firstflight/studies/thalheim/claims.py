@@ -23,7 +23,7 @@ AMPLE_QUEUE, SMALL_QUEUE = 1000, 25
 TOTAL_KB, MANY = 600, 6
 OBJECT_KB, MOUSE_KB = TOTAL_KB // MANY, 20
 HEADER_BYTES = 300
-"""What the server sends before a file."""
+"""The bytes that the server sends before a file."""
 COORDINATES = ["rate_mbit", "size_kb", "delay_ms", "iw"]
 COMPARISON = "The sentence compares and gives no number, so any difference in its direction will do."
 _ONE_WINDOW = "A formula with a larger error could not distinguish an initial window from the next but one."

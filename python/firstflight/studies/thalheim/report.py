@@ -220,7 +220,7 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
 
 
 def answer(q: Quantities) -> Sequence[str]:
-    """What the proposed window gains, what parallel connections do, what a long flow leaves."""
+    """The gain of the proposed window, parallel connections, and the effect of a long flow."""
     gains, mice = gain(q.time).sel(iw=PROPOSED, draw=0), q.mouse_time.sel(iw=PROPOSED)
     most, at = float(gains.max()), "{size_kb} kB at {rate_mbit} Mbit/s and {delay_ms} ms".format(**extreme(gains))
 

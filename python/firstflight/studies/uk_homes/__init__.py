@@ -84,8 +84,8 @@ def pages(run: "Run") -> pl.LazyFrame:
 
 
 def by_percentile(run: "Run") -> pl.LazyFrame:
-    """Each percentile of the country's homes, by the times in each cell: the least time that so much of the weight does
-    not exceed.
+    """Each percentile of the country's homes, by the times in each cell: the shortest time that this share of the
+    weight does not exceed.
     """
     schema = {"year": pl.Int64, "extra_rtt_ms": pl.Int64, "iw": pl.Int64, "response": pl.String}
     rows: list[tuple[Any, ...]] = []
@@ -135,7 +135,7 @@ def flight(grid: str, title: str) -> Quantity:
 
 
 def of_grid(grid: str) -> Iterator[Quantity]:
-    """What is compared between the assumptions."""
+    """The values compared between the assumptions."""
     by = {"response": RESPONSES} if grid == "homes" else SOME
     yield Quantity(f"time_{grid}", "Time", "ms", TIME, None, NATIONAL, by, 0, grid, percentiles=(50,), weight=WEIGHT)
     yield share(f"hit_{grid}", "Homes that lose of the first flight", LOST, grid)

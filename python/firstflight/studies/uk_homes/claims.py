@@ -1,4 +1,4 @@
-"""What we expected, as claims. There is no publication to hold this study against.
+"""Our expectations, as claims. There is no publication to compare this study with.
 
 The limits were written down when the panels' numbers had been looked at (round trips, rates, buffers, how these
 correlate with the measured page times) and before the first simulation of these homes.
@@ -101,7 +101,7 @@ def correlation(q: Quantities, name: str) -> xr.DataArray:
 
 
 def claims(q: Quantities) -> Iterator[ClaimSpec]:
-    """Overfilled homes, what tells them, gains, cost, ranks."""
+    """Overfilled homes, their predictors, gains, cost, ranks."""
     for year, limit, why in (
         (2023, 10, "A share of homes, no tolerance."),
         (

@@ -42,7 +42,7 @@ _AGAINST = "95% CIs by bootstrap over homes, each with both windows."
 FEWEST = 20
 """Homes of a technology that a rank correlation needs, to be worth a row."""
 _DRAWN = 3
-"""Of so many homes one is drawn as a dot."""
+"""One of this number of homes is drawn as a dot."""
 
 
 def tables(q: Quantities) -> Sequence[Table]:
@@ -349,7 +349,7 @@ def _kind(technology: str) -> str:
 
 
 def answer(q: Quantities) -> Sequence[str]:
-    """What 16 and 32 would gain today, for whom, and at what cost."""
+    """The gain of 16 and 32 today, by group, and its cost."""
     times = of(q, "time").sel(year=2023, response=PAGE)
     gained, shown = [], times.sel(extra_rtt_ms=FARTHER_MS)
     for iw in (16, LARGEST):

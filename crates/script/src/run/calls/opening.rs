@@ -98,12 +98,13 @@ impl Runner<'_> {
         }
     }
 
-    /// The state of a connection that is being made; `pending` is what a socket that does not block is told.
+    /// The state of a connection that is being made; `pending` is the error for a non-blocking socket.
     fn await_connection(&mut self, index: usize, blocks: bool, pending: Errno) -> Outcome {
         let connection = &mut self.world.connections[index];
         match connection.error.take() {
             Some(error) => Outcome::Failed(error),
-            // A call that blocks is the one that learns that the connection stands; a later call is told that it did.
+            // A call that blocks reports the established connection itself; a later call fails, because it is connected
+            // already.
             None if connection.established && connection.accepted => Outcome::Failed(Errno::AlreadyConnected),
             None if connection.established => {
                 connection.accepted = true;

@@ -156,7 +156,7 @@ impl Simulation<'_> {
         self.send_datagram(answers);
     }
 
-    /// A look-up is over, with an answer of so many bytes or none.
+    /// A look-up is over, with an answer of this number of bytes or none.
     fn end_lookup(&mut self, client: u32, lookup: Lookup, answer: Option<u32>) {
         match &self.spec(client).kind {
             Kind::Dns(dns) => {

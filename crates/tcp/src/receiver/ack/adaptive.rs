@@ -27,7 +27,7 @@ pub struct AdaptiveAck {
 pub struct SackCompression {
     /// Longest wait (Linux: `tcp_comp_sack_delay_ns`, 1 ms).
     pub delay_max_ns: Nanos,
-    /// The wait is one part in so many of the RTT, at least 1 (Linux: 20).
+    /// The wait is the RTT divided by this number, at least 1 (Linux: 20).
     pub rtt_divisor: u32,
     /// Most segments for one acknowledgment (Linux: `tcp_comp_sack_nr`, 44).
     pub max_segments: u16,
@@ -138,7 +138,7 @@ impl Arrivals {
             } else if gap < self.interval {
                 self.interval = (self.floor(self.interval / 2) + gap).min(rto);
             } else if gap > rto {
-                // The sender starts again after such a gap.
+                // The sender starts again after a gap of this length.
                 self.raise_quick(self.rules.max_quickacks, segment_bytes, window_bytes);
             }
         }

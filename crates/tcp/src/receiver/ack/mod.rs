@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 pub enum AckPolicy {
     /// Every data segment at once.
     EverySegment,
-    /// Every so many segments, or when a timer that starts with the first unacknowledged one expires.
+    /// After this number of segments, or when a timer that starts with the first unacknowledged one expires.
     Delayed {
         /// Data segments per acknowledgment, at least 1.
         segments: u32,
         /// Longest wait of a segment for its acknowledgment.
         timer_ns: Nanos,
     },
-    /// Every so many segments, or at the next beat of a clock that runs from time 0 (BSD's fast timer).
+    /// After this number of segments, or at the next beat of a clock that runs from time 0 (BSD's fast timer).
     Heartbeat {
         /// Data segments per acknowledgment, at least 1.
         segments: u32,

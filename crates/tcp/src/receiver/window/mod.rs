@@ -121,7 +121,7 @@ impl GrowingWindow {
         self.round_start_at = now;
     }
 
-    /// Payload that so much memory holds.
+    /// The payload that this amount of memory holds.
     // Linux, tcp_win_from_space.
     fn payload_of(&self, memory: i64) -> i64 {
         memory * self.share / WHOLE
@@ -251,7 +251,7 @@ impl GrowingWindow {
         true
     }
 
-    /// A segment longer than all before tells how much of the buffer is payload.
+    /// A segment longer than all before shows how much of the buffer is payload.
     // Linux, tcp_measure_rcv_mss and tcp_set_window_clamp.
     fn measure_share(&mut self, segment: &Arrived, block: Block) {
         if !segment.is_longer {

@@ -7,8 +7,8 @@ use super::{Other, Start};
 use crate::Nanos;
 use crate::amounts::Bytes;
 
-/// The sender's cwnd and ssthresh, and the law that changes them. Reno, which plain TCP asks for, is told from the others
-/// by one comparison and keeps its state here.
+/// The sender's cwnd and ssthresh, and the law that changes them. Reno, which plain TCP asks for, is distinguished from
+/// the others by one comparison and keeps its state here.
 #[derive(Clone, Debug)]
 pub(crate) struct Controller {
     window: Window,

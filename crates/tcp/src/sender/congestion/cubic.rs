@@ -1,8 +1,8 @@
 //! CUBIC (RFC 9438) in the arithmetic of Linux: windows in whole segments, time in jiffies of a millisecond, the curve
 //! in units of 1/1024 s, fractions of 1024.
 //!
-//! Where the RFC and Linux part, Linux is followed: a reduction starts from cwnd rather than from FlightSize (§4.6), a
-//! timeout forgets W_max (§4.8), Reno's estimate keeps its own alpha (§4.3), and until a first loss tells W_max the
+//! Where the RFC and Linux differ, Linux is followed: a reduction starts from cwnd rather than from FlightSize (§4.6),
+//! a timeout forgets W_max (§4.8), Reno's estimate keeps its own alpha (§4.3), and until a first loss sets W_max the
 //! window grows by at least a twentieth a round trip.
 
 use super::hystart::Progress;
@@ -28,9 +28,9 @@ const CUBE_OF_ONE_SEGMENT: u64 = (1 << (10 + 3 * CURVE_SHIFT)) / C;
 /// Segments acknowledged for one of growth of Reno's estimate, in eighths of the window: 1/alpha of RFC 9438 §4.3,
 /// (1 + beta) / (3 (1 - beta)), rounded down from 15.1.
 const RENO_EIGHTHS: u32 = 8 * (SCALE + BETA) / 3 / (SCALE - BETA);
-/// Until W_max is known, one segment of growth for at most so many acknowledged.
+/// Until W_max is known, one segment of growth for at most this number of acknowledged segments.
 const SLOWEST_WITHOUT_LOSS: u32 = 20;
-/// One segment of growth for at least so many acknowledged: 1.5 windows a round trip, as RFC 9438 §4.4 bounds it.
+/// One segment of growth for at least this number acknowledged: 1.5 windows a round trip, as RFC 9438 §4.4 bounds it.
 const FASTEST: u32 = 2;
 
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub(crate) struct Cubic {
     partial_segment: Bytes,
     /// Segments acknowledged since the window last grew in congestion avoidance.
     counted: u32,
-    /// W_max in segments, once a loss has told it.
+    /// W_max in segments, set by a loss.
     w_max: Option<NonZeroU32>,
     /// The epoch of growth; none from a reduction to the next growth.
     epoch: Option<Epoch>,
@@ -177,7 +177,7 @@ impl Cubic {
         w.grow_segments(Segments(growth));
     }
 
-    /// Segments to be acknowledged for one of growth, now that so many have been.
+    /// Segments to be acknowledged for one of growth, after this number of acknowledged segments.
     fn per_growth(&mut self, w: &Window, now: u64, segments: u32) -> u32 {
         let window = w.segments().0.max(1);
         if let Some(epoch) = &mut self.epoch {
@@ -226,7 +226,7 @@ impl Cubic {
         if self.w_max.is_none() { per_growth.min(SLOWEST_WITHOUT_LOSS) } else { per_growth }
     }
 
-    /// Congestion ends the epoch and tells W_max; answers the new threshold.
+    /// Congestion ends the epoch and sets W_max; returns the new ssthresh.
     fn reduce(&mut self, w: &Window) -> Bytes {
         let Segments(window) = w.segments();
         self.epoch = None;

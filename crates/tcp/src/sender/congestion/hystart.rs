@@ -10,11 +10,11 @@ use crate::Nanos;
 use crate::amounts::{Bytes, Segments};
 use crate::sequence::Position;
 
-/// Below so many segments nothing ends slow start.
+/// Below this number of segments nothing ends slow start.
 const LOW_WINDOW: Segments = Segments(16);
 /// Acknowledgments at most so far apart belong to one train, in microseconds.
 const TRAIN_SPACING_US: u64 = 2000;
-/// The delay of a round counts once there were so many samples.
+/// The delay of a round counts once it has this number of samples.
 const SAMPLES: u8 = 8;
 /// Bounds of the rise of delay that matters, in microseconds; between them it is an eighth of the shortest round trip.
 const LEAST_RISE_US: u64 = 4000;
@@ -105,7 +105,7 @@ impl Hystart {
     }
 
     /// The acknowledgments since the round began form a train as long as the path: half the round trip, or all of it
-    /// if pacing may have spread them. What is seen of the train is one of so many parts of it.
+    /// if pacing may have spread them. The visible part of the train is the train divided by this number.
     pub(in crate::sender) fn train_is_long(&mut self, now: Nanos, progress: &Progress, parts: u64) -> bool {
         let now_us = now / 1000;
         if now_us - self.train_us > TRAIN_SPACING_US {
@@ -169,7 +169,7 @@ mod tests {
             self.hystart.on_round_trip(now, &sample, &progress)
         }
 
-        /// The first of many acknowledgments at such a spacing that ends slow start.
+        /// The first of many acknowledgments at this spacing that ends slow start.
         fn first_exit(&mut self, spacing: Nanos, rtt: Nanos) -> Option<u64> {
             (0..1000).find(|&number| self.acknowledge(number * spacing, rtt))
         }

@@ -155,7 +155,7 @@ pub struct Start {
     pub paced: bool,
     /// Tick of the system's clock, in which CUBIC counts time.
     pub tick_ns: Nanos,
-    /// Round trip that the handshake measured; none before it is over, or if it cannot tell.
+    /// RTT from the handshake; none before it is over, or if it gives no sample.
     pub rtt: Option<Nanos>,
     /// When the handshake was over; none before.
     pub established_at: Option<Nanos>,

@@ -53,7 +53,7 @@ impl SlowStartExit {
         }
     }
 
-    /// How much the window may grow in slow start for so much acknowledged; none: as without the rule.
+    /// The growth of the window in slow start for this amount acknowledged; none: as without the rule.
     pub(super) fn growth(&self, bytes: Bytes, mss: Bytes) -> Option<Bytes> {
         match self {
             Self::Off | Self::Hystart(_) => None,

@@ -14,7 +14,7 @@ use crate::sequence::Position;
 
 /// A clock tick, Linux's jiffy, in nanoseconds.
 const TICK: Nanos = 1_000_000;
-/// Samples last at least so many ticks.
+/// Samples last at least this number of ticks.
 const SHORTEST_SAMPLE: u64 = 50;
 
 #[derive(Clone, Debug)]

@@ -44,7 +44,7 @@ impl Window {
         self.cwnd = bytes.min(Bytes(LARGEST_WINDOW));
     }
 
-    /// cwnd grows by so much.
+    /// Increases cwnd by this amount.
     #[inline]
     pub fn grow(&mut self, bytes: Bytes) {
         self.set_cwnd(self.cwnd.saturating_add(bytes));

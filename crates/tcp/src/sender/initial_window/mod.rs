@@ -2,10 +2,10 @@
 //!
 //! Most policies look at the segment size alone. `remembered` and `adaptive` learn from connections: what they learned
 //! lives outside of any endpoint, in a [`DestinationMemory`] for each destination or a [`PopulationWindow`] for each
-//! population. Their owner asks it before it opens a connection, tells the endpoint with
-//! [`Endpoint::start_from`](crate::Endpoint::start_from), and hands back the endpoint's
-//! [`outcome`](crate::Endpoint::outcome) when the connection is over. An endpoint that is told nothing begins with what
-//! the policy gives when nothing is known.
+//! population. Their owner asks it before it opens a connection, calls
+//! [`Endpoint::start_from`](crate::Endpoint::start_from) with the result, and hands back the endpoint's
+//! [`outcome`](crate::Endpoint::outcome) when the connection is over. An endpoint without this call begins with the
+//! policy's value for the case that nothing is known.
 
 mod adaptive;
 mod fixed;

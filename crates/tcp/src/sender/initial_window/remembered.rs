@@ -83,7 +83,7 @@ fn lifetime_ns() -> Nanos {
     90_000_000_000
 }
 
-/// Segments times so many: means need more than whole segments.
+/// Segments times this number: means need more than whole segments.
 const SCALE: u64 = 256;
 
 /// The entry of one destination.

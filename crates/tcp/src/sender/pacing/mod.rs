@@ -1,6 +1,6 @@
 //! Pacing: when the next segment may leave, if segments are to leave at a rate rather than as the window opens.
 //!
-//! There is one [`Pacer`], whoever sets its rate: the controller (BBR), the window and the smoothed RTT
+//! There is one [`Pacer`]; its rate comes from the controller (BBR), the window and the smoothed RTT
 //! ([`WindowPacing`]), or a start-up scheme for its first flight ([`PacedFlight`]). It releases bursts: a segment, a
 //! [train](super::trains), or what the profile says.
 
@@ -15,8 +15,8 @@ use crate::{NEVER, Nanos};
 // Linux, tcp_update_skb_after_send: the first ten segments of a connection are not paced.
 const FIRST_PACED_SEGMENT: u32 = 10;
 
-/// So many bytes of payload in so much time. Kept as a fraction: a flight spread over a round trip then ends exactly
-/// with it, however odd the two numbers are.
+/// This number of bytes of payload in this time. Kept as a fraction: a flight spread over a round trip then ends
+/// exactly with it, for any two numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rate {
     bytes: u64,
@@ -36,7 +36,7 @@ impl Rate {
     }
 }
 
-/// A part of the stream that leaves at a rate rather than as the window opens: so many bytes from the first on.
+/// A part of the stream that leaves at a rate rather than as the window opens: this number of bytes from its beginning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PacedFlight {
     /// Its length.
@@ -144,14 +144,14 @@ impl Pacer {
         self.release
     }
 
-    /// True if the segment that is ready now has to wait, which [`deadline`](Self::deadline) then tells.
+    /// True if the segment that is ready now has to wait, until [`deadline`](Self::deadline).
     fn holds(&mut self, now: Nanos) -> bool {
         let early = self.release.is_some_and(|release| now < release);
         self.waiting = early && self.rate.is_some() && !self.continues_burst(now);
         self.waiting
     }
 
-    /// `bytes` of payload leave, as part of the latest burst or as the first of one of up to so many segments.
+    /// `bytes` of payload leave, as part of the latest burst or as the first of one of up to this number of segments.
     // Linux, tcp_update_skb_after_send: the next burst is due when this one has been sent at the rate, counted from when
     // it was due or left, whichever is later; what it was late is made up for by half of its time at most. Otherwise a
     // real clock's 50 µs would add up burst by burst.
@@ -376,7 +376,7 @@ mod tests {
         assert_eq!(Rate::new(14_600, 100_000_000).bytes_per_second(), 146_000);
     }
 
-    /// Sends as much as leaves now, in trains of so many segments.
+    /// Sends all data that may leave now, in trains of this number of segments.
     fn burst(pacer: &mut Pacer, now: Nanos, train: u32) -> u32 {
         let mut sent = 0;
         while sent < 20 && !pacer.holds(now) {

@@ -113,7 +113,7 @@ impl CarefulResume {
         self.most_pipe_bytes = self.pipe_bytes + (state.nxt - state.una.max(self.first));
     }
 
-    /// An ACK shows that so much of what was unvalidated has arrived.
+    /// An ACK shows that this amount of the unvalidated data has arrived.
     fn add_to_pipe(&mut self, bytes: u64) {
         self.pipe_bytes = (self.pipe_bytes + bytes).min(self.most_pipe_bytes);
     }

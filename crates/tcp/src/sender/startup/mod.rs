@@ -31,8 +31,8 @@ use std::ops::RangeInclusive;
 /// Headers of a segment without options.
 const HEADER_BYTES: u32 = 40;
 
-/// Declares the schemes: one entry for each, with its parameters, their ranges for a window of at most so many segments,
-/// its file and its type.
+/// Declares the schemes: one entry for each, with its parameters, their ranges for a window of at most this number of
+/// segments, its file and its type.
 macro_rules! schemes {
     ($($(#[$doc:meta])* $name:ident
         $({ $($(#[$about:meta])* $field:ident: $type:ty => $range:expr),+ $(,)? })? => $file:ident::$scheme:ident;)+) => {
@@ -112,7 +112,8 @@ schemes! {
     QuickStart {
         /// Code N of the rate to ask for, 1 to 15: 40 kbit/s x 2^N, headers included.
         rate: u8 => |_| 1..=15,
-        /// RFC 3742's `max_ssthresh`: above so many segments slow start grows by at most half of it a round trip.
+        /// RFC 3742's `max_ssthresh`: above this number of segments slow start grows by at most half of it a round
+        /// trip.
         #[serde(default = "quick_start::limited_slow_start")]
         limited_slow_start_segments: u32 => |max_segments| 1..=max_segments,
     } => quick_start::QuickStartSender;
@@ -188,7 +189,7 @@ impl StartupState {
 }
 
 impl Endpoint {
-    /// Our SYN is acknowledged: whoever sets a pace from here on gets a pacer.
+    /// Our SYN is acknowledged: a scheme or controller that paces from here on gets a pacer.
     pub(crate) fn prepare_pacing(&mut self) {
         let by = if self.controller.is_rate_based() || self.controller.pacing_rate().is_some() {
             PacedBy::Controller

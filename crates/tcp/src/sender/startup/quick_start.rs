@@ -1,5 +1,5 @@
 //! Quick-Start (RFC 4782), for the initial window: the sender asks for a rate on its SYN or SYN-ACK, each router on the
-//! path lowers, refuses or ignores the request, and the peer tells what is left of it.
+//! path lowers, refuses or ignores the request, and the peer reports the remaining rate.
 //!
 //! The TTL and nonce that let a real sender find out about routers that ignore the option, and about receivers that
 //! lie, are the `approved` mark of the request here.

@@ -2,7 +2,7 @@
 //! Speeding Up Slow-Start", SIGCOMM 2024), as the authors' patch of Linux 6.8 has it (SUSSdeveloper/SUSS).
 //!
 //! Each round has two parts. Its first ACKs clock out the segments that slow start would send; the next round's ACKs of
-//! these form a train that no pacing has spread, and its length tells whether doubling will go on. If so, the rest of a
+//! these form a train that no pacing has spread, and its length shows whether doubling will go on. If so, the rest of a
 //! fourfold window follows, paced over what remains of the round trip.
 //!
 //! HyStart comes with it: its ACK train is the clocked part alone, and the sender waits until the whole train would have
@@ -200,7 +200,7 @@ impl Suss {
     }
 }
 
-/// The ACKs of the initial window, over so much time, leave room for a fourfold one: HyStart would still not end slow
+/// The ACKs of the initial window, over this time, leave room for a fourfold one: HyStart would still not end slow
 /// start in the next round.
 fn first_train_is_short(train: Nanos, min_rtt: Nanos) -> bool {
     min_rtt > SHORT_RTT && train < min_rtt / 4

@@ -127,8 +127,8 @@ impl Validation {
         }
     }
 
-    /// A recovery begins, with so many segments in flight and after so many retransmissions in all: the window during it,
-    /// if it is not the controller's.
+    /// A recovery begins, with this number of segments in flight and after this number of retransmissions in all: the
+    /// window during it, if it is not the controller's.
     pub(crate) fn on_congestion(
         &mut self,
         flight_segments: u32,
@@ -142,8 +142,8 @@ impl Validation {
         }
     }
 
-    /// The recovery is over, after so many retransmissions in all: window and threshold after it, if they are not the
-    /// controller's.
+    /// The recovery is over, after this number of retransmissions in all: cwnd and ssthresh after it, if they are not
+    /// the controller's.
     pub(crate) fn on_recovered(&mut self, retransmissions: u32) -> Option<u32> {
         match &mut self.rule {
             Rule::CwndLimited(_) => None,

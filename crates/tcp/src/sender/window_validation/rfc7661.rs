@@ -103,7 +103,8 @@ mod tests {
     const SECOND: Nanos = 1000 * MILLISECOND;
     const RTT: Nanos = SECOND / 10;
 
-    /// A sender with a window of `window` segments of 1000 bytes that uses `used` of it in each of so many rounds.
+    /// A sender with a window of `window` segments of 1000 bytes that uses `used` of it in each of this number of
+    /// rounds.
     fn rounds(rule: &mut Rfc7661, from: u64, count: u64, used: u64, window: u32) -> u64 {
         for round in from..from + count {
             let una = 1 + round * used * 1000;

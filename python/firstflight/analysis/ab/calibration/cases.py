@@ -37,7 +37,8 @@ DESIGN = Design(arm="iw", baseline=3, treatment=10, unit=["user"], resamples=RES
 @dataclass(frozen=True)
 class Case:
     """`once` draws a sample by its seed and says of each figure whether its interval covers the truth (coverage),
-    whether the arms were told apart (false alarms: in truth they are alike; power: they differ). `units`: of each arm.
+    whether the arms were distinguished (false alarms: in truth they are alike; power: they differ). `units`: of each
+    arm.
     """
 
     name: str

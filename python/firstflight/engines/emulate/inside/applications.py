@@ -195,7 +195,9 @@ def _pages(client: Client) -> Iterator[float]:
 
 
 def _inline(client: Client, objects: list[tuple[int, int, int]], page: int) -> list[Fetched]:
-    """In-line objects: all at once by one curl, or so many at once, each by its own when one before has ended."""
+    """In-line objects: all at once by one curl, or this number concurrently, each by its own curl when one before has
+    ended.
+    """
     parallel = client.plan["parallel"] or len(objects)
     if not objects:
         return []

@@ -15,7 +15,7 @@ from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.engines.emulate.inside.wire import WireHost
 from firstflight.errors import MachineError
 
-# Our client tells of a transfer whose time is over by itself; how long that may take beyond.
+# Our client reports a transfer after its timeout by itself; the additional time that this may take.
 _PATIENCE_S = 20.0
 
 
@@ -81,7 +81,7 @@ class OurClient:
             yield _fetched(response, place, port)
 
     def _deliver(self) -> None:
-        """Hand each response to the thread that asked for it; what a connection came to is the server's to tell."""
+        """Hand each response to the thread that asked for it; the outcome of a connection comes from the server."""
         while True:
             report = self._wire.reports.get()
             if report["report"] == "response":

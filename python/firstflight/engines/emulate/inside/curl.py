@@ -28,8 +28,8 @@ _FIELDS = {
     "request_bytes": "size_request",
     "status": "response_code",
 }
-# To stderr, which curl does not buffer: a line tells that its transfer has ended. In quotes, because curl
-# writes no status as 000, which JSON has not.
+# To stderr, which curl does not buffer: a line shows that its transfer has ended. In quotes, because curl
+# writes no status as 000, which is not valid JSON.
 _WRITE_OUT = "%{stderr}{" + ",".join(f'"{key}":"%{{{name}}}"' for key, name in _FIELDS.items()) + "}\n"
 
 

@@ -21,7 +21,7 @@ _CAPTURES: dict[str, Capture] = {}
 
 @command
 def open_doors(testbed: Testbed, names: dict[str, list[str]]) -> dict[str, int]:
-    """Give the hosts the names that programs find in /etc/hosts, and let whoever is not root listen at each port.
+    """Give the hosts the names that programs find in /etc/hosts, and let users other than root listen at each port.
     Answers the descriptor of each host's network namespace, by host, in this process.
     """
     lines = [f"{testbed.host(host).address} {' '.join(called)}" for host, called in names.items()]

@@ -47,9 +47,9 @@ class Driven:
         spawn: Spawn,
         on_death: Callable[[str], None],
     ) -> None:
-        """Start it. `name` for messages; `call`: what of the native module it runs, as Python, where `start` holds what
-        is given here and `start['control']` its end of the socket; `fds` are left to it; `spawn` starts it where it
-        belongs, as `subprocess.Popen` does; `on_death` is told if it ends unasked.
+        """Start it. `name` for messages; `call`: the call into the native module, as Python, where `start` holds the
+        arguments given here and `start['control']` its end of the socket; `fds` are left to it; `spawn` starts it
+        where it belongs, as `subprocess.Popen` does; `on_death` is called if it ends without a command.
         """
         self._name = name
         ours, its = socket.socketpair()

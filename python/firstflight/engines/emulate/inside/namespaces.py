@@ -20,7 +20,8 @@ class Namespace:
     """A network namespace of its own. The kernel frees it when the process is gone.
 
     `setns` and `unshare` act on a thread, so a namespace is a thread: sockets that it opens, files of /proc/sys/net
-    that it reads or writes and processes that it starts belong to the namespace, whoever uses them later.
+    that it reads or writes and processes that it starts belong to the namespace, in whichever thread they are used
+    later.
     """
 
     def __init__(self, name: str) -> None:

@@ -74,8 +74,8 @@ class Nginx:
         no_delay: bool,
         on_death: Callable[[str], None],
     ) -> None:
-        """Start it. `on_death` is told if it ends unasked. MachineError where it does not start, RequestError for a
-        header that it cannot make.
+        """Start it. `on_death` is called if it ends without a command. MachineError where it does not start,
+        RequestError for a header that it cannot make.
         """
         self._namespace = namespace
         self._on_death = on_death
@@ -151,7 +151,9 @@ class Nginx:
         return lines[-1] if lines else "it says nothing"
 
     def _own_header(self, digits: int) -> int:
-        """Bytes of the response header for a file whose size has so many digits, asked over a socket of its own."""
+        """Bytes of the response header for a file whose size has this number of digits, asked over a socket of its
+        own.
+        """
         path = self.path(10 ** (digits - 1), 0)
         with socket.socket(socket.AF_UNIX) as asked:
             asked.settimeout(_STARTED_WITHIN_S)

@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 
 class Watched:
-    """A process that must live as long as the testbed does, unless it is told to stop."""
+    """A process that must live as long as the testbed does, unless a command stops it."""
 
     def __init__(
         self, name: str, process: subprocess.Popen[bytes], on_death: Callable[[str], None], said: int | None = None
     ) -> None:
         """`name` for messages ("the link box"); `on_death` is called, in a thread, with a sentence; `said`: a file that
-        the process wrote its errors to, whose last line tells the reason; it is closed when the process has ended.
+        the process wrote its errors to, whose last line gives the reason; it is closed when the process has ended.
         """
         self.name = name
         self.process = process

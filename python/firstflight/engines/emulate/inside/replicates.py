@@ -26,8 +26,8 @@ _CLIENTS: dict[str, Fetcher] = {}
 
 @command
 def start_servers(testbed: Testbed, hosts: dict[str, dict[str, Any]]) -> None:
-    """Start the servers, in place of those before. `hosts`: by name, what `servers.KernelServer` and, for hosts of our
-    own TCP, `servers.OurServer` are told.
+    """Start the servers, in place of those before. `hosts`: by name, the settings of `servers.KernelServer` and, for
+    hosts of our own TCP, of `servers.OurServer`.
     """
     ours = {name: server for name, server in _SERVERS.items() if isinstance(server, OurServer) and name in hosts}
     for name, before in _SERVERS.items():
@@ -61,9 +61,9 @@ def run_replicate(
     """One replicate of all applications. `close_s`: how long connections may take to close after it; `empty_s`: how
     long full queues take to drain.
 
-    Each of `applications` is its plan, with its "number", its "clients" as [number, host], its "servers", and what
-    `clients.Fetcher` is told or, of datagrams, its "flows". Answers what clients saw, what the kernel told of closed
-    sockets, and the captures.
+    Each of `applications` is its plan, with its "number", its "clients" as [number, host], its "servers", and the
+    settings of `clients.Fetcher` or, for datagrams, its "flows". Returns the clients' results, the kernel's data on
+    closed sockets, and the captures.
     """
     for server in _SERVERS.values():
         server.reset()

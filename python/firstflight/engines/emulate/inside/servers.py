@@ -79,7 +79,7 @@ class KernelServer:
 
 
 class OurServer:
-    """Our own TCP with its own HTTP: it keeps every segment, and tells of each connection that is over."""
+    """Our own TCP with its own HTTP: it keeps every segment, and reports each finished connection."""
 
     def __init__(self, testbed: Testbed, host: str) -> None:
         """Start it; `listen` comes next."""
@@ -91,7 +91,7 @@ class OurServer:
         self._over: dict[int, dict[str, Any]] = {}
 
     def listen(self, told: dict[str, Any]) -> None:
-        """Serve, as told from now on: "profile", complete, and "headers", one length at most."""
+        """Serve with these settings from now on: "profile", complete, and "headers", one length at most."""
         header = next((length for length in told["headers"] if length), None)
         self._listening = {"port": PORT, "profile": told["profile"], "header_bytes": header}
         self._wire.ask("listen", **self._listening)

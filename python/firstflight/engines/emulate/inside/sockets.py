@@ -99,7 +99,7 @@ class Sockets:
             try:
                 data = self._events.recv(_DATAGRAM_BYTES)
             except OSError:
-                # Nothing for a while; or ENOBUFS, more closed at once than there was room for: the dump tells of those
+                # Nothing for a while; or ENOBUFS, more closed at once than there was room for: the dump lists those
                 # that are still there.
                 continue
             with self._arrived:

@@ -65,7 +65,7 @@ class Testbed:
 
     def on_death(self, sentence: str) -> None:
         """End it all, with this reason: a process that must not end did."""
-        # The devices went with the box, if it is the box that ended, and that is the reason: it tells so itself.
+        # If it is the link box that ended, the devices went with it, and it reports that reason itself.
         time.sleep(_BOX_FIRST_S)
         self._end(sentence)
 

@@ -8,7 +8,7 @@ use crate::amounts::Bytes;
 const WINDOW_ROUNDS: u32 = 5;
 /// The allowance is at most what the bandwidth delivers in this time.
 const MOST_NS: u64 = 100_000_000;
-/// An epoch in which so many segments were acknowledged has lasted long enough.
+/// An epoch in which this number of segments was acknowledged has lasted long enough.
 const EPOCH_SEGMENTS: u64 = 1 << 20;
 
 #[derive(Clone, Debug, Default)]

@@ -54,9 +54,10 @@ const FULL_GROWTH: u64 = (UNIT * 5 / 4) as u64;
 const FULL_ROUNDS: u32 = 3;
 /// Nothing is faster, in bytes a second.
 const LARGEST_BANDWIDTH: u64 = 1 << 50;
-/// The rate stays so many percent below the bandwidth.
+/// The rate stays this percentage below the bandwidth.
 const MARGIN_PERCENT: u64 = 1;
-/// Linux's aggregates: a millisecond's worth (2^-10 s), at most so many bytes and segments; two segments from 1.2 Mbit/s.
+/// Linux's aggregates: a millisecond's worth (2^-10 s), at most this number of bytes and segments; two segments from
+/// 1.2 Mbit/s.
 const AGGREGATE_SHIFT: u32 = 10;
 const AGGREGATE_BYTES: u64 = 65_215;
 const AGGREGATE_SEGMENTS: u64 = 127;
@@ -95,7 +96,7 @@ pub(crate) struct Bbr {
     /// Bytes a second.
     bandwidth: MaxFilter,
     rounds: u64,
-    /// The round ends with what was sent when so much was delivered.
+    /// The round ends with the data sent when this amount was delivered.
     round_end: u64,
     round_start: bool,
     min_rtt: Option<Nanos>,
@@ -216,7 +217,7 @@ impl Bbr {
         self.watch_policer(now, delivery.newly_lost_bytes > 0, app_limited);
         let bandwidth = u128::from(delivery.sample_bytes) * u128::from(SECOND) / u128::from(delivery.interval_ns);
         let bandwidth = bandwidth.min(LARGEST_BANDWIDTH.into()) as u64;
-        // A sender without data cannot tell the bandwidth, unless it is larger than thought.
+        // A sender without data cannot measure the bandwidth, unless it is larger than the estimate.
         if !app_limited || bandwidth >= self.bandwidth.get() {
             self.bandwidth.update(BANDWIDTH_ROUNDS, self.rounds, bandwidth);
         }

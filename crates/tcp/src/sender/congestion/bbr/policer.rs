@@ -6,9 +6,9 @@ use crate::Nanos;
 /// Rounds that an interval lasts at least, and at most.
 const LEAST_ROUNDS: u32 = 4;
 const MOST_ROUNDS: u32 = 16;
-/// An interval is lossy if so many 256ths of what was delivered were lost.
+/// An interval is lossy if this number of 256ths of the delivered data was lost.
 const LOSSY: u64 = 50;
-/// Two rates are the same if they differ by an eighth or by so many bytes a second.
+/// Two rates are the same if they differ by an eighth or by this number of bytes a second.
 const SAME_RATE: u64 = 500;
 /// Rounds for which the rate is believed.
 const BELIEVED_ROUNDS: u32 = 48;

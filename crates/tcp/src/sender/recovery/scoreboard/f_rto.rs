@@ -1,4 +1,4 @@
-//! F-RTO: after a timeout, the first acknowledgments tell whether it was spurious (RFC 5682).
+//! F-RTO: after a timeout, the first acknowledgments show whether it was spurious (RFC 5682).
 
 use super::{Ack, AckSummary, Facts, Flight, Next, Scoreboard};
 

@@ -93,7 +93,7 @@ impl SendTimes {
     }
 
     /// The sample for the estimator, and the RTT of the segment delivered last.
-    // RFC 6298 §3 (Karn): never from a segment sent twice, unless a timestamp tells the transmissions apart.
+    // RFC 6298 §3 (Karn): never from a segment sent twice, unless a timestamp distinguishes the transmissions.
     fn rtt(&self, now: Nanos, summary: &AckSummary, echo_age: Option<Nanos>) -> Option<(Nanos, Nanos)> {
         let ago = |sent_at: Option<Nanos>| sent_at.map(|sent_at| now - sent_at);
         let unambiguous = !summary.repeated_acknowledged;
@@ -206,7 +206,7 @@ impl Scoreboard {
             }
         } else {
             self.take_duplicates(taken);
-            // Without SACK an acknowledgment cannot tell an original from its repetition.
+            // Without SACK an acknowledgment does not distinguish an original from its retransmission.
             summary.original_delivered &= !summary.repeated_acknowledged;
         }
     }

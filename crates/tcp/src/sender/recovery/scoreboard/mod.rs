@@ -421,7 +421,7 @@ impl Scoreboard {
         self.probing
     }
 
-    /// Whether new data must not wait for more of it: a probe, or what tells a spurious timeout.
+    /// Whether new data must not wait for more of it: a probe, or data that detects a spurious timeout.
     // Linux sends both with Nagle's algorithm off (tcp_send_loss_probe, tcp_xmit_recovery).
     #[inline]
     pub fn pushes(&self) -> bool {

@@ -68,7 +68,7 @@ impl Rack {
 
     /// Widens the reordering window, or lets it fall back.
     // RFC 8985 §6.2 step 4: once per round trip with DSACKs the window grows by min_RTT/4; it falls back after 16
-    // recoveries without. `prior_delivered` tells the round trip in which the delivered segment left.
+    // recoveries without. `prior_delivered` shows the round trip in which the delivered segment left.
     #[inline]
     pub fn adapt(&mut self, delivered: u32, prior_delivered: Option<u32>) {
         let Some(prior_delivered) = prior_delivered else { return };

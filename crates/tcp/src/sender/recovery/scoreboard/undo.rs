@@ -25,7 +25,7 @@ impl Undo {
         self.marker.is_some()
     }
 
-    /// An episode begins with so many retransmissions in flight.
+    /// An episode begins with this number of retransmissions in flight.
     pub fn begin_episode(&mut self, una: Position, in_flight: u32) {
         self.marker = Some(una);
         self.undo_retrans = (in_flight > 0).then_some(in_flight);
@@ -46,7 +46,7 @@ impl Undo {
         self.first_retransmission = None;
     }
 
-    /// A DSACK that ends at `right` reports so many segments.
+    /// A DSACK that ends at `right` reports this number of segments.
     pub fn on_dsack(&mut self, right: Position, segments: u32) {
         if self.marker.is_some_and(|marker| right > marker) {
             if let Some(undo_retrans) = &mut self.undo_retrans {
@@ -56,7 +56,7 @@ impl Undo {
     }
 }
 
-/// True if a timestamp of this age was sent before `sent_at`, as far as the clock of timestamps tells.
+/// True if a timestamp of this age was sent before `sent_at`, at the resolution of the timestamp clock.
 pub(super) fn answers_earlier(now: Nanos, echo_age: Nanos, sent_at: Nanos) -> bool {
     now / TICK - echo_age / TICK < sent_at / TICK
 }
@@ -155,7 +155,7 @@ impl Scoreboard {
         if ack.prior_una < highest {
             self.note_reordering(flight.mss, ack.prior_una, highest);
         }
-        // Retransmissions are still in flight: they will arrive as duplicates, and tell more.
+        // Retransmissions are still in flight: they will arrive as duplicates, and show more.
         if self.board.in_repair() > 0 {
             return true;
         }
