@@ -99,7 +99,7 @@ def __getattr__(name: str) -> Any:
 
 
 def load_scenario(path: str | Path) -> Scenario:
-    """Read a scenario file. RequestError says in one sentence what is wrong with it."""
+    """Read a scenario file. RequestError states the problem in one sentence."""
     from firstflight.scenario import Scenario
 
     return Scenario.load(path)

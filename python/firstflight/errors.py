@@ -7,7 +7,7 @@ import platform
 
 
 class FirstflightError(Exception):
-    """Base of the errors this package raises on purpose; `exit_status` is what the command line returns."""
+    """Base of the errors this package raises on purpose; `exit_status` is the command line's exit status."""
 
     exit_status = 1
 

@@ -1,11 +1,11 @@
-"""Files that a request names: what is read whole is read up to a size that no file of its kind has."""
+"""Files that a request names: a file that is read whole is read up to a size that no file of its kind has."""
 
 import errno
 from pathlib import Path
 
 from firstflight.errors import RequestError
 
-# Of a scenario, a packet script, a measured distribution, what a directory says of itself.
+# Of a scenario, a packet script, a measured distribution, a directory's own description.
 MOST_BYTES = 1 << 24
 
 
@@ -22,7 +22,7 @@ def read_text(path: Path, most_bytes: int = MOST_BYTES) -> str:
 
 
 def read_bytes(path: Path, most_bytes: int) -> bytes:
-    """What is in `path`, which may be a device or a pipe. OSError; TooLargeError for more than `most_bytes`."""
+    """The contents of `path`, which may be a device or a pipe. OSError; TooLargeError for more than `most_bytes`."""
     with path.open("rb") as file:
         content = file.read(most_bytes + 1)
     if len(content) > most_bytes:
@@ -32,7 +32,7 @@ def read_bytes(path: Path, most_bytes: int) -> bytes:
 
 
 def check_is_file(path: Path) -> None:
-    """RequestError for what is there but cannot be read twice, or has no end."""
+    """RequestError for a path that exists but cannot be read twice, or has no end."""
     if path.is_dir():
         raise RequestError(f"{path} is a directory; name the file in it that is to be read")
     if path.exists() and not path.is_file():

@@ -1,4 +1,4 @@
-"""One transfer, segment by segment: what `firstflight trace` prints and writes, and `firstflight.trace` returns."""
+"""One transfer, segment by segment: the output of `firstflight trace` and the result of `firstflight.trace`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _BILLION = 1_000_000_000
 class Trace:
     """The first connection of a scenario's first application; simulated, or run on the kernel, when it is first read.
 
-    On the kernel the segments are those that the server's device carried, with what the path dropped or lost of them.
+    On the kernel the segments are those that the server's device carried, with those that the path dropped or lost.
     """
 
     def __init__(

@@ -2,8 +2,8 @@
 
     firstflight advise flows.csv --iw 10,16,20,32
 
-reads observed flows (`firstflight.observe`), takes them as the population they are (`fit`), makes sensitivity cases of
-what they do not show (`sensitivity`), simulates each window on the same users (`experiment`), compares (`measure`),
+reads observed flows (`firstflight.observe`), uses them as the population (`fit`), makes sensitivity cases of
+the values that they lack (`sensitivity`), simulates each window on the same users (`experiment`), compares (`measure`),
 checks the harm budget (`budget`), decides (`decide`) and writes a page (`page`).
 """
 

@@ -1,4 +1,4 @@
-"""The advice as data: what the page, the terminal and advice.json say, and nothing they would have to work out."""
+"""The advice as data: the contents of the page, the terminal and advice.json, with nothing left to compute there."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class UserGroup:
 
 @dataclass(frozen=True)
 class Cost:
-    """One cost, in percent of what `of` says, with both windows, and the change in percentage points."""
+    """One cost, in percent of the amount that `of` names, with both windows, and the change in percentage points."""
 
     case: str
     initial_window: int
@@ -95,8 +95,8 @@ class Users:
 
 @dataclass(frozen=True)
 class Flows:
-    """The data that was read. `left_out` and `problems`: sentences; `assumed`: what of path and size is assumed, of how
-    many.
+    """The data that was read. `left_out` and `problems`: sentences; `assumed`: the assumed parts of path and size, for
+    how many.
     """
 
     source: str
@@ -117,7 +117,7 @@ class Flows:
 @dataclass(frozen=True)
 class Advice:
     """All of it. `answer`: three to five sentences; `confidence` (`words.Confidence`) and
-    `confidence_reason`; `missing`: what would have to be known for a better one.
+    `confidence_reason`; `missing`: the unknowns that prevent a better one.
     """
 
     schema: int

@@ -1,4 +1,4 @@
-"""The harm budget: how much worse a larger initial window may make what it is not meant to improve.
+"""The harm budget: limits on how much a larger initial window may worsen flows that it is not meant to improve.
 
 A budget is one string, terms separated by commas: "retransmissions=+0.5,p99=+5%,others=+5%,groups=+5%". A term that
 is left out is not checked.
@@ -67,7 +67,7 @@ class Term:
 
     @property
     def reason(self) -> str:
-        """Why the limit is what it is: the source, where it is that of the default budget."""
+        """The reason for the limit: its source, if it is that of the default budget."""
         default = next((term for term in parse(DEFAULT) if term.name == self.name), None)
         return REASONS[self.name] if self == default else "as asked for"
 
@@ -144,7 +144,7 @@ def check(
     reason: str = "",
     lacks: int | None = None,
 ) -> Check:
-    """Compare what was found with the term.
+    """Compare the result with the term.
 
     Within: the upper end of the 95% CI is within the limit. Over: its lower end is above. Inconclusive: the
     interval includes the limit. Too few flows: there is no interval, which takes as many as it `lacks`. No data: there

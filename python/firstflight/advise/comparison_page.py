@@ -50,7 +50,7 @@ def render(found: ArmsCompared, command: str) -> str:
 
 
 def light(found: ArmsCompared) -> tuple[str, str]:
-    """Of the traffic light: which is lit, and what it says. Green takes concurrent arms without a doubt."""
+    """Of the traffic light: the color that is lit, and its text. Green needs concurrent arms without a doubt."""
     if found.outcome in ("slower", "over the budget"):
         return "stop", "Worse"
     if found.outcome == "inconclusive":

@@ -28,7 +28,7 @@ class CurrentWindow:
 
 
 def current_window(first: pl.DataFrame) -> CurrentWindow:
-    """Of the first response of each connection: what the format says, else the first flights, else Linux's default.
+    """Of the first response of each connection: the format's value, else the first flights, else Linux's default.
 
     `first`: columns `initial_window_segments`, `first_flight_segments`, `segments_sent`, `retransmissions`,
     `tls_bytes`, `tls_answer_flight_segments`, null where unknown. A first flight shows the window only where more

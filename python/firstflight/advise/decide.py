@@ -1,4 +1,4 @@
-"""Which initial window to recommend, from what was measured of each candidate in each case.
+"""Chooses the initial window to recommend, from the measurements of each candidate in each case.
 
 The rule. A candidate can be recommended if, in every case, every term of the budget is within (`budget.check`) and
 its gain is shown: the 95% CI of the change of the mean time lies below zero. A term for which there are too few
@@ -54,7 +54,7 @@ class CandidateResult:
     not_gaining_in: tuple[str, ...]
     """Settings in which no gain is shown."""
     flows_needed: int | None
-    """How many flows would settle what is not shown; None where nothing is open or no number would do."""
+    """The number of flows that would settle inconclusive terms; None where none is open or no number would do."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,11 @@ class Decision:
     """The recommendation. `no_significant_difference`: candidates that can be recommended and do not differ
     significantly from the one that is.
 
-    `flows_needed`: how many flows would show a difference. `alone`: what would be recommended if a case were known to
-    be true; `depends_on`: those cases in which that is another window. `inconclusive`: candidates that are not rejected
-    and that more flows could put in the place of the one recommended; `inconclusive_in`: cases that by themselves have
-    such ones.
-    `other_seeds`: what would be recommended with each of some other seeds of the resampling.
+    `flows_needed`: the number of flows that would show a difference. `alone`: the window that would be recommended if a
+    case were known to be true; `depends_on`: those cases in which that is another window. `inconclusive`: candidates
+    that are not rejected and that more flows could put in the place of the one recommended; `inconclusive_in`: cases
+    that by themselves have such ones.
+    `other_seeds`: the window that would be recommended with each of some other seeds of the resampling.
     """
 
     outcome: Outcome
@@ -101,7 +101,7 @@ def decide(evidence: Evidence) -> Decision:
 
 
 def candidate_result(evidence: Evidence, cases: Sequence[str], window: int) -> CandidateResult:
-    """Whether `window` can be recommended over all of `cases`, and what is in the way."""
+    """Whether `window` can be recommended over all of `cases`, and the obstacles."""
     checks = [check for case in cases for check in evidence.checks[case, window]]
     stopped = tuple(check for check in checks if check.verdict not in ("within", "too few flows"))
     lacking = tuple(check for check in checks if check.verdict == "too few flows")

@@ -17,7 +17,7 @@ CLIENT_WINDOW_SEGMENTS = 44
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to do: a heading, the lines to type or to write into `file`, and what to know about them."""
+    """One thing to do: a heading, the lines to type or to write into `file`, and notes on them."""
 
     title: str
     lines: tuple[str, ...]

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 RESPONSE = "response"
 SHORT, LONG = "other-short", "other-long"
 OTHERS = {SHORT: "short response (30 kB)", LONG: "long download (1 MB)"}
-"""The connections beside the one that is measured, whose window stays: what each is."""
+"""The concurrent connections of the measured one, whose IW is unchanged: the kind of each."""
 SHORT_SHARE, LONG_SHARE = 0.5, 0.25
 LASTS = "300s"
 """Of a user's simulation, at most."""
 WORK = 4_000
-"""Users times replicates at least, so that what chance does to a user's losses is small compared with the differences
+"""Users times replicates at least, so that the chance in a user's losses is small compared with the differences
 between users. Of 4,000 homes a second replicate would narrow the intervals of the retransmission rate by 14% and those
 of p99 by 23%, and take half as much CPU time again.
 """
@@ -48,7 +48,7 @@ class Experiment(Study):
     def __init__(
         self, population: Population, cases: Sequence[SensitivityCase], windows: Sequence[int], seed: int
     ) -> None:
-        """`windows`: the current one and the candidates. `seed` draws what the cases complete, too."""
+        """`windows`: the current one and the candidates. `seed` also draws the values that the cases complete."""
         self.population = population
         self.sensitivity_cases = cases
         self.windows = windows

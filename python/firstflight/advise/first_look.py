@@ -1,4 +1,4 @@
-"""Findings on the flows before any simulation: too few, or not those of users, and what to do."""
+"""Findings on the flows before any simulation: too few, or not those of users, and a fix."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check_enough(population: Population) -> None:
 
 
 def doubts(observed: Observation, population: Population) -> Iterator[str]:
-    """Sentences on flows that may not be those of users, each with what to do."""
+    """Sentences on flows that may not be those of users, each with a fix."""
     rtt_s = float(population.rows["rtt_s"].median() or 0.0)  # type: ignore[arg-type]
     if rtt_s < LOOPBACK_RTT_S and observed.source.kind == "capture":
         yield (

@@ -1,8 +1,8 @@
 """From observed connections to a population: one user per connection, path and size as they were seen together.
 
-Nothing is fitted to a law: a row of the population is a row of the data, so that whatever hangs together there (long
-round trips with low rates, say) does so here. What the data does not show is left null; `sensitivity` says what is
-assumed instead.
+Nothing is fitted to a law: a row of the population is a row of the data, so that any dependence there (long
+RTTs with low rates, say) is kept here. A value that the data lacks is left null; `sensitivity` gives the
+assumption for it.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ ENOUGH_SHOWN = 200
 @dataclass(frozen=True)
 class Population:
     """`rows`: one user a row: `client` (its number in the observation), `rtt_s`, `max_rtt_s`, `down_bps`, `up_bps`,
-    `buffer_s`, `loss`, `weight`, `bytes`, `segments` (of the response), `subnet`, what the path has at least
+    `buffer_s`, `loss`, `weight`, `bytes`, `segments` (of the response), `subnet`, lower bounds of the path
     (`min_down_bps`, `min_buffer_bytes`), and of a handshake of TLS before the response `tls_bytes` and
     `tls_exchanges`; null where unknown. `read`: connections in
-    the file; `left_out`: (how many, why); `usable`: connections that say what is needed, of which `rows` is a sample
+    the file; `left_out`: (how many, why); `usable`: connections with the required data, of which `rows` is a sample
     if it has fewer; `loss_seen_percent`: share of segments retransmitted, None where the data lacks it;
     `sizes`: the application whose sizes are assumed, None where the data has them; `given`: the operator's
     knowledge. `rows` also states for each user whether a response was long enough to show its line (`shows_line`).
@@ -81,7 +81,7 @@ class Population:
 def fit(observed: Observation, users: int, seed: int) -> Population:
     """The population of at most `users` of the observed connections; a larger number of them is sampled by `seed`.
 
-    RequestError if none says what is needed; for how many of them statistics need, see `analysis.ab.least`.
+    RequestError if none has the required data. For the number that statistics need, see `analysis.ab.least`.
     """
     name = observed.source.path
     frame, left_out = _usable(observed)
@@ -148,7 +148,8 @@ def first_responses(observed: Observation) -> pl.DataFrame:
 
 
 def _usable(observed: Observation) -> tuple[pl.DataFrame, tuple[tuple[int, str], ...]]:
-    """Connections with what a user of the simulator needs, each with its first response; and how many lack what.
+    """Connections with the data that a user of the simulator needs, each with its first response; and the numbers that
+    lack each part.
 
     The initial window acts on the first response of a connection; later ones are left out (after a pause they may begin
     with it again, but when is not in the data).

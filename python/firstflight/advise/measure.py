@@ -28,7 +28,7 @@ _NEAR = 0.25
 """Of an interval's width. Another seed moves an end by less, mostly by less than 0.1."""
 LEAST_IN_BUCKET = 200
 """Users a bucket must have for an interval of its mean: fewer than `analysis.ab` asks for, where very skewed times make
-the interval a little too short. To leave out small groups would be worse: harm to them is what is looked for."""
+the interval a little too short. Leaving out small groups would be worse: the purpose is to find harm to them."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Measurements:
         """The observed connections as simulated in a case: a row each, replicate and window (`iw`).
 
         `time_s` from the opening of the connection to the last byte, NaN where it did not come within the time of a
-        simulation; what the user is like beside it.
+        simulation; with the user's properties.
         """
         if case not in self._responses:
             own = pl.col("application").cast(pl.String).str.starts_with(RESPONSE)
@@ -253,7 +253,7 @@ class Measurements:
         )
 
     def redrawn(self, evidence: Evidence, seed: int) -> Evidence:
-        """The same with another seed of the resampling; only what ends near a limit is drawn again."""
+        """The same with another seed of the resampling; only results near a limit are drawn again."""
         other = copy(self)
         other._seed, other._made, other._buckets = seed, {}, {}
         changes, checks = dict(evidence.changes), dict(evidence.checks)
@@ -284,7 +284,7 @@ class Measurements:
         return any(_is_near(each, term.limit) for each in found)
 
     def checks(self, term: Term, case: str, window: int) -> list[Check]:
-        """A term compared with what was found; of others, none in a case in which they are not there."""
+        """A term compared with the result. A term on others has none in a case without others."""
         if term.name == "retransmissions":
             found = self.rate(case, window, "retransmissions", "segments_sent")
             points = _scaled(found.difference, 100)

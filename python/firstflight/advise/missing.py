@@ -1,8 +1,8 @@
-"""The datum that stands between the window advised and a better one: what it would have to be, and how to see it.
+"""The datum that stands between the window advised and a better one: its required value, and how to measure it.
 
-If only unknowns stop a candidate, it would be recommended if they were known to be kind. For lines whose rates the data
-lacks, the condition is a number: users with slow lines are taken out of the simulated population until the budget
-holds, and their share then is what must not be exceeded.
+If only unknowns stop a candidate, it would be recommended if they were known to be favorable. For lines whose rates the
+data lacks, the condition is a number: users with slow lines are taken out of the simulated population until the budget
+holds, and their share then is the limit.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _IF_KNOWN = {
 
 @dataclass(frozen=True)
 class Missing:
-    """`initial_window` would be advised under all of `conditions`. `command`: what would show the first of them, empty
-    where no data that is read here would; `assume`: the options for who knows it. `slow_bps`, `share`: of lines below
-    that rate at most this share, None where lines are not in question.
+    """`initial_window` would be advised under all of `conditions`. `command`: a command that would show the first of
+    them, empty where no data that is read here would; `assume`: the options for an operator who knows it. `slow_bps`,
+    `share`: of lines below that rate at most this share, None where lines are not in question.
     """
 
     initial_window: int

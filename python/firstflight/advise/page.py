@@ -84,7 +84,7 @@ def environment() -> jinja2.Environment:
 
 
 def light(outcome: str, confidence: str) -> tuple[str, str]:
-    """Of the traffic light at the top of the page: which is lit, and what it says."""
+    """Of the traffic light at the top of the page: the color that is lit, and its text."""
     if outcome == "change":
         return ("go", "Change it") if confidence == "high" else ("care", "Change it, with a doubt")
     return ("stop", "Leave it") if confidence == "high" else ("care", "Not yet: the data is inconclusive")

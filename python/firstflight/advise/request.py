@@ -27,7 +27,7 @@ REQUEST = "request.json"
 
 @dataclass(frozen=True)
 class Request:
-    """A checked request. `digest`: of what is in FLOWS; `max_connections`: to simulate; `assume_sizes`: the
+    """A checked request. `digest`: of the contents of FLOWS; `max_connections`: to simulate; `assume_sizes`: the
     application whose sizes are assumed, if any.
     """
 
@@ -171,7 +171,7 @@ def simulated(directory: Path) -> set[int]:
 
 
 def remember(directory: Path, request: Request, every: set[int]) -> None:
-    """Write down what `directory` holds. `every`: all windows that were asked for there."""
+    """Store the request of `directory`. `every`: all windows that were asked for there."""
     content = {
         "identity": request.identity(),
         "windows": sorted(every),

@@ -1,4 +1,4 @@
-"""From a request to a page: reads, simulates what is missing, decides and writes."""
+"""From a request to a page: reads, simulates missing results, decides and writes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def advise(
 
     `max_connections`: the most to simulate, 10,000 if None. `assume_sizes`: a built-in application whose sizes stand
     for those that the data lacks (`sizes.NAMES`).
-    `assume`: what is known and not in the data, such as "lines=uk-2023" (`assume.KEYS`).
+    `assume`: values that are known and not in the data, such as "lines=uk-2023" (`assume.KEYS`).
 
     Results that are in `out` already are not simulated again; those of another request are refused or, with
     `set_aside`, renamed. `watch(asked, run)` gives the context in which the

@@ -32,13 +32,13 @@ _COPIES_AT_LEAST = 0.2
 
 @dataclass(frozen=True)
 class SensitivityCase:
-    """One set of assumptions for what the data does not show.
+    """One set of assumptions for values that the data lacks.
 
-    `name`: short; `text`: what is assumed, a sentence; `about`: which unknown it changes; `buffer_s`: of lines whose
+    `name`: short; `text`: the assumption, a sentence; `about`: the unknown that it changes; `buffer_s`: of lines whose
     buffer is not known; `loss`: None as seen, or one number for all; `up_share`; `rates`: "seen", "shown" (no more than
-    what came through), "given" (`--assume`), or the built-in population whose rates stand in; `shown`: whether what
-    came through to others bounds them; `parallel_connections`: of a user; `cross_traffic`: whether other connections
-    share the line.
+    the delivered rate), "given" (`--assume`), or the built-in population whose rates stand in; `shown`: whether the
+    rate delivered to others bounds them; `parallel_connections`: of a user; `cross_traffic`: whether other
+    connections share the line.
     """
 
     name: str
@@ -171,7 +171,7 @@ def assumptions(population: Population) -> list[Assumption]:
     }
     found = [Assumption(texts[name][0], known, texts[name][1]) for name, known in share.items() if known < 100]
     found += [Assumption("given by --assume", 0.0, text) for text in population.given.texts]
-    # Known for all, and still not what it looks like: what is retransmitted is not only what the path lost.
+    # Known for all, but biased: not all retransmitted segments were lost on the path.
     if share["loss"] == 100:
         found.append(Assumption(texts["loss"][0], 0.0, texts["loss"][1]))
     if population.known("tls_bytes"):

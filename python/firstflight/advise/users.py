@@ -1,4 +1,4 @@
-"""The users of one case: what was seen of each, and what the case says where nothing was."""
+"""The users of one case: the observed values of each, and the case's values for the rest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from firstflight.advise.sensitivity import LEAST_BUFFER, SHALLOW_BUFFER_S, Sensi
 LONGEST_BYTES = 3_000_000
 """Of longer responses the beginning is simulated; the rest is added at the line's rate, the same for every window."""
 LONGEST_S = 60
-"""Slower lines have their responses cut to what they carry in this time."""
+"""Slower lines have their responses cut to the bytes that they carry in this time."""
 _MOST_BUFFER_S = 5.0
 _LIKE = 0.05
 """Of all users with a known rate: how many neighbours by round trip on each side lend theirs to one without."""
@@ -31,9 +31,9 @@ _LAWS = ("buffer_s", "loss")
 
 @dataclass(frozen=True)
 class Users:
-    """A population as one case completes it. `columns`: a scenario's table of paths, rounded to what matters, since
-    it is stored with every cell; `rest_s` (users,): what is not simulated takes, the end of a long response and the
-    handshake of TLS; `cut`: of how many responses the end is not simulated.
+    """A population as one case completes it. `columns`: a scenario's table of paths, rounded to the digits that
+    matter, since it is stored with every cell; `rest_s` (users,): the time of the parts that are not simulated, the
+    end of a long response and the handshake of TLS; `cut`: the number of responses whose end is not simulated.
     """
 
     columns: dict[str, list[float]]
@@ -107,7 +107,7 @@ def _buffers(rows: pl.DataFrame, down: Values, assumed_s: float) -> pl.Series:
 
 def _rates(population: Population, case: SensitivityCase, random: np.random.Generator) -> Values:
     """Down rates: those seen, and for the others those of users with like round trips, or of a built-in population,
-    never below what came through.
+    never below the delivered rate.
     """
     rows = population.rows
     rates = rows["down_bps"].cast(pl.Float64).to_numpy().copy()
@@ -169,7 +169,9 @@ def stand_in(name: str) -> Values:
 
 
 def _above(lines: Values, least: Values, random: np.random.Generator) -> Values:
-    """For each user one of the `lines`, ascending, that have at least what came through; that itself if none has."""
+    """For each user one of the `lines`, ascending, at or above the delivered rate; the delivered rate itself if there
+    is none.
+    """
     first = np.searchsorted(lines, least)
     drawn = first + (random.random(len(least)) * (len(lines) - first)).astype(np.int64)
     return np.where(first < len(lines), lines[drawn.clip(max=len(lines) - 1)], least)

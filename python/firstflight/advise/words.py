@@ -1,4 +1,4 @@
-"""The advice in sentences: plain, with its numbers, and with what is not known said first-hand."""
+"""The advice in sentences: plain, with its numbers, and with the unknowns stated directly."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def stopped_by(result: CandidateResult, cases: int) -> str:
 
 
 def describe(check: Check) -> str:
-    """One check: what was found against what limit, and where."""
+    """One check: the value, the limit that it was compared with, and the place."""
     where = f" of {check.where}" if check.where else ""
     if check.verdict == "no data":
         return f"{check.term.name}{where} with {_assumed(check.case)}: {check.reason or 'no data'}"

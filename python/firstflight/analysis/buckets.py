@@ -1,4 +1,4 @@
-"""A population's transfers and pages by what the user's path is and how large they are."""
+"""A population's transfers and pages by the user's path and by their size."""
 
 from __future__ import annotations
 

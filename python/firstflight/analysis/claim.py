@@ -1,6 +1,6 @@
 """Published sentences as executable checks.
 
-A claim names an allowed range (its expectation, widened by its tolerance) and what it needs of the 95% CI. It
+A claim names an allowed range (its expectation, widened by its tolerance) and its requirement on the 95% CI. It
 `holds` if the whole interval lies in the range and `differs` if the whole interval lies outside. Otherwise it is
 `undecided`. Without data a claim `cannot be checked`.
 """
@@ -31,17 +31,17 @@ Needs = Literal["interval", "absence", "value"]
 
 
 class NoDataError(LookupError):
-    """The run holds no data for a claim; the message says what is missing."""
+    """The run holds no data for a claim; the message names the missing data."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One published sentence and what became of it.
+    """One published sentence and its verdict.
 
     `expected` is a number where the source gives one, else a phrase such as "at least 15".
     `found`, `low` and `high` (95% CI over replicates) and `tolerance` are in `unit`;
-    None where there is nothing to give. `reason` says why the tolerance is what it is, why the claim is
-    undecided, or what is missing.
+    None where there is nothing to give. `reason` justifies the tolerance, or states why the claim is
+    undecided, or which data is missing.
     """
 
     id: str
@@ -61,7 +61,7 @@ class Claim:
         return asdict(self)
 
     def shown(self) -> str:
-        """Verdict, sentence, limits, what was found and why: as `firstflight claims` prints it."""
+        """Verdict, sentence, limits, value and reason: as `firstflight claims` prints it."""
         tolerance = f", tolerance {self.tolerance:g}" if self.tolerance else ""
         found = "" if self.found is None else f"; found {self.found:.4g}"
         if self.low is not None and self.high is not None:
@@ -126,7 +126,8 @@ class Sentence:
     """A published sentence as it is checked, without a run yet.
 
     `tolerance` widens the range of `expectation` on both sides; both are in `unit`. `why` justifies
-    the tolerance. `needs` says what decides. With `spread` the interval is not one of chance: no replicate narrows it.
+    the tolerance. `needs` is the condition for a verdict. With `spread` the interval is not one of chance: no replicate
+    narrows it.
     """
 
     id: str
@@ -140,7 +141,7 @@ class Sentence:
     spread: bool = field(default=False, kw_only=True)
 
     def judge(self, found: Estimate, note: str = "") -> Claim:
-        """The claim with its verdict; `note` adds what was found beside the value."""
+        """The claim with its verdict; `note` adds findings other than the value."""
         verdict, because = self._verdict(found)
         return Claim(
             id=self.id,

@@ -134,8 +134,8 @@ def jackknife(values: Mapping[Key, Mapping[int, float]], statistic: Callable[[Me
     replicates. The interval rests on those that every cell read has in common: the statistic is computed
     from them without each in turn; the spread of these gives the standard error (Tukey's delete-one
     jackknife) and Student's t the interval. For a plain mean this equals `student`. Where a cell has more
-    replicates than others, what they add counts for the value and not for the interval, which is then
-    wider than need be. With fewer than two common replicates the interval is NaN.
+    replicates than others, the additional ones count for the value and not for the interval, which is then
+    wider than necessary. With fewer than two common replicates the interval is NaN.
     """
     value, common = _value(values, statistic)
     n = len(common)

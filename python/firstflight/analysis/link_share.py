@@ -11,7 +11,7 @@ PAYLOAD_BYTES, PACKET_BYTES = 1448, 1500
 
 
 def others_share(responses: pl.DataFrame, link: pl.DataFrame, one_way_s: float) -> npt.NDArray[np.float64]:
-    """Of each response: percent of what the link carried meanwhile that was not this response's.
+    """Of each response: percent of the link's traffic meanwhile that was not this response's.
 
     From the arrival of the request at the server until the response has left the link, which lies before the server's
     `one_way_s` to the client. `responses`: rows of `transfers`. `link`: the rows of `links` of one link and replicate,

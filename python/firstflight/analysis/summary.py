@@ -361,7 +361,7 @@ def _aggregated(aggregates: pl.LazyFrame, histograms: pl.LazyFrame, keys: Sequen
 
 
 def _users(users: pl.LazyFrame, keys: Sequence[str]) -> Table:
-    """Quantiles of what the users' paths are; those of a table count by their weight."""
+    """Quantiles of the users' paths; those of a table count by their weight."""
     quantities = users.select(*keys, "replicate", "weight", *(value.alias(name) for name, value in _PATH.items()))
     long = quantities.unpivot(
         on=list(_PATH), index=[*keys, "replicate", "weight"], variable_name="quantity", value_name="value"

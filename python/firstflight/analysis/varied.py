@@ -200,7 +200,7 @@ def _both(
 
 
 def _whole(table: pl.LazyFrame) -> pl.DataFrame:
-    """Of aggregates or histograms what is of all users, of pages where an application has any."""
+    """The rows of aggregates or histograms for all users, of pages where an application has any."""
     of_pages = pl.col("unit").cast(pl.String) == "page"
     whole = table.filter(pl.col("dimension").cast(pl.String) == "all").with_columns(
         pl.col("application").cast(pl.String)

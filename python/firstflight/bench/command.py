@@ -1,4 +1,4 @@
-"""The command: which measurements there are, in which order, and what is printed."""
+"""The command: the measurements, their order, and the output."""
 
 import sys
 from collections.abc import Callable, Iterator

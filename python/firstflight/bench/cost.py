@@ -82,7 +82,7 @@ def connection_rows() -> list[Row]:
     """Set-up time and memory of 1,000 and of 100,000 connections open at once."""
     base = plan("connections")
     made = []
-    # taken off: what is there once, however many connections follow, most of it code that is read for the first time
+    # subtracted: a constant cost for any number of connections, most of it code that is read for the first time
     once = median(simulate([connections(base, 1, 1.0)]).memory_bytes for _ in range(3))
     for clients in (1_000, 100_000):
         # all open at 0 s: a microsecond holds the set-up and nothing else

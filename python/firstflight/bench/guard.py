@@ -1,4 +1,4 @@
-"""`firstflight bench --guard`: what the guard costs beside nginx, with a connection for each request.
+"""`firstflight bench --guard`: the cost of the guard next to nginx, with a connection for each request.
 
 nginx and the guard are in a namespace and clients in another, all on this machine, so that as many connections come as
 it can give: how many that is belongs to the result. The guard's CPU time per connection stands on a busy machine, too.
@@ -61,7 +61,7 @@ def measure(seconds: float, warm_up_s: float, clients: int) -> Measured:
 
 
 def rows_of(found: Measured) -> list[Row]:
-    """The rows of what was measured."""
+    """The rows of the measurements."""
     made, counts = found.driven["connections"], found.counts
     seen = counts["reported"] + counts["dropped"]
     each_s = found.guard_cpu_s / made

@@ -1,6 +1,6 @@
 """Instructions that a data packet costs, as valgrind's callgrind counts them: the same from run to run.
 
-Each work is run twice, for a short and for a long time, so that what happens once (reading the plan, setting up)
+Each work is run twice, for a short and for a long time, so that one-time work (reading the plan, setting up)
 cancels: the figure is the slope. `bench/instructions.toml` holds the figures that a change is compared with.
 """
 

@@ -32,7 +32,7 @@ _LOAD, _LOAD_S = 0.9, 2.0
 _MS = 1_000_000
 _CLIENT, _SERVER = Host("client", "10.77.0.1"), Host("server", "10.77.0.2")
 
-# Goals in µs and packets a second: what must be and what is aimed at.
+# Goals in µs and packets a second: the required value and the target.
 _DELAY_GOALS = {"p50": (30.0, 15.0), "p99": (200.0, 100.0), "max": ()}
 _SPACING_GOALS = (20.0,)
 _LATENESS_GOALS = {"p50": (), "p99": (200.0, 100.0)}
@@ -109,12 +109,12 @@ def _rows(setting: Setting) -> Iterator[Row]:
 
 
 def _is_reached(rows: list[Row]) -> bool:
-    """Whether each row's first goal, what must be, is met."""
+    """Whether each row meets its first goal, the required value."""
     return all(goal.met(row.ours) for row in rows for goal in row.goals[:1])
 
 
 def _of_rate(setting: Setting, rate_bps: int) -> Iterator[Row]:
-    """How accurate a link of a rate is: spacing in bursts, lateness under a load that lasts, and what was missing."""
+    """How accurate a link of a rate is: spacing in bursts, lateness under a load that lasts, and missing packets."""
     work = f"{rate_bps / 1e6:g} Mbit/s, {setting}"
     with _lab(setting, rate_bps, 5 * _MS) as lab:
         spacing_us = float(np.percentile(np.abs(_spacing_errors_us(lab, rate_bps, at_once=True)), 99))
@@ -159,7 +159,7 @@ def _require(lab: Lab, setting: Setting) -> None:
 
 
 def _delay_errors_us(lab: Lab, rate_bps: int, delay_ns: int) -> tuple[NDArray[np.float64], dict[str, Any]]:
-    """One-way delays of single packets, every 2 ms, minus what they should be; the box's own account of lateness."""
+    """One-way delays of single packets, every 2 ms, minus the expected ones; the link box's own account of lateness."""
     lab.box()
     sent, received = _probe(lab, burst=1, bursts=1000, interval_s=0.002)
     ideal_ns = delay_ns + _PACKET_BYTES * 8_000_000_000 // rate_bps

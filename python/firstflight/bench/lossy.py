@@ -1,4 +1,4 @@
-"""Flows that lose 1% of their packets: what recovery with SACK costs, beside ns-2's Sack1 on the same work."""
+"""Flows that lose 1% of their packets: the cost of recovery with SACK, next to ns-2's Sack1 on the same work."""
 
 from statistics import median
 

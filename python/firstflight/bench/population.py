@@ -1,4 +1,4 @@
-"""Populations: what a short connection costs when there are ten thousand to ten million in each of two arms."""
+"""Populations: the cost of a short connection when there are ten thousand to ten million in each of two arms."""
 
 import json
 import sys
@@ -65,7 +65,7 @@ def rows() -> list[Row]:
 
 
 def rows_of(found: list[Measured], cores: int) -> list[Row]:
-    """The rows of what was measured, the most connections last: each cost is compared with theirs."""
+    """The rows of the measurements, the most connections last: each cost is compared with theirs."""
     last = found[-1]
     made = []
     for measured in found:

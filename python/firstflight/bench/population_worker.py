@@ -1,6 +1,6 @@
 """The fresh process in which a population is measured: a job as JSON on stdin, `population.Measured` on stdout.
 
-It does what `firstflight run FILE --vary tcp.initial_window=3,10` does, down to the records on disk.
+It does the work of `firstflight run FILE --vary tcp.initial_window=3,10`, down to the records on disk.
 """
 
 import json
@@ -17,7 +17,7 @@ from firstflight.studies.execute import carry_out, prepare, started
 
 
 def main() -> None:
-    """Read the job, run it, print what it cost."""
+    """Read the job, run it, print its cost."""
     job = json.load(sys.stdin)
     scenario = Scenario.load(Path(job["scenario"])).replace("population.users", job["users"])
     request = prepare(

@@ -1,4 +1,4 @@
-"""Fresh processes and what they cost."""
+"""Fresh processes and their cost."""
 
 import json
 import resource

@@ -22,9 +22,9 @@ class Goal:
 
 @dataclass(frozen=True)
 class Row:
-    """A piece of work and what it cost, in `unit`; `ratio` is ours / peer_value.
+    """A piece of work and its cost, in `unit`; `ratio` is ours / peer_value.
 
-    `peer` names what ours is compared with, None for nothing; its value is None where it is not installed.
+    `peer` names the program that ours is compared with, None for none; its value is None where it is not installed.
     `spread` holds the lowest and the highest ratio of the alternating rounds. `goals` are compared with the
     ratio if `goals_of_ratio`, else against ours. `same` is set on checks that both did the same work.
     """

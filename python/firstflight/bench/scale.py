@@ -1,7 +1,7 @@
 """`python -m firstflight.bench.scale`: a simulation on paper of very many connections, from rates measured here.
 
-Prints the tables of docs/scale.md as Markdown. What is measured: connections a second of one core, and bytes of a
-replicate's records in either form. What is assumed is printed beside: how busy a cluster's cores are kept.
+Prints the tables of docs/scale.md as Markdown. Measured: connections a second of one core, and bytes of a
+replicate's records in either form. The assumption is printed next to them: the utilization of a cluster's cores.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The fresh process that a measurement runs in: a job as JSON on stdin, what it cost as JSON on stdout.
+"""The fresh process that a measurement runs in: a job as JSON on stdin, its cost as JSON on stdout.
 
 Run by `process.simulate`; the job's keys are that function's arguments, the answer's those of `Simulated`.
 """
@@ -21,7 +21,7 @@ Tables = dict[str, dict[str, tuple[str, bytes]]]
 
 
 def main() -> None:
-    """Read the job, run it, print what it cost."""
+    """Read the job, run it, print its cost."""
     job = json.load(sys.stdin)
     plans = [json.dumps(plan) for plan in job["plans"]] * job["repeat"]
 
@@ -62,7 +62,7 @@ def _run_all(run: Callable[[str], "Simulated"], plans: list[str], threads: int) 
 def _peak_memory() -> Callable[[], int]:
     """Starts watching the process's memory; the call it returns says by how many bytes it rose at most.
 
-    Linux only: elsewhere that is 0. Writing 5 to clear_refs sets the peak back to what is resident now.
+    Linux only: elsewhere that is 0. Writing 5 to clear_refs resets the peak to the current resident size.
     """
     clear = Path("/proc/self/clear_refs")
     if not clear.exists():

@@ -30,7 +30,7 @@ def advise_command(
     assume: Sequence[str],
     set_aside: bool,
 ) -> None:
-    """Advise and print; on Ctrl-C leave at once with what has finished."""
+    """Advise and print; on Ctrl-C stop immediately and keep the finished part."""
     directory = out or Path("runs") / f"advice-{flows.stem}"
     began = time.perf_counter()
     try:

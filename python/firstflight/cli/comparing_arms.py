@@ -1,4 +1,4 @@
-"""`firstflight advise --compare`: what two observed data sets say, in a few lines."""
+"""`firstflight advise --compare`: the comparison of two observed data sets, in a few lines."""
 
 import json
 import shlex

@@ -97,7 +97,7 @@ def status_command(state: Path, as_json: bool) -> int:
 
 
 def undo_command(state: Path) -> None:
-    """Remove what is left, and say what that was."""
+    """Remove leftovers, and list them."""
     journal = Journal(state)
     routes = Routes()
     try:

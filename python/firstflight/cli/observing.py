@@ -1,4 +1,4 @@
-"""`firstflight observe`: what a file of somebody's own traffic holds, and the same as a table."""
+"""`firstflight observe`: a summary of a file of observed traffic, and its rows as a table."""
 
 from io import BytesIO
 from pathlib import Path
@@ -15,7 +15,7 @@ from firstflight.records import output
 def observe_command(
     path: Path, kind: str | None, log_format: str | None, mss_bytes: int | None, out: Path | None
 ) -> None:
-    """Print what was read; with `out`, write one row per response, as .parquet or .csv, which can be observed again."""
+    """Print a summary; with `out`, write one row per response, as .parquet or .csv, which can be observed again."""
     if out is not None and out.suffix not in (".parquet", ".csv"):
         raise RequestError(f"--out {out}: the name must end in .parquet or .csv, which selects the format")
     if out is not None:

@@ -17,7 +17,7 @@ def print_studies() -> None:
 
 
 def print_claims(directory: Path, as_json: bool) -> None:
-    """Every claim with its limits, what was found and why; or all of them as JSON."""
+    """Every claim with its limits, value and reason; or all of them as JSON."""
     run = Run.open(directory)
     claims = of(run).claims(run)
     if as_json:

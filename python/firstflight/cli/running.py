@@ -24,7 +24,7 @@ _INTERRUPTED = 130
 
 @dataclass(frozen=True)
 class Wanted:
-    """The options that say what to compute and where, as they were written."""
+    """The options for the work and its place, as they were written."""
 
     engine: str | None
     replicates: int | None
@@ -38,7 +38,7 @@ class Wanted:
 
 
 def run_command(what: str, wanted: Wanted, out: Path | None, set_aside: bool) -> None:
-    """Run, print the summary; on Ctrl-C leave at once with what has finished."""
+    """Run, print the summary; on Ctrl-C stop immediately and keep the finished part."""
     subject, name = _subject(what, wanted)
     request = prepare(
         subject,
@@ -59,7 +59,7 @@ Summary = Callable[[Request, Run, int, float], None]
 
 
 def compute(request: Request, directory: Path, set_aside: bool, summarise: Summary) -> None:
-    """Compute what the run in `directory` lacks, with a progress bar, then `summarise` it."""
+    """Compute the missing part of the run in `directory`, with a progress bar, then `summarise` it."""
     began = time.perf_counter()
     with started(request, directory, set_aside) as run:
         kept = sum(cell.key in run.cells for cell in request.cells)
@@ -93,7 +93,7 @@ def _subject(what: str, wanted: Wanted) -> tuple[Scenario | str, str]:
 
 
 def _tell_of_aside(directory: Path, aside: Path) -> None:
-    """Where the earlier run is, what all of them take, and how to be rid of them: nothing else deletes them."""
+    """Where the earlier run is, the space that all of them take, and how to delete them: nothing else does."""
     earlier = set_aside_before(directory)
     taken = sum(map(size_bytes, earlier)) / 1e6
     which = "It takes" if len(earlier) == 1 else f"The {len(earlier)} runs set aside there take"

@@ -26,7 +26,7 @@ class Outcome:
     reason: str
     """One sentence with the script's line; empty for a pass."""
     details: tuple[str, ...] = ()
-    """Of a difference: the line, what was expected, what came, the segments before it."""
+    """Of a difference: the line, the expected and the actual packet, the segments before it."""
     notes: tuple[str, ...] = ()
     """Notes that do not change the verdict."""
 
@@ -36,7 +36,7 @@ class Outcome:
 
 
 def script_command(paths: list[Path], as_json: bool, tolerance: str) -> int:
-    """Run the scripts and print what came of them; returns the exit status."""
+    """Run the scripts and print their results; returns the exit status."""
     try:
         tolerance_ns = int(Duration(tolerance))
     except ValueError as error:

@@ -31,7 +31,7 @@ class Wanted:
     plot: Path | None
 
     def check(self, file: Path) -> None:
-        """RequestError for what would fail after the programs have run."""
+        """RequestError for requests that would fail after the programs have run."""
         for path in (self.pcap, self.links, self.plot):
             if path is not None:
                 output.check(path, [file])
@@ -48,7 +48,7 @@ class Wanted:
 
 
 def shell_command(file: Path, wanted: Wanted, settings: list[str], seed: int | None) -> int:
-    """Run the program, or the user's shell, and say what passed; the program's exit status."""
+    """Run the program, or the user's shell, and report the packets that passed; the program's exit status."""
     wanted.check(file)
     if seed is not None:
         check_seed(seed)

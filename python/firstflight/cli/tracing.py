@@ -27,7 +27,9 @@ _ENGINES: dict[str, list[tuple[Engine, str]]] = {
 
 @dataclass(frozen=True)
 class Outputs:
-    """What to write where; `at` and `link` say where the packets of `pcap` are taken, `engine` what transfers."""
+    """The outputs and their files. `at` and `link`: where the packets of `pcap` are captured; `engine`: the engine of
+    the transfer.
+    """
 
     plot: Path | None = None
     ladder: Path | None = None
@@ -38,7 +40,9 @@ class Outputs:
     engine: Literal["simulate", "emulate", "both"] = "simulate"
 
     def check(self, file: Path) -> None:
-        """RequestError for what does not fit together, and for what would destroy `file` or somebody's."""
+        """RequestError for options that do not fit together, and for outputs that would destroy `file` or a user's
+        file.
+        """
         named = [path for path in (*self.pictures, self.csv, self.pcap) if path is not None and str(path) != "-"]
         if len({path.absolute() for path in named}) < len(named):
             raise RequestError("two of --plot, --ladder, --csv and --pcap name the same file; give each its own")
@@ -58,7 +62,7 @@ class Outputs:
             )
 
     def tell(self, line: str) -> None:
-        """Print what was written, unless the output is the CSV itself."""
+        """Print the names of written files, unless the output is the CSV itself."""
         if str(self.csv) != "-":
             print(line)
 

@@ -26,7 +26,7 @@ _TOLERANCE_NS = 1_000
 
 @dataclass(frozen=True)
 class Judged:
-    """A recorded connection, and what came of its script."""
+    """A recorded connection, and the result of its script."""
 
     parameters: Parameters
     script: str
@@ -40,12 +40,14 @@ class Judged:
 
     @property
     def matches(self) -> bool:
-        """Whether the profile did what the kernel did."""
+        """Whether the profile behaved as the kernel did."""
         return self.verdict == "pass"
 
     @property
     def part(self) -> str:
-        """What parts the two, in words that do not depend on the numbers: fields of tcp_info, or what of a segment."""
+        """The kind of difference, in words that do not depend on the numbers: fields of tcp_info, or parts of a
+        segment.
+        """
         asserted = dict(re.findall(r"(tcpi_\w+) == (-?\d+)", self.reason))
         found = re.findall(r"(tcpi_\w+) is (-?\d+)", self.reason)
         fields = [name for name, value in found if asserted.get(name) != value]

@@ -1,4 +1,4 @@
-"""IPv4 and TCP headers: made for a scripted peer, and read from what the kernel sent."""
+"""IPv4 and TCP headers: made for a scripted peer, and read from the kernel's packets."""
 
 import struct
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Packet:
         return next((value[0] for kind, value in read_options(self.options) if kind == _SCALE), 0)
 
     def written_options(self, origin: int) -> str:
-        """The options as a packet script writes them; `origin`: what edges of SACK blocks are relative to."""
+        """The options as a packet script writes them; `origin`: the base of the edges of SACK blocks."""
         parts = []
         for kind, value in read_options(self.options):
             if kind == _MSS:

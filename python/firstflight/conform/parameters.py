@@ -51,7 +51,7 @@ class Parameters:
     reads_ms: int = 0
 
     def described(self) -> str:
-        """In one line, what differs from the plainest connection."""
+        """The differences from the plainest connection, in one line."""
         plain = Parameters(self.family)
         parts = [
             f"{field.name}={_short(getattr(self, field.name))}"
@@ -188,7 +188,7 @@ FAMILIES = {
     "slow reader": _slow_reader,
     "compressed SACKs": _compressed,
 }
-"""By name, what makes a family's parameters from the usual ones."""
+"""By name, the functions that make a family's parameters from the usual ones."""
 
 
 def simpler(found: Parameters) -> Iterator[Parameters]:
@@ -231,7 +231,7 @@ def simpler(found: Parameters) -> Iterator[Parameters]:
 
 
 def from_table(table: dict[str, Any]) -> Parameters:
-    """Parameters from what `dataclasses.asdict` made of them, as JSON carries it."""
+    """Parameters from the output of `dataclasses.asdict`, as stored in JSON."""
     pairs = {name: tuple(tuple(pair) for pair in table[name]) for name in ("losses", "writes")}
     singles = {name: tuple(table[name]) for name in ("swaps", "repeats")}
     return Parameters(**(table | pairs | singles | {"acks": Acks(**table["acks"])}))

@@ -23,7 +23,7 @@ class Wire(Protocol):
 
 
 class Receiver:
-    """Takes what the kernel sends, after a round trip, and acknowledges it."""
+    """Receives the kernel's segments, after an RTT, and acknowledges them."""
 
     def __init__(self, parameters: Parameters, wire: Wire) -> None:
         self._how = parameters

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from firstflight.scenario import Cell
 
-# Imported when asked for, so that a command pays only for what it runs.
+# Imported when asked for, so that a command imports only the code that it runs.
 _ENGINES = {
     "simulate": "firstflight.engines.simulate",
     "model": "firstflight.engines.model",
@@ -31,8 +31,9 @@ class Engine(Protocol):
     def run_cell(self, cell: Cell, seed: int, replicates: int, first_replicate: int = 0) -> dict[str, pl.DataFrame]:
         """Replicates `first_replicate` and on of a cell: the tables `transfers`, `pages` and `links` as
         `records.schema` says. A table `counts` may come with them: one row, a column for each thing counted; and a
-        table `environment`, columns `name` and `value`: what the records depend on beside the scenario. A cell that
-        captures also gives `segments`, a population `users`, or `aggregates` and `histograms` where it keeps those.
+        table `environment`, columns `name` and `value`: the settings on which the records depend in addition to the
+        scenario. A cell that captures also gives `segments`, a population `users`, or `aggregates` and `histograms`
+        where it keeps those.
 
         In virtual time the same arguments give the same tables, and a replicate does not depend on the others asked for
         with it. Raises RequestError for a scenario the engine cannot do.

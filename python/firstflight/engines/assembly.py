@@ -11,7 +11,7 @@ from firstflight.scenario import Cell
 
 # A killed run loses at most this computing time of each cell; cells that take less leave no chunks.
 KEEP_AFTER_S = 5.0
-# And what waits in memory for the rest of its cell is at most this amount.
+# And the data waiting in memory for the rest of its cell is at most this amount.
 KEEP_ABOVE_BYTES = 256 << 20
 
 
@@ -19,7 +19,7 @@ class Assembly:
     """One cell on its way: chunks in memory, chunks in the run's directory, chunks on shared storage."""
 
     def __init__(self, run: Run, name: str, cell: Cell, replicates: int, shared: SharedChunks | None) -> None:
-        """`replicates` of `cell`; what earlier sessions finished of it is found and used."""
+        """`replicates` of `cell`; the finished part from earlier sessions is found and used."""
         self.cell = cell
         self._run, self._name, self._shared = run, name, shared
         self._all = range(replicates)
@@ -70,7 +70,7 @@ class Assembly:
         return sum(map(len, self._chunks())) == len(self._all)
 
     def _keep(self) -> None:
-        """Write what is in memory, neighbours as one chunk."""
+        """Write the chunks in memory, neighbors as one chunk."""
         runs: list[list[range]] = []
         for chunk in sorted(self._held, key=lambda chunk: chunk.start):
             if runs and runs[-1][-1].stop == chunk.start:
@@ -109,7 +109,7 @@ class Assembly:
 
 
 def store(run: Run, name: str, cell: Cell, tables: Mapping[str, pl.LazyFrame]) -> None:
-    """Store a finished cell: its tables, and beside them what the engine counted and what surrounded it."""
+    """Store a finished cell: its tables, the engine's counts and the environment."""
     counts = tables["counts"].sum().collect().to_dicts()[0] if "counts" in tables else {}
     environment = dict(tables["environment"].unique().collect().iter_rows()) if "environment" in tables else {}
     run.write(name, cell, tables, counts, environment)

@@ -1,4 +1,6 @@
-"""Cuts the work of a sweep into chunks of replicates that take about as long as each other, by what the first took."""
+"""Cuts the work of a sweep into chunks of replicates that take about as long as each other, by the duration of the
+first ones.
+"""
 
 import threading
 from collections.abc import Sequence
@@ -52,7 +54,7 @@ class Work:
 
 @dataclass
 class Queue:
-    """Hands out what is to be computed, the longest cells first; threads may share it."""
+    """Hands out the work, the longest cells first; threads may share it."""
 
     works: Sequence[Work]
     _measured_s: float = 0.0
@@ -91,7 +93,7 @@ class Queue:
             return taken
 
     def took(self, chunk: Chunk, seconds: float) -> None:
-        """Learn what a chunk took."""
+        """Record the duration of a chunk."""
         work, number = self._by_name[chunk.name], len(chunk.replicates)
         with self._lock:
             work.measured_s += seconds

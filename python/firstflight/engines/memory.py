@@ -46,7 +46,7 @@ def check_together(scenarios: list[Scenario]) -> None:
 
 
 def about_bytes(scenario: Scenario) -> dict[str, int]:
-    """Bytes that one replicate takes, by what takes them."""
+    """Memory of one replicate in bytes, by part."""
     population = scenario.population
     if population is not None:
         return {f"{population.users:,} users": _USER * population.users if population.records == "rows" else 0}

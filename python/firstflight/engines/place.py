@@ -28,7 +28,7 @@ _COMMUNICATION = {"dask": "tcp", "dask+tls": "tls"}
 
 
 def place(on: str = "local", store: str | None = None) -> Place:
-    """What `--on` and `--store` say. RequestError for anything but local, dask, dask://HOST:PORT and
+    """The values of `--on` and `--store`. RequestError for anything but local, dask, dask://HOST:PORT and
     dask+tls://HOST:PORT.
     """
     if on == "local":

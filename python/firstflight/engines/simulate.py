@@ -10,7 +10,7 @@ from firstflight.errors import MachineError, RequestError
 from firstflight.records.schema import COUNTED, DIMENSIONS
 from firstflight.scenario import Cell, Scenario
 
-# What captures every segment, at the start of a sentence.
+# The output that captures every segment, at the start of a sentence.
 _CAPTURE = "A capture of segments"
 
 

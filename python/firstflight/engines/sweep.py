@@ -14,7 +14,7 @@ from firstflight.records.chunks import SharedChunks
 from firstflight.records.machine import usable_cpus
 from firstflight.scenario import Cell
 
-# What a user fetches: a page or two.
+# The bytes that a user fetches: a page or two.
 _BITS_PER_USER = 1e6
 
 # Polars handles SIGINT so that a wait is not woken by it; Python notices Ctrl-C only between waits.
@@ -25,8 +25,8 @@ OnReplicates = Callable[[Cell, int], None]
 
 
 def cost(cell: Cell) -> float:
-    """A guess at how long a replicate takes, in bits: what the network could carry in its time, or about what a
-    population's users fetch. Orders cells, no more.
+    """A guess at how long a replicate takes, in bits: the capacity of the network in its time, or about the bits that a
+    population's users fetch. Only used to order cells.
     """
     scenario = cell.scenario
     if scenario.population is not None:
@@ -42,10 +42,11 @@ def sweep(
     on_replicates: OnReplicates = lambda cell, replicates: None,
     place: Place = HERE,
 ) -> None:
-    """Compute what `run` lacks of `cells` with `jobs` threads (none: as many as suit each engine), and store it.
+    """Compute the part of `cells` that `run` lacks, with `jobs` threads (none: as many as suit each engine), and store
+    it.
 
     `on_replicates(cell, n)` is called for every n replicates done, from the thread that did them. Records in virtual
-    time depend neither on `jobs` nor on `place`. What had finished stays when this is interrupted or fails.
+    time depend neither on `jobs` nor on `place`. Finished results are kept when this is interrupted or fails.
     """
     # Cells with the same plan share their records, so they are computed once.
     missing = {name: cell for cell in cells if not run.is_finished(name := identity.cell_hash(cell))}
@@ -127,7 +128,7 @@ def _in_real_time(
     by_jobs: dict[int, list[Callable[[], None]]] = {}
     for group in engine.together(list(cells.values())):
         by_jobs.setdefault(jobs or engine.jobs(group), []).append(partial(compute, group))
-    # Those that bear many neighbours first: what is left behind by an interruption is short.
+    # Those that bear many neighbors first, so that an interruption leaves little behind.
     for at_once, tasks in sorted(by_jobs.items(), reverse=True):
         _in_threads(at_once, tasks)
 
@@ -142,8 +143,9 @@ def _in_threads(jobs: int, tasks: Sequence[Callable[[], None]]) -> None:
             for future in done:
                 future.result()
     except BaseException as error:
-        # The native module cannot be stopped. Who pressed Ctrl-C does not want to wait for it, and what it still
-        # delivers is dropped, since a run takes nothing once closed; otherwise cells in progress are let finish.
+        # The native module cannot be stopped. After Ctrl-C the user does not want to wait for it, and results
+        # that it still delivers are dropped, since a run takes nothing once closed; otherwise cells in progress
+        # are let finish.
         pool.shutdown(wait=not isinstance(error, KeyboardInterrupt), cancel_futures=True)
         raise
     pool.shutdown()

@@ -94,7 +94,9 @@ def _crossings(events: pl.DataFrame, sender: int) -> list[Crossing]:
 
 
 def _rounds(crossings: list[Crossing]) -> list[Round]:
-    """A round ends when the answer to its first segment that arrived is there; what is sent then begins the next."""
+    """A round ends when the answer to its first segment that arrived is there; the next segment sent begins the next
+    round.
+    """
     answers = [c for c in crossings if not c.from_sender and c.arrives_s is not None]
     rounds: list[list[Crossing]] = []
     ends_s = 0.0

@@ -92,7 +92,7 @@ def heading(transfer: Transfer) -> str:
 
 
 def line(of: Round) -> str:
-    """What a round sent, and when it began."""
+    """The segments of a round, and its start."""
     counts = [(of.segments, "segment"), (of.retransmissions, "retransmission")]
     sent = " and ".join(counted(number, what) for number, what in counts if number)
     return f"round {of.number}: {sent}, from {1e3 * of.began_s:.1f} ms"

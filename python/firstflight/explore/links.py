@@ -24,7 +24,7 @@ class Link:
 
 
 def link(text: str, scenario: Scenario, seed: int, sides: str = "") -> Link:
-    """Opens `scenario`; `sides` is what differs from the opening, such as "&a.iw=3&b.iw=10"."""
+    """Opens `scenario`; `sides`: the differences from the opening, such as "&a.iw=3&b.iw=10"."""
     return Link(text, f"{EXPLORER}#{fragment(transfer(scenario, seed, text))}{sides}")
 
 

@@ -34,7 +34,7 @@ def transfer(scenario: Scenario, seed: int | None = None, name: str | None = Non
 
 
 def start(opening: dict[str, Any]) -> dict[str, Any]:
-    """A `transfer`, and what the knobs can put there: profiles, start-up schemes, controllers, queues; real paths."""
+    """A `transfer`, and the choices of the knobs: profiles, start-up schemes, controllers, queues; real paths."""
     queues: list[AnyQueue] = [kind(limit=_LIMIT) for kind in (DropTail, Red, Codel, FqCodel, Pie)]
     return {
         **opening,

@@ -1,4 +1,4 @@
-"""What the guard decides: pure functions of finished connections and the time, the same on a host and in rehearsal."""
+"""The guard's decisions: pure functions of finished connections and the time, the same on a host and in rehearsal."""
 
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ RFC3390_SEGMENTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The window of a prefix from now on; None removes ours. `evidence` holds what it was decided on."""
+    """The window of a prefix from now on; None removes ours. `evidence` holds the data for the decision."""
 
     prefix: Network
     initial_window: int | None
@@ -30,16 +30,18 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the operator chose."""
+    """The operator's settings."""
 
     policy: Policy
     rule: StopRule = field(default_factory=StopRule)
     shares: tuple[float, ...] = (0.5, 0.9)
     """Shares of the raised arm, one after the other as harm is excluded; the last one leaves a control arm for good."""
     draw: Literal["prefix", "connection"] = "prefix"
-    """What an arm is drawn for: a prefix, again in each period, or a connection, by the host with `Decision.share`."""
+    """The unit of the draw of an arm: a prefix, again in each period, or a connection, by the host with
+    `Decision.share`.
+    """
     fallback: Literal["rfc6928", "rfc3390"] = "rfc6928"
-    """What a group gets after a stop: the system's ten segments, or RFC 3390's three."""
+    """The window of a group after a stop: the system's ten segments, or RFC 3390's three."""
     hold_s: float = 7 * 86400.0
     """A group that was stopped is tried again after this time."""
     silence_s: float = 3600.0
@@ -56,7 +58,7 @@ class Settings:
 
 @dataclass(slots=True)
 class Group:
-    """What is known of networks that are judged together. Times are the brain's."""
+    """The state of networks that are judged together. Times are the brain's."""
 
     trial: Trial
     estimate: Estimate = field(default_factory=Estimate)
@@ -133,15 +135,15 @@ class Brain:
         return {name: state.trial.e_value for name, state in self._states.items()}
 
     def verdicts(self) -> dict[str, Verdict]:
-        """What is known of each group that is or was tried, by name."""
+        """The state of each group that is or was tried, by name."""
         return {name: state.trial.verdict() for name, state in self._states.items()}
 
     def states(self) -> dict[str, Group]:
-        """What is known of each group, by name, to be kept."""
+        """The state of each group, by name, to be stored."""
         return self._remembered | self._states
 
     def restore(self, states: dict[str, Group]) -> None:
-        """Begin with what an earlier process knew."""
+        """Begin with the state of an earlier process."""
         self._remembered = states
 
     def _take(self, outcome: Outcome) -> None:

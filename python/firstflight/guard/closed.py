@@ -15,7 +15,7 @@ _NETWORKS_KEPT = 65_536
 
 
 class Row(NamedTuple):
-    """What `_native.ClosedConnections.take` gives."""
+    """The result of `_native.ClosedConnections.take`."""
 
     network: bytes
     segments: int
@@ -97,7 +97,7 @@ class Closed:
         return [(self._network(row.network), row) for row in rows]
 
     def counts(self) -> Counts:
-        """What came so far."""
+        """The connections so far."""
         return Counts(*self._source.counts())
 
     def _network(self, packed: bytes) -> Network:

@@ -11,7 +11,7 @@ from firstflight.guard.policy import RFC6928_SEGMENTS
 
 
 class Draws:
-    """What `windows.Windows` does by routes, by connection. The kernel removes it when the process ends.
+    """Windows as `windows.Windows` sets them by routes, but by connection. The kernel removes it when the process ends.
 
     Raises MachineError where the program cannot be attached to `cgroup`. `compared` is the largest window under trial.
     """
@@ -49,7 +49,7 @@ class Draws:
         if drawn is None:
             return Began(RFC6928_SEGMENTS, judged=False)
         segments, lost = drawn
-        # As without a record of the flight: what a DSACK explains had arrived.
+        # As without a record of the flight: segments that a DSACK explains had arrived.
         return Began(segments, judged=True, lost=lost and row.retransmissions > row.dsacks)
 
     def follow(self) -> None:

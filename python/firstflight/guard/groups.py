@@ -99,7 +99,7 @@ class Groups:
         return {name: node.connections for name, node in self._nodes.items()}
 
     def restore(self, counts: Mapping[str, float]) -> None:
-        """Begin with what an earlier process counted."""
+        """Begin with the counts of an earlier process."""
         self._nodes = {name: Node(name, connections) for name, connections in counts.items()}
 
     def age(self, elapsed_s: float, in_use: set[str]) -> None:

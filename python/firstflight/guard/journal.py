@@ -1,4 +1,4 @@
-"""What the guard has set, written before it is set, so that it can be undone after any end of the process."""
+"""The guard's routes, stored before they are set, so that they can be undone after any end of the process."""
 
 import fcntl
 import os
@@ -32,7 +32,7 @@ class Journal:
         try:
             self._base = sqlite3.connect(directory / "routes.sqlite", isolation_level=None)
             self._base.execute("PRAGMA journal_mode = WAL")
-            # Routes end with the boot, as does what a power failure could take from the journal.
+            # Routes end with the boot, as do entries that a power failure could take from the journal.
             self._base.execute("PRAGMA synchronous = NORMAL")
             self._base.execute(
                 "CREATE TABLE IF NOT EXISTS route"
@@ -58,7 +58,7 @@ class Journal:
         self._base.execute("DELETE FROM route WHERE place = ? AND prefix = ? AND segments = ?", row)
 
     def intended(self) -> list[tuple[Network, int, Route]]:
-        """What may be set in this network namespace."""
+        """The settings allowed in this network namespace."""
         rows = self._base.execute("SELECT prefix, segments, message FROM route WHERE place = ?", (self._place,))
         return [(ip_network(prefix), segments, Route.read(message)) for prefix, segments, message in rows.fetchall()]
 
@@ -77,7 +77,7 @@ def undo(journal: Journal, routes: Routes) -> tuple[list[Network], list[Network]
         found = there.get(prefix)
         if found is not None and found.initial_window == segments and routes.remove(route):
             removed.append(prefix)
-    # Last, since a full disk must not keep routes in place; what stays in the journal then does no harm.
+    # Last, since a full disk must not keep routes in place; entries left in the journal then do no harm.
     with suppress(sqlite3.OperationalError):
         for prefix, segments, _ in intended:
             journal.forget(prefix, segments)

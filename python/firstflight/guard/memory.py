@@ -1,4 +1,4 @@
-"""What the guard has learned, kept in `DIR/learned.sqlite`: networks, estimates, trials and holds."""
+"""The guard's learned state, stored in `DIR/learned.sqlite`: networks, estimates, trials and holds."""
 
 import json
 import sqlite3
@@ -44,12 +44,12 @@ class Memory:
             ) from None
 
     def keep(self, now: float) -> None:
-        """Write down what is known, if that was not done in the last minute."""
+        """Store the state, unless that was done in the last minute."""
         if now - self._saved >= _SAVE_S:
             self.save(now)
 
     def save(self, now: float) -> None:
-        """Write down what is known."""
+        """Store the state."""
         self._saved, unix = now, time.time()
         states = self._brain.states()
         rows = [
@@ -85,7 +85,7 @@ class Memory:
         self._brain.restore(states)
 
     def _tried(self) -> Any:
-        """On what a trial's evidence depends: what another window or rule has shown does not count."""
+        """The settings on which a trial's evidence depends: results of another window or rule do not count."""
         settings = self._settings
         return json.loads(json.dumps([asdict(settings.policy), asdict(settings.rule), settings.shares, settings.draw]))
 

@@ -98,7 +98,7 @@ class Metrics:
             counters[place] += value
 
     def show(self, status: dict[str, Any], counts: Counts) -> None:
-        """What the next scrape gets."""
+        """The text for the next scrape."""
         lines: list[str] = []
 
         def metric(name: str, kind: str, meaning: str, values: list[tuple[str, float]]) -> None:

@@ -21,13 +21,13 @@ _OVERSHOOT = 1.5
 
 @dataclass(slots=True)
 class Estimate:
-    """What one group has taught: `segments` is None before the first connection that counts."""
+    """The learned state of one group: `segments` is None before the first connection that counts."""
 
     segments: float | None = None
     samples: int = 0
 
     def average(self, sample: int) -> None:
-        """Take in a sample; the first one replaces what a loss may have left."""
+        """Add a sample; the first one replaces a value that a loss may have left."""
         old = self.segments
         self.segments = sample if old is None or self.samples == 0 else old + (sample - old) * _WEIGHT
         self.samples += 1

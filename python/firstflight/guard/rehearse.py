@@ -71,7 +71,7 @@ class Moment:
 
 @dataclass(slots=True)
 class Rehearsal:
-    """What the guard would have done."""
+    """The guard's simulated actions."""
 
     connections: int = 0
     raised: int = 0
@@ -82,7 +82,7 @@ class Rehearsal:
     stops: list[Stop] = field(default_factory=list)
     moments: list[Moment] = field(default_factory=list)
     verdicts: dict[str, Verdict] = field(default_factory=dict)
-    """What is known at the end, by group."""
+    """The state at the end, by group."""
     missed: list[str] = field(default_factory=list)
     """Groups that the bad link harmed and that were not stopped."""
     harmed: int = 0
@@ -90,7 +90,7 @@ class Rehearsal:
 
 
 def connections(log: Observation, loss: float | None, seed: int) -> tuple[list[Connection], list[str]]:
-    """The connections of a log in the order in which they were opened, and notes on what was assumed.
+    """The connections of a log in the order in which they were opened, and notes on assumptions.
 
     `loss` is the share of connections with a loss in the first flight, for logs without it. Raises RequestError
     for a log without times.
@@ -224,7 +224,7 @@ class _Replay:
         return outcome, harmed
 
     def closed(self, outcome: Outcome, harmed: bool) -> None:
-        """Hand a finished connection to the brain and do what it decides."""
+        """Pass a finished connection to the brain and carry out its decision."""
         self.found.harmed += harmed
         if self.bad is not None and outcome.at >= self.bad.at and outcome.arm == "raised":
             group = self.brain.group_of(outcome.prefix)
@@ -262,7 +262,7 @@ class _Replay:
 def rehearse(
     log: Sequence[Connection], brain: Brain, period_s: float, bad: BadLink | None = None, seed: int = 1
 ) -> Rehearsal:
-    """What `brain` would have decided on these connections, ordered by their opening."""
+    """The decisions of `brain` on these connections, ordered by their opening."""
     replay = _Replay(brain, bad, seed)
     open_now: list[tuple[float, int, Outcome, bool]] = []
     next_note = period_s

@@ -17,7 +17,7 @@ from firstflight.errors import FirstflightError
 from firstflight.guard.outcome import Network
 
 PROTOCOL = 71
-"""What `ip route` prints as `proto 71`: no routing daemon has it (linux/rtnetlink.h)."""
+"""The protocol that `ip route` prints as `proto 71`: no routing daemon has it (linux/rtnetlink.h)."""
 METRIC = 2_071_000_000
 
 _MAIN, _UNICAST = 254, 1

@@ -95,7 +95,7 @@ class EProcess:
 
 
 class Answer(StrEnum):
-    """What the evidence allows."""
+    """The verdict that the evidence allows."""
 
     STOP = "stop"
     """The raised arm is worse: fall back."""
@@ -125,7 +125,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class StopRule:
-    """Error rate and what is tolerated.
+    """Error rate and tolerance.
 
     Raises RequestError for an alpha outside 0 to 1 (exclusive) and a ratio of 1 or less.
     """
@@ -194,7 +194,7 @@ class Trial:
         self.losses, self.timeouts = EProcess(self.share), EProcess(self.share)
 
     def split(self, share: float) -> None:
-        """Change the raised arm's share; what was found so far stays."""
+        """Change the raised arm's share; results so far are kept."""
         self.share, self.connections = share, 0
         self.losses.split(share)
         self.timeouts.split(share)
@@ -225,7 +225,7 @@ class Trial:
         return self._e_value
 
     def verdict(self) -> Verdict:
-        """What is known now."""
+        """The current estimate."""
         e_value = self.e_value
         answer = self._answer(e_value)
         return Verdict(

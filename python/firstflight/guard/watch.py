@@ -36,7 +36,7 @@ DECISIONS = "decisions.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What the guard does on this host."""
+    """The guard's work on this host."""
 
     settings: Settings
     groups: Groups
@@ -67,7 +67,7 @@ class Log:
             self._file = self._path.open("a", encoding="utf-8", buffering=1)
 
     def note(self, event: str, prefix: Network | None, reason: str) -> None:
-        """What happened to a prefix."""
+        """An event of a prefix."""
         self.write(event, prefix=prefix, reason=reason)
 
     def close(self) -> None:
@@ -93,7 +93,7 @@ def guard(host: Host, started: Callable[[], None] = lambda: None) -> None:
     windows = Windows(routes, journal, log.note)
     try:
         closed = Closed(host.ports, host.prefix_lengths)
-        # What a guard that was killed has left.
+        # Routes left by a guard that was killed.
         windows.undo()
         means: Windows | Draws = windows
         if host.cgroup is not None:
@@ -144,7 +144,7 @@ def _signals() -> Iterator[None]:
     try:
         yield
     finally:
-        # A second signal must not interrupt what is undone.
+        # A second signal must not interrupt the undoing.
         for kind in _KINDS:
             signal.signal(kind, signal.SIG_IGN)
 
@@ -191,7 +191,7 @@ class _Watch:
             self._show(now)
 
     def close(self) -> None:
-        """Keep what was learned."""
+        """Store the learned state."""
         self._memory.save(time.monotonic())
         self._memory.close()
 

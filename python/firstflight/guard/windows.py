@@ -1,4 +1,4 @@
-"""The windows that are set on this host: what was decided, carried out so that others' changes win."""
+"""The windows that are set on this host: applies decisions so that changes by other programs take precedence."""
 
 import os
 import time
@@ -77,7 +77,7 @@ class Windows:
             self._apply(prefix, segments)
 
     def follow(self) -> None:
-        """Look at what others did to routes, and step back where that concerns ours."""
+        """Check routes for changes by other programs, and withdraw where they affect ours."""
         changes = self._routes.changes_by_others()
         now = time.monotonic()
         if changes is None:

@@ -29,8 +29,8 @@ _QUOTED = r'"(?:[^"\\]|\\.)*"'
 @dataclass(frozen=True)
 class Format:
     """A format of access logs. `title`; `add`: how to have it log RTTs. Either a `pattern` of a line, with groups
-    `address`, `bytes` or `kib`, and a time (`time_s`, `time_ms`), or `names` of fields: what each is, in the same words
-    and `rtt_us`, `rtt_ms`; `at`: when it was. `sure`: text that a beginning of the file must hold.
+    `address`, `bytes` or `kib`, and a time (`time_s`, `time_ms`), or `names` of fields: the meaning of each, in the
+    same words and `rtt_us`, `rtt_ms`; `at`: when it was. `sure`: text that a beginning of the file must hold.
     """
 
     title: str
@@ -95,7 +95,7 @@ FORMATS = (
     Format(
         "tcplife (bcc)",
         "take a capture, or ss -tinH once a second (docs/observe.md#ss)",
-        # LADDR LPORT RADDR RPORT TX_KB RX_KB MS, after what options add; with -s commas between them.
+        # LADDR LPORT RADDR RPORT TX_KB RX_KB MS, after the columns that options add; with -s commas between them.
         r"[\s,][0-9a-fA-F:.]+(?:,|\s+)\d+(?:,|\s+)(?P<address>[0-9a-fA-F:.]+)(?:,|\s+)\d+(?:,|\s+)(?P<kib>\d+)"
         r"(?:,|\s+)\d+(?:,|\s+)(?P<time_ms>\d+\.\d+)\s*$",
     ),
@@ -178,7 +178,7 @@ def _moments(text: pl.Series) -> pl.Series:
 
 def _number(name: str) -> pl.Expr:
     value = pl.col(name).cast(pl.Float64, strict=False)
-    # tcplife writes 0 for what is shorter than 1 KiB.
+    # tcplife writes 0 for sizes below 1 KiB.
     return pl.when(value.is_between(1 if name == "kib" else 0, 1e15)).then(value * _NUMBERS[name])
 
 

@@ -19,8 +19,8 @@ _ROWS_AT_ONCE = 1 << 16
 
 
 class ColumnFile:
-    """A table in a file. `names`: its columns, those within structs by their whole name (`a.MinRTT`); `unit`: what a
-    place in it is.
+    """A table in a file. `names`: its columns, those within structs by their whole name (`a.MinRTT`); `unit`: the
+    kind of place in it.
     """
 
     def __init__(self, path: Path) -> None:

@@ -9,7 +9,7 @@ import polars as pl
 
 from firstflight.observe.problem import Problems
 
-# Of text at once: large enough that the work on a piece is done by column; what is made of it takes many times as much,
+# Of text at once: large enough that the work on a piece is done by column; its results take many times as much,
 # and larger pieces are not read faster.
 PIECE_BYTES = 1 << 21
 # Longer lines are not of any format read here: binary junk may have no end of line at all.
@@ -20,7 +20,7 @@ _GZIP = b"\x1f\x8b"
 def pieces(path: Path, problems: Problems, size: int = PIECE_BYTES) -> Iterator[tuple[int, pl.Series]]:
     """Pieces of the file: the number of the first line in it, from 1, and its lines. Empty lines are among them.
 
-    A packed file that ends too early or is damaged gives what it has and a problem at the byte of its content.
+    A packed file that ends too early or is damaged gives its readable part and a problem at the byte of its content.
     """
     rest = b""
     number = 1

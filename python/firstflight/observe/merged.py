@@ -16,9 +16,9 @@ Merge = Callable[[pl.DataFrame], pl.Series]
 
 
 class Merged:
-    """Rows of connections, merged as they come. `same` tells of rows in the order of their appearance which connection
-    each is of, from 0 in the order of appearance, and `told` what is kept of the rows of one: both must be able to go
-    on with what they have made.
+    """Rows of connections, merged as they come. `same` gives for rows in the order of their appearance the connection
+    of each, from 0 in the order of appearance, and `told` the values kept from the rows of one: both must be able to
+    continue from their own results.
     """
 
     def __init__(self, same: Merge, told: dict[str, pl.Expr], room: Room) -> None:

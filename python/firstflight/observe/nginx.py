@@ -1,4 +1,4 @@
-"""nginx's access log with what the kernel knew of the connection (`$tcpinfo_*`) when it had taken each answer."""
+"""nginx's access log with the kernel's data on the connection (`$tcpinfo_*`) when it had taken each answer."""
 
 import math
 from pathlib import Path
@@ -14,11 +14,11 @@ from firstflight.observe.problem import Problems
 from firstflight.observe.room import Room
 from firstflight.observe.tables import HEADER_BYTES, Parts, Subnets, mean_rate, seconds, since_first
 
-# Lines of one connection agree on when it began to within what the clock of a log resolves, twice; connection numbers
+# Lines of one connection agree on its start to within twice the resolution of the log's clock; connection numbers
 # begin again with nginx, and no earlier than this.
 _SAME_BEGIN_S = 0.5
 # Round trips for which nginx must have waited: slow start from ten segments to a thousand takes seven, and after it
-# comes the recovery of what was too much.
+# comes the recovery of the excess.
 _ROUNDS = 10
 # An RTT of this number of times the minimum includes a wait in a queue.
 _QUEUED = 1.3
@@ -42,7 +42,7 @@ def recognises(line: str) -> bool:
 def read(path: Path, problems: Problems, log_format: str | None, mss_bytes: int) -> Parts:
     """The parts of an access log in `log_format` (as in nginx.conf; by default the one to configure).
 
-    RequestError for a format that cannot be read or lacks what is needed.
+    RequestError for a format that cannot be read or lacks required variables.
     """
     form = nginx_format.parse(log_format or LOG_FORMAT)
     connections = Merged(lambda rows: _connection(rows, form), _told(form), Room(path))

@@ -49,8 +49,8 @@ class Format:
 def parse(text: str) -> Format:
     """The format of a `log_format` directive as it stands in nginx.conf, or of its string alone.
 
-    RequestError without variables, with two that nothing separates, or without what an observation needs: a size
-    ($bytes_sent or $body_bytes_sent) and a round trip ($tcpinfo_rtt).
+    RequestError without variables, with two that nothing separates, or without the values that an observation
+    needs: a size ($bytes_sent or $body_bytes_sent) and a round trip ($tcpinfo_rtt).
     """
     written = _string(text)
     pattern: list[str] = []

@@ -14,7 +14,7 @@ TLS = {"tls_bytes": "bytes", "tls_exchanges": "exchanges", "tls_answer_flight_se
 @dataclass(frozen=True)
 class Source:
     """Where it came from. `kind`: one of `KINDS`; `began_s`: the Unix time from which `start_s` counts, None where the
-    file has no times; `ignored`: columns of the file that mean nothing here; `notes`: sentences on what was assumed.
+    file has no times; `ignored`: columns of the file that mean nothing here; `notes`: sentences on assumptions.
     """
 
     path: Path
@@ -55,7 +55,7 @@ class Observation:
         """One row a response with its connection's path beside it, as `read` takes it as a plain table; without the
         columns that are null.
 
-        A connection without a response has one row, with null for what a response has.
+        A connection without a response has one row, with null for the values of a response.
         """
         paths = self.users.drop("replicate", "row")
         facts = self.transfers.drop("replicate", "application", "page", "connection", "disturbed", "stall_s")

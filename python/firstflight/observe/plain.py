@@ -80,7 +80,7 @@ HANDSHAKE = {
     "tls_exchanges": Quantity("tls_exchanges", _COUNTS, positive=True, below=256.0, whole=True),
     "tls_answer_flight_segments": Quantity("tls_answer_flight_segments", _COUNTS, below=2.0**32, whole=True),
 }
-# Usual names that leave no doubt, and what they are called here.
+# Usual names that leave no doubt, and their names here.
 ALIASES = {
     "min_rtt_ms": "rtt_ms",
     "min_rtt_us": "rtt_us",
@@ -94,7 +94,7 @@ ALIASES = {
     "segs_out": "segments_sent",
     "client_ip": "remote_addr",
 }
-# Usual names that could be several things: what to write.
+# Usual names with several meanings: the name to use instead.
 _UNCLEAR = {
     "rtt": "rtt_ms, rtt_s or rtt_us, by its unit",
     "min_rtt": "rtt_ms, rtt_s or rtt_us, by its unit",
@@ -118,7 +118,7 @@ _SUBNET, _ADDRESS = "subnet", "remote_addr"
 
 
 def accepted() -> dict[str, tuple[Quantity, float]]:
-    """Every name of a column that means something, with its quantity and what one of its unit is."""
+    """Every name of a column that means something, with its quantity and the value of one unit."""
     every = [*PATH.items(), *RESPONSE.items(), *HANDSHAKE.items(), ("buffer", _BUFFER_TIME)]
     return {
         "_".join(filter(None, (name, unit))): (quantity, factor)
@@ -133,7 +133,7 @@ def recognises(names: list[str]) -> bool:
 
 
 def suggestions(names: list[str]) -> str:
-    """For columns that mean nothing here but nearly: what to call each; empty if there is none."""
+    """For columns that are not recognized but similar to known ones: the right name of each; empty if there is none."""
     known = accepted()
     found = []
     for name in names:

@@ -1,4 +1,4 @@
-"""Reading a file of any kind: what kind it is, and its tables."""
+"""Reading a file of any kind: its kind, and its tables."""
 
 import os
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from firstflight.observe.observation import Observation, Source
 from firstflight.observe.problem import Problems
 from firstflight.observe.tables import MSS_BYTES, Parts
 
-# Name of a kind, and what a file of it is.
+# Name of a kind, and its description.
 KINDS = {
     "nginx": "access log of nginx with $tcpinfo_* variables",
     "ss": "output of ss -tinH, one snapshot or many",

@@ -1,4 +1,4 @@
-"""Memory for what is found in a file: a packed file can hold a thousand times its size in connections."""
+"""Memory for the contents of a file: a packed file can hold a thousand times its size in connections."""
 
 from pathlib import Path
 
@@ -13,7 +13,9 @@ _TIMES = 6
 
 
 class Room:
-    """Counts what is kept of a file, and refuses what does not fit into the memory that is free when reading begins."""
+    """Counts the data kept from a file, and refuses data that does not fit into the memory that is free when reading
+    begins.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -32,6 +34,6 @@ class Room:
             )
 
     def keep_only(self, *frames: pl.DataFrame) -> None:
-        """What was added was merged into these. MachineError as `add`."""
+        """The added frames were merged into these. MachineError as `add`."""
         self._bytes = 0
         self.add(*frames)

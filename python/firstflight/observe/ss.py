@@ -1,4 +1,4 @@
-"""`ss -tin`: what the kernel says of its TCP sockets, once or again and again. The last that was said of one counts."""
+"""`ss -tin`: the kernel's data on its TCP sockets, once or repeatedly. The last row of a socket counts."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from firstflight.observe.tables import HEADER_BYTES, Parts, Subnets, seconds
 
 # An RTT of this number of times the minimum includes a wait in a queue.
 _QUEUED = 1.3
-# Of window / round trip: so close the delivery rate must be to it for the window to be what limits, and be full.
+# Share of window / RTT that the delivery rate must reach for the window to be full and the limit.
 _AGREED = 0.15
 # Fewer segments delivered are too few for a rate.
 _FEWEST_SEGMENTS = 20
@@ -65,10 +65,10 @@ def read(path: Path, problems: Problems) -> Parts:
         subnet=pl.lit(Subnets().numbers(address)),
         rtt_s=pl.lit(seconds(frame["minrtt"], 1e3)),
         max_rtt_s=pl.lit(seconds(frame["max_rtt_ms"], 1e3)),
-        # The kernel counts the SYN and the FIN with what was acknowledged.
+        # The kernel counts the SYN and the FIN as acknowledged bytes.
         delivered_bytes=pl.min_horizontal(acknowledged, "bytes"),
         segments_sent=pl.col("data_segs_out").cast(pl.Int64),
-        # ss leaves out what is 0.
+        # ss leaves out values of 0.
         retransmissions=pl.col("retrans").fill_null(0.0).cast(pl.Int64),
     )
     responses = connections.select("client", "bytes", "delivered_bytes", "segments_sent", "retransmissions")
@@ -106,8 +106,9 @@ def _socket(rows: pl.DataFrame) -> pl.Series:
 def _full_rate_bps() -> pl.Expr:
     """The rate of the path's slowest link, headers included, if a snapshot shows that it was never idle.
 
-    The round trip is well above the least one, so a queue stands somewhere; and what was delivered is a window a round
-    trip, so it stands before the slowest link for this very connection. Else the delivery rate is that of the sender.
+    The RTT is well above the minimum, so there is a queue somewhere; and the delivered data is a window per round
+    trip, so the queue is before the slowest link, and from this connection. Else the delivery rate is that of the
+    sender.
     """
     mss, delivery_bps = pl.col("mss"), pl.col("delivery_bps")
     window_bps = pl.col("cwnd") * mss * 8000 / pl.col("rtt")

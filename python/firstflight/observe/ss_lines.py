@@ -11,7 +11,7 @@ from firstflight.observe.problem import Problems
 # State, which ss leaves out if it was asked for one state only, two queues, the two ends, and with -O the rest. Without
 # -n ports have names.
 _HEAD = r"^(?:[A-Z][A-Z0-9-]*\s+)?\d+\s+\d+\s+(?P<own>\S+:[\w.-]+)\s+(?P<other>\S+:[\w.-]+)(?P<info>\s.*)?$"
-# Titles without -H; what `date +%s.%N` or `date -Ins` write between snapshots.
+# Titles without -H; output of `date +%s.%N` or `date -Ins` between snapshots.
 _PASSED = r"^(?:(?:State|Netid|Recv-Q)\s|\d{9,11}(?:\.\d+)?\s*$|\d{4}-\d\d-\d\d[T ]\d\d:\d\d)"
 _NUMBERS = ("minrtt", "mss", "cwnd", "bytes_sent", "bytes_retrans", "bytes_acked", "data_segs_out", "busy")
 _PREFIXES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
@@ -75,7 +75,7 @@ def _told(numbered: pl.DataFrame, heads: pl.DataFrame, others: pl.DataFrame, pro
     cannot, silent = found.filter("beyond"), found.filter(without)
     _add(
         problems,
-        # Noticed in the line after, before what is wrong with that.
+        # Noticed in the line after, before problems of that line.
         (_UNTOLD, untold, untold + 0.5),
         ("neither a socket nor its data", odd["place"], odd["place"]),
         ("a socket with a number that cannot be", cannot["place"], cannot["at"]),

@@ -6,7 +6,7 @@ from firstflight.counted import counted, with_unit
 from firstflight.observe.observation import Observation
 from firstflight.observe.reading import KINDS
 
-# Of the users, then of the transfers: column, what it is called, factor, unit.
+# Of the users, then of the transfers: column, title, factor, unit.
 _MEDIANS = (
     ("users", "rtt_s", "RTT", 1e3, "ms"),
     ("users", "max_rtt_s", "largest RTT", 1e3, "ms"),

@@ -9,7 +9,7 @@ import polars as pl
 from firstflight.records.schema import TABLES, Column
 
 APPLICATION = "observed"
-# Of IPv4 and TCP with time stamps: a link's rate counts them, as scenarios do, and what a program sends does not.
+# Of IPv4 and TCP with time stamps: a link's rate counts them, as scenarios do, and a program's byte counts do not.
 HEADER_BYTES = 52
 # Of Linux with time stamps, on Ethernet.
 MSS_BYTES = 1448
@@ -24,8 +24,8 @@ _IPV4 = r"^(0|[1-9][0-9]{0,2})\.(0|[1-9][0-9]{0,2})\.(0|[1-9][0-9]{0,2})\.(0|[1-
 class Parts:
     """The data from an importer. `responses` and `connections` hold those columns of `transfers` and `users` that it
     knows, `client` (number of the connection, from 0) among them; `began_s` the Unix time from which `start_s` counts,
-    None where there are no times; `ignored` columns of the file that mean nothing here; `notes` sentences on what was
-    assumed; `bounds` what is known of a path whose value is not, and `handshakes` those of TLS, as `Observation` has
+    None where there are no times; `ignored` columns of the file that mean nothing here; `notes` sentences on
+    assumptions; `bounds` bounds on a path whose value is not known, and `handshakes` those of TLS, as `Observation` has
     them.
     """
 
@@ -60,8 +60,8 @@ def bounds(known: pl.DataFrame) -> pl.DataFrame:
 
 
 def mean_rate(size: pl.Expr, time_s: pl.Expr) -> pl.Expr:
-    """The rate at which `size` bytes came through in `time_s`, headers of full segments included: what a path has at
-    least. Null without a time above 0.
+    """The rate at which `size` bytes were delivered in `time_s`, headers of full segments included: a lower bound of
+    the path's rate. Null without a time above 0.
     """
     return pl.when(time_s > 0).then(8 * size / time_s * ((MSS_BYTES + HEADER_BYTES) / MSS_BYTES))
 
@@ -98,7 +98,7 @@ class Subnets:
         self._numbers: dict[int | str, int] = {}
 
     def numbers(self, addresses: pl.Series) -> pl.Series:
-        """The number of each address; null for what is none."""
+        """The number of each address; null for other texts."""
         distinct = addresses.drop_nulls().unique(maintain_order=True)
         parts = distinct.str.extract_groups(_IPV4).struct.unnest().cast(pl.UInt32)
         first, second, third, fourth = parts.get_columns()
@@ -124,7 +124,7 @@ def _replaced(names: pl.Series, distinct: pl.Series, numbers: Sequence[int | Non
 
 
 def _site(address: str) -> int | None:
-    """The number of an address without what is within its site, another one for IPv6; None for what is no address."""
+    """The number of an address without its part within a site, different for IPv6; None for other texts."""
     try:
         number = ipaddress.ip_address(address)
     except ValueError:
@@ -142,7 +142,7 @@ def seconds(times: pl.Series, in_a_second: float) -> pl.Series:
 
 
 def since_first(responses: pl.DataFrame) -> tuple[pl.DataFrame, float | None]:
-    """`responses` with `start_s` counted from the first of them, and what it was there; None without times."""
+    """`responses` with `start_s` counted from the first of them, and its value there; None without times."""
     if "start_s" not in responses.columns:
         return responses, None
     began = responses.select(pl.col("start_s").min()).item()

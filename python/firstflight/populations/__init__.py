@@ -42,7 +42,7 @@ def _loaded(name: str) -> dict[str, Any]:
 
 
 def _without_files(table: dict[str, Any]) -> dict[str, Any]:
-    """The table with what its files hold in place of their names, which mean nothing outside this package."""
+    """The table with the contents of its files in place of their names, which mean nothing outside this package."""
     from firstflight.scenario.empirical import read_points
     from firstflight.scenario.paths_table import read_columns
 

@@ -1,7 +1,8 @@
-"""Applications by name, for `[[application]] preset = "..."`: what users fetch, each number with its source or as ours.
+"""Applications by name, for `[[application]] preset = "..."`: the requests of users, each number with its source or as
+ours.
 
 No source has the joint law of sizes and connections, so these are stated assumptions: change one and run again to see
-what a result owes to it. A scenario may override any key.
+the effect on a result. A scenario may override any key.
 """
 
 from copy import deepcopy

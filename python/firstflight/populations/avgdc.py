@@ -2,12 +2,12 @@
 
 Round trips and bandwidths have the shares of Figure 5 (`dukkipati2010.py`); their dependence is fitted to the figure's
 shares of the bandwidth-delay product. Three medians of the bandwidth are published: the shares give 1.03 Mbit/s, the
-2012 reproduction cites 1.2, RFC 6928 says 1.7; the shares are what this follows, since the buckets' gains come with
+2012 reproduction cites 1.2, RFC 6928 says 1.7; this follows the shares, since the buckets' gains come with
 them. Buffers: RFC 6928 quotes that most access routers hold at least 130 ms and that queues of 1 s and more are seen;
 "most" is taken as four fifths, 1 s as one user in twenty. At low rates that is less than a packet; there the queue
 holds 40 packets, the smallest of the testbed that RFC 6928 quotes in appendix A. Losses are fitted to the
-retransmission rate with an initial window of 3 (1.98%). What is sold as the way up, and that a subnet explains half of
-the variance, is ours.
+retransmission rate with an initial window of 3 (1.98%). The uplink as sold, and the assumption that a subnet explains
+half of the variance, are ours.
 """
 
 from __future__ import annotations

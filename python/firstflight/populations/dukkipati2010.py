@@ -1,11 +1,11 @@
-"""The published data on the users of Google's two data centers of 2010, AvgDC and SlowDC, and what it implies.
+"""The published data on the users of Google's two data centers of 2010, AvgDC and SlowDC, and its implications.
 
 Sources: N. Dukkipati et al., "An Argument for Increasing TCP's Initial Congestion Window", 2010, Figure 5 (shares of
 AvgDC's responses by round trip, bandwidth and bandwidth-delay product; `dukkipati2010_shares.csv`, read from the copy
 in GitHub's jdubie/mininet-tcp-initial-cwnd, where they are printed above the bars); RFC 6928 section 10; CS244 2014.
 
-How round trip and bandwidth go together is not published. The shares of their product are, and the product depends on
-it: `bdp_shares` is what a Gaussian copula makes of the two marginals.
+The dependence of RTT and bandwidth is not published. The shares of their product are, and the product depends on
+it: `bdp_shares` gives those of a Gaussian copula of the two marginals.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """UK homes of 2015 and 2023: measured paths, one home a row, from Ofcom's broadband panels (`ofcom/SOURCE.md`).
 
-What the panels measured is taken as it is: round trip (idle, to a server in the country), rates, loss. What they did
-not measure is assumed, here and nowhere else:
+Values measured by the panels are used unchanged: round trip (idle, to a server in the country), rates, loss. Values
+that they did not measure are assumed, only here:
 
 - **Buffer.** The loaded round trip less the idle one, as time at the download rate: what the queue of this home was
   seen to hold, on average over a download, and so the least that it can hold. Where nothing was seen, a shaper or
@@ -105,7 +105,7 @@ def _published(year: Year) -> pl.DataFrame:
 
 
 def _filled(found: pl.DataFrame, donors: pl.DataFrame, column: str, how: Buffers) -> pl.Series:
-    """`column` with what is missing taken from homes of 2023 of the same technology."""
+    """`column` with missing values taken from homes of 2023 of the same technology."""
     values = found[column].to_list()
     known = donors.drop_nulls(column)
     for place, (technology, rate, value) in enumerate(found.select("technology", "down_bps", column).iter_rows()):

@@ -1,4 +1,4 @@
-"""What initial window does a server send? One connection after the other that acknowledges nothing.
+"""Measures the initial window of a server, with one connection after the other that acknowledges nothing.
 
 The method is that of TBIT (Padhye and Floyd, SIGCOMM 2001, section 4.1) and of the surveys over TLS (Rüth, Bormann and
 Hohlfeld, PAM 2017; Rüth and Hohlfeld, TMA 2018): a small segment size, a large window, no ACK of anything the server

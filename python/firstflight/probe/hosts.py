@@ -12,8 +12,8 @@ from firstflight.probe.measure import Flight, measure, scout
 from firstflight.probe.raw import open_raw
 from firstflight.probe.speech import Target
 
-# The smallest that Linux takes is 48; 64 makes a page of 1 kB enough. 536 and 1460 are what others take for small and
-# what Ethernet carries.
+# The smallest that Linux takes is 48; 64 makes a page of 1 kB enough. 536 and 1460 are the usual values for small
+# segments and for Ethernet.
 MSS = (64, 536, 1460)
 REPEATS = 3
 PAUSE_S = 1.0

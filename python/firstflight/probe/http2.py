@@ -41,7 +41,7 @@ class Http2:
         )
 
     def hear(self, data: bytes) -> bytes:
-        """Take the server's next bytes; returns what must be answered."""
+        """Take the server's next bytes; returns the required answer."""
         self._buffer += data
         reply = b""
         while len(self._buffer) >= 9 and len(self._buffer) >= (end := 9 + int.from_bytes(self._buffer[:3])):

@@ -18,8 +18,8 @@ _REFUSED = 400
 
 @dataclass(frozen=True)
 class Window:
-    """The window at one segment size. `segments` and `bytes` are what was sent without an ACK; if `at_least`, the
-    server had no more to send, or not the time to send all. `agreeing` of `flights` saw just that.
+    """The window at one segment size. `segments` and `bytes` were sent without an ACK; if `at_least`, the
+    server had no more to send, or not the time to send all. `agreeing` of `flights` saw exactly that.
     """
 
     mss: int

@@ -171,7 +171,7 @@ class _Stream:
         return any(left <= start and end <= right for left, right in self.spans)
 
     def take(self, start: int, payload: bytes) -> bytes:
-        """Note these bytes; returns what is in order now and was not before."""
+        """Note these bytes; returns the bytes that are newly in order."""
         end = start + len(payload)
         self._data.extend(bytes(max(0, end - len(self._data))))
         self._data[start:end] = payload
@@ -232,7 +232,7 @@ class _Connection:
         raise MachineError(f"nothing answered {_SYN_TRIES} SYNs within {_SYN_TRIES * _SYN_WAIT_S:.0f} s")
 
     def read(self) -> float:
-        """Ask, and acknowledge what comes until it is enough. The longest wait for more, less a round trip."""
+        """Ask, and acknowledge arriving data until it is enough. The longest wait for more, less a round trip."""
         self._say(self._speech.begin())
         late_s, last, began = 0.0, time.time(), time.monotonic()
         while (now := time.monotonic()) < began + _SCOUTED_S:
@@ -248,7 +248,7 @@ class _Connection:
         return max(late_s, time.time() - last - self._rtt_s)
 
     def hold(self) -> Ended:
-        """Ask, and take what comes without acknowledging it until the server repeats itself, ends or is silent."""
+        """Ask, and receive data without acknowledging it until the server repeats itself, ends or is silent."""
         self._say(self._speech.begin())
         began = last_new = time.monotonic()
         while (now := time.monotonic()) < min(last_new + _SILENCE_S, began + _LONGEST_S):
@@ -291,7 +291,7 @@ class _Connection:
         return _Count(came + lost, size, self._stream.highest, lost, *self._shape())
 
     def release(self) -> bool:
-        """Acknowledge what came, and say whether the server had more: it sends beyond the highest byte."""
+        """Acknowledge the received data, and return whether the server had more: it sends beyond the highest byte."""
         highest = self._stream.highest
         self._acknowledge()
         for segment in self._port.receive(time.monotonic() + max(_SILENCE_S, _ROUND_TRIPS * self._rtt_s)):
@@ -354,7 +354,7 @@ class _Connection:
             self._send(start, PSH | ACK, self._sent[start : start + self._their_mss])
 
     def _retry(self) -> None:
-        """Retransmit what the server has not acknowledged for a second (RFC 6298 section 2.1)."""
+        """Retransmit data that the server has not acknowledged for a second (RFC 6298 section 2.1)."""
         if self._they_have < len(self._sent) and time.monotonic() - self._sent_at > _RETRY_S:
             self._send_from(self._they_have)
 

@@ -23,7 +23,7 @@ _HEADERS = {
 
 @dataclass(frozen=True)
 class Target:
-    """An object on a server. `url` is the whole, `path` what is asked for."""
+    """An object on a server. `url` is the whole, `path` the part in the request."""
 
     url: str
     scheme: str
@@ -45,7 +45,7 @@ class Target:
 
 
 class Speech:
-    """One conversation: `begin` and `hear` return what is to be sent next."""
+    """One conversation: `begin` and `hear` return the next bytes to send."""
 
     def __init__(self, target: Target, tls: ssl.SSLContext) -> None:
         """`tls` of `client_context`."""
@@ -132,7 +132,7 @@ class Speech:
 
 
 def client_context(protocols: Sequence[str] = ("h2", "http/1.1")) -> ssl.SSLContext:
-    """TLS that takes any certificate: the window is measured, nothing is believed. `protocols`: what ALPN offers."""
+    """TLS that accepts any certificate: the window is measured, no content is trusted. `protocols`: ALPN's offer."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -1,9 +1,9 @@
-"""Finished chunks of cells that are not finished: what a run that ends inside a long cell need not compute again.
+"""Finished chunks of cells that are not finished: the work that a run interrupted inside a long cell need not repeat.
 
     DIR/chunks/HASH/FIRST-STOP/TABLE.parquet      replicates FIRST to STOP - 1 of the cell, there whole or not at all
     STORE/HASH/FIRST-STOP-TOKEN/TABLE.parquet     the same on storage that workers share; whole once "complete" is there
 
-How replicates are cut into chunks differs from session to session; what a cell becomes does not depend on it.
+The division of replicates into chunks differs from session to session; a cell's records do not depend on it.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Chunks:
             )
 
     def remove(self, name: str) -> None:
-        """Forget the chunks of a cell. What else is there is somebody else's and stays."""
+        """Forget the chunks of a cell. Other files there are not ours and stay."""
         place = self._directory / name
         if place in self._cells():
             files.remove_unfinished(place, _CHUNK)
@@ -87,7 +87,7 @@ class Chunks:
         files.remove_if_empty(self._directory)
 
     def keep_only(self, names: Iterable[str]) -> None:
-        """Forget the chunks of all other cells, and what a killed process left half-written."""
+        """Forget the chunks of all other cells, and files that a killed process left half-written."""
         wanted = set(names)
         for place in self._cells():
             if place.name not in wanted:

@@ -47,7 +47,7 @@ _NOT_INHERITED = getattr(os, "O_CLOEXEC", 0)
 
 @contextlib.contextmanager
 def explained(directory: Path) -> Iterator[None]:
-    """Turn what the file system refuses to write at `directory` (or file) into one sentence: RequestError for a path
+    """Turn an error of the file system on writing `directory` (or file) into one sentence: RequestError for a path
     that it can never take, MachineError for the rest.
     """
     try:
@@ -67,7 +67,7 @@ def explained(directory: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Turn what the file system refuses to read at `path` into RequestError with one sentence."""
+    """Turn an error of the file system on reading `path` into RequestError with one sentence."""
     try:
         yield
     except OSError as error:
@@ -93,8 +93,8 @@ def write_whole(path: Path, content: bytes) -> None:
 def write_cell(
     place: Path, tables: Mapping[str, pl.DataFrame | pl.LazyFrame], metadata: dict[str, str], texts: Mapping[str, str]
 ) -> None:
-    """Write a directory of Parquet files, one a table, that appears complete or not at all. `texts`: what belongs to
-    all of them, by file name.
+    """Write a directory of Parquet files, one a table, that appears complete or not at all. `texts`: files that
+    belong to all of them, by file name.
     """
 
     def content(frame: pl.DataFrame | pl.LazyFrame) -> memoryview:
@@ -121,7 +121,7 @@ def write_directory(place: Path, contents: Iterable[tuple[str, bytes | memoryvie
         _sync_directory(beside)
         beside.rename(place)
     except BaseException:
-        # On a full disk it would take what little there is.
+        # On a full disk it would use the little remaining space.
         shutil.rmtree(beside, ignore_errors=True)
         raise
     _sync_directory(place.parent)
@@ -175,7 +175,7 @@ def scan(path: Path) -> pl.LazyFrame:
 
 
 def is_whole_text(path: Path) -> bool:
-    """Whether `path` has lines, the last of which is complete. What is in them is not looked at."""
+    """Whether `path` has lines, the last of which is complete. Their contents are not checked."""
     try:
         with path.open("rb") as file:
             file.seek(-1, os.SEEK_END)
@@ -190,7 +190,7 @@ def size_bytes(directory: Path) -> int:
 
 
 def _write(path: Path, content: bytes | memoryview) -> None:
-    # A link is not followed: what it points to is somebody else's.
+    # A link is not followed: its target is not ours.
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_LINK, 0o666), "wb") as file:
         file.write(content)
         file.flush()
@@ -209,7 +209,7 @@ def _sync_directory(path: Path) -> None:
 
 
 def remove_unfinished(directory: Path, names: re.Pattern[str]) -> None:
-    """Remove what a killed process left half-written of these names in `directory`."""
+    """Remove half-written files of these names that a killed process left in `directory`."""
     for path in list(directory.iterdir()):
         if not (path.name.startswith(TEMPORARY) and names.fullmatch(path.name.removeprefix(TEMPORARY))):
             continue
@@ -226,7 +226,7 @@ def remove_if_empty(directory: Path) -> None:
 
 
 def refuse_link(path: Path) -> None:
-    """Raise RequestError if `path` is a symbolic link: what it leads to is not the run's to change."""
+    """Raise RequestError if `path` is a symbolic link: the run must not change its target."""
     if path.is_symlink():
         raise RequestError(
             f'"{path}" is a symbolic link, and a run writes only within its own directory; remove the link, or choose '

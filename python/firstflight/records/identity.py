@@ -18,8 +18,8 @@ _MOST_NAMED = 3
 @dataclass(frozen=True)
 class Identity:
     """The identity of one directory's run. `scenario` is the effective TOML when the run came from a file, and `vary`
-    what was made of it: values of keys by path. `surroundings`: what the records of each engine in real time depend on
-    beside scenario and code.
+    the changes to it: values of keys by path. `surroundings`: the settings on which the records of each engine in real
+    time depend in addition to scenario and code.
     """
 
     study: str
@@ -36,7 +36,7 @@ class Identity:
         return {engine: machine.code_version(engine) for engine in engines}
 
     def differences(self, other: dict[str, Any], cells: Iterable[Cell]) -> list[str]:
-        """In words, in what `other` (of a run.json) is something else, if these cells are to join it."""
+        """The differences from `other` (of a run.json), in words, if these cells are to join it."""
         if self.study != other["study"]:
             return [f'it is of "{other["study"]}", not "{self.study}"']
         found = []
@@ -63,7 +63,7 @@ class Identity:
         return found
 
     def cell_hash(self, cell: Cell) -> str:
-        """The name of a cell's records: what they depend on, nothing else."""
+        """The name of a cell's records: a hash of only their inputs."""
         engine = cell.engine or self.engine
         content: dict[str, Any] = {
             "schema": schema.SCHEMA_VERSION,

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 _PACKAGE = Path(__file__).resolve().parent.parent
-# The Python packages that decide what is in a record. Analysis, reports and studies only choose and read cells.
+# The Python packages that determine a record's contents. Analysis, reports and studies only choose and read cells.
 _DECIDING = ("scenario", "records", "engines")
-# Limit and use of a container's memory, as it sees them, and what of the use is files that can go: of control groups
-# version 2 and 1.
+# Limit and use of a container's memory, as it sees them, and the part of the use that is files that can be evicted:
+# of control groups version 2 and 1.
 _GROUP = Path("/sys/fs/cgroup")
 _GROUP_MEMORY = (
     (_GROUP / "memory.max", _GROUP / "memory.current", _GROUP / "memory.stat", "inactive_file"),

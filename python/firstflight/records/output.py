@@ -1,4 +1,6 @@
-"""Files that a user asks for: a plot, a capture, a table, a page. What firstflight did not write is not replaced."""
+"""Files that a user asks for: a plot, a capture, a table, a page. Files that firstflight did not write are not
+replaced.
+"""
 
 import stat
 from collections.abc import Callable, Iterable
@@ -38,7 +40,8 @@ def make_directory(target: Path) -> None:
 
 
 def check(target: Path, inputs: Iterable[Path] = (), content: bytes | None = None) -> None:
-    """Raise RequestError if to write `target` would destroy what was read (`inputs`) or what firstflight did not write.
+    """Raise RequestError if writing `target` would destroy a file that was read (`inputs`) or that firstflight did not
+    write.
     A CSV table and JSON are recognized by their first bytes, when `content` is known.
     """
     with files.explained(target):

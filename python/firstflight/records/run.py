@@ -358,8 +358,8 @@ class Run:
         counts: dict[str, int],
         environment: dict[str, str] | None = None,
     ) -> None:
-        """Store a finished cell in one step. `environment`: what its records depend on beside the scenario, such as a
-        kernel and its settings. ValueError if a table is not as the schema says.
+        """Store a finished cell in one step. `environment`: settings on which its records depend in addition to the
+        scenario, such as a kernel and its settings. ValueError if a table is not as the schema says.
         """
         if self._lock is None:
             raise RuntimeError("this run was opened for reading")
@@ -392,7 +392,7 @@ class Run:
 
     @contextlib.contextmanager
     def session(self, jobs: int | None, on: str = "local") -> Iterator[None]:
-        """Note when a session of work began, what it cost here, and whether it came to its end. `jobs` None: as many as
+        """Record the start of a session of work, its cost here, and whether it came to its end. `jobs` None: as many as
         suited the engine; `on`: where it computed, as the request says it.
         """
         entry: dict[str, Any] = {
@@ -439,7 +439,7 @@ class Run:
         return noted
 
     def _sound(self, place: Path, table: str, key: dict[str, Any]) -> Path:
-        """The file of a cell's table. RequestError if its content is not what was written."""
+        """The file of a cell's table. RequestError if its content has changed since it was written."""
         path = place / f"{table}.parquet"
         if path not in self._checked:
             if not files.is_as_written(path):

@@ -65,7 +65,7 @@ def completion_times(rows: pl.LazyFrame, keys: list[str], pages: bool = False) -
 
 
 def _names(cells: pl.DataFrame) -> list[str]:
-    """Of each line: what was varied, and the application where there are several."""
+    """Of each line: the varied keys, and the application where there are several."""
     several = cells["application"].n_unique() > 1 or cells.width == 1
     return [
         ", ".join(

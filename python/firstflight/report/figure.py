@@ -111,8 +111,8 @@ def _spec(chart: altair.TopLevelMixin) -> dict[str, Any]:
     spec: dict[str, Any] = _shown(chart.to_dict(validate=False))
     config = spec.get("config", {}) | {
         "background": "transparent",
-        # Letters as wide as those the picture was laid out with: these fonts have the same widths, and what measures
-        # them here has Liberation Sans. Wider ones would run over each other.
+        # Letters as wide as those the picture was laid out with: these fonts have the same widths, and the library
+        # that measures them here has Liberation Sans. Wider ones would run over each other.
         "font": "Arial, 'Liberation Sans', Helvetica, Arimo, sans-serif",
         "view": {"stroke": None},
         "axis": {

@@ -1,4 +1,4 @@
-"""Which segment of the first flight was lost, how that was repaired, and what it cost: one cell for each case."""
+"""Which segment of the first flight was lost, how that was recovered, and its cost: one cell for each case."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def render(content: Content) -> str:
 
 
 def unbreakable(html: str) -> str:
-    """The page with no line that begins with a percent sign, which reads badly; what is to be copied stays as it is."""
+    """The page with no line that begins with a percent sign, which reads badly; text to be copied is unchanged."""
     return re.sub(r"<(pre|code|style)\b.*?</\1>| %", _joined, html, flags=re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""One transfer explained: what the congestion window does, and why, written into the picture."""
+"""One transfer explained: the changes of cwnd and their reasons, written into the picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The map of response sizes: how long each takes with each initial window, and what users' paths carry meanwhile.
+"""The map of response sizes: the completion time of each with each initial window, and the capacity of users' paths.
 
 Two panels over one axis of bytes. Above, the time of a response on one path, one line per initial window: a step is a
 round trip more. Below, the users as a cloud of equal dots: their round trip, and how many bytes their line carries in
@@ -53,9 +53,9 @@ def size_map(
     """The figure, for a wide and a narrow page.
 
     `curves`: `initial_window` (segments), `bytes` (of the response), `time_s`; every window over the same sizes. With a
-    column `first_flight_segments`, what really left first counts: a receiver's window may bound it.
+    column `first_flight_segments`, the actual first flight counts: a receiver's window may bound it.
     `cloud`: one row a user, `rtt_s`, `down_bps` and `weight` (any unit; rows of weight 0 are left out). `path` says
-    whose path the curves are of, `users` what the rows of the cloud are called, `headline` what one learns; these three
+    whose path the curves are of, `users` the name of the rows of the cloud, `headline` the main result; these three
     are written into the picture. Raises ValueError where the curves have
     no row, the cloud no weight, or there are more windows than colours.
     """
@@ -288,7 +288,9 @@ def _heading(text: str, axis: _Bytes, below: str = "") -> altair.TitleParams:
 
 
 def _step(lines: pl.DataFrame, marks: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Where the first step of the smallest window is, for the word that says what a step is; None where none shows."""
+    """Where the first step of the smallest window is, for the label that explains a step; None where none is
+    visible.
+    """
     if not marks:
         return None
     first = marks[0]

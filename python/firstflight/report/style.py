@@ -4,5 +4,5 @@
 # distinguishable by readers who do not see red or green.
 ORDERED = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#5F5F5F", "#882255")
 
-# Against a base: what is faster or slower than it, and the base itself.
+# Against a base: colors for faster, slower, and the base itself.
 BETTER, WORSE, BASE = "#009E73", "#D55E00", "#777777"

@@ -84,10 +84,10 @@ class Application(Table):
 class TcpApplication(Application):
     """Clients that open connections. `tcp` sets both ends, `client_tcp` and `server_tcp` one.
 
-    `count` is per client; left out, clients go on to the end of the run. `response_header` is what the server sends
-    before each object, as the header of an HTTP response: real programs are made to send exactly this size. Left out, a
-    simulated server sends none, and a real one its own. `service_time` is how long a simulated server works at each
-    answer; a real one takes its own time.
+    `count` is per client; left out, clients go on to the end of the run. `response_header` is the size of the header
+    that the server sends before each object, as the header of an HTTP response: real programs are made to send exactly
+    this size. Left out, a simulated server sends none, and a real one its own. `service_time` is how long a simulated
+    server works at each answer; a real one takes its own time.
     """
 
     count: Count | None = Field(

@@ -13,7 +13,7 @@ class Arm(Table):
 
     `of` "users": client *i* of every application is one user, and in an arm or not with all connections; "connections":
     each is drawn. A larger share holds all that are in a smaller one. `tcp` sets both ends, `client_tcp` and
-    `server_tcp` one, over what the application says.
+    `server_tcp` one, over the application's settings.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9_-]+$", description="suffix of the application's name in the records")

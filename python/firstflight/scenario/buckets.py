@@ -18,7 +18,7 @@ Edges = Annotated[list[float], AfterValidator(_edges)]
 
 
 class Buckets(Table):
-    """Upper edges, each in its bucket; what is above the last one has a bucket of its own.
+    """Upper edges, each in its bucket; values above the last one have a separate bucket.
 
     The defaults are those of Dukkipati et al. 2010: figure 5 (round trip, bandwidth, bandwidth-delay product) and
     figure 7 (segments of the response).

@@ -71,7 +71,7 @@ class Impairment(Table):
 # ITU-T G.113 appendix I: G.711 without concealment of losses, and with that of its own appendix I.
 _G711 = {False: Impairment(ie=0.0, bpl=4.3), True: Impairment(ie=0.0, bpl=25.1)}
 _G711_RATE = BitsPerSecond("64kbit")
-# RFC 6716 section 2.1.1: in the middle of what suits fullband speech.
+# RFC 6716 section 2.1.1: in the middle of the range for fullband speech.
 _OPUS_RATE = BitsPerSecond("32kbit")
 # RFC 6716 section 2.1.4, and the packets of several frames in RFC 7587 section 4.2.
 _OPUS_FRAMES = [Duration(f"{milliseconds}ms") for milliseconds in (2.5, 5, 10, 20, 40, 60, 80, 100, 120)]
@@ -80,10 +80,10 @@ _OPUS_FRAMES = [Duration(f"{milliseconds}ms") for milliseconds in (2.5, 5, 10, 2
 class Voice(StreamApplication):
     """Calls: a datagram of voice each `frame`, with a `header` of RTP, UDP and IP.
 
-    The receiver plays the first datagram `playout` after it arrived and the others in their time; what has not arrived
-    by then is late, and as good as lost. `bitrate` is for "opus"; "g711" has 64kbit. Calls are rated by the E-model
-    (ITU-T G.107): of "g711" with the values of G.113 appendix I, those with `concealment` of losses unless it is false;
-    of "opus" if its `impairment` is given, for which the ITU has published no values on that scale.
+    The receiver plays the first datagram `playout` after it arrived and the others in their time; a datagram that has
+    not arrived by then is late and counts as lost. `bitrate` is for "opus"; "g711" has 64kbit. Calls are rated by the
+    E-model (ITU-T G.107): of "g711" with the values of G.113 appendix I, those with `concealment` of losses unless it
+    is false; of "opus" if its `impairment` is given, for which the ITU has published no values on that scale.
     """
 
     kind: Literal["voice"] = "voice"

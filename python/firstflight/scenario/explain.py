@@ -1,4 +1,4 @@
-"""One sentence for what pydantic found wrong: the key's path, the value, and what would be right."""
+"""One sentence for an error from pydantic: the key's path, the value, and the correct form."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -87,7 +87,7 @@ def _path(steps: list[Any]) -> str:
 
 
 def shown(value: object) -> str:
-    """The value as a file spells it, cut to what a sentence bears."""
+    """The value as a file spells it, cut to a length that fits a sentence."""
     try:
         text = {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value).replace("'", '"')
     except (ValueError, RecursionError):

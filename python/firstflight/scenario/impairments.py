@@ -70,7 +70,7 @@ class Wake(Impairment):
 
 
 def _reader(key: str, written: Any) -> BeforeValidator:
-    """Of a table, or of the value of its key `key` alone; `written` is what a scenario may have there."""
+    """Of a table, or of the value of its key `key` alone; `written`: the forms that a scenario may have there."""
 
     def read(data: Any) -> Any:
         return data if data is None or isinstance(data, dict | Table) else {key: data}

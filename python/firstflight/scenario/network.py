@@ -147,8 +147,8 @@ def _written_burst(burst: TokenBucket | None) -> Any:
 
 
 class Policer(Table):
-    """A token bucket that drops, before the queue, what exceeds its rate (`tc`'s `police`; RFC 2697 without an excess
-    burst), where the one of `burst` delays it.
+    """A token bucket that drops, before the queue, packets that exceed its rate (`tc`'s `police`; RFC 2697 without an
+    excess burst), where the one of `burst` delays it.
     """
 
     rate: BitsPerSecond
@@ -190,9 +190,9 @@ class Direction(Table):
 
 
 class Link(Table):
-    """A link with both its directions: rate, one-way delay, queue, losses after transmission, and what the router
-    before it makes of Quick-Start requests (RFC 4782). With `burst` a token bucket holds the rate; a `policer` drops
-    what exceeds its own rate before it comes to the queue.
+    """A link with both its directions: rate, one-way delay, queue, losses after transmission, and the answers of the
+    router before it to Quick-Start requests (RFC 4782). With `burst` a token bucket holds the rate; a `policer`
+    drops packets that exceed its own rate before they reach the queue.
 
     `loss` strikes every packet at random, with this probability; `loss_list` the data packets (those with payload) with
     these numbers, counted from 1 as the link transmits them in that direction, over all connections.

@@ -32,7 +32,7 @@ class Columns(Table):
 
     `rtt_s` is the round trip without queueing, `down_bps` and `up_bps` the rates, `buffer_s` the queue as time at the
     down rate, `loss` the probability of a packet's loss on the way down, `weight` how many users a row stands for,
-    `bytes` the size of what the user fetches, for `size = "row"`.
+    `bytes` the size of the user's response, for `size = "row"`.
     """
 
     rtt_s: list[float] = Field(min_length=1)
@@ -114,7 +114,7 @@ def _csv(path: Path) -> pl.DataFrame:
         raise ValueError(f"{path} is empty; a table begins with a line of names, such as rtt_s,down_bps")
     try:
         names = next(csv.reader(kept.splitlines()))
-        # As text, so that what is no number can be shown as it stands.
+        # As text, so that a value that is no number can be shown unchanged.
         frame = pl.read_csv(kept.encode(), infer_schema=False)
     except (csv.Error, pl.exceptions.PolarsError) as error:
         raise ValueError(f"{path}{_ragged(path)} cannot be read as CSV: {str(error).splitlines()[0]}") from None

@@ -219,7 +219,7 @@ class PathsTable(Population):
         }
 
 
-# The laws that can stand for a column, and what one of them looks like.
+# The laws that can stand for a column, and an example of each.
 _FILLED = {"up": "up_bps", "buffer": "buffer_s", "loss": "loss"}
 _EXAMPLES = {"up": 'such as up = "1Mbit"', "buffer": 'such as buffer = "100ms"', "loss": "such as loss = 0.001"}
 
@@ -246,7 +246,7 @@ def _based_on(data: dict[str, Any]) -> dict[str, Any]:
         # A table of one's own stands in the place of the built-in's, with as many users as it has rows.
         built_in = {key: value for key, value in built_in.items() if key not in ("columns", "users")}
     elif "columns" in built_in and "columns" not in data:
-        # A law that is asked for stands in the place of what the built-in has.
+        # A law in the scenario replaces the built-in one.
         replaced = {column for key, column in _FILLED.items() if key in data}
         built_in["columns"] = {name: values for name, values in built_in["columns"].items() if name not in replaced}
     return built_in | data

@@ -12,7 +12,9 @@ from firstflight.scenario.units import Bytes, Duration, Packets, Quantity
 
 
 class RoundTrips(Quantity):
-    """A multiple of what a link carries in its own propagation there and back, in thousandths of a bdp."""
+    """A multiple of the link's own bandwidth-delay product (rate times propagation there and back), in thousandths of a
+    bdp.
+    """
 
     noun = "multiple of the bandwidth-delay product"
     example = "2bdp"
@@ -69,7 +71,7 @@ def _limit_plan(limit: Quantity, link: Before) -> dict[str, int]:
 
 
 class DropTail(Table):
-    """First in, first out; what finds it full is dropped.
+    """First in, first out; arrivals at a full queue are dropped.
 
     `counts_packet_in_service`: whether the packet being transmitted takes a place. It does for ns-2 (measured with
     ns-2.35); it does not for ns-3 and Linux.

@@ -39,7 +39,8 @@ class Changing(Table, ABC):
 class Trace(Changing):
     """Delivery opportunities in the format of mahimahi's `mm-link`: one a line, in milliseconds, each 1500 bytes.
 
-    The last one is also the length of the trace, after which it begins again. What no packet waits for is lost.
+    The last one is also the length of the trace, after which it begins again. An opportunity without a waiting packet
+    is lost.
     """
 
     # The file gives them, so an editor need not ask for them.

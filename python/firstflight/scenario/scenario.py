@@ -40,7 +40,8 @@ class Scenario(Table):
     """One experiment. Every field can be read, assigned (checked at once, RequestError) and dumped as TOML.
 
     `duration` is simulated time; `meter_interval` cuts the link counters into intervals (left out: one interval for
-    the whole run); `header` is what TCP and IP add to each packet. Exactly one of `network` and `population` is there:
+    the whole run); `header` is the size that TCP and IP add to each packet. Exactly one of `network` and `population`
+    is there:
     one network that all clients share, or a population whose users have a path each, and are simulated for `duration`
     at most.
     """
@@ -87,7 +88,7 @@ class Scenario(Table):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a TOML file. Raises RequestError, one sentence with file, key and what would be right."""
+        """Read a TOML file. Raises RequestError, one sentence with file, key and the correct form."""
         path = Path(path)
         try:
             text = read_text(path)
@@ -215,7 +216,7 @@ class Scenario(Table):
         return star_of_users(self, seed, replicate, users)
 
     def full_payload_bytes(self, index: int) -> int:
-        """Of an application: what both ends' MSS allow a segment, less timestamps if both offer them."""
+        """Of an application: the segment size that both endpoints' MSS allow, less timestamps if both offer them."""
         application = self.to_plan()["applications"][index]
         ends = application["client_tcp"], application["server_tcp"]
         options = _TIMESTAMPS_BYTES if all(end["timestamps"] for end in ends) else 0
@@ -407,7 +408,7 @@ def _step(table: Any, step: str, following: str, path: str) -> Any:
     return found
 
 
-# By the key that names a file: what was read from it.
+# By the key that names a file: its contents as read.
 _READ = {"trace": ("opportunities_ms",), "file": ("points", "columns")}
 
 

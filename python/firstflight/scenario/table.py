@@ -65,7 +65,7 @@ class Table(BaseModel):
         return handler(data)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Assign, checked as in a file; raises RequestError, and then the value stays what it was."""
+        """Assign, checked as in a file; raises RequestError, and then the value is unchanged."""
         if name not in type(self).model_fields:
             raise RequestError(unknown(name, type(self).model_fields))
         before = dict(self.__dict__)

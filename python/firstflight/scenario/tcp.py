@@ -52,7 +52,7 @@ def choices() -> dict[str, list[Any]]:
 
 @cache
 def _renamed() -> dict[str, str]:
-    """Keys of earlier versions by path, and what stands in their place."""
+    """Keys of earlier versions by path, and their replacements."""
     from firstflight import _native
 
     return _native.renamed()
@@ -76,7 +76,7 @@ def check_profile(profile: dict[str, Any]) -> None:
         raise ValueError(wrong)
 
 
-# Tables that every profile leaves out, with Linux's values for what a scenario does not set.
+# Tables that every profile leaves out, with Linux's values for keys that a scenario does not set.
 _IN_NO_PROFILE = {
     "pacing": {"slow_start_percent": 200, "avoidance_percent": 120, "burst_segments": 2},
     # CONFIG_HZ = 250.
@@ -115,9 +115,9 @@ def profile(name: str) -> dict[str, Any]:
 class Tcp(TcpFields):
     """A table `tcp`, `client_tcp` or `server_tcp`: an optional `profile`, an optional `stack`, and the fields set.
 
-    Fields read and assign like attributes (`tcp.initial_window = 10`); what is assigned is checked at once and
-    raises RequestError, and what is not set reads as the profile has it, if the table names one. A table that names a
-    profile starts afresh from it; one that does not changes the profile of the table around it.
+    Fields read and assign like attributes (`tcp.initial_window = 10`); an assigned value is checked immediately and
+    raises RequestError, and a key that is not set reads as the profile's value, if the table names one. A table that
+    names a profile starts afresh from it; one that does not changes the profile of the table around it.
     """
 
     __slots__ = ("_fields", "_profile", "_stack")
@@ -229,7 +229,7 @@ class Tcp(TcpFields):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """A table of the fields, each with what the native module takes."""
+        """A table of the fields, each with the values that the native module accepts."""
         from firstflight.scenario.tcp_schema import tcp_schema
 
         return tcp_schema()
@@ -238,7 +238,7 @@ class Tcp(TcpFields):
 def applied(base: dict[str, Any], fields: dict[str, Any], where: str = "") -> dict[str, Any]:
     """`base` (a complete profile, or a table within one) with `fields` set.
 
-    ValueError names the field and says what would be right.
+    ValueError names the field and gives the correct form.
     """
     for written, value in fields.items():
         name, spelled = _native_name(written, base, where)
@@ -351,8 +351,8 @@ def _variant(name: str, value: Any, before: dict[str, Any]) -> dict[str, Any]:
     chosen = value[tag]
     if chosen not in variants:
         raise ValueError(f'{name}: unknown {tag} "{chosen}"; {nearest(chosen, variants)}')
-    # What is left out stays as it is where the variant stays the same. Another variant keeps what was set if it has a
-    # default for it, too; the rest has its default, if there is one.
+    # Keys that are left out are unchanged where the variant is the same. Another variant keeps the set keys for which
+    # it has a default, too; the rest get their default, if there is one.
     parameters = {key: default for key, default in variants[chosen].items() if key != tag}
     kept = {key: before[key] for key in parameters if key in before}
     if before[tag] != chosen:

@@ -1,4 +1,4 @@
-"""The JSON schema of a table `tcp`, from the native module: keys, what each may be, and the rules of each choice."""
+"""The JSON schema of a table `tcp`, from the native module: keys, the values of each, and the rules of each choice."""
 
 from typing import Any
 

@@ -36,7 +36,7 @@ def _drawn_rate(data: Any, law: ValidatorFunctionWrapHandler, info: ValidationIn
     return law(data)
 
 
-# A law of rates, or what else is a link's rate.
+# A law of rates, or another form of a link's rate.
 DrawnRate = Annotated[RateLaw, WrapValidator(_drawn_rate)]
 
 
@@ -61,7 +61,7 @@ class GroupLink(Link):
     reverse: GroupDirection | None = None
 
     def group_plan(self) -> dict[str, Any]:
-        """The link as the native module reads it, and what is drawn for either direction."""
+        """The link as the native module reads it, and the values drawn for either direction."""
         # Checks and plan are those of a link; laws leave a quantity in their place.
         document = self.model_dump(exclude_none=True)
         forward = self._laws(self, document)

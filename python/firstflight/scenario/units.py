@@ -19,7 +19,7 @@ _QUANTITY = re.compile(r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*([
 _LONGEST_TEXT = 80
 # Base units, which the native module counts in 64 bits: 292 years, 9.2 exabytes.
 _MOST = 2**63 - 1
-# Exact for everything that is neither too large nor too fine; what is says so and is not rounded.
+# Exact for everything that is neither too large nor too fine; a value that is raises an error and is not rounded.
 _EXACT = decimal.Context(
     prec=200,
     Emin=-100,

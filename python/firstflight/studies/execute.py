@@ -31,7 +31,7 @@ Only = Mapping[str, str | int | float | Sequence[str | int | float]]
 
 @dataclass(frozen=True)
 class Request:
-    """A checked request: what `prepare` makes of the words of a user. `jobs` None: as many as suit the engine."""
+    """A checked request: the result of `prepare` for a user's request. `jobs` None: as many as suit the engine."""
 
     study: Study
     identity: Identity
@@ -53,8 +53,8 @@ def prepare(
     vary: Vary | None = None,
 ) -> Request:
     """Check the request. `what`: a study, its name, or a scenario; `on`: local, dask or dask://HOST:PORT; `store`: URL
-    or directory where workers of Dask keep chunks; `vary`: values of keys of the scenario. RequestError says what is
-    wrong.
+    or directory where workers of Dask keep chunks; `vary`: values of keys of the scenario. RequestError states
+    the problem.
     """
     place = place_of(on, store)
     study = _study(what, vary or {})
@@ -165,7 +165,7 @@ def started(request: Request, out: str | Path, set_aside: bool = False) -> Itera
 def carry_out(
     request: Request, run: Run, on_replicates: Callable[[Cell, int], None] = lambda cell, replicates: None
 ) -> None:
-    """Compute what the run lacks; nothing, and without a trace, when it lacks nothing."""
+    """Compute the missing part of the run. A complete run is left unchanged."""
     if all(run.is_finished(request.identity.cell_hash(cell)) for cell in request.cells):
         return
     with run.session(request.jobs, str(request.place)):

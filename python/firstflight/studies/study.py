@@ -18,8 +18,8 @@ __all__ = ["Cell", "Study"]
 class Study(ABC):
     """One published (or own) experiment: its grid, tables, claims and figures.
 
-    `tables`, `claims`, `figures` and `answer` also take a run of which only some cells are finished: tables hold what
-    there is, and a claim without data "cannot be checked", with the reason.
+    `tables`, `claims`, `figures` and `answer` also take a run of which only some cells are finished: tables hold the
+    data that exists, and a claim without data "cannot be checked", with the reason.
     """
 
     name: ClassVar[str]
@@ -31,7 +31,7 @@ class Study(ABC):
     engines: ClassVar[tuple[str, ...]]
     """Engines that can run it, the default one first."""
     shows: ClassVar[str]
-    """One line: what one learns from it."""
+    """One line: its main result."""
     asked: ClassVar[str] = ""
     """The question, in a few sentences, for the report."""
     limitations: ClassVar[tuple[str, ...]] = ()

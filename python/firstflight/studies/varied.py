@@ -73,7 +73,7 @@ class VariedScenario(SingleScenario):
         return [*sentences(self._compared(run), self._order()), *super().answer(run)]
 
     def figures(self, run: Run) -> list[Figure]:
-        """Each measure against what was varied: one or two keys, a line per value of the second or per application."""
+        """Each measure against the varied keys: one or two keys, a line per value of the second or per application."""
         order = self._order()
         if len(order) > 2 or not run.cells:
             return []

@@ -1,6 +1,6 @@
 """The same comparison from counts, sums and histograms: of populations too large to keep one row per connection.
 
-The replicate is the unit: what one of them holds is merged, exactly and in any order, and a figure is taken from all
+The replicate is the unit: the contents of each are merged, exactly and in any order, and a figure is taken from all
 replicates merged. Its interval rests on the delete-one jackknife over replicates with Student's t (as
 `analysis.intervals.jackknife` does), which a few replicates suffice for, since each holds many connections.
 

@@ -34,7 +34,7 @@ _BEYOND_EACH_END = 10
 class Bucket:
     """One bucket. `share_percent`: of the baseline's weight; `units` as in `Comparison`. `low` and `high` bound the
     difference and `percent_low`, `percent_high` the gain in percent, in all buckets at once; NaN without an interval.
-    `reason`: why there is no verdict, with how many flows it takes, or what to know of it.
+    `reason`: why there is no verdict, with the number of flows needed, or a note on it.
     """
 
     bucket: object

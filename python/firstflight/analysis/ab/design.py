@@ -1,4 +1,4 @@
-"""How two arms are compared: which rows are in an arm, what a unit is, and how units are resampled."""
+"""How two arms are compared: the rows of each arm, the unit, and the resampling of units."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ Values = npt.NDArray[np.float64]
 def jain_index(values: Sequence[float] | Values, weights: Sequence[float] | Values | None = None) -> float:
     """(Σ w x)² / (Σ w · Σ w x²): 1 where all get the same, 1/n where one of n gets all; NaN where nobody gets anything.
 
-    `values` (flows,), what each gets, throughput say; `weights` (flows,), 1 by default. ValueError for a value or
-    weight that is not a number or negative, and without values.
+    `values` (flows,), the allocation of each, throughput say; `weights` (flows,), 1 by default. ValueError for a
+    value or weight that is not a number or negative, and without values.
     """
     x = np.asarray(values, dtype=np.float64)
     w = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -34,7 +34,7 @@ def jain_index(values: Sequence[float] | Values, weights: Sequence[float] | Valu
 
 
 def compare_jain(frame: pl.DataFrame | pl.LazyFrame, value: str, design: Design) -> Comparison:
-    """Jain's index of `value` (what a row gets, at least 0) over all rows of an arm. The rest as `compare`."""
+    """Jain's index of `value` (the allocation of a row, at least 0) over all rows of an arm. The rest as `compare`."""
     sample = read(frame, [value], design, unfinished_last=False).sample()
     if any((side.values < 0).any() for side in (sample.baseline, sample.treatment)):
         raise ValueError(f"{value}: Jain's index is of values of at least 0")

@@ -1,4 +1,4 @@
-"""Both arms' statistics in resamples, what is made of the two, and by how much they vary within a resample."""
+"""Both arms' statistics in resamples, the values computed from the two, and their variation within a resample."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def harm(
 
 
 def within_budget(harms: Sequence[Harm]) -> HarmVerdict:
-    """Of all measures together: the worst of what they say."""
+    """Of all measures together: the worst of their verdicts."""
     order: tuple[HarmVerdict, ...] = ("over budget", "too few flows", "no flows", "inconclusive", "within budget")
     return min((one.verdict for one in harms), key=order.index, default="no flows")
 

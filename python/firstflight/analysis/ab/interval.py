@@ -2,10 +2,10 @@
 
 Sums and paired quantiles: the studentised bootstrap (bootstrap-t; Efron 1981, Hall 1988), which allows for skewness and
 for a spread that few units make up. A resample's standard error counts as a third of the sample's at least: one that
-holds hardly any of those few units has next to none of its own. Other quantiles: the percentile bootstrap, its ends
+holds hardly any of those few units has hardly any itself. Other quantiles: the percentile bootstrap, its ends
 widened to those of Student's t (Hesterberg 2015, "What teachers should know about the bootstrap", section 5.3). The
-p-value is one minus the confidence at which the interval's end meets 0, never below what the number of resamples can
-show. No interval reaches beyond what its statistic can be (`possible`).
+p-value is one minus the confidence at which the interval's end meets 0, never below the resolution of the number of
+resamples; no interval extends beyond the range of its statistic (`possible`).
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class Evidence(Protocol):
 
 @dataclass(frozen=True)
 class Resampled:
-    """Both arms and what is made of them, resample by resample. `bounds`: of each figure, what it can be."""
+    """Both arms and the values computed from them, per resample. `bounds`: the range of each value."""
 
     figures: dict[str, Spread]
     bounds: Mapping[str, Bounds]

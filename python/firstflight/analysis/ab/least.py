@@ -1,4 +1,4 @@
-"""How many units an interval needs before it keeps what it promises."""
+"""The number of units that an interval needs for its nominal coverage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long to run: what a sample can detect, and how large it must be, from a pilot.
+"""How long to run: the difference that a sample can detect, and the required size, from a pilot.
 
 The spread of a statistic falls with the square root of the number of units; a difference of (z of confidence + z of
 power) standard errors is found with that power. Both rest on the pilot's units being like those to come.

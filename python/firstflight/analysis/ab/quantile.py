@@ -1,16 +1,16 @@
 """Quantiles of an arm, smoothed over the sampling error of one.
 
-A plain quantile is a step function of the sample. Where two arms are paired and much alike, what the steps add to the
-difference is as large as the difference's own error, and the bootstrap overstates it: a 95% CI covers 99.9%. So
-a quantile here is where a smoothed share of the weight crosses `p`: a value does not count as passed at once but over
-two standard errors of the quantile to either side (in the logarithm where all values are above 0), by a kernel of
-fourth order, whose bias is of the fourth power of that width. The more flows, the nearer to the plain quantile, from
-which it stays within a fraction of a standard error. Behind a gap in the values such a kernel would be off by more; it
-is made narrower there. The quantile is the plain one, the least value that at least a share `p` of the weight does not
-exceed, where that does not help, where so many values are the same that the standard error is 0, and where those that
-did not finish are so near that the kernel would reach among them.
+A plain quantile is a step function of the sample. Where two arms are paired and much alike, the contribution of the
+steps to the difference is as large as the difference's own error, and the bootstrap overstates it: a 95% CI covers
+99.9%. So a quantile here is where a smoothed share of the weight crosses `p`: a value does not count as passed at once
+but over two standard errors of the quantile to either side (in the logarithm where all values are above 0), by a
+kernel of fourth order, whose bias is of the fourth power of that width. The more flows, the nearer to the plain
+quantile, from which it stays within a fraction of a standard error. Behind a gap in the values such a kernel would be
+off by more; it is made narrower there. The quantile is the plain one, the least value that at least a share `p` of the
+weight does not exceed, where that does not help, where so many values are the same that the standard error is 0, and
+where those that did not finish are so near that the kernel would reach among them.
 
-What is resampled is the share passed at the quantile. By how much it is off is read back along the curve of the shares
+The share passed at the quantile is resampled. Its deviation is read back along the curve of the shares
 (Woodruff 1952): of one arm whose quantile is the plain one this is the interval between two order statistics.
 """
 
@@ -28,7 +28,7 @@ Values = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 
 _SLACK = 1e-9
-"""Of all weight: what rounding may move a cumulated weight by."""
+"""The share of all weight by which rounding may move a cumulated weight."""
 _WIDTHS = (2.0, 1.0, 0.5)
 """Of the kernel, in standard errors of the quantile: the first that leaves the quantile within one of the plain one."""
 _REACH = 6.0

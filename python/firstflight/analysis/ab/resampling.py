@@ -1,7 +1,7 @@
 """How often each block of an arm is drawn, resample by resample, and the sums over those drawn.
 
 The ordinary bootstrap: as many blocks as there are, with replacement, within each stratum. More than `MOST_BLOCKS`
-blocks are first put at random into that many groups, which are then what is drawn: sums of independent blocks spread as
+blocks are first put at random into that many groups, which are then drawn instead: sums of independent blocks spread as
 the blocks do (variance and third moment are kept on average), and with that many groups the spread is known to about
 2%, which the interval allows for.
 """
@@ -75,8 +75,8 @@ def blocks_of(arm: Arm, generator: np.random.Generator, most: int) -> Blocks:
 def draws(of: Sequence[Blocks], resamples: int, generator: np.random.Generator) -> Iterator[list[Values]]:
     """How often each block is drawn, in pieces of shape (some resamples, blocks), until all resamples are done.
 
-    The generator's state alone decides, and stays as it is: comparisons of the same units from the same seed share what
-    was drawn once.
+    The generator's state alone decides, and stays as it is: comparisons of the same units from the same seed share
+    their draws.
     """
     state = generator.bit_generator.state
     key = (state["bit_generator"], tuple(state["state"].items()), state["has_uint32"], state["uinteger"])
@@ -111,8 +111,8 @@ def _counts(rows: int, size: int, generator: np.random.Generator) -> npt.NDArray
 
 class Sums:
     """Weighted sums over drawn blocks, and how a linear combination of them varies from one draw of that kind to
-    another. Columns that are equal, as the weights of paired arms are, count once, and what is the same in every block
-    of a stratum does not vary.
+    another. Columns that are equal, as the weights of paired arms are, count once, and a column that is the same in
+    every block of a stratum does not vary.
     """
 
     def __init__(self, columns: Values, weights: Places, blocks: Blocks, shares: Values | None) -> None:

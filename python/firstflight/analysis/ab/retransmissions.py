@@ -1,4 +1,4 @@
-"""The cost of a larger initial window: what had to be retransmitted."""
+"""The cost of a larger initial window: retransmissions."""
 
 from __future__ import annotations
 

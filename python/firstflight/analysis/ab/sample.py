@@ -1,4 +1,4 @@
-"""From rows to the two arms of a comparison: which rows count, what is paired with what, and what is resampled."""
+"""From rows to the two arms of a comparison: the rows that count, the pairs, and the resampled units."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def columns(names: str | Sequence[str] | None) -> list[str]:
 class Rows:
     """The rows of both arms, read and numbered once, of which `sample` takes all or some.
 
-    `of_unit`, `of_drawn`, `of_stratum`: of each row the place of its unit, of what is drawn and of its stratum among
+    `of_unit`, `of_drawn`, `of_stratum`: for each row the place of its unit, of its drawn block and of its stratum among
     all that there are, in rising order. `names`: of the columns of units, of clusters and of strata.
     """
 

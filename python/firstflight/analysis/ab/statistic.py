@@ -16,7 +16,8 @@ Values = npt.NDArray[np.float64]
 
 
 class Statistic(Protocol):
-    """A statistic of an arm. `columns` (blocks, sums): what a block adds to each sum, its weight to the first.
+    """A statistic of an arm. `columns` (blocks, sums): the contribution of a block to each sum, its weight to the
+    first.
     `bounds`: the least and the greatest that it can be.
     """
 

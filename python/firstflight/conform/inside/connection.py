@@ -27,7 +27,7 @@ class Loop(Protocol):
         """Call it then."""
 
     def inject(self, stage: Stage, packet: bytes) -> None:
-        """A packet for the kernel; what it answers at once is heard."""
+        """A packet for the kernel; its immediate answer is recorded."""
 
     def drain(self) -> None:
         """Tell each connection which packets were heard."""
@@ -67,7 +67,7 @@ class Connection:
         self._loop.later(when, lambda: None if self.done else action())
 
     def send(self, seq: int, ack: int, length: int, blocks: list[tuple[int, int]], echo: int) -> None:
-        """The peer's segment, and what comes of it at once."""
+        """The peer's segment, and its immediate effects."""
         stamps = (self._stamp(), echo) if self.how.timestamps else None
         options = ack_options(stamps, [(a + self._remote, b + self._remote) for a, b in blocks])
         self._inject(seq, ack, ACK, options, length)

@@ -1,4 +1,4 @@
-"""Records connections of the kernel, many at a time, in one loop: what each end did, in the order of time."""
+"""Records connections of the kernel, many at a time, in one loop: the actions of each endpoint, in order of time."""
 
 import contextlib
 import heapq
@@ -38,8 +38,9 @@ def examine_kernel(testbed: Testbed) -> dict[str, Any]:
 def record(testbed: Testbed, connections: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Records connections with these parameters, in their order.
 
-    Each: `events`, lists of a kind, a time in ns of CLOCK_MONOTONIC, and a content; `tick_ns` and `clock_ns`, what the
-    kernel's timers count in and by how much that is ahead; `stall_ns`, by how much the recorder was ever late.
+    Each: `events`, lists of a kind, a time in ns of CLOCK_MONOTONIC, and a content; `tick_ns` and `clock_ns`, the
+    units that the kernel's timers count in and how far that clock is ahead; `stall_ns`, the longest delay of the
+    recorder.
     """
     return Recorder([from_table(table) for table in connections]).run()
 
@@ -93,7 +94,7 @@ class Recorder:
         heapq.heappush(self._agenda, (when, next(self._numbers), action))
 
     def inject(self, stage: Stage, packet: bytes) -> None:
-        """A packet for the kernel; what it answers at once is heard."""
+        """A packet for the kernel; its immediate answer is recorded."""
         os.write(stage.tun, packet)
         self.drain()
 

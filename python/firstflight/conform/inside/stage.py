@@ -97,7 +97,7 @@ def _realtime_ahead() -> int:
 
 
 def tick_clock() -> tuple[int, int]:
-    """Nanoseconds of a tick, and what is to be added to CLOCK_MONOTONIC so that it is the time that timers count in:
+    """Nanoseconds of a tick, and the offset to add to CLOCK_MONOTONIC so that it is the time that timers count in:
     the number of the tick times its length.
 
     times(2) gives the tick's number in hundredths of a second, so its steps show when a tick begins; CLOCK_MONOTONIC

@@ -1,7 +1,7 @@
 """Computes chunks on a Dask cluster: one of its own on this machine, or one that is there already.
 
 Replicates travel as numbers, cells as bytes and results as tables, or not at all: with a store, workers write them
-there. A worker that dies is Dask's to replace; what it had not delivered is computed again, to the same bytes.
+there. Dask replaces a worker that dies; results that it had not delivered are computed again, to the same bytes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def compute(
     jobs: int,
     on_replicates: Callable[[Cell, int], None],
 ) -> None:
-    """Compute what is in the queue; a cluster of our own has `jobs` processes.
+    """Compute the work in the queue; a cluster of our own has `jobs` processes.
 
     MachineError where Dask is not installed, where the cluster does not answer or goes away, and where a worker has
     another build of firstflight; RequestError where an engine refuses a cell.

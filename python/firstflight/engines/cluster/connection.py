@@ -140,7 +140,7 @@ def _own_cluster(jobs: int) -> Iterator[LocalCluster]:
             with contextlib.suppress(OSError):
                 cluster.close(timeout=_CLOSE_OURS_WITHIN_S)
         finally:
-            # Who pressed Ctrl-C does not want to wait for what they compute; and a busy machine may take its time.
+            # After Ctrl-C the user does not want to wait for their work; and a busy machine may take its time.
             _end_at_once(cluster)
             with contextlib.suppress(OSError):
                 cluster.close(timeout=_CLOSE_WITHIN_S)

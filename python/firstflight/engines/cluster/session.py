@@ -36,7 +36,7 @@ _log = logging.getLogger("firstflight")
 
 
 class Session:
-    """Hands out what is in a queue and collects what comes back, until all of it has."""
+    """Hands out the work in a queue and collects results, until all are there."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Session:
         first = chunks[0]
         cell = ",".join(f"{name}={value}" for name, value in first.cell.key.items() if value is not None)
         more = f"+{len(chunks) - 1}" if len(chunks) > 1 else ""
-        # Dask takes what stands before a hyphen for the name of a group of tasks.
+        # Dask takes the part before a hyphen for the name of a group of tasks.
         label = f"{self._study}[{cell}]{more}".replace("-", "_")
         orders = [(chunk.name, chunk.engine, chunk.replicates.start, chunk.replicates.stop) for chunk in chunks]
         with annotate(study=self._study, cell=cell + more, first_replicate=first.replicates.start):

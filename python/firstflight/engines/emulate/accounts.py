@@ -9,7 +9,7 @@ from firstflight.errors import MachineError
 _ASTRAY = ("foreign", "unroutable", "oversized", "unchecksummed", "write_errors", "read_errors", "socket_drops")
 # Counters of an answer of the link box since the last one.
 _COUNTERS = {"packets", "bytes", "fragments", "belated", "more_stalls", "log_missed", *_ASTRAY}
-# Of a capture: what it could not keep or should not have seen.
+# Of a capture: packets that it could not keep or should not have seen.
 _UNCAPTURED = ("malformed", "foreign", "oversized", "unchecksummed", "socket_drops", "missed")
 
 

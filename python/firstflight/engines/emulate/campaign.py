@@ -1,6 +1,6 @@
 """The engine: a scenario's cells on a testbed, replicate after replicate, cells that differ in TCP only in turn.
 
-What is compared must have the same background load, so a group of such cells shares one testbed, and its
+Compared cells must have the same background load, so a group of such cells shares one testbed, and its
 replicates are interleaved (A B A B). Every measurement follows the same order: settings (set and read back), metrics
 forgotten, links as new, applications, connections closed, nothing in flight, counters taken.
 """
@@ -112,7 +112,7 @@ def _without_tcp(scenario: Scenario) -> str:
 
 
 class Prepared:
-    """A cell with everything worked out that a replicate needs: what cannot be run is refused before anything runs.
+    """A cell with all settings of a replicate prepared: a cell that cannot be run is refused before anything runs.
 
     `arms`: the arm of each user, client i of every application, counted from 1; 0 is none. An application is one of
     its own for each arm, called as in the simulator's records.
@@ -127,7 +127,7 @@ class Prepared:
                 f'scenario "{scenario.name}": header is {self.plan["header_bytes"]} B, but real packets have '
                 f"{_HEADER_BYTES} B of IPv4 and TCP; leave it out"
             )
-        # By what the records call an application.
+        # By the name of an application in the records.
         self.windows: dict[str, int] = {}
         self.profiles: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
         self.hosts: dict[str, KernelSettings] = {}
@@ -363,7 +363,7 @@ class Campaign:
         self._servers: dict[str, dict[str, Any]] | None = None
 
     def configure(self, cell: Prepared) -> None:
-        """Tell the kernels what this cell's TCP is, and start its servers."""
+        """Apply this cell's TCP settings to the kernels, and start its servers."""
         for host, settings in cell.hosts.items():
             if self._hosts.get(host) != settings:
                 self.lab.set(host, present(settings, self._known, cell.missing))

@@ -66,7 +66,7 @@ def capture(scenario: Scenario, seed: int) -> Captured:
 
 
 def _from_first_packet(tables: dict[str, pl.DataFrame], scenario: Scenario) -> dict[str, pl.DataFrame]:
-    """Moved in time: a client takes milliseconds to start, which differ from run to run, as does what it reports."""
+    """Moved in time: a client takes milliseconds to start, which differ from run to run, as do its reports."""
     transfers = tables["transfers"]
     opened = first_transfers(transfers, scenario)["connection"]
     packets = tables["crossings"].filter(pl.col("connection").is_in(opened.head(1).to_list()))

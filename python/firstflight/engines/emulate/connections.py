@@ -85,7 +85,9 @@ class Connection:
         return float(acks[0] - syn_acks[0]) / 1e9 if syn_acks.size and acks.size else float("nan")
 
     def lost_rows(self) -> pl.DataFrame:
-        """The server's segments that did not arrive, as further rows of `segments`: what happened, where and when."""
+        """The server's segments that did not arrive, as further rows of `segments`: the event, its place and its
+        time.
+        """
         gone = np.flatnonzero(self.fates != _NOT_LOST)
         rows = self.segments.filter(pl.Series(self._server))[gone.tolist()]
         return rows.with_columns(

@@ -22,7 +22,7 @@ _LISTED = 4096
 
 
 class Stalls:
-    """The stalls of one replicate. `epoch_ns`: what the log's times count from, on CLOCK_MONOTONIC; `delays`: of each
+    """The stalls of one replicate. `epoch_ns`: the origin of the log's times, on CLOCK_MONOTONIC; `delays`: of each
     direction of a link, in ns.
     """
 
@@ -32,7 +32,7 @@ class Stalls:
         self._away = sorted((s["due_ns"], s["late_ns"]) for s in told if s["port"] is None)
         self._epoch = epoch_ns
         self._delays = delays
-        # From when on stalls are not listed, and what these count as: the worst of those that are.
+        # The time from which stalls are not listed, and their assumed value: the worst of the listed ones.
         self._unlisted: tuple[int, int] | None = None
         if box["lateness"].get("more_stalls"):
             self._unlisted = told[:_LISTED][-1]["due_ns"], max(s["late_ns"] for s in told)

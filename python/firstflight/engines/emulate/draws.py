@@ -1,6 +1,6 @@
 """The simulator's random draws, for real programs: the same seed gives the same sizes, pauses and servers.
 
-Every draw is a function of what it is for (replicate, application, client, purpose, number) and not of what was drawn
+Every draw is a function of its purpose (replicate, application, client, purpose, number) and not of the draws
 before it, so cells that differ in TCP only ask for the same bytes at the same times, and so does the simulator
 (`crates/random` and `crates/sim/src/law.rs`).
 """
@@ -84,7 +84,7 @@ def arm_of_user(shares: Sequence[float], seed: int, replicate: int, user: int) -
 
 
 def _round(value: float) -> int:
-    """To the nearest whole number, halves away from zero: for what is not negative."""
+    """To the nearest whole number, halves away from zero: for values that are not negative."""
     return math.floor(value + 0.5)
 
 

@@ -52,7 +52,8 @@ _LINUX_ONLY_RTO = (
     "after_syn_loss",
 )
 
-# What new namespaces would copy from the host, so that the host's state does not leak into results. Linux's own values.
+# Settings that new namespaces would copy from the host; set, so that the host's state does not leak into results.
+# Linux's own values.
 _PINNED = {
     "net.ipv4.tcp_no_metrics_save": "1",
     "net.ipv4.tcp_no_ssthresh_metrics_save": "1",
@@ -75,7 +76,8 @@ _PINNED = {
     "net.ipv4.tcp_comp_sack_nr": "44",
     "net.ipv4.tcp_shrink_window": "0",
 }
-# Younger than the oldest kernel that will do (5.4); where one is missing, the kernel does what its value here says.
+# Some are newer than the oldest supported kernel (5.4); where one is missing, the kernel behaves as with its value
+# here.
 _MAY_BE_MISSING = {
     "net.ipv4.tcp_comp_sack_slack_ns": "100000",
     "net.ipv4.tcp_shrink_window": "0",
@@ -95,8 +97,8 @@ class EndSettings:
 
     `sysctls`: name to value, as the kernel writes it back, with single blanks. `route`: attributes of the routes to the
     other hosts: `initcwnd` and `advmss` (segments, bytes), `congctl`, and where needed `quickack` and `rto_min`.
-    `missing`: sysctls that the kernel may lack, for then it does what was asked. `no_delay`: TCP_NODELAY, which is not
-    the kernel's to know but the program's.
+    `missing`: sysctls that the kernel may lack, for then it behaves as requested. `no_delay`: TCP_NODELAY, which is not
+    a setting of the kernel but of the program.
     """
 
     sysctls: Mapping[str, str]
@@ -115,7 +117,7 @@ def segment_bytes(profile: Mapping[str, Any]) -> int:
 
 
 def initial_window_segments(profile: Mapping[str, Any], where: str) -> int:
-    """The initial window in whole segments, which is what a kernel counts in.
+    """The initial window in whole segments, the kernel's unit.
 
     RequestError for a policy that no kernel has.
     """
@@ -202,7 +204,7 @@ def _shown(value: Any) -> str:
 
 
 def _undo(where: str, profile: Mapping[str, Any], rules: Mapping[str, Any]) -> None:
-    """Undoing is not to be switched, but what it rests on is."""
+    """Undoing cannot be switched, but the features that it needs can."""
     if profile["undo_spurious_syn"] != profile["timestamps"]:
         _same(where, "undo_spurious_syn", profile["undo_spurious_syn"], True)
     for field, basis in (("undo_by_timestamps", "timestamps"), ("undo_by_dsack", "dsack")):

@@ -90,7 +90,7 @@ class Lab:
         return self._running("be entered").first_process()
 
     def set(self, host: str, settings: KernelSettings) -> None:
-        """Set and read back. MachineError names the host, the setting, what was asked and what was found."""
+        """Set and read back. MachineError names the host, the setting, the requested and the found value."""
         self.call("configure", host=host, **asdict(settings))
 
     def box(self, do: str = "take", **parameters: Any) -> dict[str, Any]:

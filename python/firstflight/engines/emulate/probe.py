@@ -103,7 +103,7 @@ def _curl() -> Ability:
     there = _program("curl", ("--version",), "apt-get install curl")
     if not there.ok:
         return there
-    # Both came within a few releases of one another; what counts is that they work.
+    # Both came within a few releases of one another; it matters only that they work.
     program = shutil.which("curl", path=search_path()) or "curl"
     options = ("-q", "--silent", "--parallel", "--output", os.devnull, "--write-out", "%{json}")
     try:

@@ -74,7 +74,7 @@ class CellRecords:
 
 
 class Replicate:
-    """One replicate's transfers, joined with what else is known of them."""
+    """One replicate's transfers, joined with other data on them."""
 
     def __init__(self, replicate: int, layout: Layout, facts: Mapping[str, Any], box: Mapping[str, Any]) -> None:
         self.replicate = replicate
@@ -115,7 +115,9 @@ class Replicate:
         return metered.with_columns(pl.col.interval_start_s + since)
 
     def segments(self) -> pl.DataFrame:
-        """The table `segments`: what the servers' devices carried, and what of it the path dropped or lost."""
+        """The table `segments`: the packets at the servers' devices, and those of them that the path dropped or
+        lost.
+        """
         parts = [_NO_SEGMENTS]
         for end, connection in self.connections.items():
             number = pl.lit(self._numbers[end], pl.UInt32).alias("connection")

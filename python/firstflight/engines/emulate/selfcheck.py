@@ -1,7 +1,7 @@
 """Before a campaign: checks that this testbed follows its settings. If not, nothing is measured.
 
 For each cell's settings one captured connection whose first flight must be exactly N segments, each of full size, into
-a receive window that has room for them; a round trip within 1 ms of what was asked, and a train of packets whose rate
+a receive window that has room for them; a round trip within 1 ms of the scenario's, and a train of packets whose rate
 is within 0.5% of it. Where the rate changes or packets meet jitter a round trip may be longer, and no train is sent.
 A try in which the path lost a packet, as the scenario wants it, shows nothing about the machine.
 """

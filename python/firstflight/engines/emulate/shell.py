@@ -71,7 +71,7 @@ class Shell:
     """
 
     def __init__(self, scenario: Scenario, seed: int = 0, watch_links: bool = False) -> None:
-        """`seed`: of the links' losses and other draws. `watch_links`: keep the headers of what passes them."""
+        """`seed`: of the links' losses and other draws. `watch_links`: keep the headers of packets on them."""
         self.layout: Layout = lay_out(scenario)
         self._settings, self._missing = host_settings(scenario, self.layout)
         self._lab = Lab(self.layout, seed=seed, log=True)
@@ -121,7 +121,7 @@ class Shell:
 
     @property
     def too_fast(self) -> list[str]:
-        """Links that are faster than what the link box was measured to carry on time, each with its rate."""
+        """Links faster than the rate up to which the link box was measured to be on time, each with its rate."""
         return [
             f"{link['name']} ({rate / 1e6:g} Mbit/s)"
             for link in self.layout.links
@@ -133,8 +133,8 @@ class Shell:
 
     def observed(self, pcap: Path | None = None, links: Path | None = None) -> "Observed":
         """Counters of the servers' devices and the links since the start, when nothing is in flight or after a second.
-        `pcap`: write what passed the first server's device there, as pcapng; `links`: what passed the far ends of links
-        that were watched.
+        `pcap`: write the packets at the first server's device to it, as pcapng; `links`: the packets at the far ends of
+        links that were watched.
         """
         deadline = time.monotonic() + _QUIET_S
         box = self._lab.box(intervals=True)

@@ -1,4 +1,4 @@
-"""Starting and ending a testbed's first process, and what it means when that does not start."""
+"""Starting and ending a testbed's first process, and the reason when that does not start."""
 
 import contextlib
 import errno
@@ -18,7 +18,7 @@ from firstflight.errors import MachineError
 # In the environment of each process of a testbed, with a value that no other testbed has.
 MARK = "FIRSTFLIGHT_TESTBED"
 _OTHERS = ("--net", "--pid", "--fork", "--kill-child=KILL", "--mount", "--mount-proc")
-# Always a user namespace, also as root: what is set inside can then be nobody else's.
+# Always a user namespace, also as root: settings inside then affect nothing else.
 UNSHARE = ("unshare", "--user", "--map-root-user", *_OTHERS)
 # The id that programs have in a testbed that root starts, and the one that it is outside, which owns nothing.
 PROGRAM_ID = 1
@@ -137,8 +137,8 @@ def _is_root() -> bool:
 
 
 def harmless() -> dict[str, Any]:
-    """Arguments of `subprocess.run` for a program that is only asked what it is: with no environment of the caller's,
-    and not as root.
+    """Arguments of `subprocess.run` for a program that is only asked for its version: with no environment of the
+    caller's, and not as root.
     """
     nobody = {"user": _NOBODY, "group": _NOBODY, "extra_groups": []} if _is_root() else {}
     return {"env": ENVIRONMENT, "cwd": "/", **nobody}

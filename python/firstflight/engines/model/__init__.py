@@ -35,8 +35,8 @@ def run_cell(cell: Cell, seed: int, replicates: int, first_replicate: int = 0) -
     """The transfer of a cell's scenario as records: `transfers` (one row per replicate), `pages` and `links`
     (empty).
 
-    Nothing is drawn, so `seed` has no effect and all replicates are alike. What cannot happen here
-    (retransmissions, timeouts, losses) is 0. Raises RequestError for a scenario that is not one loss-free
+    Nothing is drawn, so `seed` has no effect and all replicates are alike. Events that cannot happen here
+    (retransmissions, timeouts, losses) are 0. Raises RequestError for a scenario that is not one loss-free
     transfer, or where the regime of `per_segment` ends.
     """
     transfer = from_scenario(cell.scenario)

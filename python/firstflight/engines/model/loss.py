@@ -51,7 +51,7 @@ class ShortTransfer:
     """Expected latency of a transfer of any length: Cardwell, Savage, Anderson 2000 (equations from memory).
 
     Regime: the sender has all data at hand, Reno, p below 1/2; the expectation covers one first loss that
-    ends slow start and PFTK's rate for what remains. Raises RequestError outside.
+    ends slow start and PFTK's rate for the rest. Raises RequestError outside.
     """
 
     segments: int

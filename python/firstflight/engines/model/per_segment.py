@@ -4,9 +4,9 @@ An exact computation, not an approximation: each segment is serialized on each l
 same way, and the window grows with each ACK. It shares no code with the simulator, so that either checks the
 other; where its regime holds, both give the same nanosecond.
 
-Regime: one connection alone on its links; nothing lost, so every queue must hold what the window piles up; no
-retransmission timer fires; the request fits one segment. What lies outside raises RequestError and says which
-condition failed.
+Regime: one connection alone on its links; nothing lost, so every queue must hold the backlog of the window; no
+retransmission timer fires; the request fits one segment. Any other scenario raises RequestError, which names the
+failed condition.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from firstflight.errors import RequestError
 
 @dataclass(frozen=True)
 class Outcome:
-    """What happened, in ns since the client opened the connection; None where it did not happen in time."""
+    """Times of events, in ns since the client opened the connection; None where one did not happen in time."""
 
     handshake_ns: int | None
     first_byte_ns: int | None

@@ -1,4 +1,4 @@
-"""What the model reads out of a scenario: one transfer between two hosts, and the links on its way.
+"""The model's input from a scenario: one transfer between two hosts, and the links on its way.
 
 It reads the plan that the simulator gets, so both engines answer the same question.
 """
@@ -60,7 +60,9 @@ class SingleTransfer:
 
 
 def from_scenario(scenario: Scenario) -> SingleTransfer:
-    """The one transfer of `scenario`. RequestError for any other scenario, naming what is too much."""
+    """The one transfer of `scenario`. RequestError for any other scenario, with the name of the part that the model
+    lacks.
+    """
     scenario.one_network("The engine model", plain=True)
     return from_plan(scenario.to_plan())
 

@@ -26,7 +26,7 @@ from firstflight.errors import RequestError
 class SlowStart:
     """One transfer over one bottleneck.
 
-    Regime: nothing is lost (the queue holds what the windows pile up), an ACK for every segment, no window
+    Regime: nothing is lost (the queue holds the backlog of the windows), an ACK for every segment, no window
     bound but cwnd, ACKs and handshake segments cost no serialization, one bottleneck. `per_segment` lifts
     every one of these conditions but the first.
     """

@@ -1,6 +1,7 @@
 """Which TCP the model computes.
 
-What acts only after a loss, a mark or a duplicate does not matter to it; what acts without one must be known.
+Settings that act only after a loss, a mark or a duplicate do not matter to it; settings that act without one must be
+known.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ _KNOWN: dict[str, tuple[Any, ...]] = {
     "initial_window": ("fixed", "rfc2581", "rfc3390", "rfc6928", "linux"),
     "ack": ("every_segment", "delayed", "heartbeat"),
     "ack.every_segment_bytes": (None,),
-    # With a scoreboard, what the window lets out is counted in segments, and a probe may leave while the receiver holds
-    # its ACK back.
+    # With a scoreboard, the data that the window allows is counted in segments, and a probe may leave while the
+    # receiver holds its ACK back.
     "recovery": ("tahoe", "reno", "new_reno"),
     "congestion_control": ("reno",),
     "startup": ("window",),

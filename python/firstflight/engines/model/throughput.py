@@ -19,7 +19,7 @@ def window_throughput_bps(window_segments: float, mss_bytes: int, round_trip_s: 
 def limited_throughput_bps(
     window_segments: float, mss_bytes: int, round_trip_s: float, rate_bps: float, header_bytes: int = 40
 ) -> float:
-    """`window_throughput_bps`, bounded by what a link of `rate_bps` leaves after each segment's header.
+    """`window_throughput_bps`, bounded by the rate that a link of `rate_bps` leaves after each segment's header.
 
     `round_trip_s` is the time from a segment's first bit sent to its ACK's arrival on the empty path.
     """

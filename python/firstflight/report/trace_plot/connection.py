@@ -51,7 +51,7 @@ class Connection:
 
     @property
     def span(self) -> tuple[float, float]:
-        """Start and end of what is drawn, in seconds.
+        """Start and end of the plot, in seconds.
 
         From the start of the run, so that plots of several initial windows can be held beside each other, unless the
         connection begins late in it.

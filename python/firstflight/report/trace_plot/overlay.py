@@ -1,4 +1,4 @@
-"""Several connections upon each other, a color each: what another initial window changes."""
+"""Several connections upon each other, a color each: the effect of another initial window."""
 
 from __future__ import annotations
 

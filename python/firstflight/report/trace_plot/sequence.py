@@ -1,4 +1,4 @@
-"""The time-sequence graph, as tcptrace draws it: what was sent, acknowledged and allowed, seen at the data's sender."""
+"""The time-sequence graph, as tcptrace draws it: data sent, acknowledged and allowed, seen at the data's sender."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _OPENING = "#5b6770"
 
 
 def chart(connection: Connection, panel: Panel, title: str) -> altair.LayerChart:
-    """Bars from first to last byte, lines for acknowledgments and window, marks for what went wrong."""
+    """Bars from first to last byte, lines for acknowledgments and window, marks for losses and other events."""
     import altair as alt
 
     own = marks(connection)
@@ -91,7 +91,7 @@ def chart(connection: Connection, panel: Panel, title: str) -> altair.LayerChart
     letters = apart(own[AGAIN], panel, top)
     letter = alt.Chart(_rows(letters, AGAIN)).encode(x=time, y=alt.Y("high_kb:Q"))
     style: dict[str, Any] = {"text": "R", "dy": -8, "fontSize": 11, "fontWeight": "bold"}
-    # The same letter below it in white, broader, sets it off from what it lies on.
+    # The same letter below it in white, broader, separates it from the background.
     layers.append(letter.mark_text(**style, stroke="white", strokeWidth=3, color="white"))
     layers.append(letter.mark_text(**style).encode(color=colour))
     return alt.LayerChart(layer=layers).properties(

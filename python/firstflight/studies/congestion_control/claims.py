@@ -1,6 +1,6 @@
-"""The talk's statements, and what each algorithm's own publication says of its window.
+"""The talk's statements, and those of each algorithm's own publication about its window.
 
-The sentences are paraphrased. Limits and tolerances were fixed before the first run; what HyStart's is measured by was
+The sentences are paraphrased. Limits and tolerances were fixed before the first run; the measure for HyStart was
 corrected after it (docs/evidence/congestion-control.md says why).
 """
 

@@ -19,7 +19,7 @@ from firstflight.studies.kernel import Quantities, table
 if TYPE_CHECKING:
     import altair
 
-# Of Reno's download, what the explained picture shows: slow start, its overshoot and the first tooth.
+# Of Reno's download, the part in the explained picture: slow start, its overshoot and the first tooth.
 _EXPLAINED_S = 11
 # Of throughput: longer than a queue-swollen round trip, shorter than a tooth.
 _INTERVAL_S = 0.5

@@ -1,4 +1,4 @@
-"""The Mininet reproduction of CS244 2014: what IW 10 instead of 3 gains slow users, by their bandwidth."""
+"""The Mininet reproduction of CS244 2014: the gain of slow users with IW 10 instead of 3, by their bandwidth."""
 
 from collections.abc import Mapping
 from functools import partial

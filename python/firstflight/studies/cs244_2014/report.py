@@ -124,7 +124,7 @@ def _engines(emulated: xr.DataArray, simulated: xr.DataArray) -> Table:
 
 
 def figures(q: Quantities) -> Sequence[Figure | None]:
-    """The post's Figure 2, every user's gain with what arithmetic gives, and the kernel against the simulator."""
+    """The post's Figure 2, every user's gain next to the computed one, and the kernel against the simulator."""
     if "simulated_time" in q:
         # A row disturbed on one side is excluded on both.
         both = q.time.notnull()
@@ -226,7 +226,7 @@ def _by_rate(array: xr.DataArray) -> xr.DataArray:
 
 
 def answer(q: Quantities) -> Sequence[str]:
-    """How much is gained where, why it depends on the bandwidth, and what the slowest users see."""
+    """The gain by bandwidth, the reason for the dependence, and the slowest users."""
     gains, percent = (by_bucket(of(q.time)).median(RESPONSE).values for of in (gain_ms, gain_percent))
     by_name = zip(BUCKETS, gains, percent, strict=True)
     gained = [f"{round(gain)} ms ({round(share)}%) at {name}" for name, gain, share in by_name if gain == gain]

@@ -69,8 +69,8 @@ def full_kbps(segments: int) -> float:
 
 
 def always_busy_kbps(initial_window: int) -> float:
-    """The rate up to which a first flight keeps the link busy until its first acknowledgment has let out more: what
-    follows the first segment takes a round trip. Below it a larger window gains nothing.
+    """The rate up to which a first flight keeps the link busy until its first acknowledgment allows more data: the part
+    after the first segment takes an RTT. Below it a larger window gains nothing.
     """
     return full_kbps(initial_window - 1)
 
@@ -114,7 +114,7 @@ _Seen = list[tuple[int, int, int, int, int]]
 
 
 def _rounds(seen: _Seen) -> int:
-    """The first round is what leaves before data is acknowledged. The next begins with the first new segment after an
+    """The first round is the data sent before any is acknowledged. The next begins with the first new segment after an
     acknowledgment that covers the first segment of the round before.
     """
     count, start, covered = 0, -1, True

@@ -72,7 +72,7 @@ def forest(
     step: int,
     label: int,
 ) -> altair.LayerChart:
-    """The value and interval of each label of `y`, and dashed what is `published` for a label of `color`. `ticks` go
+    """The value and interval of each label of `y`, and dashed the `published` value for a label of `color`. `ticks` go
     from end to end of the axis, logarithmic if they are all positive; intervals that go on beyond are cut. `step`:
     height of a line; `label`: letters beside it before its text goes on below, 0 for none.
     """

@@ -163,7 +163,7 @@ def scatter(
     base: float,
     linear_within: float | None = None,
 ) -> Figure | None:
-    """A point per cell: `quantity` above what `against` has there, both on logarithmic axes, that of `quantity` from
+    """A point per cell: `quantity` over the value of `against` there, both on logarithmic axes, that of `quantity` from
     `linear_within` on either side of zero; with a line at the `base`, a color per label of `color`, which `against` may
     lack, and a panel per label of `columns`. None without data.
     """

@@ -17,7 +17,7 @@ from firstflight.studies.kernel.sample import DRAW, MEMBERS, METHOD
 
 @dataclass(frozen=True)
 class ClaimSpec:
-    """One sentence, `found`, what this run has (an array over `draw` alone), and what is expected of it.
+    """One sentence; `found`, this run's value (an array over `draw` alone); and its expectation.
 
     `tolerance` widens the expected range on both sides; `why` justifies it, or the limit. Where no run can have it,
     `found` is NaN and `note` says why. A `note` that is slow to compute can be a function. Of a partial run each claim
@@ -41,7 +41,7 @@ class ClaimSpec:
             raise ValueError(f'claim "{self.id}": unit or tolerance differ from those of its expectation')
 
     def judge(self, lacking: str = "") -> Claim:
-        """The claim with its verdict; "cannot be checked" if it depends on what the run is `lacking`."""
+        """The claim with its verdict; "cannot be checked" if it depends on cells that the run is `lacking`."""
         said = (self.id, self.source, self.text, self.expected, self.tolerance, self.unit, self.why)
         spread = METHOD in self.found.coords and self.found[METHOD].item() == MEMBERS
         sentence = Sentence(*said, needs=self.needs, spread=spread)

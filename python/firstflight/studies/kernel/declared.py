@@ -29,8 +29,8 @@ Of = Callable[[Quantities], Iterable[Any]]
 
 
 class DeclaredStudy(Study):
-    """What `study.toml` says (title, question, source, limitations, engines, `[grid]` or several `[grids.NAME]`), with
-    the study's quantities, and what claims, tables, figures and the answer make of them.
+    """The contents of `study.toml` (title, question, source, limitations, engines, `[grid]` or several
+    `[grids.NAME]`), with the study's quantities, and the claims, tables, figures and answer computed from them.
     """
 
     def __init__(
@@ -43,7 +43,9 @@ class DeclaredStudy(Study):
         answer: Of = lambda q: (),
         build: Build | None = None,
     ) -> None:
-        """`folder` holds study.toml and the scenario files that it names; `build` sets what has to be computed."""
+        """`folder` holds study.toml and the scenario files that it names; `build` sets the values that have to be
+        computed.
+        """
         with (folder / "study.toml").open("rb") as file:
             self._declared = tomllib.load(file)
         said = self._declared

@@ -1,4 +1,5 @@
-"""Ensembles: many settings of what a publication leaves open, of which its baseline selects (history matching).
+"""Ensembles: many settings of the parameters that a publication leaves open; its baseline selects among them (history
+matching).
 
 A member of an ensemble is one setting of the open parameters. Member 0 has the reference values, the others come from a
 Sobol sequence over stated ranges. A member is compatible with a publication if none of the published numbers of its
@@ -89,8 +90,8 @@ class Ensemble:
 
 @dataclass(frozen=True)
 class Number:
-    """A published number of the baseline: what each member has (along `member`), what is printed, and the standard
-    deviation that the study states, in the same unit.
+    """A published number of the baseline: the value of each member (along `member`), the printed value, and the
+    standard deviation that the study states, in the same unit.
     """
 
     title: str

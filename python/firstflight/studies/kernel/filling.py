@@ -1,4 +1,4 @@
-"""Values in the place of those that a run lacks, so that what depends on them shows."""
+"""Values in place of those that a run lacks, which show the results that depend on them."""
 
 from __future__ import annotations
 

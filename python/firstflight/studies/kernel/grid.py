@@ -12,7 +12,7 @@ from firstflight.scenario import Cell, Scenario
 
 Label = str | int | float
 Build = Callable[[str, Mapping[str, Any], Scenario], Scenario]
-"""From a grid's name, the labels of a cell and its scenario so far: the scenario, with what has to be computed."""
+"""From a grid's name, the labels of a cell and its scenario so far: the scenario, with computed values."""
 
 EXPERIMENT = "experiment"
 """The key of a cell that names its grid, in a study with several."""
@@ -23,11 +23,11 @@ class Grid:
 
     A key has a `title`, `set`, a path into the scenario, and `values`, written there times `factor` and with `write`
     (such as "{}s"); or `values` as a table, each label with the paths that it sets; or neither `set` nor a table, where
-    `build` makes something of the label. `titles` gives labels a name for people. A key called `engine` chooses the
-    cell's engine. What several grids say of a key is written once, under `keys` of the study; a grid then chooses
-    `labels`. The grid may have `replicates`, a number or one for each engine, and `capture`: a list of labels of the
-    cells of which every segment is recorded. `engines` are the only ones whose runs have the grid; `engine` computes
-    its cells in place of the run's.
+    `build` uses the label. `titles` gives labels a name for people. A key called `engine` chooses the
+    cell's engine. The settings of a key for several grids are written once, under `keys` of the study; a grid then
+    chooses `labels`. The grid may have `replicates`, a number or one for each engine, and `capture`: a list of
+    labels of the cells of which every segment is recorded. `engines` are the only ones whose runs have the grid;
+    `engine` computes its cells in place of the run's.
     """
 
     def __init__(

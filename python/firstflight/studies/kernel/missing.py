@@ -23,7 +23,7 @@ def depending(
     quantities: Quantities,
     differ: Callable[[Result, Result], bool],
 ) -> list[tuple[Result, Lacking]]:
-    """Each result with the cells without data that it depends on: it changes with what is filled in for them.
+    """Each result with the cells without data that it depends on: it changes with the values filled in for them.
 
     xarray's reductions skip NaN, so a result alone does not show it. All missing cells are filled at once, several
     times; only if a result changes, those of each grid in turn, and where a part of a grid is missing, of each label of

@@ -1,9 +1,9 @@
-"""Quantities: what the records say, as arrays with the dimensions of a grid and one more, `draw`.
+"""Quantities: values from the records, as arrays with the dimensions of a grid and one more, `draw`.
 
 Draw 0 is the value over all replicates; the interval comes out of the others at the end (`estimate`), and no study
 computes one. By the jackknife draw i leaves replicate i out (Tukey), in all cells at once: cells with the same seed
 share their random numbers, and arithmetic between cells keeps them paired. By the bootstrap draw i takes replicates at
-random, of each cell for itself: what was measured in real time shares nothing. Quantities of both kinds do not mix.
+random, for each cell separately: measurements in real time share nothing. Quantities of both kinds do not mix.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Quantity:
 
     `grid` names the grid of a study with several. `records` is a table of the records, or a function that makes rows of
     a run: of cells of the grid, with their keys and `replicate`. `by` gives columns of the records that become
-    dimensions beside the grid's, with their labels; without labels (a tuple of names) these are what the run has. `at`
-    leaves labels of keys out where there can be no value. `unit` is what `value` is in; it is written here and nowhere
+    dimensions beside the grid's, with their labels; without labels (a tuple of names) these are the run's. `at`
+    leaves labels of keys out where there can be no value. `unit` is that of `value`; it is written here and nowhere
     else.
 
     Of a `Sample` the value is that of a unit, and the quantity its mean over the units of all replicates, with
@@ -60,7 +60,7 @@ class Quantity:
     The value of a cell is the mean over replicates with an interval by the jackknife, or, with another `over`, that
     summary of the replicates with one by the bootstrap. With "each" a value per replicate stays, along `replicate`;
     `observed` summarizes them at the end, after single observations were paired. `kinds` names the values 0, 1, ... of
-    what is no amount. With `partial` results are about the cells that there are: a missing one is left out.
+    a quantity that is no amount. With `partial` results are about the cells that there are: a missing one is left out.
     """
 
     name: str
@@ -112,7 +112,7 @@ class Quantity:
         return self._summarized(np.full([*(len(found) for found in labels.values()), 1], np.nan), labels)
 
     def _labels(self, coordinates: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
-        """By dimension; none for columns of `by` whose labels are what the run has."""
+        """By dimension; none for columns of `by` whose labels are the run's."""
         of_grid = {key: (self.at or {}).get(key, labels) for key, labels in coordinates.items()}
         return of_grid | dict.fromkeys(self.by, ()) | {key: list(labels) for key, labels in self.labels().items()}
 
@@ -189,7 +189,7 @@ def _jackknife(values: Array) -> Array:
 
 
 class Quantities:
-    """A study's quantities of one run, by name: `q.completion_time`. AttributeError names what there is."""
+    """A study's quantities of one run, by name: `q.completion_time`. AttributeError lists the known names."""
 
     def __init__(
         self,
@@ -197,7 +197,7 @@ class Quantities:
         run: Run | None = None,
         fill: Callable[[Quantity, xr.DataArray], xr.DataArray] = lambda of, array: array,
     ) -> None:
-        """`fill` makes of an array what is given out; it is called once for those that are asked for."""
+        """`fill` makes the returned array; it is called once for those that are asked for."""
         self._run, self._fill = run, fill
         self._measured = {quantity.name: (quantity, array) for quantity, array in measured.items()}
         self._given: dict[str, xr.DataArray] = {}
@@ -277,7 +277,7 @@ class Quantities:
 
 
 class _Part(Quantities):
-    """Of `whole`, which knows what was read of it."""
+    """Of `whole`, which records the columns that were read."""
 
     def __init__(self, whole: Quantities, labels: Mapping[str, Any]) -> None:
         self._whole, self._labels = whole, labels
@@ -318,8 +318,8 @@ def observed(values: xr.DataArray, *over: str, summary: Summary = "median") -> x
 
 
 def common(*arrays: xr.DataArray) -> list[xr.DataArray]:
-    """Means with draws of the jackknife over the first replicates that all of `arrays` have: what the others add counts
-    for the value and not for the interval, which is then wider than need be.
+    """Means with draws of the jackknife over the first replicates that all of `arrays` have: the additional ones count
+    for the value and not for the interval, which is then wider than necessary.
     """
     count = min(array.sizes[DRAW] for array in arrays) - 1
     found = []
@@ -356,7 +356,7 @@ def _with_draws(values: xr.DataArray, drawn: Array, method: str) -> xr.DataArray
 
 
 def named(array: xr.DataArray, name: str, title: str, unit: str, digits: int = 1) -> xr.DataArray:
-    """A derived quantity with what tables and figures write at it."""
+    """A derived quantity with its labels in tables and figures."""
     return array.rename(name).assign_attrs(long_name=title, units=unit, digits=digits)
 
 

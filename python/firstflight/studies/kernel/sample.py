@@ -1,7 +1,7 @@
 """Quantities of units that are drawn again together, such as the users of a subnet, whose paths are alike.
 
 A draw takes as many clusters as there are, at random, the same in every cell with as many: arms stay paired. Means are
-sums of clusters; percentiles are smoothed (`analysis.ab.quantile`), and what is resampled is the share below them.
+sums of clusters; percentiles are smoothed (`analysis.ab.quantile`), and the share below them is resampled.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ def table(
     """One row per cell, one metric per quantity, with its interval; `across` spreads a dimension over columns.
 
     `quantities` have the same dimensions, of which those of `order` come first. `published` maps (quantity, *labels) to
-    the printed value, `misprints` are those known to be wrong, and `near` says of a quantity what counts as close to
-    it. A cell without data has no row.
+    the printed value, `misprints` are those known to be wrong, and `near` gives for a quantity the range that counts
+    as close to it. A cell without data has no row.
     """
     quantities = [of.transpose(*order, ...) for of in quantities]
     keys = tuple(str(key) for key in quantities[0].dims if key != DRAW)

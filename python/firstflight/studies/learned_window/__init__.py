@@ -28,7 +28,7 @@ APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") =
 DOWNLOAD, OTHERS, CLIENT = APPLICATION == "download", APPLICATION == "others", pl.col("client")
 HOSTS = {"fast": CLIENT >= 5, "slow": CLIENT.is_between(3, 4), "radio": CLIENT <= 2}
 IW, TIME = pl.col("initial_window_segments").cast(pl.Float64), 1e3 * pl.col("completion_time_s")
-# Of 900 s: what was learned at first is over. Behind the change of a path: the first minute.
+# Of 900 s: the first learning phase is over. Behind the change of a path: the first minute.
 LATE, CHANGED = pl.col("start_s") > 450, pl.col("start_s").is_between(600, 660)
 LOST = 100 * (pl.col("first_flight_lost_segments") > 0).mean()
 SHARED = {"/32": 1, "/24": 4, "AS": 8}

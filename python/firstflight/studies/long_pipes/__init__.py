@@ -1,4 +1,6 @@
-"""Long fat pipes and random loss: which congestion control fills which path, and what it leaves to Reno."""
+"""Long fat pipes and random loss: the utilization of each path by each congestion control, and the share left to
+Reno.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

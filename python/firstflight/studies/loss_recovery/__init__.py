@@ -1,4 +1,4 @@
-"""RFC 6928 section 5.3: how a loss in the first flight is repaired, by initial window, and what that costs."""
+"""RFC 6928 section 5.3: recovery from a loss in the first flight, by initial window, and its cost."""
 
 from collections.abc import Mapping
 from pathlib import Path

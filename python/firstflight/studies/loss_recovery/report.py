@@ -27,7 +27,7 @@ _EARLY = {
 
 
 def tables(q: Quantities) -> Sequence[Table]:
-    """How often each repair, what it costs, and completion times in the comparison."""
+    """The frequency of each kind of recovery, its cost, and completion times in the comparison."""
     costs = named(cost(q), "cost", "Cost of the loss", "ms")
     shares = [
         named(share(q, kind), f"share_{repair.replace(' ', '_')}", f"By {repair}", "percent", 0)
@@ -144,7 +144,7 @@ def _matrices(q: Quantities) -> Iterator[Figure]:
 
 
 def answer(q: Quantities) -> Sequence[str]:
-    """The gain of the larger window, what later means make of it, and the comparison with SACK."""
+    """The gain of the larger window, its change with later mechanisms, and the comparison with SACK."""
 
     def percent(repair: int, stack: str, iw: int) -> float:
         return float(share(q, repair, follows="nothing", stack=stack, iw=iw).sel(draw=0))

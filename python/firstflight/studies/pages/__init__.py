@@ -66,12 +66,12 @@ def change(array: xr.DataArray, iw: int = 10) -> xr.DataArray:
 
 
 def against(array: xr.DataArray, name: str = "relative_page") -> xr.DataArray:
-    """Percent of what six connections with IW 3 have on the same path."""
+    """Percent of the value of six connections with IW 3 on the same path."""
     return named(100 * array / array.sel(TODAY, drop=True), name, "Time", "% of six with IW 3", 0)
 
 
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
-    """What RFC 6928 expects, and hypotheses."""
+    """Expectations of RFC 6928, and hypotheses."""
     page, short, percent = against(q.page), against(q.short), "percent"
     fewer = q.short.sel(scheme="2", iw=10) / q.short.sel(scheme="6", iw=10) - 1
     shards = [

@@ -57,12 +57,12 @@ OVER = ["queue", "connections", "beside"]
 
 
 def relative(array: xr.DataArray, name: str, title: str) -> xr.DataArray:
-    """Percent of what IW 3 has in the same cell."""
+    """Percent of the value with IW 3 in the same cell."""
     return named(100 * array / array.sel(iw=3), name, title, "% of IW 3's", 0)
 
 
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
-    """What RFC 6928 expects, and hypotheses."""
+    """Expectations of RFC 6928, and hypotheses."""
     page, short = (relative(of, "", "") for of in (q.page, q.short))
     ten, busy = q.premature.sel(iw=10), q.premature.sel(iw=10, beside="download")
     shallow = q.short.sel(queue="drop tail 50 ms", connections="six")

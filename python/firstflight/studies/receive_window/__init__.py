@@ -1,4 +1,4 @@
-"""The receive window: what is left of a larger initial window where the receiver advertises little at first."""
+"""The receive window: the remaining gain of a larger initial window where the receiver advertises little at first."""
 
 from collections.abc import Sequence
 from pathlib import Path

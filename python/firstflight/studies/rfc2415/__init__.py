@@ -107,7 +107,7 @@ QUANTITIES = (
 
 
 def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
-    """Clients of a cell, and what its experiment changes beside."""
+    """Clients of a cell, and the other changes of its experiment."""
     webs, ftps = (
         map(int, labels["clients"].split("/")) if "clients" in labels else (labels["webs"], labels.get("ftps", 0))
     )

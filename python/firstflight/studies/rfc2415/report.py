@@ -1,4 +1,6 @@
-"""Tables 1 to 6 and Figures 1 to 4, ours beside the printed values; what the RFC left unreported; the answer."""
+"""Tables 1 to 6 and Figures 1 to 4, ours next to the printed values; results that the RFC left unreported; the
+answer.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,7 @@ def _published(number: int) -> dict[tuple[Any, ...], float]:
 
 
 def tables(q: Quantities) -> Iterator[Table]:
-    """Tables 1 to 6, the data of Figures 1 to 4, then what the RFC reports no numbers of."""
+    """Tables 1 to 6, the data of Figures 1 to 4, then results for which the RFC reports no numbers."""
     own, relative = power(q), relative_power(q)
     delays = [q.delay, _measure(q, "decrease", "")]
     files = [file_power(q), q.file_delay, named(q.ftp_goodput, "ftp_goodput", "Goodput", "MB")]

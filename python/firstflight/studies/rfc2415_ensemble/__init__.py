@@ -1,4 +1,4 @@
-"""RFC 2415 as an ensemble: what it leaves open is drawn from ranges, and its numbers with IW 1 select."""
+"""RFC 2415 as an ensemble: parameters that it leaves open are drawn from ranges, and its numbers with IW 1 select."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -201,7 +201,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
 
 
 def answer(q: Quantities) -> Sequence[str]:
-    """The prediction, what decides, and what rules members out."""
+    """The prediction, the deciding parameters, and the data that rule members out."""
     of = matched(q)
     if not of.effects.size:
         return ("No setting of the parameters that RFC 2415 leaves open reproduces its numbers with IW 1.",)

@@ -1,6 +1,6 @@
 """RFC 6928's own experiment on two simulated data centers: IW 3 against 10 on millions of users' paths.
 
-What no publication gives is our choice; each choice says why.
+Values that no publication gives are our choice; each choice has a reason.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ Values = dict[str, Any]
 
 
 def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
-    """One page or response of each user, in some cases beside a download whose window never changes. With connections
-    kept open it is three responses, one after another, on each; of a page, what one of its connections would fetch of
-    three pages.
+    """One page or response of each user, in some cases with a concurrent download whose IW never changes. With
+    connections kept open it is three responses, one after another, on each; for a page, the bytes that one of its
+    connections would fetch for three pages.
     """
     service, assumption = labels["service"], labels.get("assumption", "")
     population = populations.find(labels["population"])

@@ -1,4 +1,4 @@
-"""RFC 6928 section 10, sentence by sentence, and what the 2014 reproduction says of it.
+"""RFC 6928 section 10, sentence by sentence, and statements of the 2014 reproduction about it.
 
 Limits and tolerances were fixed before the first run.
 """

@@ -95,7 +95,7 @@ def _shown(of: xr.DataArray) -> xr.DataArray:
 
 
 def _compared(few: xr.DataArray, latency: xr.DataArray) -> list[xr.DataArray]:
-    """Latency with IW 3 and what IW 10 saves of it."""
+    """Latency with IW 3 and the part of it that IW 10 saves."""
     few, latency = (_shown(of.sel(iw=MANY, drop=True)) for of in (few, latency))
     return [
         named(few, "latency_iw3", "Latency with IW 3", "ms", 0),
@@ -294,7 +294,7 @@ def assumed(q: Quantities) -> dict[str, xr.DataArray]:
     order[order.index("window-6kB") : order.index("window-6kB")] = ["responses-5kB", "responses-18kB", "maps-over-4"]
 
     def merged(of: str, services: Sequence[str]) -> xr.DataArray:
-        """Of these services; what concerns another one only is as stated."""
+        """Of these services; assumptions on another service are as stated."""
         stated = getattr(q, f"stated_{of}").sel(iw=[FEW, MANY])
         parts = [
             stated.sel(service=services).expand_dims(assumption=["stated"]),
@@ -415,7 +415,7 @@ _INTERVALS = "Bars: 95% CIs; a simulated point without one has too few users for
 
 
 def figures(q: Quantities) -> Iterator[Figure | None]:
-    """The paper's Figure 5 next to this run's, what stands behind it and what it costs."""
+    """The paper's Figure 5 next to this run's, its explanation and the cost."""
     yield _by_bucket(
         q,
         "figure5",

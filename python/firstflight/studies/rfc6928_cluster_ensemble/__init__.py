@@ -1,4 +1,6 @@
-"""RFC 6928's experiment as an ensemble: what it leaves open is drawn, and AvgDC's latencies with IW 3 select."""
+"""RFC 6928's experiment as an ensemble: parameters that it leaves open are drawn, and AvgDC's latencies with IW 3
+select.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -177,7 +179,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
 
 
 def answer(q: Quantities) -> Sequence[str]:
-    """The prediction, what decides, and what rules members out."""
+    """The prediction, the deciding parameters, and the data that rule members out."""
     of = matched(q)
     if not of.effects.size:
         return ("No setting of the parameters that the experiment leaves open reproduces AvgDC's latencies with IW 3.",)

@@ -47,7 +47,9 @@ def _value(q: Quantities, key: tuple[int, int], trips: int, kind: str, note: str
 
 
 def _contradiction(segments: int, iw: int, trips: int) -> str:
-    """Where the RFC's text differs from its own rule: the printed neighbors of a size, which bound what it can take."""
+    """Where the RFC's text differs from its own rule: the printed neighbors of a size, which bound its possible
+    rounds.
+    """
     if trips == by_rule(segments, iw):
         return ""
     printed = {size: count for (size, window), count in TABLE.items() if window == iw}

@@ -118,7 +118,7 @@ def _difference(found: float, key: tuple[int, int], trips: int) -> str:
     segments, iw = key
     if found == trips:
         return ""
-    # Only what the rule says too is the RFC's slip; anything else may as well be this run's.
+    # Only a value that the rule gives too is an error of the RFC; any other may be an error of this run.
     if found != by_rule(*key):
         return (
             f"The sentence after the table gives {segments} segments {trips} round trips with an initial window of "

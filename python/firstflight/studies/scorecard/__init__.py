@@ -41,7 +41,7 @@ class Scorecard(DeclaredStudy):
 
     @classmethod
     def of(cls, run: Run) -> "Scorecard":
-        """That of a run. Its cells name the schemes, and what these set is in their scenarios."""
+        """That of a run. Its cells name the schemes, and their settings are in the scenarios."""
         names = list(dict.fromkeys(str(cell["scheme"]) for cell in run.cells))
         if len(names) < 2:
             raise RequestError(f'"{run.directory}" has no finished case yet; continue it with "firstflight scorecard"')
@@ -51,7 +51,7 @@ class Scorecard(DeclaredStudy):
         return card
 
     def _choose(self, names: Set[str]) -> None:
-        """Measure these cases only: what depends on others need not be found out."""
+        """Measure these cases only: results that depend on others need not be computed."""
         self._lacking = [case for case in self._cases if case.id not in names]
         self._cases = [case for case in self._cases if case.id in names]
         self._quantities = [quantity for case in self._cases for quantity in case.quantities()]
@@ -63,7 +63,7 @@ class Scorecard(DeclaredStudy):
         return [NAME, self._own, *other]
 
     def _build_case(self, grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
-        """The applications of the case, what it sets, and the scheme at the servers of its own."""
+        """The applications of the case, its settings, and the scheme at its own servers."""
         case = self._declared["grids"][grid]
         fields = dict(self.schemes[labels["scheme"]].fields)
         own = {f"application.{name}.server_tcp": fields for name in case["applications"] if name.startswith("own")}
@@ -115,7 +115,7 @@ class Scorecard(DeclaredStudy):
         return found
 
     def _figures_of(self, q: Quantities) -> Sequence[Figure | None]:
-        """Changes in percent, above zero what is better."""
+        """Changes in percent; above zero is better."""
         cases = xr.DataArray([case.id for case in self._cases], dims="case")
         who = xr.DataArray(["own flows", "others or link"], dims="of")
         columns: list[xr.DataArray] = []

@@ -1,4 +1,4 @@
-"""A case of the scorecard: two changes against the reference, and what the criterion makes of one of them."""
+"""A case of the scorecard: two changes against the reference, and the criterion's result for one of them."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Change:
 
     @property
     def title(self) -> str:
-        """Of whom, and what."""
+        """The flows, and the measure."""
         return f"{self.of}: {self.measure.title}"
 
     @property
@@ -127,7 +127,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Judged:
-    """A row of the scorecard. `gain` is what the scheme's own flows have of it, `harm` what others or the link have."""
+    """A row of the scorecard. `gain` is the change for the scheme's own flows, `harm` that for others or the link."""
 
     id: str
     section: str
@@ -170,13 +170,13 @@ class Case:
         return found
 
     def improvement(self, q: Quantities, role: str) -> xr.DataArray:
-        """The change, above zero what is better; nothing where it is not in percent."""
+        """The change; above zero is better. Nothing where it is not in percent."""
         measure = self.measure(role)
         change = self.change(q, role)
         return change * math.nan if measure.absolute else change if measure.more_is_better else -change
 
     def row(self, verdict: Verdict) -> Judged:
-        """The case without what was found."""
+        """The case without its results."""
         said = self.declared
         return Judged(self.id, said["section"], said["title"], said["criterion"], verdict, said["judged"])
 

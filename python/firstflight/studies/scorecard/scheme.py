@@ -15,7 +15,7 @@ from firstflight.scenario.tcp import Tcp, choices
 
 @dataclass(frozen=True)
 class Scheme:
-    """`fields` of a [tcp] table, over the profile around it; `name` is what people read."""
+    """`fields` of a [tcp] table, over the profile around it; `name` is the display name."""
 
     name: str
     fields: Mapping[str, Any] = field(default_factory=dict)

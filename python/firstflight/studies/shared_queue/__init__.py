@@ -1,4 +1,4 @@
-"""Many users at one bottleneck: load, adoption, equal shares, and what a sender's TCP_INFO shows of harm to others."""
+"""Many users at one bottleneck: load, adoption, equal shares, and harm to others as a sender's TCP_INFO shows it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -143,7 +143,7 @@ def detected(q: Quantities) -> xr.DataArray:
 
 
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
-    """What RFC 6928 expects, and hypotheses."""
+    """Expectations of RFC 6928, and hypotheses."""
     goodput, page = 100 * q.goodput / q.goodput.sel(iw=3), change(q.page)
     drops, far = q.dropped.sel(iw=10) - q.dropped.sel(iw=3), {"load": 2.0, "iw": 10}
     gain, harm = change(q.adopters), change(q.others)
@@ -244,7 +244,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
 
 
 def answer(q: Quantities) -> Sequence[str]:
-    """Collapse, adoption, what a sender sees."""
+    """Collapse, adoption, a sender's view."""
     worst = q.goodput.isel(draw=0).sel(load=2.0, queue="20 ms", users=500, connections="six")
     gain, harm = (change(of).isel(draw=0).sel(load=0.8, adopters=50) for of in (q.adopters, q.others))
     seen = area(q).isel(draw=0)
@@ -274,7 +274,7 @@ def who_pays(q: Quantities) -> xr.DataArray:
 
 
 def wasted(q: Quantities) -> xr.DataArray:
-    """Of the payload that the bottleneck carried, what was not delivered: duplicates, and what waits for a hole."""
+    """The part of the bottleneck's payload that was not delivered: duplicates, and data that waits for a hole."""
     return named(
         100 * (1 - q.delivered / (q.carried * 1460 / 1500)), "wasted", "Transmitted but not delivered", "percent"
     )

@@ -1,4 +1,4 @@
-"""Start-up schemes side by side: time, retransmissions, and what others pay."""
+"""Start-up schemes side by side: time, retransmissions, and the cost to others."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -117,7 +117,7 @@ def testbed(q: Quantities) -> list[ClaimSpec]:
 
 
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
-    """The testbed's figures, what the sources say, and hypotheses."""
+    """The testbed's figures, statements of the sources, and hypotheses."""
     gain, harm = -change(q.time), change(q.other)
     notice = "A user may notice 5%."
     burst = 100 * (1 - q.burst_time.sel(start="at once") / q.burst_time.sel(start="paced"))

@@ -66,7 +66,7 @@ def delivered(q: Quantities) -> xr.DataArray:
 
 
 def figure(q: Quantities) -> Figure | None:
-    """What comes first."""
+    """First deliveries."""
     shown = delivered(q).sel(scheme=["IW 10", "Jump-Start", "Rapid Start", "SUSS", "Careful Resume"])
     caption = "Of 5 MB without concurrent traffic on the link, headers included."
     return lines(shown, "Delivered by time", caption, "rtt", "scheme", "network", log=True)
@@ -78,7 +78,7 @@ def call_cost(q: Quantities) -> xr.DataArray:
 
 
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
-    """What comes first, shares, a call."""
+    """First deliveries, shares, a call."""
     first, fallen = delivered(q), q.jain.sel(scheme="IW 10", drop=True) - q.jain
     share = "Four parallel downloads of 2 MB, two of them with IW 10; 0.05 was chosen before the first run."
     return (
@@ -132,7 +132,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
 
 
 def tables(q: Quantities) -> list[Table]:
-    """What comes first, shares, a call."""
+    """First deliveries, shares, a call."""
     return [
         table("delivered", "Delivered at first", "Of 5 MB, by RTT after data began.", [delivered(q)], across="rtt"),
         table("fairness", "Four parallel downloads", "1: all have the same rate.", [q.jain], across="network"),

@@ -1,4 +1,6 @@
-"""Thalheim's talk: the transfer time of one download by initial window, delay, rate and size; what shares its link."""
+"""Thalheim's talk: the transfer time of one download by initial window, delay, rate and size; traffic that shares its
+link.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from firstflight.records import Run
 
 DONE = pl.col("completed") == 1
-# In real time only what the machine did not stall counts.
+# In real time only rows without a stall of the machine count.
 CALM = DONE & (pl.col("disturbed") == 0)
 MOUSE = CALM & (pl.col("application").cast(pl.String) == "mouse")
 TIME = 1e3 * pl.col("completion_time_s")

@@ -16,7 +16,7 @@ from firstflight.engines.model.throughput import transfer_time_s
 from firstflight.studies.kernel import ClaimSpec, Quantities, Source, above, at_least, each, extreme, near, value
 
 BASE, PROPOSED = 3, 10
-"""Initial windows of the talk: what its figure is relative to, and what it proposes, segments."""
+"""Initial windows of the talk: the base of its figure, and the proposed one, segments."""
 RATE_MBIT, DELAY_MS = 10, 50
 """The path of the small queue, of parallel connections and of the long flow; the delay is that of one way."""
 AMPLE_QUEUE, SMALL_QUEUE = 1000, 25
@@ -152,7 +152,7 @@ def _trend(gains: xr.DataArray, key: str, unit: str, sign: int) -> str:
 
 
 def _formula(talk: Source, q: Quantities) -> Iterator[ClaimSpec]:
-    """The formula itself, which is lost, and what its words say."""
+    """The formula itself, which is lost, and its description in words."""
     distance, closed = (abs(100 * (of(q.time) / q.time - 1)) for of in (talk_ms, closed_form_ms))
     by_rate = [
         f"{float(own):.1f}% at {int(own['rate_mbit'])} Mbit/s (closed form {float(near_by):.2f}%)"

@@ -30,7 +30,7 @@ _RELATIVE = f"Time relative to IW {BASE}"
 
 
 def tables(q: Quantities) -> Sequence[Table]:
-    """Relative and plain times, formulas and engines beside them, and what shares the link."""
+    """Relative and plain times, next to formulas and engines, and traffic that shares the link."""
     emulated = "simulated_time" in q
     times = [named(q.time, "median_time", "Median" if emulated else "Time", "ms")]
     if emulated:
@@ -135,7 +135,7 @@ def _engines(q: Quantities) -> Table:
 
 
 def figures(q: Quantities) -> Sequence[Figure | None]:
-    """The talk's figure, one per rate; an overview; formulas; what shares the link."""
+    """The talk's figure, one per rate; an overview; formulas; traffic that shares the link."""
     emulated = "simulated_time" in q
     of_kernel = " Medians of transfers without host stalls, with their 95% CIs, next to the simulator's."
     caption = (

@@ -1,4 +1,4 @@
-"""UK homes: what larger initial windows would gain and cost every home of two broadband panels."""
+"""UK homes: gain and cost of larger initial windows for every home of two broadband panels."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -41,7 +41,7 @@ MAP_BYTES = sorted({round(size) for size in np.geomspace(2000, 2_000_000, 400).t
 
 def homes(run: "Run", cells: Mapping[str, Any], weighted: bool = False) -> pl.DataFrame:
     """One row a home and response: its `time_ms`, from opening the connection to the last byte (infinite if it did not
-    finish), the sender's counts (not of a page), its path and what the panel says of it. `weighted`: of the country,
+    finish), the sender's counts (not of a page), its path and the panel's data on it. `weighted`: of the country,
     without the homes that have no weight.
     """
     time_ms = pl.when(pl.col("completed") == 1).then(1e3 * pl.col("completion_time_s")).otherwise(float("inf"))

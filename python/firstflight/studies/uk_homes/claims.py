@@ -4,7 +4,7 @@ The limits were written down when the panels' numbers had been looked at (round 
 correlate with the measured page times) and before the first simulation of these homes.
 
 A first flight leaves the server back to back, so it reaches the home's line at once, and the queue has to take all of
-it. What the rest of the path could hold (the bandwidth-delay product) helps only a flight that is paced. So there are
+it. The capacity of the rest of the path (the bandwidth-delay product) helps only a flight that is paced. So there are
 rules, and they are not the same:
 
 - *queue*: the first flight is larger than the queue, because the server's ACK of the request goes before it
@@ -39,7 +39,7 @@ PAGE = "page"
 RESPONSE = "100kB"
 """The response that stands for all: its 70 segments hold the largest first flight of the grid, and little more."""
 FARTHER_MS = 30
-"""Where one distance has to stand for all: what is beyond a cache in the country."""
+"""Where one distance has to stand for all: a server beyond a cache in the country."""
 NO_LOSS = "no loss"
 ASSUMPTIONS = (NO_LOSS, "small buffers", "large buffers", "64 packets at least")
 PERCENTILES = tuple(range(1, 100))
@@ -58,7 +58,7 @@ TOGETHER = (1, 2, 4, 6, 9)
 """Connections that a browser opens at once; their first flights meet the queue together."""
 MEASURED = "measured"
 GUESSES = {"ours": pl.col("time_ms"), "round_trip": pl.col("rtt_s"), "rate": 1 / pl.col("down_bps")}
-"""By what the measured pages may be ranked."""
+"""The measures by which pages may be ranked."""
 
 
 def of(q: Quantities, name: str, grid: str = "homes") -> xr.DataArray:
@@ -93,7 +93,7 @@ def overfilled(q: Quantities) -> xr.DataArray:
 
 
 def correlation(q: Quantities, name: str) -> xr.DataArray:
-    """Spearman's, of the measured pages with what `name` ranks by."""
+    """Spearman's, of the measured pages with the measure `name`."""
     mean, other = getattr(q, name), getattr(q, MEASURED)
     spread = (getattr(q, f"{name}_squared") - mean**2) * (getattr(q, f"{MEASURED}_squared") - other**2)
     found: xr.DataArray = (getattr(q, f"{name}_with_measured") - mean * other) / spread**0.5

@@ -341,7 +341,7 @@ def _pages(q: Quantities) -> Figure | None:
 
 
 def _kind(technology: str) -> str:
-    """One name for what is one technology in different years or packages."""
+    """One name for one technology in different years or packages."""
     for kind in ("ADSL", "FTTC"):
         if technology.startswith(kind):
             return kind

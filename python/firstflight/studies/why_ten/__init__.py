@@ -111,7 +111,7 @@ def cost(q: Quantities, iw: int, base: int = BASE) -> xr.DataArray:
 
 
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
-    """The argument for ten, what turns the sign above it, and today."""
+    """The argument for ten, changes that reverse the sign above it, and today."""
     beyond = gain(q.factor_time, 46, 10)
     loads = "application"
     return (

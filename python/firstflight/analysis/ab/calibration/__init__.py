@@ -1,1 +1,1 @@
-"""Whether the intervals keep what they promise, on samples whose truth is known."""
+"""Whether the intervals have their nominal coverage, on samples whose truth is known."""

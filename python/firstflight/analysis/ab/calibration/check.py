@@ -1,4 +1,4 @@
-"""Which cases are run, and what their shares must be.
+"""The cases that are run, and the required shares.
 
 Coverage of the 95% CIs: from 94 to 96%. False alarms: at most 5%. Power of the effect planned for 80%: from
 77 to 83%. A share counts as out of range if chance alone would rarely bring it there: if it is beyond by more than 2.6

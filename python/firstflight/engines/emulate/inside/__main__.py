@@ -1,12 +1,12 @@
-"""The first process of a testbed: it does what the runner asks over a socket, and the testbed ends with it.
+"""The first process of a testbed: it executes the runner's commands from a socket, and the testbed ends with it.
 
     python -m firstflight.engines.emulate.inside SOCKET [MODULE...]
 
 MODULE: one with further commands (`commands.command`).
 Messages are JSON, one a line. Asked: {"id", "do", "with"}; answered: {"id", "answer"} or {"id", "error", "kind"}.
 Bytes are {"base64"}. Unasked comes {"ended": SENTENCE} before the testbed ends on its own account. When the socket
-ends, so does everything here: the kernel kills all processes of a PID namespace whose first one is gone, and frees what
-they held.
+ends, so does everything here: the kernel kills all processes of a PID namespace whose first one is gone, and frees the
+resources that they held.
 """
 
 import base64
@@ -66,7 +66,7 @@ class Runner:
 
 def main() -> NoReturn:
     """Serve until the runner is gone."""
-    # nginx and curl have another user's id: they read what is written here, whatever the caller's umask.
+    # nginx and curl have another user's id: they read the files written here, with any umask of the caller.
     os.umask(0o022)
     line = socket.socket(fileno=int(sys.argv[1]))
     line.set_inheritable(False)

@@ -1,7 +1,7 @@
 """The scenario's applications as real programs: a thread a client, which starts curl when the scenario says so, or has
 our own TCP fetch.
 
-What clients ask for and when is drawn as the simulator draws it (`..draws`); what they see is curl's or our own clock.
+Requests and their times are drawn as in the simulator (`..draws`); the measured times are from curl's or our own clock.
 """
 
 import contextlib
@@ -75,7 +75,7 @@ class Client:
     seen: Seen
 
     def run(self) -> None:
-        """Do what the application says until its count or the run's end."""
+        """Run the application until its count or the run's end."""
         if not self.seen.sleep_until(self.draws.seconds(self.plan["start"], Purpose.START, 0)):
             return
         kinds: dict[str, Callable[[Client], Iterator[float]]] = {

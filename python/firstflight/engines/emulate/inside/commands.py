@@ -1,6 +1,6 @@
 """The commands of the runner to a testbed. A command is a function of the testbed and of the runner's arguments.
 
-It returns what JSON can carry. RequestError and MachineError reach the runner as they are.
+It returns values that JSON can hold. RequestError and MachineError reach the runner as they are.
 """
 
 import os

@@ -13,7 +13,7 @@ from firstflight.engines.emulate.inside.processes import ending
 from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.errors import MachineError, RequestError
 
-# IPv4 and UDP; what else a stream has of headers is filler in its payload.
+# IPv4 and UDP; other headers of a stream are filler in its payload.
 HEADER_BYTES = 28
 _PACKET_BYTES = 1500
 _BUFFER_BYTES = 1 << 22
@@ -40,7 +40,8 @@ class StreamClient:
         self._program.stdout.readline()
 
     def run(self, seen: Seen, patience_s: float) -> None:
-        """Send to the end of the run, and add each stream to `seen`; what is in flight then has `patience_s` to arrive.
+        """Send to the end of the run, and add each stream to `seen`; datagrams in flight then have `patience_s` to
+        arrive.
 
         Datagrams that arrive after the end count as neither received nor lost. RequestError for a size that the
         emulator cannot send, MachineError if the program fails.

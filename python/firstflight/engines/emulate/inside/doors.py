@@ -52,14 +52,14 @@ def ports(testbed: Testbed, host: str) -> list[int]:
 
 @command
 def start_captures(testbed: Testbed, hosts: list[str]) -> None:
-    """Keep the headers of what passes the devices of these hosts, from now on."""
+    """Keep the headers of packets at the devices of these hosts, from now on."""
     for host in hosts:
         _CAPTURES[host] = Capture(testbed.host(host).namespace, testbed.on_death)
 
 
 @command
 def write_packets(testbed: Testbed, host: str, path: str) -> dict[str, Any]:
-    """Write what a host's capture has kept as pcapng; `packets` in it."""
+    """Write the packets kept by a host's capture as pcapng; returns `packets`, their number."""
     return _CAPTURES[host].ask("pcapng", path=path)
 
 

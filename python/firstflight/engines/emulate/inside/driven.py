@@ -98,7 +98,7 @@ class Driven:
         return answer
 
     def stop(self) -> None:
-        """End it, and with it what it holds."""
+        """End it, and free its resources."""
         self._watched.let_go()
         self._control.close()
         self._watched.stop()

@@ -31,7 +31,7 @@ class Namespace:
         self.fd = self.call(_enter_new)
 
     def begin(self, function: Callable[P, T], *args: P.args, **keywords: P.kwargs) -> "Future[T]":
-        """Let the namespace's thread call the function, after what it was given before."""
+        """Let the namespace's thread call the function, after the functions given before."""
         return self._thread.submit(function, *args, **keywords)
 
     def call(self, function: Callable[P, T], *args: P.args, **keywords: P.kwargs) -> T:

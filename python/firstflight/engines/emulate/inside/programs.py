@@ -23,8 +23,8 @@ def find(name: str, package: str) -> str:
 
 
 def spawn(namespace: Namespace, command: Sequence[str], **pipes: Any) -> subprocess.Popen[bytes]:
-    """Start a program in a host's namespace: with an empty environment but for what a testbed needs, and as a user who
-    owns nothing outside if root has started the testbed. OSError if it cannot be started.
+    """Start a program in a host's namespace: with an environment of only the variables that a testbed needs, and as a
+    user who owns nothing outside if root has started the testbed. OSError if it cannot be started.
     """
     return namespace.spawn(command, env=ENVIRONMENT | {MARK: os.environ[MARK]}, **_identity(), **pipes)
 

@@ -23,7 +23,7 @@ class Server(Protocol):
         ...
 
     def reset(self) -> None:
-        """Forget what was."""
+        """Reset all state."""
         ...
 
     def closed(self, ends: set[End], within_s: float) -> dict[End, dict[str, Any]]:
@@ -33,7 +33,7 @@ class Server(Protocol):
         ...
 
     def segments(self, origin_ns: int, replicate: int) -> dict[str, Any]:
-        """Table `segments` since the last reset, the `connections` in it by number, and `counts` of what went wrong."""
+        """Table `segments` since the last reset, the `connections` in it by number, and `counts` of errors."""
         ...
 
     def stop(self) -> None:
@@ -101,7 +101,7 @@ class OurServer:
         return f"/{size}"
 
     def reset(self) -> None:
-        """As Server; and what earlier connections taught it of initial windows."""
+        """As Server, with the initial windows learned from earlier connections."""
         self._wire.ask("listen", **self._listening)
         self._read(0.0)
         self._over.clear()

@@ -41,7 +41,7 @@ def no_ipv6() -> dict[str, str]:
 
 
 def set_sysctls(host: str, wanted: dict[str, str]) -> None:
-    """Write and read back, in the calling thread's namespace. MachineError with what was found instead."""
+    """Write and read back, in the calling thread's namespace. MachineError with the value found instead."""
     for name, value in wanted.items():
         # As root, files outside of net would be the machine's own.
         if not name.startswith("net."):
@@ -70,7 +70,7 @@ def sysctl(path: Path) -> str:
 
 
 def dump() -> dict[str, str]:
-    """Every net.ipv4.tcp_* of the calling thread's namespace, and what else of it decides on a transfer."""
+    """Every net.ipv4.tcp_* of the calling thread's namespace, and its other settings that affect a transfer."""
     found = {f"net.ipv4.{path.name}": sysctl(path) for path in sorted(TCP.glob("tcp_*"))}
     for name in ("net.core.rmem_max", "net.core.wmem_max", "net.core.default_qdisc", "net.ipv4.ip_no_pmtu_disc"):
         path = SYS / name.replace(".", "/")

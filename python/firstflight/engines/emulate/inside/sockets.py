@@ -76,7 +76,7 @@ class Sockets:
     def take(self, ends: set[End], within_s: float) -> dict[End, dict[str, int]]:
         """TCP_INFO by the client's end, all that closed since the last call; waits until all of `ends` did.
 
-        What has not closed when the time is up comes as it stands, with `closed` 0.
+        A connection that is open after the timeout is returned in its current state, with `closed` 0.
         """
         deadline = time.monotonic() + within_s
         with self._arrived:

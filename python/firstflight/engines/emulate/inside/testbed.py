@@ -1,4 +1,4 @@
-"""The testbed as its first process sees it: hosts with their namespaces and devices, the box, and what runs there."""
+"""The testbed as its first process sees it: hosts with their namespaces and devices, the link box, and its programs."""
 
 import os
 import socket
@@ -78,8 +78,9 @@ class Testbed:
     def build(
         self, hosts: Sequence[dict[str, str]], mac: str, network: str, backend: str, plan: dict[str, Any]
     ) -> None:
-        """Make the hosts, their devices and the box. `backend` is "tun" or "packet"; `mac` what the hosts' devices are
-        called where they have a link layer; `network` what every host's route leads to; `plan` the box's.
+        """Make the hosts, their devices and the box. `backend` is "tun" or "packet"; `mac` the link-layer addresses of
+        the hosts' devices where they have a link layer; `network` the destination of every host's route; `plan` the
+        link box's.
 
         MachineError, with the host, for whatever the kernel refuses.
         """

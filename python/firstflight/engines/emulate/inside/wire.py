@@ -68,7 +68,7 @@ class WireHost:
         return answer
 
     def stop(self) -> None:
-        """End it: what is open is reset, and its capture file, if there is one, complete."""
+        """End it: open connections are reset, and its capture file, if there is one, complete."""
         self._watched.let_go()
         with contextlib.suppress(MachineError):
             self.ask("stop")
@@ -90,7 +90,9 @@ class WireHost:
 
 @command
 def wire(testbed: Testbed, host: str, do: str, plan: dict[str, Any] | None = None, **parameters: Any) -> dict[str, Any]:
-    """The answer of our TCP on a host to a command; the first one starts it, with what `plan` adds to the address."""
+    """The answer of our TCP on a host to a command; the first one starts it, with the parts that `plan` adds to the
+    address.
+    """
     target = testbed.host(host)
     if target.stack != "firstflight":
         raise RequestError(f'host "{host}" has the kernel\'s TCP: its stack is "{target.stack}"')
