@@ -54,7 +54,7 @@ pub struct Closed {
     pub sent_bytes: u64,
     /// Data retransmitted.
     pub retransmitted_bytes: u64,
-    /// DSACKs received: retransmissions of what had arrived.
+    /// DSACKs received: retransmissions of data that had arrived.
     pub dsacks: u32,
     /// Segments acknowledged with CE marks.
     pub marks: u32,
@@ -178,7 +178,7 @@ impl ClosedConnections {
             let lengths = match self.receive() {
                 Ok(lengths) => lengths,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-                // The socket was full: what was dropped is in its counter.
+                // The socket was full: its counter has the drops.
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => continue,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),

@@ -19,7 +19,7 @@ use crate::checked;
 /// closed.
 const MOST: u32 = 65_536;
 
-/// What a connection begins with on Linux where no route says otherwise (TCP_INIT_CWND).
+/// The initial window on Linux without a route attribute (TCP_INIT_CWND).
 const LINUX_SEGMENTS: i32 = 10;
 
 // linux/bpf.h: commands, map types, program and attach types, helpers.
@@ -116,7 +116,7 @@ impl DrawnWindows {
         on_map(MAP_DELETE, &self.windows, &prefix(network, length), None).map(drop)
     }
 
-    /// What was drawn for the connection with a socket's cookie, which is forgotten then; None if nothing was.
+    /// The draw for the connection with a socket's cookie, which is then forgotten; None if nothing was drawn.
     ///
     /// # Errors
     /// The kernel's error.
@@ -138,7 +138,7 @@ fn prefix(network: [u8; 16], length: u8) -> Vec<u8> {
 
 /// The bpf system call, with the union's words.
 fn bpf(command: libc::c_long, words: &[u32]) -> Result<libc::c_int> {
-    // The kernel wants zeros behind what a command uses.
+    // The kernel requires zeros behind the part that a command uses.
     let mut all = [0u32; 32];
     all[..words.len()].copy_from_slice(words);
     // SAFETY: the kernel reads `all`, which has the size given and outlives the call, and what its addresses point to;
@@ -191,7 +191,7 @@ const ENTRY: u8 = 7;
 const SEGMENTS: u8 = 8;
 const STACK: u8 = 10;
 
-/// Places on the stack: the trie's key, what is drawn, and the cookie.
+/// Places on the stack: the trie's key, the drawn value, and the cookie.
 const KEY: i16 = -24;
 const VALUE: i16 = -40;
 const COOKIE: i16 = -48;
@@ -388,7 +388,7 @@ impl Code {
         self.push(0x85, 0, 0, 0, helper);
     }
 
-    /// The first two arguments of what works on a map.
+    /// The first two arguments of functions on a map.
     fn map_and_key(&mut self, map: i32, key: i16) {
         self.wide(R1, 1, map as u64);
         self.stack_address(R2, key);

@@ -22,7 +22,7 @@ pub type MacAddress = [u8; 6];
 /// Packets that may wait in the socket: a burst that comes while the reader is held up for tens of milliseconds.
 const RECEIVE_BUFFER_BYTES: libc::c_int = 64 << 20;
 
-/// Room for the time stamp and for what the kernel says about the packet.
+/// Room for the time stamp and for the kernel's data on the packet.
 const CONTROL_BYTES: usize = 96;
 
 /// A packet socket on one interface. It takes and gives IP packets; the kernel deals with the link layer's header.
@@ -70,8 +70,8 @@ impl Arrival {
 }
 
 impl PacketSocket {
-    /// Opens a socket on an interface of the calling thread's network namespace. `both_ways`: it is given what the host
-    /// of the interface sends, too.
+    /// Opens a socket on an interface of the calling thread's network namespace. `both_ways`: it also receives packets
+    /// that the host of the interface sends, too.
     ///
     /// # Errors
     /// No such interface; without CAP_NET_RAW in the namespace, a socket at all.
@@ -263,7 +263,7 @@ impl PacketSocket {
     }
 }
 
-/// What the kernel noted of a packet: its stamp by the wall clock, and whether its checksum is still to be made.
+/// The kernel's data on a packet: its timestamp by the wall clock, and whether its checksum is still to be made.
 fn notes(header: &libc::msghdr) -> (Option<Nanos>, bool) {
     let (mut stamp, mut lacks_checksum) = (None, false);
     // SAFETY: the header is as the kernel filled it, so its control data is a list of whole messages; each is read, not

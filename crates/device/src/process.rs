@@ -39,7 +39,7 @@ pub fn realtime_priority() -> Option<i32> {
     (class == libc::SCHED_FIFO || class == libc::SCHED_RR).then_some(param.sched_priority)
 }
 
-/// Another descriptor of what `fd` stands for: how a number from elsewhere becomes an owned one.
+/// Another descriptor of the object of `fd`: how a number from elsewhere becomes an owned one.
 ///
 /// # Errors
 /// A number that is no open descriptor.

@@ -22,7 +22,7 @@ const TIMER: u64 = u64::MAX;
 /// sched_rt_runtime_us), for up to 50 ms; a loop at full capacity works for at most 70 % of a core beside it.
 const SPIN_SHARE: u64 = 4;
 
-/// Spinning that can be saved up: it lets through a burst at 100 Mbit/s, and is far below what is throttled.
+/// Spinning that can be saved up: it lets through a burst at 100 Mbit/s, and is far below the throttling limit.
 const MOST_SPIN_SAVED: Nanos = 10_000_000;
 
 /// Why a wait ended.

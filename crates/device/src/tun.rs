@@ -9,7 +9,8 @@ use std::{
 
 use crate::{checked, interface};
 
-/// The file of a TUN interface: what the kernel sends there is read here, what is written here the kernel receives.
+/// The file of a TUN interface: packets that the kernel sends there are read here, and packets written here are
+/// received by the kernel.
 ///
 /// The interface offers no offloads, so every packet comes segmented and with its checksums. It is not persistent: it
 /// vanishes with the last descriptor of its file.
@@ -46,7 +47,7 @@ impl Tun {
         }
     }
 
-    /// Takes one packet into `packet`, and what does not fit there into `excess`; its length is the sum.
+    /// Reads one packet into `packet`, and the part that does not fit into `excess`; its length is the sum.
     ///
     /// # Errors
     /// `WouldBlock` if there is none; an interface that has been deleted.

@@ -20,7 +20,7 @@ pub extern "C" fn input(bytes: usize) -> *mut u8 {
 }
 
 /// Simulates the plan in the input; `capture` keeps every segment if it is not 0. Returns whether the output has the
-/// tables (1) or the sentence that says what is wrong (0).
+/// tables (1) or the sentence that states the problem (0).
 #[unsafe(no_mangle)]
 pub extern "C" fn simulate(seed: u64, capture: u32) -> u32 {
     let answer = INPUT.with_borrow(|input| {

@@ -1,4 +1,4 @@
-//! What the page reads: the layout of the block, and a sentence for what is no plan.
+//! The page's input: the layout of the block, and a sentence for an invalid plan.
 
 use firstflight_explore::{read, run, segments_of};
 use firstflight_tcp::Profile;

@@ -1,4 +1,4 @@
-//! What happened, in numbers.
+//! Counters of events.
 
 use firstflight_path::Fate;
 use serde::Serialize;
@@ -79,7 +79,8 @@ pub struct PortCounts {
     pub read_errors: u64,
     /// Packets lost before the box could read them, as far as the device reports it (packet sockets do, TUN does not).
     pub socket_drops: u64,
-    /// Packets whose stamp lay before what the network had already done: they count as come that much later.
+    /// Packets whose timestamp is before events that the network had already processed: they count as arrived later by
+    /// this difference.
     pub belated: u64,
     /// By how much at most.
     pub belated_max_ns: u64,

@@ -30,17 +30,17 @@ const CONTROL: u64 = 1;
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 enum Command {
-    /// The `segments` of what passed since the last take, which are then forgotten.
+    /// The `segments` of packets since the last take, which are then forgotten.
     Take {
         /// The monotonic clock's time from which the rows count.
         origin_ns: u64,
-        /// What they say as their replicate.
+        /// Their replicate number.
         #[serde(default)]
         replicate: u32,
     },
     /// Forgets packets and connections.
     Reset,
-    /// Writes a capture file of what passed since the last take.
+    /// Writes a capture file of the packets since the last take.
     Pcapng { path: PathBuf },
     /// The end.
     Stop,

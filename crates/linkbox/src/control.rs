@@ -33,7 +33,7 @@ pub enum Peer {
     Gone,
 }
 
-/// The socket with what has come in and what is still to go out.
+/// The socket with received data and data still to send.
 #[derive(Debug)]
 pub struct Control {
     socket: UnixStream,
@@ -52,7 +52,7 @@ impl Control {
         Ok(Control { socket, incoming: Vec::new(), outgoing: VecDeque::new() })
     }
 
-    /// Reads what there is.
+    /// Reads the waiting data.
     pub fn receive(&mut self) -> Peer {
         let mut piece = [0; 4096];
         loop {
@@ -95,12 +95,12 @@ impl Control {
         self.outgoing.extend(payload);
     }
 
-    /// Queues the answer that says what was wrong.
+    /// Queues the answer that states the error.
     pub fn refuse(&mut self, error: &str) {
         self.answer(json!({"ok": false, "error": error}), Vec::new());
     }
 
-    /// Sends what goes out without waiting, at most 64 KiB.
+    /// Sends the data that can be sent without waiting, at most 64 KiB.
     pub fn send(&mut self) -> Peer {
         let mut left = MOST_SENT_BYTES;
         while !self.outgoing.is_empty() && left > 0 {

@@ -35,7 +35,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// For `map_err`: what could not be done.
+    /// For `map_err`: the action that failed.
     pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
         move |source| Error::System { what: what.into(), source }
     }

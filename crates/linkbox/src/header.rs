@@ -10,7 +10,7 @@ const UDP_HEADER_BYTES: usize = 8;
 /// The fields that the link box reads from a packet's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PacketHeader {
-    /// Its length by its header: what lies behind is padding.
+    /// Its length by its header: bytes after it are padding.
     pub(crate) total_bytes: u16,
     pub(crate) destination: Ipv4Addr,
     pub(crate) offered: Offered,
@@ -18,7 +18,7 @@ pub(crate) struct PacketHeader {
 }
 
 impl PacketHeader {
-    /// Looks at what should be a packet; none: it is no whole IPv4 packet.
+    /// Reads the header of a packet. None: it is no whole IPv4 packet.
     #[inline]
     pub(crate) fn at(packet: &[u8]) -> Option<PacketHeader> {
         let ip = Ipv4::at(packet)?;
@@ -28,7 +28,7 @@ impl PacketHeader {
             return None;
         }
         let body = &packet[header_bytes..total];
-        // A later fragment is payload alone; what is neither TCP nor UDP has none that a stream would count.
+        // A later fragment is payload alone; a packet that is neither TCP nor UDP has none that a stream would count.
         let headers = match ip.protocol() {
             _ if ip.is_later_fragment() => 0,
             TCP => Tcp::at(body).map_or(body.len(), Tcp::header_bytes),

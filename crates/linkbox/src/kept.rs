@@ -13,7 +13,7 @@ const PIECE_BYTES: usize = 1 << 20;
 /// Bytes that may be kept, of headers and of entries.
 const MOST_BYTES: usize = 512 << 20;
 
-/// The headers of IPv4 and TCP with all options: what is kept of a packet at most.
+/// The headers of IPv4 and TCP with all options: the maximum kept of a packet.
 pub(crate) const MOST_HEADER_BYTES: usize = 120;
 
 /// A packet.
@@ -39,7 +39,7 @@ pub(crate) struct KeptPacket<'a> {
     pub(crate) outgoing: bool,
     /// Its headers.
     pub(crate) headers: &'a [u8],
-    /// What it had, headers included.
+    /// Its original length, headers included.
     pub(crate) bytes: u16,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct CapturedHeaders {
 const PIECE_ENTRIES: usize = 8192;
 
 impl CapturedHeaders {
-    /// Keeps the headers of a packet of `bytes`; `seen` is what there is of it.
+    /// Keeps the headers of a packet of `bytes`; `seen` is its available part.
     pub(crate) fn add(&mut self, time: Nanos, interface: u16, outgoing: bool, seen: &[u8], bytes: u16) {
         let headers = &seen[..header_bytes(seen).min(seen.len())];
         if self.pieces.last().is_none_or(|piece| piece.len() + headers.len() > PIECE_BYTES) {
@@ -102,7 +102,7 @@ impl CapturedHeaders {
     /// their times to the wall clock. Answers how many.
     ///
     /// # Errors
-    /// Packets that found no room; what the file system refuses.
+    /// Packets without room; the file system's error.
     pub(crate) fn write(
         &self,
         path: &Path,
@@ -136,7 +136,7 @@ fn write(path: &Path, interfaces: &[&str], wall_ahead: Nanos, packets: &[KeptPac
     Ok(packets.len())
 }
 
-/// Bytes of the headers with their options; for what is not TCP, all that may be kept.
+/// Bytes of the headers with their options; for packets that are not TCP, all that may be kept.
 fn header_bytes(packet: &[u8]) -> usize {
     let ip = packet.first().map_or(0, |first| usize::from(first & 15) * 4);
     let is_tcp = packet.get(9) == Some(&6);

@@ -50,7 +50,7 @@ pub(crate) struct Report {
 }
 
 impl Lateness {
-    /// `stall`: what is later is listed.
+    /// `stall`: later packets are listed.
     pub(crate) fn new(stall: Nanos) -> Lateness {
         let stalls = Vec::with_capacity(MOST_STALLS);
         Lateness { classes: Box::new([0; CLASSES]), packets: 0, max: 0, max_at: 0, stall, stalls, more_stalls: 0 }
@@ -87,7 +87,7 @@ impl Lateness {
         }
     }
 
-    /// What there is, which is then forgotten.
+    /// The list, which is then cleared.
     pub(crate) fn take(&mut self) -> Report {
         let used = self.classes.iter().enumerate().filter(|&(_, &packets)| packets > 0);
         let report = Report {

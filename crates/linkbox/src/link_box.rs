@@ -41,12 +41,12 @@ enum Command {
         /// Whose randomness they get; none: that of the replicate in progress.
         replicate: Option<u32>,
     },
-    /// From now on the headers of what passes the far ends of links are kept for a capture file.
+    /// From now on the headers of packets at the far ends of links are kept for a capture file.
     Watch {
         /// By name, one direction each; none: all.
         links: Option<Vec<String>>,
     },
-    /// Writes a capture file of what has been kept.
+    /// Writes a capture file of the kept packets.
     Pcapng {
         /// Where to.
         path: PathBuf,
@@ -92,7 +92,7 @@ pub(crate) struct LinkBox {
     pub(crate) log: Option<Log>,
     /// The packets of watched links.
     pub(crate) kept: CapturedHeaders,
-    /// By direction of a link: what passes its far end is kept.
+    /// By direction of a link: whether packets at its far end are kept.
     pub(crate) is_watched: Vec<bool>,
     link_names: Vec<String>,
     pub(crate) replicate: u32,
@@ -220,7 +220,8 @@ impl LinkBox {
         }
     }
 
-    /// Lets the network do what is due. What a port has not been asked for, because `now` was before, is not overtaken.
+    /// Processes the due events of the network. Packets that a port was not asked for, because `now` was earlier, are
+    /// not overtaken.
     ///
     /// # Errors
     /// No room for a copy of a packet.
@@ -295,7 +296,7 @@ impl LinkBox {
         });
     }
 
-    /// Does what has been commanded; the other side has gone when there is nothing more to do.
+    /// Executes commands; the other side has gone when there is nothing more to do.
     fn handle_command(&mut self, control: &mut Control) -> Peer {
         let mut peer = control.receive();
         while let Some(line) = control.next_line() {

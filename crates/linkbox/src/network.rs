@@ -1,4 +1,4 @@
-//! The network in virtual time: what becomes of packets, and when.
+//! The network in virtual time: the fate of packets, with times.
 
 use std::{
     cmp::Reverse,
@@ -72,7 +72,7 @@ struct Line {
     /// The packets that wait, if the queue decides on departure.
     holding: Option<Holding<Waiting>>,
     draws: Draws,
-    /// The network's time at which the link's own began; what was on its way to it at a reset may come before.
+    /// The network's time at which the link's own began; packets in flight to it at a reset may arrive earlier.
     epoch: Nanos,
     /// Packets accepted that have not reached its far end.
     under_way: u32,
@@ -333,8 +333,8 @@ impl Network {
         }
     }
 
-    /// Books what became of a packet that came to a link at `arrived`, by the network's clock, and lets it go on. Its fate and
-    /// when a copy of it arrives are by the link's.
+    /// Records the outcome for a packet that arrived at a link at `arrived`, by the network's clock, and lets it go on.
+    /// Its fate and when a copy of it arrives are by the link's.
     fn cross(
         &mut self,
         link: u16,
@@ -490,7 +490,7 @@ fn draws(seed: u64, replicate: u32, line: usize) -> Draws {
 
 #[derive(Debug)]
 struct Draws {
-    /// Of the queue's hash and of what the link draws by itself.
+    /// Of the queue's hash and of the link's own draws.
     keys: [u64; 2],
     queue: Sequence,
     loss: Sequence,

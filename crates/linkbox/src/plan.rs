@@ -47,7 +47,7 @@ pub struct Plan {
     pub heartbeat_ns: Nanos,
 }
 
-/// RFC 791 §3.2: what every link carries.
+/// RFC 791 §3.2: the packet size that every link carries.
 const SMALLEST_MTU: u16 = 68;
 
 /// The three bits of IP precedence (RFC 791 §3.1) say no more.

@@ -1,6 +1,6 @@
 //! Room for the packets in flight, given out and taken back without asking the system.
 
-/// Packets of a piece of memory: what is allocated at once.
+/// Packets of a piece of memory: the number allocated together.
 const PIECE: usize = 1024;
 
 /// Buffers of one size, numbered.
@@ -65,7 +65,7 @@ impl Pool {
         Some(buffer)
     }
 
-    /// Gives out the next buffer with what is in another; none: there is no more room.
+    /// Gives out the next buffer with the contents of another; none: there is no more room.
     pub(crate) fn copy(&mut self, buffer: u32) -> Option<u32> {
         self.ensure(1);
         let copy = self.take(self.lengths[buffer as usize])?;

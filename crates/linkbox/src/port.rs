@@ -1,4 +1,4 @@
-//! Ports: devices with what is counted at them.
+//! Ports: devices with their counters.
 
 use std::{
     array,
@@ -119,7 +119,7 @@ impl Port {
         self.behind
     }
 
-    /// Reads what there is, at most a batch.
+    /// Reads the waiting packets, at most a batch.
     ///
     /// # Errors
     /// No room for another packet, a device that is gone.

@@ -71,7 +71,7 @@ impl LinkBox {
         table
     }
 
-    /// Keeps what passes the far ends of these links from now on, and nothing of the others.
+    /// Keeps packets at the far ends of these links from now on, and none of the others.
     ///
     /// # Errors
     /// A link that is not there.
@@ -84,7 +84,7 @@ impl LinkBox {
     /// Writes the packets of watched links, or of these of them. Answers how many.
     ///
     /// # Errors
-    /// A link that is not there; packets that found no room; what the file system refuses.
+    /// A link that is not there; packets without room; the file system's error.
     pub(crate) fn write_kept(&self, path: &Path, links: Option<Vec<String>>) -> Result<usize, Error> {
         let chosen = self.chosen(links)?;
         let names: Vec<&str> = (0..self.network.lines()).map(|line| self.network.name(line)).collect();

@@ -12,7 +12,8 @@ use crate::{
 /// State of one endpoint of a connection, from its packets.
 #[derive(Clone, Copy, Debug)]
 struct End {
-    /// Its initial sequence number; of a connection whose beginning was not seen, what makes its first byte number 1.
+    /// Its initial sequence number; of a connection whose beginning was not seen, the number that makes its first byte
+    /// number 1.
     initial: Option<u32>,
     /// The window scale option of its SYN.
     scale: Option<u8>,
@@ -27,11 +28,11 @@ const UNSEEN: End = End { initial: None, scale: None, sent_up_to: 0 };
 pub(crate) struct Omitted {
     /// Other protocols than TCP.
     pub(crate) other: u64,
-    /// What cannot be read.
+    /// Packets that cannot be read.
     pub(crate) malformed: u64,
 }
 
-/// Makes rows, and remembers what they need of packets before them.
+/// Makes rows, and stores the state that they need from earlier packets.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     connections: Connections,

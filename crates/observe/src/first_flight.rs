@@ -28,7 +28,7 @@ pub(crate) struct Sight {
     pub(crate) echo: Option<u32>,
     /// From the place of the capture to the server and back, at least.
     pub(crate) to_server: i64,
-    /// The place of the capture is nearer to the server: then that is about what the server takes to answer.
+    /// The place of the capture is nearer to the server: then that is about the server's answer time.
     pub(crate) at_server: bool,
 }
 
@@ -51,7 +51,7 @@ impl FirstFlight {
         Self { segments: 0, state: State::Open, begin, end: begin, lost: 0 }
     }
 
-    /// True if what is sent now still belongs to it.
+    /// True if data sent now still belongs to it.
     pub(crate) fn includes(&self, sight: &Sight) -> bool {
         match (self.state, sight.echo) {
             (State::Open, _) => true,

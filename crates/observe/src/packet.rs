@@ -80,7 +80,7 @@ fn network_layer(record: &Record, bytes: &[u8]) -> Result<usize, Not> {
     loop {
         match kind(kind_at)? {
             0x0800 | 0x86dd => return Ok(next),
-            // IEEE 802.1Q and its stacks: a tag, then the kind of what follows.
+            // IEEE 802.1Q and its stacks: a tag, then the type of the next header.
             0x8100 | 0x88a8 | 0x9100 => (kind_at, next) = (next + 2, next + 4),
             _ => return Err(Not::Tcp),
         }

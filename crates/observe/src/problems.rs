@@ -73,7 +73,7 @@ impl Trouble {
 /// A kind of trouble, how often it was met, and the first bytes of the file where it was.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
-    /// What.
+    /// The problem.
     pub trouble: Trouble,
     /// How often.
     pub count: u64,

@@ -7,7 +7,7 @@ use crate::{
     tls::{self, Version},
 };
 
-/// The handshake of TLS, and what it has of the server's bytes.
+/// The handshake of TLS, and its part of the server's bytes.
 #[derive(Debug)]
 pub(crate) struct Secures {
     pub(crate) handshake: tls::Handshake,

@@ -13,7 +13,7 @@ const SOON: i64 = 25_000_000;
 const NEAR: Position = 1 << 16;
 /// So close to each other, two numbers agree.
 const AGREEING: Position = 1 << 24;
-/// No window is larger (RFC 7323 §2.3), so what lies farther back is not retransmitted.
+/// No window is larger (RFC 7323 §2.3), so data farther back is not a retransmission.
 const LARGEST_WINDOW: Position = 1 << 30;
 
 /// An offset in a stream, 0 for the first byte, that does not wrap.

@@ -6,10 +6,10 @@
 //! - A connection whose client begins with a handshake record is TLS.
 //! - Up to 1.2, the client's first record of application data is its request. In 1.3, whose handshake ends in records
 //! of that type, the request is the data after its Finished, which is recognized by its length.
-//! - What the server sends before that is the handshake's. Of what it sends after, so are up to 1.2 records that are no
+//! - Data from the server before that belongs to the handshake. Of later data, so do, up to 1.2, records that are no
 //!   application data, and in 1.3 session tickets: small records of one length at the beginning, if others follow.
 //!
-//! Of a packet that was cut, the records that begin in what was kept are seen. A place in a stream that is not known is
+//! In a truncated packet, the records that begin in the kept part are seen. A place in a stream that is not known is
 //! found again where a packet begins with a record, as it does after each pause.
 
 use crate::{packet::Seen, stream::Position};
@@ -80,7 +80,7 @@ struct Records {
 }
 
 impl Records {
-    /// For a segment at `start` that comes after what is behind it.
+    /// For a segment at `start` that arrives after the data behind it.
     fn of_late(start: Position) -> Self {
         Self { next: start }
     }
@@ -199,8 +199,8 @@ impl Handshake {
         matches!(self.tickets, Some((_, 1)))
     }
 
-    /// The client sends data that was not seen yet; whether it asks for something. `late`: what is behind it was seen, for
-    /// it was lost or overtaken.
+    /// The client sends data that was not seen yet; whether it asks for something. `late`: the data behind it was seen,
+    /// for it was lost or overtaken.
     pub(crate) fn client_sends(&mut self, start: Position, seen: &Seen<'_>, late: bool) -> bool {
         let next_flight = !late && std::mem::take(&mut self.answered);
         let end = start + i64::from(seen.payload);
@@ -227,7 +227,7 @@ impl Handshake {
                 self.stage = Stage::Finished { end };
                 false
             }
-            // The header of what follows was not kept.
+            // The next header was not kept.
             Stage::Finished { end: finished } if known < end && end > finished => self.ask(Version::V13),
             _ => false,
         }
@@ -278,7 +278,7 @@ impl Handshake {
     /// The server sends new data; `full`: as much as fits into a segment.
     pub(crate) fn server_sends(&mut self, start: Position, seen: &Seen<'_>, full: bool) -> Part {
         let end = start + i64::from(seen.payload);
-        // Tickets and what else comes unasked are waited for by nobody.
+        // Nobody waits for tickets and other data without a request.
         if !self.answered && matches!(self.stage, Stage::Hello | Stage::Keys | Stage::Early) {
             self.exchanges = self.exchanges.saturating_add(1);
         }

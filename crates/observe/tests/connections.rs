@@ -262,7 +262,7 @@ fn what_was_overtaken_where_the_capture_begins_is_no_retransmission() {
     assert_eq!((told.responses[0].bytes, told.responses[0].retransmissions), (3000, 0));
 }
 
-/// The sentences of what was left out, and how often.
+/// The sentences on omitted packets, with counts.
 fn left_out(told: &Told) -> Vec<(Trouble, u64)> {
     told.problems.iter().map(|problem| (problem.trouble, problem.count)).collect()
 }

@@ -10,12 +10,12 @@ pub struct SpecError {
     pub field: &'static str,
     /// Its value.
     pub found: String,
-    /// The values it can have, or what to write.
+    /// The valid values, or the form to write.
     pub right: String,
 }
 
 impl SpecError {
-    /// Of a key, what its value is, and what would be right.
+    /// An error of a key, with its value and the correct form.
     pub fn new(field: &'static str, found: impl Display, right: impl Into<String>) -> SpecError {
         SpecError { field, found: found.to_string(), right: right.into() }
     }

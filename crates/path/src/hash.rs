@@ -1,4 +1,4 @@
-//! Numbers that look random and depend on a key alone, for what a link draws or hashes by itself.
+//! Numbers that look random and depend on a key alone, for a link's own draws and hashes.
 
 /// The finalizer of SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
 pub(crate) fn mix(mut bits: u64) -> u64 {

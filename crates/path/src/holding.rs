@@ -1,4 +1,4 @@
-//! Packets before a link whose queue decides on departure, and what becomes of them.
+//! Packets before a link whose queue decides on departure, and their outcomes.
 
 use crate::{
     Fate, Link, LinkSpec, Nanos, Offered, SpecError,
@@ -25,8 +25,8 @@ pub struct Left<T> {
 /// The packets before a link whose queue decides on departure.
 ///
 /// The owner calls [`Holding::advance`] when the next departure is [due](Holding::due), and [`Holding::offer`] for each
-/// arrival; both append what left the queue to `left`, in the order in which it left. What leaves at the moment of an arrival
-/// leaves before it.
+/// arrival; both append packets that left the queue to `left`, in this order. A packet that departs at the time of an
+/// arrival departs before it.
 #[derive(Debug)]
 pub struct Holding<T> {
     queue: Box<dyn OnDeparture<T>>,
@@ -73,7 +73,7 @@ impl<T: Packet> Holding<T> {
         }
     }
 
-    /// Lets leave what is due until `now`.
+    /// Releases the packets due until `now`.
     pub fn advance(
         &mut self,
         link: &mut Link,

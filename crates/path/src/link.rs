@@ -112,7 +112,7 @@ pub struct Link {
     loss: Loss,
     /// There is something in `loss`.
     may_lose: bool,
-    /// The queue is drop tail and nothing else has a say: what it lets in arrives.
+    /// The queue is drop tail and nothing else acts: every accepted packet arrives.
     is_simple: bool,
     /// Packets that may wait if the link is simple and its limit is one in packets; else 0. Bytes likewise.
     room_packets: u32,
@@ -257,7 +257,7 @@ impl Parts {
 }
 
 impl Link {
-    /// Builds the link with its meter. `key` keys what it draws by itself.
+    /// Builds the link with its meter. `key` keys its own draws.
     ///
     /// # Errors
     /// An impossible rate, loss or queue.
@@ -297,8 +297,8 @@ impl Link {
         Ok(())
     }
 
-    /// Offers a packet that arrives at `now`. `queue_draws` and `loss_draw` are uniform in [0, 1): for what the queue leaves to
-    /// chance, and for whether this packet is lost at random.
+    /// Offers a packet that arrives at `now`. `queue_draws` and `loss_draw` are uniform in [0, 1): for the queue's
+    /// random decision, and for the random loss of this packet.
     ///
     /// Calls must come in the order of `now`.
     pub fn offer(
@@ -354,7 +354,7 @@ impl Link {
     }
 
     /// True if its queue decides on arrival, its rate does not change, it has none of a token bucket, a policer and a
-    /// router that knows Quick-Start, and what it transmits arrives unimpaired.
+    /// router that knows Quick-Start, and its packets arrive unimpaired.
     pub fn is_plain(&self) -> bool {
         self.rare.is_none() && !matches!(self.queue, Queue::OnDeparture)
     }

@@ -56,8 +56,8 @@ impl Interval {
     }
 }
 
-/// Splits time into equal intervals and books each happening to the one in which it falls; what falls after the end
-/// is not counted.
+/// Splits time into equal intervals and counts each event in the one in which it falls; events after the end
+/// are not counted.
 #[derive(Clone, Debug)]
 pub struct Meter {
     interval: Nanos,

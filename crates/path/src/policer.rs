@@ -1,4 +1,4 @@
-//! A policer: a token bucket that drops what exceeds its rate, where a [shaper](crate::BucketSpec) would delay it.
+//! A policer: a token bucket that drops packets beyond its rate, where a [shaper](crate::BucketSpec) would delay it.
 
 use serde::{Deserialize, Serialize};
 

@@ -9,7 +9,7 @@ use crate::{Nanos, SpecError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "policy", rename_all = "snake_case", deny_unknown_fields)]
 pub enum QuickStartSpec {
-    /// Grants what is left below a limit, given the link's use and earlier grants (RFC 4782 appendix D, "target").
+    /// Grants the rate left below a limit, given the link's use and earlier grants (RFC 4782 appendix D, "target").
     Grant {
         /// The limit in bits a second, `qs_thresh * bandwidth`; none: the link's rate.
         #[serde(default)]
@@ -45,7 +45,7 @@ const INTERVAL: Nanos = 150_000_000;
 /// 4782 appendix D reports.
 const INTERVALS: usize = 3;
 
-/// A router at work: what the link carried and what was granted, by intervals.
+/// State of a router: the link's traffic and the granted rates, per interval.
 #[derive(Clone, Debug)]
 pub(crate) struct QuickStartRouter {
     spec: QuickStartSpec,
@@ -97,7 +97,7 @@ impl QuickStartRouter {
             QuickStartSpec::Grant { .. } => {
                 self.advance(now);
                 // RFC 4782 appendix D: util_bw = bandwidth * utilization + recent_qs_approvals; approved =
-                // qs_thresh * bandwidth - util_bw, at most what was requested, rounded down.
+                // qs_thresh * bandwidth - util_bw, at most the requested rate, rounded down.
                 let used = self.bits[1..].iter().map(|bits| bits * 1_000_000_000 / INTERVAL).max().unwrap_or(0);
                 let promised = self.granted[0] + self.granted[1];
                 let left = self.limit_bps.map_or(u64::MAX, |limit| limit.saturating_sub(used.saturating_add(promised)));

@@ -1,4 +1,4 @@
-//! A link's counters, rates and policies against what plain arithmetic gives for the same packets.
+//! A link's counters, rates and policies against plain arithmetic for the same packets.
 
 use firstflight_path::{
     Fate, Link, LinkSpec, Meter, Nanos, Offered, QuickStartSpec, Rate,

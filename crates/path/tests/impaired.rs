@@ -1,4 +1,4 @@
-//! Links that impair packets, and what their meters count of it.
+//! Links that impair packets, and their meters' counts.
 
 use firstflight_path::{
     Distribution, DuplicationSpec, Fate, Holding, ImpairmentSpec, JitterSpec, Left, Link, LinkSpec, Meter, Nanos,

@@ -271,7 +271,7 @@ fn pie_drops_as_much_as_that_of_ns_3() {
              MaxSize=1000p QueueDelayReference=15ms MaxBurstAllowance=150ms"
         );
         let name = format!("pie, derandomize {derandomize}");
-        // Its controller sees what the last packet waited, ours what the next one would wait.
+        // Its controller sees the wait of the last packet, ours that of the next one.
         compare(&name, &QueueSpec::Pie(queue), &peer, (STEADY, &ONE_FLOW), false, &[MEAN, P95]);
     }
 }

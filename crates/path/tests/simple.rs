@@ -1,4 +1,4 @@
-//! The short way of a simple link: `pass` does what `offer` does, and says so when it cannot.
+//! The short code path of a simple link: `pass` has the result of `offer`, or reports that it cannot be used.
 
 use firstflight_path::{
     Fate, Interval, Link, LinkSpec, Meter, Nanos, Offered,

@@ -20,7 +20,7 @@ pub enum FileError {
     Io {
         /// The file that was asked for.
         path: PathBuf,
-        /// What it said.
+        /// Its text.
         source: io::Error,
     },
     /// A segment does not make a packet.
@@ -50,7 +50,7 @@ impl From<Unrepresentable> for FileError {
 }
 
 /// A capture in progress: written beside its place, and renamed into it by [`CaptureFile::finish`]. Dropped before, it
-/// leaves what stood there before.
+/// leaves the earlier file.
 #[derive(Debug)]
 pub struct CaptureFile {
     path: PathBuf,

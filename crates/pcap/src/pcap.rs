@@ -23,7 +23,7 @@ pub(crate) fn file_header(into: &mut Vec<u8>) {
     into.extend_from_slice(&u32::from(LINKTYPE_RAW).to_le_bytes());
 }
 
-/// A packet with its header: what was kept of it, and the bytes that it had.
+/// A packet with its header: its kept part, and the bytes that it had.
 pub(crate) fn packet(record: &Record, packet: &[u8], bytes: u32, into: &mut Vec<u8>) {
     // Seconds wrap in the year 2106.
     into.extend_from_slice(&((record.time_ns / BILLION) as u32).to_le_bytes());

@@ -48,7 +48,7 @@ pub(crate) fn interface_description(name: &str, into: &mut Vec<u8>) {
     });
 }
 
-/// A packet: what was kept of it, and the bytes that it had.
+/// A packet: its kept part, and the bytes that it had.
 pub(crate) fn enhanced_packet(record: &Record, packet: &[u8], bytes: u32, into: &mut Vec<u8>) {
     let direction: u32 = match record.direction {
         Direction::Inbound => 1,

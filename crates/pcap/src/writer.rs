@@ -10,7 +10,7 @@ use crate::{pcap, pcapng, record::Record};
 /// A capture file's format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
-    /// pcapng: names the interfaces, the program and what was captured.
+    /// pcapng: names the interfaces, the program and the captured subject.
     Pcapng,
     /// The older pcap, in its variant with nanoseconds: packets and times alone.
     Pcap,

@@ -1,4 +1,4 @@
-//! Counter-based randomness: every draw is a function of what it is for, not of what was drawn before it.
+//! Counter-based randomness: every draw is a function of its purpose, not of earlier draws.
 //!
 //! Adding a client, a link or a flow therefore never shifts another's draws, and runs that differ in one setting share
 //! all other randomness (common random numbers).

@@ -16,7 +16,7 @@ pub const NO_RESPONSE: u8 = u8::MAX;
 pub const NO_SUBNET: u32 = u32::MAX;
 /// A row column of users that were drawn.
 pub const NO_ROW: u32 = u32::MAX;
-/// A connection column of packets whose connection is over, and of what has none.
+/// The connection column of packets whose connection has ended, and of packets without one.
 pub const NO_CONNECTION: u32 = u32::MAX;
 /// A recovery state of an end that only the end itself would know.
 pub const UNKNOWN_STATE: u8 = u8::MAX;

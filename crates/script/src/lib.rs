@@ -1,4 +1,4 @@
-//! Packet scripts: what a TCP does, written down packet by packet, and checked in virtual time.
+//! Packet scripts: the behavior of a TCP, described packet by packet, and checked in virtual time.
 //!
 //! The language is packetdrill's (<https://github.com/google/packetdrill>): system calls, packets that arrive (`<`),
 //! packets that are expected (`>`), and statements about the connection (`%{ assert tcpi_snd_cwnd == 10 }%`). The

@@ -11,7 +11,7 @@ use firstflight_tcp::{Nanos, Profile};
 pub struct Options {
     /// How far an event may be from its time, unless the script allows more.
     pub tolerance_ns: Nanos,
-    /// Fields of the profile to set on top of what the script sets.
+    /// Fields of the profile to set on top of the script's settings.
     pub overrides: Vec<(String, String)>,
 }
 

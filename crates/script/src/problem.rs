@@ -8,7 +8,7 @@ pub(crate) const DEEPEST: u32 = 50;
 /// Why a script cannot be read or run as it stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// The script is wrong: what was found and what would be right.
+    /// An error in the script: the value found and the expected form.
     Malformed,
     /// The script asks for something that is not modeled here.
     Unsupported,

@@ -26,7 +26,7 @@ pub struct Report {
     pub reason: String,
     /// Line of the script that the reason is about; 0 for a pass.
     pub line: u32,
-    /// For a difference: what was expected, what came, and the segments before it.
+    /// For a difference: the expected packet, the actual packet, and the segments before it.
     pub details: Vec<String>,
     /// Notes that do not change the verdict.
     pub notes: Vec<String>,

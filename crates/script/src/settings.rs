@@ -54,7 +54,7 @@ impl Settings {
     /// `false`, or `{ name = value, ... }`.
     ///
     /// # Errors
-    /// A [`Refusal`] that names the field and says what would be right.
+    /// A [`Refusal`] with the name of the field and the correct form.
     pub fn write(&mut self, path: &str, text: &str) -> Result<(), Refusal> {
         let literal = Literal::read(text).map_err(Refusal::within(path))?;
         let before = self.fields.clone();
@@ -67,7 +67,7 @@ impl Settings {
         })
     }
 
-    /// Switches off what has nothing to work on, as a kernel does without a word.
+    /// Switches off settings without effect, as a kernel does silently.
     ///
     /// # Errors
     /// None that a profile gives reason for.
@@ -274,7 +274,7 @@ fn quantity(number: &str, unit: &str) -> Option<Literal> {
 /// A time with its unit, such as `4ms`, in nanoseconds.
 ///
 /// # Errors
-/// A [`Refusal`] that says what would be right.
+/// A [`Refusal`] with the correct form.
 pub fn duration(text: &str) -> Result<u64, Refusal> {
     match Literal::read(text) {
         Ok(Literal::Nanoseconds(time)) => Ok(time),

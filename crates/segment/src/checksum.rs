@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 pub(crate) struct Checksum(u64);
 
 impl Checksum {
-    /// Adds bytes that begin at an even place of what is summed.
+    /// Adds bytes that begin at an even offset of the sum.
     // RFC 1071 §4.1: an odd last byte is padded on the right with zero.
     pub(crate) fn add(mut self, bytes: &[u8]) -> Self {
         let words = bytes.chunks_exact(2);
@@ -34,8 +34,8 @@ impl Checksum {
     }
 }
 
-/// The checksum of a header of a transport protocol and its payload: of one in which it stands as zero, what belongs
-/// there; of one in which it stands, zero.
+/// The checksum of a header of a transport protocol and its payload: for one in which the field is zero, the value
+/// that belongs there; for one in which it is filled, zero.
 // RFC 9293 section 3.1, RFC 768: a pseudo-header of both addresses, protocol and length is summed as well.
 pub(crate) fn transport(protocol: u8, source: Ipv4Addr, destination: Ipv4Addr, bytes: &[u8]) -> u16 {
     Checksum::default()

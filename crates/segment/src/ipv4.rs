@@ -124,7 +124,7 @@ pub fn mark(packet: &mut [u8]) {
 /// Lets a router answer the Quick-Start request that a packet, whose header is whole, may carry: `answer` gives the rate
 /// code granted of the one asked for; none: the router does not know such requests.
 // RFC 4782 section 3.3: a router that takes part lowers QS TTL and TTL alike, one that does not lowers the TTL alone, by
-// which the receiver knows. No TTL is lowered here, so the QS TTL is raised instead: once, for what matters is whether
+// which the receiver knows. No TTL is lowered here, so the QS TTL is raised instead: once, for it only matters whether
 // they differ.
 pub fn answer_quick_start(packet: &mut [u8], answer: impl FnOnce(u8) -> Option<u8>) {
     let Some(ip) = Ipv4::at(packet) else { return };
@@ -196,7 +196,7 @@ pub(crate) fn write_header(
 
 const HEADER: &str = "IPv4";
 
-/// The header at the beginning of a packet, checked, and what its options say; what follows it may be cut.
+/// The header at the beginning of a packet, checked, and its options; the rest may be truncated.
 pub(crate) fn read_header(bytes: &[u8]) -> Result<(Ipv4<'_>, QuickStart), Malformed> {
     let short = |needs| Malformed::Short { header: HEADER, needs, has: bytes.len() };
     let ip = Ipv4::at(bytes).ok_or(short(FIXED_BYTES))?;

@@ -3,9 +3,9 @@
 //!
 //! [`write_packet`] makes the bytes of an IPv4 packet from a [`Segment`]: real headers, options in Linux's order, both
 //! checksums, and a payload that is a function of the stream offset alone, so that a retransmission carries the bytes of
-//! the first transmission; [`write_packet_with`] takes the payload from its caller. [`read_packet`] is the inverse, for what
-//! a network brings, and [`read_headers`] for what a capture has cut. Who needs a few fields of a header takes a look at
-//! it: [`Ipv4`], [`Ipv6`], [`Tcp`], [`Options`].
+//! the first transmission; [`write_packet_with`] takes the payload from its caller. [`read_packet`] is the inverse, for
+//! packets from a network, and [`read_headers`] for truncated packets of a capture. For a few fields of a header, see
+//! [`Ipv4`], [`Ipv6`], [`Tcp`], [`Options`].
 
 mod checksum;
 mod envelope;

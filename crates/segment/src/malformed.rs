@@ -16,7 +16,7 @@ pub enum Malformed {
     },
     /// The version of the Internet Protocol is not 4.
     Version(u8),
-    /// A header ("IPv4" or "TCP") says that it is shorter than its fixed part, or longer than what carries it.
+    /// A header ("IPv4" or "TCP") says that it is shorter than its fixed part, or longer than its packet.
     HeaderLength {
         /// Whose.
         header: &'static str,

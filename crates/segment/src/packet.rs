@@ -13,7 +13,7 @@ pub fn write_packet(segment: &Segment, envelope: &Envelope, into: &mut Vec<u8>) 
 /// As [`write_packet`], with the payload that is given.
 ///
 /// # Errors
-/// A segment that no packet can carry, or whose payload is not as long as what is given; `into` is then as it was.
+/// A segment that no packet can carry, or whose payload differs in length from the given one; `into` is then unchanged.
 pub fn write_packet_with(
     segment: &Segment,
     envelope: &Envelope,

@@ -146,7 +146,7 @@ pub enum QuickStart {
     #[default]
     None,
     /// A request: routers on the path may lower the rate; one that does not know the option leaves its TTL short of the
-    /// hops travelled, which makes the request void: `approved` stands for what a TTL that fits would show.
+    /// hops travelled, which makes the request void: `approved` stands for the result of a matching TTL.
     Request {
         /// Rate code N, 1 to 15; 0 once a router refused.
         rate: u8,
@@ -274,7 +274,7 @@ impl Segment {
         sent_at: None,
     };
 
-    /// Bytes on the wire of what not every segment carries: timestamps (RFC 7323 §3.2) and SACK (RFC 2018 §3), each
+    /// Bytes on the wire of optional parts of a segment: timestamps (RFC 7323 §3.2) and SACK (RFC 2018 §3), each
     /// behind two no-operations that align it, and Quick-Start's. A SYN's other options are not counted.
     #[inline]
     pub fn option_bytes(&self) -> u32 {

@@ -42,7 +42,7 @@ fn ecn() -> impl Strategy<Value = Ecn> {
     prop_oneof![Just(Ecn::NotCapable), Just(Ecn::Capable1), Just(Ecn::Capable0), Just(Ecn::Congestion)]
 }
 
-/// Segments with any combination of what they can have; some have more options than a header holds.
+/// Segments with any combination of options; some have more options than a header holds.
 fn a_segment() -> impl Strategy<Value = Segment> {
     let numbers = (any::<u32>(), any::<u32>(), any::<u16>(), any::<u16>(), ecn());
     let options = (timestamps(), sack(), a_quick_start(), option::of(0..16u8));

@@ -79,7 +79,7 @@ impl Capture {
     }
 
     /// The rows in the order of time. Links computed ahead lose packets at times to come, hence the sort; it is stable,
-    /// so what happened at one time stays in the order in which it happened.
+    /// so events at one time keep their order.
     pub fn into_tables(mut self) -> (SegmentEvents, Crossings) {
         self.events.sort_by_key(|event| event.time_ns);
         self.crossings.sort_by_key(|crossing| crossing.time_ns);

@@ -1,4 +1,4 @@
-//! Connections: both ends, what is asked of them, and the arena that recycles them.
+//! Connections: both endpoints, their requests, and the arena that recycles them.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ pub struct Connection {
     pub number: u32,
     /// Whose it is, among all clients.
     pub client: u32,
-    /// Between which hosts, and for what.
+    /// Its hosts and its purpose.
     pub pair: Pair,
     /// When the client opened it.
     pub opened_at: Nanos,
@@ -169,7 +169,7 @@ impl Connection {
         self.ends[1 - self.data_sender()].received_bytes()
     }
 
-    /// An end's application reads all that there is. Whether that is what it waits for.
+    /// An end's application reads all that there is. Returns whether that is the data that it waits for.
     #[inline(always)]
     pub fn read_all(&mut self, side: usize) -> bool {
         let end = &mut self.ends[side];
@@ -177,7 +177,8 @@ impl Connection {
         end.received_bytes() >= self.awaited[side]
     }
 
-    /// Sets what an end's application waits for: the whole of the next request, the first byte of a file, all of it.
+    /// Sets the data that an endpoint's application waits for: the whole of the next request, the first byte of a file,
+    /// all of it.
     pub fn await_more(&mut self, side: usize) {
         let request = self.objects.get(self.served).filter(|_| side == SERVER).map(|object| object.request_end);
         let file = self.objects.get(self.done).filter(|_| side != self.data_sender()).map(|object| {
@@ -270,7 +271,7 @@ impl Arena {
     }
 
     /// The draw by which a packet is lost at random on a link.
-    // Nobody waits for what is left of a connection that is over: no draw loses it.
+    // Nobody waits for the remaining packets of a connection that has ended: no draw loses them.
     #[inline]
     pub fn loss_draw(&mut self, packet: &Packet, link: u32) -> f64 {
         let connection = &mut self.slots[(packet.to() / 2) as usize];

@@ -4,7 +4,7 @@ use firstflight_path::SpecError;
 use firstflight_tcp::{ProfileError, name_renamed};
 use thiserror::Error;
 
-/// A plan that cannot be simulated: what is wrong, and where in the plan.
+/// A plan that cannot be simulated: the problem, and its place in the plan.
 #[derive(Debug, Error)]
 pub struct PlanError {
     /// The parts of the plan that hold it, the outermost first, such as `application "web"`; none: the plan itself.

@@ -61,7 +61,7 @@ impl Memory {
         self.populations.clear();
     }
 
-    /// A connection was put into a slot: its ends begin with what was learned.
+    /// A connection was put into a slot: its endpoints begin with the learned state.
     #[inline]
     pub(crate) fn on_open(&mut self, now: Nanos, slot: u32, connections: &mut Arena) {
         if self.in_use {
@@ -92,7 +92,7 @@ impl Memory {
         connections[slot].ends[side].start_from(start);
     }
 
-    /// A connection is over, and still in its slot: what became of it is learned.
+    /// A connection is over, and still in its slot: its outcome is learned.
     #[inline]
     pub(crate) fn on_over(&mut self, now: Nanos, slot: u32, connections: &Arena) {
         if self.in_use {

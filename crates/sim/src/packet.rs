@@ -1,4 +1,4 @@
-//! Packets on their way: what every segment has in place, and segments with options in a table beside.
+//! Packets in flight: the common fields of segments in place, and segments with options in a separate table.
 //!
 //! Packets in flight are copied from ring to ring, so they are kept small. A packet without options is complete by
 //! itself, and the table costs a comparison. Timestamps alone, which every segment has once the connection has agreed
@@ -269,7 +269,7 @@ impl Packet {
         }
     }
 
-    /// Takes what not every segment has off the segment that the packet was made of, or that was made of it.
+    /// Removes the optional parts from the segment that the packet was made of, or that was made of it.
     // An empty segment in its place would be as good, but a segment is large.
     #[inline]
     pub(crate) fn strip(&self, segment: &mut Segment) {
@@ -302,7 +302,7 @@ pub(crate) struct Datagram {
     pub(crate) payload_bytes: u32,
 }
 
-/// Whether a segment carries more of what [`Packet`] has no room for than timestamps or the time at which it was sent.
+/// Whether a segment carries more parts without room in [`Packet`] than timestamps or the time at which it was sent.
 #[inline]
 fn has_more_than_one_number(segment: &Segment) -> bool {
     // MSS, window scale and SACK-permitted come with a SYN only.
@@ -329,7 +329,7 @@ impl OptionTable {
         self.free.clear();
     }
 
-    // Out of line: the way of a packet without options is what matters.
+    // Out of line: the code path of a packet without options matters.
     #[inline(never)]
     fn keep(&mut self, segment: &Segment) -> u32 {
         if let Some(place) = self.free.pop() {

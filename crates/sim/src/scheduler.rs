@@ -1,7 +1,7 @@
 //! The event queue: a tournament tree over a fixed set of sources, one leaf each.
 //!
 //! A source (a link's packets in flight, the timers) keeps its own events in order, so only its next one competes. An
-//! update replays one path from leaf to root without a branch that depends on the data, which is what makes it faster
+//! update replays one path from leaf to root without a branch that depends on the data, which makes it faster
 //! than a heap when event times are uneven (`bench` measures it).
 //!
 //! Events at the same time happen in the order in which they were scheduled. The tree knows times alone, so that a key

@@ -179,8 +179,8 @@ impl Tap {
         matches!(self.at, At::Link { towards, .. } if link == towards)
     }
 
-    /// The packets that passed before `end`. Links are computed ahead, hence the sort; it is stable, so what passed at
-    /// one time stays in the order in which it happened.
+    /// The packets that passed before `end`. Links are computed ahead, hence the sort; it is stable, so packets at
+    /// one time keep their order.
     pub(crate) fn into_watched(mut self, end: Nanos) -> Watched {
         self.packets.retain(|packet| packet.time < end);
         self.packets.sort_by_key(|packet| packet.time);

@@ -21,7 +21,7 @@ pub enum Wake {
     Stream(u32),
 }
 
-/// A timer: when it expires, what breaks ties, and whom it wakes.
+/// A timer: its expiry, its tie-breaker, and its endpoint.
 pub type Timer = (Nanos, u64, Wake);
 
 /// A timer as the heap sees it: the earlier, the greater. No two have the same number, so whom one wakes decides nothing.

@@ -92,7 +92,7 @@ fn the_log_and_the_tables_count_alike() {
     assert!(more_sent == more_again && more_sent < 10, "{more_sent} and {more_again}");
     let dropped = count(&|row| segments.event[row] == DROPPED);
     let metered: u64 = records.links.dropped_packets.iter().sum();
-    // The meters also see what belongs to no connection any more.
+    // The meters also see packets without a connection.
     assert!(dropped > 0 && dropped <= metered && metered - dropped < 20, "{dropped} and {metered}");
 }
 

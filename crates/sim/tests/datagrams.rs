@@ -1,4 +1,4 @@
-//! Streams of datagrams: what the receiver counts.
+//! Streams of datagrams: the receiver's counts.
 
 mod world;
 
@@ -6,7 +6,7 @@ use firstflight_sim::{Plan, records::StreamReport, simulate};
 use serde_json::{Value, json};
 use world::{constant, differing, files, pair, profile, run};
 
-/// A client at node 0 with its server at node 1; `more` says what is sent.
+/// A client at node 0 with its server at node 1; `more` gives the datagrams.
 fn datagrams(more: &Value) -> Value {
     let mut application = json!({
         "name": "stream", "clients": 1, "client_hosts": "node[0]", "server_hosts": "node[1]",

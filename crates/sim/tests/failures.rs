@@ -1,4 +1,4 @@
-//! Connections that fail: each application books what was lost and goes on.
+//! Connections that fail: each application records the loss and continues.
 
 mod world;
 

@@ -33,7 +33,7 @@ fn remembering(more: Value) -> Value {
     for (key, value) in more.as_object().unwrap() {
         policy[key] = value.clone();
     }
-    // A queue that the first file fills may drop the next one's SYNs; what was remembered counts all the same.
+    // A queue that the first file fills may drop the next one's SYNs; the stored window counts all the same.
     profile("rfc", json!({"initial_window": policy, "syn_loss_response": "keep"}))
 }
 

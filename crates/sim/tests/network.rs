@@ -1,4 +1,4 @@
-//! Networks: what goes in comes out, the same every time, however it is computed.
+//! Networks: packets that go in come out, the same every time, with any way of computing.
 
 mod world;
 

@@ -1,4 +1,4 @@
-//! Options and ECN on the way: what they take on the wire, and what marks are good for.
+//! Options and ECN on the way: their size on the wire, and the effect of marks.
 
 mod world;
 
@@ -6,7 +6,7 @@ use firstflight_sim::Records;
 use serde_json::{Value, json};
 use world::{pair, profile, run, single};
 
-/// A transfer of 2 MB over 10 Mbit/s and 20 ms through RED, which marks what is ECN-capable and drops the rest.
+/// A transfer of 2 MB over 10 Mbit/s and 20 ms through RED, which marks ECN-capable packets and drops the rest.
 fn plan(client: Value, server: Value) -> Value {
     let mut link = pair(Some(10_000_000), 20_000_000, 1000);
     let queue = json!({

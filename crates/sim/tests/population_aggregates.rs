@@ -1,4 +1,4 @@
-//! Aggregates are what can be computed from the rows of the same plan, to the last unit.
+//! Aggregates equal the values computed from the rows of the same plan, to the last unit.
 
 mod world;
 

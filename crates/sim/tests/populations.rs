@@ -187,7 +187,7 @@ fn replicates_are_the_same_alone_and_together() {
 
 #[test]
 fn what_is_not_done_is_the_same_alone_and_together_whatever_the_tcp() {
-    // Pages of many connections at once, cut off in the middle: what is on its way is booked connection by connection.
+    // Pages of many connections at once, cut off in the middle: data in flight is recorded per connection.
     let page = json!({
         "kind": "web_page", "version": "1.0", "persistent": "joined", "count": 2, "primary": constant(2000.0),
         "inline": constant(60_000.0), "inline_count": {"distribution": "uniform", "low": 2.0, "high": 9.0},

@@ -6,8 +6,8 @@ use firstflight_sim::{Plan, simulate};
 use serde_json::{Value, json};
 use world::{pair, profile, single};
 
-/// A file of 100 segments over three links in a row, 50 ms one way in all, the middle one of 20 Mbit/s; what each router
-/// makes of a request.
+/// A file of 100 segments over three links in a row, 50 ms one way in all, the middle one of 20 Mbit/s; the answer of
+/// each router to a request.
 fn first_round(policies: [Value; 3]) -> (usize, u32) {
     // 10.24 Mbit/s.
     let tcp =

@@ -60,7 +60,7 @@ fn packets_at_a_host_are_those_that_its_ends_sent_and_received() {
             (packet.time as i64, number, u8::from(packet.from_server), segment(packet).payload_bytes)
         })
         .collect();
-    // A host also sees what comes for a connection that both ends have done with; the log does not.
+    // A host also sees packets for a connection that both endpoints have closed; the log does not.
     assert!(seen.len() - ours.len() < 10);
     let mut seen = seen.iter();
     assert!(ours.iter().all(|row| seen.any(|other| other == row)), "the log's rows come in the same order");

@@ -86,7 +86,7 @@ fn cross_traffic_on_the_middle_link_of_a_chain_takes_its_share_there_and_nowhere
     assert!(of(&shared, 1) > of(&shared, 0));
     let sent = |name: &str| column_sum(&shared.link_names, &shared.links, name);
     let ([_, first, _], [offered, middle, _], [last, _, _]) = (sent("links[0]"), sent("links[1]"), sent("links[2]"));
-    // Servers send forward here: the middle link carries what comes through the first and what enters at its node.
+    // Servers send forward here: the middle link carries packets from the first link and those that enter at its node.
     assert!(offered > first && middle > last);
     let [_, _, dropped_elsewhere] = sent("links[2]");
     assert_eq!(dropped_elsewhere, 0, "a link behind one of its own rate never queues");

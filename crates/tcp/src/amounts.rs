@@ -3,7 +3,7 @@
 
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
-/// An amount of payload in bytes: a window, what is in flight, what an ACK acknowledges.
+/// An amount of payload in bytes: a window, the data in flight, the data that an ACK acknowledges.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 #[repr(transparent)]
 pub struct Bytes(pub u32);
@@ -29,7 +29,7 @@ impl Bytes {
         Segments(self.0.div_ceil(mss.0))
     }
 
-    /// Without what is short of a full segment.
+    /// Rounded down to full segments.
     #[inline]
     pub const fn round_down(self, mss: Self) -> Self {
         Self(self.0 - self.0 % mss.0)

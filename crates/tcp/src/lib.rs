@@ -8,12 +8,12 @@
 //! [`poll_events`](Endpoint::poll_events). The endpoint never holds payload: it deals in counts of stream bytes and in
 //! ranges of sequence numbers, and the caller keeps the bytes (or, in a simulation, has none). An application that
 //! consumes at once calls `read` between `handle_segment` and `poll_transmit`, so that the acknowledgment already
-//! announces the window that it freed; in the same place it writes what it wants to ride on that acknowledgment. The
-//! endpoint owns no clock, no timer, no socket and no randomness. It allocates when it is made, when a connection begins
-//! to need something (a start-up scheme, the ends of records), and as its scoreboard or the gaps in what it has received
-//! become more than ever before, but not segment by segment. TIME-WAIT arms no timer: a simulation has no old duplicates of the same pair of
-//! ports to fear beyond the packets in flight, so the state lasts, acknowledging what still comes, until the caller
-//! recycles the endpoint.
+//! announces the window that it freed; in the same place it writes the data that is to be piggybacked on that
+//! acknowledgment. The endpoint owns no clock, no timer, no socket and no randomness. It allocates when it is made,
+//! when a connection begins to need something (a start-up scheme, the ends of records), and as its scoreboard or the
+//! gaps in its received data become more than ever before, but not segment by segment. TIME-WAIT arms no timer: a
+//! simulation has no old duplicates of the same pair of ports to fear beyond the packets in flight, so the state lasts,
+//! acknowledging late segments, until the caller recycles the endpoint.
 //!
 //! Behaviour is a [`Profile`]: initial, restart and loss windows, start-up scheme, lost-SYN rule, options, receive window,
 //! acknowledgments, timers, recovery, congestion control and its validation.

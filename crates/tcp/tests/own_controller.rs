@@ -1,4 +1,4 @@
-//! The example of a user's own controller compiles and does what it says.
+//! The example of a user's own controller compiles and behaves as described.
 
 #[path = "../examples/own_controller.rs"]
 mod example;

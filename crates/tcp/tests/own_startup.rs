@@ -1,4 +1,4 @@
-//! The example of a user's own start-up scheme compiles and does what it says.
+//! The example of a user's own start-up scheme compiles and behaves as described.
 
 #[path = "../examples/own_startup.rs"]
 mod example;

@@ -9,7 +9,7 @@ use crate::{
 
 /// One end of a conversation over a connection. Each call may write, close and report.
 pub trait Application {
-    /// The connection is opened by us: what is written now leaves when the handshake is over.
+    /// The connection is opened by us: data written now is sent after the handshake.
     fn open(&mut self, now: Nanos, conversation: &mut Conversation);
 
     /// The handshake is over.
@@ -21,7 +21,7 @@ pub trait Application {
     /// The peer sends no more.
     fn peer_closed(&mut self, now: Nanos, conversation: &mut Conversation);
 
-    /// The connection is over. What is written now is lost.
+    /// The connection is over. Data written now is lost.
     fn over(&mut self, now: Nanos, end: End, conversation: &mut Conversation);
 
     /// When the application gives up; [`firstflight_tcp::NEVER`] if it waits for ever.
@@ -47,7 +47,7 @@ impl Conversation {
         self.written.push(Piece::Pattern(length));
     }
 
-    /// Closes our side after what was written.
+    /// Closes our side after the written data.
     pub fn close(&mut self) {
         self.close = true;
     }

@@ -1,4 +1,4 @@
-//! One connection: the endpoint, the bytes that it counts, and what it is for.
+//! One connection: the endpoint, the bytes that it counts, and its purpose.
 
 use firstflight_segment::{Envelope, Packet, write_packet_with};
 use firstflight_tcp::{Endpoint, Events, Flags, NEVER, Nanos, Segment, State};
@@ -161,7 +161,7 @@ impl Connection {
         self.heed(now, conversation, books);
     }
 
-    /// Does what the application asked for.
+    /// Executes the application's requests.
     fn heed(&mut self, now: Nanos, conversation: Conversation, books: &mut Books) {
         let bytes: u64 = conversation.written.into_iter().map(|piece| self.outbound.write(piece)).sum();
         if bytes > 0 {
@@ -173,7 +173,7 @@ impl Connection {
         books.reports.extend(conversation.reports);
     }
 
-    /// Sends what there is to send now.
+    /// Sends the segments that can be sent now.
     pub(crate) fn pump(&mut self, wire: &mut impl Wire, books: &mut Books) {
         loop {
             let mut segment = Segment::EMPTY;

@@ -29,7 +29,7 @@ pub(crate) struct Record {
     pub(crate) little_endian: bool,
 }
 
-/// A file's format, and what it has said so far.
+/// A file's format, and its data so far.
 #[derive(Debug)]
 enum Format {
     Pcap(pcap::Header),
@@ -45,7 +45,7 @@ pub(crate) struct Capture<R> {
     last: Option<Record>,
 }
 
-/// What comes next in a file.
+/// The next item of a file.
 enum Next {
     Packet(Record),
     /// Something else that has been passed.
@@ -66,7 +66,7 @@ impl<R: Read> Capture<R> {
         Ok(Some(Self { source, format, last: None }))
     }
 
-    /// The next packet and the bytes that were kept of it; None at the end of what can be read.
+    /// The next packet and the bytes that were kept of it; None at the end of the readable part.
     pub(crate) fn next(&mut self, problems: &mut Problems) -> Result<Option<(Record, &[u8])>> {
         if let Some(last) = self.last.take() {
             self.source.consume(last.kept + last.trailer);

@@ -80,7 +80,7 @@ pub(crate) struct Connection {
     echoes: Echoes,
     at_server: Busy,
     at_client: Busy,
-    /// Behind what an acknowledgment in the series of `at_server` covered.
+    /// After the data that an acknowledgment in the series of `at_server` covered.
     series: Position,
     clock: Option<ServerClock>,
     response: Option<Response>,

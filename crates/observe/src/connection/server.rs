@@ -18,7 +18,7 @@ const TWICE_WITHIN: i64 = MS;
 const OVERTAKEN_WITHIN: i64 = 3 * MS;
 
 impl Connection {
-    /// The server acknowledges what the client sent.
+    /// The server acknowledges the client's data.
     pub(super) fn acknowledged_by_server(&mut self, seen: &Seen<'_>, time: i64) -> Option<Trouble> {
         let Some(position) = self.client_sends.locate(seen.ack) else { return Some(Trouble::Outside) };
         if let Some(sent) = self.client_sends.acknowledge(position).and_then(|told| told.sent) {
@@ -30,7 +30,7 @@ impl Connection {
     /// The server sends data.
     pub(super) fn answer(&mut self, seen: &Seen<'_>, time: i64, batch: &mut Batch) -> Option<Trouble> {
         let Some(start) = self.server_sends.locate(seen.seq) else { return Some(Trouble::Outside) };
-        // A probe of a window or of a silent client repeats one old byte (RFC 9293 §3.8.4). What lies before the first
+        // A probe of a window or of a silent client repeats one old byte (RFC 9293 §3.8.4). Data before the first
         // byte of a connection that had begun before the capture may be late as well as retransmitted.
         if seen.payload <= 1 && start < self.server_sends.next() || start < 0 {
             return None;
@@ -74,10 +74,10 @@ impl Connection {
             }
             if let Some(asked) = self.request.take() {
                 self.answered(batch);
-                // All before was there when the client asked, so that what was passed over is the response's, too.
+                // All before was there when the client asked, so the skipped bytes belong to the response, too.
                 self.respond(asked, before, time);
             } else if self.response.is_none() {
-                // Of a server that speaks first, what was passed over is the response's, too.
+                // If the server speaks first, the skipped bytes belong to the response, too.
                 let from_start = self.initial.is_some() || self.handshake.syn_ack.is_some();
                 self.respond(time, if from_start { before } else { start }, time);
             }

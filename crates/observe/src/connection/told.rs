@@ -19,7 +19,7 @@ impl Connection {
         };
         let delivered = (self.server_sends.delivered().min(response.end) - response.begin).max(0);
         let since = |time: Option<i64>| time.map_or(f64::NAN, |time| (time - response.start) as f64 / 1e9);
-        // At the server the last acknowledgment came a round trip after what it is for was sent.
+        // At the server the last acknowledgment came an RTT after its data was sent.
         let away = if at_client { 0 } else { self.to_client.least().unwrap_or_default() };
         let took = last.map_or(0, |last| last - response.first_sent - away);
         // The first packet's own time on the line may be missing from that, so its bytes do not count.

@@ -34,7 +34,7 @@ impl GilbertElliott {
     /// A channel with draws by `key`.
     ///
     /// # Errors
-    /// What is no probability, or a channel that loses everything for ever.
+    /// A value that is no probability, or a channel that loses everything for ever.
     pub(super) fn new(spec: &GilbertElliottSpec, key: u64) -> Result<GilbertElliott, SpecError> {
         for (name, value) in [
             ("to_bad", spec.to_bad),

@@ -83,7 +83,7 @@ impl Loss {
         self.probability > 0.0 || !self.models.is_empty()
     }
 
-    /// Whether the packet that is transmitted next is lost. What a model loses takes nothing from the random draws, so that
+    /// Whether the packet that is transmitted next is lost. Losses of a model use no random draws, so that
     /// those of the packets after it stay the same.
     #[inline]
     pub(crate) fn is_lost(&mut self, carries_data: bool, random: impl FnOnce() -> f64) -> bool {

@@ -77,7 +77,7 @@ impl<T: Packet> OnDeparture<T> for Codel<T> {
     }
 }
 
-/// The variables of RFC 8289 section 5.3 and what they decide.
+/// The variables of RFC 8289 section 5.3 and their decisions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ControlLaw {
     /// When the delay will have been above the target for an interval; none: it is below.

@@ -47,7 +47,8 @@ impl DropTail {
         Ok(DropTail { limit, counts_packet_in_service: spec.counts_packet_in_service })
     }
 
-    /// Packets and bytes that may wait on a busy line; 0 of what is not limited, or not by what waits alone.
+    /// Packets and bytes that may wait on a busy line; 0 for a unit that is not limited, or not by the waiting packets
+    /// alone.
     pub(crate) fn room(&self) -> (u32, u64) {
         match self.limit {
             Limit::Packets(limit) => (limit - u32::from(self.counts_packet_in_service), 0),

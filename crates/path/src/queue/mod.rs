@@ -79,7 +79,7 @@ macro_rules! disciplines {
 
         impl Queue {
             /// Decides on the arriving packet. `random` gives uniform draws in [0, 1).
-            // By value: what is passed on by reference has to be put together in memory, also for a queue that asks little.
+            // By value: a reference would need a struct in memory, also for a queue that asks little.
             #[inline]
             pub fn on_arrival(&mut self, arrival: Arrival<'_>, random: &mut impl FnMut() -> f64) -> Verdict {
                 match self {
@@ -118,7 +118,7 @@ macro_rules! disciplines {
                 }
             }
 
-            /// Builds what decides on departure; none if it decides on arrival. `key` keys its hash of flows.
+            /// Builds the discipline on departure; none if it decides on arrival. `key` keys its hash of flows.
             ///
             /// # Errors
             /// An impossible parameter.

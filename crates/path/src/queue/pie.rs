@@ -1,6 +1,6 @@
 //! Proportional integral controller enhanced: RFC 8033, with its names. It decides on arrival.
 //!
-//! The queueing delay is what a packet would wait that came at the moment of the update: of a line whose rate is known
+//! The queueing delay is the wait of a packet that arrived at the time of the update: for a line with a known rate
 //! it need not be estimated (section 4.3 estimates it where it is not).
 
 use serde::{Deserialize, Serialize};
@@ -71,7 +71,7 @@ impl Pie {
     }
 
     /// Decides on the arriving packet: section 4.1.
-    // Out of line: drop tail is what most links have, and its way must stay short.
+    // Out of line: most links have drop tail, and its code path must stay short.
     #[inline(never)]
     pub fn on_arrival(&mut self, arrival: Arrival<'_>, random: &mut impl FnMut() -> f64) -> Verdict {
         self.update(&arrival);
@@ -124,7 +124,7 @@ impl Pie {
             self.next_update += self.spec.update_ns;
             let is_at_rest = self.drop_prob == 0.0 && self.qdelay_old == 0 && !arrival.line_busy;
             if is_at_rest && self.burst_allowance == self.spec.max_burst_ns {
-                // Until the arrival all updates find what this one found.
+                // Until the arrival all updates see the same state as this one.
                 let missed = (arrival.now - self.next_update.min(arrival.now)) / self.spec.update_ns;
                 self.next_update += missed * self.spec.update_ns;
             }

@@ -79,7 +79,7 @@ impl Red {
     }
 
     /// Updates the average and decides on the arriving packet.
-    // Out of line: drop tail is what most links have, and its way must stay short.
+    // Out of line: most links have drop tail, and its code path must stay short.
     #[inline(never)]
     pub fn on_arrival(&mut self, arrival: Arrival<'_>, random: &mut impl FnMut() -> f64) -> Verdict {
         self.update_average(&arrival);

@@ -22,8 +22,8 @@ pub struct TraceSpec {
     pub opportunities_ms: Arc<[u32]>,
 }
 
-/// A trace at work. A packet waits in the queue until an opportunity. It may take several, and what one packet leaves of
-/// an opportunity is for those that wait behind it; what they leave is lost.
+/// State of a trace. A packet waits in the queue until an opportunity. It may take several, and the part that one
+/// packet leaves of an opportunity is for those that wait behind it; the part that they leave is lost.
 #[derive(Clone, Debug)]
 pub(crate) struct Trace {
     opportunities_ms: Arc<[u32]>,
@@ -68,7 +68,7 @@ impl Trace {
     }
 
     /// The first opportunity after `now`: one at the very moment of an arrival is gone, as in mahimahi. Before that,
-    /// what the packet before this one left of an opportunity that is still to come.
+    /// the part that the previous packet left of an opportunity that is still to come.
     pub(super) fn start(&mut self, now: Nanos, free_at: Nanos) -> Nanos {
         if free_at > now {
             return self.following(free_at);

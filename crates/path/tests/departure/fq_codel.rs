@@ -181,7 +181,7 @@ fn flows_are_spread_over_all_queues_and_another_key_spreads_them_anew() {
     for key in [0, u64::MAX] {
         let order = order(key);
         // Each queue sends a packet in its turn, its own flows in their order. None of the four is empty before 25 turns,
-        // and what came first does not leave first, as it would from one queue.
+        // and the first arrival does not depart first, as it would from one queue.
         for queue in 0..4 {
             let flows: Vec<u32> = order[..100].iter().skip(queue).step_by(4).copied().collect();
             assert!(flows.is_sorted(), "queue {queue}: {flows:?}");

@@ -37,7 +37,7 @@ pub enum Known {
 }
 
 impl Program {
-    /// Runs the block; `known` answers for names that the script has not assigned; what is printed goes to `printed`.
+    /// Runs the block; `known` answers for names that the script has not assigned; output goes to `printed`.
     pub fn run(
         &self,
         variables: &mut Variables,

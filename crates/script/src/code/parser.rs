@@ -73,7 +73,7 @@ impl<'a> Parser<'a, '_> {
         Ok(Statement { line: number, kind: StatementKind::If { branches, otherwise } })
     }
 
-    /// `if condition:` or `elif condition:` and what it governs.
+    /// `if condition:` or `elif condition:` and its block.
     fn branch(&mut self, line: &Line<'a>, indent: usize, depth: u32) -> Result<(Expression, Vec<Statement>), Problem> {
         let colon = line.tokens.iter().position(|(token, ..)| *token == Token::Sign(":"));
         let colon = colon.ok_or_else(|| Problem::malformed(line.number, NO_COLON))?;

@@ -1,4 +1,4 @@
-//! One shell command: what it would set.
+//! The settings of one shell command.
 
 use super::Environment;
 use super::defaults::DEFAULTS;
@@ -6,7 +6,7 @@ use super::shell::Command;
 use super::sysctl;
 use crate::refusal::{Refusal, refuse};
 
-/// Takes over what the command sets.
+/// Applies the command's settings.
 pub(super) fn apply(environment: &mut Environment, command: &Command) -> Result<(), Refusal> {
     let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
     let name = words[0].rsplit('/').next().unwrap_or(words[0]);

@@ -49,7 +49,7 @@ impl Environment {
         Ok(())
     }
 
-    /// Takes over what a shell block sets.
+    /// Applies the settings of a shell block.
     ///
     /// # Errors
     /// The first command that is not understood, or whose setting has no counterpart here.

@@ -11,7 +11,7 @@ use std::path::Path;
 enum Meaning {
     /// It sets the profile or the environment.
     Sets(fn(&mut Environment, &str) -> Result<(), Refusal>),
-    /// It makes no difference to what is modeled, whatever its value.
+    /// No value of it affects the model.
     Harmless,
     /// It makes no difference as long as it has this value.
     Only(&'static str),
@@ -97,7 +97,7 @@ fn syn_retries(environment: &mut Environment, value: &str) -> Result<(), Refusal
     settings.write("max_syn_retries", &retries.saturating_add(linear).to_string())
 }
 
-/// The floor of the timeout, `TCP_RTO_MIN`, is also what a probe of the tail allows a single segment.
+/// The floor of the timeout, `TCP_RTO_MIN`, is also the time that a tail loss probe allows a single segment.
 pub(super) fn rto_min(environment: &mut Environment, value: &str) -> Result<(), Refusal> {
     if let Some(Value::Object(_)) = environment.settings.get("recovery.scoreboard.tail_loss_probe") {
         environment.settings.write("recovery.scoreboard.tail_loss_probe.max_ack_delay", value)?;
@@ -231,7 +231,7 @@ fn receive_memory(environment: &mut Environment, value: &str) -> Result<(), Refu
         return Err(refuse!("three sizes in bytes are needed"));
     };
     let settings = &mut environment.settings;
-    // ip-sysctl, tcp_adv_win_scale = 1: half of a buffer is for payload, the rest for what the kernel adds to it.
+    // ip-sysctl, tcp_adv_win_scale = 1: half of a buffer is for payload, the rest for the kernel's overhead.
     settings.write("receive_window_bytes", &(largest / 2).to_string())?;
     settings.write("receive_window_growth", &format!("{{ initial_bytes = {} }}", initial / 2))
 }

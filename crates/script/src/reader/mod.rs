@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
         if self.take(sign) { Ok(()) } else { Err(self.unexpected(&format!("\"{sign}\" after {after}"))) }
     }
 
-    /// Not what should stand here.
+    /// Not the expected item here.
     fn unexpected(&self, right: &str) -> Problem {
         Problem::malformed(self.line(), format!("{} was found where {right} should stand", self.peek()))
     }

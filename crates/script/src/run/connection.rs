@@ -113,7 +113,7 @@ impl Connection {
         }
     }
 
-    /// True if nothing will ever be readable beyond what is.
+    /// True if no more data will ever be readable.
     pub fn is_at_end(&self) -> bool {
         let open = matches!(self.endpoint.state(), State::Established | State::FinWait1 | State::FinWait2);
         self.reading_shut || self.failed || self.established && !open

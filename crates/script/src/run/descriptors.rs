@@ -25,7 +25,7 @@ pub(super) struct SocketOptions {
     pub cork: bool,
     /// `TCP_CONGESTION`.
     pub congestion_control: Option<String>,
-    /// `SO_SNDBUF`, twice what was asked for, as Linux has it.
+    /// `SO_SNDBUF`, twice the requested size, as in Linux.
     pub send_buffer_bytes: Option<i64>,
     /// `TCP_SYNCNT`.
     pub syn_retries: Option<u32>,

@@ -1,4 +1,4 @@
-//! An expected packet and what came: are they the same, as far as the script says anything?
+//! Compares an expected packet with the actual one, in the fields that the script specifies.
 
 use crate::refusal::{Refusal, refuse};
 use crate::script::{EcnMark, Packet};

@@ -3,7 +3,7 @@
 //!
 //! A script counts sequence numbers from 0 (packetdrill's `run_packet.c`): the SYN has the number that it is written
 //! with, everything after it is relative to the SYN. The timestamp of an injected packet is taken as it stands; an echo
-//! in it names a value that an expected packet was written with, and becomes what that packet really carried.
+//! in it names a value that an expected packet was written with, and becomes the value that the packet actually had.
 
 use crate::refusal::{Refusal, refuse};
 use crate::script::{EcnMark, Packet};
@@ -88,7 +88,7 @@ impl Numbers {
         }
     }
 
-    /// Learns from a packet that the script expects what its numbers are relative to.
+    /// Learns the base of the numbers from a packet that the script expects.
     pub fn learn(&mut self, expected: &Packet, came: &Segment) {
         if expected.flags.contains(Flags::SYN) {
             self.local_written = expected.seq;

@@ -12,7 +12,7 @@ use crate::refusal::Refusal;
 use crate::script::{Argument, Call};
 use firstflight_tcp::{Nagle, Profile};
 
-/// Options that make no difference to what is modeled.
+/// Options that do not affect the model.
 const WITHOUT_EFFECT: [&str; 14] = [
     "IP_BIND_ADDRESS_NO_PORT",
     "IP_FREEBIND",
@@ -135,7 +135,7 @@ impl Runner<'_> {
                 "TCP_NODELAY" => {
                     let usual = connection.endpoint.profile().nagle;
                     connection.endpoint.set_nagle(if open.options.no_delay { Nagle::Off } else { usual });
-                    // Linux pushes what waits, even through a cork (tcp_push_pending_frames).
+                    // Linux sends waiting data, even through a cork (tcp_push_pending_frames).
                     connection.set_cork(open.options.cork && !open.options.no_delay);
                 }
                 "TCP_CORK" => connection.set_cork(open.options.cork),
@@ -188,7 +188,7 @@ impl Runner<'_> {
         Ok(Outcome::Returned(0))
     }
 
-    /// Compares what a call hands back with what the script writes in its place, as it is or as `[value]`.
+    /// Compares a call's result with the script's value, plain or as `[value]`.
     pub(super) fn check_value(&self, line: u32, call: &Call, place: usize, found: &Argument) -> Result<(), Stop> {
         let expected = match call.arguments.get(place) {
             Some(Argument::List(items)) if items.len() == 1 => &items[0],

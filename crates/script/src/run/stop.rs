@@ -38,13 +38,13 @@ impl Stop {
         self
     }
 
-    /// What the script expected.
+    /// The expected packet.
     pub fn expecting(self, packet: &Packet) -> Self {
         let shown = packet.to_string();
         self.change(|difference| difference.expected = Some(shown))
     }
 
-    /// What came.
+    /// The actual packet.
     pub fn coming(self, packet: &Packet) -> Self {
         let shown = packet.to_string();
         self.change(|difference| difference.came = Some(shown))

@@ -33,7 +33,7 @@ pub(super) struct World {
     seen: Vec<String>,
     /// Timers fired and segments taken so far.
     steps: u64,
-    /// The interface takes no packet: what connections have to send stays with them.
+    /// The interface takes no packet: connections keep their data to send.
     interface_is_full: bool,
 }
 
@@ -63,7 +63,7 @@ impl World {
         self.connections.len() - 1
     }
 
-    /// Takes what the connection has to send.
+    /// Takes the segments that the connection has to send.
     pub fn flush(&mut self, connection: usize) {
         if self.interface_is_full {
             return;

@@ -1,4 +1,4 @@
-//! The project's own packet scripts (`tests/packet_scripts`): each passes, and survives what careless hands do to it.
+//! The project's own packet scripts (`tests/packet_scripts`): each passes, and survives careless edits.
 
 mod corpus;
 mod mistakes;

@@ -1,8 +1,8 @@
-//! Feeds arbitrary text to the reader of the simulator's plans and runs what it accepts: nothing panics, and what is refused
-//! is refused with a sentence.
+//! Feeds arbitrary text to the reader of the simulator's plans and runs accepted plans: nothing panics, and a plan is
+//! refused with a sentence.
 //!
-//! `cargo fuzz run plan` in `crates/sim`. Time, users and rates are cut to what a second can carry, so that
-//! no input takes long.
+//! `cargo fuzz run plan` in `crates/sim`. Time, users and rates are reduced to values that fit a second of
+//! work, so that no input takes long.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
 //! Feeds arbitrary text to the readers of the emulator's plans, the link box's and the host's with its commands: nothing
-//! panics, and what is refused is refused with a sentence. What they accept needs devices, so it is not run.
+//! panics, and a plan is refused with a sentence. Accepted plans need devices, so they are not run.
 //!
 //! `cargo fuzz run testbed` in `crates/sim`.
 

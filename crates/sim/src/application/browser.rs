@@ -1,4 +1,4 @@
-//! The connections of a browser: which are open to each host, which are idle, and what waits for one.
+//! The connections of a browser: which are open to each host, which are idle, and the requests that wait for one.
 
 use std::collections::VecDeque;
 
@@ -70,13 +70,13 @@ impl Simulation<'_> {
         self.fill_connections(client);
     }
 
-    /// The address of a name is there, and what waits for it goes on.
+    /// The address of a name is known; requests that wait for it continue.
     pub(super) fn browse_on(&mut self, client: u32, name: u32) {
         self.browser(client).unknown.retain(|&unknown| unknown != name);
         self.fill_connections(client);
     }
 
-    /// There will be no address of a name: what waits for it, never to be had.
+    /// A name has no address; returns the requests that wait for it.
     pub(super) fn give_up(&mut self, client: u32, name: u32) -> Vec<Ask> {
         let browser = self.browser(client);
         browser.unknown.retain(|&unknown| unknown != name);
@@ -100,7 +100,7 @@ impl Simulation<'_> {
         self.fill_connections(client);
     }
 
-    /// Puts what waits on connections, old and new, as far as they go.
+    /// Assigns waiting requests to connections, old and new, up to the limit.
     fn fill_connections(&mut self, client: u32) {
         let Kind::WebPage { version, connections, frame_bytes, .. } = &self.spec(client).kind else { return };
         let is_multiplexed = *version == HttpVersion::Http2;
@@ -140,7 +140,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Closes what has been idle for `most`, as servers do after their keep-alive time.
+    /// Closes connections idle for `most`, as servers do after their keep-alive time.
     // It is closed when it would be used again, which costs the path a FIN later than a server's timer would.
     pub(super) fn close_idle(&mut self, client: u32, most: Nanos) {
         let now = self.now;

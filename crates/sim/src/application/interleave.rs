@@ -1,6 +1,6 @@
 //! HTTP/2: the responses of a connection take turns, a frame each.
 //!
-//! A server binds frames to the stream as late as it can: what it has not sent yet is shared out again when another
+//! A server binds frames to the stream as late as it can: unsent data is divided again when another
 //! request arrives. Since a simulated byte has no content, it is enough to know where each response begins and ends.
 
 use std::collections::VecDeque;

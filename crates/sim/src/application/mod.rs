@@ -1,4 +1,4 @@
-//! Applications: what clients ask for, and how servers answer.
+//! Applications: the requests of clients and the answers of servers.
 //!
 //! A server is the same for all: it reads requests, answers each with the bytes that the client's object names, and
 //! closes after the client has signaled the end of its requests. The clients differ, one file per kind.
@@ -248,7 +248,7 @@ impl<'p> Simulation<'p> {
         }
     }
 
-    /// Something happened at one end of a connection. `is_awaited`: what its application waited for has been read.
+    /// An event at one endpoint of a connection. `is_awaited`: its application has read the data that it waited for.
     pub(crate) fn on_events(&mut self, slot: u32, side: usize, events: Events, is_awaited: bool) {
         let now = self.now;
         if events.contains(Events::RESET) || events.contains(Events::TIMED_OUT) {
@@ -271,7 +271,7 @@ impl<'p> Simulation<'p> {
         self.recycle_if_finished(slot);
     }
 
-    /// An end has received what its application waited for.
+    /// An endpoint has received the data that its application waited for.
     #[inline(never)]
     fn on_awaited(&mut self, slot: u32, side: usize) {
         if side == SERVER {
@@ -286,7 +286,7 @@ impl<'p> Simulation<'p> {
         }
     }
 
-    /// The server answers what has arrived: at once, or once it has worked at it.
+    /// The server answers the request that has arrived: immediately, or after its service time.
     fn serve_in_time(&mut self, slot: u32) {
         let service_time = self.spec(self.connections[slot].client).service_time_ns;
         if service_time == 0 {
@@ -370,7 +370,7 @@ impl<'p> Simulation<'p> {
         }
     }
 
-    /// A connection was reset or gave up: what it still owed is booked as it stands.
+    /// A connection was reset or gave up: its unfinished requests are recorded in their current state.
     #[cold]
     fn fail(&mut self, slot: u32) {
         let owed = self.connections[slot].done..self.connections[slot].objects.len();

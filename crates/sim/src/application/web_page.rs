@@ -87,7 +87,7 @@ impl Simulation<'_> {
         self.open(client, object_index(number, 0), false, server_closes, ask);
     }
 
-    /// The look-up of a name is over: what waited for it goes on, or will never be had.
+    /// The look-up of a name is over: requests that waited for it continue, or fail.
     pub(super) fn name_looked_up(&mut self, client: u32, name: u32, found: bool) {
         if self.spec(client).kind.keeps_connections() {
             if found {

@@ -1,4 +1,4 @@
-//! Applications of a plan: who sits where, with which TCP, and what they do.
+//! Applications of a plan: their hosts, their TCP, and their activity.
 
 use std::sync::Arc;
 

@@ -137,7 +137,7 @@ pub struct Level {
     pub inline_count: Law,
 }
 
-/// RFC 9113 section 4.2: what every HTTP/2 end takes.
+/// RFC 9113 section 4.2: the frame size that every HTTP/2 endpoint accepts.
 fn default_frame_bytes() -> u32 {
     16_384
 }
@@ -201,7 +201,7 @@ impl Kind {
         }
     }
 
-    /// Checks what a type cannot say.
+    /// Checks conditions that a type cannot express.
     ///
     /// # Errors
     /// The value that cannot be.

@@ -1,4 +1,4 @@
-//! A plan: what a scenario says, in base units, ready to simulate.
+//! A plan: the contents of a scenario, in base units, ready to simulate.
 
 mod application;
 pub(crate) mod datagram;
@@ -84,7 +84,7 @@ fn one() -> u32 {
 }
 
 impl Plan {
-    /// Reads a plan from JSON and checks what a type cannot say.
+    /// Reads a plan from JSON and checks conditions that a type cannot express.
     ///
     /// # Errors
     /// The problem and its place.

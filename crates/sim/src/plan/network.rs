@@ -1,4 +1,4 @@
-//! Networks as a plan has them: topologies of links, and what is drawn for each link of a tree.
+//! Networks as a plan has them: topologies of links, and the values drawn for each link of a tree.
 
 use firstflight_path::{LinkSpec, Nanos, SpecError};
 use serde::Deserialize;
@@ -80,7 +80,7 @@ pub struct LinkLaws {
     /// Probability of loss.
     #[serde(default)]
     pub loss: Option<Law>,
-    /// The limit of the queue, where it depends on what is drawn.
+    /// The limit of the queue, where it depends on drawn values.
     #[serde(default)]
     pub limit: Option<DrawnLimit>,
 }

@@ -12,7 +12,7 @@ use crate::{
     records::{Aggregate, Aggregates, HistogramBin, Histograms, SenderCounts, Sums},
 };
 
-/// Something that was asked for, with what became of it.
+/// A request with its outcome.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome {
     /// Index of the application, as the records number it.

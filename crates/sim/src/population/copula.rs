@@ -76,7 +76,7 @@ impl Copula {
         Ok(Copula { factor, weights: [libm::sqrt(subnet_share), libm::sqrt(1.0 - subnet_share)] })
     }
 
-    /// The scores of a user; `common` gives what the user shares with the others of the subnet, if anything.
+    /// The scores of a user; `common` gives the part that the user shares with the others of the subnet, if anything.
     pub fn scores(&self, user: &Stream, common: impl FnOnce() -> Scores) -> Scores {
         let [shared, own] = self.weights;
         let mut independent = draw(user);

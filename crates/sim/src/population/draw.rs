@@ -26,7 +26,7 @@ pub struct Drawn {
 /// Draws a range of a replicate's users.
 ///
 /// # Errors
-/// A plan without a population, users that it does not have, or a law that gave what no path can have.
+/// A plan without a population, users that it does not have, or a law that gave a value that no path can have.
 pub fn draw(plan: &Plan, seed: u64, replicate: u32, users: Range<u32>) -> Result<Drawn, PlanError> {
     let Some(population) = &plan.population else { return Err(misfit!("this plan has no population")) };
     if users.end > population.users {

@@ -5,7 +5,7 @@ use crate::{
     normal,
 };
 
-/// A law, with what every look-up would compute again.
+/// A law, with values that every look-up would compute again.
 #[derive(Debug)]
 pub(super) struct Marginal<'p> {
     law: &'p Law,

@@ -36,8 +36,8 @@ use crate::{
 /// Simulates a range of replicates of a plan with a population.
 ///
 /// # Errors
-/// A law that gave what no path can have; a capture, which would be of too many connections; sums that no column can
-/// hold.
+/// A law that gave a value that no path can have; a capture, which would be of too many connections; sums that no
+/// column can hold.
 pub(crate) fn simulate(plan: &Plan, seed: u64, replicates: Range<u32>, capture: bool) -> Result<Records, PlanError> {
     let Some(population) = &plan.population else { return Err(misfit!("this plan has no population")) };
     if capture {

@@ -85,7 +85,7 @@ enum Source<'p> {
 /// The drawn values, in the plan's units and order.
 type Figures = [f64; FIGURES];
 
-/// The names of what was drawn.
+/// The names of the drawn values.
 const FIGURE_NAMES: [&str; FIGURES] = ["rtt_ns", "down_bps", "up_bps", "buffer_ns", "loss"];
 
 impl<'p> Paths<'p> {
@@ -146,7 +146,7 @@ impl<'p> Paths<'p> {
         self.measured(figures, path).map_err(PlanError::within(format_args!("user {user} of replicate {replicate}")))
     }
 
-    /// A path with what was drawn, in whole units.
+    /// A path with the drawn values, in whole units.
     fn measured(&self, figures: Figures, path: Path) -> Result<Path, SpecError> {
         for (name, figure) in FIGURE_NAMES.into_iter().zip(figures) {
             check(name, figure)?;
@@ -200,7 +200,7 @@ const UNKNOWN: Path = Path {
 };
 
 impl TableSpec {
-    /// The figures of a row. What a law fills in is drawn for each user, each figure from draws of its own.
+    /// The figures of a row. A value that a law fills in is drawn for each user, each figure from draws of its own.
     fn figures(&self, row: usize, user: &Stream) -> Figures {
         let mut figures = [0.0; FIGURES];
         for (index, (figure, (_, column))) in figures.iter_mut().zip(self.columns()).enumerate() {

@@ -112,7 +112,7 @@ pub enum Draw {
     Weighted,
 }
 
-/// Inner borders of the buckets of each dimension: bucket b holds what is above border b - 1, up to and with border b.
+/// Inner borders of the buckets of each dimension: bucket b holds values above border b - 1, up to and with border b.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Buckets {
@@ -127,7 +127,7 @@ pub struct Buckets {
 }
 
 impl PopulationSpec {
-    /// Checks what a type cannot say.
+    /// Checks conditions that a type cannot express.
     ///
     /// # Errors
     /// The problem and its place.

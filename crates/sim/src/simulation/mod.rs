@@ -1,4 +1,4 @@
-//! The loop: take the earliest event, move a packet or wake an endpoint, book what happened.
+//! The loop: take the earliest event, move a packet or wake an endpoint, record the event.
 
 mod departure;
 mod setup;
@@ -73,7 +73,7 @@ pub struct Simulation<'p> {
     left: Vec<Left<Packet>>,
     /// Options of the packets on the links.
     options: OptionTable,
-    /// Where segments are made that arrive and that leave. Between two of them only what every segment has is left of the
+    /// Where segments are made that arrive and that leave. Between two of them only the common fields are left of the
     /// first, which the second overwrites.
     incoming: Segment,
     outgoing: Segment,
@@ -440,7 +440,7 @@ impl<'p> Simulation<'p> {
         self.pump_at_once(slot, side);
     }
 
-    /// Sends what an end has to send, and arms its timer.
+    /// Sends the segments that an endpoint has to send, and arms its timer.
     // Out of line but for the arrival of a segment.
     #[inline(never)]
     pub(crate) fn pump(&mut self, slot: u32, side: usize) {
@@ -592,13 +592,13 @@ impl<'p> Simulation<'p> {
         }
     }
 
-    /// A connection is over: what it came to is remembered, and its slot is free for another.
+    /// A connection is over: its outcome is stored, and its slot is free for another.
     pub(crate) fn release(&mut self, slot: u32) {
         self.memory.on_over(self.now, slot, &self.connections);
         self.connections.release(slot);
     }
 
-    /// Sends what a client has to send after it was given work outside of an event of its connection.
+    /// Sends the segments of a client after it was given work outside of an event of its connection.
     pub(crate) fn pump_client(&mut self, slot: u32) {
         self.pump(slot, CLIENT);
     }

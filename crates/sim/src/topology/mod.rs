@@ -50,10 +50,10 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Lays out a network; what a tree draws for its links depends on the seed and the replicate.
+    /// Lays out a network; the draws of a tree for its links depend on the seed and the replicate.
     ///
     /// # Errors
-    /// A side without hosts, a tree that does not hang together, a law that gave what no link can have.
+    /// A side without hosts, a tree that does not hang together, a law that gave a value that no link can have.
     pub fn new(network: &Network, seed: u64, replicate: u32) -> Result<Topology, PlanError> {
         let mut topology = Topology { routers: vec![Router::ROOT], ..Topology::default() };
         match network {

@@ -68,7 +68,7 @@ impl Routes {
                 for pair in path.windows(2) {
                     let feeder = &mut feeders[pair[1] as usize];
                     *feeder = match *feeder {
-                        // Nor when what comes over a link that reorders.
+                        // Nor can a link that reorders say which packet arrives when.
                         _ if topology.links()[pair[0] as usize].1.reorders() => Feeder::Several,
                         Feeder::Nobody => Feeder::Link(pair[0]),
                         Feeder::Link(link) if link == pair[0] => Feeder::Link(link),

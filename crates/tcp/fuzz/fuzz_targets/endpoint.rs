@@ -32,7 +32,7 @@ struct Input {
 
 #[derive(Arbitrary, Debug)]
 enum Step {
-    /// A segment, its numbers relative to what the endpoint last sent, so that many hit the window.
+    /// A segment, its numbers relative to the endpoint's last segment, so that many hit the window.
     Segment {
         seq: i16,
         ack: i16,
@@ -49,7 +49,7 @@ enum Step {
         ack: Acknowledge,
         options: Options,
     },
-    /// A peer that misses the first of what is outstanding and has these segments after it: first and number.
+    /// A peer that misses the first outstanding segment and has these segments after it: first and number.
     Missing {
         blocks: [Option<(u8, u8)>; 3],
         options: Options,
@@ -88,7 +88,7 @@ enum Acknowledge {
 #[derive(Arbitrary, Debug)]
 struct Options {
     sack_permitted: bool,
-    /// Blocks relative to what is acknowledged.
+    /// Blocks relative to the acknowledged data.
     blocks: [Option<(i16, u16)>; 2],
     /// Milliseconds by which value and echo differ from the time.
     timestamps: Option<(i16, i16)>,
@@ -286,7 +286,7 @@ fn check(endpoint: &mut Endpoint, now: Nanos, written: u64, received: u64) {
         endpoint.handle_timeout(now);
         drain(endpoint, now);
     }
-    // Nobody waits for ever: what is outstanding has a timer.
+    // Nobody waits for ever: outstanding data has a timer.
     if endpoint.state() >= State::Established && endpoint.flight_bytes() > 0 && !endpoint.is_finished() {
         assert_ne!(endpoint.poll_timeout(), NEVER);
     }

@@ -205,7 +205,7 @@ fn startup(u: &mut Unstructured<'_>) -> Result<Startup> {
     })
 }
 
-/// A profile, for what derives [`Arbitrary`].
+/// A profile, for types that derive [`Arbitrary`].
 #[derive(Debug)]
 pub struct Switches(pub Profile);
 

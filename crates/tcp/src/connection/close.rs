@@ -7,7 +7,7 @@ use crate::sequence::{Position, wire};
 use crate::{NEVER, Nanos};
 
 impl Endpoint {
-    /// The application has no more to write: a FIN follows what it wrote. Reading goes on.
+    /// The application has no more to write: a FIN follows its data. Reading goes on.
     ///
     /// A connection still in its handshake sends its data and FIN once established; one that is listening closes.
     pub fn close(&mut self, _now: Nanos) {

@@ -122,7 +122,7 @@ impl Endpoint {
         self.peer_initial_sequence = segment.seq;
         self.rcv_nxt = origin(segment.seq) + 1;
         self.read_next = self.rcv_nxt;
-        // RFC 9293 §3.7.1: the effective MSS is bounded by what the peer is willing to receive.
+        // RFC 9293 §3.7.1: the effective MSS is bounded by the size that the peer is willing to receive.
         let offered = segment.mss.map_or(DEFAULT_MSS, |mss| mss.get().into());
         self.negotiate(now, segment, self.profile.mss_bytes.min(offered));
         // RFC 7323 §2.2 and §2.3: scaling is on only if both SYNs carry the option; a shift above 14 counts as 14.
@@ -194,7 +194,7 @@ impl Endpoint {
     /// Our SYN or SYN-ACK is due again.
     pub(crate) fn repeat_syn(&mut self) {
         self.stats.syn_retransmissions += 1;
-        // RFC 6298 §3: Karn's algorithm, no sample from what was sent twice.
+        // RFC 6298 §3: Karn's algorithm, no sample from a segment sent twice.
         self.last_sent_at = NEVER;
         self.due |= due::SYN;
     }

@@ -216,7 +216,7 @@ impl Endpoint {
         u64::from(segment.window) << shift
     }
 
-    /// True if the data byte with this sequence number belongs to the first flight: what is sent before data is
+    /// True if the data byte with this sequence number belongs to the first flight: the data sent before any is
     /// acknowledged for the first time.
     #[inline]
     pub fn in_first_flight(&self, seq: u32) -> bool {

@@ -1,4 +1,4 @@
-//! One end of a connection: its state, and what the application sees of it.
+//! One end of a connection: its state, and its interface to the application.
 
 mod close;
 pub(crate) mod ecn;
@@ -89,9 +89,9 @@ pub(crate) mod feature {
     pub const TIMESTAMPS: u8 = 2;
     /// Explicit congestion notification is agreed on.
     pub const ECN: u8 = 4;
-    /// Acknowledgments follow what arrives.
+    /// Acknowledgments follow arriving data.
     pub const ADAPTIVE_ACK: u8 = 8;
-    /// The receiver remembers what arrives.
+    /// The receiver stores state of arriving data.
     pub const RECEIVER: u8 = 16;
     /// An option for the routers on the path, or the answer to one, waits for the next segment.
     pub const PATH_OPTION: u8 = 32;
@@ -208,7 +208,7 @@ pub struct Endpoint {
     pub(crate) peer_initial_sequence: u32,
     /// Initial window that others have left, in segments; none: as the profile's policy says.
     pub(crate) start_window: Option<NonZeroU16>,
-    /// Segments of cwnd with which data began, after what lost SYNs made of the initial window; none before that.
+    /// Segments of cwnd with which data began, after lost SYNs reduced the initial window; none before that.
     pub(crate) initial_segments: Option<NonZeroU16>,
     /// Slow start threshold that others have left, in segments; none: as the profile says.
     pub(crate) start_ssthresh: Option<NonZeroU16>,
@@ -225,8 +225,8 @@ impl Endpoint {
         Self::new(profile, initial_sequence, State::Listen)
     }
 
-    /// Becomes a client, as [`client`](Self::client), in the memory of a connection that is over: what many short
-    /// connections would otherwise spend much of their time on.
+    /// Becomes a client, as [`client`](Self::client), in the memory of a connection that has ended. Many short
+    /// connections would otherwise spend much of their time on allocation.
     pub fn restart_as_client(&mut self, profile: &Arc<Profile>, initial_sequence: u32) {
         self.restart(profile, initial_sequence, State::Closed);
     }
@@ -343,7 +343,7 @@ impl Endpoint {
         }
     }
 
-    /// The application consumes up to `bytes` of what is readable; returns how many it got. A window update is sent
+    /// The application consumes up to `bytes` of the readable data; returns how many it got. A window update is sent
     /// if the peer may be waiting for one.
     #[inline]
     pub fn read(&mut self, bytes: u64) -> u64 {

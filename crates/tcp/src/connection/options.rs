@@ -13,8 +13,8 @@ const SACK_BYTES: u32 = 4;
 const BLOCK_BYTES: u32 = 8;
 
 impl Endpoint {
-    /// Takes over the options of the peer's SYN or SYN-ACK, as far as we offer or offered the same, and what they leave
-    /// of a segment of `largest_bytes`.
+    /// Takes over the options of the peer's SYN or SYN-ACK, as far as we offer or offered the same, and the room that
+    /// they leave of a segment of `largest_bytes`.
     pub(crate) fn negotiate(&mut self, now: Nanos, segment: &Segment, largest_bytes: u32) {
         let profile = &self.profile;
         self.mss = largest_bytes;
@@ -51,7 +51,7 @@ impl Endpoint {
         }
     }
 
-    /// Puts our offers on a SYN, or what was agreed on a SYN-ACK.
+    /// Puts our offers on a SYN, or the agreed options on a SYN-ACK.
     pub(crate) fn offer(&self, now: Nanos, answering: bool, segment: &mut Segment) {
         let profile = &self.profile;
         let agreed = |bit| !answering || self.features & bit != 0;
@@ -127,7 +127,7 @@ impl Endpoint {
         if self.features & feature::TIMESTAMPS != 0 { MOST_SACK_BLOCKS - 1 } else { MOST_SACK_BLOCKS }
     }
 
-    /// Takes over what an acceptable segment, whose acknowledgment was accepted too, contains in addition.
+    /// Processes the options of an acceptable segment whose acknowledgment was accepted too.
     // Linux, tcp_ack and tcp_data_queue: TS.Recent and ECN's marks are of segments that are not dropped.
     #[inline(never)]
     pub(crate) fn note_options(&mut self, now: Nanos, seq: Position, segment: &Segment) {
@@ -176,7 +176,7 @@ impl Endpoint {
 
     /// True if a segment with an older timestamp is a bare duplicate acknowledgment that was overtaken on the way.
     // Linux (tcp_disordered_ack) lets those through that are at most 1.2 RTO late, because they can do no harm, and
-    // carry what the sender must know for a fast retransmit.
+    // carry the data that the sender needs for a fast retransmit.
     fn is_reordered_ack(&self, seq: Position, segment: &Segment, lag_ms: i32) -> bool {
         segment.sequence_length() == 0
             && seq == self.rcv_nxt
@@ -185,7 +185,8 @@ impl Endpoint {
             && lag_ms as Nanos * 1_000_000 <= self.rtt.rto() / 5 * 6
     }
 
-    /// Time since we sent what the segment acknowledges, by its timestamp: the only measure across a retransmission.
+    /// Time since we sent the data that the segment acknowledges, by its timestamp: the only measure across a
+    /// retransmission.
     // RFC 7323 §4.1: with Karn's ambiguity gone, each acknowledgment of new data may be a sample.
     pub(crate) fn echoed_age(&self, now: Nanos, segment: &Segment) -> Option<Nanos> {
         let theirs = segment.timestamps.filter(|_| self.features & feature::TIMESTAMPS != 0)?;

@@ -1,4 +1,4 @@
-//! A segment arrives on a synchronised connection: is it acceptable, and what is it about?
+//! A segment arrives on a synchronized connection: whether it is acceptable, and its content.
 
 use super::{Endpoint, State, due, feature};
 use crate::Nanos;

@@ -26,7 +26,7 @@ pub(crate) struct Memory {
     pub arrivals: Option<Arrivals>,
     /// With a growing window, from the peer's SYN on.
     pub window: Option<GrowingWindow>,
-    /// Room for what that window holds, until then.
+    /// Room for the data of that window, until then.
     spare: Blocks,
     pub segment_size: SegmentSize,
     round_trip: RoundTrip,
@@ -83,7 +83,7 @@ impl Endpoint {
         self.extras.memory().map_or(self.rcv_nxt, |memory| memory.last_ack_sent)
     }
 
-    /// Window in force: what the latest acknowledgment announced.
+    /// Advertised window: the one in the latest acknowledgment.
     fn window_in_force(&self) -> u32 {
         u32::try_from(self.rcv_edge.saturating_sub(self.last_ack_sent())).unwrap_or(u32::MAX)
     }
@@ -190,7 +190,7 @@ impl Endpoint {
         }
     }
 
-    /// RCV.NXT has moved on over what lay ahead of a hole; `before`: up to where it was without.
+    /// RCV.NXT has moved on over data that lay ahead of a hole; `before`: up to where it was without.
     pub(crate) fn note_filled(&mut self, before: Position) {
         let next = self.rcv_nxt;
         if let Some(Memory { window: Some(window), .. }) = self.extras.memory_mut() {
@@ -208,17 +208,17 @@ impl Endpoint {
         }
     }
 
-    /// Bytes from RCV.NXT to the end of what arrived ahead of a hole.
+    /// Bytes from RCV.NXT to the end of the data ahead of a hole.
     fn bytes_ahead(&self) -> u32 {
         self.reassembly.end().map_or(0, |end| u32::try_from(end - self.rcv_nxt).unwrap_or(u32::MAX))
     }
 
-    /// True if acknowledgments of what lies ahead of a hole are merged: with SACK, since duplicates say nothing then.
+    /// True if acknowledgments of data ahead of a hole are merged: with SACK, since duplicates say nothing then.
     pub(crate) fn compresses(&self) -> bool {
         self.features & feature::SACK != 0 && self.extras.arrivals().is_some_and(Arrivals::compresses)
     }
 
-    /// When to acknowledge what has arrived.
+    /// When to acknowledge arrived data.
     // Linux, __tcp_ack_snd_check: more than one full segment, if the window does not shrink (it would if the application
     // does not read); or in quick mode; or because something already made it due; or after a delay.
     pub(crate) fn acknowledge_adaptively(&mut self, now: Nanos) {
@@ -259,7 +259,7 @@ impl Endpoint {
         self.due |= due::ACK | due::ACK_FIRST;
     }
 
-    /// The peer should hear at once of what happens, and for `most` acknowledgments more.
+    /// The peer should be informed of events immediately, and for `most` acknowledgments more.
     pub(crate) fn enter_quickack(&mut self, most: Option<u16>) {
         let window = self.window_in_force();
         if let Some(Memory { arrivals: Some(arrivals), segment_size, .. }) = self.extras.memory_mut() {
@@ -268,15 +268,15 @@ impl Endpoint {
     }
 
     /// A duplicate that ends here is to be acknowledged.
-    // Linux: tcp_data_queue counts that as the acknowledgment of data, tcp_send_dupack, which answers what ends before the
-    // latest acknowledgment, does not.
+    // Linux: tcp_data_queue counts that as the acknowledgment of data, tcp_send_dupack, which answers segments that end
+    // before the latest acknowledgment, does not.
     pub(crate) fn schedule_ack_of(&mut self, end: Position) {
         if let Some(Memory { arrivals: Some(arrivals), last_ack_sent, .. }) = self.extras.memory_mut() {
             arrivals.scheduled |= end >= *last_ack_sent;
         }
     }
 
-    /// The peer closes, which our application is likely to answer: what it sends acknowledges the FIN.
+    /// The peer closes, which our application is likely to answer: its data acknowledges the FIN.
     // Linux, tcp_fin: a FIN in ESTABLISHED is not acknowledged before the usual delay.
     pub(crate) fn hold_ack_of_fin(&mut self) {
         if let Some(arrivals) = self.extras.arrivals_mut() {

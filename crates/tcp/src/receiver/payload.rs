@@ -16,7 +16,7 @@ impl Endpoint {
         let mut end = self.up_to_peer_fin(seq + u64::from(segment.payload_bytes));
         let mut fin = segment.flags.contains(Flags::FIN);
         if end > self.rcv_edge {
-            // RFC 9293 §3.10.7.4: what lies outside of the window is trimmed off.
+            // RFC 9293 §3.10.7.4: data outside of the window is trimmed.
             end = self.rcv_edge.max(seq);
             fin = false;
             self.due |= due::ACK;
@@ -77,7 +77,7 @@ impl Endpoint {
         }
     }
 
-    /// Holds what arrived ahead of a hole.
+    /// Holds data that arrived ahead of a hole.
     // RFC 5681 §4.2: out-of-order data SHOULD be acknowledged immediately.
     #[cold]
     fn on_gap(&mut self, seq: Position, end: Position, fin: bool) {
@@ -85,10 +85,10 @@ impl Endpoint {
         let beyond = end + u64::from(fin);
         if beyond > seq {
             if self.compresses() {
-                // Linux, tcp_data_queue: what was not reported yet is forgotten.
+                // Linux, tcp_data_queue: ranges that were not reported yet are forgotten.
                 self.reassembly.forget_duplicate();
             }
-            // RFC 2883 §4 (1): what is held already is reported as a duplicate.
+            // RFC 2883 §4 (1): data that is held already is reported as a duplicate.
             if let Some((start, end)) = self.reassembly.overlap(seq, beyond) {
                 self.note_duplicate(start, end);
             }

@@ -1,4 +1,4 @@
-//! Data that arrived ahead of a hole, and what selective acknowledgments say of it.
+//! Data that arrived ahead of a hole, and its selective acknowledgments.
 
 use crate::segment::{MOST_SACK_BLOCKS, SackBlocks};
 use crate::sequence::{Position, wire};
@@ -18,7 +18,7 @@ pub(crate) struct Reassembly {
 pub(crate) enum BlockFrom {
     /// All that is held.
     Queue,
-    /// The blocks that are remembered for reports; what was forgotten of them does not count.
+    /// The blocks that are remembered for reports; forgotten parts do not count.
     Reports,
 }
 
@@ -46,7 +46,7 @@ impl Reassembly {
         self.held.as_ref().map_or(0, |held| (held.recent_count + usize::from(held.duplicate.is_some())).min(most))
     }
 
-    /// Adds a range. Its block is all that is held around it, or only what is still known of that from reports.
+    /// Adds a range. Its block is all data held around it, or only the part still known from reports.
     // RFC 2018 §3: the bytes just below and just above a block have not been received. Linux (tcp_sack_new_ofo_skb) looks
     // at the blocks that it remembers, and not into its queue.
     pub(crate) fn insert(&mut self, start: Position, end: Position, block_from: BlockFrom) {
@@ -264,7 +264,7 @@ mod tests {
                     prop_assert!(!bytes[*left as usize - 1] && !bytes[*right as usize], "a block is as large as can be");
                     prop_assert!(report[..index].iter().all(|other| other[1] < *left || *right < other[0]));
                 }
-                // Sometimes the edge moves, over what it reaches, to the next hole.
+                // Sometimes the edge moves, over the data that it reaches, to the next hole.
                 if next > edge && next < 3 * start / 2 {
                     edge = held.advance(next);
                     bytes[..=edge as usize].fill(false);

@@ -1,4 +1,4 @@
-//! An ACK arrives: what it acknowledges, the peer's window, and what recovery makes of it.
+//! An ACK arrives: the acknowledged data, the peer's window, and the result for recovery.
 
 use crate::Nanos;
 use crate::connection::{Endpoint, Events, State, due, feature};
@@ -111,7 +111,7 @@ impl Endpoint {
         self.profile.max_send_window_segments.map_or(LARGEST_WINDOW, |n| n.saturating_mul(self.mss))
     }
 
-    /// The first acknowledgment since a first flight or restart: what has been sent by now is that burst.
+    /// The first acknowledgment since a first flight or restart: the data sent by now is that burst.
     #[cold]
     pub(crate) fn end_burst(&mut self) {
         self.burst = NonZeroU32::new((self.highest_sent - self.burst_start) as u32);

@@ -1,4 +1,4 @@
-//! The consequences of what recovery found out.
+//! The consequences of recovery's findings.
 
 use crate::Nanos;
 use crate::amounts::Bytes;
@@ -51,11 +51,11 @@ impl Endpoint {
     ///    detection depends on it).
     /// 2. Congestion control: the edges, each in the order of [`Edges`]; then cwnd is reduced, or grows by the start-up
     ///    scheme's or the controller's law if validation allows it, or follows the delivery rate.
-    /// 3. Start-up: what the edges mean to the scheme, which may replace cwnd and ssthresh.
+    /// 3. Start-up: the effect of the edges on the scheme, which may replace cwnd and ssthresh.
     /// 4. Validation: likewise.
     /// 5. ECN: whether a smaller cwnd must be signaled to the peer (CWR).
     /// 6. Statistics.
-    /// 7. Transmission and timers: what is retransmitted, the back-off, the timer.
+    /// 7. Transmission and timers: retransmissions, the back-off, the timer.
     #[inline]
     pub(crate) fn apply(&mut self, now: Nanos, facts: &Facts) {
         if facts.edges.has(Edges::ESTABLISHED) {
@@ -223,7 +223,7 @@ impl Endpoint {
         }
     }
 
-    /// Step 2: growth by what was delivered, if validation allows it.
+    /// Step 2: growth by the delivered data, if validation allows it.
     #[inline]
     fn grow(&mut self, now: Nanos, bytes: u32, allowed: bool) {
         if !self.grow_by_startup(now, bytes, allowed) && allowed {

@@ -1,4 +1,4 @@
-//! The sender: what may leave and when, and what acknowledgments and silence make of that.
+//! The sender: which segments may be sent and when, and the effect of acknowledgments and silence.
 
 mod acknowledgement;
 pub(crate) mod apply;

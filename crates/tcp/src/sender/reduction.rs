@@ -1,5 +1,5 @@
-//! How cwnd follows from a loss: proportional rate reduction (RFC 9937, which obsoletes RFC 6937), and what an undo
-//! restores.
+//! How cwnd follows from a loss: proportional rate reduction (RFC 9937, which obsoletes RFC 6937), and the values
+//! that an undo restores.
 
 /// A reduction of cwnd in progress, counted in segments, and cwnd and ssthresh before it.
 #[derive(Clone, Debug, Default)]
@@ -32,7 +32,7 @@ impl Reduction {
         self.sent > 0
     }
 
-    /// Notes what an undo would restore, bytes.
+    /// Stores the values that an undo would restore, bytes.
     // Linux's tcp_current_ssthresh: a cwnd that has grown past ssthresh counts with three quarters of it.
     pub fn save_cwnd(&mut self, cwnd: u32, ssthresh: u32, reducing: bool) {
         self.prior_cwnd = cwnd;
@@ -63,7 +63,7 @@ impl Reduction {
             // RFC 9937 §6: SndCnt = CEIL (prr_delivered * ssthresh / RecoverFS) - prr_out.
             (ssthresh * gone + from - 1) / from - sent
         } else {
-            // RFC 9937 §6: at least what was delivered; one more on a safe ACK; not above ssthresh.
+            // RFC 9937 §6: at least the delivered data; one more on a safe ACK; not above ssthresh.
             room.min((gone - sent).max(i64::from(delivered)) + i64::from(safe))
         };
         // RFC 9937 §6: force a fast retransmit upon entering recovery.

@@ -322,7 +322,7 @@ mod tests {
         rtt.sample_duration(&rules, 100 * MS, 6, 10);
         assert_eq!(rtt.rto(), 143_750_000 + 550 * MS);
         assert_eq!(rtt.variation(&rules), 462_500_000 / 4);
-        // The next rounds bring it down by a quarter of the distance to what each has seen.
+        // The next rounds bring it down by a quarter of the distance to the value that each has seen.
         rtt.sample_duration(&rules, 143_750_000, 11, 20);
         assert_eq!(rtt.rto(), 143_750_000 + 550 * MS);
         rtt.sample_duration(&rules, 143_750_000, 21, 30);

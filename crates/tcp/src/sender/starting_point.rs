@@ -1,4 +1,4 @@
-//! The window with which a connection begins, and what others can go by of it.
+//! The window with which a connection begins, and its results for others.
 
 use crate::connection::{Endpoint, State};
 use crate::sender::initial_window::{Outcome, StartingPoint};
@@ -6,7 +6,7 @@ use crate::sequence::Position;
 use std::num::NonZeroU16;
 
 impl Endpoint {
-    /// Begins with what others have left rather than with what the profile's policy says, up to 65535 segments. Without
+    /// Begins with a window from other connections instead of the profile's policy, up to 65535 segments. Without
     /// effect on a connection that is open already.
     pub fn start_from(&mut self, start: StartingPoint) {
         if self.state < State::Established {
@@ -29,7 +29,7 @@ impl Endpoint {
         }
     }
 
-    /// The initial window in bytes, before what a lost SYN makes of it.
+    /// The initial window in bytes, before the effect of a lost SYN.
     pub fn initial_window_bytes(&self) -> u32 {
         match self.start_window {
             None => self.profile.initial_window.window_bytes(self.mss),
@@ -37,8 +37,8 @@ impl Endpoint {
         }
     }
 
-    /// The initial window with which data began, in whole segments: after what lost SYNs made of it. Before the connection
-    /// is established, the one that it would begin with if none were lost.
+    /// The initial window with which data began, in whole segments: after the effect of lost SYNs. Before the
+    /// connection is established, the one that it would begin with if none were lost.
     pub fn initial_window_segments(&self) -> u32 {
         match self.initial_segments {
             None => self.initial_window_bytes() / self.mss,

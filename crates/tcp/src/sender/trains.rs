@@ -39,7 +39,7 @@ impl Trains {
     }
 
     /// Segments of a full train.
-    // Linux, tcp_tso_segs and tcp_tso_autosize: what a millisecond holds at the pacing rate, more on very short paths.
+    // Linux, tcp_tso_segs and tcp_tso_autosize: the data of a millisecond at the pacing rate, more on very short paths.
     fn full(&self, now: &Room) -> u32 {
         let Some(rate) = now.rate else { return (LONGEST_BYTES / u64::from(now.mss)) as u32 };
         let halvings = now.shortest_rtt.and_then(|rtt| u32::try_from((rtt / 1_000) >> RTT_SHIFT).ok());
@@ -68,7 +68,7 @@ impl Trains {
 struct Room {
     now: Nanos,
     mss: u32,
-    /// cwnd in bytes, and what of it is free in segments.
+    /// cwnd in bytes, and its free part in segments.
     window: u32,
     segments: u32,
     /// Bytes per second at which segments are paced, or would be (Linux: `sk_pacing_rate`); none before an RTT is known.
@@ -160,10 +160,10 @@ fn size_goal(mss: u32, largest_peer_window: u32) -> u64 {
 }
 
 impl Endpoint {
-    /// Notes where the sk_buffs of what the application writes begin.
+    /// Records where the sk_buffs of the application's data begin.
     #[inline]
     pub(crate) fn queue_for_trains(&mut self, now: Nanos) {
-        // Linux, tcp_sendmsg_locked: what is written before the handshake is over is queued when it is.
+        // Linux, tcp_sendmsg_locked: data written during the handshake is queued at its end.
         if self.state >= State::Established {
             self.fill_sk_buffs(now, self.data_end.max(self.nxt));
         }

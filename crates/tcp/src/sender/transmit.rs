@@ -17,8 +17,8 @@ impl Endpoint {
     }
 
     /// As [`poll_transmit`](Self::poll_transmit), but the segment is made where the caller wants it; false if there is
-    /// none. It must be empty, or what an earlier call left there without options and ECN: a segment is large, and most
-    /// need little of it written.
+    /// none. It must be empty, or hold the result of an earlier call without options and ECN: a segment is large, and
+    /// most need little of it written.
     #[inline]
     pub fn poll_transmit_into(&mut self, now: Nanos, segment: &mut Segment) -> bool {
         debug_assert!(
@@ -29,7 +29,7 @@ impl Endpoint {
             self.urgent_segment(now, segment);
             return true;
         }
-        // Linux calls tcp_write_xmit on events only, and what it decides depends on the time: a train that waits for an
+        // Linux calls tcp_write_xmit on events only, and its decision depends on the time: a train that waits for an
         // ACK leaves if it is asked later, and a window that is in use is so until then.
         if self.due & due::STREAM != 0 && self.state >= State::Established {
             if self.stream_segment(now, segment) {
@@ -228,7 +228,7 @@ impl Endpoint {
                 && !released
                 && (self.corked || self.nagle.holds(self.una, self.nxt, self.small_end))
             {
-                // Linux, tcp_check_probe_timer: what a cork holds back leaves when the timeout has passed.
+                // Linux, tcp_check_probe_timer: data held back by a cork is sent when the timeout has passed.
                 self.persist_if_stuck(now);
                 return None;
             }

@@ -1,4 +1,4 @@
-//! Congestion-window validation where it meets the endpoint: what each burst used of the window.
+//! Congestion-window validation where it meets the endpoint: the part of the window that each burst used.
 
 use crate::Nanos;
 use crate::connection::Endpoint;
@@ -7,7 +7,7 @@ use crate::sender::recovery::Facts;
 use crate::sender::window_validation::{Burst, Unused};
 
 impl Endpoint {
-    /// Fast recovery began or ended: what validation makes of it. `cwnd_before`: before this ACK.
+    /// Fast recovery began or ended: the result of validation. `cwnd_before`: before this ACK.
     pub(crate) fn validate_recovery(&mut self, facts: &Facts, cwnd_before: u32) {
         let flight = self.flight_bytes().div_ceil(self.mss);
         let Some(validation) = self.extras.validation_mut() else { return };
@@ -23,7 +23,7 @@ impl Endpoint {
         }
     }
 
-    /// Nothing more leaves now: notes how much of the window that used, and gives up what was long unused.
+    /// No more is sent now: records the used part of the window, and gives up a part that was unused for long.
     pub(crate) fn validate_window(&mut self, now: Nanos) {
         if !self.sent_since_validation && self.una == self.highest_sent {
             // Nothing is in flight: whatever the window, it did not limit.
@@ -38,7 +38,8 @@ impl Endpoint {
             }
         };
         let limited = in_flight >= window || waits;
-        // Linux, tcp_write_xmit: what was sent, or could not be; tcp_push_pending_frames: with nothing to send it is not asked.
+        // Linux, tcp_write_xmit: data that was sent, or could not be; tcp_push_pending_frames: with nothing to send it
+        // is not asked.
         if !(self.sent_since_validation || limited && self.nxt < self.stream_end()) {
             return;
         }
@@ -74,7 +75,7 @@ impl Endpoint {
         }
     }
 
-    /// True if what was delivered lets cwnd grow.
+    /// True if the delivered data lets cwnd grow.
     #[inline]
     pub(crate) fn cwnd_may_grow(&mut self, now: Nanos, facts: &Facts) -> bool {
         let Some(validation) = self.extras.validation_mut() else { return true };

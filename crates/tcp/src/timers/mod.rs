@@ -29,7 +29,7 @@ impl Endpoint {
         self.check_invariants();
     }
 
-    /// Sets the timer of what is outstanding as recovery wants it.
+    /// Sets the timer of outstanding data as recovery wants it.
     #[inline]
     pub(crate) fn set_timer(&mut self, now: Nanos, timer: SetTimer) {
         match timer {
@@ -40,7 +40,7 @@ impl Endpoint {
         }
     }
 
-    /// Sets the timer of what is outstanding, or of the persist state.
+    /// Sets the timer of outstanding data, or of the persist state.
     #[inline]
     pub(crate) fn set_retransmit_timer(&mut self, now: Nanos, timeout: Nanos) {
         self.retransmit_deadline = self.profile.expiry(now, now.saturating_add(timeout));

@@ -66,7 +66,7 @@ fn renos_sawtooth_has_the_mean_of_the_square_root_law() {
 }
 
 // RFC 9438 §4.3 and §5.2: in the Reno-friendly region the mean is sqrt(alpha (1 + beta) / (2 (1 - beta) p)), which with
-// alpha = 3 (1 - beta) / (1 + beta) is Reno's sqrt(3/2 / p). What Reno loses to rounding, CUBIC does as well.
+// alpha = 3 (1 - beta) / (1 + beta) is Reno's sqrt(3/2 / p). CUBIC loses to rounding as Reno does.
 #[test]
 fn in_the_reno_friendly_region_cubics_window_has_renos_mean() {
     for n in [500, 2000, 10_000] {
@@ -95,7 +95,7 @@ fn between_losses_cubics_window_follows_the_curve_of_rfc_9438() {
     run.controller.set_window(1000 * MSS);
     run.controller.on_congestion(run.now, 1000 * MSS);
     let (w_max, begin) = (1000.0, run.now);
-    // The first round trip acknowledges what slow start had in flight, which is less than a window.
+    // The first round trip acknowledges the data that slow start had in flight, which is less than a window.
     run.run_rounds(2);
     let k = (w_max * 0.3 / 0.4f64).cbrt();
     while run.now < begin + 16 * SECOND {

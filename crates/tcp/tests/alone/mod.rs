@@ -1,6 +1,6 @@
 //! Each controller alone, on an idealised path: one bottleneck with a drop-tail buffer, every segment acknowledged by
 //! itself, a loss noticed when the segment behind the lost one is acknowledged and repaired at once. There is no
-//! endpoint: what the controller says is what is sent.
+//! endpoint: the controller's window is sent exactly.
 
 mod laws;
 mod snapshots;
@@ -41,7 +41,7 @@ impl Path {
     }
 }
 
-/// A segment in flight, with what the sampling of delivery rates notes of it.
+/// A segment in flight, with the delivery-rate sampler's data on it.
 #[derive(Clone, Copy, Debug)]
 struct Flying {
     end: Position,
@@ -74,7 +74,7 @@ struct Alone {
     una: Position,
     nxt: Position,
     flying: VecDeque<Flying>,
-    /// When the bottleneck has served what it accepted.
+    /// When the bottleneck has served its accepted packets.
     free_at: Nanos,
     sent: u64,
     /// Losses before this position belong to an episode already answered.

@@ -109,7 +109,7 @@ fn abort_with_lost_data_under_way_resets_the_peer_all_the_same() {
     wire.pump();
     wire.client.abort(wire.now);
     wire.run();
-    // The first RST is ahead of what the server expects and is challenged; the second answers the challenge.
+    // The first RST is ahead of the number that the server expects and is challenged; the second answers the challenge.
     assert_eq!(states(&wire), (State::Closed, State::Closed));
     assert!(wire.server_events.contains(Events::RESET));
 }

@@ -1,6 +1,6 @@
 //! The MUSTs that this crate claims to keep under the `rfc` profile, each with the test that checks it.
 //!
-//! Only what is really tested stands here, in our words. Known to be missing: RFC 9293's TIME-WAIT of two segment
+//! Only rules that are really tested are here, in our words. Known to be missing: RFC 9293's TIME-WAIT of two segment
 //! lifetimes (the crate's documentation says why), urgent data and keep-alives. A few rules that their RFC states without
 //! the word stand here too, those of RFC 2883 among them.
 

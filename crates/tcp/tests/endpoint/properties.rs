@@ -250,7 +250,7 @@ fn stream(profile: &Profile, peer: &Profile, segments: u64, rest: u64) -> u64 {
     segments * mss.min(window) + rest % mss.min(window)
 }
 
-/// Two ends, a network between them, and what they have to say to each other.
+/// Two ends, a network between them, and their segments to each other.
 #[derive(Clone, Debug)]
 struct Exchange {
     client: Profile,
@@ -418,7 +418,7 @@ proptest! {
         wire.client.write(0, 20_000);
         for ((to_server, close_by, flags, action), (seq, ack, window, mss), payload_bytes, scale) in strays {
             let to = if to_server { Server } else { Client };
-            // Half of the strays are near what the connection expects.
+            // Half of the strays are near the numbers that the connection expects.
             let (theirs, ours) = if to_server { (7, u32::MAX - 5000) } else { (u32::MAX - 5000, 7) };
             let near = |base: u32, offset: u32| base.wrapping_add(offset % 8000).wrapping_sub(200);
             let segment = Segment {
@@ -444,7 +444,7 @@ proptest! {
                 3 => { wire.endpoint(to).read(500); }
                 _ => {}
             }
-            // Strays may acknowledge or deliver what no one sent, so the wire's own checks are left out here.
+            // Strays may acknowledge or deliver data that no one sent, so the wire's own checks are left out here.
             for side in [Client, Server] {
                 let endpoint = wire.endpoint(side);
                 let mut sent = 0;

@@ -9,7 +9,7 @@ struct Path {
     peer: Peer,
     /// Segments written and acknowledged so far.
     next: u32,
-    /// Segments sent at a time: two are what a window that losses have reduced admits.
+    /// Segments sent at a time: a window that losses have reduced admits two.
     flight: u32,
 }
 
@@ -191,8 +191,8 @@ fn an_undone_recovery_makes_a_wide_window_last_for_one_recovery_more() {
     assert_eq!(path.peer.ack(hole, &[[hole + 1, hole + 5]]), [hole + 6]);
     path.peer.wait(1);
     path.peer.ack(hole, &[[lost, lost + 1], [hole + 1, hole + 6]]);
-    // Recovery ends, which leaves fifteen; then a DSACK shows that it was spurious, but widens nothing, since what is
-    // delivered next left before the window was widened.
+    // Recovery ends, which leaves fifteen; then a DSACK shows that it was spurious, but widens nothing, since the
+    // data that is delivered next left before the window was widened.
     path.peer.wait(99);
     path.peer.ack(hole + 6, &[]);
     path.peer.ack(hole + 6, &[[hole, hole + 1]]);

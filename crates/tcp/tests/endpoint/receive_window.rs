@@ -90,7 +90,7 @@ fn the_right_edge_of_the_window_never_moves_back() {
 fn a_reader_that_sleeps_gets_no_more_than_the_buffer_at_the_start() {
     let (wire, windows) = bulk(&growing(), false);
     let received = wire.client.received_bytes();
-    // Each of up to 60 acknowledgements rounds what is left up to a multiple of 128.
+    // Each of up to 60 acknowledgments rounds the rest up to a multiple of 128.
     assert!(received > 65536 && received <= room(65536) + 60 * 128, "{received}");
     assert_eq!(windows.last().unwrap().1, 0);
 }
@@ -115,7 +115,7 @@ fn growth_brings_quick_acknowledgements() {
 #[test]
 fn the_window_grows_as_linux_6_18_was_seen_to_announce_it() {
     // A download over 70 ms and 10 Mbit/s: 64240 on the SYN, then units of 128; two segments more for each that arrives, up to
-    // what 128 KiB hold of segments that take 2304 bytes, one of which is in the queue.
+    // the payload that 128 KiB hold in segments that take 2304 bytes, one of which is in the queue.
     let mut wire = Wire::between(
         &Profile { initial_window: InitialWindow::Fixed { segments: 10 }, ..Profile::linux() },
         &Profile { initial_window: InitialWindow::Fixed { segments: 10 }, ..Profile::linux() },
@@ -221,7 +221,7 @@ fn what_is_not_read_takes_the_memory_of_its_blocks() {
     receiver.0.handle_timeout(SECOND);
     let left = receiver.0.poll_transmit(SECOND).unwrap();
     assert_eq!(receiver.0.advertised_window_bytes(&left), 12_032, "what is left of the first window");
-    // A larger window is announced once it is twice what is left.
+    // A larger window is announced once it is twice the rest.
     receiver.0.read(30 * 536);
     assert_eq!(receiver.0.poll_transmit(SECOND), None);
     receiver.0.read(10 * 536);
@@ -229,7 +229,7 @@ fn what_is_not_read_takes_the_memory_of_its_blocks() {
     assert_eq!(receiver.0.advertised_window_bytes(&opened), 27_136, "half of 131,072 - 60 * 1280");
 }
 
-// Linux, tcp_clamp_window: what was announced once is taken, and the buffer grows to hold it.
+// Linux, tcp_clamp_window: data within an announced window is accepted, and the buffer grows to hold it.
 #[test]
 fn a_buffer_that_holds_more_than_it_should_grows() {
     let mut receiver = Receiver::new();
@@ -237,7 +237,7 @@ fn a_buffer_that_holds_more_than_it_should_grows() {
     assert_eq!(receiver.0.readable_bytes(), 119 * 536, "in 152 KB of memory");
 }
 
-// Linux, tcp_sequence accepts what ends at the latest acknowledgement, RFC 9293 §3.10.7.4 does not.
+// Linux, tcp_sequence accepts a segment that ends at the latest acknowledgment, RFC 9293 §3.10.7.4 does not.
 #[test]
 fn the_timestamp_of_a_duplicate_is_echoed_with_the_loose_check_alone() {
     for (loose_sequence_check, echo) in [(true, 7), (false, 6)] {
@@ -293,7 +293,8 @@ fn acks_for_a_hole_are_merged_in_a_window_that_does_not_grow() {
     assert_eq!(acks, [20, 20, 20, 21]);
 }
 
-// Linux, tcp_select_initial_window and tcp_init_buffer_space: the field of a SYN cuts what is announced, not the window.
+// Linux, tcp_select_initial_window and tcp_init_buffer_space: the field of a SYN limits the announced value, not the
+// window.
 #[test]
 fn a_window_that_begins_above_64_kib_is_announced_whole_after_the_syn() {
     let growth = Some(ReceiveWindowGrowth { initial_bytes: MEBIBYTE });

@@ -98,7 +98,7 @@ fn a_loss_among_the_unvalidated_retreats_to_half_of_what_was_delivered() {
     while wire.server.stats().fast_retransmits == 0 {
         wire.step();
     }
-    // RFC 9959 appendix B.4: PipeSize is what was in flight, 18, and 34 segments since. Reno adds the three duplicates.
+    // RFC 9959 appendix B.4: PipeSize is the data in flight, 18, and 34 segments since. Reno adds the three duplicates.
     assert_eq!(wire.server.ssthresh_bytes(), Some((18 + 34) * 1460 / 2));
     assert_eq!(wire.server.cwnd_bytes(), (18 + 34) * 1460 / 2 + 3 * 1460);
 }
@@ -108,7 +108,8 @@ fn after_the_retreat_the_threshold_is_half_of_all_that_was_delivered() {
     let (mut wire, start) = serving(&resuming(200, 100 * MS));
     wire.lose_data_of_server(50 * MS, &[28 + 35]);
     wire.run_until(start + 2000 * MS);
-    // PipeSize counts the 18 in flight at the jump and the 82 after it, not what the Validating Phase has sent.
+    // PipeSize counts the 18 in flight at the jump and the 82 after it, not the data that the Validating Phase has
+    // sent.
     assert_eq!(wire.server.ssthresh_bytes(), Some(100 * 1460 / 2));
     wire.run();
     assert_eq!(wire.client.received_bytes(), 2000 * 1460);
@@ -166,7 +167,8 @@ fn after_a_timeout_the_controller_is_alone() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Half of what was saved, or slow start's twice the largest flight so far, with a segment for each of three duplicates.
+    /// Half of the saved window, or slow start's twice the largest flight so far, with a segment for each of three
+    /// duplicates.
     /// All data fits the peer's window, which would bound the flight and, without validation, not cwnd.
     #[test]
     fn cwnd_is_at_most_half_of_the_saved_one_or_slow_starts_and_all_data_arrives(

@@ -1,4 +1,4 @@
-//! Quick-Start (RFC 4782): a rate asked of the path on the SYN-ACK, and what becomes of the answer.
+//! Quick-Start (RFC 4782): a rate asked of the path on the SYN-ACK, and the fate of the answer.
 
 use crate::wire::*;
 use firstflight_tcp::{AckPolicy, InitialWindow, Profile, QuickStart, Segment, Startup};

@@ -46,7 +46,7 @@ fn the_window_grows_threefold_a_round_trip_while_no_queue_is_seen() {
 
 #[test]
 fn the_window_grows_twofold_once_round_trips_are_longer() {
-    // From the second round trip on, what the server sends waits in a queue: 3 ms, 30 ms.
+    // From the second round trip on, the server's data waits in a queue: 3 ms, 30 ms.
     for (queue, expected) in [(3 * MS, 180), (30 * MS, 120)] {
         let (mut wire, start) = serving(&rapid(), 1000);
         wire.set_fate(Box::new(move |sent| {

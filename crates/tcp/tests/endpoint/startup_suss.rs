@@ -66,8 +66,8 @@ fn three_rounds_grow_fourfold_and_the_next_ones_twofold() {
 fn the_slow_start_part_leaves_at_once_and_the_rest_paced_after_a_pause() {
     let (mut wire, start) = serving(&suss(4));
     wire.run_until(start + 199 * MS);
-    // Eight are clocked out by four ACKs. Another eight follow in half a round trip, after half of what the train left
-    // free of the other half.
+    // Eight are clocked out by four ACKs. Another eight follow in half a round trip, after half of the time that the
+    // train left free of the other half.
     let expected: Vec<Nanos> =
         [0; 4].into_iter().chain([100 * MS; 8]).chain((0..8).map(|n| 125 * MS + n * 50 * MS / 8)).collect();
     assert_eq!(wire.departures(start), expected);

@@ -1,4 +1,4 @@
-//! Tail loss probes (RFC 8985 section 7): when they leave, and what the answer means.
+//! Tail loss probes (RFC 8985 section 7): when they are sent, and the meaning of the answer.
 
 use crate::peer::{MSS, Peer};
 use crate::wire::*;

@@ -245,7 +245,7 @@ fn a_fast_retransmit_restarts_the_timer() {
         wire.run_until(start + number * 40 * MS);
         wire.server.write(wire.now, 1460);
     }
-    // Duplicates at 140, 180 and 220 ms; what they retransmit is acknowledged at 320 ms.
+    // Duplicates at 140, 180 and 220 ms; the data that they retransmit is acknowledged at 320 ms.
     wire.run();
     assert_eq!(times_of(&wire, 0, start / MS), [0, 220]);
     assert_eq!(wire.server.stats().timeouts, 0);

@@ -1,4 +1,4 @@
-//! Two endpoints and what lies between them: a delay in each direction, and a rule that decides each segment's fate.
+//! Two endpoints and the path between them: a delay in each direction, and a rule that decides each segment's fate.
 
 use firstflight_tcp::{
     Endpoint, Events, Flags, NEVER, Nanos, PathOption, Profile, QuickStart, RecoveryAlgorithm, ScoreboardRules, Segment,
@@ -138,7 +138,7 @@ impl Wire {
         }
     }
 
-    /// Takes what both ends have to send, and their events.
+    /// Takes the segments that both endpoints have to send, and their events.
     pub fn pump(&mut self) {
         for side in [Client, Server] {
             let now = self.now;
@@ -223,7 +223,7 @@ impl Wire {
         assert!(after <= prefix, "bytes {prefix}..{after} were never delivered");
     }
 
-    /// Every block of a SACK option describes what has arrived, and apart from a duplicate none overlaps another.
+    /// Every block of a SACK option describes arrived data, and apart from a duplicate none overlaps another.
     fn check_sack(&mut self, sent: &Sent) {
         let peer = if sent.from == Client { Server } else { Client };
         let isn = self.endpoint(peer).initial_sequence();

@@ -90,7 +90,7 @@ enum Rule {
     LastAckGrows,
     /// Limited transmit after a timeout sends the next segment, though it was sent before.
     LimitedTransmitOfOld,
-    /// A timeout forgets what was SACKed, and it is retransmitted.
+    /// A timeout forgets SACKed data, and it is retransmitted.
     ForgetsSacks,
     /// Any hole below a SACK counts as lost.
     EveryHoleIsLost,
@@ -160,7 +160,7 @@ fn the_same_segments_leave_in_the_same_order_as_in_ns2_but_for_the_differences_e
         };
         for (losses, theirs) in patterns.iter().zip(&theirs) {
             let ours = sender.ours(losses);
-            // To the microsecond, which is what ns-2 prints: nothing was halved yet.
+            // To the microsecond, the precision of ns-2's output: nothing was halved yet.
             let (early, peer) = (until_first_repair(&ours), until_first_repair(theirs));
             let micros = |packets: &[Packet]| -> Vec<(Nanos, u32)> {
                 packets.iter().map(|&(at, number)| ((at + 500) / 1000, number)).collect()

@@ -21,7 +21,7 @@ pub struct Network {
     pub late: &'static [u32],
     /// or arrive twice.
     pub twice: &'static [u32],
-    /// From and to, in ns: what is sent then arrives as if it was sent at the end.
+    /// From and to, in ns: a segment sent then arrives as if it was sent at the end.
     pub stalls: &'static [(Nanos, Nanos)],
 }
 

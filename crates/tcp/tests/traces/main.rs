@@ -1,4 +1,4 @@
-//! Whole connections, traced: what a sender and a receiver do over a bottleneck with losses, reordering, duplicates, idle
+//! Whole connections, traced: a sender and a receiver over a bottleneck with losses, reordering, duplicates, idle
 //! times and slow readers, one row per interval. The tables in `expected/` are compared to the nanosecond; if a rule changes
 //! on purpose, `UPDATE_TRACES=1 cargo test -p firstflight-tcp --test traces` writes them again, and the diff shows the
 //! changes.

@@ -25,7 +25,7 @@ pub(in crate::run) fn symbols<'a>(
     }
 }
 
-/// An argument that is not what it should be.
+/// An invalid argument.
 pub(in crate::run) fn wrong(line: u32, call: &Call, place: usize, what: &str, found: Option<&Argument>) -> Problem {
     let found = found.map_or("nothing".to_owned(), shown);
     Problem::malformed(line, format!("argument {} of {}() is {found}; it should be {what}", place + 1, call.name))

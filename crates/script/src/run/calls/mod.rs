@@ -45,7 +45,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Makes the call, or tries again. `written` keeps what a call has got done before it had to wait.
+    /// Makes the call, or tries again. `written` stores the part that a call completed before it had to wait.
     pub(super) fn attempt(&mut self, line: u32, call: &Call, written: &mut i64) -> Result<Outcome, Stop> {
         let outcome = match call.name.as_str() {
             "socket" => self.socket(line, call),

@@ -1,6 +1,6 @@
 //! Applications that are not TCP: streams of datagrams from one host to another.
 //!
-//! The plan says what [`Flow`]s a client has; all that one sends in one direction is a [`DatagramStream`], whose
+//! The plan gives the [`Flow`]s of a client; all datagrams of one in one direction is a [`DatagramStream`], whose
 //! receiver keeps the account that becomes its row in the records.
 
 mod dns;
@@ -119,7 +119,7 @@ impl Simulation<'_> {
         let purpose = if stream.flow.from_server { Purpose::ResponseSize } else { Purpose::RequestSize };
         let number = self.own_draws(stream.client) + u64::from(stream.sent);
         let drawn = self.draw(stream.client, &stream.flow.payload, purpose, number);
-        // Only the tail of an unbounded law can pass what a datagram holds.
+        // Only the tail of an unbounded law can exceed a datagram's size.
         let payload_bytes = drawn.round().clamp(1.0, MOST_PAYLOAD_BYTES) as u32;
         let stream = &mut self.streams[index as usize];
         let header_bytes = stream.flow.header_bytes;

@@ -1,4 +1,4 @@
-//! Streams of datagrams over a real network: what their ends are to send, and the records of what they saw.
+//! Streams of datagrams over a real network: the datagrams of their endpoints, and the records of their observations.
 
 use super::tally::{Sender, Tally};
 use crate::{

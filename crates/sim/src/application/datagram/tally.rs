@@ -68,7 +68,7 @@ impl Tally {
         }
     }
 
-    /// A datagram arrived at `now`; what arrives once more does not count.
+    /// A datagram arrived at `now`; a second arrival does not count.
     pub(crate) fn arrived(&mut self, now: Nanos, datagram: &Datagram) {
         if !self.arrived.set(datagram.number) {
             return;
@@ -116,7 +116,8 @@ impl Tally {
         (f64::from(missing) / f64::from(bursts) * (1.0 - share)).max(1.0)
     }
 
-    /// Delay from mouth to ear in seconds, rating and score of a call; NaN of what nobody hears or nobody can rate.
+    /// Delay from mouth to ear in seconds, rating and score of a call; NaN for a stream without listener or without
+    /// rating.
     fn quality(&self, call: Option<Call>, lost: u32) -> [f64; 3] {
         let (Some(call), Some(longest)) = (call, self.longest_in_time()) else { return [f64::NAN; 3] };
         let delay = seconds(call.coding_delay.saturating_add(longest));
@@ -133,7 +134,7 @@ impl Tally {
         let [mouth_to_ear_s, rating, mos] = self.quality(sender.call, lost);
         let any = self.received > 0;
         let of_any = |value: f64| if any { value } else { f64::NAN };
-        // A bin's middle may lie beyond what was seen.
+        // A bin's middle may lie beyond the observed values.
         let quantile = |q: f64| {
             let middle = self.delays.quantile(q).unwrap_or(f64::NAN) / 1e9;
             if any { middle.clamp(seconds(self.least_delay), seconds(self.most_delay)) } else { f64::NAN }
@@ -200,7 +201,7 @@ struct Jitter {
 impl Jitter {
     /// The next datagram in the order of arrival took so long.
     fn arrived(&mut self, delay: Nanos) {
-        // What the RFC calls D(i-1, i) is the difference of two relative transit times.
+        // The RFC's D(i-1, i) is the difference of two relative transit times.
         if let Some(last) = self.last_delay.replace(delay) {
             self.estimate += (delay.abs_diff(last) as f64 - self.estimate) / 16.0;
         }

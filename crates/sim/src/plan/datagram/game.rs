@@ -1,4 +1,4 @@
-//! Games: a client sends what its player does, the server the state of the world at each tick.
+//! Games: a client sends its player's actions, the server the state of the world at each tick.
 
 use firstflight_path::{Nanos, SpecError};
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! Applications that are not TCP, as a plan has them: each says what [`Flow`]s its clients have.
+//! Applications that are not TCP, as a plan has them: each gives the [`Flow`]s of its clients.
 
 pub(crate) mod constant_rate;
 pub(crate) mod dns;
@@ -20,7 +20,7 @@ pub(crate) trait Datagrams {
     /// The datagrams of a client and its server.
     fn flows(&self) -> Vec<Flow>;
 
-    /// Checks what a type cannot say.
+    /// Checks conditions that a type cannot express.
     ///
     /// # Errors
     /// The value that cannot be.

@@ -17,7 +17,8 @@ pub struct AdaptiveAck {
     /// Acknowledgments sent without delay at the start, after an idle time and after trouble, at most (Linux:
     /// `TCP_MAX_QUICKACKS`).
     pub max_quickacks: u16,
-    /// How acknowledgments of what arrives ahead of a hole are merged; none: each segment is acknowledged at once.
+    /// How acknowledgments of data that arrives ahead of a hole are merged; none: each segment is acknowledged
+    /// immediately.
     pub sack_compression: Option<SackCompression>,
 }
 
@@ -58,10 +59,10 @@ pub(crate) struct Arrivals {
     pub interactive: bool,
     /// Something that arrived is not acknowledged yet [ICSK_ACK_SCHED].
     pub scheduled: bool,
-    /// Short segments among what is not acknowledged: one [ICSK_ACK_PUSHED], several [ICSK_ACK_PUSHED2].
+    /// Short segments among the unacknowledged data: one [ICSK_ACK_PUSHED], several [ICSK_ACK_PUSHED2].
     pushed: bool,
     pushed_twice: bool,
-    /// When what waits is to be acknowledged, before the timer rounds it up [timeout].
+    /// Deadline of the waiting acknowledgment, before the timer rounds it up [timeout].
     timeout: Nanos,
     /// When the timer of such a delay, set last, expires: an acknowledgment does not stop it [icsk_delack_timer].
     timer_set: Nanos,
@@ -92,7 +93,7 @@ impl Arrivals {
         }
     }
 
-    /// True if acknowledgments of what arrives ahead of a hole are merged.
+    /// True if acknowledgments of data that arrives ahead of a hole are merged.
     pub(crate) fn compresses(&self) -> bool {
         self.rules.sack_compression.is_some()
     }
@@ -177,7 +178,7 @@ impl Arrivals {
         self.quick > 0 && !self.interactive
     }
 
-    /// Until when the acknowledgment of what has arrived may wait; none if one that waits already is nearly due.
+    /// Deadline for the acknowledgment of arrived data; none if one that waits already is nearly due.
     // Linux, tcp_send_delayed_ack.
     pub(crate) fn wait(&mut self, now: Nanos, srtt: Option<Nanos>) -> Option<Nanos> {
         let mut delay = self.interval;
@@ -201,7 +202,7 @@ impl Arrivals {
     }
 
     /// Until when the acknowledgment of a segment may wait while there is a hole at `next`; none if it may not.
-    // Linux, __tcp_ack_snd_check; tcp_delack_timer_handler sends what is compressed, too, if it runs meanwhile.
+    // Linux, __tcp_ack_snd_check; tcp_delack_timer_handler sends compressed ACKs, too, if it runs meanwhile.
     pub(crate) fn compress(&mut self, now: Nanos, next: Position, rtt: Nanos) -> Option<Nanos> {
         let rules = self.rules.sack_compression.filter(|rules| self.compressed < rules.max_segments)?;
         if std::mem::replace(&mut self.duplicates_at, next) != next {

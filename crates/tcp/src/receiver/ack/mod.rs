@@ -32,8 +32,8 @@ pub enum AckPolicy {
         every_segment_bytes: Option<u32>,
     },
     /// As Linux: at once at the start of a connection, then for more than one full segment, or after a delay that
-    /// follows the pace of what arrives; short segments are acknowledged as the application reads them, and what is
-    /// answered is acknowledged by the answer.
+    /// follows the pace of arriving data; short segments are acknowledged as the application reads them, and data
+    /// that is answered is acknowledged by the answer.
     Adaptive(AdaptiveAck),
 }
 

@@ -17,7 +17,7 @@ impl Endpoint {
     }
 
     /// A segment of a synchronised connection. Every one acknowledges, so no acknowledgment is due after it, unless the
-    /// payload leaves no room for what it should report. Options are only added, as
+    /// payload leaves no room for its options. Options are only added, as
     /// [`poll_transmit_into`](Self::poll_transmit_into) says.
     #[inline]
     pub(crate) fn segment(

@@ -76,7 +76,7 @@ impl Blocks {
         self.memory
     }
 
-    /// True if a block that is next in order fits what is set aside, so that nobody asks whether there is room.
+    /// True if a block that is next in order fits the reserved memory, so that no check for room is needed.
     // Linux, tcp_rcv_established: `if ((int)skb->truesize > sk->sk_forward_alloc) goto step5`; header prediction is off
     // while anything lies ahead of a hole.
     pub(crate) fn has_reserved(&self, block: &Block) -> bool {
@@ -182,7 +182,7 @@ mod tests {
     fn a_block_is_a_power_of_two_and_its_descriptions() {
         assert_eq!([1448, 1000, 701].map(|payload| memory_of(payload, 12)), [2304, 2304, 2304]);
         assert_eq!([600, 536, 300].map(|payload| memory_of(payload, 0)), [1280; 3]);
-        // 152 bytes of payload and 104 of headers are what the smallest block has room for.
+        // 152 bytes of payload and 104 of headers fit the smallest block.
         assert_eq!([153, 152, 1].map(|payload| memory_of(payload, 0)), [1280, 832, 832]);
     }
 

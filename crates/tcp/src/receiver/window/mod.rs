@@ -133,7 +133,7 @@ impl GrowingWindow {
         self.payload_of(self.memory - self.blocks.memory() as i64)
     }
 
-    /// The window to announce, in units of 1 << `shift` bytes; `left`: what is left of the one in force.
+    /// The window to announce, in units of 1 << `shift` bytes; `left`: the unused part of the advertised one.
     // Linux, __tcp_select_window: in less than half of the buffer nothing is rounded up, and less than a segment or a
     // sixteenth of the buffer is not announced at all. That is the receiver's SWS avoidance of RFC 9293 §3.8.6.2.2.
     pub(crate) fn select(&self, segment_bytes: u32, window_bytes: u32, shift: u8) -> Selected {
@@ -186,8 +186,8 @@ impl GrowingWindow {
 
     /// Data arrived ahead of a hole; `distance`: from the position expected to the end of all that lies ahead. True if it
     /// opened the window.
-    // Linux, tcp_data_queue_ofo: without SACK the window stays, so that duplicates are known as such. What is held already
-    // is dropped.
+    // Linux, tcp_data_queue_ofo: without SACK the window stays, so that duplicates are known as such. Data that is held
+    // already is dropped.
     pub(crate) fn on_gap(&mut self, segment: &Arrived, distance: u32, has_sack: bool) -> bool {
         let block = Block::of(segment.start, segment.payload_bytes, segment.option_bytes);
         self.measure_share(segment, block);
@@ -198,7 +198,7 @@ impl GrowingWindow {
         opened
     }
 
-    /// A hole was filled: what lies ahead is in order up to `next`; `before`: up to where it was without.
+    /// A hole was filled: the data ahead is in order up to `next`; `before`: up to where it was without.
     pub(crate) fn on_filled(&mut self, before: Position, next: Position) {
         self.blocks.advance(before, next);
     }
@@ -275,8 +275,8 @@ impl GrowingWindow {
         self.clamp = u32::try_from(self.payload_of(self.memory)).unwrap_or(u32::MAX);
     }
 
-    /// The application reads what lies between two positions; `received`: in order up to here; `ahead`: bytes from there to
-    /// the end of what lies ahead of a hole; `rtt`: as the receiver sees it.
+    /// The application reads the data between two positions; `received`: in order up to here; `ahead`: bytes from there
+    /// to the end of what lies ahead of a hole; `rtt`: as the receiver sees it.
     // Linux, tcp_recvmsg_locked: block by block.
     pub(crate) fn on_read(&mut self, from: Position, to: Position, received: Position, ahead: u32, rtt: Option<Nanos>) {
         let mut at = from;
@@ -292,7 +292,7 @@ impl GrowingWindow {
         self.touched_at.saturating_sub(self.round_start_at) / 1_000 >= rtt / 1_000
     }
 
-    // Linux, tcp_rcv_space_adjust: once an RTT, less what waits to be read still.
+    // Linux, tcp_rcv_space_adjust: once an RTT, less the data that still waits to be read.
     fn end_round(&mut self, read: Position, received: Position, ahead: u32) {
         let waiting = received - read;
         let copied = u32::try_from((read - self.round_start).saturating_sub(waiting)).unwrap_or(u32::MAX);
@@ -303,11 +303,11 @@ impl GrowingWindow {
         self.round_start_at = self.touched_at;
     }
 
-    /// The buffer becomes what lets a sender in slow start go on, of which `copied` bytes were read in an RTT.
+    /// The buffer grows so that a sender in slow start can continue, from which `copied` bytes were read in an RTT.
     // Linux, tcp_rcvbuf_grow (6.18).
     fn enlarge(&mut self, copied: u32, ahead: u32) {
-        // Twice what was read, since this is an RTT late; and more by twice the share by which that has grown, since the
-        // sender doubles its window meanwhile.
+        // Twice the bytes read, since this is an RTT late; and more by twice the share by which that has grown, since
+        // the sender doubles its window meanwhile.
         let base = 2 * u128::from(copied);
         let growth = base * u128::from(copied - self.read_in_round) / u128::from(self.read_in_round);
         let wanted = i64::try_from(base + 2 * growth + u128::from(ahead)).unwrap_or(i64::MAX);

@@ -124,7 +124,7 @@ fn a_segment_in_order_opens_the_window_by_two() {
     assert!(!last.on_data(&segment(1, MSS)));
 }
 
-// Linux, __tcp_grow_window: for each halving of what a segment wastes the window must be half as far from its largest.
+// Linux, __tcp_grow_window: for each halving of a segment's overhead the window must be half as far from its largest.
 #[test]
 fn segments_that_waste_memory_open_only_a_small_window() {
     // 300 bytes take 1280 of memory, whose share is 640: two halvings, so a quarter of 20,000.
@@ -184,7 +184,7 @@ fn a_buffer_over_its_limit_grows_to_what_it_holds_and_no_further_than_the_larges
     assert!(has_no_room(&mut growing));
     assert!(!has_no_room(&mut growing), "the buffer has grown");
     assert_eq!(limit(&growing), 0);
-    // The largest is what it has: the window becomes two segments.
+    // The largest is the current one: the window becomes two segments.
     let mut full = of_buffer(65_536, 65_535, 65_536);
     fill(&mut full, 57);
     assert!(has_no_room(&mut full) && has_no_room(&mut full));
@@ -243,7 +243,7 @@ fn a_round_ends_with_the_first_block_read_after_an_rtt_and_the_next_begins_there
     assert_eq!(window.clamp(), 350_400);
 }
 
-// Linux, tcp_data_queue_ofo, which lets the buffer grow by what lies ahead of a hole.
+// Linux, tcp_data_queue_ofo, which lets the buffer grow by the data ahead of a hole.
 #[test]
 fn what_arrives_ahead_of_a_hole_opens_the_window_with_sack_alone_and_counts_for_the_buffer() {
     for has_sack in [false, true] {

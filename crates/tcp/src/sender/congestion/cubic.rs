@@ -155,7 +155,7 @@ impl Cubic {
         self.clock.hz()
     }
 
-    /// Slow start up to the threshold; what is left over counts towards congestion avoidance.
+    /// Slow start up to the threshold; the rest counts towards congestion avoidance.
     fn slow_start(w: &mut Window, segments: u32) -> u32 {
         let Segments(room) = (w.ssthresh - w.cwnd).segments_rounded_up(w.mss);
         let taken = segments.min(room);
@@ -240,7 +240,7 @@ impl Cubic {
 
 impl Epoch {
     /// As many segments for one of growth, or fewer if Reno's estimate asks for that.
-    // RFC 9438 §4.3: in the Reno-friendly region, cwnd is not below what Reno would have.
+    // RFC 9438 §4.3: in the Reno-friendly region, cwnd is not below Reno's.
     fn keep_up_with_reno(&mut self, per_growth: u32, window: u32) -> u32 {
         let per_segment = ((u64::from(window) * u64::from(RENO_EIGHTHS)) >> 3) as u32;
         if self.acknowledged > per_segment {

@@ -1,7 +1,7 @@
 //! The rate at which the network delivers, sampled by every acknowledgment (draft-cheng-iccrg-delivery-rate-estimation,
 //! as Linux has it).
 //!
-//! A sample is what was delivered between the sending of a segment and its acknowledgment, over the longer of two
+//! A sample is the data delivered between the sending of a segment and its acknowledgment, over the longer of two
 //! times: that in which the data was sent, and that in which it was acknowledged.
 
 use crate::Nanos;
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(sample(&mut rate, 280, 2, &[3]), Some((1, 180, false)));
     }
 
-    // Draft, §3.4: the bubble is over when more is delivered than what was before it.
+    // Draft, §3.4: the bubble is over when more is delivered than the data before it.
     #[test]
     fn samples_are_limited_until_all_that_was_in_flight_and_one_more_is_delivered() {
         let mut rate = three();

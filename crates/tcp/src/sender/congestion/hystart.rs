@@ -47,7 +47,7 @@ pub(in crate::sender) struct Hystart {
     /// The exit was found; nothing is looked for until a timeout.
     found: bool,
     samples: u8,
-    /// The round ends when this position is passed; none: when what is outstanding at the next sample is.
+    /// The round ends when this position is passed; none: when the data outstanding at the next sample is.
     round_end: Option<Position>,
     round_start_us: u64,
     /// Latest acknowledgment of the train.

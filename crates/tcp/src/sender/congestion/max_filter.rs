@@ -19,7 +19,7 @@ impl MaxFilter {
         self.best[0].value
     }
 
-    /// Takes a value seen at a time; what is older than `length` no longer counts.
+    /// Takes a value seen at a time; values older than `length` no longer count.
     pub fn update(&mut self, length: u64, at: u64, value: u64) {
         let sample = Sample { at, value };
         let [first, second, third] = &mut self.best;

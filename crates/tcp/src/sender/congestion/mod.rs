@@ -1,4 +1,4 @@
-//! Congestion control: how large the window is when nothing is being repaired, and what loss does to it.
+//! Congestion control: cwnd outside of recovery, and the response to loss.
 //!
 //! The sender owns cwnd and ssthresh, a [`Window`]. A controller is a law over it: it knows nothing of timers or
 //! retransmission. Recovery decides *that* there was congestion, the controller decides *how much* to send from then on.
@@ -43,7 +43,7 @@ pub enum SlowStartGrowth {
     PerAck,
     /// The bytes newly acknowledged, at most one segment (RFC 5681).
     AbcL1,
-    /// The bytes newly acknowledged, however many, up to the threshold; what is left over counts towards congestion
+    /// The bytes newly acknowledged, however many, up to the threshold; the rest counts towards congestion
     /// avoidance (Linux).
     AbcUnlimited,
 }
@@ -62,7 +62,7 @@ pub enum CongestionAvoidance {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SsthreshBase {
-    /// FlightSize: what is outstanding (RFC 5681), because cwnd may have outgrown what is used.
+    /// FlightSize: the outstanding data (RFC 5681), because cwnd may have outgrown the used window.
     FlightSize,
     /// cwnd (Linux, which lets it grow only while it limits the sender).
     Cwnd,
@@ -151,7 +151,7 @@ pub struct Start {
     pub congestion_avoidance: CongestionAvoidance,
     /// As in the profile.
     pub whole_segment_ssthresh: bool,
-    /// True if the profile paces what the window lets out.
+    /// True if the profile paces the data that the window allows.
     pub paced: bool,
     /// Tick of the system's clock, in which CUBIC counts time.
     pub tick_ns: Nanos,

@@ -32,7 +32,7 @@ impl Reno {
         whole.max(Segments(2) * w.mss)
     }
 
-    /// Growth in slow start by everything acknowledged, up to the threshold; what is left over counts towards
+    /// Growth in slow start by everything acknowledged, up to the threshold; the rest counts towards
     /// congestion avoidance (Linux's tcp_slow_start).
     pub(super) fn slow_start_by_all(w: &mut Window, bytes: Bytes) -> Bytes {
         let increase = bytes.min(w.ssthresh.saturating_sub(w.cwnd));
@@ -51,7 +51,7 @@ impl Reno {
     }
 
     // RFC 5681 §3.1: count the bytes acknowledged; when they reach cwnd, cwnd grows by up to SMSS. As in Linux's
-    // tcp_cong_avoid_ai, what was counted under a larger window buys one segment, not many.
+    // tcp_cong_avoid_ai, the count under a larger window buys one segment, not many.
     #[inline]
     fn avoid_by_window(&mut self, w: &mut Window, bytes: Bytes) {
         let window = w.cwnd;

@@ -1,5 +1,5 @@
 //! Westwood+: grows as Reno does; loss sets the threshold to the bandwidth-delay product that was measured, rather than
-//! to half of what was in flight (Grieco and Mascolo, "Performance Evaluation and Comparison of Westwood+, New Reno and
+//! to half of the data in flight (Grieco and Mascolo, "Performance Evaluation and Comparison of Westwood+, New Reno and
 //! Vegas TCP", 2004).
 //!
 //! The estimate is Linux's: one sample a round trip, at least 50 ms long, in bytes a millisecond, through two low-pass

@@ -13,7 +13,7 @@ pub struct Adaptive {
     /// MaxIW, in segments; also where it begins.
     #[serde(default = "max_segments")]
     pub max_segments: u32,
-    /// MulDecr, in percent: what is left of the window after a decrease, 1 to 99.
+    /// MulDecr, in percent: the part of the window left after a decrease, 1 to 99.
     #[serde(default = "decrease_to_percent")]
     pub decrease_to_percent: u32,
     /// AddIncr, in segments, 0 to 2.
@@ -133,7 +133,7 @@ mod tests {
         }
     }
 
-    /// The windows of as many intervals as there are numbers of failures in 1000 connections, and what follows them.
+    /// The windows of as many intervals as there are numbers of failures in 1000 connections, and the later ones.
     fn windows(policy: &Adaptive, failures: &[u32]) -> Vec<u32> {
         let mut population = PopulationWindow::new(policy);
         let mut windows = Vec::new();

@@ -1,6 +1,6 @@
 //! How much may be sent before the first acknowledgment of data: one file a policy.
 //!
-//! Most policies look at the segment size alone. `remembered` and `adaptive` learn from connections: what they learned
+//! Most policies look at the segment size alone. `remembered` and `adaptive` learn from connections: the learned state
 //! lives outside of any endpoint, in a [`DestinationMemory`] for each destination or a [`PopulationWindow`] for each
 //! population. Their owner asks it before it opens a connection, calls
 //! [`Endpoint::start_from`](crate::Endpoint::start_from) with the result, and hands back the endpoint's

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryOf {
-    /// The mean of the windows of live connections, whenever another one is opened, and of those that close: what
-    /// Riptide does (Flores, Khakpour, Bedi: "Riptide: Jump-Starting Back-Office Connections in Cloud Systems", ICDCS 2016).
+    /// The mean of the windows of live connections, whenever another one is opened, and of those that close: as
+    /// in Riptide (Flores, Khakpour, Bedi: "Riptide: Jump-Starting Back-Office Connections in Cloud Systems", ICDCS
+    /// 2016).
     #[default]
     Live,
     /// The window and the threshold of each connection when it closes (RFC 9040 §6.2, temporal sharing).
@@ -27,7 +28,7 @@ pub enum Lesson {
     Last,
     /// The largest one, whatever was lost.
     Largest,
-    /// The largest one; a retransmission halves what is remembered.
+    /// The largest one; a retransmission halves the stored value.
     LossAware,
     /// The same, but a retransmission at a window above 1.5 times the initial one teaches nothing: slow start overshot.
     LossAwareFirstFlight,
@@ -46,7 +47,7 @@ pub struct Remembered {
     /// Most segments that a memory may give.
     #[serde(default = "max_segments")]
     pub max_segments: u32,
-    /// Weight of a new value against what is remembered, in percent, 1 to 100.
+    /// Weight of a new value against the stored value, in percent, 1 to 100.
     #[serde(default = "weight_percent")]
     pub weight_percent: u32,
     /// An entry that has not been renewed for this time is forgotten.
@@ -119,7 +120,7 @@ impl DestinationMemory {
         }
     }
 
-    /// Takes in what became of a connection that is over.
+    /// Adds the outcome of a connection that has ended.
     // RFC 9040 §6.2, table 3: at CLOSE, old_ssthresh and old_sendcwnd become merge(curr, old).
     pub fn learn(&mut self, policy: &Remembered, now: Nanos, outcome: &Outcome) {
         let ssthresh = outcome.ssthresh_segments.filter(|_| policy.ssthresh && policy.of == MemoryOf::Closed);

@@ -2,7 +2,7 @@
 //!
 //! There is one [`Pacer`]; its rate comes from the controller (BBR), the window and the smoothed RTT
 //! ([`WindowPacing`]), or a start-up scheme for its first flight ([`PacedFlight`]). It releases bursts: a segment, a
-//! [train](super::trains), or what the profile says.
+//! [train](super::trains), or the profile's size.
 
 mod window;
 
@@ -113,7 +113,7 @@ impl Pacer {
         matches!(self.by, PacedBy::Startup { start, .. } if nxt < start)
     }
 
-    /// Sets the rate of what is sent from now on; none: no pacing.
+    /// Sets the rate of data sent from now on; none: no pacing.
     fn set_rate(&mut self, rate: Option<Rate>) {
         if rate != self.rate {
             self.rate = rate;
@@ -153,7 +153,7 @@ impl Pacer {
 
     /// `bytes` of payload leave, as part of the latest burst or as the first of one of up to this number of segments.
     // Linux, tcp_update_skb_after_send: the next burst is due when this one has been sent at the rate, counted from when
-    // it was due or left, whichever is later; what it was late is made up for by half of its time at most. Otherwise a
+    // it was due or left, whichever is later; a delay is made up for by half of its time at most. Otherwise a
     // real clock's 50 µs would add up burst by burst.
     fn on_sent(&mut self, now: Nanos, bytes: u32, train_segments: u32) {
         self.sent = self.sent.saturating_add(1);
@@ -184,7 +184,7 @@ impl Pacer {
         self.release.filter(|_| self.waiting).unwrap_or(NEVER)
     }
 
-    /// Time passed: whether what waited is released, since the deadline is reached.
+    /// Time passed: whether waiting data is released, since the deadline is reached.
     pub(crate) fn on_time(&mut self, now: Nanos) -> bool {
         let released = self.deadline() <= now;
         self.waiting &= !released;
@@ -218,7 +218,7 @@ impl Endpoint {
         self.is_paced(now)
     }
 
-    /// True if retransmissions, too, have to wait for their turn: only what paces all the time makes them.
+    /// True if retransmissions, too, have to wait for their turn: only a permanent pacer makes them wait.
     #[inline]
     pub(crate) fn holds_back_repairs(&mut self, now: Nanos) -> bool {
         match self.extras.pacer() {

@@ -133,7 +133,7 @@ pub(crate) enum NextCwnd {
 pub(crate) enum CwndRule {
     #[default]
     Keep,
-    /// It grows by the controller's law for what was delivered.
+    /// It grows by the controller's law for the delivered data.
     Grow,
     /// It moves towards ssthresh as these segments are delivered (proportional rate reduction).
     Reduce { segments: u32 },

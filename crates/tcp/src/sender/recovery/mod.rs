@@ -1,5 +1,5 @@
-//! Loss recovery: when ACKs or silence mean a loss, and what is retransmitted. It changes only itself and answers with
-//! [`Facts`]; the sender draws the consequences.
+//! Loss recovery: when ACKs or silence mean a loss, and which segments are retransmitted. It changes only itself and
+//! answers with [`Facts`]; the sender draws the consequences.
 //!
 //! `counting` counts duplicate ACKs (Tahoe, Reno, NewReno). `scoreboard` keeps a record of every segment in flight. Its
 //! states and transitions are Linux's (`net/ipv4/tcp_input.c` unless said otherwise):
@@ -77,8 +77,8 @@ impl Recovery {
         }
     }
 
-    /// An ACK arrived: takes over what it delivers and answers what it says, an RTT sample above all. The RTT estimator
-    /// takes that before [`on_ack`](Self::on_ack), since RACK's reordering window follows from it.
+    /// An ACK arrived: records the data that it delivers and returns its meaning, above all an RTT sample. The RTT
+    /// estimator takes that before [`on_ack`](Self::on_ack), since RACK's reordering window follows from it.
     #[inline]
     pub fn measure(&mut self, flight: &Flight<'_>, ack: &Ack<'_>) -> AckSummary {
         match self {
@@ -117,7 +117,7 @@ impl Recovery {
         }
     }
 
-    /// cwnd in force: the controller's, changed by what recovery adds, and never below one segment.
+    /// Effective cwnd: the controller's, changed by recovery, and never below one segment.
     #[inline]
     pub fn cwnd(&self, controller_bytes: u32, mss: u32) -> u32 {
         match self {

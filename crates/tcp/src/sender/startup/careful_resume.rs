@@ -1,6 +1,7 @@
 //! Careful Resume (RFC 9959, N. Kuhn, E. Stephan, G. Fairhurst, R. Secchi, C. Huitema, April 2026): once the initial window
-//! has arrived and its RTT fits what was saved of an earlier connection, cwnd jumps to half of the saved one, paced over a
-//! round trip; the jump is validated by its ACKs, and a loss takes cwnd back to half of what the path has delivered.
+//! has arrived and its RTT matches the saved one of an earlier connection, cwnd jumps to half of the saved one, paced
+//! over a round trip; the jump is validated by its ACKs, and a loss takes cwnd back to half of what the path has
+//! delivered.
 
 use super::{FirstSend, Growth, PacedFlight, SendState, StartupScheme};
 use crate::Nanos;
@@ -9,7 +10,7 @@ use crate::sender::congestion::Window;
 use crate::sender::pacing::Rate;
 use crate::sequence::Position;
 
-// RFC 9959 §3 has no values to begin with; these are what a connection leaves that used 24 Mbit/s with an RTT of 50 ms.
+// RFC 9959 §3 has no values to begin with; these are those of a connection that used 24 Mbit/s with an RTT of 50 ms.
 pub(super) fn saved_window() -> u32 {
     100
 }
@@ -96,7 +97,7 @@ impl CarefulResume {
         growth.begin_pacing(flight, state.nxt, state.now);
     }
 
-    /// Nothing more is sent unvalidated. `full`: the jump was used up, and cwnd is what was in flight before this ACK.
+    /// Nothing more is sent unvalidated. `full`: the jump was used up, and cwnd is the data in flight before this ACK.
     // RFC 9959 §3.3, Check flight_size.
     fn leave_unvalidated(&mut self, full: bool, growth: &mut Growth<'_>, state: &SendState) {
         growth.end_pacing();
@@ -126,7 +127,7 @@ impl CarefulResume {
         match self.phase {
             Phase::Unvalidated { .. } | Phase::Validating { .. } => {
                 // RFC 9959 §3.5: cwnd MUST be reduced to no more than PipeSize / 2. The threshold goes with it, as it is
-                // what recovery steers to.
+                // recovery's target.
                 let retreat = bounded(self.pipe_bytes / 2).max(Segments(2) * window.mss);
                 window.set_cwnd(window.cwnd.min(retreat));
                 window.ssthresh = window.ssthresh.min(retreat);
@@ -161,7 +162,7 @@ impl StartupScheme for CarefulResume {
                 false => growth.by_controller(),
             };
         }
-        // RFC 9959 §3.3, Tracking PipeSize: by what shows that an unvalidated packet has arrived; appendix B.4 counts so.
+        // RFC 9959 §3.3, Tracking PipeSize: by evidence that an unvalidated packet has arrived; appendix B.4 counts so.
         self.add_to_pipe(u64::from(growth.bytes).min(state.una.saturating_sub(self.first)));
         match self.phase {
             Phase::Unvalidated { until } => {

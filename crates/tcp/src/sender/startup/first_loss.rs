@@ -1,5 +1,5 @@
 //! The loss that ends a start-up scheme which sent more than slow start would have: the threshold must follow from
-//! what the path delivered, not from what the scheme poured into it.
+//! the data that the path delivered, not from the data that the scheme sent.
 
 use super::SendState;
 use crate::amounts::{Bytes, Segments};
@@ -30,7 +30,7 @@ impl FirstLoss {
         bytes * u64::from(self.ssthresh.min(self.flight)) / u64::from(self.flight)
     }
 
-    /// Threshold, given the bytes that the scheme had sent: what the controller keeps of those delivered.
+    /// Threshold, given the bytes that the scheme had sent: the part of the delivered ones that the controller keeps.
     // RFC 5681 §3.1 equation (4): never below two segments.
     pub(super) fn threshold(&self, sent_bytes: u64, mss: Bytes) -> Bytes {
         let delivered = sent_bytes.saturating_sub(self.lost_bytes);
@@ -38,7 +38,7 @@ impl FirstLoss {
     }
 }
 
-/// Threshold in bytes after a timeout that ends a scheme: half of what was acknowledged, at least two segments, and no
+/// Threshold in bytes after a timeout that ends a scheme: half of the acknowledged data, at least two segments, and no
 /// more than the controller has set.
 pub(super) fn threshold_after_timeout(delivered_bytes: u64, window: &Window) -> Bytes {
     let half = Bytes((delivered_bytes / 2).min(u64::from(u32::MAX)) as u32);

@@ -2,8 +2,8 @@
 //!
 //! There is no slow start: all that the application has written when the first data leaves, up to the peer's window,
 //! goes out evenly over the round trip that the handshake measured. The rest of congestion control stays as it is:
-//! without a loss the window is what was acknowledged, and grows by congestion avoidance from there; with one it is
-//! halved, but counting only what was delivered, since most of what a jump sent may have been too much.
+//! without a loss cwnd is the acknowledged data, and grows by congestion avoidance from there; with one it is
+//! halved, but counting only delivered data, since most of a jump may have been too much.
 
 use super::first_loss::{FirstLoss, threshold_after_timeout};
 use super::{FirstSend, Growth, PacedFlight, SendState, StartupScheme};
@@ -41,7 +41,7 @@ impl StartupScheme for JumpStart {
             self.over = true;
             return None;
         };
-        // A flow that fits the initial window is paced and learns nothing: what follows it is slow start's.
+        // A flow that fits the initial window is paced and gives no information: slow start follows.
         self.over = jump <= u64::from(window.cwnd);
         if !self.over {
             window.set_cwnd(Bytes(jump as u32));

@@ -1,4 +1,4 @@
-//! Start-up schemes: what begins a connection, apart from the size of its initial window.
+//! Start-up schemes: the start of a connection, apart from the size of its initial window.
 //!
 //! One file a scheme, and one entry in `schemes!` below. Users of the crate bring their own as [`Startup::Custom`];
 //! `examples/own_startup.rs` shows it. The sender asks a scheme when the first data is about to leave, and reports ACKs,

@@ -1,6 +1,6 @@
 //! Rapid Start (K. Oku, draft-kazuho-ccwg-rapid-start-02, March 2026): a first flight of twice the initial window, paced
 //! over a full round trip; then the window grows threefold a round trip while round trips show no queue, and twofold
-//! once they do; at the first loss it converges on what the path delivered.
+//! once they do; at the first loss it converges on the data that the path delivered.
 
 use super::first_loss::FirstLoss;
 use super::paced::whole_segments;
@@ -78,7 +78,7 @@ impl RapidStart {
     }
 }
 
-/// §3.3.1: K = 2/3 of what the controller would give up at a loss.
+/// §3.3.1: K = 2/3 of the controller's reduction at a loss.
 fn given_up(loss: &FirstLoss, bytes: u64) -> u64 {
     (bytes - loss.kept(bytes)) * 2 / 3
 }
@@ -157,8 +157,8 @@ impl StartupScheme for RapidStart {
     fn on_recovered(&mut self, _state: &SendState, window: &mut Window) {
         if let Some(Retreat { loss, entry_window, least_window, .. }) = self.retreat.take() {
             // Appendix A: bytes acknowledged and lost in the recovery period add up to the window at its beginning, so
-            // what remains is beta times what was delivered of it. §4.1 leaves to TCP how it counts them: here, by
-            // what had to be retransmitted.
+            // the rest is beta times its delivered part. §4.1 leaves to TCP how it counts them: here, by
+            // retransmissions.
             let threshold = loss.threshold(entry_window, window.mss).max(Bytes(least_window as u32));
             window.ssthresh = threshold;
             window.set_cwnd(window.cwnd.min(threshold));

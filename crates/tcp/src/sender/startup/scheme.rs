@@ -88,7 +88,7 @@ impl Growth<'_> {
 /// A start-up scheme. cwnd and ssthresh are the sender's; the controller changes them, and a scheme that wants others sets
 /// them after it.
 pub trait StartupScheme: std::fmt::Debug + Send + Sync {
-    /// The first data is about to leave, and cwnd is the initial window. Returns what is to leave at a rate.
+    /// The first data is about to leave, and cwnd is the initial window. Returns the flight to send at a rate.
     fn begin(&mut self, first: &FirstSend, window: &mut Window) -> Option<PacedFlight>;
 
     /// New data is acknowledged outside of recovery.
@@ -99,8 +99,8 @@ pub trait StartupScheme: std::fmt::Debug + Send + Sync {
     /// An ACK gave an RTT. Called before `grow` for the same ACK.
     fn on_round_trip(&mut self, _rtt: Nanos, _state: &SendState, _window: &mut Window) {}
 
-    /// ACKs show a loss or a CE mark, and the controller is about to answer it: a scheme that has opened cwnd beyond what
-    /// was used of it takes that back.
+    /// ACKs show a loss or a CE mark, and the controller is about to answer it: a scheme that has opened cwnd beyond
+    /// the part that was used reduces it.
     fn before_reduction(&mut self, _state: &SendState, _window: &mut Window) {}
 
     /// An ACK echoed a CE mark, and the controller has answered it.
@@ -129,7 +129,7 @@ pub trait StartupScheme: std::fmt::Debug + Send + Sync {
         0
     }
 
-    /// The routers and the peer answered the request: this is what they granted, 0 for nothing. Not called if there is no
+    /// The routers and the peer answered the request: this is the granted rate, 0 for none. Not called if there is no
     /// answer.
     fn on_rate_granted(&mut self, _rate: u8) {}
 

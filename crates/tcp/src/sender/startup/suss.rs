@@ -3,7 +3,7 @@
 //!
 //! Each round has two parts. Its first ACKs clock out the segments that slow start would send; the next round's ACKs of
 //! these form a train that no pacing has spread, and its length shows whether doubling will go on. If so, the rest of a
-//! fourfold window follows, paced over what remains of the round trip.
+//! fourfold window follows, paced over the rest of the round trip.
 //!
 //! HyStart comes with it: its ACK train is the clocked part alone, and the sender waits until the whole train would have
 //! been as long.
@@ -107,7 +107,7 @@ impl Suss {
         self.clocked = true;
         self.clocked_bytes = 0;
         if let Some(jump) = self.jump.take() {
-            // The window opens as the paced part leaves, so what has not left is not part of it.
+            // The window opens as the paced part leaves, so unsent data is not part of it.
             let used = Bytes(state.flight_bytes).saturating_add(growth.bytes);
             let window = growth.window();
             window.set_cwnd(window.cwnd.min(used.max(jump.base)));
@@ -208,7 +208,8 @@ fn first_train_is_short(train: Nanos, min_rtt: Nanos) -> bool {
 
 /// A round's ACKs take `whole`, those of the round before took `prior`: at this growth HyStart would still not end slow
 /// start in the next round.
-// mu = whole / (2 * prior) is what doubling does to the length, and 2 * mu * whole is not to exceed the shortest RTT.
+// mu = whole / (2 * prior) is the effect of doubling on the length, and 2 * mu * whole is not to exceed the shortest
+// RTT.
 fn train_will_fit(whole: Nanos, prior: Nanos, min_rtt: Nanos) -> bool {
     u128::from(whole) * u128::from(whole) <= u128::from(min_rtt) * u128::from(prior)
 }

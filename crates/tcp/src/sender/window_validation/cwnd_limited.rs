@@ -1,5 +1,6 @@
-//! Linux's rule: the window grows while it limits the sender, in slow start also while less than twice what was
-//! outstanding; and window that was not used for a retransmission timeout is given up by half (RFC 2861).
+//! Linux's rule: the window grows while it limits the sender, in slow start also while less than twice the data
+//! that was outstanding; and window that was not used for a retransmission timeout is given up by half (RFC
+//! 2861).
 
 use super::{Burst, Shrunk, Unused};
 use crate::Nanos;
@@ -48,20 +49,20 @@ impl CwndLimited {
         self.used_at = now;
     }
 
-    // Linux's tcp_cwnd_restart: what the restart window leaves begins a new time of use.
+    // Linux's tcp_cwnd_restart: the restart window begins a new period of use.
     pub(super) fn on_restart(&mut self, now: Nanos) {
         self.used = 0;
         self.used_at = now;
     }
 
-    // Linux's tcp_is_cwnd_limited: in slow start the window may reach twice what was outstanding.
+    // Linux's tcp_is_cwnd_limited: in slow start the window may reach twice the outstanding data.
     #[inline]
     pub(super) fn allows_growth(&self, window_segments: u32, in_slow_start: bool) -> bool {
         self.limited || in_slow_start && window_segments < self.most_outstanding.saturating_mul(2)
     }
 
     // Linux's tcp_cwnd_application_limited (RFC 2861 §3.1): after a timeout's worth of partial use, half-way down to
-    // what was used, and not below the initial window; outside of the open state only the time begins again.
+    // the used part, and not below the initial window; outside of the open state only the time begins again.
     #[inline]
     pub(super) fn unused(&mut self, now: Nanos, unused: &Unused) -> Option<Shrunk> {
         if self.used == 0 || now - self.used_at < unused.rto {
@@ -148,7 +149,7 @@ mod tests {
         // The initial window is kept, whatever was used of it.
         rule.on_transmit(2 * SECOND, &burst(false, 1, 10, false));
         assert_eq!(rule.unused(9 * SECOND, &Unused { window_segments: 10, ..unused }), None);
-        // In slow start 40 segments may be twice what was outstanding.
+        // In slow start 40 segments may be twice the outstanding data.
         rule.on_transmit(10 * SECOND, &burst(false, 30, 40, true));
         assert_eq!(rule.unused(20 * SECOND, &unused), None);
     }

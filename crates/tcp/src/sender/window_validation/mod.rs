@@ -1,5 +1,5 @@
-//! Congestion-window validation: which acknowledgments let the window grow, and what becomes of window that is not
-//! used. One file a rule.
+//! Congestion-window validation: which acknowledgments let the window grow, and the fate of window that is not
+//! used. One file per rule.
 //!
 //! The contract, for the sender: after each burst of transmissions, that is once `poll_transmit` has nothing more to
 //! send or cwnd forbids it, call [`Validation::on_transmit`], with `limited` if cwnd, rather than the application or

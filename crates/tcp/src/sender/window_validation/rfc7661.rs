@@ -1,5 +1,5 @@
 //! RFC 7661: the window counts as validated while at least half of it was acknowledged in some round trip of late. A
-//! window that is not validated stays as it is for five minutes, and falls to what was used when there is a loss.
+//! window that is not validated stays as it is for five minutes, and falls to the used part when there is a loss.
 
 use super::{Shrunk, Unused};
 use crate::Nanos;
@@ -18,7 +18,7 @@ pub(crate) struct Rfc7661 {
     mss_bytes: u32,
     /// pipeACK: largest volume acknowledged in a round trip, in bytes; none: undefined.
     pipe_ack: Option<MaxFilter>,
-    /// The round being measured: what was acknowledged when it began, and what is to be when it ends.
+    /// The round being measured: the acknowledged data at its beginning, and the amount at which it ends.
     round: Option<(Position, Position)>,
     /// When the non-validated phase, or its latest period, began.
     non_validated_at: Option<Nanos>,

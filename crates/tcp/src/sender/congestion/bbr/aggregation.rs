@@ -6,7 +6,7 @@ use crate::amounts::Bytes;
 
 /// Rounds after which the older of the two maxima gives way.
 const WINDOW_ROUNDS: u32 = 5;
-/// The allowance is at most what the bandwidth delivers in this time.
+/// The allowance is at most the data that the bandwidth delivers in this time.
 const MOST_NS: u64 = 100_000_000;
 /// An epoch in which this number of segments was acknowledged has lasted long enough.
 const EPOCH_SEGMENTS: u64 = 1 << 20;

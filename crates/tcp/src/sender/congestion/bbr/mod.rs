@@ -10,7 +10,7 @@
 //! takes its place, so that a run repeats itself. Linux also discounts segments that its queueing discipline holds back
 //! for pacing; here a segment is not in flight before it has left.
 //!
-//! Version 3 is not built. What its Internet-Draft (draft-ietf-ccwg-bbr) adds is known in outline: bounds on what is in
+//! Version 3 is not built. The additions of its Internet-Draft (draft-ietf-ccwg-bbr) in outline: bounds on data in
 //! flight, short-term and long-term, that shrink by 0.7 and by 15 % of headroom when a round loses more than 2 % or is
 //! marked; a cycle of four phases (down, cruise, refill, up) at intervals of two to three seconds; PROBE_RTT every five
 //! seconds at half a bandwidth-delay product. But the draft still changes, and mainline Linux does not have it to check
@@ -35,7 +35,7 @@ const SECOND: Nanos = 1_000_000_000;
 const UNIT: u32 = 256;
 /// 2/ln 2: the smallest gain that lets the rate double each round.
 const HIGH_GAIN: u32 = UNIT * 2885 / 1000 + 1;
-/// Its inverse, which drains in one round what STARTUP queued.
+/// Its inverse, which drains the queue of STARTUP in one round.
 const DRAIN_GAIN: u32 = UNIT * 1000 / 2885;
 /// Of the window in PROBE_BW: leaves room for delayed acknowledgments.
 const WINDOW_GAIN: u32 = UNIT * 2;
@@ -105,7 +105,7 @@ pub(crate) struct Bbr {
     /// When PROBE_RTT may end; none before the flight is small enough.
     probe_rtt_end: Option<Nanos>,
     probe_rtt_round_done: bool,
-    /// Samples of what was sent when this much was delivered say nothing of the bandwidth: PROBE_RTT limited the sender.
+    /// Samples of data sent when this amount was delivered do not measure the bandwidth: PROBE_RTT limited the sender.
     limited: (u64, u64),
     /// The bandwidth that the pipe must beat not to count as full, and the rounds in which it did not.
     full_bandwidth: u64,
@@ -295,7 +295,7 @@ impl CongestionControl for Bbr {
         self.watch_policer(now, true, false);
     }
 
-    // The window comes back when recovery ends; what was concluded from the slow-down does not stand.
+    // The window comes back when recovery ends; conclusions from the slow-down are withdrawn.
     fn on_undo(&mut self, _w: &mut Window, _now: Nanos, _window: Bytes, _ssthresh: Bytes) {
         self.full_bandwidth = 0;
         self.full_rounds = 0;

@@ -69,7 +69,7 @@ impl Policer {
             }
             return over;
         }
-        // The first loss shows that the bucket is empty; what came before it overestimates the rate.
+        // The first loss shows that the bucket is empty; earlier samples overestimate the rate.
         if !self.sampling {
             if !seen.loses {
                 return false;

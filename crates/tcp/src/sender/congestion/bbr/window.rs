@@ -1,4 +1,4 @@
-//! BBR's window: what is to be in flight, and what repairs do to it.
+//! BBR's window: the target for data in flight, and the effect of recovery on it.
 
 use super::{AGGREGATE_BYTES, AGGREGATE_SEGMENTS, AGGREGATE_SHIFT, Bbr, INITIAL, LEAST, Mode, Repair, SECOND, UNIT};
 use crate::amounts::{Bytes, Segments};
@@ -22,8 +22,8 @@ impl Bbr {
         (bytes / u64::from(self.mss)).max(least.into()).min(AGGREGATE_SEGMENTS)
     }
 
-    /// Adds to a window what the ends of the path hold of it: an aggregate each in the sender's queue, in its card and
-    /// in the receiver; and rounds up to an even number for delayed acknowledgments.
+    /// Adds to a window the data held by the endpoints of the path: an aggregate each in the sender's queue, in its
+    /// card and in the receiver; and rounds up to an even number for delayed acknowledgments.
     fn with_aggregates(&self, segments: u64) -> u64 {
         let segments = segments + 3 * self.aggregate();
         let probing_up = self.mode == Mode::ProbeBandwidth && self.phase == 0;

@@ -71,8 +71,8 @@ impl Counting {
         }
     }
 
-    /// The state in the terms of `tcpi_ca_state`: 0 open, 1 duplicate ACKs, 3 fast recovery, 4 retransmitting what was
-    /// outstanding at a timeout (or, with Tahoe, at a fast retransmit).
+    /// The state in the terms of `tcpi_ca_state`: 0 open, 1 duplicate ACKs, 3 fast recovery, 4 retransmitting the data
+    /// that was outstanding at a timeout (or, with Tahoe, at a fast retransmit).
     pub fn state(&self, una: Position) -> u8 {
         if self.recovering {
             3
@@ -84,8 +84,8 @@ impl Counting {
     }
 
     /// Times segments sent for the first time, one after the other.
-    // RFC 6298 §3: Karn's algorithm, no sample from what is sent twice; nor, as in BSD, from a segment that waits behind
-    // one sent twice.
+    // RFC 6298 §3: Karn's algorithm, no sample from a segment sent twice; nor, as in BSD, from a segment that waits
+    // behind one sent twice.
     #[inline]
     pub fn time_segment(&mut self, now: Nanos, start: Position, end: Position, retransmission: bool) {
         match self.timed {
@@ -148,8 +148,8 @@ impl Counting {
     #[cold]
     fn on_ack_in_recovery(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, facts: &mut Facts) {
         let RecoveryAlgorithm::NewReno(rules) = flight.profile.recovery else {
-            // RFC 5681 §3.2 step 6: set cwnd to ssthresh ("deflate" the window). ns-2's BayFullTcp: what is outstanding
-            // and two segments, if cwnd is inflated beyond ssthresh.
+            // RFC 5681 §3.2 step 6: set cwnd to ssthresh ("deflate" the window). ns-2's BayFullTcp: the outstanding
+            // data and two segments, if cwnd is inflated beyond ssthresh.
             let plus_two = RecoveryAlgorithm::Reno(RenoRules { exit: RecoveryExit::FlightPlusTwo });
             if flight.profile.recovery == plus_two && self.inflation > 0 {
                 facts.next_cwnd = NextCwnd::Bytes((flight.bytes().div_ceil(flight.mss) + 2) * flight.mss);
@@ -253,8 +253,8 @@ impl Counting {
     /// The retransmission timer expired.
     // RFC 6582 §3.2 step 4 ("retransmit timeouts"): record the highest sequence number transmitted in recover, and
     // exit fast recovery. It keeps duplicates of retransmitted segments from passing for a new loss, so all use it.
-    // Go back N: everything outstanding is retransmitted as cwnd allows; the cumulative acknowledgment skips what
-    // the peer already holds.
+    // Go back N: everything outstanding is retransmitted as cwnd allows; the cumulative acknowledgment skips the
+    // data that the peer already holds.
     pub fn on_timeout(&mut self, flight: &Flight<'_>) -> Facts {
         self.recover = flight.highest;
         self.answered = flight.highest;

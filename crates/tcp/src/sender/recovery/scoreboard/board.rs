@@ -1,9 +1,9 @@
-//! Every segment in flight, in the order of the stream: what was sent when, and what has become of it.
+//! Every segment in flight, in the order of the stream: their send times and their states.
 //!
 //! The queue is a run of records without gaps from the first unacknowledged byte to the last one sent. A record keeps
 //! its number for life, so that cursors survive acknowledgments; looking a position up is a binary search. The counts
-//! are those of RFC 6675's and Linux's accounting: what is in flight is what was sent, less what was delivered or is
-//! believed lost, plus what was retransmitted.
+//! are those of RFC 6675's and Linux's accounting: data in flight is the sent data, less the data delivered or
+//! marked lost, plus retransmissions.
 
 use crate::Nanos;
 use crate::sequence::Position;
@@ -187,8 +187,8 @@ impl Board {
         Some(sent)
     }
 
-    /// Cuts off what is acknowledged of the first record.
-    // Linux, __tcp_retransmit_skb: only what is retransmitted is cut.
+    /// Cuts off the acknowledged part of the first record.
+    // Linux, __tcp_retransmit_skb: only a retransmitted segment is cut.
     pub fn cut_acknowledged(&mut self, una: Position) {
         if let Some(front) = self.queue.front_mut() {
             if front.start < una {
@@ -204,7 +204,7 @@ impl Board {
         let before = *sent;
         debug_assert!(!before.is_sacked());
         sent.marks = before.marks & !mark::LOST | mark::SACKED;
-        // What counted as lost did not arrive, so it was the retransmission that did. Else (an undo took the loss back) it
+        // A segment marked lost did not arrive, so its retransmission did. Else (an undo took the loss back) it
         // may have been the original, and the retransmission is still in flight.
         if before.is_in_repair() && before.is_lost() {
             sent.marks &= !mark::IN_REPAIR;

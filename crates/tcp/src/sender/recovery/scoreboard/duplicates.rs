@@ -48,7 +48,7 @@ impl Scoreboard {
         }
     }
 
-    /// Marks what duplicate acknowledgments say is lost: the first segment, once there are enough of them, and each
+    /// Marks segments lost by duplicate acknowledgments: the first segment, once there are enough of them, and each
     /// further hole that a partial acknowledgment lays open.
     // RFC 5681 §3.2 and RFC 6582 §3.2.
     pub(super) fn count_duplicates(&mut self, flight: &Flight<'_>, advanced: bool) -> u32 {

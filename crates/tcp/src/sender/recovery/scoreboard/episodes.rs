@@ -1,4 +1,4 @@
-//! Episodes of recovery: how they begin, what acknowledgments do in them, how they end.
+//! Episodes of recovery: their start, the effect of acknowledgments, and their end.
 
 use super::timer::Timer;
 use super::{Ack, AckSummary, Facts, Flight, Next, Scoreboard, SetTimer, State};
@@ -6,7 +6,7 @@ use crate::Nanos;
 use crate::sender::recovery::{Edges, NextCwnd};
 
 impl Scoreboard {
-    /// Draws the consequences of an acknowledgment that is out of the ordinary; answers what may leave.
+    /// Draws the consequences of an acknowledgment that is out of the ordinary; returns the amount that may be sent.
     pub(super) fn alert(
         &mut self,
         flight: &Flight<'_>,
@@ -187,7 +187,7 @@ impl Scoreboard {
         if facts.first {
             self.begin_episode(flight);
         }
-        // RFC 8985 §6.4 and Linux: what was sent recently stays in flight, so cwnd is that and the loss window.
+        // RFC 8985 §6.4 and Linux: recently sent data stays in flight, so cwnd is that and the loss window.
         let cwnd = self.in_flight() + flight.profile.loss_window_segments;
         facts.next_cwnd = NextCwnd::Bytes(cwnd.saturating_mul(flight.mss));
         facts.timer = SetTimer::Rto;
@@ -204,7 +204,7 @@ impl Scoreboard {
         self.timer = Timer::Retransmission;
     }
 
-    /// Marks what is outstanding as lost when the timer expires.
+    /// Marks outstanding data lost when the timer expires.
     fn mark_outstanding(&mut self, flight: &Flight<'_>) {
         if self.board.front().is_some_and(|front| front.is_sacked()) {
             // RFC 2018 §8: after a timeout, SACKs of a peer that may have discarded the data are not to be trusted.
@@ -221,7 +221,7 @@ impl Scoreboard {
                 self.board.end_repair(number);
                 continue;
             }
-            // RFC 8985 §6.4: what was sent less than a round trip ago may still be on its way.
+            // RFC 8985 §6.4: data sent less than an RTT ago may still be in flight.
             let recent = flight.profile.recovery.scoreboard().rack && self.rack.is_recent(flight.now, &sent);
             if number == numbers.start || !recent {
                 self.lost += u32::from(self.board.mark_lost(number));

@@ -37,8 +37,8 @@ impl FRto {
 }
 
 impl Scoreboard {
-    /// An acknowledgment arrived after a timeout, before everything outstanding then is acknowledged. Answers what may
-    /// leave now if the algorithm decides it; `None` leaves it to the ordinary recovery.
+    /// An acknowledgment arrived after a timeout, before everything outstanding then is acknowledged. Returns the
+    /// amount that may be sent now if the algorithm decides it; `None` leaves it to the ordinary recovery.
     pub(super) fn f_rto(
         &mut self,
         flight: &Flight<'_>,
@@ -62,7 +62,7 @@ impl Scoreboard {
                 self.f_rto.stop();
             }
         } else if summary.advanced && !recovered {
-            // RFC 5682 §2.1 step 2.b: transmit new data, if there is any, and watch what its acknowledgment says.
+            // RFC 5682 §2.1 step 2.b: transmit new data, if there is any, and watch its acknowledgment.
             self.high = flight.nxt;
             if flight.has_new_data {
                 return Some(Next::New);

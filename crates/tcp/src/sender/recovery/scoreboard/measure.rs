@@ -107,7 +107,7 @@ impl SendTimes {
 }
 
 impl Scoreboard {
-    /// Takes over what an ACK delivers.
+    /// Records the data that an ACK delivers.
     pub fn measure(&mut self, flight: &Flight<'_>, ack: &Ack<'_>) -> AckSummary {
         self.train.end();
         let old = ack.ack < ack.prior_una;
@@ -147,7 +147,7 @@ impl Scoreboard {
         summary
     }
 
-    /// Removes what is acknowledged cumulatively.
+    /// Removes cumulatively acknowledged segments.
     fn take_acknowledged(
         &mut self,
         flight: &Flight<'_>,
@@ -179,7 +179,7 @@ impl Scoreboard {
             if !sent.is_sacked() && self.sack {
                 self.delivered += 1;
                 // RFC 8985 §6.2 step 2: an acknowledgment that answers a timestamp from before the retransmission is for
-                // the original. Not so of SACKs, as in Linux: they answer the timestamp of what arrived in order last.
+                // the original. Not so of SACKs, as in Linux: they echo the timestamp of the last segment in order.
                 let needless = sent.is_repeated()
                     && ack.echo_age.is_some_and(|age| answers_earlier(flight.now, age, sent.sent_at));
                 if !needless {

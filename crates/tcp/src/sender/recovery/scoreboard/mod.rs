@@ -1,10 +1,10 @@
-//! Loss recovery over a scoreboard: what an ACK means, from the first sign of a loss to the end of recovery.
+//! Loss recovery over a scoreboard: the meaning of ACKs, from the first sign of a loss to the end of recovery.
 //!
 //! The states and their transitions are Linux's (`tcp_fastretrans_alert`), which follow RFC 6675, RFC 8985, RFC 5682
 //! and RFC 9937 and serve peers with and without SACK. Each rule has its file: how SACK blocks become marks (`sack`),
-//! how duplicate ACKs stand in for them (`duplicates`), what counts as lost (`rack`, or counting in `sack`), the probe
-//! of a silent tail (`tail_loss_probe`), how a spurious recovery is noticed and undone (`undo`, `f_rto`). Segments are
-//! counted here, bytes in [`Facts`].
+//! how duplicate ACKs stand in for them (`duplicates`), which segments are marked lost (`rack`, or counting in
+//! `sack`), the probe of a silent tail (`tail_loss_probe`), how a spurious recovery is noticed and undone (`undo`,
+//! `f_rto`). Segments are counted here, bytes in [`Facts`].
 
 mod board;
 mod duplicates;
@@ -236,7 +236,7 @@ impl Scoreboard {
         matches!(self.state, State::Reduced | State::Recovery)
     }
 
-    /// New data was sent; answers what becomes of the timer.
+    /// New data was sent; returns the action on the timer.
     #[inline]
     pub fn on_sent_new(&mut self, flight: &Flight<'_>, start: Position, length: u32) -> SetTimer {
         let first = self.board.is_empty();
@@ -357,7 +357,7 @@ impl Scoreboard {
         }
     }
 
-    /// Notes what may leave from now on.
+    /// Stores the amount that may be sent from now on.
     fn allow(&mut self, flight: &Flight<'_>, next: Next) {
         match next {
             Next::Nothing => {}
@@ -383,7 +383,7 @@ impl Scoreboard {
         self.probing || self.repairing
     }
 
-    /// The next segment that may be retransmitted now: its number, what it was, and whether it is a probe of the tail.
+    /// The next segment that may be retransmitted now: its number, its state, and whether it is a probe of the tail.
     pub fn next_to_retransmit(&mut self, flight: &Flight<'_>) -> Option<(u64, Sent, bool)> {
         self.board.cut_acknowledged(flight.una);
         if self.probing && !flight.has_new_data {
@@ -401,8 +401,8 @@ impl Scoreboard {
         next.map(|number| (number, *self.board.get(number), false))
     }
 
-    // RFC 6675 §4, NextSeg (): (1) the first segment that counts as lost; (2) new data; (3) without any, what was not sent
-    // again yet below a SACK. RACK has its timer for those.
+    // RFC 6675 §4, NextSeg (): (1) the first segment that is marked lost; (2) new data; (3) without any, a segment that
+    // was not retransmitted yet below a SACK. RACK has its timer for those.
     fn next_of_holes(&mut self, flight: &Flight<'_>) -> Option<u64> {
         let lost = self.board.next_lost();
         if lost.is_some()
@@ -447,7 +447,7 @@ impl Scoreboard {
         }
     }
 
-    /// A lost segment was retransmitted; answers what becomes of the timer.
+    /// A lost segment was retransmitted; returns the action on the timer.
     pub fn on_retransmitted(&mut self, flight: &Flight<'_>, number: u64) -> SetTimer {
         let is_first = number == self.board.numbers().start;
         self.repeat(flight.now, number, true);

@@ -103,7 +103,7 @@ impl Scoreboard {
         (shortest / 4).saturating_mul(u64::from(self.rack.widened) + 1).min(srtt)
     }
 
-    /// Marks what has been overtaken for too long; returns how many segments, and how long the last one that may still
+    /// Marks segments overtaken for too long; returns their number, and how long the last one that may still
     /// only be late has to be waited for.
     // RFC 8985 §6.2 step 5, RACK_detect_loss ().
     fn detect(&mut self, flight: &Flight<'_>) -> (u32, Nanos) {

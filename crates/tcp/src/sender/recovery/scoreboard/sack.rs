@@ -1,5 +1,5 @@
 //! Scoreboard acknowledgments: how SACK blocks become marks on the scoreboard (RFC 2018, RFC 2883), how reordering
-//! shows, and what counts as lost by counting (RFC 6675).
+//! shows, and losses by counting (RFC 6675).
 
 use super::board::Judgement;
 use super::measure::SendTimes;
@@ -10,7 +10,7 @@ use crate::sequence::{Position, near};
 /// Largest reordering that is believed in, in segments (Linux's `tcp_max_reordering`).
 pub(super) const MOST_REORDERING: u32 = 300;
 
-/// The blocks of the latest acknowledgment: what they cover is marked already.
+/// The blocks of the latest acknowledgment: the segments that they cover are marked already.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SackHistory {
     blocks: [(Position, Position); MOST_SACK_BLOCKS],
@@ -32,7 +32,7 @@ impl SackHistory {
 }
 
 impl Scoreboard {
-    /// Marks what the SACK blocks of an acknowledgment cover.
+    /// Marks the segments that an acknowledgment's SACK blocks cover.
     pub(super) fn tag(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, summary: &mut AckSummary, sample: &mut SendTimes) {
         let mut blocks = [(0, 0); MOST_SACK_BLOCKS];
         let mut count = 0;
@@ -65,7 +65,7 @@ impl Scoreboard {
         self.history.blocks[..count].copy_from_slice(blocks);
         let in_loss = self.state == State::Loss && !self.undo.is_armed();
         if lowest_original < highest_sacked && !in_loss {
-            // Linux, tcp_check_sack_reordering: the distance is from what is highest by now.
+            // Linux, tcp_check_sack_reordering: the distance is from the highest one so far.
             self.note_reordering(flight.mss, lowest_original, self.board.highest_sacked());
         }
     }
@@ -156,7 +156,7 @@ impl Scoreboard {
         self.reordering_seen += 1;
     }
 
-    /// Marks what counts as lost by counting what was delivered above it.
+    /// Marks segments lost by counting the delivered ones above them.
     // RFC 6675 §4, IsLost (): either DupThresh discontiguous SACKed sequences have arrived above, or more than
     // (DupThresh - 1) * SMSS bytes with higher sequence numbers have been SACKed. With segments of one size the second
     // comes no later than the first. A FIN on a full segment is no byte beyond it. §5 step 1: DupThresh duplicates, one for

@@ -74,7 +74,7 @@ impl Scoreboard {
         self.restart_timer(flight)
     }
 
-    /// The probe was sent, as a retransmission of this segment or as new data; answers what becomes of the timer.
+    /// The probe was sent, as a retransmission of this segment or as new data; returns the action on the timer.
     pub fn on_probe_sent(&mut self, flight: &Flight<'_>, retransmitted: Option<u64>) -> SetTimer {
         if let Some(number) = retransmitted {
             self.repeat(flight.now, number, false);

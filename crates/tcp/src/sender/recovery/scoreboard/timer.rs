@@ -1,4 +1,4 @@
-//! The one timer of outstanding data, and what it stands for.
+//! The one timer of outstanding data, and its purpose.
 
 use super::{Facts, Flight, Scoreboard, SetTimer};
 use crate::Nanos;

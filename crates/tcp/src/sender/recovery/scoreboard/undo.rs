@@ -88,7 +88,7 @@ impl Scoreboard {
 
     /// An episode begins that may prove spurious.
     // Linux, tcp_init_undo: retransmissions in flight may still be reported by DSACKs, and so may the probe of the tail;
-    // what names that one must not pass for what explains a recovery.
+    // a DSACK of that one must not count as an explanation of a recovery.
     pub(super) fn begin_episode(&mut self, flight: &Flight<'_>) {
         let probe = u32::from(self.probe.is_repetition());
         self.undo.begin_episode(flight.una, self.board.in_repair() + probe);
@@ -100,7 +100,7 @@ impl Scoreboard {
     }
 
     /// Undoes the episode.
-    // RFC 4015 §3.2: restore the congestion state; Linux keeps what cwnd has become if that is more.
+    // RFC 4015 §3.2: restore the congestion state; Linux keeps the current cwnd if that is more.
     fn undo(&mut self, facts: &mut Facts, forget_losses: bool) {
         if forget_losses {
             self.board.forget_losses();
@@ -124,7 +124,7 @@ impl Scoreboard {
         false
     }
 
-    /// Without SACK, duplicates of what was retransmitted must not start another recovery: the state stays until
+    /// Without SACK, duplicates of retransmitted data must not start another recovery: the state stays until
     /// something beyond `high` is acknowledged.
     // RFC 6582 §3.2 step 2: "recover".
     fn must_stay(&mut self, flight: &Flight<'_>) -> bool {
@@ -145,7 +145,7 @@ impl Scoreboard {
         true
     }
 
-    /// A partial acknowledgment in recovery echoes an original: what it acknowledges was late, not lost. True if the
+    /// A partial acknowledgment in recovery echoes an original: its data was late, not lost. True if the
     /// rest of recovery must not act on this acknowledgment.
     pub(super) fn undo_after_partial(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, facts: &mut Facts) -> bool {
         if !(self.undo.is_armed() && self.eifel_shows_spurious(flight, ack)) {
