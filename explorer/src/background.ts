@@ -26,7 +26,7 @@ export class Background {
     this.script = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
   }
 
-  /** Has each plan timed, and `answered` called for each. What was asked before is dropped. */
+  /** Has each plan timed, and `answered` called for each. Earlier requests are dropped. */
   ask(plans: readonly Plan[], seed: number, answered: (told: Told) => void): void {
     this.stop();
     if (plans.length === 0) return;
@@ -40,7 +40,7 @@ export class Background {
     this.worker.postMessage(asked);
   }
 
-  /** Ends what is not done. */
+  /** Ends unfinished work. */
   stop(): void {
     if (this.left === 0) return;
     this.worker?.terminate();

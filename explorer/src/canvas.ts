@@ -1,4 +1,4 @@
-/** What the drawings share: a canvas as sharp as the screen, the time axis, and the page's colours. */
+/** The common part of the drawings: a canvas as sharp as the screen, the time axis, and the page's colours. */
 
 import { placeAt, type Steps } from "./steps";
 
@@ -70,7 +70,7 @@ export class Surface {
     this.context.restore();
   }
 
-  /** A line that keeps each value until the next time. Of what falls on one half pixel only the extent is drawn. */
+  /** A line that keeps each value until the next time. On one half pixel only the extent of the values is drawn. */
   steps({ timeNs, values }: Steps, view: View, y: (value: number) => number, colour: string, dash: number[]): void {
     const { context } = this;
     const from = Math.max(0, placeAt(timeNs, view.fromNs));

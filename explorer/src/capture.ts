@@ -59,7 +59,7 @@ export function described({ bytes: size, completionNs, rttMs, rateBps, firstFlig
   return `${bytes(size)} in ${ms(completionNs)}, RTT ${rttMs} ms, ${rate}${flight}`;
 }
 
-/** What was read, in one or two sentences. */
+/** A summary of the capture, in one or two sentences. */
 export function summary(observed: Observed, found: Response[]): string {
   const read = `${count(observed.packets, "packet")}, ${count(observed.table("responses").column("bytes").length, "response")}`;
   const problems = observed.problems.map(([what, times]) => ` ${what}: ${times}.`).join("");
@@ -88,7 +88,7 @@ export function marks(segments: Table, { bytes: size }: Response): Mark[] {
     const isData = fromServer![index] === 1;
     const from = isData ? seq![index]! - 1 : 0;
     const to = isData ? from + length![index]! : ack![index]! - 1;
-    // Handshake, FIN and what belongs to later responses.
+    // Handshake, FIN and segments of later responses.
     if (to <= from || from >= size) continue;
     found.push({ timeNs: time![index]! - time![opened]!, isData, from, to: Math.min(to, size) });
     if (!isData && to >= size) break;

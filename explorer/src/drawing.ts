@@ -60,7 +60,7 @@ export class Drawing {
     this.sizes.draw(times.a, times.b, settings.path.size_bytes, colours(), sizeIndex, responses);
   }
 
-  /** In the next frame, with what comes until then. */
+  /** In the next frame, with changes until then. */
   drawSizesSoon(): void {
     this.sizesLater ??= requestAnimationFrame(() => {
       this.sizesLater = undefined;

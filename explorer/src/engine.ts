@@ -64,10 +64,10 @@ export interface Records {
   table(name: string): Table;
 }
 
-/** What a capture shows. */
+/** The contents of a capture. */
 export interface Observed extends Records {
   readonly packets: number;
-  /** What could not be read, and how often. */
+  /** Problems of reading, with counts. */
   readonly problems: readonly [string, number][];
 }
 

@@ -62,7 +62,7 @@ export class Board {
     this.show();
   }
 
-  /** Brings what is shown in line with the settings. */
+  /** Updates the page from the settings. */
   show(): void {
     for (const show of this.shows) show();
   }

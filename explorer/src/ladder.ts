@@ -172,7 +172,7 @@ function toLine(at: Point, from: Point, to: Point): number {
   return Math.hypot(at.x - from.x - along * dx, at.y - from.y - along * dy);
 }
 
-/** Retransmitted, dropped or lost; what is under way at the end of the drawing is none of it. */
+/** Retransmitted, dropped or lost; a segment in flight at the end of the drawing is none of these. */
 function isTrouble({ isRetransmission, fate }: Segment): boolean {
   return isRetransmission || fate === "dropped" || fate === "lost";
 }

@@ -97,7 +97,7 @@ class Page {
     document.documentElement.dataset["moveMs"] = (performance.now() - began).toFixed(1);
   }
 
-  /** What takes longer than a move may, once the knobs rest: browsers refuse hundreds of changes of the address, too. */
+  /** Work that takes longer than a move may, once the knobs rest: browsers also refuse hundreds of address changes. */
   private rest(isTimed: boolean): void {
     const { state } = this;
     state.writeAddress();

@@ -55,7 +55,7 @@ export interface Opening {
   plan: Plan;
 }
 
-/** What Python writes when the page is built or served (python/firstflight/explore/start.py). */
+/** The data that Python writes when the page is built or served (python/firstflight/explore/start.py). */
 export interface Start extends Opening {
   profiles: Record<string, Profile>;
   startup: { scheme: string }[];

@@ -1,4 +1,4 @@
-/** Pointer, wheel and keys on the drawings: what is pointed at, in words, and the part of the time in view. */
+/** Pointer, wheel and keys on the drawings: the item pointed at, in words, and the part of the time in view. */
 
 import type { Mark } from "./capture";
 import { type Drawing, type Line } from "./drawing";

@@ -9,7 +9,7 @@ import { bytes, count, ms } from "./words";
 /** As near as a pointer must come to a mark, in pixels. */
 const REACH = 20;
 
-/** What the chart shows: the capture's segments on the models' time, and the models as seen from there. */
+/** The contents of the chart: the capture's segments on the models' time, and the models as seen from there. */
 export class Captured {
   readonly marks: readonly Mark[];
   readonly a: Steps;
@@ -28,7 +28,7 @@ export class Captured {
     return this.marks.at(-1)?.timeNs ?? 0;
   }
 
-  /** What a mark is, and when the same bytes pass there in the model B. */
+  /** The kind of a mark, and the time when the same bytes pass there in the model B. */
   story({ timeNs, isData, from, to }: Mark): string {
     const what = isData ? `data, bytes ${(from + 1).toLocaleString("en")} to ${to.toLocaleString("en")}` : `ACK of ${count(to, "byte")}`;
     const captured = `Captured: ${what}, at ${ms(timeNs)}.`;

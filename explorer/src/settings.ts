@@ -1,8 +1,8 @@
-/** What the knobs say, read from a plan, written to one, and kept in the address. */
+/** The settings of the knobs, read from a plan, written to one, and kept in the address. */
 
 import { type Limit, type Link, type Opening, type Plan, type Start, dataGoesForward, linkPairs, queueLimit, withLimit } from "./plan";
 
-/** What both sides share. */
+/** The settings common to both sides. */
 export interface Path {
   size_bytes: number;
   rate_bps: number;
@@ -15,7 +15,7 @@ export interface Path {
   seed: number;
 }
 
-/** What each side has of its own. */
+/** The settings of each side. */
 export interface Side {
   iw: number;
   startup: string;
@@ -88,7 +88,7 @@ export function opening(start: Start): Settings {
   return { path: readPath(start), a, b };
 }
 
-/** The plan with what the knobs say; what they leave as it is passes through unchanged. */
+/** The plan with the knobs' settings; other parts pass through unchanged. */
 export function write(start: Start, path: Path, side: Side): Plan {
   const plan = structuredClone(start.plan);
   const [was, own] = [readPath(start), readSide(start)];
@@ -169,7 +169,7 @@ export function linkedPlan(fragment: string): string {
   return PLAN.exec(fragment.replace(/^#/, ""))?.[1] ?? "";
 }
 
-/** Reads what `fragment` of python/firstflight/explore/start.py packs. */
+/** Reads the output of `fragment` of python/firstflight/explore/start.py. */
 export async function unpacked(linked: string): Promise<Opening> {
   try {
     const bytes = Uint8Array.from(atob(linked.replaceAll("-", "+").replaceAll("_", "/")), (character) => character.charCodeAt(0));
@@ -182,7 +182,7 @@ export async function unpacked(linked: string): Promise<Opening> {
   }
 }
 
-/** The part of the address that says what differs from the opening: "a.iw=4&rate_bps=2000000". */
+/** The part of the address with the differences from the opening: "a.iw=4&rate_bps=2000000". */
 export function toFragment(settings: Settings, opened: Settings): string {
   const changed: string[] = [];
   for (const part of ["path", "a", "b"] as const) {
@@ -195,7 +195,7 @@ export function toFragment(settings: Settings, opened: Settings): string {
   return changed.join("&");
 }
 
-/** The settings that an address says; what it does not name, or names without sense, is as opened. */
+/** The settings of an address; those that it does not name, or whose values are invalid, are as opened. */
 export function fromFragment(fragment: string, opened: Settings): Settings {
   const settings = structuredClone(opened);
   for (const pair of fragment.replace(/^#/, "").split("&")) {

@@ -35,7 +35,7 @@ export class Simulations {
   constructor(private readonly engine: Engine) {}
 
   /**
-   * The outcome of each plan: until the slower transfer ends, for what other traffic does later cannot change them; or,
+   * The outcome of each plan: until the slower transfer ends, because later traffic cannot change them; or,
    * of transfers with more events than MOST_EVENTS, their beginning.
    */
   of(plans: Partial<Record<Name, Plan>>, seed: number): Partial<Record<Name, Outcome>> {
@@ -78,7 +78,7 @@ export class Simulations {
 /** The completion time of a plan's transfer; null: not before the end of the run. Throws Refused. */
 export function timed(engine: Engine, plan: Plan, seed: number): number | null {
   const [first] = plan.applications;
-  // Alone it ends the run; next to other traffic what happens later is not needed.
+  // Alone it ends the run; next to other traffic later events are not needed.
   const isAlone = plan.applications.length === 1 && first?.clients === 1 && first.count === 1;
   for (let untilNs = isAlone ? plan.duration_ns : FIRST_NS; ; untilNs *= LONGER) {
     const shorter = shortened(plan, untilNs);
@@ -92,7 +92,7 @@ function shortened(plan: Plan, untilNs: number): Plan {
   return untilNs >= plan.duration_ns ? plan : { ...plan, duration_ns: Math.round(untilNs) };
 }
 
-/** What is not complete there ends at `untilNs`. */
+/** A transfer that is not complete there ends at `untilNs`. */
 function cut(outcome: Outcome, untilNs: number): Outcome {
   return outcome instanceof Refused || outcome.completionNs !== null ? outcome : { ...outcome, cutNs: untilNs, completionNs: undefined };
 }

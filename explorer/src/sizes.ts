@@ -75,7 +75,7 @@ export class SizeChart {
   }
 }
 
-/** Both times of a size, and what the faster one saves. */
+/** Both times of a size, and the time that the faster one saves. */
 export function comparison(index: number, a: Times, b: Times): string {
   const [one, other] = [a[index] ?? null, b[index] ?? null];
   const times = [["A", one], ["B", other]].map(([name, time]) => `${name} ${typeof time === "number" ? ms(time) : "not complete"}`);

@@ -1,4 +1,4 @@
-/** What the page shows: the settings, the transfers that they give, a capture, and what is pointed at. */
+/** The state of the page: the settings, their transfers, a capture, and the item pointed at. */
 
 import { type Mark, type Response } from "./capture";
 import type { View } from "./canvas";
@@ -24,7 +24,7 @@ export class State {
   ownDots: readonly PathDot[] = [];
   /** The cloud shows the paths of the capture. */
   areOwn = false;
-  /** What is pointed at. */
+  /** The item pointed at. */
   chosen: { side: Name; segment: Segment } | undefined;
   cursorNs: number | undefined;
   mark: Mark | undefined;

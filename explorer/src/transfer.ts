@@ -1,4 +1,4 @@
-/** One transfer out of the records: its segments with what became of them, and three lines over time. */
+/** One transfer out of the records: its segments with their outcomes, and three lines over time. */
 
 import { type Records, Refused, type Table } from "./engine";
 import { push, type Steps } from "./steps";
@@ -52,7 +52,7 @@ export interface Transfer {
   readonly retransmissions: number;
   readonly timeouts: number;
   readonly endNs: number;
-  /** What is drawn ends here, before the transfer does; null: all of it is drawn. */
+  /** The drawing ends here, before the transfer does; null: all of it is drawn. */
   readonly cutNs: number | null;
 }
 
@@ -202,7 +202,8 @@ function matched(events: Events, dataFrom: number): Segment[] {
   for (const row of events.rows) {
     const isDataWay = from[row] === dataFrom;
     const [start, size, acked] = [seq[row]!, length[row]!, ack[row]!];
-    // Alike is what carries or, without data, acknowledges the same; by one end; both or neither of them a retransmission.
+    // Segments are alike if they carry or, without data, acknowledge the same, from one endpoint, both or neither a
+    // retransmission.
     const key = (size > 0 ? start : acked) * 8 + 4 * retransmission[row]! + (size > 0 ? 2 : 0) + from[row]!;
     if (event[row] === SENT) {
       const segment: Segment = {
@@ -356,7 +357,7 @@ function delivered({ rows, event, from, timeNs, seq, length }: Events, dataFrom:
   return steps;
 }
 
-/** cwnd when the data's sender sends and after what it receives. */
+/** cwnd when the data's sender sends and after it receives. */
 function cwndSteps({ rows, event, from, timeNs, cwnd }: Events, dataFrom: number): Steps {
   const steps: Steps = { timeNs: [], values: [] };
   for (const row of rows) {

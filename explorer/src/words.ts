@@ -1,4 +1,4 @@
-/** What happened at a segment, in words. */
+/** The events of a segment, in words. */
 
 import { AFTER_TIMEOUT, FAST_RECOVERY, type Segment } from "./transfer";
 
@@ -21,7 +21,7 @@ function trimmed(number: number): string {
   return String(Number(number.toPrecision(3)));
 }
 
-/** Two or three sentences: what it is and why it was sent, what the queue did, what became of it. */
+/** Two or three sentences: its kind and the reason why it was sent, the queue's action, its outcome. */
 export function story(segment: Segment): string {
   return [what(segment), inQueue(segment), ending(segment)].filter((sentence) => sentence !== "").join(" ");
 }

@@ -1,4 +1,4 @@
-"""docs/model.md shows what docs/model_table.py prints."""
+"""docs/model.md shows the output of docs/model_table.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The notebooks of the examples run from the first cell to the last, and are stored without what they print."""
+"""The notebooks of the examples run from the first cell to the last, and are stored without output."""
 
 import os
 import subprocess

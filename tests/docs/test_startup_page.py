@@ -1,4 +1,4 @@
-"""docs/startup.md shows what docs/startup_table.py prints, and its pictures exist."""
+"""docs/startup.md shows the output of docs/startup_table.py, and its pictures exist."""
 
 from __future__ import annotations
 

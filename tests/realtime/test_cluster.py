@@ -110,7 +110,7 @@ def test_a_cluster_of_our_own_survives_the_death_of_a_worker_and_leaves_nothing(
 
 
 def answers_without_a_certificate(port: int) -> bool:
-    """Whether what listens at the port talks to somebody who has none, in plain TCP or in TLS."""
+    """Whether the program that listens at the port talks to a client without one, in plain TCP or in TLS."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     for wrap in (lambda plain: plain, context.wrap_socket):

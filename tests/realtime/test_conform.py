@@ -120,7 +120,7 @@ def test_a_mismatch_shrinks_to_what_it_needs() -> None:
 
 
 class _Wire:
-    """Keeps what a peer does, in the order of time."""
+    """Records a peer's actions, in order of time."""
 
     def __init__(self) -> None:
         self.agenda: list[tuple[int, Any]] = []

@@ -1,4 +1,4 @@
-"""Whenever `firstflight conform` is killed or interrupted, nothing of it is left; what it needs, it asks for first."""
+"""Whenever `firstflight conform` is killed or interrupted, nothing of it is left; it checks its requirements first."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Real nginx, curl and kernel: the first flight is what was asked, losses are accounted for, idle ends restart."""
+"""Real nginx, curl and kernel: the first flight is as requested, losses are accounted for, idle ends restart."""
 
 import json
 
@@ -70,7 +70,7 @@ def test_the_queue_is_metered_as_in_virtual_time() -> None:
         for engine in (campaign.run_cell, simulate.run_cell)
     )
     conforms("links", real)
-    # The meters begin before the applications, and what follows the end of the last transfer they leave out.
+    # The meters begin before the applications, and they leave out the time after the last transfer.
     assert -0.5 < real["interval_start_s"][0] < 0
     assert real["interval_start_s"].diff().drop_nulls().to_list() == pytest.approx([0.05] * (real.height - 1))
     assert virtual["queue_max_packets"].max() > 20  # type: ignore[operator]

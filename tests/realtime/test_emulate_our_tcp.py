@@ -97,7 +97,7 @@ def test_every_scheme_puts_the_first_flight_on_the_wire_that_it_has_in_virtual_t
     cells = {name: _with_scheme(scheme) for name, scheme in SCHEMES.items()}
     simulated = {name: _first_flights(simulate.run_cell(one, 1, 2)) for name, one in cells.items()}
     # A paced flight ends when the first acknowledgment comes: a machine that stalls for milliseconds cuts it short, and
-    # makes none longer. So each transfer has several chances to reach what it should.
+    # makes none longer. So each transfer has several chances to reach its expected value.
     unlike = {name: set(range(len(flights))) for name, flights in simulated.items()}
     differing = ""
     for _ in range(CHANCES):

@@ -75,7 +75,7 @@ def test_a_false_nginx_reads_nothing_of_roots(
         shelf.rmdir()
     assert ran.status == 3
     assert "nginx on node[0] does not start" in ran.err
-    # It ran in the testbed and was asked what it is outside, and never with anything of root's.
+    # It ran in the testbed and was asked for its version outside, and never with anything of root's.
     assert {line for line in said if line.isdigit()} == {"1", "65534"}
     assert not [line for line in said if line == "secret" or "token" in line]
     assert any("Permission denied" in line for line in said)

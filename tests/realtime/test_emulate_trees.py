@@ -22,7 +22,7 @@ def test_what_a_street_carries_is_what_its_homes_get() -> None:
     assert len(sent) == 2 * 7
     for street in (0, 1):
         homes = [f"home[{2 * street}]", f"home[{2 * street + 1}]"]
-        # A home's queue may drop what came over the street.
+        # A home's queue may drop packets that came over the street.
         assert 0.95 * sent[f"street[{street}]"] < sum(sent[home] for home in homes) <= sent[f"street[{street}]"]
         back = sum(sent[f"{home}.reverse"] for home in homes)
         assert sent[f"street[{street}].reverse"] == back

@@ -74,7 +74,7 @@ def test_a_window_is_learned_from_what_was_delivered_and_a_dry_run_sets_nothing(
     assert found["dry"]["status"]["groups"][0]["connections"] == 0
     assert found["acts"]["set"] > 0
     for run in found.values():
-        # The response has 18 segments, and a window cannot be shown to be larger than what was sent.
+        # The response has 18 segments, and a window cannot be shown to be larger than the data sent.
         windows = {window for window in run["decided"] if window is not None}
         assert windows
         assert windows <= set(range(11, 19))

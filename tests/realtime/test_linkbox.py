@@ -1,4 +1,4 @@
-"""The link box on real devices: what its queues do to real packets, what it counts, what ends it."""
+"""The link box on real devices: its queues with real packets, its counters, and its end."""
 
 import json
 import re

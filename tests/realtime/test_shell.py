@@ -64,14 +64,14 @@ def test_a_program_meets_the_scenarios_network_and_nothing_else() -> None:
 def test_a_served_file_comes_with_the_asked_window(site: Path, tmp_path: Path) -> None:
     pcap, links, plot = tmp_path / "packets.pcapng", tmp_path / "links.pcapng", tmp_path / "plot.svg"
     curl = ("curl", "-sk", "-w", "%{http_version} %{size_download}\\n", "-o", os.devnull, "http://server/file")
-    # A second run replaces what the first wrote.
+    # A second run replaces the output of the first.
     for window in (3, 7):
         written = ("--pcap", pcap, "--links", links, "--plot", plot)
         done = shell("--serve", site, *written, "--set", f"tcp.initial_window={window}", "--", *curl)
         assert (done.returncode, done.stdout) == (0, f"1.1 {SIZE}\n"), done.stderr
         assert re.search(rf"first flight +{window} segments", done.stderr)
         assert "links[0].reverse" in done.stderr
-        # Nothing is lost, so both ends of the cable see what the server's device does.
+        # Nothing is lost, so both ends of the cable see the same packets as the server's device.
         assert len(packets(links)) == 2 * len(packets(pcap)) > 2 * SIZE // 1448
         assert set(packets(links)) == {0, 1}
     assert plot.read_text().startswith("<svg")

@@ -1,6 +1,6 @@
 """The same scenario in virtual time and over real devices, both ends ours: the same segments in the same order.
 
-Each end is looked at on its own: what it sends and receives, in the order in which that happens there. Real time is
+Each endpoint is compared separately: its segments sent and received, in the order there. Real time is
 late by microseconds where virtual time is exact, so the scenarios keep events apart that could change places; and a
 machine that stalls for milliseconds gets another chance.
 """

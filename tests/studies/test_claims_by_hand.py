@@ -114,7 +114,7 @@ def test_limits_are_those_of_the_sentences() -> None:
 
 
 def test_limits_of_rfc2415_are_those_of_its_sentences() -> None:
-    # Tables 3 and 5: what a row spreads by, of its mean, in the table that spreads less.
+    # Tables 3 and 5: the spread of a row, relative to its mean, in the table that spreads less.
     scatter = []
     for table in (3, 5):
         rows: dict[tuple[int, int], list[float]] = {}

@@ -1,4 +1,4 @@
-"""The study congestion-control: a download under each algorithm, and what its windows are measured by."""
+"""The study congestion-control: a download under each algorithm, and the measures of its windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The study loss-recovery: what repairs each single loss of a first flight, and at what cost."""
+"""The study loss-recovery: the recovery from each single loss of a first flight, and its cost."""
 
 from __future__ import annotations
 

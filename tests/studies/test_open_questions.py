@@ -1,4 +1,4 @@
-"""Slices of the studies of what RFC 6928 left open, run from their files."""
+"""Slices of the studies of questions that RFC 6928 left open, run from their files."""
 
 from pathlib import Path
 from typing import Any

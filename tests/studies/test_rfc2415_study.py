@@ -1,4 +1,4 @@
-"""The study rfc2415: its scenarios, what it measures of made-up records, claims, tables and figures."""
+"""The study rfc2415: its scenarios, its measures of made-up records, claims, tables and figures."""
 
 from typing import Any
 

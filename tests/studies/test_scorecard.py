@@ -1,4 +1,4 @@
-"""The scorecard of RFC 9743: its cases, what a verdict means, and two cases from the command to the page."""
+"""The scorecard of RFC 9743: its cases, the meaning of a verdict, and two cases from the command to the page."""
 
 import math
 import shlex

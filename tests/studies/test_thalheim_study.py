@@ -228,7 +228,7 @@ def test_the_kernel_takes_the_round_trips_that_the_simulator_does(tmp_path: Path
     skip_unless_possible()
     only = PLACE | {"size_kb": 20, "iw": [3, 10, 16]}
     slice_ = Run.open(run(STUDY, engine="emulate", only=only, replicates=2, out=tmp_path / "slice").directory)
-    # Without regard to what was disturbed: a busy machine costs milliseconds, a round trip is 100.
+    # Disturbed rows included: a busy machine costs milliseconds, a round trip is 100.
     fastest = slice_.transfers.group_by("experiment", "iw").agg(pl.col("completion_time_s").min()).collect()
     seconds = {(experiment, iw): time for experiment, iw, time in fastest.iter_rows()}
     for iw in (3, 10, 16):

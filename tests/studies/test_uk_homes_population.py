@@ -1,4 +1,4 @@
-"""The built-in populations uk-2015 and uk-2023: measured homes, and what is assumed where nothing was measured."""
+"""The built-in populations uk-2015 and uk-2023: measured homes, and the assumptions where nothing was measured."""
 
 from __future__ import annotations
 

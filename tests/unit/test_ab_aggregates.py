@@ -1,4 +1,4 @@
-"""Comparisons from counts, sums and histograms say what the rows say."""
+"""Comparisons from counts, sums and histograms agree with those from the rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two arms compared: what is paired, what is drawn, and what is not a number."""
+"""Two arms compared: pairs, resampling, and values that are not a number."""
 
 from __future__ import annotations
 

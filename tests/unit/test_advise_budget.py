@@ -1,4 +1,4 @@
-"""The harm budget: what its words mean, and when something is within it."""
+"""The harm budget: the meaning of its words, and when a result is within it."""
 
 import math
 

@@ -362,7 +362,7 @@ def test_a_handshake_of_half_the_window_leaves_it_as_it_was() -> None:
 
 def test_the_loss_of_a_user_is_drawn_towards_that_of_all() -> None:
     events, trials = np.array([0.0, 4, 1, 15]), np.array([10.0, 20, 10, 60])
-    # 20 of 100; squares of what shares are off, by trials: 10·0.04 + 0 + 10·0.01 + 60·0.0025.
+    # 20 of 100; squares of the shares' deviations, by trials: 10·0.04 + 0 + 10·0.01 + 60·0.0025.
     chance = 0.2 * 0.8
     between = (0.65 - 3 * chance) / (100 - (100 + 400 + 100 + 3600) / 100)
     prior = chance / between - 1

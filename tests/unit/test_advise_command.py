@@ -1,4 +1,4 @@
-"""`firstflight advise` from flows to page: what it stores, what it takes up again, what it refuses."""
+"""`firstflight advise` from flows to page: its stored files, its resumption, its refusals."""
 
 import base64
 import json
@@ -34,7 +34,7 @@ PROGRAM = Path(sys.executable).with_name("firstflight")
 
 
 def some(population: Population) -> list[SensitivityCase]:
-    """Three of the cases: enough to see what is done with them."""
+    """Three of the cases: enough to see their handling."""
     return [case for case in cases(population) if case.name in NAMES]
 
 

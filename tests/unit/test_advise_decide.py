@@ -211,7 +211,7 @@ def test_the_flows_needed_are_those_of_the_last_thing_to_be_settled() -> None:
     changes = {"reference": {16: Estimate(-1, -5, 3)}, "deep": {16: around(-5)}}
     found = decide(evidence(changes, harm)).candidate_results[0]
     assert (found.flows_needed, found.why, found.not_gaining_in) == (16 * FLOWS, "no gain shown", ("reference",))
-    # No number of flows shows the gain of what is slower.
+    # No number of flows shows the gain of a slower window.
     changes = {"reference": {16: around(1, 3)}, "deep": {16: around(-5)}}
     assert decide(evidence(changes, harm)).candidate_results[0].flows_needed is None
 

@@ -1,4 +1,4 @@
-"""The lines of an advice: they are what iproute2 takes, they can be taken back, and they say what they rest on."""
+"""The lines of an advice: iproute2 accepts them, they can be undone, and they state their evidence."""
 
 import os
 import shutil

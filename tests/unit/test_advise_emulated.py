@@ -1,4 +1,4 @@
-"""An advice rests on what is true: paths that the kernel measured are recovered, and its gains are those of nginx and
+"""An advice rests on true values: paths that the kernel measured are recovered, and its gains are those of nginx and
 curl over the kernel that runs here.
 """
 

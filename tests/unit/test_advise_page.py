@@ -22,7 +22,7 @@ VOID = {"meta", "br", "link", "img", "input", "path", "line"}
 
 
 class Page(HTMLParser):
-    """The page as a browser parses it: the text, the ids, what it loads, and whether every tag is closed."""
+    """The page as a browser parses it: the text, the ids, its loaded resources, and whether every tag is closed."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

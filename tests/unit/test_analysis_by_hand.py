@@ -147,7 +147,7 @@ def test_the_bootstrap_ends_where_a_fortieth_of_the_resamples_is_beyond() -> Non
     # Of two replicates a quarter of the resamples are both the first, a quarter both the second.
     found = bootstrap({"a": {0: 2.0, 1: 8.0}}, lambda of: of("a"), seed=3)
     assert (found.value, found.low, found.high, found.replicates) == (5, 2, 8, 2)
-    # Only what all cells have is drawn.
+    # Only replicates that all cells have are drawn.
     more = bootstrap({"a": {0: 2.0, 1: 8.0, 5: 500.0}, "b": {0: 1.0, 1: 1.0}}, lambda of: of("a") * of("b"), seed=3)
     assert (more.value, more.low, more.high, more.replicates) == (170, 2, 8, 2)
 
@@ -222,7 +222,7 @@ def test_what_is_compared_over_replicates_are_pages_before_transfers_and_segment
     assert {name: site[name] for name in ("mean", "p50", "p95", "retransmitted")} == pytest.approx(
         {"mean": 7, "p50": 7, "p95": 7.9, "retransmitted": 10}
     )
-    # 1, 2 and what did not finish; 11 of 100 segments.
+    # 1, 2 and one that did not finish; 11 of 100 segments.
     assert (file["mean"], file["p50"], file["p95"], file["retransmitted"]) == (1.5, 2, math.inf, 11)
 
 

@@ -84,7 +84,7 @@ def test_a_run_in_real_time_says_how_much_was_disturbed():
     table = of_records(some, PAGES, LINKS, ["scenario"], in_real_time=True)[0]
     rows = {(row["application"], row["metric"]): row["ours"] for row in table.frame.to_dicts()}
     assert rows["web", "disturbed"] == 50
-    # A share of what this run met has no interval, which could reach beyond 100%.
+    # A share of this run's own events has no interval, which could reach beyond 100%.
     disturbed = table.frame.filter(table.frame["metric"] == "disturbed")
     assert disturbed["low"].is_null().all()
     assert "counted all the same" in table.caption

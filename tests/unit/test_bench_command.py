@@ -1,4 +1,4 @@
-"""The command with its measurements replaced: what it looks for, what it says, its exit status."""
+"""The command with its measurements replaced: its checks, its messages, its exit status."""
 
 import json
 

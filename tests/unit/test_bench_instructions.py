@@ -1,4 +1,6 @@
-"""The count of instructions a packet: what it is held against, and what is said where nothing can be counted."""
+"""The count of instructions a packet: the value that it is compared with, and the message where nothing can be
+counted.
+"""
 
 import shutil
 import tomllib

@@ -1,4 +1,4 @@
-"""The population rows of the benchmark: how the work is cut, what it does, how costs are compared."""
+"""The population rows of the benchmark: the division of the work, the work itself, and the comparison of costs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Ensembles of what a publication leaves open, on numbers whose answers are known."""
+"""Ensembles over the parameters that a publication leaves open, on numbers whose answers are known."""
 
 import math
 from typing import Any

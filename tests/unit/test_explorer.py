@@ -38,7 +38,7 @@ needs_page = pytest.mark.skipif(not PAGE.exists(), reason="the explorer is not b
 
 
 def _is_stale() -> bool:
-    """Whether the page was built before what it is made of was changed."""
+    """Whether the page was built before a change of its sources."""
     sources = [*(ROOT / "crates").glob("*/src/**/*.rs"), *(EXPLORER / "src").iterdir()]
     return PAGE.exists() and max(path.stat().st_mtime for path in sources) > PAGE.stat().st_mtime
 

@@ -33,7 +33,7 @@ class World:
         self.at = 0.0
 
     def take(self, decisions: list[Decision]) -> None:
-        """Do what was decided."""
+        """Carry out the decisions."""
         self.decisions += decisions
         for decision in decisions:
             if decision.initial_window is None:

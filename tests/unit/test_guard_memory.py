@@ -23,7 +23,7 @@ HOSTS = [ip_network((0x0A000000 + number, 32)) for number in range(100)]
 
 
 class Guard:
-    """Brain and groups with what a directory has of them."""
+    """Brain and groups with their state from a directory."""
 
     def __init__(self, directory: Path, now: float, settings: Settings = SETTINGS) -> None:
         self.groups = Groups(least_connections=100)

@@ -1,4 +1,4 @@
-"""Requests that no honest user writes: one sentence with what is wrong, and never a traceback or an abort."""
+"""Requests that no honest user writes: one sentence with the problem, and never a traceback or an abort."""
 
 import re
 from collections.abc import Callable

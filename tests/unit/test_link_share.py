@@ -50,7 +50,7 @@ def test_the_share_is_what_a_capture_of_the_link_shows() -> None:
     mice = tables["transfers"].filter((pl.col("application").cast(pl.String) == "mouse") & (pl.col("completed") == 1))
     assert mice["retransmissions"].sum() > 0
     carried = tables["links"].filter(BOTTLENECK)
-    # Nothing is lost behind the link, so what the client received is what the link carried.
+    # Nothing is lost behind the link, so the client received all that the link carried.
     received = tables["segments"].filter((pl.col("event") == 1) & (pl.col("from_server") == 1) & (pl.col("length") > 0))
     own = received.group_by("connection").agg((pl.col("length") + PACKET_BYTES - PAYLOAD_BYTES).sum().alias("own"))
     ends = (carried["interval_start_s"] + carried["interval_s"]).to_numpy()

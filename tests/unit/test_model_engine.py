@@ -1,4 +1,4 @@
-"""`--engine model`: what it takes, what it refuses, and the records it writes."""
+"""`--engine model`: the accepted scenarios, the refused ones, and the records it writes."""
 
 from __future__ import annotations
 

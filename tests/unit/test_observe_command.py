@@ -1,4 +1,4 @@
-"""`firstflight observe`: what it prints, what it writes, and its page."""
+"""`firstflight observe`: its output, its files, and its page."""
 
 import re
 import sys
@@ -17,7 +17,7 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "observe.md").read_text(e
 
 @pytest.fixture
 def run(monkeypatch, capsys):
-    """Runs the command; its exit status, what it printed and what it complained about."""
+    """Runs the command; returns its exit status, its output and its errors."""
 
     def command(*arguments):
         monkeypatch.setattr(sys, "argv", ["firstflight", "observe", *map(str, arguments)])

@@ -20,7 +20,7 @@ NETWORK = {"subnet": 0}
 
 
 def told(rows: Any) -> list[dict[str, Any]]:
-    """The rows of a table without what is null."""
+    """The rows of a table without null values."""
     return [{name: value for name, value in row.items() if value is not None} for row in rows.to_dicts()]
 
 
@@ -157,7 +157,7 @@ def test_lines_of_nginx_tell_the_responses_of_a_connection_and_its_path(tmp_path
     assert told(seen.users) == [
         USER | NETWORK | {"rtt_s": 0.02, "max_rtt_s": 0.05, "down_bps": pytest.approx(8 * 20 * 1500 / 0.05)}
     ]
-    # Of the second the kernel may have held 256 KiB; what the third came to is not known.
+    # Of the second the kernel may have held 256 KiB; the third one's value is not known.
     assert told(seen.bounds) == [{"client": 0, "min_down_bps": pytest.approx(8 * (3000000 - 262144) / 3 * HEADERS)}]
 
 

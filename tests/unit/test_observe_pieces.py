@@ -101,7 +101,7 @@ def test_of_connections_that_come_again_and_again_one_row_is_held(monkeypatch, i
     monkeypatch.setattr(Merged, "add", counted)
     seen = in_pieces(EXAMPLES / "ss.txt", 3000)
 
-    # Of 24 connections, what waits to be merged and one piece more.
+    # Of 24 connections, those that wait to be merged and one piece more.
     assert max(held) <= 2 * seen.users.height + 8
 
 

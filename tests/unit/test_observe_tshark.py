@@ -74,7 +74,8 @@ def test_tshark_sees_the_same_bytes_segments_retransmissions_and_round_trips(nam
     assert ours["handshake_time_s"].to_list() == pytest.approx(theirs["initial_rtt_s"].to_list(), abs=1e-6)
     assert ours["retransmissions"].to_list() == theirs["retransmissions"].to_list()
     if name == "server.pcapng":
-        # Ours leaves out what a client may have held back, and adds the way to the server, which is nothing here.
+        # Ours leaves out the time that a client may have held back, and adds the way to the server, which is nothing
+        # here.
         assert ((ours["max_rtt_s"] - theirs["most_ack_rtt_s"]) < 0.001).all()
 
 

@@ -1,4 +1,4 @@
-"""Systems other than Linux: everything but what Linux itself does, and one sentence for that.
+"""Systems other than Linux: everything but features of Linux itself, and one sentence for that.
 
 Windows is imitated: the modules, functions and flags that it lacks are taken away.
 """

@@ -28,7 +28,7 @@ def test_every_page_forbids_what_it_does_not_need() -> None:
         text = path.read_text()
         head = text[text.index("<head>") : text.index("</head>")]
         assert POLICY in head
-        # Nothing of it comes before the policy but what names the letters.
+        # Only the declaration of the character set comes before the policy.
         assert head.index(POLICY) < head.index("<style>")
         assert "<script" not in text
 

@@ -1,4 +1,4 @@
-"""The plans that scenarios become, against what the native module reads: neither knows a key that the other lacks."""
+"""The plans that scenarios become, against the native module's input: neither knows a key that the other lacks."""
 
 import copy
 import json
@@ -35,7 +35,7 @@ MORE = (
 )
 # The native module's answer to a correct plan: none of its replicates is simulated.
 TAKEN = "there are no replicates to simulate"
-# serde takes what follows the tag of a variant without parameters; Python refuses it when a scenario is read.
+# serde accepts keys after the tag of a variant without parameters; Python refuses it when a scenario is read.
 TAGS = {"policy", "algorithm", "scheme"}
 Steps = tuple[str | int, ...]
 

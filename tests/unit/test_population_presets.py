@@ -1,4 +1,4 @@
-"""Applications by name: whole, what their sources say of them, and open to change."""
+"""Applications by name: complete, with the values of their sources, and open to change."""
 
 import math
 

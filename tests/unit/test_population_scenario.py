@@ -1,4 +1,4 @@
-"""A population as a scenario spells it: what becomes of it, and one sentence for what is wrong."""
+"""A population as a scenario spells it: its plan, and one sentence for an error."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tables of paths: what is read of a file, and where it says that something is odd."""
+"""Tables of paths: the values read from a file, and the places of its errors."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""A run touches nothing that is not its own, reads what its path says, and notices what was changed in it."""
+"""A run touches nothing that is not its own, reads the directory that its path names, and notices changes in it."""
 
 import json
 import os

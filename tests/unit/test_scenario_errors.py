@@ -1,4 +1,4 @@
-"""Whatever is wrong in a scenario: one sentence with the file, the key, the value and what would be right."""
+"""Any error in a scenario gives one sentence with the file, the key, the value and the correct form."""
 
 from pathlib import Path
 from typing import Any

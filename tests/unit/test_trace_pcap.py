@@ -204,10 +204,11 @@ def test_at_the_receiver_tshark_sees_the_gaps_that_losses_leave_and_what_fills_t
         end.cum_max().shift(1).forward_fill().fill_null(1).alias("before")
     )
     # A retransmission whose first transmission was lost is known here by the later data that came before it, and one
-    # that repairs the end of what was sent, with nothing behind it, is not known at all.
+    # that repairs the end of the sent data, with nothing behind it, is not known at all.
     assert found.which(*AGAIN, OUT_OF_ORDER) == where(ours, arrived & (pl.col("seq") < pl.col("before")))
     assert found.which(GAP) == where(ours, arrived & (pl.col("seq") > pl.col("before")))
-    # Spurious is what lies below the highest acknowledgment number that this host has sent: it needed none of it.
+    # Spurious is a retransmission below the highest acknowledgment number that this host has sent: it needed none of
+    # it.
     acked = pl.when(pl.col("event") == SENT).then(pl.col("ack")).cum_max().shift(1).forward_fill().fill_null(1)
     needless = arrived & (pl.col("seq") + pl.col("length") <= acked)
     assert found.which(AGAIN[2]) == where(ours, needless)

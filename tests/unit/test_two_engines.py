@@ -73,7 +73,7 @@ def test_an_unknown_stack_is_refused_with_the_known_ones() -> None:
 
 
 class Clock:
-    """A stand-in for an engine in real time: it simulates, and notes what it was asked for."""
+    """A stand-in for an engine in real time: it simulates, and records its requests."""
 
     def __init__(self) -> None:
         self.asked: list[list[object]] = []

@@ -1,4 +1,4 @@
-"""The wheel: what a user without a compiler installs, in an environment of its own, away from the checkout."""
+"""The wheel: a user's installation without a compiler, in a separate environment, away from the checkout."""
 
 import subprocess
 import sys

@@ -130,7 +130,8 @@ def test_tshark_finds_nothing_malformed_and_no_wrong_checksum(
 def _frames(path: Path, which: str) -> int:
     """Of a file, that a display filter of tshark picks."""
     checked = ["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"]
-    # Packet by packet: tshark's reassembly calls it malformed when a repair overlaps what came out of order.
+    # Packet by packet: tshark's reassembly calls it malformed when a retransmission overlaps data that arrived out of
+    # order.
     checked += ["-o", "tcp.desegment_tcp_streams:FALSE"]
     command = ["tshark", "-r", str(path), *checked, "-Y", which, "-T", "fields", "-e", "frame.number"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | {"LC_ALL": "C"})
