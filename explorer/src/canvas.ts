@@ -1,4 +1,4 @@
-/** The common part of the drawings: a canvas as sharp as the screen, the time axis, and the page's colours. */
+/** The common part of the drawings: a canvas as sharp as the screen, the time axis, and the page's colors. */
 
 import { placeAt, type Steps } from "./steps";
 

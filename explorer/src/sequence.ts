@@ -1,4 +1,4 @@
-/** A captured response beside both models: which bytes passed the place of the capture when. */
+/** A captured response next to both models: which bytes passed the place of the capture when. */
 
 import { type Mark, openedNs, passed } from "./capture";
 import { type Colours, LEFT, RIGHT, Surface, ticks, type View } from "./canvas";

@@ -6,7 +6,7 @@ import { bytes, ms } from "./words";
 /** Sizes from 1 kB to 10 MB, alike in ratio. */
 export const SIZES: readonly number[] = Array.from({ length: 121 }, (_, index) => Math.round(1000 * 10 ** (index / 30)));
 
-/** A transfer that somebody observed. */
+/** An observed transfer. */
 export interface Dot {
   readonly bytes: number;
   readonly completionNs: number;

@@ -164,7 +164,7 @@ function busier({ rows, event, from, length }: Events): number {
   return bytes[1]! >= bytes[0]! ? 1 : 0;
 }
 
-/** Segments that are under way: of those alike, the first that was sent arrives first. */
+/** Segments that are in flight: of those alike, the first that was sent arrives first. */
 class UnderWay {
   private readonly first = new Map<number, Segment>();
   private readonly next = new Map<Segment, Segment>();

@@ -1,4 +1,4 @@
-/** Completion times beside the page, for which no knob has to wait. */
+/** Completion times in the background, for which no knob has to wait. */
 
 import type { Asked, Told } from "./background";
 import { Engine } from "./engine";

@@ -21,7 +21,7 @@ def test_a_notebook_is_stored_without_outputs(path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path: Path, tmp_path: Path) -> None:
-    """In a process of its own, whose kernel keeps its history and connection files in a directory of the test."""
+    """In a separate process, whose kernel keeps its history and connection files in a directory of the test."""
     program = (
         "import sys, nbformat, nbclient\n"
         "notebook = nbformat.read(sys.argv[1], as_version=4)\n"

@@ -47,7 +47,7 @@ def test_every_example_is_recognised_by_its_content_and_read_without_a_problem(n
 def test_round_trips_are_those_of_the_paths(name):
     users = read(name).users
 
-    # `nearest` fails on a round trip that nobody has.
+    # `nearest` fails on an RTT that no flow has.
     found = nearest(users)
     assert found.height % USERS == 0
     expected = sorted(paths()["rtt_s"].to_list() * (found.height // USERS))
@@ -142,7 +142,7 @@ def test_the_queue_that_was_seen_is_no_longer_than_the_buffer():
         .join(paths().select("user", buffer="buffer_bytes"), on="user")
     )
 
-    # One packet is in transmission beside those in the queue.
+    # One packet is in transmission in addition to those in the queue.
     assert found.filter(pl.col("min_buffer_bytes") > pl.col("buffer") + 3000).is_empty()
     assert found["min_buffer_bytes"].max() > 30_000
 

@@ -81,7 +81,7 @@ def test_every_key_of_a_scenario_is_in_its_page() -> None:
         if isinstance(rules, dict)
         for rule in rules
     }
-    # `links` = several in a row; [tcp], [network], [population] and [[application]] are tables of their own.
+    # `links` = several in a row; [tcp], [network], [population] and [[application]] are separate tables.
     names = ("tcp", "network", "population")
     tables = {name: f"[{name}]" for name in names} | {name: f"[[{name}]]" for name in ("application", "arm")}
     queues = {"kind": 'kind = "red"'}

@@ -341,7 +341,7 @@ def test_nothing_of_our_own_cluster_outlives_the_program(tmp_path: Path, sent: s
         until(lambda: (tmp_path / "run" / "chunks").exists(), "chunks of a long cell are kept")
         family = psutil.Process(process.pid).children(recursive=True)
         if sent == signal.SIGINT:
-            # As a terminal does: to everybody.
+            # As a terminal does: to all processes.
             os.killpg(process.pid, sent)
         else:
             process.send_signal(sent)

@@ -1,4 +1,4 @@
-"""Arms of users whose routes have an initial window of their own."""
+"""Arms of users whose routes have their own initial window."""
 
 from pathlib import Path
 

@@ -17,7 +17,7 @@ from firstflight.errors import MachineError
 
 WITHIN_S = 1.0
 
-# A runner with handshakes under way; it prints its testbed's mark once that is built.
+# A runner with handshakes in progress; it prints its testbed's mark once that is built.
 RUNNER = """
 import sys
 sys.path.insert(0, {tests!r})
@@ -37,7 +37,7 @@ def _machine_makes_testbeds() -> None:
 
 
 def runner(directory: Path) -> "subprocess.Popen[str]":
-    """A process with a testbed of its own, whose temporary files, if it made any, would be in the directory."""
+    """A process with its own testbed, whose temporary files, if it made any, would be in the directory."""
     program = RUNNER.format(tests=str(Path(testbeds.__file__).parent))
     environment = os.environ | {"TMPDIR": str(directory)}
     return subprocess.Popen(

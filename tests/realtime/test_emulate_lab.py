@@ -133,7 +133,7 @@ def machine() -> dict[str, str]:
                     continue
     for name in ("route", "ipv6_route", "fib_trie", "if_inet6"):
         path = Path("/proc/net") / name
-        # Counters of use stand beside IPv6 routes.
+        # Counters of use are printed next to IPv6 routes.
         found[name] = re.sub(r" [0-9a-f]{8}(?= )", "", path.read_text()) if path.exists() else ""
     found["devices"] = " ".join(sorted(testbeds.devices()))
     return found

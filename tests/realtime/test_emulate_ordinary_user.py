@@ -1,4 +1,4 @@
-"""The tests of testbeds once more, as a user without any privilege."""
+"""The tests of testbeds again, as a user without any privilege."""
 
 import os
 import shutil

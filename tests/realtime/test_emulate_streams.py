@@ -1,4 +1,4 @@
-"""Calls, games and constant rates as real datagrams, beside real TCP."""
+"""Calls, games and constant rates as real datagrams, next to real TCP."""
 
 from typing import Any
 

@@ -14,7 +14,7 @@ LABS = Path(__file__).parents[2] / "examples" / "labs"
 RIGHT = {
     # 28 segments, RTT 60 ms: 3 + 6 + 12 + 7 and 10 + 18, after the handshake; 3 + 6 < 10.
     "1-why-ten": ["5", "120", "28", "10"],
-    # 10 Mbit/s over 40 ms; 6 packets of 1.2 ms; the queue; 7, 14, 28, 56, then above 33 on their way and 29 waiting.
+    # 10 Mbit/s over 40 ms; 6 packets of 1.2 ms; the queue; 7, 14, 28, 56, then above 33 in flight and 29 waiting.
     "2-slow-start-and-the-queue": ["33.3", "7.2", "29", "5"],
     # 20 * 12 kbit / 1250 kbit/s; 85% of 120 packets and 10 ms.
     "3-bufferbloat": ["192", "990", "17"],

@@ -132,6 +132,6 @@ def test_segments_come_in_the_same_order_in_real_time(case: str) -> None:
 
 def test_linux_sends_the_same_data_in_the_same_order() -> None:
     # When Linux stops acknowledging each segment depends on round trips in whole milliseconds of a clock that stands
-    # anywhere, so acknowledgements are not compared.
+    # anywhere, so acknowledgments are not compared.
     scenario = Scenario.from_toml(SCENARIO.format(tcp='profile = "linux"', link=""))
     assert differences(scenario, (pl.col("event") == SENT) & (pl.col("length") > 0)) == []

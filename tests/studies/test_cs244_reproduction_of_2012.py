@@ -1,6 +1,6 @@
 """Twenty gains that another group measured in Mininet, with a line and with Mininet's shaper in the simulator.
 
-Their server writes 29 pieces of 1448 bytes one by one, after a status line in a segment of its own and 150 bytes of
+Their server writes 29 pieces of 1448 bytes one by one, after a status line in a separate segment and 150 bytes of
 headers: 31 segments. A value is met within 10% or 10 ms.
 """
 

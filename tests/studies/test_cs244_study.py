@@ -81,7 +81,7 @@ def test_nothing_is_lost(whole: Run) -> None:
 
 def test_the_receive_window_never_limits_a_first_flight(q: Quantities) -> None:
     flights = q.first_flight.sel(iw=10).where((q.segments.sel(iw=10) >= 10) & (q.timed_out.sel(iw=10) == 0))
-    # An eleventh segment is the tail loss probe, where the first acknowledgement is long under way.
+    # An eleventh segment is the tail loss probe, where the first acknowledgment takes long.
     assert flights.min() == 10
     assert flights.sel(rate_kbps=slice(300, None)).max() == 10
 

@@ -51,7 +51,7 @@ def test_the_interval_of_a_bootstrap_ends_where_a_fortieth_of_the_draws_is_beyon
     # 0 to 100 squared: 2.5 and 97.5 lie half-way between squares.
     found = estimate(with_draws(30.0, [place**2 for place in range(101)]))
     assert (found.value, found.low, found.high) == pytest.approx((30, (4 + 9) / 2, (97**2 + 98**2) / 2))
-    # Draws that are empty beside cells with more are none.
+    # Draws that are empty next to cells with more do not count.
     assert estimate(with_draws(30.0, [1.0, 3.0, math.nan], "jackknife")).replicates == 2
     # All draws alike say nothing, but of observations that were paired.
     assert math.isnan(estimate(with_draws(3.0, [3.0, 3.0])).low)

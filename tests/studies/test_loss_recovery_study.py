@@ -81,9 +81,9 @@ def test_the_cost_is_what_arithmetic_says(matrices: Run) -> None:
     assert costs(matrices, "new_reno", 10)[1] == pytest.approx(
         ROUND_TRIP_MS + (3 - 8 + 2) * PACKET_MS, abs=2 * PACKET_MS
     )
-    # RACK waits a quarter of the smallest round trip besides (RFC 8985 section 6.2).
+    # RACK waits a quarter of the minimum RTT in addition (RFC 8985 section 6.2).
     assert costs(matrices, "linux", 10)[8] == pytest.approx(1.25 * ROUND_TRIP_MS, abs=3 * PACKET_MS)
-    # RFC 6298's floor of 1 s, from the last acknowledgement, a round trip after the segment.
+    # RFC 6298's floor of 1 s, from the last acknowledgment, a round trip after the segment.
     assert costs(matrices, "new_reno", 3)[2] == pytest.approx(1000 + ROUND_TRIP_MS, abs=3 * PACKET_MS)
 
 

@@ -51,7 +51,7 @@ def test_window_and_throughput_have_a_line_a_control_and_deliver_every_byte(trac
         arrived = segments.filter((pl.col("event") == 1) & (pl.col("from_server") == 1))["length"].sum()
         rates = throughput(Connection.busiest(segments), 0.1)["mbps"]
         assert rates.sum() * 0.1 * 1e6 / 8 == pytest.approx(arrived), name
-        # 1460 of 1500 bytes are payload; one packet may fall into the neighbouring interval.
+        # 1460 of 1500 bytes are payload; one packet may fall into the neighboring interval.
         assert 0 <= rates.min() <= rates.max() <= 10 * 1460 / 1500 + 0.12
     assert both_can_be_drawn(figure)
 

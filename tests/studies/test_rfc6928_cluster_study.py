@@ -43,7 +43,7 @@ USERS = {
     "USERS_OF_ASSUMPTIONS": {SEARCH: 1000, MAPS: 400, PHOTOS: 60, BLOG: 60},
 }
 CHANGED = ["queues-100p", "kept-open"]
-"""Assumptions of the small run, beside those that concern one service; the study has more."""
+"""Assumptions of the small run, without those that concern one service; the study has more."""
 
 
 def fewer(patch: pytest.MonkeyPatch) -> None:

@@ -108,7 +108,7 @@ def test_the_curves_step_up_by_what_is_left_of_a_round_trip_where_the_first_flig
     for iw in (10, 32):
         own = curves.filter(pl.col("iw") == iw)
         inside, beyond = own.filter(pl.col("bytes") <= 1448 * iw), own.filter(pl.col("bytes") > 1448 * iw)
-        # The acknowledgement of the first segment is a round trip away, and the line busy with the others meanwhile.
+        # The acknowledgment of the first segment is a round trip away, and the line busy with the others meanwhile.
         idle_s = trip_s - (iw - 1) * packet_s
         step_s = beyond["completion_time_s"][0] - inside["completion_time_s"][-1]
         assert step_s == pytest.approx(idle_s, rel=0.03)

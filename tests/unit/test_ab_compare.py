@@ -135,7 +135,7 @@ def test_groups_of_units_give_the_interval_of_the_plain_bootstrap(monkeypatch: p
 def test_the_intervals_are_scipys_where_both_can_be_used() -> None:
     draw = np.random.default_rng(5)
     base, treat = draw.lognormal(0, 1, 1100), draw.lognormal(0, 1, 1100)
-    # Studentised and BCa are both of second order; SciPy has no studentised one.
+    # Studentised and BCa are both of second order; SciPy has no studentized one.
     for statistic, theirs, method in (("mean", np.mean, "BCa"), ("p50", np.median, "percentile")):
         ours = compare(arms(base, treat), "time_s", replace(ARMS, paired=False, resamples=9999), statistic=statistic)
         scipys = stats.bootstrap(

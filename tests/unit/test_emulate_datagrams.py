@@ -73,7 +73,7 @@ def test_a_client_may_send_alone() -> None:
 def test_a_datagram_that_misses_its_time_is_late_and_one_that_never_came_is_lost() -> None:
     ms = 1_000_000
     sent = [[20 * ms * number, 160] for number in range(10)]
-    # Delays of 30 ms; the third takes 91 ms, a millisecond beyond its time; the fifth is lost, the last is under way.
+    # Delays of 30 ms; the third takes 91 ms, a millisecond beyond its time; the fifth is lost, the last is in flight.
     delays = {number: 30 for number in range(9) if number != 4} | {2: 91}
     arrived = sorted(([number, (20 * number + delay) * ms] for number, delay in delays.items()), key=lambda one: one[1])
     (row,) = report(CALL, seen(sent=sent, arrived=arrived, lost=1))

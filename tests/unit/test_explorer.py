@@ -174,7 +174,7 @@ def test_a_report_links_its_transfers_to_the_explorer_beside_it(firstflight: Cal
     assert firstflight("report", rounds).status == 0
     report = (rounds / "report.html").read_text()
     links = re.findall(r'<a href="(explorer\.html)#plan=([\w-]+)">(.*?)</a>', report)
-    # Of each size the larger window; the explorer has IW 3 beside it.
+    # Of each size the larger window; the explorer has IW 3 next to it.
     assert [text for *_, text in links] == [f"rfc6928-rounds: segments {size}, iw 10" for size in (12, 25)]
     assert (rounds / links[0][0]).read_text() == page()
     opening = json.loads(zlib.decompress(base64.urlsafe_b64decode(links[0][1] + "==")))

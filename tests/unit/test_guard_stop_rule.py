@@ -17,7 +17,7 @@ from firstflight.guard.stop_rule import Answer, EProcess, StopRule, Trial, log_e
 
 
 def by_quadrature(raised: int, events: int, share: float) -> float:
-    """The e-value as its definition has it: the mean likelihood over the cut prior, against that of the share."""
+    """The e-value by its definition: the mean likelihood over the cut prior, against that of the share."""
     prior = beta(20 * share, 20 * (1 - share))
     mean, _ = quad(lambda x: x**raised * (1 - x) ** (events - raised) * prior.pdf(x) / prior.sf(share), share, 1)
     return mean / (share**raised * (1 - share) ** (events - raised))

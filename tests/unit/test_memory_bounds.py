@@ -135,7 +135,7 @@ print(sum(about_bytes(scenario).values()), peak() - before)
 
 
 def test_the_estimate_is_about_what_a_simulation_takes() -> None:
-    """In a process of its own, whose largest size has seen nothing else."""
+    """In a separate process, whose largest size has seen nothing else."""
     command = [sys.executable, "-c", MEASURED]
     done = subprocess.run(command, input=OPEN, capture_output=True, text=True, check=True)
     estimated, taken = map(int, done.stdout.split())

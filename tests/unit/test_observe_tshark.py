@@ -51,7 +51,7 @@ def by_tshark(path, port):
 
 def by_us(path):
     seen = observe.read(path)
-    # Over TLS the handshake has a row of its own.
+    # Over TLS the handshake has a separate row.
     columns = ("client", "bytes", "segments_sent", "retransmissions", "handshake_time_s")
     sums = (
         pl.concat([seen.transfers.select(columns), seen.handshakes.select(columns)])
@@ -83,7 +83,7 @@ def test_tshark_sees_the_same_bytes_segments_retransmissions_and_round_trips(nam
 def test_tshark_sees_the_same_over_https_where_handshakes_and_responses_are_added_up():
     ours, theirs = by_us(EXAMPLES / "https.pcapng"), by_tshark(EXAMPLES / "https.pcapng", 8443)
 
-    # The alert with which the server closes is neither: 24 bytes in TLS 1.3, 31 in 1.2, in a segment of its own.
+    # The alert with which the server closes is neither: 24 bytes in TLS 1.3, 31 in 1.2, in a separate segment.
     alerts = [theirs_ - ours_ for ours_, theirs_ in zip(ours["bytes"], theirs["bytes"], strict=True)]
     assert set(alerts) <= {0, 24, 31}
     segments = [total - (alert > 0) for total, alert in zip(theirs["segments_sent"], alerts, strict=True)]

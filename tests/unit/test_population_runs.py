@@ -78,7 +78,7 @@ def test_the_star_of_the_first_users_takes_as_long_as_they_did() -> None:
     assert alone.filter(pl.col("application").cast(pl.String) == "some").height not in (0, 10)
 
     def times(transfers: pl.DataFrame) -> list[float]:
-        # Who runs an application by a share has one of their own in the star, called by their number.
+        # A user who runs an application by a share has a separate one in the star, named by the user's number.
         named = transfers.with_columns(
             pl.col("application").cast(pl.String).str.split(".").list.first().alias("what"),
             pl.col("application").cast(pl.String).str.extract(r"\.(\d+)$").cast(pl.UInt32).alias("number"),

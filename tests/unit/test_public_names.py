@@ -29,7 +29,7 @@ SCENARIOS = [
 
 
 def test_importing_the_package_is_enough_for_its_modules() -> None:
-    """In a process of its own: another import would have set the names."""
+    """In a separate process: another import would have set the names."""
     program = "import firstflight; print(firstflight.advise.advise.__name__, firstflight.observe.read.__name__)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("advise read\n", "")

@@ -107,7 +107,7 @@ def test_the_legend_lists_what_is_drawn_and_nothing_else():
     undisturbed = FIRST_LOST.filter(~pl.col("time_ns").is_in([60_000_000, 80_000_000, 90_000_000, 500_000_000]))
     panels = chart(undisturbed.with_columns(sack_count=0, window_bytes=10**9), "x").to_dict()["vconcat"]
     assert legend(panels[0]) == ["data sent", "acknowledged"]
-    # The last phase has but a moment, and no colour to explain.
+    # The last phase has but a moment, and no color to explain.
     assert legend(panels[1]) == ["slow start"]
 
 

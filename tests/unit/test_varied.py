@@ -1,4 +1,4 @@
-"""A scenario varied: a grid of its own, whose values are compared with the first over the same random numbers."""
+"""A scenario varied: a grid, whose values are compared with the first over the same random numbers."""
 
 from collections.abc import Callable
 from pathlib import Path

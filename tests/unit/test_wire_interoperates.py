@@ -116,7 +116,7 @@ def test_tshark_finds_nothing_malformed_and_no_wrong_checksum(
     profile = LINUX | SCHEMES[scheme]
     wrong = "_ws.malformed || tcp.checksum.status != 1 || ip.checksum.status != 1 || _ws.expert.severity == error"
     holes = "tcp.analysis.lost_segment || tcp.analysis.ack_lost_segment"
-    # A busy machine may lose a packet of its own, so a capture with a hole is taken once more.
+    # A busy machine may lose a packet itself, so a capture with a hole is repeated.
     for _ in range(2):
         found = pair.ask(direction, size=MB, profile=profile, disturb=DISTURBANCES[disturbance], capture=str(path))
         assert found["sha256"] == [sha256(MB)]

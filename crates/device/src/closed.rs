@@ -81,7 +81,7 @@ pub struct Counts {
     pub reported: u64,
     /// Over loopback, of another port, or closed before any data was acknowledged.
     pub passed_over: u64,
-    /// Beyond the number of connections asked for: not read, whatever they held.
+    /// Beyond the number of connections asked for: not read.
     pub beyond: u64,
     /// Reports that the kernel dropped because the socket was full.
     pub dropped: u64,

@@ -140,7 +140,7 @@ impl PacketSocket {
         Ok(bytes as u32)
     }
 
-    /// Packets that were lost since the last call because nobody took them in time.
+    /// Packets that were lost since the last call because they were not read in time.
     ///
     /// # Errors
     /// The kernel's error.
@@ -190,7 +190,7 @@ impl PacketSocket {
             Err(error) if error.kind() == ErrorKind::WouldBlock => 0,
             Err(error) => return Err(error),
         };
-        // A stamp says how long ago by the wall clock; counted back from now by the clock that nobody sets.
+        // A stamp says how long ago by the wall clock; counted back from now by the monotonic clock.
         let (wall, now) = (realtime_ns(), monotonic_ns());
         let earliest = arrival.empty_at;
         let mut last = earliest;
@@ -212,7 +212,7 @@ impl PacketSocket {
         Ok(found)
     }
 
-    /// Sends an IPv4 packet to a neighbour.
+    /// Sends an IPv4 packet to a neighbor.
     ///
     /// # Errors
     /// An interface that is down (ENETDOWN), no room there (ENOBUFS), a packet that is too long for it (EMSGSIZE).

@@ -12,14 +12,14 @@ use nix::{
 
 use crate::{Nanos, clock::monotonic_ns};
 
-/// Descriptors reported at once.
+/// Descriptors reported per call.
 const MOST_EVENTS: usize = 64;
 
 /// The timer's token, which no caller's descriptor may have.
 const TIMER: u64 = u64::MAX;
 
 /// Of the time that passes, spinning may take this share: 1 / 4. The real-time class is throttled at 95 % (Linux's
-/// sched_rt_runtime_us), for up to 50 ms; a loop at full capacity works for at most 70 % of a core beside it.
+/// sched_rt_runtime_us), for up to 50 ms; a loop at full capacity works for at most 70 % of a core in addition.
 const SPIN_SHARE: u64 = 4;
 
 /// Spinning that can be saved up: it lets through a burst at 100 Mbit/s, and is far below the throttling limit.

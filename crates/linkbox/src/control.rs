@@ -18,7 +18,8 @@ use serde_json::{Map, Value, json};
 /// A command is far shorter.
 const MOST_LINE_BYTES: usize = 1 << 20;
 
-/// Bytes that are sent at once: a reader that keeps up with a table of many megabytes must not keep packets waiting.
+/// Bytes that are sent in one call: a reader that keeps up with a table of many megabytes must not keep packets
+/// waiting.
 const MOST_SENT_BYTES: usize = 1 << 16;
 
 /// How long a last answer waits for a reader that takes nothing of it.

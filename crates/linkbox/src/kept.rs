@@ -7,7 +7,7 @@ use firstflight_pcap::{CaptureFile, Direction, FileError, Record};
 
 use crate::Error;
 
-/// Bytes of headers allocated at once.
+/// Bytes of headers per allocation.
 const PIECE_BYTES: usize = 1 << 20;
 
 /// Bytes that may be kept, of headers and of entries.

@@ -244,7 +244,7 @@ impl LinkBox {
                     if let Fate::Marked(_) = fate {
                         mark(self.pool.packet_mut(packet));
                     }
-                    // The far end of a link is where the way back begins.
+                    // The far end of a link is where the reverse path begins.
                     if fate != Fate::Dropped {
                         self.keep(packet, link ^ 1, true, end);
                     }

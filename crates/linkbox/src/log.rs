@@ -5,7 +5,7 @@ use firstflight_records::{Crossing, Crossings, DROPPED, LOST, RECEIVED};
 
 use crate::connections::{Connections, Ends};
 
-/// Rows allocated at once, so that none is moved later.
+/// Rows per allocation, so that none is moved later.
 const PIECE: usize = 8192;
 
 /// Rows kept between two takes.

@@ -25,7 +25,7 @@ pub enum Event {
     Crossed {
         /// The packet.
         packet: Handle,
-        /// Index of the link's direction: twice that of the link, and 1 more for the way back.
+        /// Index of the link's direction: twice that of the link, and 1 more for the reverse path.
         link: u16,
         /// When.
         at: Nanos,
@@ -33,7 +33,7 @@ pub enum Event {
         transmission: (Nanos, Nanos),
         /// Its outcome.
         fate: Fate,
-        /// It comes twice: this is to be [sent](Network::send_copy) as a packet of its own.
+        /// It comes twice: this is to be [sent](Network::send_copy) as a separate packet.
         copy: Option<Copied>,
     },
     /// It is due at a port.
@@ -371,7 +371,7 @@ impl Network {
         Event::Crossed { packet: waiting.packet, link, at: arrived, transmission, fate, copy: copied }
     }
 
-    /// Sends the copy that a link made of a packet as one of its own.
+    /// Sends a link's copy of a packet as a separate packet.
     pub fn send_copy(&mut self, copy: Copied, packet: Handle) {
         self.lines[usize::from(copy.leaves)].under_way += 1;
         self.schedule(copy.at.max(self.now), packet, copy.hop, copy.leaves, copy.offered);

@@ -35,7 +35,7 @@ pub struct Plan {
     /// The largest packet; a larger one voids the run, since the devices were to send none.
     #[serde(default = "ethernet")]
     pub mtu: u16,
-    /// Packets that may be in flight at once; with more the box ends with an error.
+    /// Packets that may be in flight concurrently; with more the box ends with an error.
     #[serde(default = "many")]
     pub most_packets: u32,
     /// A packet handed over later than this is listed among the stalls.
@@ -75,7 +75,7 @@ fn millisecond() -> Nanos {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkPlan {
-    /// Its name; its way back is called the same with `.reverse`.
+    /// Its name; its reverse path has the same name with `.reverse`.
     pub name: String,
     /// There.
     pub forward: LinkSpec,

@@ -1,4 +1,4 @@
-//! Room for the packets in flight, given out and taken back without asking the system.
+//! Room for the packets in flight, allocated and returned without a system call.
 
 /// Packets of a piece of memory: the number allocated together.
 const PIECE: usize = 1024;

@@ -95,7 +95,7 @@ impl Port {
     /// A port of the plan.
     ///
     /// # Errors
-    /// A packet socket without the neighbour's address.
+    /// A packet socket without the neighbor's address.
     pub(crate) fn new(plan: &PortPlan, index: u16, device: Device) -> Result<Port, Error> {
         let peer = match (&device, &plan.peer_mac) {
             (Device::Packet(_), None) => {

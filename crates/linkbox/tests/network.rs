@@ -367,8 +367,8 @@ fn plans_that_do_not_fit_together_are_refused_with_a_sentence() {
 }
 
 proptest! {
-    /// Whatever comes when, in whatever portions it is worked off: every packet is delivered once, dropped, lost, or
-    /// still under way; time never runs back; no packet is delivered before its links' delays are over.
+    /// For any arrivals, processed in any portions: every packet is delivered once, dropped, lost, or
+    /// still in flight; time never runs back; no packet is delivered before its links' delays are over.
     #[test]
     fn no_packet_goes_astray(
         links in prop::collection::vec((prop::option::of(1_000_000u64..50_000_000), 0u64..20, 1u32..8, 0.0f64..0.3), 1..4),

@@ -14,7 +14,7 @@ const SECOND: i64 = 1_000_000_000;
 /// How long a connection may be silent, by its stage: a later packet begins another connection. After the end,
 /// stragglers come.
 const PATIENCE: [i64; 3] = [60 * SECOND, 300 * SECOND, 2 * SECOND];
-/// More at once are not kept: the one that was silent for the longest goes.
+/// More concurrent ones are not kept: the one that was silent for the longest goes.
 const MOST: usize = 1 << 18;
 const NONE: u32 = u32::MAX;
 

@@ -42,7 +42,7 @@ pub(crate) struct Found {
 /// Why a packet is no segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Not {
-    /// Of another protocol, which is nobody's trouble.
+    /// Of another protocol, which is no problem.
     Tcp,
     LinkLayer,
     Fragment,

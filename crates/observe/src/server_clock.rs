@@ -3,7 +3,7 @@
 
 const MS: i64 = 1_000_000;
 
-/// The clock, in steps of a millisecond as most have it, counted from its first timestamp. Times are nanoseconds.
+/// The clock, in steps of a millisecond as usual, counted from its first timestamp. Times are nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ServerClock {
     first: u32,

@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Read, Result};
 
-/// Read at once. Larger than any packet, and large enough that a read costs nothing beside the copy.
+/// Read at once. Larger than any packet, and large enough that the cost of a read is negligible next to the copy.
 const BUFFER_BYTES: usize = 4 << 20;
 
 /// The size that must be read as a whole: less than the buffer, more than any packet in a capture.

@@ -54,7 +54,7 @@ pub(crate) struct Acknowledged {
     pub(crate) sent: Option<i64>,
     /// It is for one segment, and none was sent soon after: the other end may have waited for another one.
     pub(crate) lone: bool,
-    /// Bytes that it speaks of and nobody has seen.
+    /// Bytes that it covers but that were not captured.
     pub(crate) unseen: bool,
 }
 
@@ -81,7 +81,7 @@ impl Stream {
         self.base.get_or_insert(seq);
     }
 
-    /// The first byte has this sequence number, whatever was said before. Nothing was sent yet.
+    /// The first byte has this sequence number, whatever was set before. Nothing was sent yet.
     pub(crate) fn begin_again(&mut self, seq: u32) {
         self.base = Some(seq);
     }
@@ -105,7 +105,7 @@ impl Stream {
         self.acked.min(self.next)
     }
 
-    /// True if losses are being repaired.
+    /// True during loss recovery.
     pub(crate) fn is_recovering(&self) -> bool {
         self.acked < self.ambiguous
     }

@@ -165,7 +165,7 @@ fn pcapng_is_read_with_interfaces_of_their_own_link_layers_and_resolutions_in_bo
             }
             file.extend(block(1, &body, little));
         }
-        // A block that nobody knows is passed.
+        // An unknown block is skipped.
         file.extend(block(0x0bad, &[1, 2, 3, 4, 5], little));
         for (number, (time, kept, length)) in dressed(<[u8]>::to_vec).into_iter().enumerate() {
             let interface = number % 3;

@@ -380,7 +380,7 @@ impl Link {
         let backlog = &self.backlog;
         let free_at = self.free_at;
         let arrival = || Arrival { now, bytes, ecn_capable, backlog, line_busy, free_at };
-        // An arm of its own, so that drop tail is inlined and `Arrival` is never built in memory.
+        // A separate arm, so that drop tail is inlined and `Arrival` is never built in memory.
         let verdict = match &mut self.queue {
             Queue::DropTail(queue) => queue.on_arrival(arrival(), &mut queue_draws),
             queue => queue.on_arrival(arrival(), &mut queue_draws),
@@ -455,7 +455,7 @@ impl Link {
         drops
     }
 
-    /// When the transmission of a packet can begin that arrives at `now` and finds nobody waiting.
+    /// When the transmission of a packet can begin that arrives at `now` and finds an empty queue.
     pub(crate) fn ready_at(&mut self, now: Nanos) -> Nanos {
         match self.schedule() {
             None => self.free_at.max(now),

@@ -159,8 +159,8 @@ impl Meter {
         interval.sent_bytes += u64::from(bytes);
     }
 
-    /// A packet arrived at `now` and went on the line at once, which takes `serialization`: when it has left it. None, and
-    /// nothing is booked, if that crosses a border.
+    /// A packet arrived at `now` and was transmitted immediately, which takes `serialization`: when it has left it.
+    /// None, and nothing is booked, if that crosses a border.
     #[inline(always)]
     pub(crate) fn accepted_at_once(&mut self, now: Nanos, serialization: Nanos, bytes: u32) -> Option<Nanos> {
         // No sum overflows: an interval ends long before time does.

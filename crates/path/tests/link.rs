@@ -222,7 +222,7 @@ fn silence_fills_a_bucket_up_to_its_size_and_no_further() {
 }
 
 /// Seven segments of 1448 bytes over Linux's htb (`rate 256kbit burst 15k`, whose `cburst` is 1600 bytes), measured: the
-/// GSO packet of five comes at 0.3 ms, the one of two at 188.9. Before them the acknowledgement of the request passes.
+/// GSO packet of five comes at 0.3 ms, the one of two at 188.9. Before them the acknowledgment of the request passes.
 #[test]
 fn gso_packets_pass_whole_and_are_charged_whole_as_by_htb() {
     let mut link = shaped(1600, 5);

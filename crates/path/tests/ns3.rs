@@ -217,7 +217,8 @@ fn codel(packets: u32, ecn: bool) -> CodelSpec {
 }
 
 /// Where marks are compared, the load is light: after a mark Linux and this crate plan the next one from the time planned for
-/// this one, ns-3 from now. Where marks never end, because nobody reacts to them, the one falls ever further behind the other.
+/// this one, ns-3 from now. Where marks never end, because no sender reacts to them, the one falls ever further behind
+/// the other.
 fn loads(ecn: bool) -> [f64; 5] {
     if ecn { LIGHT } else { HEAVY }
 }

@@ -125,7 +125,7 @@ fn a_queue_that_was_not_told_to_marks_nothing() {
     assert!(fates.contains(&Fate::Dropped));
 }
 
-/// RFC 3168 section 7: beyond the upper threshold a router drops, whatever the packet says of itself.
+/// RFC 3168 section 7: beyond the upper threshold a router drops, also ECN-capable packets.
 #[test]
 fn from_the_upper_threshold_on_ecn_capable_packets_are_dropped() {
     let fates = fates(&mut link(RedSpec { ecn: true, ..spec() }), 40, true, 0.0);

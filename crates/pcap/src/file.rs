@@ -49,7 +49,7 @@ impl From<Unrepresentable> for FileError {
     }
 }
 
-/// A capture in progress: written beside its place, and renamed into it by [`CaptureFile::finish`]. Dropped before, it
+/// A capture in progress: written next to its place, and renamed into it by [`CaptureFile::finish`]. Dropped before, it
 /// leaves the earlier file.
 #[derive(Debug)]
 pub struct CaptureFile {

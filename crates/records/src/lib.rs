@@ -1,4 +1,4 @@
-//! The records, which have one schema whichever engine fills them: rows in, named columns out.
+//! The records, which have one schema for all engines: rows in, named columns out.
 //!
 //! The schema is declared here and nowhere else: a column is added in `rows.rs` and filled where its value is known, and
 //! `python/firstflight/records/declared.py` is generated from it (by a test of this crate, which also fails while that file is

@@ -28,7 +28,7 @@ pub struct AtEnd {
     pub recovery_state: u8,
 }
 
-/// What is known of a segment that was seen, beside what it says itself.
+/// What is known of a segment that was seen, in addition to its own fields.
 #[derive(Clone, Copy, Debug)]
 pub struct Sight {
     /// When, in nanoseconds.

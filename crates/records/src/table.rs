@@ -63,7 +63,7 @@ pub struct Declared {
 ///
 /// A column is its meaning (the comment), name, type, unit in brackets (or `[names]`: indices for which readers see
 /// names), and the value that stands for null. Columns that are counters of one owner can stand together as
-/// `.. field: Group { ... }`, which is a type of its own by [`counters!`](crate::counters).
+/// `.. field: Group { ... }`, which is a separate type by [`counters!`](crate::counters).
 #[macro_export]
 macro_rules! table {
     ($(#[$doc:meta])* $row:ident / $table:ident = $name:literal {

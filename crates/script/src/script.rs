@@ -96,7 +96,7 @@ pub struct Packet {
     pub seq: u32,
     /// Bytes of payload.
     pub payload_bytes: u32,
-    /// Acknowledgement, relative likewise.
+    /// Acknowledgment, relative likewise.
     pub ack: Option<u32>,
     /// Window field.
     pub window: Option<u16>,

@@ -31,7 +31,7 @@ impl Settings {
     /// The profile as it now is.
     ///
     /// # Errors
-    /// A [`Refusal`] about a field that is missing, out of its range, or without effect beside the others.
+    /// A [`Refusal`] about a field that is missing, out of its range, or without effect together with the others.
     pub fn profile(&self) -> Result<Profile, Refusal> {
         let profile = self.read()?;
         profile.validate()?;

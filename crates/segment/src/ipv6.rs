@@ -25,7 +25,7 @@ pub enum Upper {
 }
 
 impl<'a> Ipv6<'a> {
-    /// The header at the beginning of these bytes, if they have it whole.
+    /// The header at the beginning of these bytes, if it is complete there.
     #[inline]
     pub fn at(packet: &'a [u8]) -> Option<Self> {
         Some(Self { fixed: packet.first_chunk()?, packet })
@@ -60,7 +60,7 @@ impl<'a> Ipv6<'a> {
             let extension: Option<&[u8; 4]> = self.packet.get(at..).and_then(|rest| rest.first_chunk());
             let Some(extension) = extension else { return Upper::Short };
             at += match kind {
-                // Hop-by-hop options, routing, destination options: in units of eight bytes beside the first.
+                // Hop-by-hop options, routing, destination options: in units of eight bytes after the first.
                 0 | 43 | 60 => 8 + usize::from(extension[1]) * 8,
                 44 if u16::from_be_bytes([extension[2], extension[3]]) & 0xfff8 != 0 => return Upper::Fragment,
                 44 => 8,

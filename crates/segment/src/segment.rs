@@ -146,7 +146,7 @@ pub enum QuickStart {
     #[default]
     None,
     /// A request: routers on the path may lower the rate; one that does not know the option leaves its TTL short of the
-    /// hops travelled, which makes the request void: `approved` stands for the result of a matching TTL.
+    /// hops traveled, which makes the request void: `approved` stands for the result of a matching TTL.
     Request {
         /// Rate code N, 1 to 15; 0 once a router refused.
         rate: u8,
@@ -250,7 +250,8 @@ pub struct Segment {
     pub sack: SackBlocks,
     /// The sender's note for meters that some of this was sent before. Not on the wire; no rule reads it.
     pub retransmission: bool,
-    /// When the segment was sent, with `rto.samples = ack_one_way`: ns-2's header has it at no cost (`hdr_tcp::ts()`).
+    /// When the segment was sent, with `rto.samples = ack_one_way`: ns-2's header contains it at no cost
+    /// (`hdr_tcp::ts()`).
     /// Not on the wire.
     pub sent_at: Option<SentAt>,
 }

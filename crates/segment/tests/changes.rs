@@ -43,7 +43,7 @@ fn a_quick_start_request_leaves_a_link_as_a_router_would_have_written_it() {
         });
         assert_eq!(passing, expected);
     }
-    // Void already, a report, and no option at all: nobody is asked.
+    // Void already, a report, and no option at all: no router is asked.
     let report =
         packet(Segment { path_option: PathOption::new(QuickStart::Report { rate: 9 }, None), ..Segment::EMPTY });
     for mut passing in [asking(9, false), report, packet(Segment::EMPTY)] {

@@ -287,7 +287,7 @@ impl Arena {
         self.slots.get_mut(slot as usize)
     }
 
-    /// Frees a slot; packets still on their way to it will find another generation.
+    /// Frees a slot; packets still in flight to it will find another generation.
     pub fn release(&mut self, slot: u32) {
         let connection = &mut self.slots[slot as usize];
         debug_assert!(connection.live);

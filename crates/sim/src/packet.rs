@@ -8,7 +8,7 @@ use firstflight_path::{Link, Nanos};
 use firstflight_segment::TIMESTAMPS_BYTES;
 use firstflight_tcp::{Ecn, Flags, QuickStart, Segment, SentAt, Timestamps};
 
-/// A packet on its way to one end of a connection, or to the receiver of a stream of datagrams: 40 bytes.
+/// A packet in flight to one end of a connection, or to the receiver of a stream of datagrams: 40 bytes.
 // Whole words, because a packet is copied at every hop, and field by field that takes three times as long. `seq` and
 // `ack` stand in different ones, so that they are not read from the segment as one word: they have only just been
 // written as two, and the processor would wait for both to reach the cache.
@@ -17,7 +17,7 @@ pub(crate) struct Packet {
     /// Sequence number; above it `2 * slot + side` of the receiver. Of a datagram its number in the stream; above it
     /// [`STREAM`] and the stream's index.
     seq_and_to: u64,
-    /// Acknowledgement number; above it the generation of the connection. Of a datagram the time at which it was sent.
+    /// Acknowledgment number; above it the generation of the connection. Of a datagram the time at which it was sent.
     ack_and_generation: u64,
     /// The hop that it is on; above it where the table has the segment with its options, or [`STAMPS`], [`SENT_AT`] or
     /// [`NO_OPTIONS`]; or [`DATAGRAM`] and how its header differs.
@@ -49,7 +49,7 @@ const EVEN_HEADER: u32 = 1 << 16;
 const MARKS: u32 = STAMPS | SENT_AT | DATAGRAM;
 
 /// Marks the index of a stream where a segment has the end of a connection.
-// No connection has so high a slot, so a segment on its way needs no comparison for the sake of datagrams.
+// No connection has so high a slot, so a segment in flight needs no comparison for the sake of datagrams.
 const STREAM: u32 = 1 << 31;
 
 /// Where the ECN bits stand in [`Packet::rest`].
@@ -69,7 +69,7 @@ impl Packet {
     pub(crate) const NOTHING: Packet =
         Packet { seq_and_to: 0, ack_and_generation: 0, hop_and_options: word(0, NO_OPTIONS), rest: 0, option: 0 };
 
-    /// Puts a segment on its way; with options it is in the table until it is opened or discarded.
+    /// Sends a segment; with options it is in the table until it is opened or discarded.
     #[inline]
     pub(crate) fn new(segment: &Segment, to: u32, generation: u32, hop: u32, table: &mut OptionTable) -> Packet {
         debug_assert!(segment.payload_bytes <= u32::from(u16::MAX), "no IP packet holds {segment:?}");
@@ -94,7 +94,7 @@ impl Packet {
         packet
     }
 
-    /// Puts a datagram on its way. `header_difference`: by how much its header is longer than that of a segment, in bytes.
+    /// Sends a datagram. `header_difference`: by how much its header is longer than that of a segment, in bytes.
     pub(crate) fn of_datagram(datagram: &Datagram, header_difference: i32, hop: u32) -> Packet {
         debug_assert!((1..=u32::from(u16::MAX)).contains(&datagram.payload_bytes), "no UDP packet holds {datagram:?}");
         Packet {
@@ -223,7 +223,7 @@ impl Packet {
         self.discard(table);
     }
 
-    /// The segment as it is on its way.
+    /// The segment as it is in flight.
     pub(crate) fn peek(&self, table: &OptionTable) -> Segment {
         let mut segment = Segment::EMPTY;
         self.peek_into(table, &mut segment);
@@ -251,7 +251,7 @@ impl Packet {
         into.ecn = self.ecn();
     }
 
-    /// The same packet once more, on the same hop.
+    /// The same packet again, on the same hop.
     pub(crate) fn copy(&self, table: &mut OptionTable) -> Packet {
         if !self.has_segment() {
             return *self;
@@ -289,7 +289,7 @@ impl Packet {
     }
 }
 
-/// A datagram on its way.
+/// A datagram in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Datagram {
     /// Index of the stream that it belongs to.
@@ -309,7 +309,7 @@ fn has_more_than_one_number(segment: &Segment) -> bool {
     segment.flags.contains(Flags::SYN) || !segment.sack.is_empty() || segment.path_option.is_some()
 }
 
-/// The segments on their way that carry options. Places are used again: a network that carries no more than before
+/// The segments in flight that carry options. Places are used again: a network that carries no more than before
 /// allocates nothing.
 #[derive(Debug, Default)]
 pub(crate) struct OptionTable {
@@ -318,7 +318,7 @@ pub(crate) struct OptionTable {
 }
 
 impl OptionTable {
-    /// Places taken by packets on their way.
+    /// Places used by packets in flight.
     pub(crate) fn in_use(&self) -> usize {
         self.segments.len() - self.free.len()
     }

@@ -79,7 +79,7 @@ pub struct Watched {
 #[derive(Clone, Copy, Debug)]
 enum At {
     Host(u32),
-    /// A link and its way back.
+    /// A link and its reverse path.
     Link {
         towards: u32,
         away: u32,
@@ -91,7 +91,7 @@ enum At {
 pub(crate) struct Tap {
     at: At,
     interfaces: Vec<String>,
-    /// Packets that are still on their way when both ends are done with their connection keep its identity.
+    /// Packets that are still in flight when both endpoints have closed their connection keep its identity.
     identities: HashMap<(u32, u32), Identity>,
     packets: Vec<Tapped>,
 }

@@ -67,7 +67,7 @@ fn adoption_grows_by_users_who_join_and_from_none_to_all() {
     let shares = [0.0, 0.25, 0.5, 0.75, 1.0].map(users);
     assert_eq!((shares[0].len(), shares[4].len()), (0, 100));
     assert!(shares.windows(2).all(|pair| pair[0].iter().all(|user| pair[1].contains(user))));
-    // Without anybody in an arm all is as without arms, but for the numbers of the applications.
+    // Without a user in an arm all is as without arms, but for the numbers of the applications.
     let none = with_arms(star(20, 2), &[("ten", 0.0, 10)], "users");
     assert_eq!(differing(run(&none, 3), run(&star(20, 2), 3)), ["transfers.application"]);
 }

@@ -31,7 +31,7 @@ fn a_file_whose_syns_are_lost_is_booked_as_failed_and_the_next_begins() {
     for direction in ["download", "upload"] {
         let more = json!({"count": 3, "gap": constant(1.0), "direction": direction});
         let records = run(&plan(lossy(BLACK_HOLE), files("f", "node[0]", "node[1]", &more, &impatient())), 1);
-        // The SYN leaves at 0 s and 1 s and is given up at 3 s; the next file follows a second later.
+        // The SYN leaves at 0 s and 1 s and is aborted at 3 s; the next file follows a second later.
         assert_eq!(records.transfers.start_s, [0.0, 4.0, 8.0], "{direction}");
         assert_eq!(records.transfers.completed, [0, 0, 0]);
         assert_eq!(records.transfers.delivered_bytes, [0, 0, 0]);

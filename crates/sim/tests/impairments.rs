@@ -6,7 +6,7 @@ use firstflight_sim::records::Records;
 use serde_json::{Value, json};
 use world::{constant, files, pair, profile, run};
 
-/// Downloads of 200 kB over two links, the first of which is impaired on its way to the client.
+/// Downloads of 200 kB over two links, the first of which is impaired towards the client.
 fn downloads(impairments: &Value, queue: &Value) -> Records {
     let mut impaired = pair(Some(10_000_000), 20_000_000, 1000);
     impaired["reverse"]["impairments"] = impairments.clone();

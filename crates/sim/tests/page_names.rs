@@ -1,4 +1,4 @@
-//! Pages whose hosts' names are looked up first, and pages that begin at times of their own.
+//! Pages whose hosts' names are looked up first, and pages that begin at their own times.
 
 mod world;
 

@@ -108,7 +108,7 @@ fn web_pages_and_requests_end_with_their_counts() {
                 .count()
         };
         assert_eq!((rows(0, 1), rows(1, 1)), (10, 5));
-        // The bulk transfers are in the background: as many as there was time for, and one on its way.
+        // The bulk transfers are in the background: as many as there was time for, and one in progress.
         assert!(rows(2, 1) > 0 && rows(2, 0) == 1, "{} and {}", rows(2, 1), rows(2, 0));
     }
 }
@@ -124,7 +124,7 @@ fn without_a_count_users_stay_to_the_end() {
 
 #[test]
 fn a_user_who_is_not_done_leaves_nothing_to_the_next() {
-    // 100 kB in a second at 1 Mbit/s: all are cut off in the middle, with packets and timers on their way.
+    // 100 kB in a second at 1 Mbit/s: all are cut off in the middle, with pending packets and timers.
     for name in ["rfc", "linux"] {
         let tcp = profile(name, json!({}));
         let mut plan = population(20, paths(0.0), &json!({"size": constant(1e5), "count": 2}), &tcp);

@@ -1,4 +1,4 @@
-//! Bernoulli loss: as often as asked, each packet for itself, and repaired by the endpoints.
+//! Bernoulli loss: at the requested rate, independent per packet, and recovered by the endpoints.
 
 mod world;
 

@@ -57,7 +57,7 @@ fn a_server_that_works_at_its_answer_sends_it_so_much_later() {
 #[test]
 fn the_acknowledgement_of_a_request_takes_no_place_of_a_first_flight_that_comes_later() {
     // Linux acknowledges a request at once. Of eleven segments at 10 Mbit/s a queue of ten holds all but the one on the
-    // line, unless the acknowledgement, which takes 42 us, is still there.
+    // line, unless the acknowledgment, which takes 42 us, is still there.
     let tcp = profile("linux", json!({"initial_window": {"policy": "fixed", "segments": 11}}));
     for (service_time_ns, lost) in [(0, 1), (40_000, 1), (45_000, 0)] {
         let mut plan = single(pair(Some(10_000_000), 50_000_000, 10), 1448.0 * 11.0, &tcp);

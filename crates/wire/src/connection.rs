@@ -25,7 +25,7 @@ pub(crate) struct Connection {
     pub(crate) life: Life,
     /// The listener it came to; none: it was opened here.
     pub(crate) listener: Option<usize>,
-    /// Another listener has taken the place of its own: nobody learns from it any more.
+    /// Another listener has taken the place of its own: its results are no longer used.
     pub(crate) is_of_before: bool,
     /// Its entry in the timers that comes first.
     pub(crate) armed: Nanos,
@@ -127,7 +127,7 @@ impl Connection {
         self.on_end(now, events, books);
     }
 
-    /// Ends the connection at once.
+    /// Ends the connection immediately.
     pub(crate) fn abort(&mut self, now: Nanos, end: End, books: &mut Books) {
         self.endpoint.abort(now);
         self.endpoint.poll_events();

@@ -24,8 +24,8 @@ use crate::{
 /// The ports of connections that are opened here, used in turn: the dynamic ones of RFC 6335 §6.
 const FIRST_PORT: u16 = 49_152;
 
-/// Connections at once, those in TIME-WAIT included; as many as the default of Linux's `tcp_max_orphans` on a machine of
-/// a few gigabytes.
+/// Concurrent connections, those in TIME-WAIT included; as many as the default of Linux's `tcp_max_orphans` on a
+/// machine of a few gigabytes.
 const MOST_CONNECTIONS: usize = 32_768;
 
 /// A port that listens.
@@ -183,7 +183,7 @@ impl Host {
         self.connections.len()
     }
 
-    /// Ends all connections at once.
+    /// Ends all connections immediately.
     pub fn stop(&mut self, wire: &mut impl Wire) {
         while let Some((&tuple, _)) = self.connections.first_key_value() {
             self.with(tuple, wire, |connection, now, books| connection.abort(now, End::Stopped, books));

@@ -55,7 +55,7 @@ impl Memory {
     }
 }
 
-/// Neighbours that share a memory have one key.
+/// Neighbors that share a memory have one key.
 fn key(peer: Ipv4Addr, policy: &Remembered) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(peer) / policy.hosts)
 }

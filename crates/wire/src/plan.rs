@@ -12,7 +12,7 @@ use crate::{Error, disturb::Disturbance, http::Fetch, http::LEAST_HEADER_BYTES};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Its address. The kernel's side of the interface must not have it, or it would answer as well.
+    /// Its address. The kernel's side of the interface must not have this address, or it would answer as well.
     pub address: Ipv4Addr,
     /// Where its packets go on the link layer: six bytes in hexadecimal with colons. Devices without a link layer
     /// ignore it.

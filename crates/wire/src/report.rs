@@ -13,7 +13,7 @@ pub enum End {
     Closed,
     /// The peer reset it.
     Reset,
-    /// It was given up after too many retransmissions.
+    /// It was aborted after too many retransmissions.
     TimedOut,
     /// The application lost patience.
     Aborted,

@@ -72,7 +72,7 @@ struct Port {
     sent: u64,
     /// Packets that the kernel had no room for.
     unsent: u64,
-    /// Packets that came and were lost because nobody took them in time.
+    /// Packets that came and were lost because they were not read in time.
     overrun: u64,
     failure: Option<std::io::Error>,
     capture: Option<Capture>,

@@ -15,7 +15,7 @@ pub trait Wire {
 /// A host's packet counters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Traffic {
-    /// Packets that came for it, whatever came of them.
+    /// Packets that arrived for it, including discarded ones.
     pub received: u64,
     /// Packets that could not be read: not TCP over IPv4, or damaged.
     pub unreadable: u64,

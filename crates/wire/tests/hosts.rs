@@ -14,7 +14,7 @@ const MS: Nanos = 1_000_000;
 const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
-/// Packets on their way, by when they arrive; ties in the order of sending.
+/// Packets in flight, by when they arrive; ties in the order of sending.
 type InFlight = Rc<RefCell<BTreeMap<(Nanos, u64), (usize, Vec<u8>)>>>;
 
 /// One host's end of the wire.

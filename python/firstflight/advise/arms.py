@@ -195,7 +195,7 @@ def _overlap(one: tuple[float | None, float | None], other: tuple[float | None, 
 
 
 def _cells(rows: pl.DataFrame) -> pl.DataFrame:
-    """`rows` with `cell`, which RTT and size a connection has; an unknown one is a value of its own."""
+    """`rows` with `cell`, which RTT and size a connection has; an unknown one is a separate value."""
     for dimension in DIMENSIONS:
         if dimension.column in _EVENED:
             rows = bucketed(rows, dimension.column, dimension.edges, f"{dimension.column}_place")

@@ -1,8 +1,8 @@
 """The lines that set an initial window on Linux, keep it over a reboot, show that it works, and take it back.
 
 Tried on Linux 6.18 with iproute2 6.1: `ip route replace` with the whole line of the route changes that route; with a
-part of it, it adds a second one beside (another metric is another route). A later `initcwnd` in the line wins over an
-earlier one. The persistent forms are those of the manuals named beside them.
+part of it, it adds a second one (another metric is another route). A later `initcwnd` in the line wins over an
+earlier one. The persistent forms are those of the manuals named next to them.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def verify(window: int) -> Step:
 
 
 def roll_back(current: int, known: bool) -> Step:
-    """The way back to the window that was in use."""
+    """The commands that restore the earlier window."""
     plain = current == LINUX_DEFAULT
     lines = (
         f"sudo ip route replace $(ip -4 route show default | head -n 1) initcwnd {current}",

@@ -112,7 +112,7 @@ class Measurements:
         return self._responses[case]
 
     def others(self, case: str, application: str) -> pl.DataFrame:
-        """The connections beside them, whose window is the same for every `iw`."""
+        """The concurrent connections, whose window is the same for every `iw`."""
         key = (case, application)
         if key not in self._others:
             own = pl.col("application").cast(pl.String) == application

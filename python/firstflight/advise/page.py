@@ -30,10 +30,10 @@ _HERE = Path(__file__).parent
 def write(
     advice: Advice, figures: Sequence[Figure], commands: Sequence[str], directory: Path, transfers: Sequence[Link] = ()
 ) -> Path:
-    """Write both files into `directory` and return the path of the page; beside it the explorer, if the page links to
+    """Write both files into `directory` and return the path of the page; next to it the explorer, if the page links to
     `transfers` there. MachineError where they cannot be written.
 
-    Each is written beside and renamed, so that a reader never sees half of it.
+    Each is written to a temporary file and renamed, so that a reader never sees half of it.
     """
     texts = {
         DATA: json.dumps(advice.as_dict(), indent=1, ensure_ascii=False) + "\n",

@@ -29,9 +29,9 @@ def check_name(name: str) -> None:
 
 
 def assumed(observed: Observation, name: str, seed: int) -> Observation:
-    """`observed` with one response a connection, its size drawn from the application `name` whatever the path.
+    """`observed` with one response a connection, its size drawn from the application `name` independent of the path.
 
-    RequestError where the data has sizes of its own.
+    RequestError where the data has sizes.
     """
     if not observed.transfers.is_empty():
         raise RequestError(f"{observed.source.path} has sizes, which are used; leave --assume-sizes {name} out")

@@ -19,7 +19,7 @@ LONGEST_S = 60
 """Slower lines have their responses cut to the bytes that they carry in this time."""
 _MOST_BUFFER_S = 5.0
 _LIKE = 0.05
-"""Of all users with a known rate: how many neighbours by round trip on each side lend theirs to one without."""
+"""Of all users with a known rate: how many neighbors by round trip on each side lend theirs to one without."""
 
 _QUANTILES = 4096
 """Lines that stand for those of a built-in population."""

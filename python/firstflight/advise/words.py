@@ -175,7 +175,7 @@ def _why_kept(decision: Decision, evidence: Evidence) -> str:
         )
         reference = evidence.cases[0]
         change = evidence.changes[reference, best.initial_window]
-        # A gain beside "keep" reads like a contradiction unless it says where there is none.
+        # A gain next to "keep" reads like a contradiction unless it says where there is none.
         lacking, *others = best.not_gaining_in
         if reference in best.not_gaining_in:
             where = "not shown to be a gain"

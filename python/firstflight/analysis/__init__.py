@@ -1,4 +1,4 @@
-"""From records to numbers: tables, intervals and claims, whichever engine wrote the records."""
+"""From records to numbers: tables, intervals and claims, for the records of any engine."""
 
 from firstflight.analysis.claim import Claim
 from firstflight.analysis.intervals import Estimate

@@ -37,7 +37,7 @@ def bucket_table(run: Run, edges: Mapping[str, Sequence[float]], payload_bytes: 
     each dimension, their times and retransmissions, means over replicates.
 
     `edges`: the upper edges of the buckets by dimension (`rtt_s`, `down_bps`, `bdp_bytes`, `segments`);
-    `payload_bytes`: of a full segment, by application. A bucket that nobody is in says so in its name.
+    `payload_bytes`: of a full segment, by application. The name of a bucket without users says so.
     """
     keys = list(run.cells[0]) if run.cells else []
     counted = pl.concat([_of_rows(run, keys, edges, payload_bytes), _of_aggregates(run, keys)])

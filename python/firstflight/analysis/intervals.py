@@ -165,7 +165,7 @@ def bootstrap(
 
 
 def seed_of(study: str, quantity: str, cell: object = ()) -> int:
-    """The seed of the resamples of a quantity in a cell: the same whatever else is computed, and in whatever order."""
+    """The seed of the resamples of a quantity in a cell: independent of other computations and of their order."""
     name = repr((study, quantity, cell)).encode()
     return int.from_bytes(hashlib.blake2b(name, digest_size=8).digest())
 

@@ -18,7 +18,7 @@ def others_share(responses: pl.DataFrame, link: pl.DataFrame, one_way_s: float) 
     in order of time.
 
     A retransmission that replaces a packet dropped by the link's queue is carried once, as the response's. One that no
-    drop explains is carried beside its original, and is the response's as well.
+    drop explains is carried in addition to its original, and is the response's as well.
     """
     ends = (link["interval_start_s"] + link["interval_s"]).to_numpy()
     start = (responses["start_s"] + responses["handshake_time_s"]).to_numpy() + one_way_s

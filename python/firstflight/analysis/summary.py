@@ -110,7 +110,7 @@ def summary_tables(run: Run) -> list[Table]:
 
 
 def in_sentences(run: Run, users: int) -> list[str]:
-    """The results of a population's users: their number, and each application's times and repairs. Nothing of a
+    """The results of a population's users: their number, and each application's times and recoveries. Nothing for a
     run with several cells, which has tables for that.
     """
     if len(run.cells) != 1:

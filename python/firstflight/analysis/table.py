@@ -1,4 +1,4 @@
-"""A table of results with the published value beside ours, and its text, CSV and JSON forms."""
+"""A table of results with the published value next to ours, and its text, CSV and JSON forms."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Metric:
     """How one metric of a table is named, printed and compared with its published value.
 
     `near` is the difference that still counts as close: a share of the published value if
-    `compare` is "relative", the metric's own unit if it is "absolute". It steers colours only;
+    `compare` is "relative", the metric's own unit if it is "absolute". It steers colors only;
     verdicts come from claims.
     """
 
@@ -200,7 +200,7 @@ _FORMULA = r"^[=+\-@\t\r]"
 
 
 def defused(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with an apostrophe before each text that a spreadsheet would compute: names are somebody else's."""
+    """The frame with an apostrophe before each text that a spreadsheet would compute: names come from other files."""
     texts = pl.col(pl.String, pl.Categorical, pl.Enum).cast(pl.String)
     return frame.with_columns(texts.str.replace(_FORMULA, "'$0"))
 

@@ -85,7 +85,7 @@ class Compared:
 
 
 def compared(run: Run, order: Order, population: bool) -> list[Compared]:
-    """Every comparison that the finished cells of a run allow. `population`: whether users have paths of their own."""
+    """Every comparison that the finished cells of a run allow. `population`: whether each user has a path."""
     found = []
     if aggregated := _is_aggregated(run):
         rows = _whole(run.aggregates)
@@ -322,7 +322,7 @@ def _stream_rows(run: Run, keys: list[str]) -> pl.DataFrame:
 
 
 def _with_all_arms(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """With its name as text; the rows of an application with arms once more under one name for all of them."""
+    """With its name as text; the rows of an application with arms again under one name for all of them."""
     named = rows.collect_schema()["application"]
     names = named.categories.to_list() if isinstance(named, pl.Enum) else []
     # An application comes before its arms.

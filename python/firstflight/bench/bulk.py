@@ -1,4 +1,4 @@
-"""Bulk flows over one bottleneck: data packets a CPU second, beside each peer, on the same work."""
+"""Bulk flows over one bottleneck: data packets per CPU second, next to each peer, on the same work."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class BottleneckTotals:
 
 
 def rows(form: Form, peers: Sequence[Peer]) -> list[Row]:
-    """Our rate, then our rate beside each peer's, round by round in turn."""
+    """Our rate, then our rate next to each peer's, round by round in turn."""
     made = plan(form.scenario, _OUR_STOP_S)
 
     def ours() -> float:

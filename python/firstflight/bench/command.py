@@ -16,7 +16,7 @@ Step = tuple[str, Callable[[], list[Row]]]
 def main(peers: bool, json: bool = False) -> int:
     """Measure, and print a table (JSON if asked: [{work, ours, peer, peer_value, ratio, unit}]) to stdout.
 
-    `peers`: beside ns-2 and ns-3 too, as far as they are installed; a missing one leaves its figures out and
+    `peers`: compare with ns-2 and ns-3 too, as far as they are installed; a missing one leaves its figures out and
     is named on stderr with the line that installs it. Takes about two minutes alone and seven with both peers,
     on an otherwise idle machine with two cores. Returns 0, or 1 if a check that both simulators did the same
     work did not hold. Raises MachineError where a program fails or the scripts are missing.

@@ -79,7 +79,7 @@ def linearity_rows() -> list[Row]:
 
 
 def connection_rows() -> list[Row]:
-    """Set-up time and memory of 1,000 and of 100,000 connections open at once."""
+    """Set-up time and memory of 1,000 and of 100,000 concurrently open connections."""
     base = plan("connections")
     made = []
     # subtracted: a constant cost for any number of connections, most of it code that is read for the first time

@@ -1,6 +1,6 @@
 """The namespace in which the guard's cost is measured: a job as JSON on stdin, `guard.Measured` on stdout.
 
-nginx and the guard are in this namespace, clients in another; each request is a connection of its own.
+nginx and the guard are in this namespace, clients in another; each request uses a new connection.
 """
 
 import json

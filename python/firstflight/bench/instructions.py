@@ -56,7 +56,7 @@ WORKS = (
 
 
 def main(json: bool = False) -> int:
-    """Measure, and print a table beside the committed figures (JSON if asked).
+    """Measure, and print a table next to the committed values (JSON if asked).
 
     Returns 1 if a work costs more than 3% more than is committed, else 0. Raises MachineError where valgrind or
     cargo is missing, or where the compiler is not that of the committed figures, which then say nothing.
@@ -67,7 +67,7 @@ def main(json: bool = False) -> int:
 
 
 def rows() -> list[Row]:
-    """A row for each work, beside its committed figure. Raises MachineError as `main` does."""
+    """A row for each work, next to its committed value. Raises MachineError as `main` does."""
     if shutil.which("valgrind") is None:
         raise MachineError(f"valgrind is not installed, and it counts the instructions: {INSTALL}")
     committed = tomllib.loads((DIRECTORY / "instructions.toml").read_text())

@@ -167,7 +167,7 @@ def _delay_errors_us(lab: Lab, rate_bps: int, delay_ns: int) -> tuple[NDArray[np
 
 
 def _spacing_errors_us(lab: Lab, rate_bps: int, at_once: bool = False) -> NDArray[np.float64]:
-    """Time between neighbours of bursts minus the time that a packet takes on the line."""
+    """Time between neighbors of bursts minus the time that a packet takes on the line."""
     burst, bursts = 50, 100
     _, received = _probe(lab, burst=burst, bursts=bursts, interval_s=0.012, at_once=at_once)
     spacing_ns = np.diff(received.reshape(bursts, burst), axis=1).ravel()

@@ -21,7 +21,7 @@ _REPETITIONS_TOLERANCE = 0.1
 
 
 def rows(ns2: Ns2 | None) -> list[Row]:
-    """Our rate (profile linux: SACK, RACK-TLP, PRR, CUBIC) beside that of ns-2's Sack1, round by round in turn."""
+    """Our rate (profile linux: SACK, RACK-TLP, PRR, CUBIC) next to that of ns-2's Sack1, round by round in turn."""
     made = plan("lossy", _STOP_S)
 
     def ours() -> float:

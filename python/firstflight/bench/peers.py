@@ -48,20 +48,20 @@ class Ns2(Peer):
         self._start_up_s = median(run([program], empty).cpu_s for _ in range(3))
 
     def bulk(self, access_delays_s: tuple[float, float], stop_s: float) -> PeerRun:
-        """The bulk work: data_packets, ack_packets, drops, util (per cent)."""
+        """The bulk work: data_packets, ack_packets, drops, util (percent)."""
         low, high = access_delays_s
         return self._script("bulk.tcl", adelay_lo=low, adelay_hi=high, stop=stop_s)
 
     def lossy(self, stop_s: float, seed: int = 1) -> PeerRun:
-        """The lossy work with Sack1: sent_packets, repeated_packets, data_packets, ack_packets, util (per cent)."""
+        """The lossy work with Sack1: sent_packets, repeated_packets, data_packets, ack_packets, util (percent)."""
         return self._script("lossy.tcl", stop=stop_s, seed=seed)
 
     def baytcp(self, clients: int, window_segments: int) -> PeerRun:
-        """Downloads with the TCP of RFC 2415's authors for 360 s: data_packets, ack_packets, drops, util (per cent)."""
+        """Downloads with the TCP of RFC 2415's authors for 360 s: data_packets, ack_packets, drops, util (percent)."""
         return self._script("baytcp.tcl", clients=clients, wnd=window_segments)
 
     def rfc2415(self, webs: int, ftps: int, initial_window: int = 1, http: str = "1.0", seed: int = 1) -> PeerRun:
-        """One cell of RFC 2415 for 360 s: util, drop (per cent), down_packets, ..."""
+        """One cell of RFC 2415 for 360 s: util, drop (percent), down_packets, ..."""
         return self._script(
             "rfc2415.tcl", webs=webs, ftps=ftps, iw=initial_window, http=http, seed=seed, **RFC2415_SETTINGS
         )
@@ -93,7 +93,7 @@ class Ns3(Peer):
         self._start_up_s = median(run([str(program), "--stop=0"]).cpu_s for _ in range(3))
 
     def bulk(self, access_delays_s: tuple[float, float], stop_s: float) -> PeerRun:
-        """The bulk work: data_packets, ack_packets, drops, util (per cent)."""
+        """The bulk work: data_packets, ack_packets, drops, util (percent)."""
         low, high = access_delays_s
         finished = run([str(self._program), f"--adelayLow={low}", f"--adelayHigh={high}", f"--stop={stop_s}"])
         return PeerRun(max(finished.cpu_s - self._start_up_s, 0.0), _figures(finished.output))

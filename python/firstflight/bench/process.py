@@ -20,7 +20,7 @@ class Finished:
 
 
 def run(command: Sequence[str], stdin: str = "") -> Finished:
-    """Run a command to its end in a process of its own. Raises MachineError, with its last line, if it fails.
+    """Run a command to its end in a separate process. Raises MachineError, with its last line, if it fails.
 
     The benchmark runs one process at a time, so the children's usage before and after is this child's.
     """

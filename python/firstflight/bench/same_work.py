@@ -18,11 +18,11 @@ _DELAY_TOLERANCE = 0.05
 _AUTHORS_TOLERANCE = 0.02
 
 AUTHORS_CELLS = ((1, 11), (1, 20), (3, 11), (8, 11))
-"""Downloads at once, and the window in segments."""
+"""Concurrent downloads, and the window in segments."""
 
 
 def bulk_rows(ns2: Ns2) -> list[Row]:
-    """Packets through the bottleneck, its drops and its utilisation in 10 simulated seconds of each form."""
+    """Packets through the bottleneck, its drops and its utilization in 10 simulated seconds of each form."""
     stop_s = 10.0
     made = []
     for form in bulk.FORMS:

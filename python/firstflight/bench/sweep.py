@@ -17,7 +17,7 @@ def plans() -> list[Plan]:
 
 
 def rows(ns2: Ns2 | None, beside: bool) -> list[Row]:
-    """Simulated seconds a CPU second, beside ns-2; ns-2's sweep is run once, between ours."""
+    """Simulated seconds per CPU second, next to ns-2; ns-2's sweep is run once, between ours."""
     cells = plans()
     simulated_s = sum(cell["duration_ns"] for cell in cells) / NANOSECONDS
     costs = [simulate(cells).cpu_s for _ in range(ROUNDS)]

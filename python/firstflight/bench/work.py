@@ -8,7 +8,7 @@ from typing import Any
 from firstflight.errors import MachineError
 from firstflight.scenario import Scenario
 
-# The scripts and scenarios are kept beside the package in a checkout; an installed wheel has none.
+# The scripts and scenarios are kept next to the package in a checkout; an installed wheel has none.
 DIRECTORY = Path(__file__).resolve().parents[3] / "bench"
 SIZES_CSV = Path(__file__).resolve().parents[1] / "studies" / "rfc2415" / "mah1997_reply_length_cdf.csv"
 

@@ -21,7 +21,7 @@ def observe_command(
     if out is not None:
         output.check(out, [path])
     seen = observe.read(path, kind, log_format=log_format, mss_bytes=mss_bytes or observe.MSS_BYTES)
-    # Names of columns and files are somebody else's.
+    # Names of columns and files come from other programs.
     print("\n".join(map(escaped, lines(seen))))
     if out is None:
         return

@@ -16,7 +16,7 @@ from firstflight.errors import MachineError
 
 _RECORDER = f"{__package__}.inside.record"
 _ASK_S = 20.0
-# Recorded at once, and how long that may take; how often a mismatch is recorded that stalls may explain.
+# Recorded concurrently, and the time that may take; how often a mismatch is recorded that stalls may explain.
 _BATCH, _BATCH_S = 200, 300.0
 _ATTEMPTS = 3
 _STALL_NS = 3_000_000
@@ -65,7 +65,7 @@ class Recorder(Protocol):
 
 
 class Kernel:
-    """The kernel that runs here, in namespaces of its own; to be used in a `with` statement."""
+    """The kernel that runs here, in separate namespaces; to be used in a `with` statement."""
 
     def __enter__(self) -> Self:
         """MachineError, with the fix, if there are no namespaces or no TUN device."""

@@ -27,7 +27,7 @@ class Parameters:
 
     `losses`: of the sender's segments. `writes`: when (ms after the handshake) the sender has how many bytes more; of a
     scripted sender each is a flight of segments. `swaps`: segments that a scripted sender sends behind the next one;
-    `repeats`: those that it sends twice. `reads_ms`: how often the receiving application reads, 0 for at once.
+    `repeats`: those that it sends twice. `reads_ms`: how often the receiving application reads, 0 for immediately.
     `trains`, `compressed`: with `tcp_min_tso_segs` and `tcp_comp_sack_nr` as Linux has them; without, 1 and 0.
     """
 

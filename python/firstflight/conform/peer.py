@@ -168,7 +168,7 @@ def _covered(blocks: list[tuple[int, int]], seq: int, end: int) -> bool:
 
 
 def _inserted(blocks: list[tuple[int, int]], seq: int, end: int) -> list[tuple[int, int]]:
-    """The blocks with one more, the one that grew first, as RFC 2018 section 4 has it."""
+    """The blocks with one more, the one that grew first, as in RFC 2018 section 4."""
     rest = []
     for left, right in blocks:
         if left <= end and seq <= right:

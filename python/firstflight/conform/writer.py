@@ -87,7 +87,7 @@ def _lines(parameters: Parameters, events: list[Event], zero_us: int) -> Iterato
         elif kind == "accept":
             yield f"{time} accept(3, ..., ...) = 4"
         elif kind == "info":
-            # A packet between asking and the answer: nobody knows whether it counts.
+            # A packet between asking and the answer: it is unknown whether it counts.
             if place + 1 == len(events) or events[place + 1][1] - at > 20_000:
                 yield f"{time} {_assertion(tcp_info(content))}"
         else:

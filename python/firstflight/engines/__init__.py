@@ -65,7 +65,7 @@ class RealTime(Protocol):
         ...
 
     def jobs(self, group: Sequence[Cell]) -> int:
-        """How many groups like this one do not disturb one another at once on this machine."""
+        """The number of groups like this one that run concurrently on this machine without disturbing one another."""
         ...
 
 

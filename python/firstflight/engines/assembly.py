@@ -16,7 +16,7 @@ KEEP_ABOVE_BYTES = 256 << 20
 
 
 class Assembly:
-    """One cell on its way: chunks in memory, chunks in the run's directory, chunks on shared storage."""
+    """One cell in progress: chunks in memory, chunks in the run's directory, chunks on shared storage."""
 
     def __init__(self, run: Run, name: str, cell: Cell, replicates: int, shared: SharedChunks | None) -> None:
         """`replicates` of `cell`; the finished part from earlier sessions is found and used."""
@@ -97,7 +97,7 @@ class Assembly:
                 chunks.take(self._name, replicates, self._shared.fetch(place))
             self._kept |= self._elsewhere.keys()
             self._elsewhere.clear()
-            # Before the cell is there: nobody would look for its chunks afterwards.
+            # Before the cell is there: its chunks would not be looked for afterwards.
             self._shared.remove(self._name)
         parts: list[Mapping[str, pl.DataFrame | pl.LazyFrame]] = [
             self._held[chunk] if chunk in self._held else chunks.read(self._name, chunk)

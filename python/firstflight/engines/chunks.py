@@ -34,8 +34,8 @@ class Chunk:
 
 @dataclass
 class Work:
-    """A cell to be computed: `left` are the replicates that nobody has yet, `cost` a guess at how long one takes, in
-    any unit.
+    """A cell to be computed: `left` are the replicates that are not assigned yet, `cost` a guess at how long one
+    takes, in any unit.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Work:
 
     @property
     def replicates_left(self) -> int:
-        """How many replicates nobody has yet."""
+        """The number of replicates that are not assigned yet."""
         return sum(map(len, self.left))
 
 

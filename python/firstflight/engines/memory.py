@@ -1,9 +1,9 @@
 """About how much memory a cell takes, estimated before any of it is allocated.
 
 The figures were measured as the largest resident size of a process that simulates one replicate (Linux's TCP, x86-64,
-November 2026): 3,900 to 4,500 bytes a client that fetches 10 kB, if all do at once (1,450 where next to nothing gets
-through), 150 one that has not begun, 240 a row of a population's users with its transfer, 4,700 a link, 187 a row of a
-link's counters. How many transfers there will be nobody knows beforehand; their rows are not counted.
+November 2026): 3,900 to 4,500 bytes a client that fetches 10 kB, if all do so concurrently (1,450 where next to
+nothing gets through), 150 one that has not begun, 240 a row of a population's users with its transfer, 4,700 a link,
+187 a row of a link's counters. The number of transfers is unknown beforehand; their rows are not counted.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ _NEGLIGIBLE = 256 << 20
 
 
 def check(cells: Iterable[Cell], identity: Identity, jobs: int | None) -> None:
-    """MachineError if the replicates that threads compute at once cannot have the memory that they need."""
+    """MachineError if the replicates that threads compute concurrently cannot have the memory that they need."""
     threads = jobs or machine.usable_cpus()
     largest: list[tuple[int, Scenario]] = []
     for cell in cells:
@@ -30,7 +30,7 @@ def check(cells: Iterable[Cell], identity: Identity, jobs: int | None) -> None:
 
 
 def check_together(scenarios: list[Scenario]) -> None:
-    """As `check`, for a replicate of each of these at once, the largest first."""
+    """As `check`, for a replicate of each of these together, the largest first."""
     needed = [about_bytes(scenario) for scenario in scenarios]
     total = sum(sum(parts.values()) for parts in needed)
     free = machine.free_memory_bytes() if total > _NEGLIGIBLE else None

@@ -1,4 +1,4 @@
-"""Where a sweep computes: in threads of this process, on a Dask cluster of its own, or on one that is there."""
+"""Where a sweep computes: in threads of this process, on its own Dask cluster, or on one that is there."""
 
 from dataclasses import dataclass
 from urllib.parse import urlsplit

@@ -57,7 +57,7 @@ def sweep(
         (real.setdefault(engine, {}) if isinstance(find(engine), RealTime) else virtual)[name] = cell
     if virtual:
         _in_virtual_time(run, identity, virtual, jobs or usable_cpus(), on_replicates, place)
-    # One engine after the other, and real time last: it suffers from neighbours.
+    # One engine after the other, and real time last: it suffers from neighbors.
     for name, wanted in real.items():
         in_real_time = find(name)
         assert isinstance(in_real_time, RealTime)

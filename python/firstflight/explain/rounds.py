@@ -1,4 +1,4 @@
-"""One transfer as its segments on their way, and the rounds in which they were sent."""
+"""One transfer as its segments in flight, and the rounds in which they were sent."""
 
 import math
 from collections import defaultdict, deque

@@ -17,7 +17,7 @@ TERMS = {
     "retransmission": "Data sent again because it was dropped, or because the sender marks it as lost.",
 }
 
-# Of the pages beside these.
+# Of the pages next to these.
 FURTHER_TERMS = {
     "access link": "The link between a user and the network: usually the slowest.",
     "advertised window": "rwnd: number of bytes beyond the last ACK that the receiver allows.",

@@ -1,4 +1,4 @@
-"""Links from a page on disk to the explorer beside it, which is one file and so works there without a server."""
+"""Links from a page on disk to the explorer next to it, which is one file and so works there without a server."""
 
 from dataclasses import dataclass
 from pathlib import Path

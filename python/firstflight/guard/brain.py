@@ -241,7 +241,7 @@ class Brain:
             unit.group, unit.tried_since = node.name, None
         group = self._state(unit, at)
         if group.held_until is not None and not group.is_held(at):
-            # The hold is over: a trial with an error rate of its own begins.
+            # The hold is over: a trial with its own error rate begins.
             group.held_until, group.stage, group.trial = None, 0, self._trial()
         window = self._settings.policy.window(group.estimate)
         unit.arm = "control"
@@ -288,7 +288,7 @@ class Brain:
         return RFC3390_SEGMENTS if self._settings.fallback == "rfc3390" else None
 
     def _coin(self, unit: _Unit) -> float:
-        """A number from 0 to 1 that nobody without the secret can foretell."""
+        """A number from 0 to 1 that cannot be predicted without the secret."""
         text = b"%s %d" % (unit.name, self._period)
         return int.from_bytes(blake2b(text, digest_size=8, key=self._settings.secret).digest()) / 2**64
 

@@ -40,7 +40,9 @@ class Began:
     judged: bool
     """Whether it had the window that was drawn for it."""
     lost: bool | None = None
-    """Whether one of the first segments was lost, as many as the largest window under trial; None if nobody watched."""
+    """Whether one of the first segments was lost, as many as the largest window under trial; None if that was not
+    recorded.
+    """
 
 
 class Counts(NamedTuple):

@@ -53,7 +53,7 @@ class Journal:
         self._base.execute("INSERT OR REPLACE INTO route VALUES (?, ?, ?, ?)", row)
 
     def forget(self, prefix: Network, segments: int) -> None:
-        """After a route of ours was removed or replaced, or became somebody else's."""
+        """After a route of ours was removed or replaced, or was taken over by another program."""
         row = (self._place, str(prefix), segments)
         self._base.execute("DELETE FROM route WHERE place = ? AND prefix = ? AND segments = ?", row)
 
@@ -63,7 +63,7 @@ class Journal:
         return [(ip_network(prefix), segments, Route.read(message)) for prefix, segments, message in rows.fetchall()]
 
     def close(self) -> None:
-        """Let another process have it."""
+        """Release it for another process."""
         self._base.close()
         os.close(self._lock)
 

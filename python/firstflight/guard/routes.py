@@ -2,7 +2,7 @@
 
 A window for a prefix is a route to it: a copy of the route that the kernel would use, with `initcwnd`, our protocol
 number and our metric. The metric is larger than any in use, so a route of the administrator's to the same prefix wins
-in the kernel itself, and the key (prefix, metric) never names a route of anybody else's.
+in the kernel itself, and the key (prefix, metric) never names another program's route.
 """
 
 import errno
@@ -17,7 +17,7 @@ from firstflight.errors import FirstflightError
 from firstflight.guard.outcome import Network
 
 PROTOCOL = 71
-"""The protocol that `ip route` prints as `proto 71`: no routing daemon has it (linux/rtnetlink.h)."""
+"""The protocol that `ip route` prints as `proto 71`: no routing daemon uses it (linux/rtnetlink.h)."""
 METRIC = 2_071_000_000
 
 _MAIN, _UNICAST = 254, 1

@@ -43,7 +43,7 @@ def _log_beta(a: float, b: float) -> float:
 def _log_lower_tail(a: float, b: float, x: float) -> float:
     """Log of the regularized incomplete beta function, by the continued fraction DLMF 8.17.22.
 
-    SciPy has it, too, and takes 28 MB for as long as the guard runs.
+    SciPy provides it, too, but takes 28 MB for as long as the guard runs.
     """
     if x > (a + 1) / (a + b + 2):
         # The fraction converges fast below the mean alone.

@@ -15,7 +15,7 @@ from firstflight.guard.routes import Route, RouteError, Routes
 
 # A connection that was opened before a window was set may close soon after; whose window it had is not known.
 _UNCERTAIN_S = 2.0
-# After somebody changed a route that ours was copied from: until others' changes have settled.
+# After another program changed a route that ours was copied from: until the changes have settled.
 _AGAIN_AFTER_S = 5.0
 _CHECK_EVERY_S = 10.0
 # Then all are tried again.
@@ -52,7 +52,7 @@ class Windows:
 
     @property
     def hands_off(self) -> int:
-        """Prefixes that are left alone since somebody else decided on them."""
+        """Prefixes that are left alone since another program decided on them."""
         return len(self._hands_off)
 
     def began(self, prefix: Network, row: Row) -> Began | None:
@@ -99,7 +99,7 @@ class Windows:
         self._wanted.clear()
         removed, left = undo(self._journal, self._routes)
         self._set.clear()
-        # On a full disk they are removed, too, and nobody reads of it.
+        # On a full disk they are removed, too, without a report.
         with suppress(OSError):
             for prefix in removed:
                 self._note("removed", prefix, "undo")

@@ -28,7 +28,7 @@ _QUOTED = r'"(?:[^"\\]|\\.)*"'
 
 @dataclass(frozen=True)
 class Format:
-    """A format of access logs. `title`; `add`: how to have it log RTTs. Either a `pattern` of a line, with groups
+    """A format of access logs. `title`; `add`: how to make it log RTTs. Either a `pattern` of a line, with groups
     `address`, `bytes` or `kib`, and a time (`time_s`, `time_ms`), or `names` of fields: the meaning of each, in the
     same words and `rtt_us`, `rtt_ms`; `at`: when it was. `sure`: text that a beginning of the file must hold.
     """

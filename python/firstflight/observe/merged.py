@@ -6,7 +6,7 @@ import polars as pl
 
 from firstflight.observe.room import Room
 
-# In a table beside the connections: the number of the row that it belongs to.
+# In an additional table of the connections: the number of the row that it belongs to.
 OF = "client"
 # Rows that may wait to be merged; with more connections than that, as many as there are, so that each row is merged a
 # few times at most.
@@ -32,7 +32,7 @@ class Merged:
         self._waiting: dict[str, list[pl.DataFrame]] = {}
 
     def add(self, rows: pl.DataFrame, **beside: pl.DataFrame) -> None:
-        """More rows, and tables beside them whose `OF` says to which of these rows a row belongs, from 0."""
+        """More rows, and additional tables whose `OF` says to which of these rows a row belongs, from 0."""
         for name, frame in beside.items():
             of = (pl.col(OF) + self._height).cast(pl.UInt32)
             self._waiting.setdefault(name, []).append(frame.with_columns(of))
@@ -43,7 +43,7 @@ class Merged:
             self._merge()
 
     def done(self) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
-        """The connections, a row each in the order of their appearance, and the tables beside them, whose `OF` is the
+        """The connections, a row each in the order of their appearance, and the additional tables, whose `OF` is the
         number of the connection; all of them empty without rows.
         """
         if not self._rows:

@@ -154,7 +154,7 @@ def _size(form: Format) -> str:
 
 
 def _paths(frame: pl.DataFrame, form: Format, mss_bytes: int) -> pl.DataFrame:
-    """The data of each line on its path: `rtt_s`, or, if it had a queue of its own before it, `waiting_rtt_s`
+    """The data of each line on its path: `rtt_s`, or, if it filled a queue itself, `waiting_rtt_s`
     and `down_bps`; null where there is none.
 
     nginx writes the line when the kernel has taken the last byte. Of an answer that the kernel took at once, or that

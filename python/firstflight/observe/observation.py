@@ -52,7 +52,7 @@ class Observation:
         }
 
     def flat(self) -> pl.DataFrame:
-        """One row a response with its connection's path beside it, as `read` takes it as a plain table; without the
+        """One row per response with its connection's path, as `read` takes it as a plain table; without the
         columns that are null.
 
         A connection without a response has one row, with null for the values of a response.

@@ -183,7 +183,7 @@ def read(path: Path, problems: Problems) -> Parts:
             frame = frame.with_columns(subnet.numbers(frame[_ADDRESS]).alias(_SUBNET))
         elif _SUBNET in taken:
             frame = frame.with_columns(subnet.numbers_of_names(frame[_SUBNET]).alias(_SUBNET))
-        # A row without a name is a connection of its own.
+        # A row without a name is a separate connection.
         own = pl.coalesce(pl.col(identity), pl.format("row {}", PLACE)) if identity else pl.lit(None, dtype=pl.String)
         frame = frame.with_columns(own.alias("name"), pl.int_range(pl.len()).alias(OF))
         # Without a size there is no response.

@@ -46,7 +46,7 @@ class Problems:
             self._found[what, unit] = count, first
 
     def add_counted(self, what: str, count: int, first: Sequence[int], unit: Unit) -> None:
-        """A problem that somebody else has counted."""
+        """A problem that was counted elsewhere."""
         if count:
             self._found[what, unit] = count, list(first[:_TOLD])
 

@@ -1,7 +1,7 @@
 """Built-in populations, by the name that `[population] name = "..."` takes.
 
 Each is a module of this package with a function `population() -> dict`: the `[population]` table as a scenario file
-would spell it, complete, with its sources in the module's docstring. A file that it names lies beside it.
+would spell it, complete, with its sources in the module's docstring. A file that it names is next to it.
 """
 
 import importlib

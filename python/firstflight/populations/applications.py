@@ -95,7 +95,7 @@ NAMES = tuple(PRESETS)
 
 
 def preset(preset: str, /, **keys: Any) -> dict[str, Any]:
-    """The `[[application]]` table of a preset, with `keys` in place of its own: `preset("maps", parallel=6)`.
+    """The `[[application]]` table of a preset, with `keys` in place of the preset's: `preset("maps", parallel=6)`.
 
     It is called as the preset unless `name` is among them, and is the caller's to change. RequestError with the nearest
     known name.

@@ -46,7 +46,7 @@ def table(rtts: published.Points, downs: published.Points, lossy_share: float, m
 
 
 def dependence(rtt_down: float) -> dict[str, float]:
-    """Correlations where that of round trip and bandwidth is `rtt_down`: the way up follows the way down."""
+    """Correlations where that of round trip and bandwidth is `rtt_down`: the uplink follows the downlink."""
     return {"rtt_down": rtt_down, "down_up": _SOLD_TOGETHER, "rtt_up": round(_SOLD_TOGETHER * rtt_down, 6)}
 
 

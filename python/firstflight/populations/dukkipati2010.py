@@ -79,7 +79,7 @@ def down() -> Points:
 
 
 def up(points: Points) -> Points:
-    """The way up of users whose way down is `points`: as it was sold with it (bits/s); not published."""
+    """The uplink of users whose downlink is `points`: as sold with it (bits/s); not published."""
     here, there = np.log(np.array(_UP_BPS, dtype=np.float64).T)
     return [[p, float(np.exp(np.interp(math.log(value), here, there)))] for p, value in points]
 

@@ -2,7 +2,7 @@
 
 Published: nearly 20% of the traffic is below 100 kbit/s and a third below 256 kbit/s (RFC 6928), the median is
 500 kbit/s, the median round trip 70 ms (CS244 2014). Above the median the bandwidths have AvgDC's shares above 512
-kbit/s, the round trips are AvgDC's scaled to their median, and the dependence of both, buffers, the way up and subnets
+kbit/s, the round trips are AvgDC's scaled to their median, and the dependence of both, buffers, the uplink and subnets
 are AvgDC's: ours. Losses and where the slowest begin are fitted to the values published for an initial window of 3: a
 mean latency of 828 ms, 3.54% of the segments retransmitted, 90% of the traffic without any.
 """

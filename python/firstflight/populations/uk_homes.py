@@ -9,7 +9,7 @@ that they did not measure are assumed, only here:
 - **Buffer not measured** (365 homes of 2023, all of 2015): that of the home of 2023 with the same technology whose
   download rate is nearest (ADSL1 and ADSL2+ are one technology here: seven homes of 2023 have ADSL1).
 - **Loss** was measured on round trips; here a path loses as much of its data packets, each independently, and no
-  acknowledgements. Real losses come in bursts and at busy hours.
+  acknowledgments. Real losses come in bursts and at busy hours.
 - **Upload** of the one home where it is missing: that of the nearest home, found in the same way.
 - **Weight** 0 or none: such a home is simulated and counts for nothing in the country's figures.
 """

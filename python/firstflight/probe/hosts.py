@@ -45,7 +45,7 @@ def probe(
     on_answer: Callable[[Answer], None] = lambda answer: None,
 ) -> list[Answer]:
     """Probe each URL, in the order given; `on_answer` is called for each result. A server that does not answer is an
-    `error` of its own. RequestError for a wrong URL or value, MachineError without CAP_NET_RAW, both before the first
+    `error` of that URL. RequestError for a wrong URL or value, MachineError without CAP_NET_RAW, both before the first
     packet.
     """
     targets = [Target.parse(url) for url in urls]

@@ -21,7 +21,7 @@ _STATIC = (200, 204, 206, 304, 400, 404, 500)
 
 
 class Http2:
-    """One request on a connection of its own."""
+    """One request on its own connection."""
 
     def __init__(self) -> None:
         self._buffer = b""

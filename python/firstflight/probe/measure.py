@@ -1,7 +1,7 @@
 """One connection: everything the server sends before the first ACK of it, in segments and bytes.
 
 Linux holds the last segments of a window back while the oldest one's ACK is overdue (tcp_tso_should_defer), as it is
-behind a TLS handshake that nobody acknowledges. It sends them when anything arrives a millisecond after its last write.
+behind a TLS handshake that is not acknowledged. It sends them when anything arrives a millisecond after its last write.
 So window updates are sent: they acknowledge nothing, and are no duplicate ACKs (RFC 5681 section 2).
 """
 
@@ -323,7 +323,7 @@ class _Connection:
         )
 
     def close(self) -> None:
-        """Reset the connection, so that nothing is retransmitted to nobody."""
+        """Reset the connection, so that the server stops retransmitting."""
         self._send(len(self._sent), RST | ACK)
 
     def _greet(self, segment: Segment, rtt_s: float) -> None:

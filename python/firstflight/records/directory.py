@@ -65,7 +65,7 @@ class _Document:
 
 
 class DamagedRunError(RequestError):
-    """A run.json that is missing, cut off or changed, beside finished cells."""
+    """A run.json that is missing, cut off or changed, next to finished cells."""
 
 
 def write_document(directory: Path, document: dict[str, Any]) -> None:

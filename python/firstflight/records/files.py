@@ -1,4 +1,4 @@
-"""Files that are either whole or absent: written beside, made durable, renamed into place. And the lock.
+"""Files that are either whole or absent: written to a temporary file, made durable, renamed into place. And the lock.
 
 A directory of records holds a checksum of each of its files, in the format of sha256sum.
 """
@@ -235,7 +235,7 @@ def refuse_link(path: Path) -> None:
 
 
 def _take(descriptor: int) -> None:
-    """Lock a file without waiting; BlockingIOError if another process has it locked (on Windows PermissionError)."""
+    """Lock a file without waiting; BlockingIOError if another process holds the lock (on Windows PermissionError)."""
     if sys.platform == "win32":
         # A byte that is locked cannot be read by others, and the first ones name the holder.
         os.lseek(descriptor, 1 << 20, os.SEEK_SET)
@@ -249,7 +249,7 @@ class Lock:
     """The right to write in a directory, held by one process and gone with it, however it ends."""
 
     def __init__(self, directory: Path) -> None:
-        """Take the lock; RequestError if another process has it."""
+        """Take the lock; RequestError if another process holds it."""
         path = directory / LOCK
         refuse_link(path)
         self._file: int | None = os.open(path, os.O_RDWR | os.O_CREAT | _NO_LINK | _NOT_INHERITED, 0o666)

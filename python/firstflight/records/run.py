@@ -6,7 +6,7 @@
     DIR/cells/HASH/SHA256SUMS                      checksums of these files; a table is checked when first read
     DIR/chunks/                                    while a long cell is worked on: what it has so far, see `chunks`
     DIR/report.html                                written by the report
-    DIR/explorer.html                              beside it where it links to transfers
+    DIR/explorer.html                              next to it where it links to transfers
 
 HASH stands for everything a cell's records depend on, so a finished cell is never computed again and never taken
 for another. Changing the code or the scenario changes it; a directory holds one version only.
@@ -263,7 +263,7 @@ class Run:
 
     @property
     def histograms(self) -> pl.LazyFrame:
-        """Completion times in logarithmic bins by application and bucket, beside `aggregates`."""
+        """Completion times in logarithmic bins by application and bucket, next to `aggregates`."""
         return self.table("histograms")
 
     @property

@@ -52,7 +52,7 @@ class Content:
 
     @property
     def compared(self) -> bool:
-        """Whether any table has a published value beside ours."""
+        """Whether any table has a published value next to ours."""
         return any(table.frame["published"].is_not_null().any() for table in self.tables)
 
 
@@ -120,7 +120,7 @@ def _notice(run: Run) -> str:
 def _commands(run: Run, study: list[str], replicates: int, engine: str) -> list[str]:
     """The command that gives the same records again, next to these. The file of a scenario is the one that is kept with
     a cell:
-    what was varied has a value of its own there, and is varied again.
+    what was varied has its own value there, and is varied again.
     """
     file = next((str(path) for _, path in run.scenario_files), "FILE.toml")
     words = ["firstflight", *(study if run.scenario is None else ["run", file])]

@@ -26,7 +26,7 @@ def window_and_throughput(
     """One line a congestion control: its window in segments above, payload delivered in Mbit/s below.
 
     `traces` maps the name of each to the records' table `segments` of a run with it, at most as many as the palette has
-    colours. Throughput is counted at the receiver in intervals of `interval_s`, by default a sixtieth of the longest
+    colors. Throughput is counted at the receiver in intervals of `interval_s`, by default a sixtieth of the longest
     run. Raises ValueError for none, for too many, or for a run without data.
     """
     if not 0 < len(traces) <= len(PALETTE):

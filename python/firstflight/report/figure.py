@@ -40,7 +40,7 @@ def inline(values: list[dict[str, Any]]) -> altair.Data:
 
 
 def svg(chart: altair.TopLevelMixin) -> str:
-    """The chart as one SVG element, with a transparent background; colours follow the page's style."""
+    """The chart as one SVG element, with a transparent background; colors follow the page's style."""
     import vl_convert
 
     return str(vl_convert.vegalite_to_svg(_spec(chart), vl_version=_vega_lite_version()))

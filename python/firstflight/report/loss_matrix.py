@@ -20,11 +20,11 @@ _CELL = {True: 34, False: 21}
 
 
 def loss_matrix(cases: pl.DataFrame, name: str, title: str, caption: str) -> Figure:
-    """A cell for each position of a loss (across) and initial window (down): colour the repair, number its cost in ms.
+    """A cell for each position of a loss (across) and initial window (down): color the repair, number its cost in ms.
 
     `cases` has the columns `initial_window` and `position` (segments, from 1), `repair` (one of `REPAIRS`), `cost_ms`
-    (against the same transfer without loss) and, for several matrices beside each other, `panel`. Raises ValueError for
-    an unknown repair, for none at all and for two cases in one cell.
+    (against the same transfer without loss) and, for several matrices next to each other, `panel`. Raises ValueError
+    for an unknown repair, for none at all and for two cases in one cell.
     """
     unknown = sorted(set(cases["repair"]) - set(REPAIRS))
     if unknown:
@@ -42,7 +42,7 @@ def _chart(cases: pl.DataFrame, wide: bool) -> altair.TopLevelMixin:
 
     panels = cases["panel"].unique(maintain_order=True).to_list() if "panel" in cases.columns else [None]
     drawn = [repair for repair in REPAIRS if repair in set(cases["repair"])]
-    # The numbers need room; where there is none, on a telephone, the colour alone has to do.
+    # The numbers need room; where there is none, on a telephone, the color alone has to do.
     matrices = [
         _matrix(cases if panel is None else cases.filter(pl.col("panel") == panel), panel, drawn, wide)
         for panel in panels

@@ -26,10 +26,10 @@ TEMPLATES = Path(__file__).parent / "templates"
 def write(run: Run, path: Path | None = None) -> Path:
     """Write the report of a run, by default to `report.html` in its directory; returns the path.
 
-    If it links to transfers, the explorer is written beside it. Each file is written beside and renamed, so that a
-    reader never sees half of it. Works for any
-    study, for a plain scenario, and for a run of which only some cells are finished. RequestError if
-    something else is there; MachineError if it cannot be written.
+    If it links to transfers, the explorer is written next to it. Each file is written to a temporary file and
+    renamed, so that a reader never sees half of it. Works for any study, for a plain scenario, and for a run of
+    which only some cells are finished. RequestError if something else is there; MachineError if it cannot be
+    written.
     """
     target = path or run.directory / "report.html"
     output.check(target)

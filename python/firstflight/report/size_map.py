@@ -21,7 +21,7 @@ from firstflight.report.figure import Figure, inline
 if TYPE_CHECKING:
     import altair
 
-# From the oldest window to the largest: grey, then around the colour circle at about the same darkness.
+# From the oldest window to the largest: grey, then around the color circle at about the same darkness.
 _COLOURS = ("#8a8a8a", "#2a7fbf", "#009E73", "#D99000", "#D55E00", "#B0307A", "#6A3D9A", "#333333")
 _TICKS_KB = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 _TICKS_MS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 1000, 2000, 5000)
@@ -57,7 +57,7 @@ def size_map(
     `cloud`: one row a user, `rtt_s`, `down_bps` and `weight` (any unit; rows of weight 0 are left out). `path` says
     whose path the curves are of, `users` the name of the rows of the cloud, `headline` the main result; these three
     are written into the picture. Raises ValueError where the curves have
-    no row, the cloud no weight, or there are more windows than colours.
+    no row, the cloud no weight, or there are more windows than colors.
     """
     shown = cloud.filter((pl.col("weight") > 0) & (pl.col("down_bps") > 0) & (pl.col("rtt_s") > 0))
     windows = sorted(curves["initial_window"].unique().to_list())
@@ -306,7 +306,7 @@ def _step(lines: pl.DataFrame, marks: list[dict[str, Any]]) -> dict[str, Any] | 
 
 
 def _line_ends(lines: pl.DataFrame, marks: list[dict[str, Any]], px_per_ms: float) -> list[dict[str, Any]]:
-    """The name of each line and where to write it, ms: beside its end, and apart from the next one's."""
+    """The name of each line and where to write it, ms: next to its end, and apart from the next one's."""
     last = lines.filter(pl.col("initial_window").is_in([mark["initial_window"] for mark in marks]))
     ends = last.sort("kb").group_by("initial_window", maintain_order=True).last().sort("ms")
     placed = _apart([ms * px_per_ms for ms in ends["ms"]], _NAME_PX)

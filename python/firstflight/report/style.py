@@ -1,4 +1,4 @@
-"""Colors of charts by role, for figures of the study kernel; the older figures have palettes of their own."""
+"""Colors of charts by role, for figures of the study kernel; the older figures have their own palettes."""
 
 # Of labels in an order, such as initial windows: Okabe and Ito's, dark enough on white (contrast 3:1) and
 # distinguishable by readers who do not see red or green.

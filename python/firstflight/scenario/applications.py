@@ -257,7 +257,7 @@ class WebPage(TcpApplication):
         return self
 
     def laws_of_bytes(self) -> list[tuple[str, Any, Any]]:
-        """Each law of sizes by its key, with the law of how many objects of a page have it."""
+        """Each law of sizes by its key, with the law of the number of objects on a page."""
         levels = [
             (f"then[{index}].inline", level.inline, level.inline_count) for index, level in enumerate(self.then or ())
         ]

@@ -1,4 +1,4 @@
-"""Arms: shares of the users that have a TCP of their own, so that adoption can be swept from none to all."""
+"""Arms: shares of the users that have their own TCP, so that adoption can be swept from none to all."""
 
 from typing import Any, Literal
 

@@ -18,7 +18,7 @@ class Impairment(Table, ABC):
 
 
 class Jitter(Impairment):
-    """A time of its own for each packet beyond the propagation delay: `"uniform"` from 0 to twice the mean, or
+    """A separate delay for each packet beyond the propagation delay: `"uniform"` from 0 to twice the mean, or
     `"exponential"`.
 
     With `keep_order` a packet waits for those before it, as where a link layer retransmits and delivers in order.

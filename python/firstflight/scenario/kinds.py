@@ -10,7 +10,7 @@ from firstflight.scenario.applications import Arrivals, FileTransfer, RequestRes
 from firstflight.scenario.datagrams import ConstantRate, Dns, Game, Voice
 from firstflight.scenario.table import Table, choose
 
-# An application can also be written as one of `firstflight.populations.applications` with some keys of its own.
+# An application can also be written as one of `firstflight.populations.applications` with some other keys.
 _KINDS: dict[str, type[Table]] = {
     "file_transfer": FileTransfer,
     "web_page": WebPage,

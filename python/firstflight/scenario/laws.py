@@ -89,8 +89,8 @@ class Pareto(Table, Generic[Q]):
 class Empirical(Table, Generic[Q]):
     """A measured distribution: points of its cumulative distribution function (CDF), joined between.
 
-    `file` is a CSV beside the scenario, one `cumulative probability, value` a line (bytes, seconds or bit/s; a first
-    line of names is skipped). `points` holds the same in place and wins when both are given, so that a dumped
+    `file` is a CSV file next to the scenario, one `cumulative probability, value` a line (bytes, seconds or bit/s; a
+    first line of names is skipped). `points` holds the same in place and wins when both are given, so that a dumped
     scenario stands alone. `scale` multiplies every value before `minimum` and `maximum` bound it.
     """
 

@@ -31,8 +31,8 @@ class Columns(Table):
     """The columns of a table, one value a user, all of the same length.
 
     `rtt_s` is the round trip without queueing, `down_bps` and `up_bps` the rates, `buffer_s` the queue as time at the
-    down rate, `loss` the probability of a packet's loss on the way down, `weight` how many users a row stands for,
-    `bytes` the size of the user's response, for `size = "row"`.
+    down rate, `loss` the probability of a packet's loss on the downlink, `weight` the number of users that a row
+    stands for, `bytes` the size of the user's response, for `size = "row"`.
     """
 
     rtt_s: list[float] = Field(min_length=1)

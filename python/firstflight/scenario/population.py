@@ -1,4 +1,4 @@
-"""Populations: the joint law of users' paths. Each user of a replicate has a path of their own and is alone on it."""
+"""Populations: the joint law of users' paths. Each user of a replicate has their own path and is alone on it."""
 
 from abc import ABC, abstractmethod
 from typing import Annotated, Any, Literal, Self
@@ -76,7 +76,7 @@ class Marginals(Population):
     """Paths from the laws of each quantity and their dependence.
 
     `rtt` is the round trip without queueing, `down` and `up` the rates of the access link, `buffer` the queue before
-    it as time at the `down` rate, `loss` the probability with which each packet on the way down is lost.
+    it as time at the `down` rate, `loss` the probability with which each packet on the downlink is lost.
     `dependence` holds correlations of normal scores (a Gaussian copula), such as `rtt_down = -0.3`; pairs left out
     are 0. `subnet_users` consecutive users share an access network, which explains `subnet_variance_fraction` of the
     variance of every normal score.
@@ -137,7 +137,7 @@ def _without_what_the_file_gives(schema: dict[str, Any]) -> None:
 
 
 class PathsTable(Population):
-    """Paths from a table, one user a row: `file` (CSV or Parquet beside the scenario) or `columns` in place.
+    """Paths from a table, one user per row: `file` (CSV or Parquet next to the scenario) or `columns` in place.
 
     `columns` wins when both are given, so that a dumped scenario stands alone. `row_sampling` "in_order": user i is row
     i, and `users` is the number of rows if it is left out; "weighted": rows are drawn by weight, with replacement.
@@ -233,7 +233,7 @@ def _population(data: Any, info: ValidationInfo) -> Any:
 
 
 def _based_on(data: dict[str, Any]) -> dict[str, Any]:
-    """The built-in that `data` names, with the keys of `data` in place of its own."""
+    """The built-in that `data` names, with the keys of `data` in place of the built-in's."""
     try:
         built_in = find(str(data["name"]))
     except RequestError as error:

@@ -1,4 +1,4 @@
-"""How names are looked up, by an application of its own or before a page's connections; sizes of datagrams."""
+"""How names are looked up, by a separate application or before a page's connections; sizes of datagrams."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""The first users of a population as a network of their own, for engines and tools that need one."""
+"""The first users of a population as their own network, for engines and tools that need one."""
 
 import json
 from typing import TYPE_CHECKING, Any

@@ -70,7 +70,7 @@ def _checked(profile: str) -> str | None:
 
 
 def check_profile(profile: dict[str, Any]) -> None:
-    """ValueError if a field of a complete profile is out of its range, or has no effect beside the others."""
+    """ValueError if a field of a complete profile is out of its range, or has no effect together with the others."""
     wrong = _checked(json.dumps(profile))
     if wrong is not None:
         raise ValueError(wrong)

@@ -41,7 +41,7 @@ DrawnRate = Annotated[RateLaw, WrapValidator(_drawn_rate)]
 
 
 class GroupDirection(Direction):
-    """The way back of a group's links, where it differs: towards the root. Rate, delay and loss can be laws."""
+    """The reverse path of a group's links, where it differs: towards the root. Rate, delay and loss can be laws."""
 
     rate: DrawnRate | None = None  # type: ignore[assignment]
     delay: TimeLaw | None = None  # type: ignore[assignment]
@@ -52,7 +52,7 @@ class GroupLink(Link):
     """A link of a group, with the keys of every link; rate, delay and loss can be laws, drawn for each link.
 
     Forward is away from the root. Both directions of a link are drawn at the same quantile, each from its own law: the
-    link with the fastest way down has the fastest way up.
+    link with the fastest downlink has the fastest uplink.
     """
 
     rate: DrawnRate  # type: ignore[assignment]

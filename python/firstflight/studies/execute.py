@@ -202,7 +202,7 @@ def run(
 
 @cache
 def _scratch() -> str:
-    """Where runs without a directory of their own live until the process ends."""
+    """The place of runs without a directory until the process ends."""
     directory = tempfile.mkdtemp(prefix="firstflight-")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     return directory

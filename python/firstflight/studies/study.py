@@ -47,7 +47,7 @@ class Study(ABC):
 
     @abstractmethod
     def tables(self, run: "Run") -> "list[Table]":
-        """The study's tables, ours beside the published."""
+        """The study's tables, ours next to the published ones."""
 
     def table_names(self, run: "Run") -> list[str]:
         """Names of the tables of `tables`. A study whose tables take long says them without computing any."""

@@ -16,7 +16,7 @@ const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
 
-/// Type and length before a block, the length once more behind it.
+/// Type and length before a block, the length again behind it.
 const BLOCK_HEADER: usize = 8;
 const BLOCK_TRAILER: usize = 4;
 /// Of a packet block, before the packet.

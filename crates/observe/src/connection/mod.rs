@@ -25,7 +25,7 @@ const SYN_ACK: Flags = Flags::SYN.union(Flags::ACK);
 
 /// Of Ethernet without options (RFC 9293 §3.7.1), where the ends' agreement was not seen.
 const USUAL_MSS: u16 = 1460;
-/// Linux sends no smaller ones, whatever is agreed (tcp_min_snd_mss, made for hostile clients).
+/// Linux sends no smaller ones, with any agreed MSS (tcp_min_snd_mss, made for hostile clients).
 const LEAST_MSS: u16 = 48;
 
 /// Which end.
@@ -168,7 +168,7 @@ impl Connection {
         }
     }
 
-    /// Takes a segment of its own; answers trouble with it.
+    /// Processes one of its segments; returns a problem with it.
     pub(crate) fn take(&mut self, seen: &Seen<'_>, time: i64, batch: &mut Batch) -> Option<Trouble> {
         let side = if seen.from == self.client { Side::Client } else { Side::Server };
         if seen.flags.contains(Flags::SYN) {

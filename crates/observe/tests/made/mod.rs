@@ -61,7 +61,7 @@ impl Segment {
         bytes
     }
 
-    /// The packet's headers, without its payload, which nobody looks at.
+    /// The packet's headers, without its payload, which is not read.
     pub fn ipv4(&self) -> Vec<u8> {
         let tcp = self.tcp();
         let total = (20 + tcp.len() + self.payload as usize).min(65_535) as u16;

@@ -1,4 +1,4 @@
-//! Jitter: a time of its own for each packet, in which it may overtake others or not.
+//! Jitter: a separate delay for each packet, in which it may overtake others or not.
 
 use serde::{Deserialize, Serialize};
 

@@ -57,7 +57,7 @@ macro_rules! impairments {
 pub use jitter::Distribution;
 
 impairments! {
-    /// Each packet takes a time of its own.
+    /// Each packet has its own delay.
     Jitter(JitterSpec) in jitter,
     /// Some packets take longer.
     Reordering(ReorderingSpec) in reordering,

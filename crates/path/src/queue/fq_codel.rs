@@ -1,4 +1,4 @@
-//! Flow queues with CoDel: RFC 8290. Each flow hashes into a queue of its own with its own CoDel, and deficit round robin
+//! Flow queues with CoDel: RFC 8290. Each flow hashes into its own queue with its own CoDel, and deficit round robin
 //! serves the queues, those of flows that have just begun or send little (sparse flows) first.
 
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ pub struct FqCodelSpec {
 /// Most queues of an FQ-CoDel (Linux's bound).
 const MOST_FLOWS: u32 = 65_536;
 
-/// RFC 8290 section 4.1 and Linux's `drop_batch_size`: packets that are dropped at once when too many are held.
+/// RFC 8290 section 4.1 and Linux's `drop_batch_size`: packets that are dropped together when too many are held.
 const DROP_BATCH: u32 = 64;
 
 /// A queue of flows.

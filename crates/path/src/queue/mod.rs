@@ -1,5 +1,6 @@
-//! Queue disciplines. One that decides on arrival lets a packet in or refuses it, and its link knows at once when the
-//! packet leaves. One that decides on departure holds the packets and says which one leaves next, and which never will.
+//! Queue disciplines. One that decides on arrival lets a packet in or refuses it, and its link knows immediately when
+//! the packet leaves. One that decides on departure holds the packets and says which one leaves next, and which never
+//! will.
 
 mod codel;
 mod departure;

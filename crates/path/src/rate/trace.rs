@@ -113,7 +113,7 @@ mod tests {
         Trace::new(&TraceSpec { opportunities_ms: opportunities_ms.into() })
     }
 
-    /// Ends of packets that all come at once at `now`.
+    /// Ends of packets that all arrive at `now`.
     fn sent(trace: &mut Trace, now: Nanos, packets: &[u32]) -> Vec<Nanos> {
         let mut free_at = 0;
         let mut send = |&bytes| {

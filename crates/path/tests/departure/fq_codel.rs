@@ -106,7 +106,7 @@ proptest! {
         mut packets in arrivals(), quantum in 300..3000u32, ecn in any::<bool>(),
         limit in prop_oneof![(5..300u32).prop_map(Limit::Packets), (5_000..200_000u64).prop_map(Limit::Bytes)],
     ) {
-        // Which of two equally long queues is dropped from is nobody's rule: sizes that are the flow's own.
+        // Which of two equally long queues is dropped from follows no rule: sizes that are the flow's own.
         packets.iter_mut().for_each(|packet| packet.bytes = 400 + 151 * packet.flow);
         let codel = |_| CodelQueue::new(usize::MAX, 5 * MILLISECOND, 100 * MILLISECOND, ecn);
         let mut reference = FqCodelQueue {

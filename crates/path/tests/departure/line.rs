@@ -40,7 +40,7 @@ pub fn arrivals() -> impl Strategy<Value = Vec<Coming>> {
     })
 }
 
-/// A queue as its RFC has it.
+/// A queue as in its RFC.
 pub trait Reference {
     /// A packet comes; numbers of those that are dropped for it.
     fn enqueue(&mut self, number: usize, packet: Coming) -> Vec<usize>;

@@ -22,7 +22,7 @@ pub enum Failure {
     },
     /// A name that `known` refuses, with its sentence.
     Unsupported(u32, String),
-    /// A name that nobody knows, or values that do not go together.
+    /// An unknown name, or values that do not go together.
     Wrong(u32, String),
 }
 

@@ -24,7 +24,7 @@ pub(super) fn apply(environment: &mut Environment, command: &Command) -> Result<
         },
         "ip" => ip(environment, arguments),
         "tc" => queue(environment, arguments),
-        // Offloads merge segments into larger packets; here every segment is a packet of its own.
+        // Offloads merge segments into larger packets; here every segment is a separate packet.
         "ethtool" => Ok(()),
         _ if name.starts_with("sysctl_restore_") => Ok(()),
         "true" | "modprobe" | "nstat" => Ok(()),

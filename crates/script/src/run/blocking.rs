@@ -1,4 +1,4 @@
-//! A system call that does not return at once: `+.1...0.2 read(4, ..., 1000) = 1000`.
+//! A system call that does not return immediately: `+.1...0.2 read(4, ..., 1000) = 1000`.
 
 use super::outcome::Outcome;
 use super::stop::Stop;

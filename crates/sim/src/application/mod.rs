@@ -445,7 +445,7 @@ impl<'p> Simulation<'p> {
         done
     }
 
-    /// At the end of the run: the rows of objects still on their way.
+    /// At the end of the run: the rows of unfinished objects.
     pub(crate) fn book_unfinished(&mut self, slot: u32) {
         for index in self.connections[slot].done..self.connections[slot].objects.len() {
             let done = self.record(slot, index, false);

@@ -20,7 +20,7 @@ impl Simulation<'_> {
         self.ask_in_turn(client, ask, *count);
     }
 
-    /// The next chunk follows at once while the buffer has room for it, else when playing makes room.
+    /// The next chunk follows immediately while the buffer has room for it, else when playing makes room.
     pub(super) fn chunk_done(&mut self, client: u32, done: Done) {
         let Kind::Video { interval_ns, buffer_chunks, count, .. } = &self.spec(client).kind else { return };
         let next = done.object.number + 1;

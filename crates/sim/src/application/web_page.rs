@@ -12,7 +12,7 @@ use crate::{
     simulation::Simulation,
 };
 
-/// A page on its way.
+/// A page in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Page {
     number: u32,
@@ -78,7 +78,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Asks for the primary object on a connection of its own.
+    /// Asks for the primary object on a separate connection.
     fn open_page(&mut self, client: u32, number: u32) {
         let Kind::WebPage { version, .. } = &self.spec(client).kind else { return };
         let Activity::Page(page) = &self.clients[client as usize].activity else { return };
@@ -168,10 +168,11 @@ impl Simulation<'_> {
         let Activity::Page(page) = &mut self.clients[client as usize].activity else { return };
         page.add(&done);
         if !done.completed && done.object.number == 0 {
-            // Without the primary object nobody knows of the others.
+            // Without the primary object the others are unknown.
             page.expected = 1;
         } else if !done.completed && *version == HttpVersion::Http11 && !keeps_connections {
-            // All objects of a level are asked for at once, so a connection that fails owes all that is left of it.
+            // All objects of a level are requested together, so a failed connection has the rest of the level
+            // outstanding.
             page.expected = 1 + page.known;
         }
         let page = **page;
@@ -208,7 +209,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Asks for the next in-line object: on a connection of its own, on an open one, or where the browser has one.
+    /// Asks for the next in-line object: on a new connection, on an open one, or where the browser has one.
     fn ask_inline(&mut self, client: u32, slot: Option<u32>) {
         let Kind::WebPage { request_bytes, .. } = &self.spec(client).kind else { return };
         let Activity::Page(page) = &mut self.clients[client as usize].activity else { return };
@@ -274,14 +275,14 @@ impl Simulation<'_> {
         });
     }
 
-    /// At the end of the run: an object on its way adds to its page.
+    /// At the end of the run: an unfinished object adds to its page.
     pub(super) fn page_object_unfinished(&mut self, done: &Done) {
         if let Activity::Page(page) = &mut self.clients[done.client as usize].activity {
             page.add(done);
         }
     }
 
-    /// At the end of the run: the rows of pages on their way.
+    /// At the end of the run: the rows of unfinished pages.
     pub(crate) fn book_unfinished_pages(&mut self) {
         for client in 0..self.clients.len() as u32 {
             if let Activity::Page(page) = &self.clients[client as usize].activity {

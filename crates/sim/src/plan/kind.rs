@@ -57,14 +57,14 @@ pub enum Kind {
         /// passes before the first page, too.
         #[serde(default)]
         think_from_start: bool,
-        /// In-line connections at once (HTTP/1.0); none: all.
+        /// Concurrent in-line connections (HTTP/1.0); none: all.
         parallel: Option<u32>,
         /// How objects share the connection (HTTP/1.1).
         persistent: Persistent,
         /// In-line objects that those before make known: asked for once all of these have arrived.
         #[serde(default)]
         then: Vec<Level>,
-        /// Names that the in-line objects are spread over, each with connections of its own, on server hosts in turn.
+        /// Names that the in-line objects are spread over, each with its own connections, on server hosts in turn.
         #[serde(default = "one")]
         hosts: u32,
         /// Connections to each of them (HTTP/1.1, kept alive).
@@ -172,7 +172,7 @@ pub enum HttpVersion {
 pub enum Persistent {
     /// One response of all bytes: RFC 2415's "very rough model".
     Joined,
-    /// The primary object, then the requests for all in-line objects at once.
+    /// The primary object, then the requests for all in-line objects together.
     Pipelined,
     /// One object at a time on each connection, which is kept for the next page.
     KeepAlive,

@@ -46,7 +46,7 @@ pub struct Plan {
     pub population: Option<PopulationSpec>,
     /// Who talks.
     pub applications: Vec<Application>,
-    /// Shares of the users, or of the connections, that have a TCP of their own.
+    /// Shares of the users, or of the connections, that have their own TCP.
     #[serde(default)]
     pub arms: Vec<Arm>,
     /// The total that they are shares of.

@@ -1,7 +1,7 @@
 //! Populations: users with a path each, one after the other through one simulation.
 //!
 //! A user is a chain of one link, the server at its first node and the user at its second: to the user at the rate
-//! down, through the queue and the losses; back at the rate up. The user's run is a little simulation of its own, from
+//! down, through the queue and the losses; back at the rate up. The user's run is a separate little simulation, from
 //! time 0 until every application that has a count is done, or to the end of the plan's duration. State that a server
 //! remembers of one user is not used for another.
 //!

@@ -200,7 +200,7 @@ const UNKNOWN: Path = Path {
 };
 
 impl TableSpec {
-    /// The figures of a row. A value that a law fills in is drawn for each user, each figure from draws of its own.
+    /// The figures of a row. A value that a law fills in is drawn for each user, each value from its own draws.
     fn figures(&self, row: usize, user: &Stream) -> Figures {
         let mut figures = [0.0; FIGURES];
         for (index, (figure, (_, column))) in figures.iter_mut().zip(self.columns()).enumerate() {

@@ -18,7 +18,7 @@ const LONGEST_TIME_NS: f64 = 1e18;
 /// Buckets of a dimension.
 const MOST_EDGES: usize = 1000;
 
-/// Users, each with a path of their own.
+/// Users, each with their own path.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PopulationSpec {

@@ -121,7 +121,7 @@ impl<'p> Simulation<'p> {
         self.finish()
     }
 
-    /// Deals with events until the plan's duration is over or nobody is left who has something to do.
+    /// Deals with events until the plan's duration is over or no event is left.
     // The one loop, with all of an event in it that is not called from elsewhere.
     #[inline(never)]
     fn run_events(&mut self) {
@@ -283,7 +283,7 @@ impl<'p> Simulation<'p> {
         self.forward_as::<false>(packet, at);
     }
 
-    /// As [`Simulation::forward`] from `at` on, where somebody watches, routers have a say or links are not plain.
+    /// As [`Simulation::forward`] from `at` on, where there is a tap, routers answer requests or links are not plain.
     #[inline(never)]
     fn forward_special(&mut self, packet: Packet, at: Nanos) {
         self.forward_as::<true>(packet, at);
@@ -531,7 +531,7 @@ impl<'p> Simulation<'p> {
         }
     }
 
-    /// Writes the rows of objects and pages on their way.
+    /// Writes the rows of unfinished objects and pages.
     fn book_what_is_unfinished(&mut self) {
         for line in &mut self.lines {
             if let Some(holding) = &mut line.holding {

@@ -20,7 +20,7 @@ pub struct Hop {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     /// The next link is fed by this one alone, so packets enter it in the order in which they leave here: its share of
-    /// the schedule is computed at once, without an event between.
+    /// the schedule is computed immediately, without an event between.
     Computed,
     /// The next link has other feeders: an event brings the packet there in its turn.
     Event,

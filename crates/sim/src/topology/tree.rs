@@ -85,7 +85,7 @@ impl Topology {
     }
 }
 
-/// A link of a group. Both directions are drawn at the same quantile: the fastest way down has the fastest way up.
+/// A link of a group. Both directions are drawn at the same quantile: the fastest downlink has the fastest uplink.
 fn drawn(group: &Group, stream: &Stream) -> Result<LinkPair, SpecError> {
     let mut pair = group.link.clone();
     for (spec, laws) in [&mut pair.forward, &mut pair.reverse].into_iter().zip(&group.draw) {

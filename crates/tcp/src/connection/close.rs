@@ -21,7 +21,7 @@ impl Endpoint {
         }
     }
 
-    /// Ends the connection at once, with a RST if the peer knows of it.
+    /// Ends the connection immediately, with a RST if the peer knows of it.
     // RFC 9293 §3.10.5.
     pub fn abort(&mut self, _now: Nanos) {
         let peer_knows = !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::TimeWait);

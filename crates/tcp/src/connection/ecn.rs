@@ -12,7 +12,7 @@ const CAPABLE_SEEN: u8 = 4;
 pub(crate) struct EcnState(u8);
 
 impl EcnState {
-    /// Data arrived that is not known yet; true if the peer should hear about it at once.
+    /// Data arrived that is not known yet; true if the peer should be informed immediately.
     ///
     /// Linux hurries as the echo begins and as CWR arrives, because the sender may be down to a window of one segment,
     /// and when a segment comes without ECT after others had it, because that is a retransmission.
@@ -51,7 +51,7 @@ impl EcnState {
         }
     }
 
-    /// The sender reduced its window, for whatever reason: the next new data says so.
+    /// The sender reduced its window, for any reason: the next new data signals it.
     // RFC 3168 §6.1.2: because of a retransmit timeout, a fast retransmit or an ECN notification.
     pub(crate) fn queue_cwr(&mut self) {
         self.0 |= CWR_QUEUED;

@@ -21,7 +21,7 @@ impl Events {
     pub const CLOSED: Self = Self(16);
     /// The peer reset the connection.
     pub const RESET: Self = Self(32);
-    /// The connection was given up after too many retransmissions.
+    /// The connection was aborted after too many retransmissions.
     pub const TIMED_OUT: Self = Self(64);
 
     /// True if every event of `other` is in the set.

@@ -175,7 +175,7 @@ pub struct Endpoint {
     pub(crate) persist_backoff: u8,
     /// A first flight or restart burst of more than 4 KB lost something.
     pub(crate) burst_was_lost: bool,
-    /// Some of the initial window was retransmitted, or the SYN-ACK was marked on its way.
+    /// Some of the initial window was retransmitted, or the SYN-ACK was marked on the path.
     pub(crate) initial_window_failed: bool,
     /// Largest congestion window before a reduction, in bytes.
     pub(crate) largest_window: u32,

@@ -67,12 +67,12 @@ impl Endpoint {
                 segment.flags = segment.flags | Flags::ECE;
             }
         } else if profile.ecn == EcnPolicy::On && !segment.retransmission {
-            // RFC 3168 §6.1.1.1: SYNs after the first are sent without, in case something drops those that have it.
+            // RFC 3168 §6.1.1.1: SYNs after the first are sent without, in case something drops those with it.
             segment.flags = segment.flags | Flags::ECE | Flags::CWR;
         }
     }
 
-    /// Completes a segment that leaves on a synchronised connection; false if there was no room for all blocks.
+    /// Completes a segment that leaves on a synchronized connection; false if there was no room for all blocks.
     #[inline(never)]
     pub(crate) fn add_options(&mut self, now: Nanos, segment: &mut Segment) -> bool {
         if let Some(memory) = self.extras.memory_mut() {
@@ -122,7 +122,7 @@ impl Endpoint {
         }
     }
 
-    // RFC 2018 §3: 40 bytes of options hold four ranges, or three beside timestamps.
+    // RFC 2018 §3: 40 bytes of options hold four ranges, or three next to timestamps.
     fn most_blocks(&self) -> usize {
         if self.features & feature::TIMESTAMPS != 0 { MOST_SACK_BLOCKS - 1 } else { MOST_SACK_BLOCKS }
     }

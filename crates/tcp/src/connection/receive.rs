@@ -55,7 +55,7 @@ impl Endpoint {
         if segment.flags.contains(Flags::RST) {
             self.on_reset(seq);
         } else if segment.flags.contains(Flags::SYN) {
-            // RFC 9293 §3.10.7.4: a SYN on a synchronised connection is answered with a challenge ACK.
+            // RFC 9293 §3.10.7.4: a SYN on a synchronized connection is answered with a challenge ACK.
             self.due |= due::ACK;
         }
     }

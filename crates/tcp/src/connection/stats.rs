@@ -18,7 +18,7 @@ pub struct Stats {
     pub early_retransmits: u32,
     /// Tail loss probes sent (RFC 8985 §7.3).
     pub tail_loss_probes: u32,
-    /// Reductions of cwnd taken back because the recovery turned out to be spurious.
+    /// Reductions of cwnd undone because the recovery turned out to be spurious.
     pub spurious_recoveries_undone: u32,
     /// Reductions of cwnd in answer to ECN echoes (RFC 3168 §6.1.2): at most one a window.
     pub ecn_cwnd_reductions: u32,
@@ -32,6 +32,6 @@ pub struct Stats {
     pub window_probes: u32,
     /// Times that the restart window was applied after an idle time.
     pub idle_restarts: u32,
-    /// Segments received, whatever came of them.
+    /// Segments received, including discarded ones.
     pub segments_received: u32,
 }

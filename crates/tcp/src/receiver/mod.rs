@@ -32,7 +32,7 @@ pub(crate) struct Memory {
     round_trip: RoundTrip,
     /// Last.ACK.sent: RCV.NXT of the latest segment sent.
     pub last_ack_sent: Position,
-    /// Every segment that ends before this position is acknowledged at once (`AckPolicy::Heartbeat`).
+    /// Every segment that ends before this position is acknowledged immediately (`AckPolicy::Heartbeat`).
     acknowledge_each_before: Position,
     pub timestamps: TimestampState,
 }
@@ -324,8 +324,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether acknowledgments are sent at once or held back for data to ride on, from now until the policy changes its
-    /// mind (`TCP_QUICKACK`). Without effect unless the policy is [`Adaptive`](crate::AckPolicy::Adaptive).
+    /// Whether acknowledgments are sent immediately or delayed to be piggybacked on data, from now until the policy
+    /// changes that (`TCP_QUICKACK`). Without effect unless the policy is [`Adaptive`](crate::AckPolicy::Adaptive).
     pub fn set_quick_ack(&mut self, quick: bool) {
         let Some(arrivals) = self.extras.arrivals_mut() else { return };
         arrivals.interactive = !quick;

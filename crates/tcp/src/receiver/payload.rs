@@ -81,7 +81,7 @@ impl Endpoint {
     // RFC 5681 §4.2: out-of-order data SHOULD be acknowledged immediately.
     #[cold]
     fn on_gap(&mut self, seq: Position, end: Position, fin: bool) {
-        // The FIN takes a position of its own, so that a SACK block covers the whole segment.
+        // The FIN takes its own position, so that a SACK block covers the whole segment.
         let beyond = end + u64::from(fin);
         if beyond > seq {
             if self.compresses() {

@@ -223,7 +223,7 @@ mod tests {
         }
         assert_eq!(reported(&mut queue), [[10, 40], [90, 100], [70, 80], [50, 60]]);
         assert_eq!(reported(&mut reports), [[20, 40], [90, 100], [70, 80], [50, 60]]);
-        // Between two that are remembered; then beside one that is forgotten, the fifth.
+        // Between two that are remembered; then next to one that is forgotten, the fifth.
         reports.insert(60, 70, BlockFrom::Reports);
         assert_eq!(reported(&mut reports), [[50, 80], [20, 40], [90, 100]]);
         assert_eq!(ranges(&reports), [(10, 40), (50, 80), (90, 100)]);

@@ -157,7 +157,7 @@ impl Endpoint {
         }
     }
 
-    /// Congestion: the controller sets a new ssthresh, towards which cwnd moves at once or bit by bit.
+    /// Congestion: the controller sets a new ssthresh, towards which cwnd moves immediately or gradually.
     fn begin_reduction(&mut self, now: Nanos, facts: &Facts) {
         self.settle_startup(now);
         let cwnd = self.controller.window();

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Nagle {
-    /// It leaves at once (`TCP_NODELAY`).
+    /// It is sent immediately (`TCP_NODELAY`).
     Off,
     /// It waits while anything is outstanding (RFC 9293 §3.7.4).
     Classic,

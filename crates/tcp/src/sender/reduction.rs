@@ -39,7 +39,7 @@ impl Reduction {
         self.prior_ssthresh = Some(if reducing { ssthresh } else { ssthresh.max(cwnd / 4 * 3) });
     }
 
-    /// The congestion is real (an ECN mark): cwnd stays reduced whatever DSACKs say.
+    /// The congestion is real (an ECN mark): cwnd stays reduced despite DSACKs.
     pub fn forbid_cwnd_restore(&mut self) {
         self.prior_ssthresh = None;
     }

@@ -21,8 +21,8 @@ pub(crate) struct RttEstimator {
     linux: Option<Box<LinuxVariation>>,
 }
 
-/// How Linux follows the variation (tcp_rtt_estimator): up at once, down slowly and once a round trip, and never below the
-/// floor, which therefore comes on top of the round trip.
+/// How Linux follows the variation (tcp_rtt_estimator): up immediately, down slowly and once per RTT, and never below
+/// the floor, which therefore comes on top of the round trip.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LinuxVariation {
     /// Smoothed deviation, times 4 [mdev_us].

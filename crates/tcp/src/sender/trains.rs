@@ -103,7 +103,7 @@ impl Room {
     }
 
     /// Segments of the train that leaves now.
-    // Linux, tcp_cwnd_test: half a window at once at most.
+    // Linux, tcp_cwnd_test: half a window per burst at most.
     fn length(&self, full: u32) -> u32 {
         full.min(self.segments).min((self.window / self.mss / 2).max(1))
     }

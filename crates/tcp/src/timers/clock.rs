@@ -21,7 +21,7 @@ impl Profile {
         }
     }
 
-    /// Shortest time that a probe or a late segment is waited for: with ticks, the next one may come at once.
+    /// Shortest time that a probe or a late segment is waited for: with ticks, the next one may come immediately.
     // Linux, TCP_TIMEOUT_MIN_US.
     #[inline]
     pub(crate) fn shortest_timer(&self) -> Nanos {

@@ -54,7 +54,7 @@ fn mean_under_loss(algorithm: CongestionAlgorithm, round_trip: Nanos, n: u64, ex
     run.mean_window(10)
 }
 
-// Mathis et al. 1997: W = sqrt(3/2 / p) with an acknowledgement for each segment. A round trip of recovery without
+// Mathis et al. 1997: W = sqrt(3/2 / p) with an acknowledgment for each segment. A round trip of recovery without
 // growth and the rounding to whole segments cost two or three segments, whatever the window.
 #[test]
 fn renos_sawtooth_has_the_mean_of_the_square_root_law() {
@@ -235,7 +235,7 @@ fn hystart_leaves_slow_start_before_the_buffer_overflows() {
     assert!(lost);
 }
 
-// A train of acknowledgements 0.8 ms apart passes half the shortest round trip and half a millisecond, 50.9 ms, with the
+// A train of acknowledgments 0.8 ms apart passes half the shortest round trip and half a millisecond, 50.9 ms, with the
 // 64th after the first of the round, which found a window of 80.
 #[test]
 fn the_train_detector_fires_when_the_train_is_half_a_round_trip_long() {

@@ -1,5 +1,5 @@
 //! Each controller alone, on an idealised path: one bottleneck with a drop-tail buffer, every segment acknowledged by
-//! itself, a loss noticed when the segment behind the lost one is acknowledged and repaired at once. There is no
+//! itself, a loss noticed when the segment behind the lost one is acknowledged and recovered immediately. There is no
 //! endpoint: the controller's window is sent exactly.
 
 mod laws;
@@ -26,7 +26,7 @@ struct Path {
     round_trip: Nanos,
     /// Segments that may wait at the bottleneck.
     buffer_segments: u64,
-    /// Every so-many-th segment is lost besides.
+    /// Additional loss of every n-th segment.
     lose_every: Option<u64>,
 }
 
@@ -193,7 +193,7 @@ impl Alone {
         }
     }
 
-    /// Goes on until the time, or until the next acknowledgement after it.
+    /// Goes on until the time, or until the next acknowledgment after it.
     fn run_until(&mut self, end: Nanos) {
         while self.now < end {
             self.step();
@@ -208,7 +208,7 @@ impl Alone {
         }
     }
 
-    /// The next thing that happens: a segment is released by pacing, or an acknowledgement arrives.
+    /// The next event: a segment is released by pacing, or an acknowledgment arrives.
     fn step(&mut self) {
         self.send_what_may_leave();
         let acknowledged_at = self.flying.front().map_or(Nanos::MAX, |first| first.acknowledged_at);

@@ -49,7 +49,7 @@ fn run(algorithm: CongestionAlgorithm) -> Alone {
     run
 }
 
-/// A needless timeout with a full window in flight, taken back a round trip later.
+/// A spurious timeout with a full window in flight, undone a round trip later.
 fn timeout_and_undo(run: &mut Alone) {
     let (window, ssthresh) = (run.controller.window(), run.controller.ssthresh());
     run.controller.on_timeout(run.now, run.flight_bytes(), true);

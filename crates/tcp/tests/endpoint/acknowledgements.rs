@@ -5,7 +5,7 @@ use firstflight_tcp::{AckPolicy, InitialWindow, Profile};
 
 const DELAYED: AckPolicy = AckPolicy::Delayed { segments: 2, timer_ns: 200 * MS };
 
-/// Acknowledgements, in milliseconds from the write and segments covered, of a flight of `segments`.
+/// Acknowledgments, in milliseconds from the write and segments covered, of a flight of `segments`.
 fn acknowledgements(ack: AckPolicy, segments: u32) -> Vec<(u64, u32)> {
     let mut wire = Wire::connected(&Profile { ack, ..rfc() }, 50 * MS);
     let start = wire.now;

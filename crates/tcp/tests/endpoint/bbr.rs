@@ -29,7 +29,7 @@ fn the_first_flight_is_paced_by_the_handshakes_round_trip_from_the_tenth_segment
         assert_eq!(departures[..10], [0; 10]);
         // Linux, bbr_init_pacing_rate_from_rtt: 2.89 windows a round trip, less 1 %.
         let interval = 100e6 / (2.887 * 0.99 * f64::from(segments));
-        // A train of two leaves at once.
+        // A train of two is sent immediately.
         for (number, at) in departures.iter().enumerate().skip(10) {
             let expected = interval * (number / 2 * 2 - 8) as f64;
             assert!((*at as f64 - expected).abs() < 0.01 * expected, "{segments}: {number} at {at}, not {expected}");

@@ -103,7 +103,7 @@ fn data(from: u32, ecn: Ecn, flags: Flags) -> Segment {
     }
 }
 
-/// Acknowledgements of the client, whether they echo, when segments arrive.
+/// Acknowledgments of the client, whether they echo, when segments arrive.
 fn echoes(segments: &[Segment]) -> Vec<Option<bool>> {
     let mut wire = Wire::connected(&with(EcnPolicy::On), 10 * MS);
     segments

@@ -3,7 +3,7 @@
 use crate::wire::*;
 use firstflight_tcp::{IdleCheck, Profile, RestartWindow};
 
-/// Segments that leave at once after a transfer of 100 segments and an idle time.
+/// Segments sent back to back after a transfer of 100 segments and an idle time.
 fn burst_after(profile: &Profile, idle: u64, lose_in_first_flight: bool) -> usize {
     let mut wire = Wire::connected(profile, 50 * MS);
     if lose_in_first_flight {

@@ -1,4 +1,4 @@
-//! How many segments leave before the first acknowledgement.
+//! How many segments leave before the first acknowledgment.
 
 use crate::wire::*;
 use firstflight_tcp::{Flags, InitialWindow, Profile, SynLossResponse};

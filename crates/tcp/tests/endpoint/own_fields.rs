@@ -1,4 +1,4 @@
-//! Each rule is a field of its own: setting another field does not change it.
+//! Each rule is a separate field: setting another field does not change it.
 
 use crate::wire::*;
 use firstflight_tcp::{

@@ -1,4 +1,4 @@
-//! A sender whose peer is the test: each acknowledgement is written down, each answer is looked at.
+//! A sender whose peer is the test: each acknowledgment is written down, each answer is looked at.
 
 use crate::wire::{MS, SERVER_ISN};
 use firstflight_tcp::{Endpoint, Flags, Info, Nanos, Profile, SackBlocks, Segment};
@@ -18,7 +18,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// After a handshake with an RTT of 100 ms, with SACK if both ends have it, without timestamps.
+    /// After a handshake with an RTT of 100 ms, with SACK if both endpoints support it, without timestamps.
     pub fn new(profile: &Profile) -> Self {
         Self::after_syn_acks(profile, 1)
     }
@@ -67,7 +67,7 @@ impl Peer {
         self.sent()
     }
 
-    /// An acknowledgement of the first `segments` and of ranges `[first, end)` beyond them arrives; returns the segments
+    /// An acknowledgment of the first `segments` and of ranges `[first, end)` beyond them arrives; returns the segments
     /// that leave.
     pub fn ack(&mut self, segments: u32, sacks: &[[u32; 2]]) -> Vec<u32> {
         let blocks: Vec<_> = sacks.iter().map(|block| block.map(|number| number * MSS)).collect();

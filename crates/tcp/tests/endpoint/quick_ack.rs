@@ -1,4 +1,4 @@
-//! Acknowledgements as Linux sends them.
+//! Acknowledgments as Linux sends them.
 
 use crate::wire::*;
 use firstflight_tcp::{AckPolicy, AdaptiveAck, Ecn, EcnPolicy, Flags, Nanos, Profile, Segment, TimerTick};
@@ -40,7 +40,7 @@ impl Receiver {
         Segment { seq, ack: CLIENT_ISN + 1, payload_bytes: bytes, window: 65535, flags, ..Segment::EMPTY }
     }
 
-    /// The client gets a segment and reads it if `reads`; answers whether it acknowledged at once.
+    /// The client gets a segment and reads it if `reads`; returns whether it acknowledged immediately.
     fn get(&mut self, segment: Segment, reads: bool) -> bool {
         let now = self.wire.now;
         self.wire.log.clear();
@@ -74,7 +74,7 @@ impl Receiver {
         self.wire.run_until(self.wire.now + ms * MS);
     }
 
-    /// Uses up the quick acknowledgements of the start, with data at a steady pace.
+    /// Uses up the quick acknowledgments of the start, with data at a steady pace.
     fn past_the_start(profile: &Profile) -> Self {
         let mut receiver = Self::new(profile);
         for _ in 0..16 {
@@ -154,7 +154,7 @@ fn an_answer_makes_the_connection_interactive_and_carries_the_acknowledgement() 
     assert!(receiver.get(request, true));
     receiver.wire.client.write(receiver.wire.now, 500);
     receiver.wire.pump();
-    // Quick acknowledgements are left, but data goes back and forth now.
+    // Quick acknowledgments are left, but data goes back and forth now.
     receiver.after(10);
     let request = receiver.data(100, Flags::PSH);
     assert!(!receiver.get(request, true));
@@ -176,7 +176,7 @@ fn an_answer_that_does_not_come_ends_the_interactive_mode() {
     receiver.after(10);
     let request = receiver.data(100, Flags::PSH);
     receiver.get(request, true);
-    // The answer above waits for its acknowledgement, so its retransmission may come as well, but later.
+    // The answer above waits for its acknowledgment, so its retransmission may come as well, but later.
     assert_eq!(receiver.waits(), Some(40));
     let request = receiver.data(100, Flags::PSH);
     assert!(receiver.get(request, true));

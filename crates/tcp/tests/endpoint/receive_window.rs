@@ -104,7 +104,7 @@ fn the_window_is_bounded_by_the_largest_buffer() {
 
 #[test]
 fn growth_brings_quick_acknowledgements() {
-    // Linux, tcp_grow_window: each segment that opens the window is acknowledged at once.
+    // Linux, tcp_grow_window: each segment that opens the window is acknowledged immediately.
     let linux = Profile::linux();
     let (wire, _) = bulk(&Profile { receive_window_bytes: 3 * MEBIBYTE, ..linux }, true);
     let acks = wire.acks(Client).len();
@@ -256,7 +256,7 @@ fn the_timestamp_of_a_duplicate_is_echoed_with_the_loose_check_alone() {
     }
 }
 
-// Linux, __tcp_ack_snd_check: three duplicates at once, the others after an RTT / 20, 1 ms at most.
+// Linux, __tcp_ack_snd_check: three duplicates immediately, the others after an RTT / 20, 1 ms at most.
 #[test]
 fn acks_for_a_hole_are_merged_after_the_third() {
     let mut receiver = Receiver::new();
@@ -288,7 +288,7 @@ fn acks_for_a_hole_are_merged_in_a_window_that_does_not_grow() {
     let (before, start) = (wire.acks(Client).len(), wire.now);
     wire.server.write(wire.now, 30 * 1448);
     wire.run_until(start + 50 * MS);
-    // 29 arrive in one instant ahead of the hole: three are acknowledged at once, the others after 1 ms.
+    // 29 arrive in one instant ahead of the hole: three are acknowledged immediately, the others after 1 ms.
     let acks: Vec<_> = wire.acks(Client).split_off(before).into_iter().map(|(at, _)| at - start / MS).collect();
     assert_eq!(acks, [20, 20, 20, 21]);
 }

@@ -87,7 +87,7 @@ fn a_fast_retransmit_may_back_the_timer_off() {
         let reno = profile(RecoveryAlgorithm::RENO);
         let rto = RtoRules { backoff_at_fast_retransmit, ..reno.rto };
         let mut wire = Wire::connected(&Profile { rto, ..reno }, 50 * MS);
-        // The retransmission is lost, too: the timer repairs it.
+        // The retransmission is lost, too: the timer recovers it.
         wire.lose_data_of_server(50 * MS, &[3, 11]);
         wire.server.write(wire.now, 60 * 1460);
         while wire.server.stats().timeouts == 0 {

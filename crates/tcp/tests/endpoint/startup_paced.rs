@@ -44,7 +44,7 @@ fn after_the_first_round_trip_acknowledgements_clock_the_sender() {
     let mut wire = serving(&paced(100), 100 * 1460);
     let start = wire.now;
     wire.run_until(start + 199 * MS);
-    // Each acknowledgement, 10 ms after the one before it, lets two segments out at once.
+    // Each acknowledgment, 10 ms after the one before it, releases two segments back to back.
     let second: Vec<_> = wire.departures(start).split_off(10);
     assert_eq!(second, (0..10).flat_map(|n| [100 * MS + 10 * n * MS; 2]).collect::<Vec<_>>());
 }

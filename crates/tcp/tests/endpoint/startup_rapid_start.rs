@@ -53,7 +53,7 @@ fn the_window_grows_twofold_once_round_trips_are_longer() {
             let waits = if sent.from == Server && sent.at >= start + 100 * MS { queue } else { 0 };
             vec![50 * MS + waits]
         }));
-        // The first round's acknowledgements bring 60 segments out; the second round shows the queue.
+        // The first round's acknowledgments bring 60 segments out; the second round shows the queue.
         wire.run_until(start + 199 * MS + queue);
         assert_eq!(wire.server.cwnd_bytes(), 60 * 1460);
         wire.run_until(start + 299 * MS + queue);
@@ -110,7 +110,7 @@ fn the_retreat_begins_with_a_pause_of_a_sixth_of_the_window() {
 
 #[test]
 fn the_retreat_keeps_a_sixth_however_much_was_lost() {
-    // One hole is repaired in each round trip, which takes a patient timer.
+    // One hole is filled in each round trip, which takes a patient timer.
     let patient = RtoRules { minimum_ns: 10 * SECOND, ..rfc().rto };
     let mut wire = Wire::connected(&Profile { rto: patient, ..rapid() }, 50 * MS);
     wire.lose_data_of_server(50 * MS, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]);

@@ -149,7 +149,7 @@ fn without_restart_a_retransmission_has_a_timeout_of_its_own() {
     let mut peer = counting(false, None);
     peer.write(3);
     assert_eq!(peer.wait(300), [(300, 0)]);
-    // The next two leave once more, though they were sent 350 ms before; the timeout stays doubled.
+    // The next two are retransmitted, though they were sent 350 ms before; the timeout stays doubled.
     peer.wait(50);
     assert_eq!(peer.ack(1, &[]), [1, 2]);
     assert_eq!(peer.wait(599), []);

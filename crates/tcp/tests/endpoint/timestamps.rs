@@ -77,7 +77,7 @@ fn values_are_milliseconds_and_come_back_as_echoes() {
 
 #[test]
 fn a_held_back_acknowledgement_echoes_the_first_segment_that_waits() {
-    // RFC 7323 §4.3, situation A: the delay of the acknowledgement is part of the round trip.
+    // RFC 7323 §4.3, situation A: the delay of the acknowledgment is part of the round trip.
     let delayed = AckPolicy::Delayed { segments: 2, timer_ns: 200 * MS };
     let mut wire = Wire::connected(&Profile { ack: delayed, ..stamped() }, 10 * MS);
     let start = SERVER_ISN + 20_000;

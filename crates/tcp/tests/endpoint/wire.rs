@@ -37,7 +37,7 @@ pub struct Wire {
     pub now: Nanos,
     /// Everything sent, in order.
     pub log: Vec<Sent>,
-    /// Whether each side's application reads at once.
+    /// Whether each side's application reads immediately.
     pub client_reads: bool,
     pub server_reads: bool,
     pub client_events: Events,
@@ -302,7 +302,7 @@ impl Wire {
     }
 }
 
-/// An acknowledgement without payload, to be injected.
+/// An acknowledgment without payload, to be injected.
 pub fn bare_ack(seq: u32, ack: u32) -> Segment {
     Segment {
         seq,

@@ -40,7 +40,7 @@ impl Sender {
             mss_bytes: MSS,
             initial_window: InitialWindow::Fixed { segments: 4 },
             max_send_window_segments: Some(20),
-            // One that no acknowledgement changes, for ns-2 has none.
+            // One that no acknowledgment changes, for ns-2 has none.
             receive_window_bytes: 65535,
             window_scaling: false,
             ack: AckPolicy::EverySegment,

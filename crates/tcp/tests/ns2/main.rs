@@ -35,8 +35,8 @@ const SENDERS: [Sender; 6] = [
     Sender { name: "Sack1 with limited transmit", limited_transmit: true, ..SACK },
 ];
 
-/// Packets lost, besides each of the 60 segments alone: by when they leave, and the SYN is 0. The window is 4 segments
-/// at first, 8 when 5 leaves, 16 when 13 leaves and 20 from 29 on.
+/// Packets lost, in addition to each of the 60 segments alone: by when they leave, and the SYN is 0. The window is 4
+/// segments at first, 8 when 5 leaves, 16 when 13 leaves and 20 from 29 on.
 const PATTERNS: [&[u32]; 35] = [
     &[],
     // Two, three and four of one window, next to each other and apart.
@@ -86,7 +86,7 @@ enum Rule {
     OneRepairAWindow,
     /// NewReno sends two segments an ACK in recovery, the retransmission apart.
     TwoSegmentsAnAck,
-    /// The acknowledgement that ends recovery also lets cwnd grow.
+    /// The acknowledgment that ends recovery also lets cwnd grow.
     LastAckGrows,
     /// Limited transmit after a timeout sends the next segment, though it was sent before.
     LimitedTransmitOfOld,
@@ -99,7 +99,7 @@ enum Rule {
 }
 use Rule::*;
 
-/// Sender, pattern, rule, and the segments with which ours and ns-2 part; none: nothing is left to send.
+/// Sender, pattern, rule, and the segments with which ours and ns-2 differ; none: nothing is left to send.
 type Difference = (&'static str, &'static [u32], Rule, Option<u32>, Option<u32>);
 
 #[rustfmt::skip]

@@ -14,7 +14,7 @@ use std::fmt::Write;
 use std::path::Path;
 use wire::{Client, MS, Sent, Server, Wire};
 
-/// The profile `base` with the fields of a JSON object, by their paths, in place of its own.
+/// The profile `base` with the fields of a JSON object, by their paths, in place of its fields.
 fn profile(base: &str, changes: &str) -> Profile {
     let profile = match base {
         "rfc" => Profile::rfc(),

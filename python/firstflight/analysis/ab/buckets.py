@@ -1,7 +1,7 @@
 """A comparison bucket by bucket, with a correction for looking at many.
 
 Verdicts and adjusted p-values are Holm's (1979): among buckets without a difference the chance that any is called
-better or worse is at most 1 - confidence. The intervals beside them hold all at once by Bonferroni: each has the
+better or worse is at most 1 - confidence. The intervals next to them hold simultaneously by Bonferroni: each has the
 confidence 1 - (1 - confidence)/m, m the buckets that have an interval. Holm's steps see a little more than these
 intervals do; where a bucket is significant and its interval includes 0, the reason says so.
 """
@@ -33,7 +33,8 @@ _BEYOND_EACH_END = 10
 @dataclass(frozen=True)
 class Bucket:
     """One bucket. `share_percent`: of the baseline's weight; `units` as in `Comparison`. `low` and `high` bound the
-    difference and `percent_low`, `percent_high` the gain in percent, in all buckets at once; NaN without an interval.
+    difference and `percent_low`, `percent_high` the gain in percent, in all buckets simultaneously; NaN without an
+    interval.
     `reason`: why there is no verdict, with the number of flows needed, or a note on it.
     """
 

@@ -11,7 +11,7 @@ class Design:
     """Rows whose column `arm` is `treatment`, against those where it is `baseline`.
 
     `unit`: the columns that name a unit, which may have several rows (objects of a user). `paired`: a unit of both arms
-    is the same one, drawn together; otherwise units of the arms are drawn apart, whatever their names. `cluster`:
+    is the same one, drawn together; otherwise units of the arms are drawn separately, with any names. `cluster`:
     columns by which units are drawn together (users of a subnet). `strata`: drawing keeps the number of blocks in each,
     and each counts by its share in both arms together, or by `shares` (name: share). `weight`: column with the survey
     weight of a row. `least`: fewer units than this get no interval; None: as many as the calibration found to be

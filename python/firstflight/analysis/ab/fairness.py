@@ -19,7 +19,7 @@ Values = npt.NDArray[np.float64]
 
 
 def jain_index(values: Sequence[float] | Values, weights: Sequence[float] | Values | None = None) -> float:
-    """(Σ w x)² / (Σ w · Σ w x²): 1 where all get the same, 1/n where one of n gets all; NaN where nobody gets anything.
+    """(Σ w x)² / (Σ w · Σ w x²): 1 where all get the same, 1/n where one of n gets all; NaN where all get nothing.
 
     `values` (flows,), the allocation of each, throughput say; `weights` (flows,), 1 by default. ValueError for a
     value or weight that is not a number or negative, and without values.

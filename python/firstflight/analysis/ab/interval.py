@@ -1,6 +1,6 @@
 """Intervals and p-values from resampled statistics; ends are order statistics at level·(resamples + 1).
 
-Sums and paired quantiles: the studentised bootstrap (bootstrap-t; Efron 1981, Hall 1988), which allows for skewness and
+Sums and paired quantiles: the studentized bootstrap (bootstrap-t; Efron 1981, Hall 1988), which allows for skewness and
 for a spread that few units make up. A resample's standard error counts as a third of the sample's at least: one that
 holds hardly any of those few units has hardly any itself. Other quantiles: the percentile bootstrap, its ends
 widened to those of Student's t (Hesterberg 2015, "What teachers should know about the bootstrap", section 5.3). The
@@ -184,7 +184,7 @@ def _two_sided(ordered: Values, value: float) -> float:
 
 
 def _level(ordered: Values, level: float) -> float:
-    # Linear between neighbours; not numpy's, which makes NaN of two infinite ones.
+    # Linear between neighbors; not numpy's, which makes NaN of two infinite ones.
     place = min(max(level * (len(ordered) + 1) - 1, 0.0), len(ordered) - 1.0)
     below = math.floor(place)
     above = min(below + 1, len(ordered) - 1)

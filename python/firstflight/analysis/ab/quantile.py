@@ -2,8 +2,8 @@
 
 A plain quantile is a step function of the sample. Where two arms are paired and much alike, the contribution of the
 steps to the difference is as large as the difference's own error, and the bootstrap overstates it: a 95% CI covers
-99.9%. So a quantile here is where a smoothed share of the weight crosses `p`: a value does not count as passed at once
-but over two standard errors of the quantile to either side (in the logarithm where all values are above 0), by a
+99.9%. So a quantile here is where a smoothed share of the weight crosses `p`: a value does not count as passed at one
+point but over two standard errors of the quantile to either side (in the logarithm where all values are above 0), by a
 kernel of fourth order, whose bias is of the fourth power of that width. The more flows, the nearer to the plain
 quantile, from which it stays within a fraction of a standard error. Behind a gap in the values such a kernel would be
 off by more; it is made narrower there. The quantile is the plain one, the least value that at least a share `p` of the

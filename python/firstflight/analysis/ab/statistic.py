@@ -70,7 +70,7 @@ class Jain:
         self.columns = blocks.sums(arm, *(weight * arm.values[:, 0] ** power for power in (0, 1, 2)))
 
     def of(self, sums: Values) -> Values:
-        """See `Statistic`. NaN where nobody gets anything."""
+        """See `Statistic`. NaN where all get nothing."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(sums[:, 1] ** 2 / (sums[:, 0] * sums[:, 2]), dtype=np.float64)
 

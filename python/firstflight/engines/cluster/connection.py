@@ -103,7 +103,7 @@ def _check_that_it_speaks(address: str, tls: ssl.SSLContext | None) -> None:
 def _own_cluster(jobs: int) -> Iterator[LocalCluster]:
     """Processes of one thread each, with the scheduler in this one. They end with this process, however it ends.
 
-    They speak TLS, with a certificate that nobody else has: any client that reaches a scheduler can run code as its
+    They speak TLS, with a private certificate: any client that reaches a scheduler can run code as its
     user.
     """
     import dask
@@ -149,7 +149,7 @@ def _own_cluster(jobs: int) -> Iterator[LocalCluster]:
 @contextlib.contextmanager
 def _scratch() -> Iterator[str]:
     """A directory for Dask's workers. A process of our own removes it when its input closes, as even our death by kill
-    does; in a session of its own, Ctrl-C does not reach it.
+    does; in a separate session, Ctrl-C does not reach it.
     """
     directory = tempfile.mkdtemp(prefix="firstflight-dask-")
     with subprocess.Popen(

@@ -116,7 +116,7 @@ class Session:
     def _collect(self, future: Future[Any]) -> None:
         results = self._result(future)
         if results is None:
-            # The worker died with the result: the scheduler has it computed again.
+            # The worker died with the result: the scheduler lets it be computed again.
             future.add_done_callback(self._ended.put)
             return
         _, chunks = self._under_way.pop(future.key)

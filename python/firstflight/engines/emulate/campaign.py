@@ -46,7 +46,7 @@ OnReplicates = Callable[[Cell, int], None]
 
 
 def run_cell(cell: Cell, seed: int, replicates: int, first_replicate: int = 0) -> dict[str, pl.DataFrame]:
-    """Replicates `first_replicate` and on of one cell, on a testbed of its own: `transfers`, `pages`, `links`,
+    """Replicates `first_replicate` and on of one cell, on a separate testbed: `transfers`, `pages`, `links`,
     `streams`, `counts` and `environment`, and `segments` if the cell captures.
 
     RequestError for a scenario whose settings a kernel lacks, MachineError for a machine that cannot do it.
@@ -84,10 +84,10 @@ def _found_on(path: str) -> dict[str, str]:
 
 
 def jobs(group: Sequence[Cell]) -> int:
-    """Testbeds at once: two a CPU, and one where the network carries more than 10 Mbit/s or pages are fetched.
+    """Concurrent testbeds: two per CPU, and one where the network carries more than 10 Mbit/s or pages are fetched.
 
-    A transfer waits most of its time: on two idle CPUs 16 testbeds at once, each with a download over 10 Mbit/s, moved
-    no median by more than 0.7 ms. At 100 Mbit/s programs want a CPU more often than there are two: four at once
+    A transfer waits most of its time: on two idle CPUs 16 concurrent testbeds, each with a download over 10 Mbit/s,
+    moved no median by more than 0.7 ms. At 100 Mbit/s programs want a CPU more often than there are two: four at once
     lengthened 500 kB by 14%, and the link box saw none of it. A page is a curl an object: with four testbeds at once
     pages of 13 objects over 10 Mbit/s took 80% longer.
     """

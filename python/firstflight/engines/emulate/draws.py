@@ -89,7 +89,7 @@ def _round(value: float) -> int:
 
 
 def drawn(law: Mapping[str, Any], u: float, v: float) -> float:
-    """The draw of a law (as a plan has it) that two uniform numbers in [0, 1) make."""
+    """The draw from a law (as in a plan) for two uniform numbers in [0, 1)."""
     match law["distribution"]:
         case "uniform":
             return float(law["low"] + (law["high"] - law["low"]) * u)

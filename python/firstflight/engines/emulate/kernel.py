@@ -18,13 +18,13 @@ from firstflight.scenario.tcp import profile as named_profile
 _TIMESTAMPS_BYTES = 12
 # An Ethernet-sized packet less the headers of IPv4 and TCP.
 _LARGEST_MSS = 1460
-# tcp_min_snd_mss: below, the kernel takes 48 whatever the peer says; and 12 of them go to timestamps.
+# tcp_min_snd_mss: below, the kernel takes 48 for any smaller value of the peer; and 12 of them go to timestamps.
 _SMALLEST_MSS = 88
 _MILLISECOND = 1_000_000
 
 # Policies for the initial window that a number of segments can stand for.
 _INITIAL_WINDOWS = ("fixed", "rfc2581", "rfc3390", "rfc6928", "linux")
-# Fields of which a kernel has one behaviour only.
+# Fields of which a kernel has one behavior only.
 _LINUX_ONLY = (
     "loss_window_segments",
     "syn_loss_response",
@@ -107,7 +107,7 @@ class EndSettings:
     no_delay: bool
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """In the form of JSON."""
         return asdict(self) | {"missing": sorted(self.missing)}
 
 

@@ -39,10 +39,11 @@ class Lab:
             counters = lab.box()
 
     Entering it and every call raise MachineError, one sentence, where the machine refuses or a process of the testbed
-    that must not end did. Calls may come from several threads at once. However the runner ends, nothing is left.
+    that must not end did. Calls may come from several threads concurrently. However the runner ends, nothing is left.
 
-    `facts` holds what results depend on beside the scenario: `kernel`, `backend` and `backend_reason`, `realtime`
-    (true or false) and `realtime_refusal`, `congestion_controls` and `cubic` (parameters that are the whole machine's).
+    `facts` holds what results depend on in addition to the scenario: `kernel`, `backend` and `backend_reason`,
+    `realtime` (true or false) and `realtime_refusal`, `congestion_controls` and `cubic` (parameters that are the whole
+    machine's).
     """
 
     def __init__(

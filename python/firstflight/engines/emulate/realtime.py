@@ -16,7 +16,7 @@ def fix() -> str:
 
 
 def make_realtime(pidfd: int) -> str | None:
-    """SCHED_FIFO for every thread of the process that the descriptor stands for; why not, or None where it has it."""
+    """SCHED_FIFO for every thread of the process that the descriptor stands for; the reason if not, else None."""
     try:
         pid = _process(pidfd)
         for thread in Path(f"/proc/{pid}/task").iterdir():

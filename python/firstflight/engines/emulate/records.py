@@ -1,7 +1,7 @@
 """From the data of clients, the kernel, captures and the link box on a replicate to the tables of the common schema.
 
 A transfer, the kernel's account of its connection, the capture of it and the link box's log find each other by the
-server's address and the client's with its port. Times that a client measured are curl's; a count that nobody could know
+server's address and the client's with its port. Times that a client measured are curl's; a count that cannot be known
 is null.
 """
 

@@ -132,7 +132,7 @@ def _first_flight(campaign: "Campaign", cell: "Prepared", application: dict[str,
 
 
 def _begins_otherwise(profile: Mapping[str, Any]) -> bool:
-    """Whether the first flight of our own TCP is no whole number of segments known beforehand, sent at once."""
+    """Whether the first flight of our own TCP is no whole number of segments known beforehand, sent back to back."""
     return profile["startup"]["scheme"] != "window" or profile["initial_window"]["policy"] not in ("fixed", "linux")
 
 
@@ -182,7 +182,7 @@ def _round_trip_asked(layout: Layout, client: str, server: str) -> float:
 
 def _one_way(layout: Layout, source: str, destination: str, size: int) -> float:
     links = _crossed(layout, source, destination)
-    # A token bucket lets single packets pass at once; of a rate that changes nothing is known.
+    # A token bucket lets single packets pass immediately; of a rate that changes nothing is known.
     lines = [link["rate_bps"] for link in links if link["rate_bps"] and not {"burst", "rate_schedule"} & link.keys()]
     return float(sum(link["delay_ns"] / 1e9 for link in links) + sum(8 * size / rate for rate in lines))
 
@@ -200,7 +200,7 @@ def _crossed(layout: Layout, source: str, destination: str) -> list[dict[str, An
 
 def _rate(campaign: "Campaign") -> dict[str, Any] | None:
     """The rate of the slowest link from the first server to its first client; None where all are unlimited, and where a
-    kernel that could send or receive the train keeps silent beside our own TCP.
+    kernel that could send or receive the train keeps silent next to our own TCP.
     """
     layout = campaign.layout
     placement = layout.placements[0]

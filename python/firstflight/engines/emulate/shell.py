@@ -1,6 +1,6 @@
 """Any program inside a scenario's network: on its hosts, over its links, with its TCP, as the user who asks.
 
-A program enters the testbed's namespaces and, in them, a user namespace of its own, where it has the caller's ids and
+A program enters the testbed's namespaces and, in them, its own user namespace, where it has the caller's ids and
 no capability outside. It belongs to the testbed's PID namespace, so it cannot outlive it.
 """
 
@@ -159,7 +159,7 @@ class Shell:
                     continue
 
     def start(self, called: str, program: Sequence[str]) -> None:
-        """Start a program on a host beside `run`'s; it ends with the testbed. Its output is the caller's."""
+        """Start a program on a host in addition to `run`'s; it ends with the testbed. Its output is the caller's."""
         process = subprocess.Popen(
             self._enter(called, program),
             env=self._environment(called),
@@ -169,7 +169,7 @@ class Shell:
         self._background.append((f"{program[0]} on {called}", process))
 
     def serve(self, directory: Path) -> list[str]:
-        """Serve a directory's files by nginx from each server host, over HTTP/1.1 and, with a certificate of its own,
+        """Serve a directory's files by nginx from each server host, over HTTP/1.1 and, with its own certificate,
         over TLS and HTTP/2; the URLs. MachineError if nginx or openssl is missing or does not start.
         """
         root = directory.resolve(strict=True)

@@ -126,7 +126,9 @@ def search_path() -> str:
 
 @cache
 def _is_root() -> bool:
-    """Whether this is root with other users beside: in a namespace that knows root alone, root is somebody else."""
+    """Whether this is root of a system with other users. In a namespace with only root, root is another user
+    outside.
+    """
     if os.geteuid() != 0:
         return False
     for of in ("uid_map", "gid_map"):

@@ -1,4 +1,4 @@
-"""The model engine: a single transfer without packets of anybody else, in closed form, by rounds and by
+"""The model engine: a single transfer without other packets, in closed form, by rounds and by
 segments.
 
 | asks | gives | regime |

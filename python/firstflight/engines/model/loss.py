@@ -2,7 +2,7 @@
 
 Status of these equations: **from memory**. Nobody compared them with the papers' text for this project, so
 none of them is the target of a test or of a claim; tests check their limits and how they order, and
-docs/model.md shows them beside the simulator for orientation.
+docs/model.md shows them next to the simulator for orientation.
 
 Symbols: p probability that a segment is lost; R round-trip time (s); b segments an ACK; T0 first
 retransmission timeout (s); Wmax largest window (segments); n segments of the transfer; w0 initial window

@@ -1,4 +1,4 @@
-"""The model's input from a scenario: one transfer between two hosts, and the links on its way.
+"""The model's input from a scenario: one transfer between two hosts, and the links of its path.
 
 It reads the plan that the simulator gets, so both engines answer the same question.
 """

@@ -39,7 +39,7 @@ class SlowStart:
     rate_bps: float
     """Bottleneck, bit/s, headers included."""
     header_bytes: int = 40
-    """Bytes a segment carries on the wire beside its payload."""
+    """Bytes of a segment on the wire in addition to its payload."""
 
     def __post_init__(self) -> None:
         for name in ("size_bytes", "mss_bytes", "initial_window", "round_trip_s", "rate_bps"):

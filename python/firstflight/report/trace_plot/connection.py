@@ -53,7 +53,7 @@ class Connection:
     def span(self) -> tuple[float, float]:
         """Start and end of the plot, in seconds.
 
-        From the start of the run, so that plots of several initial windows can be held beside each other, unless the
+        From the start of the run, so that plots of several initial windows can be compared, unless the
         connection begins late in it.
         """
         first, last = float(self.rows["time_s"][0]), float(self.rows["time_s"][-1])
@@ -94,7 +94,7 @@ class Connection:
 
     @property
     def acks(self) -> pl.DataFrame:
-        """Acknowledgements as they reached the sender of the data, with `is_duplicate`.
+        """Acknowledgments as they reached the sender of the data, with `is_duplicate`.
 
         A duplicate, as RFC 5681 section 2 defines it: no data, no SYN or FIN, the highest acknowledgment number so far
         and the window of the one before, while data is outstanding.

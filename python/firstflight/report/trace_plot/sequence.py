@@ -24,7 +24,7 @@ WINDOW = "receive window"
 GONE = "dropped or lost"
 MARKED = "marked (ECN CE)"
 
-# Colours as tcptrace's, darker where they would be faint on white. The symbols stand in the legend as they are drawn.
+# Colors as tcptrace's, darker where they would be faint on white. The symbols stand in the legend as they are drawn.
 _UPRIGHT, _STEP, CROSS = "M0,-1V1", "M-1,.5H0V-.5H1", "M-.6,-.6L.6,.6M.6,-.6L-.6,.6"
 _LOOK = {
     SENT: ("#1f5fa8", _UPRIGHT),
@@ -41,7 +41,7 @@ _LOOK = {
 _FEW_BARS = 200
 # Room that a letter needs, in units of the picture.
 _LETTER = 12
-# Room that the name of a span before the data needs, and its colour.
+# Room that the name of a span before the data needs, and its color.
 _NAME = 52
 _OPENING = "#5b6770"
 

@@ -24,7 +24,7 @@ from firstflight.studies.kernel import (
     table,
 )
 
-# The primary has no others beside it.
+# The primary is fetched alone.
 INLINE, DONE = pl.col("object") > 0, pl.col("completed") == 1
 KEYS = ("network", "buffer_bdp", "radio", "size", "connections", "iw")
 MOST_AT_ONCE = 4

@@ -67,7 +67,7 @@ def crossing(times: xr.DataArray) -> tuple[float, float, float]:
 
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
     """Gain by bucket, how stable it is, the percentage; rounds, and where ten segments no longer fit. The gains again
-    over each form of Mininet's shaper, where the engine has it.
+    over each form of Mininet's shaper, where the engine supports it.
     """
     found = [*_gains(q.time), *(_rounds(q, iw, expected) for iw, expected in _EXPECTED.items()), _ten_segments(q)]
     for path in q.shaped_time["path"].values if "shaped_time" in q else ():

@@ -40,7 +40,7 @@ def _count(values: xr.DataArray, name: str, title: str) -> xr.DataArray:
 
 
 def tables(q: Quantities) -> Sequence[Table]:
-    """Gains by bucket and path, rounds, and for an emulated run the simulator beside it."""
+    """Gains by bucket and path, rounds, and for an emulated run the simulator next to it."""
     gain, pairs = gain_ms(q.time), q.disturbed.sum("iw", skipna=False)
     few, many = (q.time.sel(iw=iw, drop=True).where(gain.notnull()) for iw in (FEW, MANY))
     disturbed = by_bucket(pairs).where(lambda of: of.notnull()) > 0

@@ -74,7 +74,7 @@ def forest(
 ) -> altair.LayerChart:
     """The value and interval of each label of `y`, and dashed the `published` value for a label of `color`. `ticks` go
     from end to end of the axis, logarithmic if they are all positive; intervals that go on beyond are cut. `step`:
-    height of a line; `label`: letters beside it before its text goes on below, 0 for none.
+    height of a line; `label`: letters next to it before its text continues below, 0 for none.
     """
     import altair as alt
 

@@ -19,7 +19,7 @@ _ABREAST = 4
 _SMALL = 9
 """Font size of the labels of small panels, px."""
 _LABELS = 8
-"""Labels that stand beside each other below a panel of a wide page."""
+"""Labels next to each other below a panel of a wide page."""
 
 
 def panels(

@@ -19,9 +19,9 @@ from firstflight.studies.kernel.sample import DRAW, MEMBERS, METHOD
 class ClaimSpec:
     """One sentence; `found`, this run's value (an array over `draw` alone); and its expectation.
 
-    `tolerance` widens the expected range on both sides; `why` justifies it, or the limit. Where no run can have it,
-    `found` is NaN and `note` says why. A `note` that is slow to compute can be a function. Of a partial run each claim
-    is built many times, to find the cells that it depends on, and gets its verdict once.
+    `tolerance` widens the expected range on both sides; `why` justifies it, or the limit. Where no run can have a
+    value, `found` is NaN and `note` says why. A `note` that is slow to compute can be a function. Of a partial run
+    each claim is built many times, to find the cells that it depends on, and gets its verdict once.
     """
 
     id: str

@@ -39,7 +39,7 @@ def lines(
     between: tuple[xr.DataArray, xr.DataArray] | None = None,
 ) -> Figure | None:
     """A line per label of `color` against the dimension `x`, with a band of the 95% CI, or `between` two other
-    quantities, such as quartiles. `columns` gives each label of a third dimension, or each line, a panel of its own.
+    quantities, such as quartiles. `columns` gives each label of a third dimension, or each line, its own panel.
     The axis of the values is logarithmic with `log`, or with `linear_within` beyond this value on either side of
     zero; a dashed line is at the `base`. Labels of `x` that are texts get points with bars. Titles come from the
     attributes `long_name` and `titles` of the coordinates. None without data. ValueError where another dimension is

@@ -49,7 +49,7 @@ class Grid:
                 )
 
     def is_of(self, engine: str) -> bool:
-        """Whether runs of `engine` have it."""
+        """Whether runs of `engine` include the grid."""
         return self._engines is None or engine in self._engines
 
     @property

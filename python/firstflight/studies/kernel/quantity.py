@@ -49,7 +49,7 @@ class Quantity:
 
     `grid` names the grid of a study with several. `records` is a table of the records, or a function that makes rows of
     a run: of cells of the grid, with their keys and `replicate`. `by` gives columns of the records that become
-    dimensions beside the grid's, with their labels; without labels (a tuple of names) these are the run's. `at`
+    dimensions in addition to the grid's, with their labels; without labels (a tuple of names) these are the run's. `at`
     leaves labels of keys out where there can be no value. `unit` is that of `value`; it is written here and nowhere
     else.
 
@@ -126,7 +126,7 @@ class Quantity:
         return _with_draws(array, _bootstrap(values, self.over, self.grid, self.name), "bootstrap")
 
     def labels(self) -> Mapping[str, Sequence[Any]]:
-        """Those of the dimensions beside the grid's that are known without a run."""
+        """Those of the dimensions in addition to the grid's that are known without a run."""
         return self.by if isinstance(self.by, Mapping) else {}
 
     def described(self, array: xr.DataArray) -> xr.DataArray:

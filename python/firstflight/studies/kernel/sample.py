@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Labels = Mapping[str, Sequence[Any]]
-# Dimensions and coordinates beside the keys of a grid.
+# Dimensions and coordinates in addition to the keys of a grid.
 DRAW, REPLICATE, PERCENTILE, METHOD = "draw", "replicate", "percentile", "interval"
 MEMBERS = "members"
 """The interval of an ensemble: the spread of its members."""

@@ -1,4 +1,4 @@
-"""Slices of five simulated studies over the running kernel, beside the simulator."""
+"""Slices of five simulated studies over the running kernel, next to the simulator."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -133,7 +133,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
 
 
 def answer(q: Quantities) -> Sequence[str]:
-    """Long pipes, radio, and the Reno flow beside."""
+    """Long pipes, radio, and the concurrent Reno flow."""
     long = q.goodput.sel(rtt_ms=300, queue_bdp=1.0, draw=0)
     radio = q.radio_goodput.sel(loss_percent=1.0, rtt="40 ms", draw=0)
     left = q.rival.sel(path="100 Mbit/s, 100 ms", draw=0)

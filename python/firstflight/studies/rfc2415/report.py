@@ -125,7 +125,7 @@ _CLIENTS = ("all IW 1", "all IW 3", "half IW 1", "half IW 3", "both halves")
 
 
 def _table6(q: Quantities) -> Table:
-    """The halves of a split have delays and goodputs, the link that they share a utilisation and drops."""
+    """The halves of a split have delays and goodputs, the link that they share a utilization and drops."""
     parts = {
         "delay": (q.split1_delay, q.split3_delay, None),
         "goodput": (q.split1_goodput, q.split3_goodput, None),
@@ -160,7 +160,7 @@ def _table6(q: Quantities) -> Table:
 
 
 def _variants(q: Quantities) -> Iterator[Table]:
-    """A cell of the base beside the one in which one thing differs."""
+    """A cell of the base next to the one with one difference."""
     for name, title, caption, key, variants in (
         (
             "red",

@@ -37,11 +37,11 @@ USERS_OF_ASSUMPTIONS = {SEARCH: 14_000, MAPS: 1_500, PHOTOS: 1_000, BLOG: 1_000}
 # The time that a server works at an answer, fitted to the latencies with IW 3 that Figure 5 implies
 # (research/rfc6928_cluster_fit.py base).
 SERVICE_TIME = "125ms"
-# Some users download beside it, from a server of somebody else's, whose initial window is 3 in both arms. Share: ours;
-# by the latencies with IW 3 it should rather be none, and a tenth, as the preset has it, is out of the question. The
+# Some users have a concurrent download, from another operator's server, whose initial window is 3 in both arms. Share:
+# ours; by the latencies with IW 3 it should rather be none, and a tenth, as in the preset, is out of the question. The
 # download is in progress when the page is asked for.
 BACKGROUND_SHARE, HEAD_START = 0.01, "3s"
-# Where a service is not as its preset has it.
+# Where a service differs from its preset.
 MAPS_PARALLEL = 9
 THINK = "5s"
 # Times as many users with losses, by whether connections are kept open: with queues of 100 packets, IW 3 then has the

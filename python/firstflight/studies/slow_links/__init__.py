@@ -192,7 +192,7 @@ def answer(q: Quantities) -> Sequence[str]:
 
 
 def by_queue(q: Quantities) -> xr.DataArray:
-    """Page times of each sender against IW 3, nothing beside."""
+    """Page times of each sender against IW 3, without other traffic."""
     relative = 100 * q.page / q.page.sel(sender="IW 3", drop=True)
     kept = relative.sel(beside="nothing", sender=["IW 10", SMALL, SEGMENTS])
     kept["rate_kbit"] = kept["rate_kbit"].assign_attrs(

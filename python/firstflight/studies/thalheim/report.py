@@ -116,7 +116,7 @@ def _mostly_disturbed(q: Quantities) -> Sequence[str]:
 
 
 def _engines(q: Quantities) -> Table:
-    """The emulated median beside the simulated time of the same cell."""
+    """The emulated median next to the simulated time of the same cell."""
     simulated, measured = (
         along("experiment", {"transfer": transfer, "shallow": shallow.expand_dims(delay_ms=[DELAY_MS])})
         for transfer, shallow in ((q.simulated_time, q.simulated_shallow_time), (q.time, q.shallow_time))

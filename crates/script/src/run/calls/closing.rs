@@ -41,7 +41,7 @@ impl Runner<'_> {
         match open.role {
             Role::Fresh => {}
             Role::Listening => {
-                // Linux resets the connections that nobody will accept any more.
+                // Linux resets the connections that can no longer be accepted.
                 let orphans =
                     self.world.connections.iter_mut().filter(|it| it.listener == Some(number) && !it.accepted);
                 orphans.for_each(|connection| connection.endpoint.abort(now));

@@ -1,7 +1,7 @@
 //! Look-ups of names: a query, asked again while no answer comes, and an answer.
 //!
-//! A look-up of an application of its own is a transfer in the records; its datagrams are those of two streams. A page
-//! waits for its look-ups, and its time has them in it.
+//! A look-up of a separate application is a transfer in the records; its datagrams are those of two streams. A page
+//! waits for its look-ups, and its time includes them.
 
 use firstflight_path::Nanos;
 
@@ -20,7 +20,7 @@ use crate::{
     timers::Wake,
 };
 
-/// A look-up on its way.
+/// A look-up in progress.
 #[derive(Clone, Copy, Debug)]
 struct Lookup {
     /// Number of the look-up, or of the name among those of a page.
@@ -37,7 +37,7 @@ struct Lookup {
 /// State of look-ups at both endpoints.
 #[derive(Debug, Default)]
 pub(super) struct Resolver {
-    /// Look-ups on their way.
+    /// Look-ups in progress.
     lookups: Vec<Lookup>,
     /// Names that are known, and until when.
     known: Vec<(u32, Nanos)>,
@@ -217,7 +217,7 @@ impl Simulation<'_> {
         });
     }
 
-    /// At the end of the run: the rows of look-ups on their way.
+    /// At the end of the run: the rows of look-ups in progress.
     pub(super) fn book_unfinished_lookups(&mut self) {
         for client in 0..self.clients.len() as u32 {
             if let (Kind::Dns(_), Some(stream)) = (&self.spec(client).kind, self.clients[client as usize].queries) {

@@ -154,7 +154,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// At the end of the run: the rows of all streams, and of look-ups on their way.
+    /// At the end of the run: the rows of all streams, and of look-ups in progress.
     pub(crate) fn book_streams(&mut self) {
         self.book_unfinished_lookups();
         for stream in &self.streams {

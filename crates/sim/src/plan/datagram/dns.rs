@@ -1,4 +1,4 @@
-//! Look-ups of names: those of an application of their own, and those that a page waits for.
+//! Look-ups of names: those of a separate application, and those that a page waits for.
 
 use firstflight_path::{Nanos, SpecError};
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! Acknowledgments as a Linux receiver sends them: at once while the sender is in slow start, every second segment
+//! Acknowledgments as a Linux receiver sends them: immediately while the sender is in slow start, every second segment
 //! when data flows one way, and in answers when it goes back and forth.
 
 use crate::receiver::segment_size::Compared;
@@ -53,7 +53,7 @@ pub(crate) struct Arrivals {
     received_at: Nanos,
     /// Interval at which data arrives, 0 before there was any [ato].
     interval: Nanos,
-    /// Acknowledgments still to be sent at once [quick].
+    /// Acknowledgments still to be sent immediately [quick].
     quick: u16,
     /// True if data goes back and forth, so that acknowledgments ride on it [pingpong].
     pub interactive: bool,
@@ -146,7 +146,7 @@ impl Arrivals {
         self.received_at = now;
     }
 
-    /// At least one more acknowledgment goes out at once.
+    /// At least one more acknowledgment is sent immediately.
     pub(crate) fn quickack_once(&mut self) {
         self.quick |= 1;
     }
@@ -168,12 +168,12 @@ impl Arrivals {
         self.quick = self.quick.max(fitting.min(most));
     }
 
-    /// The buffer is nearly full: no more acknowledgments go out at once.
+    /// The buffer is nearly full: no more acknowledgments are sent immediately.
     pub(crate) fn end_quick(&mut self) {
         self.quick = 0;
     }
 
-    /// True if acknowledgments go out at once.
+    /// True if acknowledgments are sent immediately.
     pub(crate) fn is_quick(&self) -> bool {
         self.quick > 0 && !self.interactive
     }
@@ -237,7 +237,7 @@ impl Arrivals {
         self.pushed_twice || self.pushed && !self.interactive
     }
 
-    /// The application wants its next acknowledgment at once (`TCP_QUICKACK`).
+    /// The application wants its next acknowledgment immediately (`TCP_QUICKACK`).
     pub(crate) fn push(&mut self) {
         self.pushed = true;
     }

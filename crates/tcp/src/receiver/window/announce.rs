@@ -16,7 +16,7 @@ impl Endpoint {
         self.segment(now, position, 0, false, into);
     }
 
-    /// A segment of a synchronised connection. Every one acknowledges, so no acknowledgment is due after it, unless the
+    /// A segment of a synchronized connection. Every one acknowledges, so no acknowledgment is due after it, unless the
     /// payload leaves no room for its options. Options are only added, as
     /// [`poll_transmit_into`](Self::poll_transmit_into) says.
     #[inline]
@@ -92,7 +92,7 @@ impl Endpoint {
         let wanted = match self.extras.growing_window().map(GrowingWindow::clamp) {
             None => {
                 // BSD updates whenever two segments or half of the buffer are free. Here that counts only while the peer
-                // cannot send two segments, so that an application that reads at once does not upset the
+                // cannot send two segments, so that an application that reads immediately does not disturb the
                 // acknowledgment policy.
                 let (mss, buffer) = (u64::from(self.mss), u64::from(self.profile.receive_window_bytes));
                 let opened = self.fixed_edge().saturating_sub(self.rcv_edge);

@@ -4,7 +4,7 @@ use crate::sequence::Position;
 use std::collections::VecDeque;
 
 /// Memory ahead of the headers (Linux: `NET_SKB_PAD`), IPv4 and TCP headers without options, the description at the block's
-/// end (`struct skb_shared_info`), and the one beside it (`struct sk_buff`).
+/// end (`struct skb_shared_info`), and the one next to it (`struct sk_buff`).
 const PAD: u32 = 64;
 const HEADERS: u32 = 40;
 const SHARED: u32 = 320;

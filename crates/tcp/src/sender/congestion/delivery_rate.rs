@@ -1,5 +1,5 @@
 //! The rate at which the network delivers, sampled by every acknowledgment (draft-cheng-iccrg-delivery-rate-estimation,
-//! as Linux has it).
+//! as in Linux).
 //!
 //! A sample is the data delivered between the sending of a segment and its acknowledgment, over the longer of two
 //! times: that in which the data was sent, and that in which it was acknowledged.

@@ -1,4 +1,4 @@
-//! HyStart as Linux has it since 6.14: slow start ends when a train of closely spaced acknowledgments has become as
+//! HyStart as in Linux since 6.14: slow start ends when a train of closely spaced acknowledgments has become as
 //! long as the path, or when the round trip has grown (Ha and Rhee, "Taming the Elephants: New TCP Slow Start", 2008).
 //!
 //! Linux's rounding: times are whole microseconds. Before 6.14 rounds were counted only from a window of

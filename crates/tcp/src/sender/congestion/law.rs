@@ -5,14 +5,14 @@ use crate::Nanos;
 use crate::amounts::Bytes;
 use crate::sequence::Position;
 
-/// An acknowledgment that lets the window grow: new data is acknowledged and nothing is being repaired.
+/// An acknowledgment that lets the window grow: new data is acknowledged outside of recovery.
 #[derive(Clone, Copy, Debug)]
 pub struct Acknowledged {
     /// Newly acknowledged; with SACK, newly delivered.
     pub bytes: Bytes,
 }
 
-/// A round trip measured by an acknowledgment, whatever the state of recovery.
+/// A round trip measured by an acknowledgment, in any state of recovery.
 #[derive(Clone, Copy, Debug)]
 pub struct RoundTrip {
     /// Of the segment acknowledged last that was never sent twice.
@@ -23,7 +23,7 @@ pub struct RoundTrip {
     pub nxt: Position,
 }
 
-/// The delivery rate from an acknowledgment (draft-cheng-iccrg-delivery-rate-estimation), whatever the
+/// The delivery rate from an acknowledgment (draft-cheng-iccrg-delivery-rate-estimation), in any
 /// state of recovery; only for controllers that say [`CongestionControl::is_rate_based`].
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery {

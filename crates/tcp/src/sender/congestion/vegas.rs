@@ -2,9 +2,9 @@
 //! in segments queued at the bottleneck, between alpha and beta (Brakmo and Peterson, "TCP Vegas: End to End Congestion
 //! Avoidance on a Global Internet", 1995).
 //!
-//! As in Linux, loss is found and repaired as by any other sender; slow start doubles each round trip rather than each
-//! other one; the actual rate is taken from the shortest round trip of a round; after a recovery or an idle time a whole
-//! round trip of acknowledgments is waited for.
+//! As in Linux, loss is detected and recovered as by any other sender; slow start doubles each round trip rather than
+//! each other one; the actual rate is taken from the shortest round trip of a round; after a recovery or an idle time a
+//! whole round trip of acknowledgments is waited for.
 
 use super::reno::Reno;
 use super::shortest::Shortest;
@@ -114,7 +114,7 @@ impl CongestionControl for Vegas {
 
     fn on_ack(&mut self, w: &mut Window, now: Nanos, acknowledged: Acknowledged) {
         if !self.deciding {
-            // Nothing is being repaired any more.
+            // Recovery has ended.
             self.deciding = true;
             self.begin_round();
         }

@@ -85,7 +85,7 @@ impl PopulationWindow {
         self.segments
     }
 
-    /// A connection is opened: its initial window in segments. Losses of connections that are still on their way when
+    /// A connection is opened: its initial window in segments. Losses of connections that are still open when
     /// an interval ends count in the next one.
     // RFC 9040 §C.3 steps 2 and 5.
     pub fn open(&mut self, policy: &Adaptive) -> u32 {

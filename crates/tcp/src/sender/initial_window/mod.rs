@@ -103,7 +103,7 @@ pub struct Outcome {
     pub window_segments: u32,
     /// Slow start threshold in whole segments; none: arbitrarily high.
     pub ssthresh_segments: Option<u32>,
-    /// Some of the initial window was retransmitted, or the SYN-ACK was marked on its way.
+    /// Some of the initial window was retransmitted, or the SYN-ACK was marked on the path.
     pub initial_window_failed: bool,
     /// Congestion window with which data began.
     pub initial_window_segments: u32,

@@ -26,7 +26,7 @@ pub enum Lesson {
     /// Its last window (RFC 9040 §6.2).
     #[default]
     Last,
-    /// The largest one, whatever was lost.
+    /// The largest one, independent of losses.
     Largest,
     /// The largest one; a retransmission halves the stored value.
     LossAware,
@@ -59,7 +59,7 @@ pub struct Remembered {
     /// The value that a closed connection contributes.
     #[serde(default)]
     pub lesson: Lesson,
-    /// Neighbouring addresses that share a memory: 1 for each address alone, 256 for an IPv4 /24.
+    /// Neighboring addresses that share a memory: 1 for each address alone, 256 for an IPv4 /24.
     #[serde(default = "hosts")]
     pub hosts: u32,
 }

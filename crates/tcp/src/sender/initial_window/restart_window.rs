@@ -1,4 +1,4 @@
-//! How much may be sent at once when a connection wakes after an idle time.
+//! The burst that may be sent when a connection wakes after an idle time.
 
 use crate::sender::initial_window::rfc3390_window_bytes;
 use serde::{Deserialize, Serialize};

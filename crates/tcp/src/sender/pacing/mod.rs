@@ -191,7 +191,7 @@ impl Pacer {
         released
     }
 
-    /// Whether it is a start-up scheme's flight, and all of that that is paced has left or been given up.
+    /// Whether it is a start-up scheme's flight, and all of its paced part was sent or given up.
     fn is_over(&self, now: Nanos, nxt: Position) -> bool {
         match self.by {
             PacedBy::Startup { flight, end, began, .. } => {

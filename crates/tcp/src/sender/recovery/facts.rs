@@ -86,7 +86,7 @@ pub(crate) struct Edges(u8);
 
 impl Edges {
     pub const NONE: Self = Self(0);
-    /// A tail loss probe repaired a loss: a whole recovery in one ACK.
+    /// A tail loss probe recovered a loss: a whole recovery in one ACK.
     pub const TAIL_LOSS: Self = Self(1);
     /// A recovery or reduction is complete; `Facts::cwnd` says with which window.
     pub const LEFT: Self = Self(2);

@@ -126,7 +126,7 @@ impl Recovery {
         }
     }
 
-    /// A tail loss probe is due, whatever cwnd says.
+    /// A tail loss probe is due, independent of cwnd.
     #[inline]
     pub fn is_probing(&self) -> bool {
         self.scoreboard().is_some_and(|scoreboard| scoreboard.is_probing())
@@ -138,7 +138,7 @@ impl Recovery {
         self.scoreboard().is_some_and(|scoreboard| scoreboard.pushes())
     }
 
-    /// Nothing is out of the ordinary, as far as unused window may then be given up.
+    /// The state is normal, so unused window may be given up.
     pub fn is_open(&self) -> bool {
         self.scoreboard().is_none_or(|scoreboard| scoreboard.is_open())
     }

@@ -5,7 +5,7 @@ use super::SendState;
 use crate::amounts::{Bytes, Segments};
 use crate::sender::congestion::Window;
 
-/// A loss that is being repaired.
+/// A loss in recovery.
 #[derive(Clone, Debug)]
 pub(super) struct FirstLoss {
     /// The data in flight, and the ssthresh that the controller set from it.

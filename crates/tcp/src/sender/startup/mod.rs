@@ -40,7 +40,7 @@ macro_rules! schemes {
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
         #[serde(tag = "scheme", rename_all = "snake_case", deny_unknown_fields)]
         pub enum Startup {
-            /// The initial window at once, then slow start.
+            /// The initial window back to back, then slow start.
             Window,
             $($(#[$doc])* $name $({ $($(#[$about])* $field: $type),+ })?,)+
             /// The crate's user's own. It has no name in files.
@@ -149,7 +149,7 @@ schemes! {
 }
 
 impl Startup {
-    /// The controller of a connection that begins so: SUSS has a HyStart of its own in place of the controller's.
+    /// The controller of a connection that begins so: SUSS has its own HyStart in place of the controller's.
     pub(crate) fn controller(self, algorithm: CongestionAlgorithm) -> CongestionAlgorithm {
         match algorithm {
             CongestionAlgorithm::Cubic { .. } if self == Self::Suss => {

@@ -1,5 +1,5 @@
 //! SUSS, Speeding Up Slow Start (M. Arghavani, H. Zhang, D. Eyers, A. Arghavani, "SUSS: Improving TCP Performance by
-//! Speeding Up Slow-Start", SIGCOMM 2024), as the authors' patch of Linux 6.8 has it (SUSSdeveloper/SUSS).
+//! Speeding Up Slow-Start", SIGCOMM 2024), as in the authors' patch of Linux 6.8 (SUSSdeveloper/SUSS).
 //!
 //! Each round has two parts. Its first ACKs clock out the segments that slow start would send; the next round's ACKs of
 //! these form a train that no pacing has spread, and its length shows whether doubling will go on. If so, the rest of a
@@ -30,7 +30,7 @@ enum Phase {
     Doubling,
     /// The clocked part of the ACKs was as long as HyStart allows: slow start ends beyond this window.
     Capped(Bytes),
-    /// HyStart as Linux has it.
+    /// HyStart as in Linux.
     Hystart,
     /// HyStart has ended slow start.
     Done,

@@ -27,7 +27,7 @@ impl CwndLimited {
     pub(super) fn on_transmit(&mut self, now: Nanos, burst: &Burst) {
         let outstanding = burst.outstanding_segments;
         if self.window_end == 0 {
-            // The first burst: nothing was unused before, whatever the clock says.
+            // The first burst: nothing was unused before, at any time.
             self.used_at = now;
         }
         if burst.una >= self.window_end || burst.limited || !self.limited && outstanding > self.most_outstanding {
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(rule.unused(3 * SECOND / 2 - 1, &unused), None, "it was considered for growth half a second in");
         let shrunk = Shrunk { window_segments: 30, least_ssthresh_segments: 30 };
         assert_eq!(rule.unused(3 * SECOND / 2, &unused), Some(shrunk));
-        // The initial window is kept, whatever was used of it.
+        // The initial window is kept, even if it was not used.
         rule.on_transmit(2 * SECOND, &burst(false, 1, 10, false));
         assert_eq!(rule.unused(9 * SECOND, &Unused { window_segments: 10, ..unused }), None);
         // In slow start 40 segments may be twice the outstanding data.

@@ -93,7 +93,7 @@ impl Validation {
         }
     }
 
-    /// New data is acknowledged, and nothing is being repaired.
+    /// New data is acknowledged, outside of recovery.
     #[inline]
     pub(crate) fn on_ack(&mut self, now: Nanos, una: Position, nxt: Position, srtt: Nanos, window_segments: u32) {
         match &mut self.rule {

@@ -316,7 +316,7 @@ def alike_by_bucket(buckets: int, units: int) -> Case:
 
 
 def detectable(statistic: str, units: int) -> Case:
-    """How often an effect of just the size that is promised to be found in 80% is found. Every flow is sooner by as
+    """How often an effect of exactly the size with a promised power of 80% is found. Every flow is faster by as
     much: the plan takes both arms to spread alike.
     """
 

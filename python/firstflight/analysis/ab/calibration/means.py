@@ -1,7 +1,7 @@
 """`python -m firstflight.analysis.ab.calibration.means [--repetitions N] [--first SEED]`: intervals of means, often.
 
 A mean needs sums only, so many samples are drawn and resampled at once: a hundred times as many repetitions in the same
-time. Beside the method as it is (each end the farther one of the studentised bootstrap's and Student's t) stand its two
+time. Beside the method as it is (each end the farther one of the studentized bootstrap's and Student's t) stand its two
 halves, each alone. Twenty-five samples share their resamples.
 """
 
@@ -22,7 +22,7 @@ from firstflight.analysis.intervals import CONFIDENCE, normal_quantile
 Values = npt.NDArray[np.float64]
 Drawn = Literal["treated", "same law", "pairs of the same law"]
 TOGETHER = 25
-"""Samples drawn at once, with the same resamples."""
+"""Samples drawn together, with the same resamples."""
 METHODS = ("as it is", "bootstrap alone", "Student's t alone")
 _CASES: tuple[tuple[Drawn, int, bool], ...] = (
     ("treated", 400, True),
@@ -109,7 +109,7 @@ def samples(drawn: Drawn, units: int, paired: bool, draw: np.random.Generator) -
 
 
 def main() -> int:
-    """Print the shares of each case, percent; exits 0 whatever they are."""
+    """Print the shares of each case, percent; always exits 0."""
     parser = argparse.ArgumentParser(prog="python -m firstflight.analysis.ab.calibration.means", description=__doc__)
     parser.add_argument("--repetitions", type=int, default=20_000, help="of each case (default 20000)")
     parser.add_argument("--first", type=int, default=100_000, help="first seed (default 100000)")

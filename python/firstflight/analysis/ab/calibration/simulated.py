@@ -57,7 +57,7 @@ def arms(users: int, neighbours: bool, repetition: int) -> pl.DataFrame:
 
 
 def simulated() -> list[Case]:
-    """The cases: mean, median, p95 and retransmission rate, and the median of neighbours, drawn by subnet."""
+    """The cases: mean, median, p95 and retransmission rate, and the median of neighbors, drawn by subnet."""
     found = [_case(name, least_units(name), False) for name in ("mean", "p50", "p95", "rate")]
     return [*found, _case("p50", 800, True), _case("mean", 800, True)]
 

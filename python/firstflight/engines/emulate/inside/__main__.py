@@ -29,7 +29,7 @@ from firstflight.engines.emulate.inside.commands import COMMANDS
 from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.errors import FirstflightError, MachineError, RequestError
 
-# Files of a testbed (a server's documents, for one) live in memory, in a file system that nobody outside sees.
+# Files of a testbed (a server's documents, for one) live in memory, in a file system that is invisible outside.
 FILES = "/dev/shm"
 _LAST_WORD_S = 0.5
 _KINDS = {RequestError: "request", MachineError: "machine"}

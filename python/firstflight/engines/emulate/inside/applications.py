@@ -49,7 +49,7 @@ class Seen:
         return self.end_s - time.monotonic()
 
     def sleep_until(self, at_s: float) -> bool:
-        """Wait for a time of the run; False at once if it will be over by then."""
+        """Wait for a time of the run; False immediately if it will be over by then."""
         at = self.origin_s + at_s
         if at >= self.end_s - _LEAST_S:
             return False
@@ -105,7 +105,7 @@ class Client:
         return host, (address, server.path(size, self.plan["response_header_bytes"]))
 
     def fetch(self, objects: Sequence[tuple[int, int, int]], page: int | None) -> list[Fetched]:
-        """Fetch objects at once, each (number, size, index of its connection), and note each transfer."""
+        """Fetch objects concurrently, each (number, size, index of its connection), and note each transfer."""
         found = [self.target(size, index) for _, size, index in objects]
         fetched = []
         within = self.seen.left()
@@ -195,7 +195,7 @@ def _pages(client: Client) -> Iterator[float]:
 
 
 def _inline(client: Client, objects: list[tuple[int, int, int]], page: int) -> list[Fetched]:
-    """In-line objects: all at once by one curl, or this number concurrently, each by its own curl when one before has
+    """In-line objects: all together by one curl, or this number concurrently, each by its own curl when one before has
     ended.
     """
     parallel = client.plan["parallel"] or len(objects)

@@ -23,7 +23,7 @@ class Fetcher(Protocol):
     """The client of one host."""
 
     def fetch(self, plan: Mapping[str, Any], targets: Sequence[Target], within_s: float) -> Iterator[Fetched]:
-        """Fetch all targets at once, each over a connection of its own; each as soon as it ended.
+        """Fetch all targets concurrently, each over its own connection; yields each as soon as it ended.
 
         `plan`: the application's; of it, "request_bytes", 0 for as few as it takes. RequestError if it takes more.
         """

@@ -92,7 +92,7 @@ def box(testbed: Testbed, do: str, **parameters: Any) -> dict[str, Any]:
 
 @command
 def dump(testbed: Testbed) -> list[dict[str, Any]]:
-    """Every net.ipv4.tcp_* of the hosts with a kernel of their own, hosts that agree in all of them together."""
+    """Every net.ipv4.tcp_* of the hosts with their own kernel, hosts that agree in all of them together."""
     groups: list[dict[str, Any]] = []
     asked = [(host, host.namespace.begin(settings.dump)) for host in testbed.hosts.values() if host.stack == "kernel"]
     for host, answer in asked:
@@ -108,7 +108,7 @@ def dump(testbed: Testbed) -> list[dict[str, Any]]:
 
 @command
 def round_trip(testbed: Testbed, client: str, server: str, port: int = 7) -> float:
-    """Seconds that a TCP handshake takes between two hosts with kernels of their own: a small packet's round trip."""
+    """Seconds that a TCP handshake takes between two hosts with their own kernels: a small packet's round trip."""
     asked, asking = testbed.host(server), testbed.host(client)
 
     def listen() -> socket.socket:

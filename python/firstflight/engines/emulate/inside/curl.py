@@ -11,7 +11,7 @@ from firstflight.engines.emulate.inside.namespaces import Namespace
 from firstflight.engines.emulate.inside.processes import ending
 from firstflight.errors import MachineError, RequestError
 
-# curl does no more at once (CURL_MAX_PARALLEL).
+# curl does no more concurrently (CURL_MAX_PARALLEL).
 MOST_PARALLEL = 300
 # Exit codes of curl for a failure of the path or a timeout, not of the request: see "EXIT CODES" of curl(1).
 _INCOMPLETE = {5, 6, 7, 18, 28, 52, 55, 56}
@@ -63,7 +63,8 @@ def request_bytes(address: str, path: str) -> int:
 def fetch(
     namespace: Namespace, targets: Sequence[Target], request: int, no_delay: bool, within_s: float
 ) -> Iterator[Fetched]:
-    """Fetch all targets at once, each over a connection of its own, from a host's namespace; each as soon as it ended.
+    """Fetch all targets concurrently, each over its own connection, from a host's namespace; yields each as soon as it
+    ended.
 
     `request`: bytes of each request, 0 for as few as it takes. RequestError if it takes more; MachineError if curl
     fails for a reason that is not the path's.

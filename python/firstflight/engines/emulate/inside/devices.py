@@ -104,8 +104,8 @@ def offloads_off(where: str, device: str) -> None:
 
 
 def look() -> dict[str, Any]:
-    """The device of the calling thread's namespace as the kernel has it: `mtu` in bytes, `queue_packets`, `offloads`
-    that are on, and whether it speaks IPv6.
+    """The device of the calling thread's namespace as the kernel reports it: `mtu` in bytes, `queue_packets`,
+    `offloads` that are on, and whether it speaks IPv6.
     """
     with IPRoute() as netlink:
         link = netlink.get_links(ifname=DEVICE)[0]

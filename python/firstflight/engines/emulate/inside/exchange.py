@@ -1,7 +1,7 @@
 """Sends datagrams between two hosts by a timetable, and notes when each left and when it arrived.
 
-It runs as a program of its own, so that its clock suffers from no other thread, and has the sockets of both hosts, each
-opened in its namespace, so that one clock tells both ends' times:
+It runs as a separate program, so that no other thread delays its clock, and has the sockets of both hosts, each
+opened in its namespace, so that one clock gives both endpoints' times:
 
     python -I exchange.py
 

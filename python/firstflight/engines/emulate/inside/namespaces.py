@@ -17,7 +17,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Namespace:
-    """A network namespace of its own. The kernel frees it when the process is gone.
+    """A new network namespace. The kernel frees it when the process is gone.
 
     `setns` and `unshare` act on a thread, so a namespace is a thread: sockets that it opens, files of /proc/sys/net
     that it reads or writes and processes that it starts belong to the namespace, in whichever thread they are used

@@ -1,4 +1,4 @@
-"""Programs that are not ours, on a host: found once, without the caller's environment, and without root's files."""
+"""Other programs, on a host: found once, without the caller's environment, and without root's files."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ from firstflight.errors import MachineError
 
 @cache
 def find(name: str, package: str) -> str:
-    """The absolute path of a program; MachineError with the package that has it."""
+    """The absolute path of a program; MachineError with the package that provides it."""
     found = shutil.which(name, path=search_path())
     if found is None:
         raise MachineError(f"there is no {name} on this machine", f"apt-get install {package}")

@@ -1,6 +1,6 @@
 """A client that asks in turn over one connection and may wait between: curl cannot wait on an open connection.
 
-It runs as a program of its own in a client host's namespace, so that its clock suffers from no other thread:
+It runs as a separate program in a client host's namespace, so that no other thread delays its clock:
 
     python -I requests.py ADDRESS PORT NODELAY
 

@@ -53,10 +53,10 @@ End = tuple[str, int]
 
 
 class Sockets:
-    """Listens in the calling thread's namespace for TCP sockets on `port` that close, in a thread of its own."""
+    """Listens in the calling thread's namespace for TCP sockets on `port` that close, in a separate thread."""
 
     def __init__(self, port: int) -> None:
-        """OSError where the kernel lets nobody listen; then `listening` would be a lie."""
+        """OSError where the kernel does not allow listening; then `listening` would be false."""
         self._port = port
         self._closed: dict[End, dict[str, int]] = {}
         self._arrived = threading.Condition()

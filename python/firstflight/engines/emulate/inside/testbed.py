@@ -82,7 +82,7 @@ class Testbed:
         the hosts' devices where they have a link layer; `network` the destination of every host's route; `plan` the
         link box's.
 
-        MachineError, with the host, for whatever the kernel refuses.
+        MachineError, with the host, for each refusal of the kernel.
         """
         self.network, self.backend = network, backend
         middle = Namespace("the middle")

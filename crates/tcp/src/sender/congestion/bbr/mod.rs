@@ -13,7 +13,7 @@
 //! Version 3 is not built. The additions of its Internet-Draft (draft-ietf-ccwg-bbr) in outline: bounds on data in
 //! flight, short-term and long-term, that shrink by 0.7 and by 15 % of headroom when a round loses more than 2 % or is
 //! marked; a cycle of four phases (down, cruise, refill, up) at intervals of two to three seconds; PROBE_RTT every five
-//! seconds at half a bandwidth-delay product. But the draft still changes, and mainline Linux does not have it to check
+//! seconds at half a bandwidth-delay product. But the draft still changes, and mainline Linux has no version to check
 //! against.
 
 mod aggregation;

@@ -46,7 +46,7 @@ pub(crate) enum State {
     Open,
     /// Something was delivered out of order, or a recovery may have been spurious.
     Disorder,
-    /// cwnd is being reduced without a loss (an ECN mark, or a loss that a probe repaired).
+    /// cwnd is being reduced without a loss (an ECN mark, or a loss that a probe recovered).
     Reduced,
     /// Fast recovery.
     Recovery,
@@ -98,7 +98,7 @@ pub(crate) struct Scoreboard {
     pub train: Train,
     /// Lost segments may be sent as cwnd allows.
     repairing: bool,
-    /// A tail loss probe is due, whatever cwnd says.
+    /// A tail loss probe is due, independent of cwnd.
     probing: bool,
     /// The sender's, which recovery does not touch. It lies here because only a sender with a scoreboard has a use for
     /// it.
@@ -415,7 +415,7 @@ impl Scoreboard {
         self.board.next_hole()
     }
 
-    /// True if a tail loss probe has to leave, whatever the congestion window says.
+    /// True if a tail loss probe must be sent, independent of cwnd.
     #[inline]
     pub fn is_probing(&self) -> bool {
         self.probing

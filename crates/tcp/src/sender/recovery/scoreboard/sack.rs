@@ -19,7 +19,7 @@ pub(crate) struct SackHistory {
 }
 
 impl SackHistory {
-    /// Marks may have been taken back: look at everything again.
+    /// Marks may have been undone: check everything again.
     pub fn forget(&mut self) {
         self.blocks = Default::default();
     }
@@ -123,7 +123,7 @@ impl Scoreboard {
         let duplicates = length.div_ceil(flight.mss);
         let of_probe = duplicates == 1 && self.probe.ends_at(right);
         self.history.duplicates += duplicates;
-        // More than we ever retransmitted: the network duplicates, which says nothing of our repairs.
+        // More than we ever retransmitted: the network duplicates, which shows nothing about our retransmissions.
         if self.history.duplicates > flight.retransmissions {
             return;
         }

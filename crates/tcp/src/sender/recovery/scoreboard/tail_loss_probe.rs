@@ -1,5 +1,5 @@
 //! Tail loss probes: when acknowledgments fail to come for two round trips, one more segment leaves, so that a lost
-//! tail is repaired by acknowledgments rather than by the timeout (RFC 8985 §7).
+//! tail is recovered by acknowledgments rather than by the timeout (RFC 8985 §7).
 
 use super::timer::Timer;
 use super::{AckSummary, Facts, Flight, Scoreboard, SetTimer, State};
@@ -84,7 +84,7 @@ impl Scoreboard {
         self.restart_timer(flight)
     }
 
-    /// Decides whether the probe repaired a loss, which then has to be answered.
+    /// Decides whether the probe recovered a loss, which then has to be answered.
     // RFC 8985 §7.4, TLP_process_ack ().
     pub(super) fn on_probe_acknowledged(
         &mut self,
@@ -98,7 +98,7 @@ impl Scoreboard {
             // New data was acknowledged, or original and probe both arrived: nothing was lost.
             self.probe.forget();
         } else if ack > end {
-            // The tail was lost and the probe repaired it.
+            // The tail was lost and the probe recovered it.
             facts.edges.add(Edges::TAIL_LOSS);
             self.begin_reduction(flight);
             self.keep_open(flight);
