@@ -41,7 +41,7 @@ class _Pair:
 
 
 def compare(run_a: Run | str | Path, run_b: Run | str | Path) -> Table:
-    """How `run_b` differs from `run_a`: times in percent, shares in percentage points, with 95% CIs.
+    """The difference of `run_b` from `run_a`: times in percent, shares in percentage points, with 95% CIs.
 
     Pairs replicate by replicate and, in a population, user by user; both runs need the same seed and engine. Two runs
     of one cell each are compared whatever their scenarios; of grids, the cells with the same key are. Each run is a

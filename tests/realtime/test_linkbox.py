@@ -40,7 +40,7 @@ def layout(link: dict[str, Any]) -> Layout:
 
 
 def burst(lab: Lab, packets: int) -> list[int | None]:
-    """Arrival time of each of this number of packets of 1,000 bytes, sent at once, arrived."""
+    """Arrival time of each of this number of packets of 1,000 bytes, sent back to back."""
     found = lab.call(
         "probe_packets", client="node[0]", server="node[1]", packet_bytes=1000, burst=packets, bursts=1, interval_s=0
     )

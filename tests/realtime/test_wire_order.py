@@ -97,7 +97,7 @@ def in_virtual_time(scenario: Scenario) -> dict[str, pl.DataFrame]:
 
 
 def first_difference(simulated: pl.DataFrame, real: pl.DataFrame) -> str | None:
-    """Where two sequences of segments part, with the segment before it; None if they are equal."""
+    """The first difference of two sequences of segments, with the segment before it; None if they are equal."""
     rows = [list(frame.select(COLUMNS).iter_rows()) for frame in (simulated, real)]
     for index in range(max(map(len, rows))):
         found = [dict(zip(COLUMNS, row[index], strict=True)) if index < len(row) else None for row in rows]

@@ -75,7 +75,7 @@ def test_a_restricted_run_says_what_it_cannot_check(part: Run) -> None:
     saving = claims[-1]
     assert saving.reason.startswith("This run lacks segments 3, 6, 10, ")
     assert STUDY.tables(part)[0].frame.height == 4
-    # How much of the table this run reproduces is not said of a part.
+    # The share of the table that the run reproduces is not stated for a partial run.
     (slip,) = STUDY.answer(part)
     assert "is a slip" in slip
     assert len(STUDY.figures(part)) == 1

@@ -393,7 +393,7 @@ def test_in_a_bucket_the_unfinished_are_last_in_a_quantile_and_not_in_a_mean() -
 
 
 def aggregated(base: list[dict[str, int]], treat: list[dict[str, int]]) -> pl.DataFrame:
-    """Sums of the records, a row a replicate of each arm."""
+    """Sums of the records, one row per replicate of each arm."""
     labels = {"application": "web", "unit": "transfer", "dimension": "all", "bucket": 0}
     rows = [
         labels | {"iw": iw, "replicate": replicate} | sums

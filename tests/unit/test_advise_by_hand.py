@@ -32,7 +32,7 @@ CASES = (SensitivityCase("near", ""), SensitivityCase("far", "", cross_traffic=T
 
 
 def seconds(case: str, iw: int, client: int, application: str) -> float:
-    """How long it takes: another number for each."""
+    """Its duration: another number for each."""
     of = {"response": 1, "other-short": 20, "other-long": 300}
     return of[application] * (1 + {"near": 0, "far": 7}[case] + client * 0.5) * (1 + iw / 64) * (1 + iw * client / 99)
 

@@ -35,7 +35,7 @@ class Guard:
 
 
 def outcomes(start: float, count: int, *, lost: bool = False) -> Iterator[Outcome]:
-    """Connections of all hosts in turn, one a second, half of them raised; the raised ones lose with `lost`."""
+    """Connections of all hosts in turn, one per second, half of them raised; the raised ones lose with `lost`."""
     for number in range(count):
         raised = number % 2 == 0
         arm, window = ("raised", 20) if raised else ("control", 10)

@@ -25,7 +25,7 @@ NGINX = (
 
 
 def nginx(path: Path, *lines: tuple[float, int, int, int]) -> observe.Observation:
-    """Of (seconds that it took, size, round trip in microseconds, cwnd), one line a second."""
+    """Of (seconds that it took, size, round trip in microseconds, cwnd), one line per second."""
     text = [
         NGINX.format(
             msec=f"{1795287326 + at}.000",

@@ -26,7 +26,7 @@ FIELDS = (
 
 
 def by_tshark(path, port):
-    """A row a connection, in the order in which they began."""
+    """One row per connection, in the order of their beginning."""
     fields = [part for field in FIELDS for part in ("-e", field)]
     command = ["tshark", "-r", str(path), "-T", "fields", "-E", "header=y", "-E", "separator=,", *fields]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -12,7 +12,7 @@ _FULL = 100
 
 
 def broken(source: str) -> Iterator[str]:
-    """Where one sentence goes on in the next literal, and the next word would have fitted."""
+    """Places where one sentence continues in the next literal, and the next word would have fitted."""
     before: tokenize.TokenInfo | None = None
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.NL:

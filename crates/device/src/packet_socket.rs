@@ -151,7 +151,7 @@ impl PacketSocket {
     }
 
     /// Receives all waiting packets, up to the number of buffers and [`BATCH`]; describes each in `taken`.
-    /// Answers how many.
+    /// Returns their number.
     ///
     /// # Errors
     /// An interface that went down (ENETDOWN) or away; no packet is none.

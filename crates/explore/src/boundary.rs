@@ -48,7 +48,7 @@ fn put(answer: Result<Vec<u8>, String>) -> u32 {
     is_done
 }
 
-/// Where the output of the last call is, until the next one.
+/// Address of the last call's output, valid until the next call.
 #[unsafe(no_mangle)]
 pub extern "C" fn output() -> *const u8 {
     OUTPUT.with_borrow(|output| output.as_ptr())

@@ -12,7 +12,7 @@ const MOST: usize = 1 << 20;
 /// The ends of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Ends {
-    /// Who sent its first packet.
+    /// The sender of its first packet.
     pub(crate) client: SocketAddrV4,
     pub(crate) server: SocketAddrV4,
 }

@@ -22,7 +22,7 @@ const MOST_LINE_BYTES: usize = 1 << 20;
 /// waiting.
 const MOST_SENT_BYTES: usize = 1 << 16;
 
-/// How long a last answer waits for a reader that takes nothing of it.
+/// Time that a last answer waits for a reader that does not read.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
 /// The other side, as far as this one knows.

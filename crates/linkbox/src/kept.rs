@@ -99,7 +99,7 @@ impl CapturedHeaders {
     }
 
     /// Writes the packets of interfaces that are `chosen` to a capture file, in the order of time; `wall_ahead` brings
-    /// their times to the wall clock. Answers how many.
+    /// their times to the wall clock. Returns their number.
     ///
     /// # Errors
     /// Packets without room; the file system's error.

@@ -1,4 +1,4 @@
-//! How late packets were handed over.
+//! Lateness of packets at their hand-over.
 
 use firstflight_path::Nanos;
 use serde::Serialize;
@@ -15,7 +15,7 @@ const MOST_STALLS: usize = 4096;
 pub(crate) struct Stall {
     /// When it was due, by the monotonic clock.
     pub(crate) due_ns: Nanos,
-    /// How much later it came.
+    /// Its delay.
     pub(crate) late_ns: Nanos,
     /// Index of the port; none: nothing was due but to wake.
     pub(crate) port: Option<u16>,

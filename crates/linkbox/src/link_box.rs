@@ -48,7 +48,7 @@ enum Command {
     },
     /// Writes a capture file of the kept packets.
     Pcapng {
-        /// Where to.
+        /// The destination.
         path: PathBuf,
         /// Of these links only, by name, one direction each; none: all.
         links: Option<Vec<String>>,
@@ -100,7 +100,7 @@ pub(crate) struct LinkBox {
     spin: Nanos,
     heartbeat: Nanos,
     pub(crate) origin: Nanos,
-    /// How far the clock that counts suspension was ahead at the start.
+    /// Lead of the clock that counts suspension at the start.
     pub(crate) suspended_before: Nanos,
     pub(crate) memory_locked: bool,
 }

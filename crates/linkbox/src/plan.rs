@@ -13,7 +13,7 @@ use crate::Error;
 pub struct Plan {
     /// The links, each with both directions.
     pub links: Vec<LinkPlan>,
-    /// Where packets come from and go to, in the order of the devices.
+    /// Sources and destinations of packets, in the order of the devices.
     pub ports: Vec<PortPlan>,
     /// The links between two ports, by direction of travel.
     pub routes: Vec<RoutePlan>,

@@ -81,7 +81,7 @@ impl LinkBox {
         Ok(())
     }
 
-    /// Writes the packets of watched links, or of these of them. Answers how many.
+    /// Writes the packets of watched links, or of these of them. Returns their number.
     ///
     /// # Errors
     /// A link that is not there; packets without room; the file system's error.

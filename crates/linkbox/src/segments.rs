@@ -98,7 +98,7 @@ impl Rows {
 }
 
 impl End {
-    /// It sent a segment; answers whether some of that was sent before.
+    /// It sent a segment; returns whether part of it was sent before.
     fn sees(&mut self, segment: &Segment) -> bool {
         let is_syn = segment.flags.contains(Flags::SYN);
         if is_syn {

@@ -63,7 +63,7 @@ impl Table {
         }
     }
 
-    /// Takes a segment that stands at `offset` of the file; answers the connection that it belongs to.
+    /// Processes a segment at `offset` of the file; returns its connection.
     pub(crate) fn take(
         &mut self,
         seen: &Seen<'_>,

@@ -8,7 +8,7 @@
 
 use crate::stream::Position;
 
-/// Where the counting stands.
+/// State of the counting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Open,

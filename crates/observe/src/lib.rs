@@ -1,4 +1,4 @@
-//! Connections in captures: packets in as they stand in a pcap or pcapng file, rows out, one a connection and one a
+//! Connections in captures: packets in as in a pcap or pcapng file, rows out, one per connection and one per
 //! response. Nothing is kept but the connections in progress, so a file may be of any length.
 //!
 //! A capture may be taken anywhere: RTTs to either side of that place are measured separately and added. Checksums are

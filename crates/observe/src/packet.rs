@@ -63,7 +63,7 @@ pub(crate) fn read<'a>(record: &Record, bytes: &'a [u8]) -> Result<Seen<'a>, Not
     }
 }
 
-/// Where the IP header begins.
+/// Offset of the IP header.
 fn network_layer(record: &Record, bytes: &[u8]) -> Result<usize, Not> {
     let kind = |at: usize| bytes.get(at..at + 2).map(|kind| u16::from_be_bytes([kind[0], kind[1]])).ok_or(Not::Short);
     let (mut kind_at, mut next) = match record.link_type {

@@ -75,9 +75,9 @@ impl Trouble {
 pub struct Problem {
     /// The problem.
     pub trouble: Trouble,
-    /// How often.
+    /// The count.
     pub count: u64,
-    /// Where first; at most five.
+    /// The first places; at most five.
     pub first: Vec<u64>,
 }
 

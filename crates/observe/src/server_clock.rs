@@ -39,7 +39,7 @@ impl ServerClock {
         self.least
     }
 
-    /// How much longer the slowest segment was in flight than the fastest.
+    /// Difference of the times in flight of the slowest and the fastest segment.
     pub(crate) fn variation(&self) -> i64 {
         self.most - self.least
     }

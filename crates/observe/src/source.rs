@@ -24,7 +24,7 @@ impl<R: Read> Source<R> {
         Self { reader, buffer: vec![0; BUFFER_BYTES], start: 0, end: 0, offset: 0 }
     }
 
-    /// Where in the file the next byte stands.
+    /// Offset of the next byte in the file.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }

@@ -5,7 +5,7 @@
 //!
 //! - A connection whose client begins with a handshake record is TLS.
 //! - Up to 1.2, the client's first record of application data is its request. In 1.3, whose handshake ends in records
-//! of that type, the request is the data after its Finished, which is recognized by its length.
+//!   of that type, the request is the data after its Finished, which is recognized by its length.
 //! - Data from the server before that belongs to the handshake. Of later data, so do, up to 1.2, records that are no
 //!   application data, and in 1.3 session tickets: small records of one length at the beginning, if others follow.
 //!
@@ -73,7 +73,7 @@ pub(crate) fn is_alert(seen: &Seen<'_>) -> bool {
     })
 }
 
-/// Where the next record of one end begins, as far as that is known.
+/// Position of the next record of one endpoint, if it is known.
 #[derive(Clone, Copy, Default, Debug)]
 struct Records {
     next: Position,
@@ -103,7 +103,7 @@ impl Records {
     }
 }
 
-/// Where a connection is in its handshake.
+/// The stage of a connection's handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
     /// The client has said hello.
@@ -147,7 +147,7 @@ pub(crate) struct Handshake {
     /// The client has sent records of application data before its Finished was seen: its certificate of 1.3, or a
     /// request that came before the Finished.
     sent_data: bool,
-    /// How often the client waited for the server.
+    /// Number of times that the client waited for the server.
     exchanges: u8,
     /// The server has sent something since the client did.
     answered: bool,

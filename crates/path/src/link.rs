@@ -20,7 +20,7 @@ use crate::{
 pub struct LinkSpec {
     /// Bits a second, headers included; none: infinitely fast. Of a rate that changes its mean.
     pub rate_bps: Option<u64>,
-    /// How the rate changes; none: it does not.
+    /// The changes of the rate; none: it is constant.
     #[serde(default)]
     pub rate_schedule: Option<ScheduleSpec>,
     /// Propagation delay.

@@ -244,7 +244,7 @@ impl Meter {
         }
     }
 
-    /// Books the time from `from` to `to`, split at the borders of the intervals.
+    /// Counts the time from `from` to `to`, split at the borders of the intervals.
     #[inline]
     fn span(&mut self, mut from: Nanos, to: Nanos, mut record: impl FnMut(&mut Interval, Nanos)) {
         let to = to.min(self.end);

@@ -1,6 +1,6 @@
 //! The data that a capture stores of a packet.
 
-/// Which way a packet crosses the interface it was captured on.
+/// Direction of a packet at the interface of its capture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// It came in.
@@ -16,6 +16,6 @@ pub struct Record {
     pub time_ns: u64,
     /// Index of the interface; pcap does not keep it.
     pub interface: u32,
-    /// Which way; pcap does not keep it.
+    /// The direction; pcap does not store it.
     pub direction: Direction,
 }

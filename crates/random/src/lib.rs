@@ -9,7 +9,7 @@
 pub enum Purpose {
     /// When a client starts.
     Start,
-    /// How long a client waits before its next request.
+    /// A client's time before its next request.
     Think,
     /// Bytes of a request.
     RequestSize,
@@ -17,7 +17,7 @@ pub enum Purpose {
     ResponseSize,
     /// In-line objects of a page.
     InlineCount,
-    /// Which server is asked.
+    /// The choice of the server.
     Server,
     /// Initial sequence numbers.
     InitialSequence,
@@ -35,7 +35,7 @@ pub enum Purpose {
     Loss,
     /// Rate, delay and loss of a link of a tree.
     Link,
-    /// How long a server works at an answer.
+    /// A server's service time.
     Work,
     /// The arm of a user or of a client's connections.
     Arm,

@@ -6,10 +6,10 @@ use crate::script::{OptionLine, Script};
 use crate::settings::Settings;
 use firstflight_tcp::{Nanos, Profile};
 
-/// How a script is run.
+/// Options of a script's run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Options {
-    /// How far an event may be from its time, unless the script allows more.
+    /// Tolerance of an event's time, unless the script allows more.
     pub tolerance_ns: Nanos,
     /// Fields of the profile to set on top of the script's settings.
     pub overrides: Vec<(String, String)>,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// How deep arguments, expressions and statements may nest.
+/// Maximum nesting of arguments, expressions and statements.
 pub(crate) const DEEPEST: u32 = 50;
 
 /// Why a script cannot be read or run as it stands.

@@ -89,13 +89,13 @@ impl<'a> Ipv4<'a> {
         }
     }
 
-    /// Where it came from.
+    /// Its source address.
     #[inline]
     pub fn source(self) -> Ipv4Addr {
         self.address(12)
     }
 
-    /// Where it goes.
+    /// Its destination address.
     #[inline]
     pub fn destination(self) -> Ipv4Addr {
         self.address(16)

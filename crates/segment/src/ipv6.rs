@@ -11,7 +11,7 @@ pub struct Ipv6<'a> {
     packet: &'a [u8],
 }
 
-/// Where the TCP header of a packet begins; or why there is none.
+/// Offset of a packet's TCP header, or the reason why there is none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Upper {
     /// At this byte.
@@ -40,13 +40,13 @@ impl<'a> Ipv6<'a> {
         }
     }
 
-    /// Where it came from.
+    /// Its source address.
     #[inline]
     pub fn source(self) -> u128 {
         self.address(8)
     }
 
-    /// Where it goes.
+    /// Its destination address.
     #[inline]
     pub fn destination(self) -> u128 {
         self.address(24)

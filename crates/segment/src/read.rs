@@ -7,11 +7,11 @@ use crate::{Envelope, Malformed, PathOption, Segment, TCP, checksum, ipv4, tcp};
 /// The fields of a packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Packet {
-    /// Who sent it to whom. Its `stream_offset` is 0: a packet alone does not show it.
+    /// Source and destination. Its `stream_offset` is 0: a packet alone does not show it.
     pub envelope: Envelope,
     /// Its segment. `retransmission` is false: a packet alone does not show it.
     pub segment: Segment,
-    /// Where the payload stands in the packet; shorter than `segment.payload_bytes` if a capture has cut it.
+    /// Range of the payload in the packet; shorter than `segment.payload_bytes` if a capture has truncated it.
     pub payload: Range<usize>,
 }
 

@@ -12,7 +12,7 @@ use crate::{
 /// A header without options.
 pub const FIXED_BYTES: usize = 20;
 
-/// Where the checksum stands in the header.
+/// Offset of the checksum in the header.
 pub(crate) const CHECKSUM_AT: usize = 16;
 
 /// A look at a TCP header.

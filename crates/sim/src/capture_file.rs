@@ -70,7 +70,7 @@ fn envelope(connection: &Identity, from_server: bool, identification: u16, port:
     Envelope { source, destination, identification, time_to_live: TIME_TO_LIVE, stream_offset: 0 }
 }
 
-/// Where in its stream a segment's payload begins.
+/// Offset of a segment's payload in its stream.
 fn stream_offset(connection: &Identity, from_server: bool, segment: &Segment) -> u64 {
     let initial = connection.initial_sequences[usize::from(from_server)];
     // The stream begins after the SYN, which takes a sequence number.

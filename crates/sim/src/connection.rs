@@ -85,7 +85,7 @@ pub struct Connection {
     pub first_flight_lost_segments: u32,
     /// The data sender's figures already booked to earlier objects.
     pub booked: SenderCounts,
-    /// Which of its packets are lost at random.
+    /// Draws for random losses of its packets.
     losses: LossDraws,
     /// The slot is in use.
     pub live: bool,

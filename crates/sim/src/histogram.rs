@@ -12,7 +12,7 @@ use firstflight_records::GAMMA;
 /// Bins up to the end of time.
 const MOST: usize = 4460;
 
-/// Which bin a time falls into.
+/// The bin of a time.
 #[derive(Debug)]
 pub(crate) struct Bins {
     /// The largest whole number of nanoseconds in each bin.

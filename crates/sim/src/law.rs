@@ -71,7 +71,7 @@ pub enum Law {
     },
 }
 
-/// How a tabulated law runs between its points.
+/// Interpolation of a tabulated law between its points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Interpolation {

@@ -52,10 +52,10 @@ const MARKS: u32 = STAMPS | SENT_AT | DATAGRAM;
 // No connection has so high a slot, so a segment in flight needs no comparison for the sake of datagrams.
 const STREAM: u32 = 1 << 31;
 
-/// Where the ECN bits stand in [`Packet::rest`].
+/// Position of the ECN bits in [`Packet::rest`].
 const ECN_SHIFT: u32 = 48;
 
-/// Where the note of a retransmission stands there.
+/// Position of the retransmission mark there.
 const RETRANSMISSION_SHIFT: u32 = 50;
 
 /// A word of two halves.

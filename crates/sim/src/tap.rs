@@ -7,7 +7,7 @@ use firstflight_tcp::Segment;
 
 use crate::{PlanError, connection::SERVER, plan::Rtp, topology::Topology};
 
-/// Where to tap.
+/// Place of the tap.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
     /// The host of the client that opens the first connection of the first application.

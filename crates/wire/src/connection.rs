@@ -12,7 +12,7 @@ use crate::{
     wire::{Traffic, Wire},
 };
 
-/// How long a connection lingers in TIME-WAIT, or waits in FIN-WAIT-2 for a peer that does not close.
+/// Time that a connection stays in TIME-WAIT, or waits in FIN-WAIT-2 for a peer that does not close.
 // Linux: TCP_TIMEWAIT_LEN and tcp_fin_timeout.
 const LINGER: Nanos = 60_000_000_000;
 

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::Error;
 
-/// How much to disturb, each as the share of packets that it hits, from 0 to 1.
+/// Rates of disturbances, each as the share of affected packets, from 0 to 1.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Disturbance {

@@ -32,7 +32,7 @@ const MOST_CONNECTIONS: usize = 32_768;
 pub struct Listener {
     /// Its number.
     pub port: u16,
-    /// How its connections behave.
+    /// The profile of its connections.
     pub profile: Arc<Profile>,
     /// Makes what a new connection is for.
     pub application: Box<dyn Fn() -> Box<dyn Application>>,
@@ -42,7 +42,7 @@ pub struct Listener {
 pub struct Opening {
     /// To where.
     pub peer: SocketAddrV4,
-    /// How it behaves.
+    /// Its profile.
     pub profile: Arc<Profile>,
     /// Makes what it is for, given its number.
     pub application: Box<dyn FnOnce(u32) -> Box<dyn Application>>,
@@ -106,7 +106,7 @@ impl Host {
         }
     }
 
-    /// Opens a connection; answers its number and our port.
+    /// Opens a connection; returns its number and our port.
     ///
     /// # Errors
     /// [`Error::NoPort`]: none is free for a connection to that peer.

@@ -19,7 +19,7 @@ impl Inbound {
     pub(crate) fn take(&mut self, endpoint: &Endpoint, segment: &Segment, payload: &[u8], mut hand: impl FnMut(&[u8])) {
         let Some(peer) = endpoint.peer_initial_sequence() else { return };
         let in_order = endpoint.received_bytes();
-        // Where the payload begins, seen from the next byte: the nearest place with its sequence number. The SYN takes
+        // Start of the payload relative to the next byte: the nearest place with its sequence number. The SYN takes
         // the number before the first byte's.
         let expected = peer.wrapping_add(1).wrapping_add(self.next as u32);
         let distance = segment.seq.wrapping_sub(expected) as i32;

@@ -15,8 +15,8 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Where a connection begins that is opened now; none if its policy does not learn. `alive` are the others with the
-    /// same peer.
+    /// Starting point of a connection that is opened now; none if its policy does not learn. `alive` are the others
+    /// with the same peer.
     pub(crate) fn starting_point<'a>(
         &mut self,
         now: Nanos,

@@ -25,13 +25,13 @@ impl Piece {
 /// The part of a stream that was written and is not acknowledged.
 #[derive(Debug, Default)]
 pub(crate) struct Outbound {
-    /// Where each piece begins.
+    /// Offset of each piece.
     pieces: VecDeque<(u64, Piece)>,
     end: u64,
 }
 
 impl Outbound {
-    /// Adds a piece; answers its length.
+    /// Adds a piece; returns its length.
     pub(crate) fn write(&mut self, piece: Piece) -> u64 {
         let (start, length) = (self.end, piece.length());
         self.end += length;

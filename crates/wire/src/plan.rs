@@ -14,7 +14,7 @@ use crate::{Error, disturb::Disturbance, http::Fetch, http::LEAST_HEADER_BYTES};
 pub struct Plan {
     /// Its address. The kernel's side of the interface must not have this address, or it would answer as well.
     pub address: Ipv4Addr,
-    /// Where its packets go on the link layer: six bytes in hexadecimal with colons. Devices without a link layer
+    /// Link-layer destination of its packets: six bytes in hexadecimal with colons. Devices without a link layer
     /// ignore it.
     #[serde(default = "anyone", deserialize_with = "mac_address")]
     pub neighbour: MacAddress,
@@ -47,7 +47,7 @@ pub enum Command {
     Listen {
         /// The port.
         port: u16,
-        /// How connections to it behave.
+        /// The profile of connections to it.
         profile: Arc<Profile>,
         /// Length that each response header is padded to; none: as it comes.
         #[serde(default)]
@@ -55,7 +55,7 @@ pub enum Command {
     },
     /// Fetches files over a new connection.
     Fetch {
-        /// How the connection behaves.
+        /// The profile of the connection.
         profile: Arc<Profile>,
         /// The object to fetch.
         what: Fetch,

@@ -3,7 +3,7 @@
 use firstflight_tcp::Nanos;
 use serde::Serialize;
 
-/// Where packets leave, and what time it is there.
+/// The output for packets, and its clock.
 pub trait Wire {
     /// Nanoseconds of a clock that never goes back.
     fn now(&mut self) -> Nanos;

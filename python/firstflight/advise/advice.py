@@ -86,7 +86,7 @@ class Harm:
 
 @dataclass(frozen=True)
 class Users:
-    """How many of the users are faster or slower by more than `MATTERS_PERCENT` with a window, in percent of them."""
+    """The share of users who are faster or slower by more than `MATTERS_PERCENT` with a window, in percent."""
 
     initial_window: int
     faster_percent: float
@@ -172,7 +172,7 @@ def advise(
     doubts: Sequence[str] = (),
     compared: Compared = lambda done, of: None,
 ) -> Advice:
-    """Everything from the finished experiment. `jobs` threads, None: one a CPU; `doubts`: on the flows themselves;
+    """Everything from the finished experiment. `jobs` threads, None: one per CPU; `doubts`: on the flows themselves;
     `compared(done, of)` is called as the comparisons are made.
     """
     pairs = len(measured.cases) * len(measured.candidates)

@@ -184,7 +184,7 @@ def _check_times(spans: list[tuple[float | None, float | None]], concurrent: boo
 
 
 def _overlap(one: tuple[float | None, float | None], other: tuple[float | None, float | None]) -> float | None:
-    """How much of the shorter span both cover, 0 to 1; None where times are unknown."""
+    """The part of the shorter span that both cover, 0 to 1; None where times are unknown."""
     if one[0] is None or one[1] is None or other[0] is None or other[1] is None:
         return None
     together = min(one[1], other[1]) - max(one[0], other[0])

@@ -164,7 +164,7 @@ def check(
 
 
 def flows_to_settle(found: Estimate, limit: float, flows: int) -> int | None:
-    """How many flows make the interval so narrow that it ends at `limit`, if the value stays; None if it is at it.
+    """The number of flows for an interval that ends at `limit`, if the value stays; None if the value is at it.
 
     The half-width of an interval falls with the square root of the number of independent flows.
     """

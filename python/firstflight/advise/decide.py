@@ -43,7 +43,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class CandidateResult:
-    """Where one candidate stands over some cases. `stopped_by`: the checks that are not within; `not_judged`: those
+    """The result of one candidate over some cases. `stopped_by`: the checks that are not within; `not_judged`: those
     for which there are too few flows, which stop nothing.
     """
 

@@ -26,7 +26,7 @@ class Step:
 
 
 def steps(window: int, current: int, current_known: bool) -> list[Step]:
-    """How to bring `window` into use in place of `current`; `current_known` False: assumed, not seen in the data."""
+    """Commands that replace `current` by `window`; `current_known` False: assumed, not seen in the data."""
     return [
         _look(),
         Step(
@@ -90,7 +90,7 @@ def persistent(window: int) -> list[Step]:
 
 
 def verify(window: int) -> Step:
-    """How to see that connections begin with it."""
+    """Commands that show that connections begin with it."""
     return Step(
         "See that it works",
         (

@@ -194,7 +194,7 @@ class Sentence:
 
 
 def counts(claims: list[Claim]) -> dict[Verdict, int]:
-    """How many claims got each verdict, all verdicts present."""
+    """The number of claims by verdict, all verdicts present."""
     return {verdict: sum(c.verdict == verdict for c in claims) for verdict in VERDICTS}
 
 

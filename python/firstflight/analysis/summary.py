@@ -137,7 +137,7 @@ def in_sentences(run: Run, users: int) -> list[str]:
 
 
 def _counted(run: Run, table: str, unit: str, application: str) -> tuple[int, int]:
-    """How many transfers or pages of an application there are, and how many of them finished."""
+    """The number of an application's transfers or pages, and the number of finished ones."""
     mine = pl.col("application").cast(pl.String) == application
     rows = getattr(run, table).filter(mine).select(pl.len().alias("count"), pl.col("completed").sum())
     whole = (pl.col("unit").cast(pl.String) == unit) & (pl.col("dimension").cast(pl.String) == "all")
@@ -195,7 +195,7 @@ def _over_replicates(
     per_replicate = found.unpivot(
         on=list(metrics), index=[*keys, "replicate"], variable_name="metric", value_name="value"
     ).collect()
-    # How much of a run met a stall says nothing of other runs.
+    # The share of a run that met a stall means nothing for other runs.
     estimated = pl.when(pl.col("metric") != "disturbed")
     frame = summarise(per_replicate, [*keys, "metric"]).with_columns(
         estimated.then(pl.col("low")).alias("low"),

@@ -25,7 +25,7 @@ _VALUE_TYPES = {
 
 @dataclass(frozen=True)
 class Metric:
-    """How one metric of a table is named, printed and compared with its published value.
+    """The name, format and comparison of one metric of a table.
 
     `near` is the difference that still counts as close: a share of the published value if
     `compare` is "relative", the metric's own unit if it is "absolute". It steers colors only;

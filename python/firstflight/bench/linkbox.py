@@ -32,7 +32,7 @@ _LOAD, _LOAD_S = 0.9, 2.0
 _MS = 1_000_000
 _CLIENT, _SERVER = Host("client", "10.77.0.1"), Host("server", "10.77.0.2")
 
-# Goals in µs and packets a second: the required value and the target.
+# Goals in µs and packets per second: the required value and the target.
 _DELAY_GOALS = {"p50": (30.0, 15.0), "p99": (200.0, 100.0), "max": ()}
 _SPACING_GOALS = (20.0,)
 _LATENESS_GOALS = {"p50": (), "p99": (200.0, 100.0)}
@@ -42,7 +42,7 @@ _UNACCOUNTED = "packets unaccounted for"
 
 @dataclass(frozen=True)
 class Setting:
-    """How the box runs."""
+    """The mode of the link box."""
 
     backend: Backend
     realtime: bool
@@ -114,7 +114,7 @@ def _is_reached(rows: list[Row]) -> bool:
 
 
 def _of_rate(setting: Setting, rate_bps: int) -> Iterator[Row]:
-    """How accurate a link of a rate is: spacing in bursts, lateness under a load that lasts, and missing packets."""
+    """The accuracy of a link of a rate: spacing in bursts, lateness under a load that lasts, and missing packets."""
     work = f"{rate_bps / 1e6:g} Mbit/s, {setting}"
     with _lab(setting, rate_bps, 5 * _MS) as lab:
         spacing_us = float(np.percentile(np.abs(_spacing_errors_us(lab, rate_bps, at_once=True)), 99))

@@ -34,7 +34,7 @@ class Measured:
 
 
 def replicates_of(connections: int) -> tuple[int, int]:
-    """How many replicates, of how many users: a hundred, but of 1,000 users at least."""
+    """The numbers of replicates and of users: a hundred, but of 1,000 users at least."""
     users = max(_LEAST_USERS, connections // _REPLICATES)
     return connections // users, users
 

@@ -21,7 +21,7 @@ app.add_typer(guard, name="guard", short_help="Raise the initial window of this 
 
 
 class Format(StrEnum):
-    """How a table is printed."""
+    """The format of a printed table."""
 
     text = "text"
     csv = "csv"
@@ -29,7 +29,7 @@ class Format(StrEnum):
 
 
 class Picture(StrEnum):
-    """How a figure is written."""
+    """The format of a written figure."""
 
     svg = "svg"
     png = "png"

@@ -64,7 +64,7 @@ def rehearse_command(request: Request, *, as_json: bool) -> None:
 
 
 def heading(found: Rehearsal) -> str:
-    """How much was read."""
+    """The amount of data read."""
     return f"{counted(found.connections, 'connection')} in {_span(found.span_s)}"
 
 

@@ -12,7 +12,7 @@ Loss = tuple[int, int]
 
 @dataclass(frozen=True)
 class Acks:
-    """How a scripted receiver acknowledges: one ACK for `every` segments, a lone one after `delay_ms`, and each ACK of
+    """The ACK policy of a scripted receiver: one ACK for `every` segments, a lone one after `delay_ms`, and each ACK of
     new data as `split` ACKs of equal parts.
     """
 

@@ -18,7 +18,7 @@ _PER_WORKER = 4
 
 
 def aim_s(workers: int) -> float:
-    """How long a chunk should take where there is enough to do."""
+    """The target duration of a chunk where there is enough work."""
     return max(_AIM_S, workers / _CHUNKS_EACH_S)
 
 

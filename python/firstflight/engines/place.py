@@ -1,4 +1,4 @@
-"""Where a sweep computes: in threads of this process, on its own Dask cluster, or on one that is there."""
+"""The place of a sweep: in threads of this process, on its own Dask cluster, or on one that is there."""
 
 from dataclasses import dataclass
 from urllib.parse import urlsplit

@@ -33,7 +33,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """How a connection that has closed began."""
+    """The initial window of a closed connection."""
 
     segments: int
     """Its initial window."""

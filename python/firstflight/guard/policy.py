@@ -1,4 +1,4 @@
-"""Which window a group's raised arm gets: one value for all, or one learned from finished connections.
+"""The window of a group's raised arm: one value for all, or one learned from finished connections.
 
 The learning rules are those of the campaign `SashaLuna/tesi-ebpf-initcwnd`: an average of the largest congestion
 window, with or without a reaction to losses.

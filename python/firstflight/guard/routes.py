@@ -50,7 +50,7 @@ class Route:
 
     @property
     def network(self) -> Network:
-        """Where it leads."""
+        """The destination."""
         family, length = self.header[0], self.header[1]
         address = self.attributes.get(_DST, bytes(4 if family == socket.AF_INET else 16))
         return ip_network((ip_address(address), length))

@@ -13,7 +13,7 @@ TLS = {"tls_bytes": "bytes", "tls_exchanges": "exchanges", "tls_answer_flight_se
 
 @dataclass(frozen=True)
 class Source:
-    """Where it came from. `kind`: one of `KINDS`; `began_s`: the Unix time from which `start_s` counts, None where the
+    """Its origin. `kind`: one of `KINDS`; `began_s`: the Unix time from which `start_s` counts, None where the
     file has no times; `ignored`: columns of the file that mean nothing here; `notes`: sentences on assumptions.
     """
 

@@ -18,7 +18,7 @@ QUANTILES_BPS = ((0.2, 100_000.0), (1 / 3, 256_000.0), (0.5, 500_000.0))
 """The published points of the bandwidth."""
 MEDIAN_RTT_S = 0.07
 LEAST_DOWN_BPS = 60_000.0
-"""Where the slowest fifth begins, fitted as the losses are."""
+"""The lower end of the slowest fifth, fitted as the losses are."""
 LOSSY_SHARE, MOST_LOSS = 0.028, 0.35
 """As AvgDC's, fitted to SlowDC's base.
 

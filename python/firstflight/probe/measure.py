@@ -423,7 +423,7 @@ class _Connection:
         return length if is_larger and 2 * count > len(self._arrivals) > 2 else self._mss
 
     def _shape(self) -> tuple[Shape | None, float]:
-        """How the segments behind the request came, and how long that took; all of them if nothing was asked."""
+        """The arrival of the segments after the request, and its duration; all segments if there was no request."""
         times = [at for at, _ in self._arrivals[self._before_asking if self._speech.has_asked else 0 :]]
         spread_s = times[-1] - times[0] if times else 0.0
         if len(times) < _SEGMENTS_OF_PACING or self._rtt_s < _RTT_OF_PACING_S:

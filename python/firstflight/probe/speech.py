@@ -91,7 +91,7 @@ class Speech:
         return self._outgoing.read()
 
     def redirection(self) -> str | None:
-        """Where the response leads to, if it is a redirection."""
+        """The target of the response, if it is a redirection."""
         status, _, fields = self._head.partition(b"\r\n")
         if status[9:12] not in (b"301", b"302", b"303", b"307", b"308"):
             return None

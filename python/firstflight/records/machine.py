@@ -91,7 +91,7 @@ def commit() -> str | None:
 
 
 def machine() -> dict[str, Any]:
-    """Where it ran: host, system, processor, usable CPUs, memory in bytes."""
+    """The machine of the run: host, system, processor, usable CPUs, memory in bytes."""
     return {
         "host": platform.node(),
         "system": f"{platform.system()} {platform.release()}",

@@ -65,7 +65,7 @@ class Run:
         self._document = document
         self._lock: files.Lock | None = None
         self.aside: Path | None = None
-        """Where `create` moved the run that was in the directory before; None if it moved none."""
+        """The directory to which `create` moved an earlier run; None if it moved none."""
         self.made_directory = False
         """Whether the directory was not there before `create`."""
         self._checked: set[Path] = set()
@@ -204,7 +204,7 @@ class Run:
 
     @property
     def missing(self) -> int:
-        """How many of the cells asked for have not finished."""
+        """The number of requested cells that have not finished."""
         return len(self._document["cells"]) - len(self.cells)
 
     @property
@@ -231,7 +231,7 @@ class Run:
 
     @property
     def transfers(self) -> pl.LazyFrame:
-        """One row a file or object, with the cell's key columns in front; see `records.schema`."""
+        """One row per file or object, with the cell's key columns in front; see `records.schema`."""
         return self.table("transfers")
 
     @property
@@ -251,7 +251,7 @@ class Run:
 
     @property
     def users(self) -> pl.LazyFrame:
-        """One row a user of a population, with the cell's key columns in front; none without a population."""
+        """One row per user of a population, with the cell's key columns in front; none without a population."""
         return self.table("users")
 
     @property

@@ -45,7 +45,7 @@ class Content:
 
     @property
     def case_counts(self) -> dict[Verdict, int]:
-        """How many cases have each verdict."""
+        """The number of cases by verdict."""
         from firstflight.studies.scorecard.case import counted
 
         return counted(self.cases)

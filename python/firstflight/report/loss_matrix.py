@@ -1,4 +1,4 @@
-"""Which segment of the first flight was lost, how that was recovered, and its cost: one cell for each case."""
+"""The lost segment of the first flight, the kind of recovery, and its cost: one cell for each case."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import altair
 
 REPAIRS = ("fast retransmit", "early retransmit", "tail loss probe", "timeout")
-"""How a loss can be repaired, from the quickest on."""
+"""The kinds of recovery, from the fastest on."""
 
 # Light enough for dark numbers; distinguishable with any common color blindness, also by their lightness.
 _COLOURS = ("#b7dcb0", "#d8e6a3", "#fbd58a", "#e99b8f")

@@ -54,7 +54,7 @@ def size_map(
 
     `curves`: `initial_window` (segments), `bytes` (of the response), `time_s`; every window over the same sizes. With a
     column `first_flight_segments`, the actual first flight counts: a receiver's window may bound it.
-    `cloud`: one row a user, `rtt_s`, `down_bps` and `weight` (any unit; rows of weight 0 are left out). `path` says
+    `cloud`: one row per user, `rtt_s`, `down_bps` and `weight` (any unit; rows of weight 0 are left out). `path` says
     whose path the curves are of, `users` the name of the rows of the cloud, `headline` the main result; these three
     are written into the picture. Raises ValueError where the curves have
     no row, the cloud no weight, or there are more windows than colors.
@@ -288,7 +288,7 @@ def _heading(text: str, axis: _Bytes, below: str = "") -> altair.TitleParams:
 
 
 def _step(lines: pl.DataFrame, marks: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Where the first step of the smallest window is, for the label that explains a step; None where none is
+    """The place of the first step of the smallest window, for the label that explains a step; None where none is
     visible.
     """
     if not marks:

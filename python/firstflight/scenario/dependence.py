@@ -1,4 +1,4 @@
-"""How the five quantities of a path hang together: correlations of their normal scores (a Gaussian copula)."""
+"""The dependence of the five quantities of a path: correlations of their normal scores (a Gaussian copula)."""
 
 from __future__ import annotations
 

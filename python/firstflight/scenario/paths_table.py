@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 1_000_000
 # Of a CSV file: as many rows with long numbers in every column.
 _MOST_BYTES = 1 << 28
-# How near a column's name is to a known one to be taken for a slip.
+# The similarity to a known name from which a column's name counts as a typing error.
 _NEAR = 0.8
 
 _Place = Callable[[int], str]
@@ -197,7 +197,7 @@ def _line(path: Path, index: int) -> int:
 
 
 def _ragged(path: Path) -> str:
-    """Where a row has another number of fields than the first, as ", line 7"; empty if nowhere."""
+    """The place of a row with another number of fields than the first, as ", line 7"; empty if nowhere."""
     try:
         rows = _rows(path)
         _, names = next(rows)

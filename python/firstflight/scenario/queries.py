@@ -1,4 +1,4 @@
-"""How names are looked up, by a separate application or before a page's connections; sizes of datagrams."""
+"""Look-ups of names, by a separate application or before a page's connections; sizes of datagrams."""
 
 from typing import Annotated, Any
 

@@ -37,7 +37,7 @@ class Changing(Table, ABC):
 
 
 class Trace(Changing):
-    """Delivery opportunities in the format of mahimahi's `mm-link`: one a line, in milliseconds, each 1500 bytes.
+    """Delivery opportunities in the format of mahimahi's `mm-link`: one per line, in milliseconds, each 1500 bytes.
 
     The last one is also the length of the trace, after which it begins again. An opportunity without a waiting packet
     is lost.

@@ -317,7 +317,7 @@ class Scenario(Table):
         return {"distribution": "exponential", "mean": clients * on_the_wire * 8 / (application.load * rate)}
 
     def clients(self, index: int) -> int:
-        """How many clients an application has in the network; of a population's users, each is one."""
+        """The number of an application's clients in the network; of a population's users, each is one."""
         application = self.application[index]
         if not isinstance(application.clients, str):
             return application.clients
@@ -327,7 +327,7 @@ class Scenario(Table):
         return 1 if "[" in selection else groups.get(selection, 1)
 
     def _among_hosts(self, index: int, where: str) -> dict[str, Any]:
-        """Where the ends of an application sit in the network."""
+        """The hosts of an application's endpoints in the network."""
         assert self.network is not None
         application = self.application[index]
         if application.user_fraction != 1 and not isinstance(self.network, Tree):
@@ -347,7 +347,7 @@ class Scenario(Table):
         }
 
     def _of_users(self, application: Application, where: str) -> dict[str, Any]:
-        """Who runs an application: its ends are those of the user's path."""
+        """The users who run an application: its endpoints are those of the user's path."""
         for key in ("clients", "client_hosts", "server_hosts", "server_choice"):
             if getattr(application, key) != type(application).model_fields[key].default:
                 raise RequestError(

@@ -61,7 +61,7 @@ class VariedScenario(SingleScenario):
         return list(self._cells)
 
     def tables(self, run: Run) -> list[Table]:
-        """How each value compares with the first of its key, then the summaries."""
+        """Each value compared with the first of its key, then the summaries."""
         from firstflight.analysis.varied import comparison_tables
 
         return [*comparison_tables(self._compared(run), self._order()), *super().tables(run)]

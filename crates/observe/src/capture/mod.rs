@@ -21,7 +21,7 @@ pub(crate) struct Record {
     pub(crate) kept: usize,
     /// Bytes that it had.
     pub(crate) length: u32,
-    /// Where in the file it stands.
+    /// Its offset in the file.
     pub(crate) offset: u64,
     /// Bytes of the file between its own and the next packet's header.
     trailer: usize,

@@ -28,7 +28,7 @@ const USUAL_MSS: u16 = 1460;
 /// Linux sends no smaller ones, with any agreed MSS (tcp_min_snd_mss, made for hostile clients).
 const LEAST_MSS: u16 = 48;
 
-/// Which end.
+/// The endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Side {
     Client,
@@ -47,7 +47,7 @@ struct Handshake {
     other_answer: Option<(u32, Option<u16>)>,
 }
 
-/// Where a connection is in its life.
+/// The stage of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stage {
     /// The handshake is not complete.
@@ -95,7 +95,7 @@ pub(crate) struct Connection {
     finished: [bool; 2],
     reset: bool,
     unseen: bool,
-    /// Where in the file its first packet stands.
+    /// Offset of its first packet in the file.
     offset: u64,
 }
 
@@ -105,7 +105,8 @@ impl Connection {
         let from_client = match seen.flags & SYN_ACK {
             Flags::SYN => true,
             SYN_ACK => false,
-            // Who has the lower port serves, for clients take theirs from the upper ones (RFC 6335 §6).
+            // The endpoint with the lower port is the server, for clients take theirs from the upper ones (RFC 6335
+            // §6).
             _ => seen.from.port > seen.to.port,
         };
         let (client, server) = if from_client { (seen.from, seen.to) } else { (seen.to, seen.from) };

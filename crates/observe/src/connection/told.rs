@@ -53,7 +53,7 @@ impl Connection {
         self.objects += 1;
     }
 
-    /// Tells of the connection, which is over. Answers trouble with it, and where it began.
+    /// Reports a finished connection. Returns a problem with it, and the place where it began.
     pub(crate) fn finish(mut self, batch: &mut Batch) -> Option<(Trouble, u64)> {
         let mut secures = self.secures.take().filter(|_| !self.early_data);
         if let Some(secures) = &mut secures {

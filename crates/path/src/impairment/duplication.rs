@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Draws, Flight, check_share};
 use crate::{Nanos, SpecError};
 
-/// Which packets come twice, as a scenario describes it.
+/// The packets that are duplicated, as a scenario describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DuplicationSpec {

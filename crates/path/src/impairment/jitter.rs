@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Draws, Flight};
 use crate::{Nanos, SpecError};
 
-/// How long packets take beyond the propagation delay, as a scenario describes it.
+/// The delay of packets beyond the propagation delay, as a scenario describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JitterSpec {
@@ -17,7 +17,7 @@ pub struct JitterSpec {
     pub keeps_order: bool,
 }
 
-/// How times spread around their mean.
+/// The distribution of the times around their mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Distribution {

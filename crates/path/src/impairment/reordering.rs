@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Draws, Flight, check_share};
 use crate::{Nanos, SpecError};
 
-/// Which packets are late, as a scenario describes it.
+/// The packets that are delayed, as a scenario describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReorderingSpec {

@@ -1,4 +1,4 @@
-//! How much a queue holds.
+//! The limit of a queue.
 
 use serde::{Deserialize, Serialize};
 

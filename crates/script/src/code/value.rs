@@ -36,7 +36,7 @@ impl Value {
         }
     }
 
-    /// How it compares with another value; none if the two cannot be compared.
+    /// Its order relative to another value; none if the two cannot be compared.
     pub(super) fn compare(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Integer(a), Self::Integer(b)) => Some(a.cmp(b)),

@@ -21,7 +21,7 @@ pub struct Environment {
     pub interface_is_full: bool,
     /// The queue of the interface is `fq`, which paces.
     queue_paces: bool,
-    /// How it does.
+    /// Its pacing parameters.
     pacing: WindowPacing,
 }
 

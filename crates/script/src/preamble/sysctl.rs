@@ -129,7 +129,7 @@ fn pacing(environment: &mut Environment, value: &str, field: fn(&mut WindowPacin
     environment.set_pacing(environment.queue_paces)
 }
 
-/// How many segments leave together, paced or not.
+/// The number of segments sent together, paced or not.
 fn shortest_train(environment: &mut Environment, value: &str) -> Result<(), Refusal> {
     pacing(environment, value, |pacing| &mut pacing.burst_segments)?;
     train(environment, "min_segments", value)

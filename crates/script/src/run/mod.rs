@@ -141,7 +141,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// How far an event at `time` may be off.
+    /// Tolerance of an event at `time`.
     fn tolerance(&self, time: Nanos) -> Nanos {
         let since = time.saturating_sub(self.world.now);
         let share = (since as f64 * self.plan.tolerance_percent / 100.0) as Nanos;

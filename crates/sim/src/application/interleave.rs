@@ -29,11 +29,11 @@ pub(super) struct Interleave {
     settled: u64,
     /// Whose frames follow, the next one first.
     turns: VecDeque<Response>,
-    /// Where the responses lie, but for those that have arrived.
+    /// Positions of the responses that have not arrived.
     spans: Vec<Span>,
 }
 
-/// Where a response lies in the stream: offsets of its first byte and behind its last.
+/// Position of a response in the stream: offsets of its first byte and behind its last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) name: Name,
@@ -69,7 +69,7 @@ impl Interleave {
         }
     }
 
-    /// Where the responses lie that have not arrived.
+    /// Positions of the responses that have not arrived.
     pub(super) fn spans(&self) -> &[Span] {
         &self.spans
     }

@@ -103,7 +103,8 @@ struct Ask {
 #[derive(Clone, Copy, Debug)]
 struct Done {
     client: u32,
-    /// Where its connection is, or was: a failed one has left the slot. None: its host's name was not found.
+    /// The slot of its connection, current or former: a failed one has left the slot. None: its host's name was not
+    /// found.
     slot: Option<u32>,
     object: Object,
     booked: SenderCounts,

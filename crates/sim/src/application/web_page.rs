@@ -149,7 +149,7 @@ impl Simulation<'_> {
         bytes(self.draw(client, law, Purpose::ResponseSize, object_index(page, number)))
     }
 
-    /// Where an object of a page is fetched from: the in-line objects go round the names.
+    /// The source of a page's object: the in-line objects use the names in turn.
     fn origin(&self, client: u32, page: u32, object: u32) -> Origin {
         let Kind::WebPage { hosts, .. } = &self.spec(client).kind else { return Origin { number: 0, server: 0 } };
         let number = object.saturating_sub(1) % hosts;

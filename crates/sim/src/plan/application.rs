@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::{Kind, Network, Plan, one};
 use crate::{PlanError, law::Law};
 
-/// How a client picks its server.
+/// Choice of a client's server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerChoice {
@@ -27,14 +27,14 @@ pub struct Application {
     /// Number of clients; of a user, 1.
     #[serde(default = "one")]
     pub clients: u32,
-    /// Where the clients sit, spread round robin: "left", "left[2]", "hub", "spokes", "node[0]" ...; in a population
+    /// The clients' hosts, assigned round robin: "left", "left[2]", "hub", "spokes", "node[0]" ...; in a population
     /// left out: at the user.
     #[serde(default)]
     pub client_hosts: Option<String>,
-    /// Where the servers sit; in a population left out: at the other end of the user's path.
+    /// The servers' hosts; in a population left out: at the other end of the user's path.
     #[serde(default)]
     pub server_hosts: Option<String>,
-    /// How a client picks its server.
+    /// Choice of a client's server.
     #[serde(default = "server_by_client")]
     pub server_choice: ServerChoice,
     /// Share of the users of a population or a tree that run it; who does is drawn for each user.
@@ -58,7 +58,7 @@ pub struct Application {
     /// Bytes that a server sends before each object: the header of an HTTP response.
     #[serde(default)]
     pub response_header_bytes: u32,
-    /// How long a server works at its answer: from the last byte of a request until it writes.
+    /// A server's service time: from the last byte of a request until it writes.
     #[serde(default)]
     pub service_time_ns: Nanos,
     /// The clients' activity.

@@ -34,7 +34,7 @@ pub enum Kind {
         request_bytes: u32,
         /// Seconds between the end of a file and the next request.
         gap: Law,
-        /// Who sends the file.
+        /// The sender of the file.
         direction: Direction,
         /// Files per client; none: no end.
         count: Option<u32>,
@@ -59,7 +59,7 @@ pub enum Kind {
         think_from_start: bool,
         /// Concurrent in-line connections (HTTP/1.0); none: all.
         parallel: Option<u32>,
-        /// How objects share the connection (HTTP/1.1).
+        /// Sharing of the connection by objects (HTTP/1.1).
         persistent: Persistent,
         /// In-line objects that those before make known: asked for once all of these have arrived.
         #[serde(default)]
@@ -76,7 +76,7 @@ pub enum Kind {
         /// Bytes of a frame (HTTP/2).
         #[serde(default = "default_frame_bytes")]
         frame_bytes: u32,
-        /// How the names are looked up; none: they are known.
+        /// Look-ups of the names; none: they are known.
         #[serde(default)]
         dns: Option<Box<Names>>,
         /// Pages per client; none: no end.
@@ -142,7 +142,7 @@ fn default_frame_bytes() -> u32 {
     16_384
 }
 
-/// Who sends a file.
+/// The sender of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -166,7 +166,7 @@ pub enum HttpVersion {
     Http2,
 }
 
-/// How the objects of a page share a connection.
+/// Sharing of a connection by the objects of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Persistent {

@@ -30,7 +30,7 @@ const MOST_ARMS: usize = 254;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// How long to simulate.
+    /// The simulated time.
     pub duration_ns: Nanos,
     /// Length of the links' counting intervals; none: one interval for the whole run.
     #[serde(default)]
@@ -44,7 +44,7 @@ pub struct Plan {
     /// Users with a path each, in place of a network.
     #[serde(default)]
     pub population: Option<PopulationSpec>,
-    /// Who talks.
+    /// The applications.
     pub applications: Vec<Application>,
     /// Shares of the users, or of the connections, that have their own TCP.
     #[serde(default)]
@@ -60,7 +60,7 @@ pub struct Plan {
 pub struct Arm {
     /// Its name in the records, behind the application's.
     pub name: String,
-    /// How much of all it is.
+    /// Its part of the total.
     pub share: f64,
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct Accounts {
     payload_bytes: Vec<u64>,
     /// Of each application, whether it has transfers and pages.
     has: Vec<[bool; UNITS]>,
-    /// Where the buckets of each dimension begin within a block.
+    /// Offsets of the buckets of each dimension within a block.
     first: [usize; DIMENSIONS],
     /// Buckets of all dimensions together: one block per application and unit.
     block: usize,

@@ -32,7 +32,7 @@ pub struct PopulationSpec {
     pub least_buffer_packets: u32,
     /// Added to every round trip.
     pub farther_ns: Nanos,
-    /// Where the buckets of the aggregates meet.
+    /// Borders of the buckets of the aggregates.
     pub buckets: Buckets,
 }
 
@@ -82,7 +82,7 @@ pub struct MarginalsSpec {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableSpec {
-    /// Which user gets which row.
+    /// Assignment of rows to users.
     pub draw: Draw,
     /// Round trip without serialization and queueing, in ns.
     pub rtt_ns: Column,
@@ -94,7 +94,7 @@ pub struct TableSpec {
     pub buffer_ns: Column,
     /// Probability that the link to the user loses a packet.
     pub loss: Column,
-    /// How much of the whole population a row stands for; none: all the same.
+    /// Weight of a row in the whole population; none: all equal.
     #[serde(default)]
     pub weight: Option<Vec<f64>>,
     /// Response sizes, for applications with `size_from_row`.
@@ -102,7 +102,7 @@ pub struct TableSpec {
     pub bytes: Option<Vec<f64>>,
 }
 
-/// Which user gets which row of a table.
+/// Assignment of a table's rows to users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Draw {

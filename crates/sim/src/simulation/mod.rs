@@ -73,7 +73,7 @@ pub struct Simulation<'p> {
     left: Vec<Left<Packet>>,
     /// Options of the packets on the links.
     options: OptionTable,
-    /// Where segments are made that arrive and that leave. Between two of them only the common fields are left of the
+    /// Buffer for arriving and departing segments. Between two of them only the common fields are left of the
     /// first, which the second overwrites.
     incoming: Segment,
     outgoing: Segment,
@@ -100,7 +100,7 @@ pub struct Simulation<'p> {
     unfinished: u32,
     /// The run goes on to its end whatever the clients have done.
     stays: bool,
-    /// Where transfers and pages of a population go that is kept in aggregates.
+    /// Destination of transfers and pages of a population with aggregate records.
     pub(crate) accounts: Option<Box<Accounts>>,
     /// The user of a population who is being simulated.
     user: User,

@@ -29,7 +29,7 @@ const _: () = assert!(2 * MOST_LINKS < MAX_SOURCES);
 /// Rows that the links' meters can fill: each costs about 100 bytes from the start.
 const MOST_METER_ROWS: u64 = 10_000_000;
 
-/// Who sits where.
+/// The hosts of clients and servers.
 pub(super) struct Places {
     pub(super) clients: Vec<Client>,
     /// Server hosts of each application.

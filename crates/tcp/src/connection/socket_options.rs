@@ -37,7 +37,7 @@ impl Endpoint {
         }
     }
 
-    /// Where a segment that begins at `position` must end: the end of its record, or of the data.
+    /// Last possible end of a segment that begins at `position`: the end of its record, or of the data.
     #[inline]
     pub(crate) fn record_end(&self, position: Position) -> Position {
         match self.extras.record_ends() {

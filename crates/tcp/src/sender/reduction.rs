@@ -1,4 +1,4 @@
-//! How cwnd follows from a loss: proportional rate reduction (RFC 9937, which obsoletes RFC 6937), and the values
+//! The response of cwnd to a loss: proportional rate reduction (RFC 9937, which obsoletes RFC 6937), and the values
 //! that an undo restores.
 
 /// A reduction of cwnd in progress, counted in segments, and cwnd and ssthresh before it.

@@ -21,7 +21,7 @@ pub(crate) struct RttEstimator {
     linux: Option<Box<LinuxVariation>>,
 }
 
-/// How Linux follows the variation (tcp_rtt_estimator): up immediately, down slowly and once per RTT, and never below
+/// Linux's estimate of the variation (tcp_rtt_estimator): up immediately, down slowly and once per RTT, and never below
 /// the floor, which therefore comes on top of the round trip.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LinuxVariation {
@@ -218,7 +218,7 @@ impl RttEstimator {
     }
 }
 
-/// How long a shortest round trip is believed.
+/// Validity of a minimum RTT.
 const SHORTEST_VALID: Nanos = 300_000_000_000;
 
 /// The shortest round trip of late.

@@ -120,7 +120,7 @@ pub(crate) struct Train {
     pub limited: bool,
     /// When the application last wrote into the first sk_buff.
     first_filled_at: Option<Nanos>,
-    /// Where sk_buffs begin: here, and every `size_goal` bytes further on.
+    /// Positions at which sk_buffs begin: here, and every `size_goal` bytes further on.
     queue_start: Position,
 }
 

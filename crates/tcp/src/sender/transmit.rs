@@ -154,7 +154,7 @@ impl Endpoint {
         waiting > 0 && room >= waiting.min(u64::from(self.mss))
     }
 
-    /// How much new data leaves in one segment that Nagle's algorithm does not hold back.
+    /// Amount of new data in one segment that Nagle's algorithm does not hold back.
     fn pushed_length(&mut self, usable: u64) -> u32 {
         let remaining = self.record_end(self.nxt).saturating_sub(self.nxt);
         let room = self.payload_room();

@@ -1,4 +1,4 @@
-//! How many segments leave before the first acknowledgment.
+//! Number of segments sent before the first acknowledgment.
 
 use crate::wire::*;
 use firstflight_tcp::{Flags, InitialWindow, Profile, SynLossResponse};

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-/// Where the rule stands, the rule, and the test.
+/// The source of the rule, the rule, and the test.
 struct Must {
     section: &'static str,
     rule: &'static str,

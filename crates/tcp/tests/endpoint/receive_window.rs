@@ -163,7 +163,7 @@ impl Receiver {
         receiver
     }
 
-    /// So many bytes from this one on, counted from 0, arrive; answers the window that its ACK announces.
+    /// This number of bytes from this one on, counted from 0, arrives; returns the window that its ACK announces.
     fn window_after_bytes(&mut self, offset: u32, payload_bytes: u32) -> u64 {
         let seq = Self::PEER_ISN + 1 + offset;
         let ack = self.take(Segment { payload_bytes, ..bare_ack(seq, SERVER_ISN + 1) }).unwrap();
@@ -183,7 +183,7 @@ impl Receiver {
         }
     }
 
-    /// A segment arrives, by its number from 0; answers the window that its ACK announces.
+    /// A segment arrives, by its number from 0; returns the window that its ACK announces.
     fn window_after(&mut self, number: u32) -> u64 {
         self.window_after_bytes(1400 * number, 1400)
     }

@@ -1,4 +1,4 @@
-//! How far cwnd goes beyond a rule, over a link with a queue and losses.
+//! The excess of cwnd over a rule, over a link with a queue and losses.
 
 use crate::wire::*;
 use firstflight_tcp::{NEVER, Nanos, Profile};

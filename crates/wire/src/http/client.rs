@@ -153,7 +153,7 @@ impl Client {
         conversation.close();
     }
 
-    /// Takes the head over once it is complete; answers how many of the bytes belong to it.
+    /// Takes the head over once it is complete; returns its number of bytes.
     fn take_head(&mut self, bytes: &[u8]) -> Result<usize, &'static str> {
         let before = self.partial.len();
         self.partial.extend_from_slice(bytes);

@@ -95,7 +95,7 @@ impl Application for Server {
     }
 }
 
-/// How a request is answered.
+/// The answer to a request.
 struct Answer {
     status: &'static str,
     /// Bytes of the body.

@@ -83,7 +83,7 @@ class Comparison:
 
 
 def described(sample: Sample, spreads: Mapping[str, Spread], resamples: int, drawn_from: int) -> str:
-    """How the intervals came about, in words: for a caption."""
+    """The method of the intervals, in words: for a caption."""
     of_one, of_both = spreads["baseline"].kind, spreads["difference"].kind
     name = f"{of_both} bootstrap" + ("" if of_one == of_both else f" ({of_one} of one arm)")
     arms = (sample.baseline,) if sample.paired else (sample.baseline, sample.treatment)

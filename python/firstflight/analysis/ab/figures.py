@@ -43,7 +43,7 @@ class Arms:
 
     @property
     def drawn_from(self) -> int:
-        """How many blocks there are to draw, of both arms if they are drawn apart."""
+        """The number of blocks to draw, of both arms if they are drawn separately."""
         return sum(blocks.count for blocks in self._blocks)
 
     def spreads(self, resamples: int, generator: np.random.Generator) -> dict[str, Spread]:

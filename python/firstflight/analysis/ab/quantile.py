@@ -32,7 +32,7 @@ _SLACK = 1e-9
 _WIDTHS = (2.0, 1.0, 0.5)
 """Of the kernel, in standard errors of the quantile: the first that leaves the quantile within one of the plain one."""
 _REACH = 6.0
-"""How far from the sample's quantile those of resamples are looked for, in standard errors of the share."""
+"""Search range for the quantiles of resamples around the sample's, in standard errors of the share."""
 _KERNEL_END = 6.0
 """Widths beyond which a value is all passed, or not at all."""
 _POINTS = 81

@@ -1,4 +1,4 @@
-"""How often each block of an arm is drawn, resample by resample, and the sums over those drawn.
+"""The number of draws of each block of an arm, per resample, and the sums over the drawn ones.
 
 The ordinary bootstrap: as many blocks as there are, with replacement, within each stratum. More than `MOST_BLOCKS`
 blocks are first put at random into that many groups, which are then drawn instead: sums of independent blocks spread as
@@ -39,7 +39,7 @@ class Blocks:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Their number."""
         return int(self.sizes.sum())
 
     @property
@@ -73,7 +73,7 @@ def blocks_of(arm: Arm, generator: np.random.Generator, most: int) -> Blocks:
 
 
 def draws(of: Sequence[Blocks], resamples: int, generator: np.random.Generator) -> Iterator[list[Values]]:
-    """How often each block is drawn, in pieces of shape (some resamples, blocks), until all resamples are done.
+    """The number of draws of each block, in pieces of shape (some resamples, blocks), until all resamples are done.
 
     The generator's state alone decides, and stays as it is: comparisons of the same units from the same seed share
     their draws.

@@ -36,7 +36,7 @@ class Arm:
 
     @property
     def blocks(self) -> int:
-        """How many blocks there are to draw from."""
+        """The number of blocks to draw from."""
         return len(self.stratum)
 
 

@@ -106,7 +106,7 @@ def _without_tcp(scenario: Scenario) -> str:
     for application in document["application"]:
         for key in ("tcp", "client_tcp", "server_tcp"):
             application.pop(key, None)
-    # Where another TCP answers, the testbed is another.
+    # Cells with another TCP need another testbed.
     stacks = [scenario.stacks(index) for index in range(len(scenario.application))]
     return json.dumps([document, stacks], sort_keys=True, default=str)
 

@@ -1,4 +1,4 @@
-"""The runner's end of the line to a testbed: questions out, answers in, and word of the testbed's end."""
+"""The runner's side of the connection to a testbed: commands out, answers in, and notice of the testbed's end."""
 
 import base64
 import contextlib

@@ -44,7 +44,7 @@ class Connection:
         self._starts = rows["seq"].to_numpy().astype(np.int64) - 1
 
     def _first_flight(self) -> np.ndarray:
-        """Which rows are data that the server sent before the first acknowledgment of data reached it."""
+        """Selects rows of data that the server sent before the first acknowledgment of data reached it."""
         data_acks = self._acks & (self.segments["ack"].to_numpy() > 1)
         first = self._times[data_acks].min() if data_acks.any() else np.iinfo(np.int64).max
         rows: np.ndarray = self._data & ~self._again & (self._times < first)

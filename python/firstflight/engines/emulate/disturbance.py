@@ -1,4 +1,4 @@
-"""Which transfers a stall of the machine spoiled, by a rule that was fixed before the first measurement.
+"""The transfers affected by a stall of the machine, by a rule that was fixed before the first measurement.
 
 The link box reports when it handed a packet over late, and when it was not scheduled although nothing was due: then a
 packet that came meanwhile was read late. Its log shows whose packets these were. A transfer is disturbed if one of its

@@ -38,8 +38,8 @@ class Host:
 
 @dataclass(frozen=True)
 class Placement:
-    """Where an application runs: `clients[i]` is the host of its client i, `servers` those it may ask; `priority`: the
-    class of its packets.
+    """The hosts of an application: `clients[i]` is the host of its client i, `servers` those it may ask; `priority`:
+    the class of its packets.
     """
 
     name: str

@@ -227,7 +227,7 @@ class Shell:
 
 class Observed:
     """The results of a shell's programs: `segments` and `crossings`, the records' tables of these names, of all
-    connections to servers; `links` the link box's counters, one a direction; `missed`: packets beyond what its log
+    connections to servers; `links` the link box's counters, one per direction; `missed`: packets beyond what its log
     holds.
     """
 

@@ -119,7 +119,7 @@ class Inside:
 
 
 def search_path() -> str:
-    """Where programs are looked for: the user's path, and where Debian has servers; absolute directories only."""
+    """The search path for programs: the user's path, and where Debian has servers; absolute directories only."""
     path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
     return ":".join(directory for directory in path.split(":") if Path(directory).is_absolute())
 

@@ -32,7 +32,7 @@ def mathis_bps(mss_bytes: int, round_trip_s: float, loss: float, segments_per_ac
 def pftk_segments_per_s(
     round_trip_s: float, timeout_s: float, loss: float, window_segments: float, segments_per_ack: int = 2
 ) -> float:
-    """Padhye, Firoiu, Towsley, Kurose 1998, the approximate formula (from memory), segments a second.
+    """Padhye, Firoiu, Towsley, Kurose 1998, the approximate formula (from memory), segments per second.
 
     B = min(Wmax/R, 1/(R sqrt(2 b p/3) + T0 min(1, 3 sqrt(3 b p/8)) p (1 + 32 p^2)))
 

@@ -1,4 +1,4 @@
-"""Which TCP the model computes.
+"""The TCP that the model computes.
 
 Settings that act only after a loss, a mark or a duplicate do not matter to it; settings that act without one must be
 known.

@@ -147,7 +147,7 @@ def _top(marks: dict[str, pl.DataFrame]) -> float:
 
 
 def data_top(marks: dict[str, pl.DataFrame]) -> float:
-    """Where the data that was sent ends, kB."""
+    """The end of the sent data, kB."""
     return max(float(rows["high_kb"].max() or 0.0) for rows in (marks[SENT], marks[AGAIN]))  # type: ignore[arg-type]
 
 

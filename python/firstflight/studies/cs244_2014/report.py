@@ -34,7 +34,7 @@ def _median(values: xr.DataArray, name: str, title: str, unit: str, digits: int 
 
 
 def _count(values: xr.DataArray, name: str, title: str) -> xr.DataArray:
-    """How many responses there are by bucket; none where there are no."""
+    """The number of responses by bucket; none where there are none."""
     found = by_bucket(values).count(RESPONSE)
     return named(found.where(found > 0), name, title, "count", 0)
 

@@ -48,7 +48,7 @@ EDGES_KBPS = (
 
 
 def bucket(rate_kbps: float) -> str:
-    """How the source's figure labels the bucket of a rate: by its upper edge, kbit/s, which belongs to it."""
+    """The label of a rate's bucket in the source's figure: by its upper edge, kbit/s, which belongs to it."""
     edge = next(edge for edge in EDGES_KBPS if rate_kbps <= edge)
     return f"> {EDGES_KBPS[-2]:g}" if math.isinf(edge) else f"<= {edge:g}"
 

@@ -1,4 +1,4 @@
-"""Which results depend on cells that a run lacks."""
+"""The results that depend on cells that a run lacks."""
 
 from __future__ import annotations
 

@@ -221,13 +221,13 @@ class Quantities:
 
     @property
     def run(self) -> Run:
-        """Where they were measured, for pictures of single transfers."""
+        """The run in which they were measured, for pictures of single transfers."""
         assert self._run is not None
         return self._run
 
     @property
     def trials(self) -> int:
-        """How often missing cells are filled differently, so that a result that depends on one changes."""
+        """The number of different fillings of missing cells, so that a result that depends on one changes."""
         return max(5, *(len(quantity.kinds) for quantity, _ in self._measured.values()))
 
     @cached_property

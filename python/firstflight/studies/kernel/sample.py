@@ -100,7 +100,7 @@ def draws(
 
 @cache
 def _drawn(clusters: int) -> Array:
-    """How often each cluster is taken: once in draw 0, at random in the others."""
+    """The number of times that each cluster is drawn: once in draw 0, at random in the others."""
     picked = np.random.default_rng(clusters).integers(0, max(clusters, 1), (_RESAMPLES, clusters))
     counts = [np.bincount(row, minlength=clusters) for row in picked]
     return np.array([np.ones(clusters), *counts], dtype=np.float64)
@@ -135,7 +135,7 @@ def _sums(
 
 
 def _places(key: str, labels: Sequence[Any], dtype: pl.DataType) -> pl.Expr:
-    """Where a row's label is among these; -1 for another."""
+    """The index of a row's label among these; -1 for another."""
     column = pl.col(key).cast(pl.String) if dtype == pl.Enum else pl.col(key)
     places = {label: place for place, label in enumerate(labels)}
     return column.replace_strict(places, default=-1, return_dtype=pl.Int32)

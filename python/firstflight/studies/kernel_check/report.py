@@ -147,7 +147,7 @@ def at_server(segments: pl.DataFrame) -> pl.DataFrame:
 
 
 def answer(q: Quantities) -> Sequence[str]:
-    """How close both engines are without and with losses, and missing parts of the run."""
+    """The agreement of both engines without and with losses, and missing parts of the run."""
     sides = Sides(q)
     if not sides.has_both:
         return ['This run has the simulated half only; "--engine emulate" runs both.']

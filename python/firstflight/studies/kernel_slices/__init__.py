@@ -194,7 +194,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
 
 
 def answer(q: Quantities) -> Sequence[str]:
-    """How far the engines are apart."""
+    """The difference of the engines."""
     means = [float(apart(of).isel(draw=0).mean()) for of in (q.page, q.adopters, q.others, q.fast, q.time)]
     mos = q.mos.isel(draw=0).mean(["queue", "iw"])
     return (

@@ -59,7 +59,7 @@ LEARNED = ["ewma", "loss-aware", "loss-aware 150%", "RFC 9040"]
 
 
 def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
-    """Who shares a memory, and how long it lasts, for the policies that have one."""
+    """The users who share a memory, and its duration, for the policies that have one."""
     window = "application.download.server_tcp.initial_window"
     if grid == "campaign" or labels["policy"] in STATIC:
         return scenario

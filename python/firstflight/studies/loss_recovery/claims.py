@@ -30,7 +30,7 @@ _FOLLOWS = {
 
 
 def cost(q: Quantities) -> xr.DataArray:
-    """How much later the response is complete than the one that lost nothing, ms, by position of the loss."""
+    """The delay of the response compared with one without loss, ms, by position of the loss."""
     return q.time.sel(position=slice(1, None)) - q.time.sel(position=0, drop=True)
 
 
@@ -144,7 +144,7 @@ def _against_sack(q: Quantities) -> Iterator[ClaimSpec]:
 
 
 def _comparison(times: xr.DataArray, stacks: tuple[str, str], what: str) -> ClaimSpec:
-    """How much faster, in percent of the mean completion time of IW 3 with SACK."""
+    """The time saved, in percent of the mean completion time of IW 3 with SACK."""
     key, where, unit = (
         ("loss_percent", "segments under random loss", "%")
         if times.name == "random_loss"

@@ -31,7 +31,7 @@ RFC = Source("RFC 6928 section 3")
 
 
 def gain(q: Quantities) -> xr.DataArray:
-    """How much faster a response is than with IW 3 to the same receiver."""
+    """The gain of a response compared with IW 3 to the same receiver."""
     found = 100 * (1 - q.time / q.time.sel(iw=3, drop=True)).sel(iw=[10, 32])
     return named(found, "gain", "Gain against IW 3", "percent")
 

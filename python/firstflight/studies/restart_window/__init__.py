@@ -43,7 +43,7 @@ FIRST_LOOK = "The limit is a sign; it was set after a first look at two replicat
 
 
 def gain(q: Quantities) -> xr.DataArray:
-    """How much faster a response is without a restart window than with RFC 5681's."""
+    """The gain of a response without a restart window compared with RFC 5681's."""
     return named(100 * (1 - q.time.sel(restart="off") / q.time.sel(restart="rfc5681")), "gain", "Gain", "percent")
 
 

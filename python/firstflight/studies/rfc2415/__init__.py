@@ -35,7 +35,7 @@ At = Mapping[str, Sequence[Any]]
 DONE = pl.col("completed") == 1
 # Servers are on the right, so the data direction of the bottleneck is its reverse link.
 BOTTLENECK = pl.col("link").cast(pl.String) == "bottleneck.reverse"
-# Where the clock of a page starts. RFC 2415 does not say. FITTED, for each of its two HTTP models (which were two
+# The start of a page's clock. RFC 2415 does not say. FITTED, for each of its two HTTP models (which were two
 # application classes in its ns-2, with their own code): of HTTP/1.1 when the client opens the page's first
 # connection, of HTTP/1.0 when that connection is up, one round trip later. No law of file sizes fits both models with
 # one clock: with the clock that fits HTTP/1.1, HTTP/1.0 is one round trip (0.1 s of 0.56 s) too slow at 8 webs without

@@ -41,7 +41,7 @@ QUIET = slice(None, 16)
 
 
 def gain(delay: xr.DataArray, iw: int, base: int = 1) -> xr.DataArray:
-    """How much faster pages arrive than with IW `base`, percent."""
+    """The gain of pages compared with IW `base`, percent."""
     return 100 * (1 - delay.sel(iw=iw, drop=True) / delay.sel(iw=base, drop=True))
 
 

@@ -66,7 +66,7 @@ def bucket(value: pl.Expr, by: str) -> pl.Expr:
 
 
 def paths(run: Run, **cells: Any) -> pl.LazyFrame:
-    """One row a user of each cell, with the buckets of her path."""
+    """One row per user of each cell, with the buckets of the user's path."""
     rtt, down = pl.col("rtt_s"), pl.col("down_bps")
     bdp = rtt * down / 8
     users = run.table("users", **cells).with_columns(bdp.alias("bdp_bytes"))
@@ -86,8 +86,8 @@ def _number(parts: Mapping[str, int]) -> pl.Expr:
 
 
 def responses(run: Run, cells: Mapping[str, Any]) -> pl.DataFrame:
-    """One row a response and window: `latency_ms` and, of the same response with IW 3, `few_ms` (NaN: not finished) and
-    `few_retransmissions`; the buckets of path and size.
+    """One row per response and window: `latency_ms` and, of the same response with IW 3, `few_ms` (NaN: not finished)
+    and `few_retransmissions`; the buckets of path and size.
     """
     rows = (
         run.table("transfers", **cells)

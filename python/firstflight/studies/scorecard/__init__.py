@@ -139,7 +139,7 @@ class Scorecard(DeclaredStudy):
 
 
 def _most(changes: Sequence[tuple[str, Change]]) -> str:
-    """How many there are, and the largest one in percent."""
+    """Their number, and the largest one in percent."""
     number = f"{len(changes) or 'no'} case{'s' * (len(changes) != 1)}"
     relative = [(title, change) for title, change in changes if not change.measure.absolute]
     if not relative:

@@ -196,7 +196,7 @@ class Case:
 
 
 def counted(cases: Sequence[Judged]) -> dict[Verdict, int]:
-    """How many have each verdict that there is, best first."""
+    """The counts by verdict, best first."""
     numbers = Counter(case.verdict for case in cases)
     return {verdict: numbers[verdict] for verdict in VERDICTS if numbers[verdict]}
 

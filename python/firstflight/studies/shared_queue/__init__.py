@@ -122,7 +122,7 @@ def area(q: Quantities) -> xr.DataArray:
 
 
 def larger(harmed: xr.DataArray, shown: xr.DataArray) -> xr.DataArray:
-    """How often a scene with harm has the larger signal than one without; equal ones count half."""
+    """The frequency with which a scene with harm has a larger signal than one without; equal ones count half."""
     # Mann and Whitney: the ranks of scenes with harm, less those that they have among themselves; ties have their mean.
     last = [["scene"]]
     ranks = xr.apply_ufunc(rankdata, shown, kwargs={"axis": -1}, input_core_dims=last, output_core_dims=last)

@@ -35,7 +35,7 @@ def of_transfer(name: str, title: str, unit: str, value: pl.Expr, grid: str, ove
 
 
 def counted(name: str, title: str, value: pl.Expr) -> Quantity:
-    """How many there were."""
+    """Their number."""
     return Quantity(name, title, "transfers", value, DONE, digits=0, grid="transfer", over="sum")
 
 

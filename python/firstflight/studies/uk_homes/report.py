@@ -160,7 +160,7 @@ def _by_technology(q: Quantities) -> xr.DataArray:
 
 
 def _counted(q: Quantities) -> xr.DataArray:
-    """How many homes there are, which is no chance."""
+    """The number of homes, which has no sampling error."""
     counted = q.homes.sel(extra_rtt_ms=0, drop=True)
     return counted.where(counted > 0).isel(draw=[0])
 

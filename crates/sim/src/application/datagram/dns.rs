@@ -50,7 +50,7 @@ pub(super) struct Resolver {
 }
 
 impl Kind {
-    /// How the application looks names up, if it does.
+    /// Parameters of the application's look-ups, if it has any.
     fn queries(&self) -> Option<&Queries> {
         match self {
             Kind::Dns(dns) => Some(&dns.queries),

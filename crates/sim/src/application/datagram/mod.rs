@@ -94,7 +94,7 @@ impl Simulation<'_> {
         self.streams.len() as u32 - 1
     }
 
-    /// Where the draws of a client's datagrams begin: those of a page's look-ups behind those of its objects.
+    /// First number of the draws for a client's datagrams: those of a page's look-ups behind those of its objects.
     fn own_draws(&self, client: u32) -> u64 {
         if self.spec(client).kind.datagrams().is_some() { 0 } else { BEHIND_PAGES }
     }

@@ -16,9 +16,9 @@ pub struct ConstantRate {
     pub payload_bytes: u32,
     /// Bytes of its headers.
     pub datagram_header_bytes: u32,
-    /// Which ends send.
+    /// The sending endpoints.
     pub direction: Ways,
-    /// How long; none: to the end of the run.
+    /// Its duration; none: to the end of the run.
     pub length_ns: Option<Nanos>,
     /// A datagram that takes longer is late; none: none is.
     pub deadline_ns: Option<Nanos>,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::{Datagrams, Flow};
 use crate::law::Law;
 
-/// How names are looked up: a query, asked again while no answer comes, and an answer.
+/// Look-ups of names: a query, repeated until an answer arrives, and an answer.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Queries {
@@ -16,9 +16,9 @@ pub struct Queries {
     pub answer: Law,
     /// Seconds that the server needs to find an answer.
     pub resolve: Law,
-    /// How long a client waits for an answer to its first query.
+    /// Timeout of a client's first query.
     pub timeout_ns: Nanos,
-    /// How much longer it waits for each further one.
+    /// Factor of the timeout of each further one.
     pub backoff: f64,
     /// Queries before it gives up.
     pub attempts: u32,
@@ -46,7 +46,7 @@ pub struct Names {
     /// How.
     #[serde(flatten)]
     pub queries: Queries,
-    /// How long an answer holds; none: to the end of the run.
+    /// Validity of an answer; none: to the end of the run.
     pub ttl_ns: Option<Nanos>,
 }
 

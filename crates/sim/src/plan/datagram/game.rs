@@ -20,7 +20,7 @@ pub struct Game {
     pub server_payload: Law,
     /// Bytes of a datagram's headers.
     pub datagram_header_bytes: u32,
-    /// How long a client plays; none: to the end of the run.
+    /// Duration of a client's game; none: to the end of the run.
     pub length_ns: Option<Nanos>,
     /// A datagram that takes longer is late; none: none is.
     pub deadline_ns: Option<Nanos>,

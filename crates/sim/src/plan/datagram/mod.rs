@@ -40,7 +40,7 @@ impl Kind {
     }
 }
 
-/// Which ends send.
+/// The sending endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ways {
@@ -102,7 +102,7 @@ pub struct Flow {
     pub(crate) payload: Law,
     /// Bytes of all headers.
     pub(crate) header_bytes: u32,
-    /// How long it sends; none: to the end of the run.
+    /// Duration of sending; none: to the end of the run.
     #[serde(rename = "length_ns")]
     pub(crate) length: Option<Nanos>,
     #[serde(skip)]

@@ -10,21 +10,21 @@ use crate::law::Law;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Voice {
-    /// How voice is coded.
+    /// The codec of a voice stream.
     pub codec: Codec,
     /// Bits a second of coded voice.
     pub bit_rate_bps: u64,
     /// Voice in a datagram.
     pub frame_ns: Nanos,
-    /// How long the receiver keeps the first datagram before it plays it.
+    /// Time that the receiver keeps the first datagram before it plays it.
     pub playout_ns: Nanos,
     /// The codec's effect on a listener. None: not given, so there is no rating.
     pub impairment: Option<Impairment>,
     /// Bytes of IP, UDP and RTP headers.
     pub datagram_header_bytes: u32,
-    /// Who speaks.
+    /// The speaking endpoints.
     pub direction: Ways,
-    /// How long; none: to the end of the run.
+    /// Its duration; none: to the end of the run.
     pub length_ns: Option<Nanos>,
 }
 
@@ -49,7 +49,7 @@ pub enum Codec {
 }
 
 impl Codec {
-    /// How far it looks ahead before it can code a frame.
+    /// Its look-ahead before it can code a frame.
     fn look_ahead(self) -> Nanos {
         match self {
             // G.711 codes each sample by itself.

@@ -42,7 +42,7 @@ impl Endpoint {
         }
     }
 
-    /// Where the right edge of a receive window that does not grow could be.
+    /// Highest right edge of a receive window that does not grow.
     #[inline]
     fn fixed_edge(&self) -> Position {
         self.read_next + u64::from(self.profile.receive_window_bytes)

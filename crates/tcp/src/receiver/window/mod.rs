@@ -53,7 +53,7 @@ pub(crate) struct GrowingWindow {
     /// Size of the receive buffer, of payload and all that comes with it [sk_rcvbuf], and the largest [tcp_rmem].
     memory: i64,
     most_memory: i64,
-    /// How much of it is payload, in 256ths [scaling_ratio].
+    /// Its payload part, in 256ths [scaling_ratio].
     share: i64,
     /// Largest window that may be announced [window_clamp].
     clamp: u32,
@@ -61,7 +61,7 @@ pub(crate) struct GrowingWindow {
     blocks: Blocks,
     /// Bytes read in the best RTT so far [rcvq_space.space].
     read_in_round: u32,
-    /// Where and when the present round of reading began [rcvq_space].
+    /// Position and time at which the current round of reading began [rcvq_space].
     round_start: Position,
     round_start_at: Nanos,
     /// When something last arrived or left [tcp_mstamp].

@@ -44,7 +44,7 @@ pub(crate) struct Cubic {
     w_max: Option<NonZeroU32>,
     /// The epoch of growth; none from a reduction to the next growth.
     epoch: Option<Epoch>,
-    /// How fast the window is to grow, once computed.
+    /// Growth rate of the window, once computed.
     growth: Option<Growth>,
     /// Shortest round trip in microseconds.
     min_rtt_us: Option<u64>,
@@ -69,7 +69,7 @@ struct Epoch {
     reno: u32,
 }
 
-/// How fast the window is to grow.
+/// Growth rate of the window.
 #[derive(Clone, Copy, Debug)]
 struct Growth {
     /// Segments to be acknowledged for one of growth.

@@ -117,7 +117,8 @@ impl DeliveryRate {
         self.app_limited_until = Some(delivered + in_flight);
     }
 
-    /// Closes the books of an acknowledgment by which `delivered` segments in all are delivered, `news` of them newly.
+    /// Completes the sample of an acknowledgment by which `delivered` segments in all are delivered, `news` of them
+    /// newly.
     pub fn sample(&mut self, now: Nanos, delivered: u32, news: u32, min_rtt: Option<Nanos>) -> Option<RateSample> {
         if self.app_limited_until.is_some_and(|until| delivered > until) {
             self.app_limited_until = None;

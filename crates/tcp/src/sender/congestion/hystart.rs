@@ -32,7 +32,7 @@ pub(in crate::sender) struct Progress {
     pub min_rtt_us: u64,
 }
 
-/// Which of the two detectors are on.
+/// The enabled detectors.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sender) struct Detectors {
     pub ack_train: bool,

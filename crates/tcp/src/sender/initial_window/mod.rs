@@ -1,4 +1,4 @@
-//! How much may be sent before the first acknowledgment of data: one file a policy.
+//! The amount that may be sent before the first acknowledgment of data: one file per policy.
 //!
 //! Most policies look at the segment size alone. `remembered` and `adaptive` learn from connections: the learned state
 //! lives outside of any endpoint, in a [`DestinationMemory`] for each destination or a [`PopulationWindow`] for each
@@ -87,7 +87,7 @@ impl InitialWindow {
     }
 }
 
-/// Where a connection begins, if others before it left something to go by.
+/// Starting point of a connection from earlier ones, if there is one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StartingPoint {
     /// Initial window in segments, at least 1.

@@ -34,7 +34,7 @@ pub enum Lesson {
     LossAwareFirstFlight,
 }
 
-/// How a destination is remembered.
+/// Parameters of the memory of a destination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Remembered {
@@ -98,7 +98,7 @@ pub struct DestinationMemory {
 }
 
 impl DestinationMemory {
-    /// Where a connection that is opened now begins.
+    /// Starting point of a connection that is opened now.
     // RFC 9040 §6.1, table 1: old_ssthresh and old_sendcwnd initialise a new TCB.
     pub fn starting_point(&self, policy: &Remembered, now: Nanos) -> StartingPoint {
         let known = self.forget_old(policy, now);

@@ -49,7 +49,7 @@ pub struct PacedFlight {
     pub until_ack: bool,
 }
 
-/// Who sets the rate.
+/// The source of the rate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PacedBy {
     /// The controller.

@@ -5,7 +5,7 @@ use crate::profile::error::{ProfileError, within};
 use crate::sender::pacing::Rate;
 use serde::{Deserialize, Serialize};
 
-/// How fast a window leaves.
+/// The pacing rate of a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WindowPacing {

@@ -43,7 +43,7 @@ pub(super) struct CarefulResume {
     initial_window: Bytes,
     /// One past the data of the initial window.
     initial_end: Position,
-    /// Where unvalidated data begins.
+    /// Position at which unvalidated data begins.
     first: Position,
     min_rtt: Nanos,
     latest_rtt: Nanos,

@@ -36,7 +36,7 @@ const HEADER_BYTES: u32 = 40;
 macro_rules! schemes {
     ($($(#[$doc:meta])* $name:ident
         $({ $($(#[$about:meta])* $field:ident: $type:ty => $range:expr),+ $(,)? })? => $file:ident::$scheme:ident;)+) => {
-        /// How the first round trip of data is sent.
+        /// The scheme of the first round trip of data.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
         #[serde(tag = "scheme", rename_all = "snake_case", deny_unknown_fields)]
         pub enum Startup {

@@ -23,7 +23,7 @@ pub struct FirstSend {
     pub rtt: Option<Nanos>,
 }
 
-/// Where the sender stands.
+/// State of the sender.
 #[derive(Clone, Copy, Debug)]
 pub struct SendState {
     /// Time of the event.

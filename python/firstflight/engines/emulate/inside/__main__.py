@@ -3,7 +3,7 @@
     python -m firstflight.engines.emulate.inside SOCKET [MODULE...]
 
 MODULE: one with further commands (`commands.command`).
-Messages are JSON, one a line. Asked: {"id", "do", "with"}; answered: {"id", "answer"} or {"id", "error", "kind"}.
+Messages are JSON, one per line. Asked: {"id", "do", "with"}; answered: {"id", "answer"} or {"id", "error", "kind"}.
 Bytes are {"base64"}. Unasked comes {"ended": SENTENCE} before the testbed ends on its own account. When the socket
 ends, so does everything here: the kernel kills all processes of a PID namespace whose first one is gone, and frees the
 resources that they held.

@@ -67,7 +67,7 @@ def probe_packets(
 def flood(
     testbed: Testbed, client: str, server: str, packet_bytes: int, duration_s: float, rate_bps: float | None = None
 ) -> int:
-    """Send as many packets as go out, or at a rate in bursts of a millisecond; answers how many."""
+    """Send as many packets as possible, or at a rate in bursts of a millisecond; returns their number."""
     sender, receiver = _sockets(testbed, client, server)
     in_a_burst = (rate_bps or math.inf) * _BURST_S / (8 * packet_bytes)
     segments = int(min(max(in_a_burst, 1), _FLOOD_SEGMENTS))

@@ -48,7 +48,7 @@ class Watched:
 
 
 def ending(status: int) -> str:
-    """How a process ended, in words, from the status that `subprocess` gives."""
+    """The end of a process, in words, from the status that `subprocess` gives."""
     if status >= 0:
         return f"exit status {status}"
     try:

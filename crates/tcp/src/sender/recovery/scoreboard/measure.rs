@@ -8,7 +8,7 @@ use crate::connection::timestamps;
 use crate::sender::recovery::RttSample;
 use crate::sequence::Position;
 
-/// How much of an ACK counts.
+/// The part of an ACK that counts.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) enum Kind {
     #[default]
