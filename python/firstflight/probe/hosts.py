@@ -25,8 +25,7 @@ _REDIRECTIONS = 3
 @dataclass(frozen=True)
 class Answer:
     """The state of one URL: `asked` as it was given, `url` where redirections led, `error` the reason why it ended
-    before
-    all connections were made.
+    before all connections were made.
     """
 
     asked: str

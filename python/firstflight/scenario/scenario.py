@@ -41,9 +41,8 @@ class Scenario(Table):
 
     `duration` is simulated time; `meter_interval` cuts the link counters into intervals (left out: one interval for
     the whole run); `header` is the size that TCP and IP add to each packet. Exactly one of `network` and `population`
-    is there:
-    one network that all clients share, or a population whose users have a path each, and are simulated for `duration`
-    at most.
+    is there: one network that all clients share, or a population whose users have a path each, and are simulated for
+    `duration` at most.
     """
 
     name: Text = Field(min_length=1, description="a name")

@@ -27,7 +27,7 @@ impl CwndLimited {
     pub(super) fn on_transmit(&mut self, now: Nanos, burst: &Burst) {
         let outstanding = burst.outstanding_segments;
         if self.window_end == 0 {
-            // The first burst: nothing was unused before, at any time.
+            // The first burst: nothing was unused before it.
             self.used_at = now;
         }
         if burst.una >= self.window_end || burst.limited || !self.limited && outstanding > self.most_outstanding {
