@@ -18,7 +18,7 @@ HarmVerdict = Literal["within budget", "over budget", "inconclusive", "no flows"
 
 @dataclass(frozen=True)
 class Budget:
-    """The allowed loss of the others, in percent of the baseline."""
+    """The allowed harm to the others, in percent of the baseline."""
 
     latency_percent: float = 5.0
     throughput_percent: float = 5.0
