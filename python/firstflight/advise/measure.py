@@ -17,6 +17,7 @@ from firstflight.advise.decide import Evidence
 from firstflight.advise.experiment import OTHERS, RESPONSE, Experiment
 from firstflight.analysis.ab import Bucket, Comparison, Design, bucketed, by_bucket, compare, compare_rate, least_units
 from firstflight.analysis.ab.least import LEAST_BLOCKS
+from firstflight.analysis.ab.threads import one_blas_thread
 from firstflight.analysis.intervals import Estimate
 from firstflight.records import Run
 from firstflight.records.machine import usable_cpus
@@ -236,7 +237,7 @@ class Measurements:
         def held(pair: tuple[str, int]) -> tuple[Estimate, list[Check]]:
             return self.time(*pair).percent, [check for term in budget for check in self.checks(term, *pair)]
 
-        with ThreadPoolExecutor(jobs or usable_cpus()) as pool:
+        with one_blas_thread(), ThreadPoolExecutor(jobs or usable_cpus()) as pool:
             found = {}
             for pair, made in zip(pairs, pool.map(held, pairs), strict=True):
                 found[pair] = made

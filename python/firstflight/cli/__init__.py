@@ -14,9 +14,6 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 def main() -> None:
     """Run the program with this process's arguments and end the process."""
-    # Before numpy is imported. Intervals multiply thousands of small matrices, over which threads would wait for each
-    # other longer than they work.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     import typer
     from typer.exceptions import TyperException
 

@@ -34,9 +34,9 @@ class Figure:
 
 def inline(values: list[dict[str, Any]]) -> altair.Data:
     """Rows as a chart's data, each a plain dictionary."""
-    import altair
+    from firstflight.report.rows import Rows
 
-    return altair.Data(values=values)
+    return Rows(values)
 
 
 def svg(chart: altair.TopLevelMixin) -> str:

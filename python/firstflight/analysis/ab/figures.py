@@ -12,6 +12,7 @@ from firstflight.analysis.ab.interval import Bounds, Percentiles, Spread, Studen
 from firstflight.analysis.ab.quantile import Quantile
 from firstflight.analysis.ab.resampling import Blocks, Sums, draws
 from firstflight.analysis.ab.statistic import Statistic
+from firstflight.analysis.ab.threads import one_blas_thread
 
 Values = npt.NDArray[np.float64]
 
@@ -49,7 +50,8 @@ class Arms:
     def spreads(self, resamples: int, generator: np.random.Generator) -> dict[str, Spread]:
         """Each figure with its resamples."""
         whole = self._whole()
-        resampled = self._figures(draws(self._blocks, resamples, generator))
+        with one_blas_thread():
+            resampled = self._figures(draws(self._blocks, resamples, generator))
         quantiles = [statistic for statistic in self._made if isinstance(statistic, Quantile)]
         smooth = self._paired and all(statistic.smooth for statistic in quantiles)
         # Of arms that are equal, rounding leaves some 1e-8 of their errors as that of the difference.

@@ -156,16 +156,16 @@ def read(
     odd = np.count_nonzero(~((weights >= 0) & np.isfinite(weights)))
     if odd:
         raise ValueError(f"{weight}: {odd} rows have a weight that is not a finite number of at least 0")
-    of_unit, _ = _places(rows, unit)
-    of_stratum, levels = _places(rows, layers) if layers else (np.zeros(rows.height, dtype=np.int64), None)
+    of_unit = _places(rows, unit)
+    levels = _levels(rows, layers) if layers else None
     return Rows(
         rows.select(f"__value{place}" for place in range(len(values))).to_numpy().astype(np.float64),
         weights,
         rows["__unknown"].to_numpy(),
         ((rows["__arm"] == design.baseline).to_numpy(), (rows["__arm"] == design.treatment).to_numpy()),
         of_unit,
-        _places(rows, groups)[0] if groups else of_unit,
-        of_stratum,
+        _places(rows, groups) if groups else of_unit,
+        _places(rows, layers) if layers else np.zeros(rows.height, dtype=np.int64),
         () if levels is None else tuple(", ".join(map(str, row)) for row in levels.select(layers).iter_rows()),
         (unit, groups, layers),
         rows[bucket] if bucket else pl.Series(),
@@ -174,12 +174,21 @@ def read(
     )
 
 
-def _places(rows: pl.DataFrame, names: list[str]) -> tuple[Places, pl.DataFrame]:
-    """Of each row the place of its values of columns `names` among all that there are, in rising order, and these."""
+def _places(rows: pl.DataFrame, names: list[str]) -> Places:
+    """Of each row the place of its values of columns `names` among all that there are, in rising order."""
     found = rows.select(names)
-    levels = found.unique().sort(names).with_row_index("__place")
+    one = found.to_series()
+    if len(names) == 1 and one.dtype.is_integer() and not one.null_count():
+        # The ids of users, mostly, and a fifth of the time that the join takes.
+        return np.unique(one.to_numpy(), return_inverse=True)[1].astype(np.int64)
+    levels = _levels(rows, names).with_row_index("__place")
     placed = found.join(levels, on=names, how="left", nulls_equal=True, maintain_order="left")
-    return placed["__place"].to_numpy().astype(np.int64), levels
+    return placed["__place"].to_numpy().astype(np.int64)
+
+
+def _levels(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+    """The values of columns `names` that there are, in rising order."""
+    return rows.select(names).unique().sort(names)
 
 
 def _number(places: Places) -> int:
