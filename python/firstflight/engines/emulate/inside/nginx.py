@@ -134,7 +134,8 @@ class Nginx:
         quiet = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         process = programs.spawn(self._namespace, command, **quiet)
         deadline = time.monotonic() + _STARTED_WITHIN_S
-        while PORT not in self._namespace.call(listening):
+        # It listens at the port first and then at its own socket.
+        while PORT not in self._namespace.call(listening) or not _accepts(self._directory / "socket"):
             if process.poll() is not None or time.monotonic() > deadline:
                 process.kill()
                 raise MachineError(f"nginx on {self._namespace.name} does not start: {self._complaint()}")
@@ -168,6 +169,12 @@ class Nginx:
         if not re.match(rb"HTTP/1.1 200 ", answer):
             raise MachineError(f"nginx answers {answer[:60]!r} to a request for {path}")
         return len(answer)
+
+
+def _accepts(place: Path) -> bool:
+    """Whether a program listens at the Unix socket `place`."""
+    with socket.socket(socket.AF_UNIX) as asked:
+        return asked.connect_ex(str(place)) == 0
 
 
 def _pad(header: int, own: int) -> str:
