@@ -1,13 +1,10 @@
 """Intervals are computed with one thread of BLAS, and leave its threads as they were."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import polars as pl
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from firstflight.analysis.ab import Design, compare, resampling
-from firstflight.analysis.ab.threads import one_blas_thread
 
 if not any("numpy" in library["filepath"] for library in threadpool_info()):
     pytest.skip("this NumPy does not bring its BLAS along", allow_module_level=True)
@@ -42,13 +39,4 @@ def test_a_comparison_uses_one_and_leaves_them_as_they_were(seen: list[set[int]]
         compare(ROWS, "time_s", DESIGN)
         assert _threads() == {2}
     assert seen
-    assert all(threads == {1} for threads in seen)
-
-
-def test_comparisons_in_threads_use_one_while_their_caller_is_in_the_context(seen: list[set[int]]) -> None:
-    with threadpool_limits(2, user_api="blas"):
-        with one_blas_thread(), ThreadPoolExecutor(2) as pool:
-            list(pool.map(lambda _: compare(ROWS, "time_s", DESIGN), range(8)))
-        assert _threads() == {2}
-    assert len(seen) >= 8
     assert all(threads == {1} for threads in seen)

@@ -121,7 +121,7 @@ def test_the_evidence_holds_each_change_and_check_in_its_place() -> None:
     measured = measurements()
     terms = parse("retransmissions=+0.5,mean=+5%,others=+5%")
     done: list[int] = []
-    found = measured.evidence(terms, jobs=1, done=done.append)
+    found = measured.evidence(terms, done=done.append)
     assert (found.current, found.candidates, found.cases) == (10, [4, 32], ["near", "far"])
     assert (found.flows, found.usable, done) == (2, 9, [1, 2, 3, 4])
     for (case, window), change in found.changes.items():

@@ -168,16 +168,15 @@ def advise(
     experiment: Experiment,
     measured: Measurements,
     budget: Sequence[Term],
-    jobs: int | None = None,
     doubts: Sequence[str] = (),
     compared: Compared = lambda done, of: None,
 ) -> Advice:
-    """Everything from the finished experiment. `jobs` threads, None: one per CPU; `doubts`: on the flows themselves;
-    `compared(done, of)` is called as the comparisons are made.
+    """Everything from the finished experiment. `doubts`: on the flows themselves; `compared(done, of)` is called as the
+    comparisons are made.
     """
     pairs = len(measured.cases) * len(measured.candidates)
     steps = pairs + len(OTHER_SEEDS) + 1
-    evidence = measured.evidence(tuple(budget), jobs, lambda done: compared(done, steps))
+    evidence = measured.evidence(tuple(budget), lambda done: compared(done, steps))
     others = []
     for place, seed in enumerate(OTHER_SEEDS, 1):
         others.append(decide(measured.redrawn(evidence, seed)).initial_window)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 
 import polars as pl
 
@@ -17,10 +16,8 @@ from firstflight.advise.decide import Evidence
 from firstflight.advise.experiment import OTHERS, RESPONSE, Experiment
 from firstflight.analysis.ab import Bucket, Comparison, Design, bucketed, by_bucket, compare, compare_rate, least_units
 from firstflight.analysis.ab.least import LEAST_BLOCKS
-from firstflight.analysis.ab.threads import one_blas_thread
 from firstflight.analysis.intervals import Estimate
 from firstflight.records import Run
-from firstflight.records.machine import usable_cpus
 
 STATISTICS = ("mean", "p50", "p75", "p90", "p95", "p99")
 RESAMPLES = 1000
@@ -222,26 +219,13 @@ class Measurements:
             seed=self._seed,
         )
 
-    def evidence(
-        self, budget: tuple[Term, ...], jobs: int | None = None, done: Callable[[int], None] = lambda pairs: None
-    ) -> Evidence:
-        """The data for the decision, computed by `jobs` threads (None: one per CPU). The result does not depend on
-        `jobs`.
-        `done` is called with the number of pairs of case and candidate that are.
-        """
-        pairs = [(case, window) for case in self.cases for window in self.candidates]
-        # Read once, before threads want them.
-        for case in self.cases:
-            self.responses(case)
-
-        def held(pair: tuple[str, int]) -> tuple[Estimate, list[Check]]:
-            return self.time(*pair).percent, [check for term in budget for check in self.checks(term, *pair)]
-
-        with one_blas_thread(), ThreadPoolExecutor(jobs or usable_cpus()) as pool:
-            found = {}
-            for pair, made in zip(pairs, pool.map(held, pairs), strict=True):
-                found[pair] = made
-                done(len(found))
+    def evidence(self, budget: tuple[Term, ...], done: Callable[[int], None] = lambda pairs: None) -> Evidence:
+        """The basis of the decision. `done` is called with the number of finished pairs of case and candidate."""
+        found: dict[tuple[str, int], tuple[Estimate, list[Check]]] = {}
+        for case, window in product(self.cases, self.candidates):
+            checks = [check for term in budget for check in self.checks(term, case, window)]
+            found[case, window] = self.time(case, window).percent, checks
+            done(len(found))
         return Evidence(
             current=self.current,
             candidates=self.candidates,

@@ -98,7 +98,7 @@ def advise(
         with watch(wanted, run) as on_replicates:
             execute.carry_out(wanted, run, on_replicates)
         measured = Measurements(run, experiment)
-        advice = advise_on(observed, population, experiment, measured, asked.budget, jobs, found, compared)
+        advice = advise_on(observed, population, experiment, measured, asked.budget, found, compared)
         links = transfers(advice, experiment, measured)
         path = page.write(advice, all_figures(advice, experiment), commands(asked, directory), directory, links)
     return advice, path

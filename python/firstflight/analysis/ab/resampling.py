@@ -21,8 +21,8 @@ Values = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 
 MOST_BLOCKS = 2000
-_AT_ONCE = 1 << 16
-"""Numbers in one piece of work: small enough for the processor's cache."""
+_AT_ONCE = 1 << 17
+"""Numbers in one piece of work. Half as many take an eighth more CPU, twice as many do not fit the cache."""
 _KEPT = 40
 """Draws: those of all users and of the buckets of four dimensions of them. A byte each: 100 MB for 4,000 users."""
 

@@ -9,7 +9,7 @@ from threadpoolctl import ThreadpoolController
 
 
 def one_blas_thread() -> AbstractContextManager[object]:
-    """A context in which BLAS works with one thread; the first Python thread that enters decides for the process.
+    """A context in which BLAS works with one thread.
 
     The products of a resampling are small: BLAS's threads would wait for each other for longer than they work, and take
     several times the CPU.
