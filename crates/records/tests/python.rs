@@ -28,7 +28,7 @@ fn python() -> String {
          # ruff: noqa: E501\n# fmt: off\n\nimport polars as pl\n\nfrom firstflight.records.column import Column\n\n",
     );
     writeln!(text, "SCHEMA_VERSION = {SCHEMA_VERSION}").unwrap();
-    writeln!(text, "# What `aggregates` and `histograms` count, and by what.").unwrap();
+    writeln!(text, "# The units that `aggregates` and `histograms` count, and their keys.").unwrap();
     writeln!(text, "COUNTED = {}\nDIMENSIONS = {}", tuple(&COUNTED), tuple(&DIMENSIONS)).unwrap();
     writeln!(text, "# Bin b of a histogram holds completion times above GAMMA^(b-1) ns, up to GAMMA^b ns.").unwrap();
     writeln!(text, "GAMMA = {GAMMA}\n\nTABLES = {{").unwrap();
