@@ -28,7 +28,7 @@ function knobs(start: Start): { path: Knob[]; side: Knob[] } {
       { key: "limit", label: "limit", slider: [1, 1000] },
       { key: "limit_unit", label: "limit unit", choices: ["packets", "kB"] },
       { key: "loss_percent", label: "loss", unit: "%" },
-      { key: "lose", label: "lose" },
+      { key: "lose", label: "loss list" },
       { key: "seed", label: "seed" },
     ],
     side: [
