@@ -105,7 +105,7 @@ def test_of_connections_that_come_again_and_again_one_row_is_held(monkeypatch, i
     assert max(held) <= 2 * seen.users.height + 8
 
 
-def test_a_socket_that_sent_again_more_than_it_had_sent_cannot_be(tmp_path):
+def test_a_socket_that_retransmitted_more_than_it_had_sent_cannot_be(tmp_path):
     path = tmp_path / "ss.txt"
     told = "0 0 10.0.0.1:443 198.51.100.1:{}\n\t cubic rtt:20/3 mss:1448 cwnd:10 bytes_sent:5000 bytes_retrans:{}\n"
     path.write_text(told.format(5000, 90_000) + told.format(5001, 1000))

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_of_it_that_is_sent_again_and_again_is_lost_once() {
+    fn a_segment_of_it_that_is_retransmitted_twice_is_lost_once() {
         let mut flight = FirstFlight::new(0);
         flight.send(10, 10_000, &at(0, None, 0));
         flight.resend(1, 2000, 1000, false);

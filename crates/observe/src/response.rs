@@ -32,9 +32,9 @@ impl Response {
     }
 
     /// Segments that end at a position are sent.
-    pub(crate) fn send(&mut self, segments: u32, sent_again: bool, end: Position, time: i64) {
+    pub(crate) fn send(&mut self, segments: u32, is_retransmission: bool, end: Position, time: i64) {
         self.segments += segments;
-        self.retransmissions += if sent_again { segments } else { 0 };
+        self.retransmissions += if is_retransmission { segments } else { 0 };
         if end > self.end {
             self.end = end;
             self.last_sent = time;

@@ -62,7 +62,7 @@ def sentences(
                 f"{worst.change_percent.value:+.1f}% ({worst.who}, {worst.case})"
             )
         )
-        yield f"{_sent_again(again)}{beside}."
+        yield f"{_retransmissions(again)}{beside}."
     yield from _why_not_more(decision, evidence)
     if needed is not None:
         yield needed.sentence
@@ -246,7 +246,7 @@ def _ms(gain: Gain) -> str:
     return f"from {1e3 * gain.current_s.value:.0f} to {1e3 * gain.candidate_s.value:.0f} ms"
 
 
-def _sent_again(cost: Cost) -> str:
+def _retransmissions(cost: Cost) -> str:
     change = cost.change_points
     shares = f"{cost.current_percent.value:.2f} to {cost.candidate_percent.value:.2f}%"
     if change.low <= 0 <= change.high or abs(change.value) < 0.005:

@@ -294,7 +294,7 @@ def _rows(run: Run, keys: list[str], by_users: bool) -> pl.DataFrame:
         return paired.collect()
     finished = pl.col("completion_time_s")
     by = [*keys, "application", "replicate"]
-    sent_again = transfers.group_by(by).agg(
+    retransmissions = transfers.group_by(by).agg(
         (100 * pl.col("retransmissions").sum() / pl.col(_SENT).sum()).alias(_RETRANSMITTED)
     )
     return (
@@ -303,7 +303,7 @@ def _rows(run: Run, keys: list[str], by_users: bool) -> pl.DataFrame:
             finished.filter(finished.is_not_nan()).mean().alias("mean"),
             *(finished.fill_nan(math.inf).quantile(q, "linear").alias(name) for name, q in _QUANTILES.items()),
         )
-        .join(sent_again, on=by, how="left", maintain_order="left")
+        .join(retransmissions, on=by, how="left", maintain_order="left")
         .collect()
     )
 

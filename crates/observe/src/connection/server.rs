@@ -40,7 +40,7 @@ impl Connection {
         let segments = seen.payload.div_ceil(u32::from(self.segment_bytes()));
         let before = self.server_sends.next();
         let place = self.server_sends.send(start, seen.payload, time);
-        let sent_again = match place {
+        let is_retransmission = match place {
             Place::Again(Some(since)) if since < TWICE_WITHIN => return Some(Trouble::Twice),
             Place::Again(_) => true,
             Place::Missing(since) => {
@@ -49,7 +49,7 @@ impl Connection {
             }
             Place::Next | Place::Ahead => false,
         };
-        if sent_again {
+        if is_retransmission {
             let unseen = matches!(place, Place::Missing(_));
             let bytes = self.segment_bytes().into();
             for flight in self.flights() {
@@ -82,7 +82,7 @@ impl Connection {
                 self.respond(time, if from_start { before } else { start }, time);
             }
         }
-        if !sent_again {
+        if !is_retransmission {
             self.echoes.send(start, seen.flags);
             let end = start + i64::from(seen.payload);
             for flight in self.flights() {
@@ -97,7 +97,7 @@ impl Connection {
             _ => self.response.as_mut(),
         };
         if let Some(part) = part {
-            part.send(segments, sent_again, end, time);
+            part.send(segments, is_retransmission, end, time);
         }
         None
     }

@@ -264,7 +264,7 @@ impl Endpoint {
         }
         let retransmission = position < self.highest_sent;
         if retransmission {
-            self.note_sent_again(position);
+            self.note_retransmission(position);
             self.note_loss(position);
         }
         if length > 0 {

@@ -51,7 +51,7 @@ fn both_sides_may_close_at_once() {
 }
 
 #[test]
-fn a_lost_fin_is_sent_again() {
+fn a_lost_fin_is_retransmitted() {
     let mut wire = Wire::connected(&rfc(), 50 * MS);
     let start = wire.now;
     wire.lose(50 * MS, move |sent| sent.at == start);

@@ -53,7 +53,7 @@ fn a_peer_that_reflects_reserved_bits_has_not_agreed() {
 }
 
 #[test]
-fn a_syn_sent_again_does_not_ask() {
+fn a_retransmitted_syn_does_not_ask() {
     let mut wire = Wire::new(&with(EcnPolicy::On), 10 * MS);
     let mut count = 0;
     wire.lose(10 * MS, move |_| {

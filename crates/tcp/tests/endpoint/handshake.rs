@@ -43,7 +43,7 @@ fn data_waits_for_the_handshake_ack_or_rides_on_it() {
 }
 
 #[test]
-fn a_lost_syn_is_sent_again_after_1_3_and_7_seconds_and_then_given_up() {
+fn a_lost_syn_is_retransmitted_after_1_3_and_7_seconds_and_then_given_up() {
     let mut wire = Wire::new(&Profile { max_syn_retries: 3, ..rfc() }, 50 * MS);
     wire.lose(0, |_| true);
     wire.client.connect(0);
@@ -55,7 +55,7 @@ fn a_lost_syn_is_sent_again_after_1_3_and_7_seconds_and_then_given_up() {
 }
 
 #[test]
-fn a_lost_syn_ack_is_sent_again_when_the_syn_comes_again() {
+fn a_lost_syn_ack_is_retransmitted_when_the_syn_comes_again() {
     let mut wire = Wire::new(&rfc(), 50 * MS);
     let mut first = true;
     wire.lose(50 * MS, move |sent| sent.from == Server && std::mem::take(&mut first));
@@ -70,7 +70,7 @@ fn a_lost_syn_ack_is_sent_again_when_the_syn_comes_again() {
 }
 
 #[test]
-fn a_syn_ack_without_answer_is_sent_again_by_its_own_timer() {
+fn a_syn_ack_without_answer_is_retransmitted_by_its_own_timer() {
     let mut wire = Wire::new(&Profile { max_syn_ack_retries: 2, ..rfc() }, 50 * MS);
     wire.lose(50 * MS, |sent| sent.at > 0);
     wire.client.connect(0);

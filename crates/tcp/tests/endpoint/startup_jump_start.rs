@@ -71,7 +71,7 @@ fn after_losses_the_window_is_half_of_what_was_delivered() {
 }
 
 #[test]
-fn the_half_counts_the_whole_jump_less_what_was_sent_again() {
+fn the_half_counts_the_whole_jump_less_retransmitted_bytes() {
     // 10 of 50 lost, the first of them first: 40 delivered. Without that rule the threshold would be 25 segments.
     let mut wire = Wire::connected(&jumping(), 50 * MS);
     wire.lose_data_of_server(50 * MS, &[1, 3, 5, 7, 9, 11, 13, 15, 17, 19]);

@@ -133,7 +133,7 @@ fn a_grant_below_the_default_initial_window_is_ignored() {
 }
 
 #[test]
-fn a_syn_ack_that_is_sent_again_asks_for_nothing() {
+fn a_retransmitted_syn_ack_asks_for_nothing() {
     let mut wire = Wire::new(&asking(), 50 * MS);
     let mut lost = false;
     wire.lose(50 * MS, move |sent| sent.from == Server && !std::mem::replace(&mut lost, true));
@@ -225,7 +225,7 @@ fn the_default_initial_window_is_the_profiles() {
 }
 
 #[test]
-fn a_fin_that_is_sent_again_before_there_was_data_leaves_the_window_alone() {
+fn a_fin_that_is_retransmitted_before_there_was_data_leaves_the_window_alone() {
     let mut wire = Wire::connected(&Profile { duplicate_ack_threshold: 1, ..asking() }, 50 * MS);
     wire.lose(50 * MS, |_| true);
     wire.client.close(wire.now);

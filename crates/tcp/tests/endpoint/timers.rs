@@ -86,7 +86,7 @@ fn the_loss_window_is_a_setting() {
 }
 
 #[test]
-fn what_the_peer_already_holds_is_not_sent_again_after_a_timeout() {
+fn data_that_the_peer_already_holds_is_not_retransmitted_after_a_timeout() {
     // All but the first two of ten are lost in a way that leaves no duplicate ACKs to act upon.
     let mut wire = Wire::connected(&Profile { duplicate_ack_threshold: 200, ..rfc() }, 50 * MS);
     wire.lose_data_of_server(50 * MS, &[3]);
@@ -252,7 +252,7 @@ fn a_fast_retransmit_restarts_the_timer() {
 }
 
 #[test]
-fn a_syn_sent_again_does_not_count_against_the_data() {
+fn a_retransmitted_syn_does_not_count_against_the_data() {
     let mut wire = Wire::new(&Profile { max_retries: 2, ..rfc() }, 50 * MS);
     let mut count = 0;
     // One SYN, then the first data three times with nothing between.

@@ -72,9 +72,11 @@ def hit(q: Quantities, grid: str = "homes") -> xr.DataArray:
     return of(q, "hit", grid)
 
 
-def sent_again(q: Quantities, grid: str = "homes") -> xr.DataArray:
+def retransmitted(q: Quantities, grid: str = "homes") -> xr.DataArray:
     """Retransmitted segments of those sent, percent."""
-    return named(100 * of(q, "again", grid) / of(q, "sent", grid), "sent_again", "Retransmitted segments", "percent", 2)
+    return named(
+        100 * of(q, "again", grid) / of(q, "sent", grid), "retransmitted", "Retransmitted segments", "percent", 2
+    )
 
 
 def saved_ms(times: xr.DataArray) -> xr.DataArray:
@@ -198,7 +200,7 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
         ),
         needs="value",
     )
-    rates = sent_again(q).sel(year=2023, extra_rtt_ms=FARTHER_MS)
+    rates = retransmitted(q).sel(year=2023, extra_rtt_ms=FARTHER_MS)
     yield OURS.says(
         "cost-32",
         "With RTT + 30 ms, IW 32 instead of 10 raises the retransmission rate of 100 kB by less than one percentage "

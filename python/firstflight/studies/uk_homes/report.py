@@ -28,9 +28,9 @@ from firstflight.studies.uk_homes.claims import (
     hit,
     of,
     overfilled,
+    retransmitted,
     saved,
     saved_ms,
-    sent_again,
 )
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def tables(q: Quantities) -> Sequence[Table]:
             [
                 of(q, "flight").rename("flight"),
                 named(100 * q.first_lost / q.first_sent, "first_lost", "Of the first flight lost", "percent", 2),
-                sent_again(q),
+                retransmitted(q),
                 of(q, "hit").rename("hit"),
                 q.late,
             ],
@@ -132,7 +132,7 @@ def tables(q: Quantities) -> Sequence[Table]:
                 named(_assumed(here, RESPONSE), "saved", f"Saved, {RESPONSE}", "percent"),
                 named(_assumed(here, PAGE), "saved_page", f"Saved, {PAGE}", "percent"),
                 named(_of_each(here, hit, LARGEST), "hit", "Homes that lose of the first flight", "percent"),
-                _of_each(here, sent_again, LARGEST),
+                _of_each(here, retransmitted, LARGEST),
             ],
             order=("year", "assumption"),
         ),
@@ -365,14 +365,18 @@ def answer(q: Quantities) -> Sequence[str]:
     kinds = saved(_by_technology(q)).sel(year=2023, iw=LARGEST)
     # Those with homes enough for an interval.
     kinds = kinds.sel(draw=0)[kinds.notnull().all("draw").values].sortby(kinds.sel(draw=0), ascending=True)
-    again, lost = sent_again(q.at(year=2023, extra_rtt_ms=FARTHER_MS)), overfilled(q).sel(year=2023, iw=[16, LARGEST])
+    again, lost = (
+        retransmitted(q.at(year=2023, extra_rtt_ms=FARTHER_MS)),
+        overfilled(q).sel(year=2023, iw=[16, LARGEST]),
+    )
     of_sent = each(again.sel(iw=[16, LARGEST]), "{value:.2f}% with {label}")
     return [
-        f"Instead of {TODAY}, a larger initial window saves the median UK home of 2023, of a page of 510 kB from a "
-        f"server {FARTHER_MS} ms beyond the country's test server, {' and '.join(gained)}.",
-        f"With IW {LARGEST} that is {distances}; at the 90th percentile of the homes {late.value:.1f}% "
+        "The median UK home of 2023 fetches a page of 510 kB from a server "
+        f"{FARTHER_MS} ms beyond the country's test server faster with a larger initial window than {TODAY}: by "
+        f"{' and '.join(gained)}.",
+        f"IW {LARGEST} saves {distances}; at the 90th percentile of the homes {late.value:.1f}% "
         f"({late.low:.1f} to {late.high:.1f}), and by technology {_from_to(kinds)}.",
-        "Cost: back to back, the first flight overflows the queue of "
+        "Cost: the first flight, sent back to back, overflows the queue of "
         f"{each(lost, '{value:.1f}% of the homes with {label}').replace(',', ' and')}; of the segments of "
         f"{RESPONSE}, {value(again.sel(iw=TODAY)):.2f}% are retransmitted with {TODAY}, {of_sent}.",
     ]
