@@ -1,6 +1,6 @@
 //! Counters of events.
 
-use firstflight_path::Fate;
+use firstflight_path::LinkOutcome;
 use serde::Serialize;
 
 /// Packets and their bytes, headers included.
@@ -41,15 +41,15 @@ pub struct LinkCounts {
 impl LinkCounts {
     /// One packet more.
     #[inline]
-    pub(crate) fn record(&mut self, bytes: u32, fate: Fate) {
+    pub(crate) fn record(&mut self, bytes: u32, fate: LinkOutcome) {
         self.offered.add(bytes);
         match fate {
-            Fate::Dropped => self.dropped.add(bytes),
-            Fate::Lost => self.lost.add(bytes),
-            Fate::Marked(_) => self.marked.add(bytes),
-            Fate::Arrives(_) => {}
+            LinkOutcome::Dropped => self.dropped.add(bytes),
+            LinkOutcome::Lost => self.lost.add(bytes),
+            LinkOutcome::Marked(_) => self.marked.add(bytes),
+            LinkOutcome::Arrives(_) => {}
         }
-        if fate != Fate::Dropped {
+        if fate != LinkOutcome::Dropped {
             self.sent.add(bytes);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use firstflight_path::Offered;
+use firstflight_path::OfferedPacket;
 use firstflight_segment::{Ecn, IPV4_BYTES, Ipv4, TCP, Tcp, UDP};
 
 const UDP_HEADER_BYTES: usize = 8;
@@ -13,7 +13,7 @@ pub(crate) struct PacketHeader {
     /// Its length by its header: bytes after it are padding.
     pub(crate) total_bytes: u16,
     pub(crate) destination: Ipv4Addr,
-    pub(crate) offered: Offered,
+    pub(crate) offered: OfferedPacket,
     pub(crate) is_fragment: bool,
 }
 
@@ -38,7 +38,7 @@ impl PacketHeader {
         Some(PacketHeader {
             total_bytes,
             destination: ip.destination(),
-            offered: Offered {
+            offered: OfferedPacket {
                 bytes: u32::from(total_bytes),
                 ecn_capable: ip.ecn() != Ecn::NotCapable,
                 carries_data: body.len() > headers,
@@ -102,7 +102,7 @@ mod tests {
             let header = PacketHeader::at(&bytes).unwrap();
             assert_eq!(
                 header.offered,
-                Offered { bytes: bytes.len() as u32, carries_data, ecn_capable: false, ..header.offered }
+                OfferedPacket { bytes: bytes.len() as u32, carries_data, ecn_capable: false, ..header.offered }
             );
             assert_eq!(header.destination, Ipv4Addr::new(10, 77, 0, 2));
         }

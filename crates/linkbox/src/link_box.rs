@@ -6,7 +6,7 @@ use std::{
 };
 
 use firstflight_device::{Readiness, Wake, boottime_ns, lock_memory, monotonic_ns, precise_timers};
-use firstflight_path::{Fate, Nanos};
+use firstflight_path::{LinkOutcome, Nanos};
 use firstflight_segment::{QuickStart, answer_quick_start, mark};
 use serde::Deserialize;
 
@@ -241,16 +241,16 @@ impl LinkBox {
                     if header::has_options(self.pool.packet(packet)) {
                         self.pass_router(packet, link, at);
                     }
-                    if let Fate::Marked(_) = fate {
+                    if let LinkOutcome::Marked(_) = fate {
                         mark(self.pool.packet_mut(packet));
                     }
                     // The far end of a link is where the reverse path begins.
-                    if fate != Fate::Dropped {
+                    if fate != LinkOutcome::Dropped {
                         self.keep(packet, link ^ 1, true, end);
                     }
                     match fate {
-                        Fate::Arrives(at) | Fate::Marked(at) => self.keep(packet, link, false, at),
-                        Fate::Dropped | Fate::Lost => {
+                        LinkOutcome::Arrives(at) | LinkOutcome::Marked(at) => self.keep(packet, link, false, at),
+                        LinkOutcome::Dropped | LinkOutcome::Lost => {
                             self.balance.gone += 1;
                             self.pool.give_back(packet);
                         }

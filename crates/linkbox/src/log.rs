@@ -1,6 +1,6 @@
 //! A row for each packet at each link.
 
-use firstflight_path::{Fate, Nanos};
+use firstflight_path::{LinkOutcome, Nanos};
 use firstflight_records::{Crossing, Crossings, DROPPED, LOST, RECEIVED};
 
 use crate::connections::{Connections, Ends};
@@ -35,7 +35,7 @@ impl Log {
         link: u16,
         at: Nanos,
         transmission: (Nanos, Nanos),
-        fate: Fate,
+        fate: LinkOutcome,
     ) {
         let member = self.connections.of(packet);
         let row = Crossing {
@@ -46,9 +46,9 @@ impl Log {
             from_server: u8::from(member.from_server),
             bytes: packet.len() as u32,
             event: match fate {
-                Fate::Arrives(_) | Fate::Marked(_) => RECEIVED,
-                Fate::Dropped => DROPPED,
-                Fate::Lost => LOST,
+                LinkOutcome::Arrives(_) | LinkOutcome::Marked(_) => RECEIVED,
+                LinkOutcome::Dropped => DROPPED,
+                LinkOutcome::Lost => LOST,
             },
             start_ns: transmission.0 as i64,
             end_ns: transmission.1 as i64,

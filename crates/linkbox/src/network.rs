@@ -6,7 +6,7 @@ use std::{
     net::Ipv4Addr,
 };
 
-use firstflight_path::{Fate, Holding, Left, Link, LinkSpec, Meter, Nanos, Offered};
+use firstflight_path::{Holding, Left, Link, LinkOutcome, LinkSpec, Meter, Nanos, OfferedPacket};
 use firstflight_random::{Purpose, Sequence, Stream};
 
 use crate::{
@@ -32,7 +32,7 @@ pub enum Event {
         /// When its transmission begins and ends; `at` if the queue dropped it.
         transmission: (Nanos, Nanos),
         /// Its outcome.
-        fate: Fate,
+        fate: LinkOutcome,
         /// It comes twice: this is to be [sent](Network::send_copy) as a separate packet.
         copy: Option<Copied>,
     },
@@ -105,18 +105,18 @@ const NO_LINE: u16 = u16::MAX;
 const NO_PACKET: Handle = Handle::MAX;
 const NOTHING: Packed = Packed(0, 0);
 
-/// An [`Offered`] that can be ordered, which nothing depends on.
+/// An [`OfferedPacket`] that can be ordered, which nothing depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Packed(u32, u32);
 
 impl Packed {
-    fn new(offered: Offered) -> Packed {
+    fn new(offered: OfferedPacket) -> Packed {
         let flags = u32::from(offered.ecn_capable) << 31 | u32::from(offered.carries_data) << 30;
         Packed(offered.bytes | flags | u32::from(offered.class & 7) << 27, offered.connection)
     }
 
-    fn open(self) -> Offered {
-        Offered {
+    fn open(self) -> OfferedPacket {
+        OfferedPacket {
             bytes: self.0 & 0x07ff_ffff,
             ecn_capable: self.0 >> 31 == 1,
             carries_data: self.0 >> 30 & 1 == 1,
@@ -265,7 +265,7 @@ impl Network {
     /// A packet comes in at `time` and takes the route that begins with `hop`. Returns how far `time` lies before
     /// events that the network has already processed: the packet counts as arrived later by this time.
     #[inline]
-    pub fn enter(&mut self, time: Nanos, hop: u32, packet: Handle, mut offered: Offered) -> Nanos {
+    pub fn enter(&mut self, time: Nanos, hop: u32, packet: Handle, mut offered: OfferedPacket) -> Nanos {
         if offered.class == 0 {
             offered.class = self.classes[hop as usize];
         }
@@ -341,7 +341,7 @@ impl Network {
         arrived: Nanos,
         at: Nanos,
         waiting: Waiting,
-        fate: Fate,
+        fate: LinkOutcome,
         copy: Option<Nanos>,
     ) -> Event {
         let line = &mut self.lines[usize::from(link)];
@@ -349,17 +349,17 @@ impl Network {
         line.counts.record(bytes, fate);
         let epoch = line.epoch;
         let mut transmission = (at, at);
-        if fate != Fate::Dropped {
+        if fate != LinkOutcome::Dropped {
             let (start, end) = line.link.last_transmission(bytes);
             transmission = (epoch.saturating_add(start), epoch.saturating_add(end));
         }
         let fate = match fate {
-            Fate::Arrives(time) => Fate::Arrives(epoch.saturating_add(time)),
-            Fate::Marked(time) => Fate::Marked(epoch.saturating_add(time)),
+            LinkOutcome::Arrives(time) => LinkOutcome::Arrives(epoch.saturating_add(time)),
+            LinkOutcome::Marked(time) => LinkOutcome::Marked(epoch.saturating_add(time)),
             gone => gone,
         };
         let mut copied = None;
-        if let Fate::Arrives(arrival) | Fate::Marked(arrival) = fate {
+        if let LinkOutcome::Arrives(arrival) | LinkOutcome::Marked(arrival) = fate {
             line.under_way += 1;
             if let Some(copy) = copy {
                 line.counts.duplicated.add(bytes);

@@ -1,7 +1,7 @@
 //! The network in virtual time.
 
 use firstflight_linkbox::{Event, Network, Plan};
-use firstflight_path::{Fate, Holding, Link, Meter, Nanos, Offered};
+use firstflight_path::{Holding, Link, LinkOutcome, Meter, Nanos, OfferedPacket};
 use firstflight_random::{Purpose, Sequence, Stream};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -37,12 +37,12 @@ fn chain(links: &[Value]) -> Plan {
     Plan::from_json(&plan.to_string()).unwrap()
 }
 
-fn plain(bytes: u32) -> Offered {
-    Offered { bytes, ecn_capable: false, carries_data: true, connection: 0, class: 0 }
+fn plain(bytes: u32) -> OfferedPacket {
+    OfferedPacket { bytes, ecn_capable: false, carries_data: true, connection: 0, class: 0 }
 }
 
 /// Sends packets at these times from the client and lets all happen that will.
-fn send(network: &mut Network, times: &[Nanos], offered: Offered) -> Vec<Event> {
+fn send(network: &mut Network, times: &[Nanos], offered: OfferedPacket) -> Vec<Event> {
     let hop = network.route(0, "10.77.0.2".parse().unwrap()).unwrap();
     for (packet, &time) in times.iter().enumerate() {
         network.enter(time, hop, packet as u32, offered);
@@ -58,7 +58,7 @@ fn arrivals(events: &[Event]) -> Vec<(u32, Nanos)> {
     found.collect()
 }
 
-fn fates(events: &[Event]) -> Vec<Fate> {
+fn fates(events: &[Event]) -> Vec<LinkOutcome> {
     let found = events.iter().filter_map(|event| match *event {
         Event::Crossed { fate, .. } => Some(fate),
         Event::Delivered { .. } => None,
@@ -67,7 +67,7 @@ fn fates(events: &[Event]) -> Vec<Fate> {
 }
 
 /// The outcome of a link of the simulator for packets that arrive at these times.
-fn simulated(plan: &Plan, times: &[Nanos], offered: Offered) -> Vec<Fate> {
+fn simulated(plan: &Plan, times: &[Nanos], offered: OfferedPacket) -> Vec<LinkOutcome> {
     let mut link = Link::new(&plan.links[0].forward, Meter::new(1, 1), 0).unwrap();
     let [mut queue, mut loss] =
         [Purpose::Queue, Purpose::Loss].map(|purpose| Sequence::new(Stream::new(SEED, 0, purpose, 0, 0)));
@@ -87,14 +87,14 @@ fn one_link_gives_the_fates_and_times_of_the_simulator() {
         let plan = chain(&[link]);
         // Bursts of 40 that overload the link, and gaps in which it falls idle.
         let times: Vec<Nanos> = (0..2000).map(|n| n / 40 * 40 * MILLISECOND + n % 40 * MILLISECOND / 2).collect();
-        let offered = Offered { bytes: 1500, ecn_capable: true, carries_data: true, connection: 0, class: 0 };
+        let offered = OfferedPacket { bytes: 1500, ecn_capable: true, carries_data: true, connection: 0, class: 0 };
         let events = send(&mut Network::new(&plan).unwrap(), &times, offered);
         assert_eq!(fates(&events), simulated(&plan, &times, offered));
         let expected: Vec<Nanos> = simulated(&plan, &times, offered)
             .iter()
             .filter_map(|fate| match fate {
-                Fate::Arrives(time) | Fate::Marked(time) => Some(*time),
-                Fate::Dropped | Fate::Lost => None,
+                LinkOutcome::Arrives(time) | LinkOutcome::Marked(time) => Some(*time),
+                LinkOutcome::Dropped | LinkOutcome::Lost => None,
             })
             .collect();
         assert_eq!(arrivals(&events).iter().map(|&(_, at)| at).collect::<Vec<_>>(), expected);
@@ -144,7 +144,7 @@ fn a_copy_goes_on_as_a_packet_of_its_own_and_late_packets_are_overtaken() {
 }
 
 /// As [`simulated`], of a link whose queue decides on departure: the packets in the order in which they left it.
-fn simulated_departures(plan: &Plan, times: &[Nanos], offered: Offered) -> Vec<(u32, Nanos, Fate)> {
+fn simulated_departures(plan: &Plan, times: &[Nanos], offered: OfferedPacket) -> Vec<(u32, Nanos, LinkOutcome)> {
     let spec = &plan.links[0].forward;
     let [queue_key, link_key] = Stream::new(SEED, 0, Purpose::Queue, 0, 0).bits(0);
     let mut link = Link::new(spec, Meter::new(1, 1), link_key).unwrap();
@@ -178,7 +178,7 @@ fn queues_that_decide_on_departure_and_losses_in_bursts_are_those_of_the_simulat
         })]);
         let times: Vec<Nanos> = (0..2000).map(|n| n / 400 * 400 * MILLISECOND + n % 400 * MILLISECOND / 2).collect();
         for ecn_capable in [false, true] {
-            let offered = Offered { bytes: 1500, ecn_capable, carries_data: true, connection: 9, class: 3 };
+            let offered = OfferedPacket { bytes: 1500, ecn_capable, carries_data: true, connection: 9, class: 3 };
             let mut network = Network::new(&plan).unwrap();
             let events = send(&mut network, &times, offered);
             let found = events.iter().filter_map(|event| match *event {
@@ -187,8 +187,9 @@ fn queues_that_decide_on_departure_and_losses_in_bursts_are_those_of_the_simulat
             });
             let found: Vec<_> = found.collect();
             assert_eq!(found, simulated_departures(&plan, &times, offered));
-            let count = |is: fn(&Fate) -> bool| found.iter().filter(|(_, _, fate)| is(fate)).count();
-            let (dropped, lost) = (count(|fate| *fate == Fate::Dropped), count(|fate| *fate == Fate::Lost));
+            let count = |is: fn(&LinkOutcome) -> bool| found.iter().filter(|(_, _, fate)| is(fate)).count();
+            let (dropped, lost) =
+                (count(|fate| *fate == LinkOutcome::Dropped), count(|fate| *fate == LinkOutcome::Lost));
             assert!(lost > 20 && (dropped > 0 || ecn_capable), "{lost} lost, {dropped} dropped");
             assert_eq!(arrivals(&events).len(), 2000 - lost - dropped);
             assert_eq!(network.under_way(), 0);
@@ -292,7 +293,12 @@ fn listed_packets_are_lost_and_again_after_a_reset() {
     link["lose"] = json!([2, 4]);
     let mut network = Network::new(&chain(&[link])).unwrap();
     let lost = |events: &[Event]| {
-        fates(events).iter().enumerate().filter(|(_, fate)| **fate == Fate::Lost).map(|(n, _)| n).collect::<Vec<_>>()
+        fates(events)
+            .iter()
+            .enumerate()
+            .filter(|(_, fate)| **fate == LinkOutcome::Lost)
+            .map(|(n, _)| n)
+            .collect::<Vec<_>>()
     };
     assert_eq!(lost(&send(&mut network, &[0; 6], plain(1000))), [1, 3]);
     let later = 50 * MILLISECOND;
@@ -314,7 +320,7 @@ fn a_reset_gives_the_draws_of_the_replicate_that_it_names() {
         fates(&send(&mut network, &[at; 200], plain(1000)))
     };
     let (first, second, third) = (run(0, 0), run(1, MILLISECOND), run(0, 2 * MILLISECOND));
-    let relative = |fates: &[Fate]| fates.iter().map(|fate| *fate == Fate::Lost).collect::<Vec<_>>();
+    let relative = |fates: &[LinkOutcome]| fates.iter().map(|fate| *fate == LinkOutcome::Lost).collect::<Vec<_>>();
     assert_eq!(relative(&first), relative(&third));
     assert_ne!(relative(&first), relative(&second));
 }
@@ -392,7 +398,7 @@ proptest! {
                     at
                 }
                 Event::Crossed { at, fate, .. } => {
-                    gone += usize::from(matches!(fate, Fate::Dropped | Fate::Lost));
+                    gone += usize::from(matches!(fate, LinkOutcome::Dropped | LinkOutcome::Lost));
                     at
                 }
             };
@@ -425,7 +431,7 @@ fn packets_without_a_class_have_that_of_their_route() {
     let mut network = Network::new(&plan).unwrap();
     let hop = network.route(0, "10.77.0.2".parse().unwrap()).unwrap();
     for (packet, class) in [0, 2, 0, 5].into_iter().enumerate() {
-        network.enter(0, hop, packet as u32, Offered { class, ..plain(1500) });
+        network.enter(0, hop, packet as u32, OfferedPacket { class, ..plain(1500) });
     }
     let events: Vec<Event> = std::iter::from_fn(|| network.next(Nanos::MAX - 1)).collect();
     // The first is on the line before the others come.

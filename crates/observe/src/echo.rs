@@ -3,7 +3,7 @@
 
 use firstflight_segment::Flags;
 
-use crate::stream::Position;
+use crate::stream::SeqNum;
 
 /// The client's echoes on a connection.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub(crate) struct Echoes {
 #[derive(Clone, Copy, Debug)]
 enum State {
     /// ACKs up to this position may repeat an echo that the sender has answered.
-    Quiet(Position),
+    Quiet(SeqNum),
     Echoing,
 }
 
@@ -47,7 +47,7 @@ impl Echoes {
     }
 
     /// The client acknowledges all before a position.
-    pub(crate) fn acknowledge(&mut self, position: Position, flags: Flags) {
+    pub(crate) fn acknowledge(&mut self, position: SeqNum, flags: Flags) {
         if let State::Quiet(answered) = self.state {
             if flags.contains(Flags::ECE) && position > answered {
                 self.state = State::Echoing;
@@ -57,7 +57,7 @@ impl Echoes {
     }
 
     /// The server sends new data at a position.
-    pub(crate) fn send(&mut self, start: Position, flags: Flags) {
+    pub(crate) fn send(&mut self, start: SeqNum, flags: Flags) {
         if flags.contains(Flags::CWR) && matches!(self.state, State::Echoing) {
             self.state = State::Quiet(start);
         }

@@ -6,7 +6,7 @@
 //! segment echoes shows which acknowledgments the server had (RFC 7323 §4.3); without timestamps, time does. The
 //! retransmitted part counts as lost: the capture does not show that a retransmission was spurious.
 
-use crate::stream::Position;
+use crate::stream::SeqNum;
 
 /// State of the counting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,16 +38,16 @@ pub(crate) struct FirstFlight {
     segments: u32,
     state: State,
     /// Its first byte.
-    begin: Position,
+    begin: SeqNum,
     /// Behind its last byte.
-    end: Position,
+    end: SeqNum,
     /// A bit for each segment retransmitted; beyond 127 they share one.
     lost: u128,
 }
 
 impl FirstFlight {
     /// That of the bytes from a position on.
-    pub(crate) fn new(begin: Position) -> Self {
+    pub(crate) fn new(begin: SeqNum) -> Self {
         Self { segments: 0, state: State::Open, begin, end: begin, lost: 0 }
     }
 
@@ -64,7 +64,7 @@ impl FirstFlight {
     }
 
     /// Segments of new data, up to a position.
-    pub(crate) fn send(&mut self, segments: u32, end: Position, sight: &Sight) {
+    pub(crate) fn send(&mut self, segments: u32, end: SeqNum, sight: &Sight) {
         if self.includes(sight) {
             self.segments += segments;
             // A reordered segment ends before the data that is there.
@@ -76,7 +76,7 @@ impl FirstFlight {
 
     /// Segments of `bytes` bytes are retransmitted from a position on; `unseen`: before they were not seen, as they were
     /// lost on their way to the capture.
-    pub(crate) fn resend(&mut self, segments: u32, start: Position, bytes: u32, unseen: bool) {
+    pub(crate) fn resend(&mut self, segments: u32, start: SeqNum, bytes: u32, unseen: bool) {
         for segment in 0..i64::from(segments) {
             let position = start + segment * i64::from(bytes);
             if (self.begin..self.end).contains(&position) {
@@ -92,7 +92,7 @@ impl FirstFlight {
     }
 
     /// The client acknowledges all before a position, with this timestamp.
-    pub(crate) fn acknowledge(&mut self, position: Position, time: i64, timestamp: Option<u32>) {
+    pub(crate) fn acknowledge(&mut self, position: SeqNum, time: i64, timestamp: Option<u32>) {
         if self.state == State::Open && position > self.begin {
             self.state = State::Acknowledged { time, timestamp };
         }

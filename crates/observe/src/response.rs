@@ -1,13 +1,13 @@
 //! Data from the server since a request: bytes, segments and times.
 
-use crate::stream::Position;
+use crate::stream::SeqNum;
 
 /// Data from the server since the last request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Response {
     pub(crate) start: i64,
-    pub(crate) begin: Position,
-    pub(crate) end: Position,
+    pub(crate) begin: SeqNum,
+    pub(crate) end: SeqNum,
     pub(crate) first_sent: i64,
     pub(crate) last_sent: i64,
     pub(crate) first_acked: Option<i64>,
@@ -17,7 +17,7 @@ pub(crate) struct Response {
 }
 
 impl Response {
-    pub(crate) fn new(start: i64, begin: Position, time: i64) -> Self {
+    pub(crate) fn new(start: i64, begin: SeqNum, time: i64) -> Self {
         Self {
             start,
             begin,
@@ -32,7 +32,7 @@ impl Response {
     }
 
     /// Segments that end at a position are sent.
-    pub(crate) fn send(&mut self, segments: u32, is_retransmission: bool, end: Position, time: i64) {
+    pub(crate) fn send(&mut self, segments: u32, is_retransmission: bool, end: SeqNum, time: i64) {
         self.segments += segments;
         self.retransmissions += if is_retransmission { segments } else { 0 };
         if end > self.end {
@@ -43,7 +43,7 @@ impl Response {
     }
 
     /// The client has all before a position.
-    pub(crate) fn acknowledge(&mut self, position: Position, time: i64) {
+    pub(crate) fn acknowledge(&mut self, position: SeqNum, time: i64) {
         if position > self.begin {
             self.first_acked.get_or_insert(time);
             if position >= self.end {

@@ -3,7 +3,7 @@
 use crate::{
     response::Response,
     rows::HandshakeRow,
-    stream::Position,
+    stream::SeqNum,
     tls::{self, Version},
 };
 
@@ -25,7 +25,7 @@ impl Secures {
     }
 
     /// The message that a segment at a position belongs to.
-    pub(crate) fn part_at(&mut self, start: Position) -> Option<&mut Response> {
+    pub(crate) fn part_at(&mut self, start: SeqNum) -> Option<&mut Response> {
         match &mut self.tickets {
             Some(tickets) if start >= tickets.begin => Some(tickets),
             _ => self.sent.as_mut(),

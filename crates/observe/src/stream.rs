@@ -10,27 +10,27 @@ const SOON: i64 = 25_000_000;
 
 /// A sequence number at most so far ahead is believed: a window without scaling (RFC 9293 §3.1). One that is farther ahead is
 /// believed when a second one agrees, as after a gap in the capture. A number that was damaged on the way is alone.
-const NEAR: Position = 1 << 16;
+const NEAR: SeqNum = 1 << 16;
 /// So close to each other, two numbers agree.
-const AGREEING: Position = 1 << 24;
+const AGREEING: SeqNum = 1 << 24;
 /// No window is larger (RFC 7323 §2.3), so data farther back is not a retransmission.
-const LARGEST_WINDOW: Position = 1 << 30;
+const LARGEST_WINDOW: SeqNum = 1 << 30;
 
 /// An offset in a stream, 0 for the first byte, that does not wrap.
-pub(crate) type Position = i64;
+pub(crate) type SeqNum = i64;
 
 /// A segment in flight.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
-    end: Position,
+    end: SeqNum,
     time: i64,
 }
 
 /// Bytes that were passed over.
 #[derive(Clone, Copy, Debug)]
 struct Hole {
-    start: Position,
-    end: Position,
+    start: SeqNum,
+    end: SeqNum,
     since: i64,
 }
 
@@ -64,15 +64,15 @@ pub(crate) struct Stream {
     /// Sequence number of the position 0.
     base: Option<u32>,
     /// Behind the last byte seen.
-    next: Position,
+    next: SeqNum,
     /// Behind the last byte acknowledged.
-    acked: Position,
+    acked: SeqNum,
     /// Up to here data was sent twice, so an acknowledgment does not show which transmission it is for.
-    ambiguous: Position,
+    ambiguous: SeqNum,
     outstanding: VecDeque<Sent>,
     holes: Vec<Hole>,
     /// The last position that was too far ahead to be believed.
-    far: Option<Position>,
+    far: Option<SeqNum>,
 }
 
 impl Stream {
@@ -96,12 +96,12 @@ impl Stream {
         seq.wrapping_sub(self.base.unwrap_or(seq)).wrapping_add(1)
     }
 
-    pub(crate) fn next(&self) -> Position {
+    pub(crate) fn next(&self) -> SeqNum {
         self.next
     }
 
     /// Behind the last byte that was both seen and acknowledged.
-    pub(crate) fn delivered(&self) -> Position {
+    pub(crate) fn delivered(&self) -> SeqNum {
         self.acked.min(self.next)
     }
 
@@ -116,7 +116,7 @@ impl Stream {
     }
 
     /// The position of a sequence number, if it can be one of this stream.
-    pub(crate) fn locate(&mut self, seq: u32) -> Option<Position> {
+    pub(crate) fn locate(&mut self, seq: u32) -> Option<SeqNum> {
         let position = self.position(seq);
         if position <= self.next + NEAR {
             if position >= self.next {
@@ -130,13 +130,13 @@ impl Stream {
     }
 
     /// The position of a sequence number, which is the nearest to where the stream is.
-    fn position(&self, seq: u32) -> Position {
+    fn position(&self, seq: u32) -> SeqNum {
         let here = self.base.unwrap_or(seq).wrapping_add(self.next as u32);
         self.next + i64::from(seq.wrapping_sub(here) as i32)
     }
 
     /// `length` bytes at a position are sent.
-    pub(crate) fn send(&mut self, start: Position, length: u32, time: i64) -> Place {
+    pub(crate) fn send(&mut self, start: SeqNum, length: u32, time: i64) -> Place {
         let end = start + i64::from(length);
         if end <= self.next {
             return self.resend(start, end, time);
@@ -160,7 +160,7 @@ impl Stream {
         place
     }
 
-    fn resend(&mut self, start: Position, end: Position, time: i64) -> Place {
+    fn resend(&mut self, start: SeqNum, end: SeqNum, time: i64) -> Place {
         if let Some(at) = self.holes.iter().position(|hole| start < hole.end && end > hole.start) {
             let hole = self.holes[at];
             match (start <= hole.start, end >= hole.end) {
@@ -186,7 +186,7 @@ impl Stream {
     }
 
     /// The other end acknowledges all before a position; None if it did so before.
-    pub(crate) fn acknowledge(&mut self, position: Position) -> Option<Acknowledged> {
+    pub(crate) fn acknowledge(&mut self, position: SeqNum) -> Option<Acknowledged> {
         if position <= self.acked {
             return None;
         }

@@ -12,7 +12,7 @@
 //! In a truncated packet, the records that begin in the kept part are seen. A place in a stream that is not known is
 //! found again where a packet begins with a record, as it does after each pause.
 
-use crate::{packet::Seen, stream::Position};
+use crate::{packet::Seen, stream::SeqNum};
 
 const CHANGE_CIPHER_SPEC: u8 = 20;
 const ALERT: u8 = 21;
@@ -38,8 +38,8 @@ const LONGEST_TICKET: u32 = 512;
 struct Record {
     kind: u8,
     length: u32,
-    start: Position,
-    end: Position,
+    start: SeqNum,
+    end: SeqNum,
 }
 
 /// Type and length of the record that begins with these bytes, `rest` bytes before the end of the segment; None if they
@@ -73,21 +73,21 @@ pub(crate) fn is_alert(seen: &Seen<'_>) -> bool {
     })
 }
 
-/// Position of the next record of one endpoint, if it is known.
+/// Sequence number of the next record of one endpoint, if it is known.
 #[derive(Clone, Copy, Default, Debug)]
 struct Records {
-    next: Position,
+    next: SeqNum,
 }
 
 impl Records {
     /// For a segment at `start` that arrives after the data behind it.
-    fn of_late(start: Position) -> Self {
+    fn of_late(start: SeqNum) -> Self {
         Self { next: start }
     }
 
     /// The next record that begins in a segment at `start`. None after the last one, or where a header was not kept: then
     /// the next segment is taken to begin with a record, if it looks so.
-    fn next_in(&mut self, start: Position, seen: &Seen<'_>) -> Option<Record> {
+    fn next_in(&mut self, start: SeqNum, seen: &Seen<'_>) -> Option<Record> {
         let end = start + i64::from(seen.payload);
         let at = self.next.max(start);
         if at >= end {
@@ -111,7 +111,7 @@ enum Stage {
     /// It is 1.2 or older: the client has gone on with a record of the handshake.
     Keys,
     /// It is 1.3, and the client's Finished ends here.
-    Finished { end: Position },
+    Finished { end: SeqNum },
     /// The client has asked.
     Asked { version: Version },
     /// The client asked before the handshake was over (RFC 8446 §2.3): the answer cannot be distinguished from the
@@ -133,7 +133,7 @@ pub(crate) enum Part {
     /// Session tickets, if something else follows; else the answer.
     Tickets,
     /// The answer begins here, which may be within the segment.
-    Answer(Position),
+    Answer(SeqNum),
 }
 
 /// The handshake of a connection.
@@ -201,7 +201,7 @@ impl Handshake {
 
     /// The client sends data that was not seen yet; whether it asks for something. `late`: the data behind it was seen,
     /// for it was lost or overtaken.
-    pub(crate) fn client_sends(&mut self, start: Position, seen: &Seen<'_>, late: bool) -> bool {
+    pub(crate) fn client_sends(&mut self, start: SeqNum, seen: &Seen<'_>, late: bool) -> bool {
         let next_flight = !late && std::mem::take(&mut self.answered);
         let end = start + i64::from(seen.payload);
         let mut records = if late { Records::of_late(start) } else { self.client };
@@ -276,7 +276,7 @@ impl Handshake {
     }
 
     /// The server sends new data; `full`: as much as fits into a segment.
-    pub(crate) fn server_sends(&mut self, start: Position, seen: &Seen<'_>, full: bool) -> Part {
+    pub(crate) fn server_sends(&mut self, start: SeqNum, seen: &Seen<'_>, full: bool) -> Part {
         let end = start + i64::from(seen.payload);
         // Nobody waits for tickets and other data without a request.
         if !self.answered && matches!(self.stage, Stage::Hello | Stage::Keys | Stage::Early) {
@@ -313,7 +313,7 @@ impl Handshake {
     }
 
     /// The records of a segment are tickets up to `known`; the headers behind were not kept.
-    fn tickets_up_to(&mut self, known: Position, end: Position) -> Part {
+    fn tickets_up_to(&mut self, known: SeqNum, end: SeqNum) -> Part {
         let Some((length, count)) = self.tickets.filter(|&(_, count)| count > 0) else { return Part::Answer(known) };
         let each = i64::from(length) + HEADER as i64;
         if (end - known) % each != 0 {

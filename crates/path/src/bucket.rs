@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Nanos, Offered, SpecError};
+use crate::{Nanos, OfferedPacket, SpecError};
 
 /// A token bucket as a scenario describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,7 +63,7 @@ impl Bucket {
 
     /// When a packet that arrives at `now` passes, and until when the tokens are negative after it. At the link's rate it
     /// takes `serialization`.
-    pub(crate) fn pass(&mut self, now: Nanos, packet: Offered, serialization: Nanos) -> (Nanos, Nanos) {
+    pub(crate) fn pass(&mut self, now: Nanos, packet: OfferedPacket, serialization: Nanos) -> (Nanos, Nanos) {
         let joins = packet.carries_data
             && (1..self.gso_max_segs).contains(&self.segments)
             && self.last == (now, packet.connection);

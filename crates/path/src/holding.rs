@@ -1,7 +1,7 @@
 //! Packets before a link whose queue decides on departure, and their outcomes.
 
 use crate::{
-    Fate, Link, LinkSpec, Nanos, Offered, SpecError,
+    Link, LinkOutcome, LinkSpec, Nanos, OfferedPacket, SpecError,
     queue::{Held, OnDeparture, Packet},
 };
 
@@ -11,13 +11,13 @@ pub struct Left<T> {
     /// The packet, as its owner knows it.
     pub packet: T,
     /// The link's data on the packet.
-    pub offered: Offered,
+    pub offered: OfferedPacket,
     /// When it came to the link.
     pub arrived: Nanos,
     /// When its transmission began, or when it was dropped.
     pub at: Nanos,
     /// Its outcome.
-    pub fate: Fate,
+    pub fate: LinkOutcome,
     /// When a copy of it reaches the far end, if it comes twice.
     pub copy: Option<Nanos>,
 }
@@ -55,14 +55,14 @@ impl<T: Packet> Holding<T> {
         &mut self,
         link: &mut Link,
         now: Nanos,
-        offered: Offered,
+        offered: OfferedPacket,
         packet: T,
         mut loss_draw: impl FnMut(&T) -> f64,
         left: &mut Vec<Left<T>>,
     ) {
         self.advance(link, now, &mut loss_draw, left);
         if link.is_policed(now, offered.bytes) {
-            return left.push(Left { packet, offered, arrived: now, at: now, fate: Fate::Dropped, copy: None });
+            return left.push(Left { packet, offered, arrived: now, at: now, fate: LinkOutcome::Dropped, copy: None });
         }
         let held = Held { packet, offered, arrived: now, ahead: self.queue.packets() };
         self.queue.enqueue(held, &mut self.dropped);
@@ -109,7 +109,7 @@ impl<T: Packet> Holding<T> {
         for held in self.dropped.drain(..) {
             link.note_dropped(&held, at);
             let Held { packet, offered, arrived, .. } = held;
-            left.push(Left { packet, offered, arrived, at, fate: Fate::Dropped, copy: None });
+            left.push(Left { packet, offered, arrived, at, fate: LinkOutcome::Dropped, copy: None });
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The path of a packet: a [`Link`] with a rate, a propagation delay, a queue and losses.
 //!
 //! A FIFO link knows its rate for all time, and thus when a packet will leave it at the moment it accepts the packet, so
-//! [`Link::offer`] returns immediately the packet's [`Fate`]: the time at which it reaches the far end, or why it
+//! [`Link::offer`] returns immediately the packet's [`LinkOutcome`]: the time at which it reaches the far end, or why it
 //! never will. Before a link whose queue decides on departure, packets are in a [`Holding`] until they leave. Nothing here
 //! owns a clock or a source of randomness: the time of arrival and random draws are arguments, so the same code serves
 //! virtual time (the simulator) and real time (the link box).
@@ -27,7 +27,7 @@ pub use bucket::BucketSpec;
 pub use error::SpecError;
 pub use holding::{Holding, Left};
 pub use impairment::{Distribution, DuplicationSpec, ImpairmentSpec, JitterSpec, ReorderingSpec, WakeSpec};
-pub use link::{Fate, Link, LinkSpec, Offered};
+pub use link::{Link, LinkOutcome, LinkSpec, OfferedPacket};
 pub use loss::{GilbertElliottSpec, LossModel};
 pub use meter::{Interval, Meter};
 pub use policer::PolicerSpec;

@@ -77,7 +77,7 @@ impl LinkSpec {
 
 /// A packet that comes to a link, as far as the link needs to know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Offered {
+pub struct OfferedPacket {
     /// Its size, headers included.
     pub bytes: u32,
     /// It may be marked rather than dropped.
@@ -93,7 +93,7 @@ pub struct Offered {
 
 /// The outcome for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum LinkOutcome {
     /// It reaches the far end at this time.
     Arrives(Nanos),
     /// It reaches the far end at this time, with "congestion experienced" in its IP header.
@@ -187,7 +187,7 @@ impl Rare {
     fn transmit(
         &mut self,
         now: Nanos,
-        packet: Offered,
+        packet: OfferedPacket,
         free_at: Nanos,
         serialization: Nanos,
         is_due: bool,
@@ -304,10 +304,10 @@ impl Link {
     pub fn offer(
         &mut self,
         now: Nanos,
-        packet: Offered,
+        packet: OfferedPacket,
         queue_draws: impl FnMut() -> f64,
         loss_draw: impl FnOnce() -> f64,
-    ) -> Fate {
+    ) -> LinkOutcome {
         self.offer_as::<true>(now, packet, queue_draws, loss_draw)
     }
 
@@ -345,10 +345,10 @@ impl Link {
     pub fn offer_plain(
         &mut self,
         now: Nanos,
-        packet: Offered,
+        packet: OfferedPacket,
         queue_draws: impl FnMut() -> f64,
         loss_draw: impl FnOnce() -> f64,
-    ) -> Fate {
+    ) -> LinkOutcome {
         debug_assert!(self.is_plain(), "a bucket, a router or a queue is left out");
         self.offer_as::<false>(now, packet, queue_draws, loss_draw)
     }
@@ -363,13 +363,13 @@ impl Link {
     fn offer_as<const RARE: bool>(
         &mut self,
         now: Nanos,
-        packet: Offered,
+        packet: OfferedPacket,
         mut queue_draws: impl FnMut() -> f64,
         loss_draw: impl FnOnce() -> f64,
-    ) -> Fate {
-        let Offered { bytes, ecn_capable, .. } = packet;
+    ) -> LinkOutcome {
+        let OfferedPacket { bytes, ecn_capable, .. } = packet;
         if RARE && self.is_policed(now, bytes) {
-            return Fate::Dropped;
+            return LinkOutcome::Dropped;
         }
         let line_busy = self.free_at > now;
         if line_busy {
@@ -390,7 +390,7 @@ impl Link {
             Verdict::Mark => true,
             Verdict::Drop => {
                 self.meter.dropped(now);
-                return Fate::Dropped;
+                return LinkOutcome::Dropped;
             }
         };
         let waiting = self.backlog.packets();
@@ -410,11 +410,11 @@ impl Link {
         &mut self,
         arrived: Nanos,
         now: Nanos,
-        packet: Offered,
+        packet: OfferedPacket,
         waiting: u32,
         marked: bool,
         loss_draw: impl FnOnce() -> f64,
-    ) -> (Nanos, Fate) {
+    ) -> (Nanos, LinkOutcome) {
         let serialization = self.rate.serialization(packet.bytes);
         let Transmission { start, end, busy, free_at } = match &mut self.rare {
             // A packet that waited until now could not begin earlier.
@@ -439,9 +439,9 @@ impl Link {
         self.free_at = free_at;
         if marked {
             self.meter.marked(now);
-            return (start, if lost { Fate::Lost } else { Fate::Marked(arrival) });
+            return (start, if lost { LinkOutcome::Lost } else { LinkOutcome::Marked(arrival) });
         }
-        (start, if lost { Fate::Lost } else { Fate::Arrives(arrival) })
+        (start, if lost { LinkOutcome::Lost } else { LinkOutcome::Arrives(arrival) })
     }
 
     /// True if a packet that arrives at `now` is dropped before it comes to the queue.
@@ -476,7 +476,12 @@ impl Link {
     }
 
     /// The queue lets a packet go onto the line, which is [ready](Link::ready_at), at `now`.
-    pub(crate) fn depart<T>(&mut self, now: Nanos, released: &Released<T>, loss_draw: impl FnOnce() -> f64) -> Fate {
+    pub(crate) fn depart<T>(
+        &mut self,
+        now: Nanos,
+        released: &Released<T>,
+        loss_draw: impl FnOnce() -> f64,
+    ) -> LinkOutcome {
         let Held { offered, arrived, ahead, .. } = released.held;
         self.transmit::<true>(arrived, now, offered, ahead, released.marked, loss_draw).1
     }

@@ -1,7 +1,7 @@
 //! A link's counters, rates and policies against plain arithmetic for the same packets.
 
 use firstflight_path::{
-    Fate, Link, LinkSpec, Meter, Nanos, Offered, QuickStartSpec, Rate,
+    Link, LinkOutcome, LinkSpec, Meter, Nanos, OfferedPacket, QuickStartSpec, Rate,
     queue::{DropTailSpec, QueueSpec},
 };
 use proptest::prelude::*;
@@ -53,7 +53,7 @@ proptest! {
         let mut accepted: Vec<(Nanos, Nanos)> = Vec::new();
         for (gap, bytes, draw) in packets {
             now += gap;
-            let packet = Offered { bytes, ecn_capable: false, carries_data: true, connection: 0, class: 0 };
+            let packet = OfferedPacket { bytes, ecn_capable: false, carries_data: true, connection: 0, class: 0 };
             let fate = link.offer(now, packet, || 0.5, || draw);
             let waiting = accepted.iter().filter(|(_, start)| *start > now).count();
             let interval = place(now);
@@ -61,7 +61,7 @@ proptest! {
                 expected[at].offered += 1;
             }
             if free_at > now && waiting == LIMIT {
-                prop_assert_eq!(fate, Fate::Dropped);
+                prop_assert_eq!(fate, LinkOutcome::Dropped);
                 if let Some(at) = interval {
                     expected[at].dropped += 1;
                 }
@@ -72,7 +72,7 @@ proptest! {
             free_at = start + u64::from(bytes) * 8000;
             accepted.push((now, start));
             let lost = draw < 0.25;
-            prop_assert_eq!(fate, if lost { Fate::Lost } else { Fate::Arrives(free_at + DELAY) });
+            prop_assert_eq!(fate, if lost { LinkOutcome::Lost } else { LinkOutcome::Arrives(free_at + DELAY) });
             if let Some(at) = interval {
                 expected[at].lost += u64::from(lost);
             }

@@ -1,8 +1,8 @@
 //! Links that impair packets, and their meters' counts.
 
 use firstflight_path::{
-    Distribution, DuplicationSpec, Fate, Holding, ImpairmentSpec, JitterSpec, Left, Link, LinkSpec, Meter, Nanos,
-    Offered, ReorderingSpec, WakeSpec,
+    Distribution, DuplicationSpec, Holding, ImpairmentSpec, JitterSpec, Left, Link, LinkOutcome, LinkSpec, Meter,
+    Nanos, OfferedPacket, ReorderingSpec, WakeSpec,
     queue::{CodelSpec, DropTailSpec, Limit, QueueSpec},
 };
 
@@ -23,8 +23,8 @@ fn link(spec: &LinkSpec) -> Link {
     Link::new(spec, Meter::new(1000 * MS, 1000 * MS), 3).unwrap()
 }
 
-fn packet(carries_data: bool) -> Offered {
-    Offered { bytes: 1500, ecn_capable: false, carries_data, connection: 0, class: 0 }
+fn packet(carries_data: bool) -> OfferedPacket {
+    OfferedPacket { bytes: 1500, ecn_capable: false, carries_data, connection: 0, class: 0 }
 }
 
 /// A draw of each packet's own: the golden ratio's multiples, which are spread evenly.
@@ -35,8 +35,8 @@ fn draw(number: u64) -> f64 {
 /// When packets that come one a millisecond arrive, with their copies; none: it was lost.
 fn arrivals(link: &mut Link) -> Vec<Option<(Nanos, Option<Nanos>)>> {
     let offer = |number| match link.offer(number * MS, packet(true), || 0.5, || draw(number)) {
-        Fate::Arrives(time) => Some((time, link.copy())),
-        Fate::Lost => {
+        LinkOutcome::Arrives(time) => Some((time, link.copy())),
+        LinkOutcome::Lost => {
             assert_eq!(link.copy(), None, "what is lost does not come twice");
             None
         }
@@ -108,7 +108,10 @@ fn a_queue_that_decides_on_departure_sends_copies_too() {
     }
     let copies: Vec<_> = left.iter().map(|left| (left.fate, left.copy)).collect();
     let at = |number: u64| (number + 1) * MS + DELAY;
-    assert_eq!(copies, (0..5).map(|number| (Fate::Arrives(at(number)), Some(at(number) + 3 * MS))).collect::<Vec<_>>());
+    assert_eq!(
+        copies,
+        (0..5).map(|number| (LinkOutcome::Arrives(at(number)), Some(at(number) + 3 * MS))).collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -176,7 +179,7 @@ fn a_far_end_that_slept_takes_the_first_packet_later_and_those_behind_it_in_orde
     // Each packet takes 1 ms to transmit. The third and the fifth follow a pause of 10 ms at the far end, the fourth one of
     // 9 ms; a packet that waits for another is taken with it.
     let found = [0, 1, 11, 20, 30, 31, 36].map(|at| match link.offer(at * MS, packet(true), || 0.5, || 0.5) {
-        Fate::Arrives(time) => time,
+        LinkOutcome::Arrives(time) => time,
         other => panic!("{other:?}"),
     });
     assert_eq!(found.map(|time| (time - DELAY) / MS), [4, 4, 15, 21, 34, 34, 37]);

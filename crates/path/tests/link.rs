@@ -1,7 +1,7 @@
 //! Links: serialization, delay, counters.
 
 use firstflight_path::{
-    BucketSpec, Fate, GilbertElliottSpec, Link, LinkSpec, LossModel, Meter, Nanos, Offered, Rate,
+    BucketSpec, GilbertElliottSpec, Link, LinkOutcome, LinkSpec, LossModel, Meter, Nanos, OfferedPacket, Rate,
     queue::{DropTailSpec, QueueSpec},
 };
 
@@ -15,8 +15,8 @@ fn drop_tail(limit_packets: u32, counts_packet_in_service: bool) -> QueueSpec {
     })
 }
 
-fn plain(bytes: u32) -> Offered {
-    Offered { bytes, ecn_capable: false, carries_data: true, connection: 0, class: 0 }
+fn plain(bytes: u32) -> OfferedPacket {
+    OfferedPacket { bytes, ecn_capable: false, carries_data: true, connection: 0, class: 0 }
 }
 
 fn link(spec: &LinkSpec) -> Link {
@@ -30,14 +30,14 @@ fn t1(queue: QueueSpec) -> LinkSpec {
 #[test]
 fn a_packet_arrives_after_its_serialization_and_the_delay() {
     let mut link = link(&t1(drop_tail(25, false)));
-    assert_eq!(link.offer(7, plain(1500), || 0.5, || 0.5), Fate::Arrives(7 + 58 * MILLISECOND));
+    assert_eq!(link.offer(7, plain(1500), || 0.5, || 0.5), LinkOutcome::Arrives(7 + 58 * MILLISECOND));
 }
 
 #[test]
 fn packets_that_find_the_line_busy_wait_for_it_in_order() {
     let mut link = link(&t1(drop_tail(25, false)));
     for packet in 1..=3 {
-        assert_eq!(link.offer(0, plain(1500), || 0.5, || 0.5), Fate::Arrives((packet * 8 + 50) * MILLISECOND));
+        assert_eq!(link.offer(0, plain(1500), || 0.5, || 0.5), LinkOutcome::Arrives((packet * 8 + 50) * MILLISECOND));
     }
     assert_eq!(link.waiting_packets(0), 2);
     assert_eq!(link.waiting_packets(8 * MILLISECOND), 1);
@@ -49,7 +49,7 @@ fn packets_that_find_the_line_busy_wait_for_it_in_order() {
 fn a_limit_of_25_packets_holds_25_or_26_by_whether_the_packet_in_service_counts() {
     for (counts_packet_in_service, held) in [(true, 25), (false, 26)] {
         let mut link = link(&t1(drop_tail(25, counts_packet_in_service)));
-        let accepted = (0..40).filter(|_| link.offer(0, plain(1040), || 0.5, || 0.5) != Fate::Dropped).count();
+        let accepted = (0..40).filter(|_| link.offer(0, plain(1040), || 0.5, || 0.5) != LinkOutcome::Dropped).count();
         assert_eq!(accepted, held);
     }
 }
@@ -60,7 +60,7 @@ fn a_limit_in_bytes_counts_the_bytes_that_wait() {
     let mut link = link(&t1(QueueSpec::DropTail(spec)));
     let accepted: Vec<bool> = [1500, 1500, 1000, 1000, 500]
         .iter()
-        .map(|&bytes| link.offer(0, plain(bytes), || 0.5, || 0.5) != Fate::Dropped)
+        .map(|&bytes| link.offer(0, plain(bytes), || 0.5, || 0.5) != LinkOutcome::Dropped)
         .collect();
     assert_eq!(accepted, [true, true, true, false, true]);
 }
@@ -79,7 +79,7 @@ fn room_in_bytes_is_free_once_a_packet_goes_on_the_line_or_has_left_it() {
         let mut link = link(&t1(QueueSpec::DropTail(spec)));
         for (ms, bytes, fits) in offers {
             let fate = link.offer(ms * MILLISECOND, plain(bytes), || 0.5, || 0.5);
-            assert_eq!(fate != Fate::Dropped, fits, "{bytes} bytes after {ms} ms");
+            assert_eq!(fate != LinkOutcome::Dropped, fits, "{bytes} bytes after {ms} ms");
         }
     }
 }
@@ -88,22 +88,22 @@ fn room_in_bytes_is_free_once_a_packet_goes_on_the_line_or_has_left_it() {
 fn an_infinitely_fast_link_never_queues() {
     let mut link = link(&LinkSpec { rate_bps: None, ..t1(drop_tail(1, true)) });
     for _ in 0..100 {
-        assert_eq!(link.offer(5, plain(1500), || 0.5, || 0.5), Fate::Arrives(5 + 50 * MILLISECOND));
+        assert_eq!(link.offer(5, plain(1500), || 0.5, || 0.5), LinkOutcome::Arrives(5 + 50 * MILLISECOND));
     }
 }
 
 #[test]
 fn a_packet_lost_at_random_still_takes_its_time_on_the_line() {
     let mut link = link(&LinkSpec { loss: 0.1, ..t1(drop_tail(25, false)) });
-    assert_eq!(link.offer(0, plain(1500), || 0.05, || 0.05), Fate::Lost);
-    assert_eq!(link.offer(0, plain(1500), || 0.5, || 0.5), Fate::Arrives(66 * MILLISECOND));
+    assert_eq!(link.offer(0, plain(1500), || 0.05, || 0.05), LinkOutcome::Lost);
+    assert_eq!(link.offer(0, plain(1500), || 0.5, || 0.5), LinkOutcome::Arrives(66 * MILLISECOND));
 }
 
 #[test]
 fn a_listed_data_packet_is_lost_whatever_bare_acknowledgements_pass_between() {
     let mut link = link(&LinkSpec { lose: vec![2], ..t1(drop_tail(25, false)) });
-    let acknowledgement = Offered { bytes: 40, ecn_capable: false, carries_data: false, connection: 0, class: 0 };
-    let mut lost = |packet| link.offer(0, packet, || 0.5, || 0.5) == Fate::Lost;
+    let acknowledgement = OfferedPacket { bytes: 40, ecn_capable: false, carries_data: false, connection: 0, class: 0 };
+    let mut lost = |packet| link.offer(0, packet, || 0.5, || 0.5) == LinkOutcome::Lost;
     assert_eq!([acknowledgement, plain(1500), acknowledgement].map(&mut lost), [false; 3]);
     assert_eq!([plain(1500), plain(1500), acknowledgement].map(&mut lost), [true, false, false]);
 }
@@ -111,14 +111,14 @@ fn a_listed_data_packet_is_lost_whatever_bare_acknowledgements_pass_between() {
 #[test]
 fn what_the_queue_drops_is_not_counted_among_the_data_packets() {
     let mut link = link(&LinkSpec { lose: vec![3], ..t1(drop_tail(1, false)) });
-    let fates: Vec<Fate> = (0..3).map(|_| link.offer(0, plain(1500), || 0.5, || 0.5)).collect();
-    assert_eq!(fates[2], Fate::Dropped);
-    assert_eq!(link.offer(16 * MILLISECOND, plain(1500), || 0.5, || 0.5), Fate::Lost);
+    let fates: Vec<LinkOutcome> = (0..3).map(|_| link.offer(0, plain(1500), || 0.5, || 0.5)).collect();
+    assert_eq!(fates[2], LinkOutcome::Dropped);
+    assert_eq!(link.offer(16 * MILLISECOND, plain(1500), || 0.5, || 0.5), LinkOutcome::Lost);
 }
 
 #[test]
 fn a_listed_loss_leaves_the_random_draws_to_the_same_packets() {
-    let fates = |lose: Vec<u32>| -> Vec<Fate> {
+    let fates = |lose: Vec<u32>| -> Vec<LinkOutcome> {
         let mut link = link(&LinkSpec { loss: 0.5, lose, ..t1(drop_tail(25, false)) });
         let mut draws = [0.9, 0.9, 0.1, 0.9].into_iter();
         (0..4)
@@ -133,7 +133,7 @@ fn a_listed_loss_leaves_the_random_draws_to_the_same_packets() {
             .collect()
     };
     let (plain, listed) = (fates(vec![]), fates(vec![1]));
-    assert_eq!((listed[0], &listed[1..]), (Fate::Lost, &plain[1..]));
+    assert_eq!((listed[0], &listed[1..]), (LinkOutcome::Lost, &plain[1..]));
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_packet_that_is_lost_for_two_reasons_is_lost() {
     let always_bad = GilbertElliottSpec { to_bad: 1.0, to_good: 0.1, loss_in_bad: 1.0, loss_in_good: 0.0 };
     for (loss, loss_model) in [(0.5, None), (0.0, Some(LossModel::GilbertElliott(always_bad)))] {
         let mut link = link(&LinkSpec { loss, loss_model, lose: vec![1], ..t1(drop_tail(25, false)) });
-        assert_eq!(link.offer(0, plain(1500), || 0.5, || 0.1), Fate::Lost);
+        assert_eq!(link.offer(0, plain(1500), || 0.5, || 0.1), LinkOutcome::Lost);
     }
 }
 
@@ -196,9 +196,9 @@ fn shaped(bytes: u32, gso_max_segs: u32) -> Link {
     link(&spec)
 }
 
-fn arrivals(link: &mut Link, now: Nanos, packets: impl IntoIterator<Item = Offered>) -> Vec<Nanos> {
+fn arrivals(link: &mut Link, now: Nanos, packets: impl IntoIterator<Item = OfferedPacket>) -> Vec<Nanos> {
     let offer = |packet| match link.offer(now, packet, || 0.5, || 0.5) {
-        Fate::Arrives(time) => time,
+        LinkOutcome::Arrives(time) => time,
         gone => panic!("{gone:?}"),
     };
     packets.into_iter().map(offer).collect()
@@ -226,7 +226,7 @@ fn silence_fills_a_bucket_up_to_its_size_and_no_further() {
 #[test]
 fn gso_packets_pass_whole_and_are_charged_whole_as_by_htb() {
     let mut link = shaped(1600, 5);
-    let acknowledgement = Offered { carries_data: false, ..plain(66) };
+    let acknowledgement = OfferedPacket { carries_data: false, ..plain(66) };
     assert_eq!(arrivals(&mut link, 0, [acknowledgement]), [0]);
     // 5 × 1514 − (1600 − 66) bytes at 32 a millisecond.
     let second = 188_625_000;
@@ -238,11 +238,11 @@ fn gso_packets_pass_whole_and_are_charged_whole_as_by_htb() {
 
 #[test]
 fn only_data_of_one_connection_that_arrives_together_passes_as_one() {
-    let other = Offered { connection: 1, ..plain(1600) };
-    let bare = Offered { carries_data: false, ..plain(1600) };
+    let other = OfferedPacket { connection: 1, ..plain(1600) };
+    let bare = OfferedPacket { carries_data: false, ..plain(1600) };
     let deficit = [0, 50 * MILLISECOND];
     assert_eq!(arrivals(&mut shaped(1, 9), 0, [plain(1601), plain(1600)]), [0, 0]);
-    for apart in [[plain(1601), other], [plain(1601), bare], [Offered { bytes: 1601, ..bare }, plain(1600)]] {
+    for apart in [[plain(1601), other], [plain(1601), bare], [OfferedPacket { bytes: 1601, ..bare }, plain(1600)]] {
         assert_eq!(arrivals(&mut shaped(1, 9), 0, apart), deficit);
     }
     let mut link = shaped(1, 9);

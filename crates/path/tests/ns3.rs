@@ -10,7 +10,7 @@ use std::{
 };
 
 use firstflight_path::{
-    Fate, Holding, Link, LinkSpec, Meter, Nanos, Offered,
+    Holding, Link, LinkOutcome, LinkSpec, Meter, Nanos, OfferedPacket,
     queue::{CodelSpec, FqCodelSpec, Limit, PieSpec, QueueSpec},
 };
 
@@ -94,12 +94,13 @@ fn ours(queue: &QueueSpec, packets: &[Coming], ecn_capable: bool, seed: u64) -> 
     let mut holding = Holding::<usize>::new(&spec, seed).unwrap();
     let (mut outcome, mut left, mut random) = (Outcome::default(), Vec::new(), Random(!seed));
     for (number, packet) in packets.iter().enumerate() {
-        let offered = Offered { bytes: BYTES, ecn_capable, carries_data: true, connection: packet.flow, class: 0 };
+        let offered =
+            OfferedPacket { bytes: BYTES, ecn_capable, carries_data: true, connection: packet.flow, class: 0 };
         match &mut holding {
             Some(holding) => holding.offer(&mut link, packet.at, offered, number, |_| 0.5, &mut left),
             None => match link.offer(packet.at, offered, || random.uniform(), || 0.5) {
-                Fate::Dropped => outcome.dropped += 1.0,
-                fate => outcome.sent(*packet, link.last_transmission(BYTES).0, matches!(fate, Fate::Marked(_))),
+                LinkOutcome::Dropped => outcome.dropped += 1.0,
+                fate => outcome.sent(*packet, link.last_transmission(BYTES).0, matches!(fate, LinkOutcome::Marked(_))),
             },
         }
     }
@@ -108,8 +109,8 @@ fn ours(queue: &QueueSpec, packets: &[Coming], ecn_capable: bool, seed: u64) -> 
     }
     for left in left {
         match left.fate {
-            Fate::Dropped => outcome.dropped += 1.0,
-            fate => outcome.sent(packets[left.packet], left.at, matches!(fate, Fate::Marked(_))),
+            LinkOutcome::Dropped => outcome.dropped += 1.0,
+            fate => outcome.sent(packets[left.packet], left.at, matches!(fate, LinkOutcome::Marked(_))),
         }
     }
     outcome

@@ -1,7 +1,7 @@
 //! PIE against the pseudo-code of RFC 8033 section 4 and its appendix A, with the delay of a line whose rate is known.
 
 use firstflight_path::{
-    Fate, Link, LinkSpec, Meter, Nanos, Offered,
+    Link, LinkOutcome, LinkSpec, Meter, Nanos, OfferedPacket,
     queue::{Limit, PieSpec, QueueSpec},
 };
 use proptest::prelude::*;
@@ -84,7 +84,7 @@ impl Reference {
         if self.accu_prob < 0.85 { false } else { self.accu_prob >= 8.5 || draw < self.drop_prob }
     }
 
-    fn enque(&mut self, now: Nanos, packet: Offered, draw: f64) -> Fate {
+    fn enque(&mut self, now: Nanos, packet: OfferedPacket, draw: f64) -> LinkOutcome {
         let update = self.spec.update_ns as i64;
         while self.last_update + update <= now as i64 {
             self.last_update += update;
@@ -98,13 +98,13 @@ impl Reference {
         if self.free_at > now {
             if waiting.len() as u32 >= limit {
                 self.accu_prob = 0.0;
-                return Fate::Dropped;
+                return LinkOutcome::Dropped;
             }
             let bytes = waiting.iter().map(|&bytes| u64::from(bytes)).sum();
             if self.burst_allowance == 0.0 && self.drop_early(bytes, draw) {
                 self.accu_prob = 0.0;
                 if !(self.spec.ecn && packet.ecn_capable && self.drop_prob < 0.1) {
-                    return Fate::Dropped;
+                    return LinkOutcome::Dropped;
                 }
                 marked = true;
             }
@@ -112,7 +112,7 @@ impl Reference {
         let start = self.free_at.max(now);
         self.accepted.push((start, packet.bytes));
         self.free_at = start + Nanos::from(packet.bytes) * NANOS_A_BYTE;
-        if marked { Fate::Marked(self.free_at) } else { Fate::Arrives(self.free_at) }
+        if marked { LinkOutcome::Marked(self.free_at) } else { LinkOutcome::Arrives(self.free_at) }
     }
 }
 
@@ -138,7 +138,7 @@ proptest! {
             for _ in 0..packets {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let draw = (state >> 11) as f64 / (1u64 << 53) as f64;
-                let packet = Offered { bytes, ecn_capable, carries_data: true, connection: 0, class: 0 };
+                let packet = OfferedPacket { bytes, ecn_capable, carries_data: true, connection: 0, class: 0 };
                 prop_assert_eq!(link.offer(now, packet, || draw, || 1.0), reference.enque(now, packet, draw));
                 now += 400_000;
             }
@@ -147,13 +147,13 @@ proptest! {
 }
 
 /// Fates of packets of 1000 bytes that come twice as fast as the line takes them, half of which want a mark.
-fn flood(spec: PieSpec, packets: u64) -> Vec<Fate> {
+fn flood(spec: PieSpec, packets: u64) -> Vec<LinkOutcome> {
     let mut link = link(spec);
     let mut draw = 0.0;
     (0..packets)
         .map(|number| {
             draw = (draw + 0.618_033_988_749_895_f64) % 1.0;
-            let packet = Offered { bytes: 1000, ecn_capable: true, carries_data: true, connection: 0, class: 0 };
+            let packet = OfferedPacket { bytes: 1000, ecn_capable: true, carries_data: true, connection: 0, class: 0 };
             link.offer(number * MILLISECOND / 2, packet, || draw, || 1.0)
         })
         .collect()
@@ -162,10 +162,10 @@ fn flood(spec: PieSpec, packets: u64) -> Vec<Fate> {
 #[test]
 fn a_burst_passes_and_then_the_delay_is_brought_down_to_the_target() {
     let fates = flood(usual(false), 20_000);
-    let first = fates.iter().position(|fate| *fate == Fate::Dropped).unwrap();
+    let first = fates.iter().position(|fate| *fate == LinkOutcome::Dropped).unwrap();
     assert!(first as u64 >= 2 * 150, "the first {first} packets come within the burst allowance of 150 ms");
     let late = fates.iter().enumerate().skip(15_000).filter_map(|(number, fate)| match fate {
-        Fate::Arrives(at) => Some((at - number as u64 * MILLISECOND / 2) as f64 / 1e6),
+        LinkOutcome::Arrives(at) => Some((at - number as u64 * MILLISECOND / 2) as f64 / 1e6),
         _ => None,
     });
     let delays: Vec<f64> = late.collect();
@@ -176,10 +176,10 @@ fn a_burst_passes_and_then_the_delay_is_brought_down_to_the_target() {
 #[test]
 fn marks_give_way_to_drops_once_a_tenth_of_the_packets_would_be_marked() {
     let fates = flood(usual(true), 20_000);
-    let marked = fates.iter().filter(|fate| matches!(fate, Fate::Marked(_))).count();
-    let last_marked = fates.iter().rposition(|fate| matches!(fate, Fate::Marked(_))).unwrap();
+    let marked = fates.iter().filter(|fate| matches!(fate, LinkOutcome::Marked(_))).count();
+    let last_marked = fates.iter().rposition(|fate| matches!(fate, LinkOutcome::Marked(_))).unwrap();
     assert!(marked > 2 && last_marked < 1_000, "{marked} marked, the last of them packet {last_marked}");
-    assert!(fates[1_000..].contains(&Fate::Dropped), "half of them are too many, so drops must do it");
+    assert!(fates[1_000..].contains(&LinkOutcome::Dropped), "half of them are too many, so drops must do it");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Links whose rate changes, and policers before links.
 
 use firstflight_path::{
-    BucketSpec, Fate, Holding, Left, Link, LinkSpec, Meter, Nanos, Offered, PolicerSpec, ScheduleSpec, StepsSpec,
-    TraceSpec,
+    BucketSpec, Holding, Left, Link, LinkOutcome, LinkSpec, Meter, Nanos, OfferedPacket, PolicerSpec, ScheduleSpec,
+    StepsSpec, TraceSpec,
     queue::{CodelSpec, DropTailSpec, Limit, QueueSpec},
 };
 
@@ -34,14 +34,14 @@ fn link(spec: &LinkSpec) -> Link {
     Link::new(spec, Meter::new(END, END), 0).unwrap()
 }
 
-fn packet(bytes: u32) -> Offered {
-    Offered { bytes, ecn_capable: false, carries_data: true, connection: 0, class: 0 }
+fn packet(bytes: u32) -> OfferedPacket {
+    OfferedPacket { bytes, ecn_capable: false, carries_data: true, connection: 0, class: 0 }
 }
 
 /// When each of `packets` (arrival, bytes) arrives; none: it was dropped.
 fn arrivals(link: &mut Link, packets: &[(Nanos, u32)]) -> Vec<Option<Nanos>> {
     let offer = |&(now, bytes): &(Nanos, u32)| match link.offer(now, packet(bytes), || 0.5, || 0.5) {
-        Fate::Arrives(time) => Some(time),
+        LinkOutcome::Arrives(time) => Some(time),
         _ => None,
     };
     packets.iter().map(offer).collect()
@@ -112,7 +112,7 @@ fn a_queue_that_decides_on_departure_sends_at_the_same_times() {
         let by_departure: Vec<_> = left
             .iter()
             .map(|left| match left.fate {
-                Fate::Arrives(time) => Some(time),
+                LinkOutcome::Arrives(time) => Some(time),
                 _ => None,
             })
             .collect();
@@ -131,7 +131,7 @@ fn a_policer_drops_before_the_queue_and_the_rest_goes_its_way() {
         if departs {
             let mut left = departures(&spec, &coming);
             left.sort_by_key(|left| left.packet);
-            let dropped: Vec<bool> = left.iter().map(|left| left.fate == Fate::Dropped).collect();
+            let dropped: Vec<bool> = left.iter().map(|left| left.fate == LinkOutcome::Dropped).collect();
             assert_eq!(dropped, expected.map(|arrival| arrival.is_none()));
         } else {
             let mut link = link(&spec);

@@ -1,7 +1,7 @@
 //! RED against the paper's own rules.
 
 use firstflight_path::{
-    Fate, Link, LinkSpec, Meter, Nanos, Offered,
+    Link, LinkOutcome, LinkSpec, Meter, Nanos, OfferedPacket,
     queue::{QueueSpec, RedSpec},
 };
 
@@ -26,13 +26,13 @@ fn link(red: RedSpec) -> Link {
     Link::new(&spec, Meter::new(Nanos::MAX / 2, Nanos::MAX / 2), 0).unwrap()
 }
 
-fn packet(ecn_capable: bool) -> Offered {
-    Offered { bytes: 1500, ecn_capable, carries_data: true, connection: 0, class: 0 }
+fn packet(ecn_capable: bool) -> OfferedPacket {
+    OfferedPacket { bytes: 1500, ecn_capable, carries_data: true, connection: 0, class: 0 }
 }
 
 /// Offers packets at one moment, with draws that never drop before they must.
 fn burst(link: &mut Link, packets: usize, now: Nanos, draw: f64) -> Vec<bool> {
-    (0..packets).map(|_| link.offer(now, packet(false), || draw, || draw) != Fate::Dropped).collect()
+    (0..packets).map(|_| link.offer(now, packet(false), || draw, || draw) != LinkOutcome::Dropped).collect()
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn drops_are_spread_evenly_over_the_arrivals() {
         now += MILLISECOND;
         since += 1;
         while link.waiting_packets(now) < 10 {
-            if link.offer(now, packet(false), &mut uniform, || 1.0) == Fate::Dropped {
+            if link.offer(now, packet(false), &mut uniform, || 1.0) == LinkOutcome::Dropped {
                 gaps.push(since);
                 since = 0;
             }
@@ -95,16 +95,16 @@ fn drops_are_spread_evenly_over_the_arrivals() {
 }
 
 /// Offers packets at one time and returns the outcome of each.
-fn fates(link: &mut Link, packets: usize, ecn_capable: bool, draw: f64) -> Vec<Fate> {
+fn fates(link: &mut Link, packets: usize, ecn_capable: bool, draw: f64) -> Vec<LinkOutcome> {
     (0..packets).map(|_| link.offer(0, packet(ecn_capable), || draw, || draw)).collect()
 }
 
-fn count(fates: &[Fate], wanted: impl Fn(&Fate) -> bool) -> usize {
+fn count(fates: &[LinkOutcome], wanted: impl Fn(&LinkOutcome) -> bool) -> usize {
     fates.iter().filter(|fate| wanted(fate)).count()
 }
 
-fn is_marked(fate: &Fate) -> bool {
-    matches!(fate, Fate::Marked(_))
+fn is_marked(fate: &LinkOutcome) -> bool {
+    matches!(fate, LinkOutcome::Marked(_))
 }
 
 #[test]
@@ -112,17 +112,17 @@ fn an_ecn_capable_packet_is_marked_where_another_is_dropped() {
     let red = RedSpec { ecn: true, ..spec() };
     let other = fates(&mut link(red.clone()), 8, false, 0.0);
     let capable = fates(&mut link(red), 8, true, 0.0);
-    assert_eq!(count(&other, |fate| *fate == Fate::Dropped), 1);
+    assert_eq!(count(&other, |fate| *fate == LinkOutcome::Dropped), 1);
     assert_eq!(other[..7], capable[..7]);
     // It waits its turn like any other: seven packets of 1 ms each are before it.
-    assert_eq!(capable[7], Fate::Marked(8 * MILLISECOND));
+    assert_eq!(capable[7], LinkOutcome::Marked(8 * MILLISECOND));
 }
 
 #[test]
 fn a_queue_that_was_not_told_to_marks_nothing() {
     let fates = fates(&mut link(spec()), 15, true, 0.0);
     assert_eq!(count(&fates, is_marked), 0);
-    assert!(fates.contains(&Fate::Dropped));
+    assert!(fates.contains(&LinkOutcome::Dropped));
 }
 
 /// RFC 3168 section 7: beyond the upper threshold a router drops, also ECN-capable packets.
@@ -131,14 +131,14 @@ fn from_the_upper_threshold_on_ecn_capable_packets_are_dropped() {
     let fates = fates(&mut link(RedSpec { ecn: true, ..spec() }), 40, true, 0.0);
     let marked = count(&fates, is_marked);
     // The 17th to be let in finds 15 waiting.
-    assert_eq!(count(&fates, |fate| *fate == Fate::Dropped), 40 - 16);
-    assert!(marked > 5 && fates[16..].iter().all(|fate| *fate == Fate::Dropped), "{marked} marked");
+    assert_eq!(count(&fates, |fate| *fate == LinkOutcome::Dropped), 40 - 16);
+    assert!(marked > 5 && fates[16..].iter().all(|fate| *fate == LinkOutcome::Dropped), "{marked} marked");
 }
 
 #[test]
 fn gentle_mode_marks_up_to_twice_the_upper_threshold() {
     let fates = fates(&mut link(RedSpec { ecn: true, gentle: true, ..spec() }), 60, true, 0.0);
-    assert_eq!(count(&fates, |fate| *fate == Fate::Dropped), 60 - 31);
+    assert_eq!(count(&fates, |fate| *fate == LinkOutcome::Dropped), 60 - 31);
     assert!(fates[16..31].iter().all(is_marked));
 }
 
@@ -147,7 +147,7 @@ fn a_full_queue_drops_ecn_capable_packets() {
     // The average hardly moves, so that only the limit is left to drop.
     let red = RedSpec { ecn: true, limit_packets: 20, weight: 1e-9, ..spec() };
     let fates = fates(&mut link(red), 40, true, 0.0);
-    assert_eq!((count(&fates, |fate| *fate == Fate::Dropped), count(&fates, is_marked)), (40 - 21, 0));
+    assert_eq!((count(&fates, |fate| *fate == LinkOutcome::Dropped), count(&fates, is_marked)), (40 - 21, 0));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The short code path of a simple link: `pass` has the result of `offer`, or reports that it cannot be used.
 
 use firstflight_path::{
-    Fate, Interval, Link, LinkSpec, Meter, Nanos, Offered,
+    Interval, Link, LinkOutcome, LinkSpec, Meter, Nanos, OfferedPacket,
     queue::{CodelSpec, DropTailSpec, Limit, QueueSpec},
 };
 use proptest::prelude::*;
@@ -26,11 +26,11 @@ fn link(spec: &LinkSpec) -> Link {
     Link::new(spec, Meter::new(1000 * MS, 1000 * MS), 0).unwrap()
 }
 
-fn packet(bytes: u32) -> Offered {
-    Offered { bytes, ecn_capable: false, carries_data: true, connection: 0, class: 0 }
+fn packet(bytes: u32) -> OfferedPacket {
+    OfferedPacket { bytes, ecn_capable: false, carries_data: true, connection: 0, class: 0 }
 }
 
-fn offer(link: &mut Link, now: Nanos, bytes: u32) -> Fate {
+fn offer(link: &mut Link, now: Nanos, bytes: u32) -> LinkOutcome {
     link.offer(now, packet(bytes), || 0.5, || 0.5)
 }
 
@@ -55,14 +55,14 @@ proptest! {
             now += pause;
             let fate = offer(&mut offered, now, bytes);
             match passed.pass(now, bytes) {
-                Some(arrival) => prop_assert_eq!(fate, Fate::Arrives(arrival)),
+                Some(arrival) => prop_assert_eq!(fate, LinkOutcome::Arrives(arrival)),
                 None => prop_assert_eq!(fate, offer(&mut passed, now, bytes)),
             }
             prop_assert_eq!(passed.waiting_packets(now), offered.waiting_packets(now));
-            if fate != Fate::Dropped {
+            if fate != LinkOutcome::Dropped {
                 let expected = offered.last_transmission(bytes);
                 prop_assert_eq!(passed.last_transmission(bytes), expected);
-                prop_assert_eq!(fate, Fate::Arrives(expected.1 + DELAY));
+                prop_assert_eq!(fate, LinkOutcome::Arrives(expected.1 + DELAY));
             }
         }
         prop_assert_eq!(counts(&passed), counts(&offered));
@@ -181,7 +181,7 @@ fn a_packet_leaves_a_token_bucket_at_one_moment_and_takes_the_delay_alone() {
     assert_eq!(link.transit(1000), DELAY);
     // The first leaves a deficit of 1400 bytes, which is made good after 1.4 ms.
     for (bytes, at) in [(3000, 5), (1000, 5 + 1_400_000)] {
-        assert_eq!(offer(&mut link, 5, bytes), Fate::Arrives(at + DELAY));
+        assert_eq!(offer(&mut link, 5, bytes), LinkOutcome::Arrives(at + DELAY));
         assert_eq!(link.last_transmission(bytes), (at, at));
     }
 }

@@ -1,27 +1,27 @@
 //! Sequence numbers: 32 bits and wrapping on the wire, 64 bits and never wrapping inside.
 //!
-//! An endpoint keeps *positions*. The position of a byte is its sequence number plus a multiple of 2^32, so that
-//! positions compare as plain integers, and the sequence number of a position is its low half.
+//! A [`SeqNum`] is a sequence number plus a multiple of 2^32, so that two of them compare as plain integers. Its low half
+//! is the number on the wire.
 
-/// A place in a stream of sequence numbers that does not wrap.
-pub type Position = u64;
+/// A sequence number that does not wrap.
+pub type SeqNum = u64;
 
-/// Position of an initial sequence number. One lap is added so that a position just before it is representable.
+/// The `SeqNum` of an initial sequence number. 2^32 is added so that the number just before it is representable.
 #[inline]
-pub fn origin(initial_sequence: u32) -> Position {
-    (1 << 32) | Position::from(initial_sequence)
+pub fn origin(initial_sequence: u32) -> SeqNum {
+    (1 << 32) | SeqNum::from(initial_sequence)
 }
 
-/// Sequence number of a position.
+/// The sequence number on the wire.
 #[inline]
-pub fn wire(position: Position) -> u32 {
-    position as u32
+pub fn wire(seq: SeqNum) -> u32 {
+    seq as u32
 }
 
-/// Position nearest to `reference` that has this sequence number.
+/// The `SeqNum` nearest to `reference` with this number on the wire.
 // RFC 9293 §3.4: comparisons are modulo 2^32; a window of at most 2^30 bytes keeps them unambiguous.
 #[inline]
-pub fn near(reference: Position, sequence: u32) -> Position {
+pub fn near(reference: SeqNum, sequence: u32) -> SeqNum {
     let distance = sequence.wrapping_sub(wire(reference)) as i32;
     reference.wrapping_add_signed(i64::from(distance))
 }
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_position_survives_the_wire_across_the_wrap() {
+    fn a_number_survives_the_wire_across_the_wrap() {
         let start = origin(u32::MAX - 10);
         for offset in [0u64, 5, 10, 11, 12, 1 << 20, 1 << 29] {
             assert_eq!(near(start, wire(start + offset)), start + offset);

@@ -1,6 +1,6 @@
 //! Every segment of a simulation, as it is sent, received or lost, and every packet at a link.
 
-use firstflight_path::{Fate, Nanos};
+use firstflight_path::{LinkOutcome, Nanos};
 use firstflight_tcp::{Endpoint, Segment};
 
 use crate::{
@@ -36,9 +36,9 @@ impl Capture {
         sender: usize,
         segment: &Segment,
         link: u16,
-        fate: Fate,
+        fate: LinkOutcome,
     ) {
-        let event = if fate == Fate::Lost { LOST } else { DROPPED };
+        let event = if fate == LinkOutcome::Lost { LOST } else { DROPPED };
         self.push(at, replicate, connection, sender, sender, segment, event, link);
     }
 
@@ -69,11 +69,11 @@ impl Capture {
     }
 
     /// A packet came to a link and met its fate there.
-    pub fn crossed(&mut self, mut crossing: Crossing, fate: Fate) {
+    pub fn crossed(&mut self, mut crossing: Crossing, fate: LinkOutcome) {
         crossing.event = match fate {
-            Fate::Arrives(_) | Fate::Marked(_) => RECEIVED,
-            Fate::Dropped => DROPPED,
-            Fate::Lost => LOST,
+            LinkOutcome::Arrives(_) | LinkOutcome::Marked(_) => RECEIVED,
+            LinkOutcome::Dropped => DROPPED,
+            LinkOutcome::Lost => LOST,
         };
         self.crossings.push(crossing);
     }

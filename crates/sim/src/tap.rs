@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use firstflight_path::{Fate, Nanos};
+use firstflight_path::{LinkOutcome, Nanos};
 use firstflight_tcp::Segment;
 
 use crate::{PlanError, connection::SERVER, plan::Rtp, topology::Topology};
@@ -152,16 +152,16 @@ impl Tap {
         &mut self,
         link: u32,
         end: Nanos,
-        fate: Fate,
+        fate: LinkOutcome,
         connection: Identity,
         sender: usize,
         load: Load,
     ) {
         let At::Link { towards, away } = self.at else { return };
         let (time, interface) = match fate {
-            Fate::Arrives(arrival) | Fate::Marked(arrival) if link == towards => (arrival, 0),
+            LinkOutcome::Arrives(arrival) | LinkOutcome::Marked(arrival) if link == towards => (arrival, 0),
             // A packet that leaves the tap is on the wire there, even if it is lost later.
-            Fate::Arrives(_) | Fate::Marked(_) | Fate::Lost if link == away => (end, 1),
+            LinkOutcome::Arrives(_) | LinkOutcome::Marked(_) | LinkOutcome::Lost if link == away => (end, 1),
             _ => return,
         };
         self.packets.push(Tapped {

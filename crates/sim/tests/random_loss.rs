@@ -2,7 +2,7 @@
 
 mod world;
 
-use firstflight_path::{Fate, Link, LinkSpec, Meter, Offered};
+use firstflight_path::{Link, LinkOutcome, LinkSpec, Meter, OfferedPacket};
 use firstflight_sim::random::{Purpose, Sequence, Stream};
 use serde_json::json;
 use world::{constant, files, pair, profile, run};
@@ -15,9 +15,9 @@ fn packets_are_lost_as_often_as_asked_whether_or_not_the_one_before_was() {
     .unwrap();
     let mut link = Link::new(&spec, Meter::new(1 << 40, 1 << 40), 0).unwrap();
     let mut draws = Sequence::new(Stream::new(3, 0, Purpose::Loss, 0, 0));
-    let packet = Offered { bytes: 1500, ecn_capable: false, carries_data: true, connection: 0, class: 0 };
+    let packet = OfferedPacket { bytes: 1500, ecn_capable: false, carries_data: true, connection: 0, class: 0 };
     let lost: Vec<bool> =
-        (0..200_000).map(|now| link.offer(now, packet, || 0.0, || draws.uniform()) == Fate::Lost).collect();
+        (0..200_000).map(|now| link.offer(now, packet, || 0.0, || draws.uniform()) == LinkOutcome::Lost).collect();
     let count = lost.iter().filter(|&&lost| lost).count() as f64;
     let pairs = lost.windows(2).filter(|pair| pair[0] && pair[1]).count() as f64;
     // Four standard errors: of 200,000 and of 10,000 draws.

@@ -17,7 +17,7 @@ use crate::{
     rows::{Batch, SegmentRow},
     secures::Secures,
     server_clock::ServerClock,
-    stream::{Position, Stream},
+    stream::{SeqNum, Stream},
 };
 
 /// The flags of an answer to a SYN.
@@ -81,7 +81,7 @@ pub(crate) struct Connection {
     at_server: Busy,
     at_client: Busy,
     /// After the data that an acknowledgment in the series of `at_server` covered.
-    series: Position,
+    series: SeqNum,
     clock: Option<ServerClock>,
     response: Option<Response>,
     objects: u32,

@@ -7,7 +7,7 @@ use crate::{
     problems::Trouble,
     response::Response,
     rows::Batch,
-    stream::{Place, Position},
+    stream::{Place, SeqNum},
     tls::{self, Part},
 };
 
@@ -107,8 +107,8 @@ impl Connection {
     fn secure(
         &mut self,
         seen: &Seen<'_>,
-        start: Position,
-        before: Position,
+        start: SeqNum,
+        before: SeqNum,
         is_new: bool,
         sight: &Sight,
         batch: &mut Batch,
@@ -153,7 +153,7 @@ impl Connection {
         true
     }
 
-    fn respond(&mut self, asked: i64, begin: Position, time: i64) {
+    fn respond(&mut self, asked: i64, begin: SeqNum, time: i64) {
         let opens = self.objects == 0 && !self.is_tls;
         let start = if opens { self.handshake.syn.unwrap_or(asked) } else { asked };
         self.response = Some(Response::new(start, begin, time));

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, fmt::Debug};
 
-use crate::{Nanos, Offered};
+use crate::{Nanos, OfferedPacket};
 
 /// Whatever the owner of a queue knows a packet by.
 pub trait Packet: Copy + Debug + Send + 'static {}
@@ -15,7 +15,7 @@ pub struct Held<T> {
     /// The packet, as its owner knows it.
     pub packet: T,
     /// The link's data on the packet.
-    pub offered: Offered,
+    pub offered: OfferedPacket,
     /// When it came.
     pub arrived: Nanos,
     /// Packets that waited as it came.

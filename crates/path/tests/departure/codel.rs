@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use firstflight_path::{
-    Fate, Holding, Link, LinkSpec, Meter, Nanos, Offered,
+    Holding, Link, LinkOutcome, LinkSpec, Meter, Nanos, OfferedPacket,
     queue::{CodelSpec, Limit, QueueSpec},
 };
 use proptest::prelude::*;
@@ -184,11 +184,14 @@ fn nothing_is_due_where_the_one_packet_that_came_was_dropped() {
     let mut holding = Holding::<u32>::new(&spec, 0).unwrap().unwrap();
     let mut left = Vec::new();
     for bytes in [999, 1000] {
-        let offered = Offered { bytes, ecn_capable: false, carries_data: true, connection: 0, class: 0 };
+        let offered = OfferedPacket { bytes, ecn_capable: false, carries_data: true, connection: 0, class: 0 };
         holding.offer(&mut link, 0, offered, bytes, |_| 0.5, &mut left);
     }
     // The first is on the line, the second exceeds the limit.
-    assert_eq!(left.iter().map(|left| left.fate).collect::<Vec<_>>(), [Fate::Arrives(999_000), Fate::Dropped]);
+    assert_eq!(
+        left.iter().map(|left| left.fate).collect::<Vec<_>>(),
+        [LinkOutcome::Arrives(999_000), LinkOutcome::Dropped]
+    );
     assert_eq!(holding.due(), None);
 }
 

@@ -1,6 +1,6 @@
 //! A line of fixed rate that carries packets off one by one, in the plainest way, and the same by the crate.
 
-use firstflight_path::{Fate, Holding, Link, LinkSpec, Meter, Nanos, Offered, queue::QueueSpec};
+use firstflight_path::{Holding, Link, LinkOutcome, LinkSpec, Meter, Nanos, OfferedPacket, queue::QueueSpec};
 use proptest::prelude::*;
 
 pub const MILLISECOND: Nanos = 1_000_000;
@@ -80,7 +80,7 @@ pub fn by_link(queue: QueueSpec, packets: &[Coming], end: Nanos) -> (Vec<Became>
     let mut holding = Holding::<usize>::new(&spec, 1).unwrap().unwrap();
     let mut left = Vec::new();
     for (number, packet) in packets.iter().enumerate() {
-        let offered = Offered {
+        let offered = OfferedPacket {
             bytes: packet.bytes,
             ecn_capable: packet.ecn_capable,
             carries_data: true,
@@ -96,9 +96,9 @@ pub fn by_link(queue: QueueSpec, packets: &[Coming], end: Nanos) -> (Vec<Became>
     holding.close(&mut link, end, |_| waiting += 1);
     assert_eq!(left.len() + waiting, packets.len(), "no packet is gone, and none is there twice");
     let became = left.iter().map(|left| match left.fate {
-        Fate::Arrives(_) => Became::Sent { number: left.packet, at: left.at, marked: false },
-        Fate::Marked(_) => Became::Sent { number: left.packet, at: left.at, marked: true },
-        Fate::Dropped | Fate::Lost => Became::Dropped(left.packet),
+        LinkOutcome::Arrives(_) => Became::Sent { number: left.packet, at: left.at, marked: false },
+        LinkOutcome::Marked(_) => Became::Sent { number: left.packet, at: left.at, marked: true },
+        LinkOutcome::Dropped | LinkOutcome::Lost => Became::Dropped(left.packet),
     });
     let (_, _, counts) = link.meter().intervals().next().unwrap();
     (became.collect(), [counts.offered_packets, counts.dropped_packets, counts.sent_packets])

@@ -1,6 +1,6 @@
 //! Links whose queue decides on departure: packets wait in it, and an event lets the next one leave.
 
-use firstflight_path::{Fate, Left, Nanos, Offered};
+use firstflight_path::{Left, LinkOutcome, Nanos, OfferedPacket};
 use firstflight_tcp::NEVER;
 
 use crate::{packet::Packet, topology::Then};
@@ -9,7 +9,7 @@ use super::{Simulation, loss_draw};
 
 impl Simulation<'_> {
     /// A packet comes to the queue of a link.
-    pub(super) fn wait(&mut self, packet: Packet, link: u32, offered: Offered) {
+    pub(super) fn wait(&mut self, packet: Packet, link: u32, offered: OfferedPacket) {
         let client = match packet.datagram() {
             Some(datagram) => Some(self.streams[datagram.stream as usize].client()),
             None => {
@@ -20,7 +20,7 @@ impl Simulation<'_> {
         // A packet whose connection is over belongs to no application any more.
         let class = client
             .map_or(0, |client| self.plan.applications[usize::from(self.clients[client as usize].application)].class);
-        self.let_leave(link, Some((packet, Offered { class, ..offered })));
+        self.let_leave(link, Some((packet, OfferedPacket { class, ..offered })));
     }
 
     /// The line of a link takes the next packet.
@@ -29,7 +29,7 @@ impl Simulation<'_> {
         self.let_leave(self.departing[(source - self.timer_source - 1) as usize], None);
     }
 
-    fn let_leave(&mut self, link: u32, arrival: Option<(Packet, Offered)>) {
+    fn let_leave(&mut self, link: u32, arrival: Option<(Packet, OfferedPacket)>) {
         let mut left = std::mem::take(&mut self.left);
         let line = &mut self.lines[link as usize];
         let Some(holding) = &mut line.holding else { return };
@@ -57,10 +57,10 @@ impl Simulation<'_> {
     }
 
     /// Brings a packet that left a queue to the far end of its link, or loses it.
-    fn follow(&mut self, mut packet: Packet, link: u32, at: Nanos, fate: Fate, copy: Option<Nanos>) {
+    fn follow(&mut self, mut packet: Packet, link: u32, at: Nanos, fate: LinkOutcome, copy: Option<Nanos>) {
         let arrival = match fate {
-            Fate::Arrives(arrival) => arrival,
-            Fate::Marked(arrival) => {
+            LinkOutcome::Arrives(arrival) => arrival,
+            LinkOutcome::Marked(arrival) => {
                 packet.mark();
                 arrival
             }

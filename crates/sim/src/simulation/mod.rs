@@ -7,7 +7,7 @@ mod watch;
 
 use std::ops::Range;
 
-use firstflight_path::{Fate, Holding, Left, Link, Nanos, Offered, Ring};
+use firstflight_path::{Holding, Left, Link, LinkOutcome, Nanos, OfferedPacket, Ring};
 use firstflight_tcp::{Events, NEVER, Segment};
 
 use crate::{
@@ -292,7 +292,7 @@ impl<'p> Simulation<'p> {
     #[inline(always)]
     fn forward_as<const SPECIAL: bool>(&mut self, mut packet: Packet, mut at: Nanos) {
         let bytes = packet.bytes(self.plan.header_bytes, &self.options);
-        let offered = Offered {
+        let offered = OfferedPacket {
             bytes,
             ecn_capable: packet.is_ecn_capable(),
             carries_data: packet.carries_data(),
@@ -321,8 +321,8 @@ impl<'p> Simulation<'p> {
                 self.note_crossing(&packet, hop.link, at, bytes, fate);
             }
             match fate {
-                Fate::Arrives(arrival) => at = arrival,
-                Fate::Marked(arrival) => {
+                LinkOutcome::Arrives(arrival) => at = arrival,
+                LinkOutcome::Marked(arrival) => {
                     packet.mark();
                     at = arrival;
                 }
@@ -374,7 +374,7 @@ impl<'p> Simulation<'p> {
     }
 
     #[cold]
-    fn lose(&mut self, packet: &Packet, link: u32, at: Nanos, fate: Fate) {
+    fn lose(&mut self, packet: &Packet, link: u32, at: Nanos, fate: LinkOutcome) {
         if let Some(datagram) = packet.datagram() {
             return self.lose_datagram(&datagram, at);
         }

@@ -1,6 +1,6 @@
 //! For those who watch packets: taps at a place, and the capture of everything.
 
-use firstflight_path::{Fate, Nanos};
+use firstflight_path::{LinkOutcome, Nanos};
 use firstflight_tcp::{Ecn, Segment};
 
 use super::Simulation;
@@ -143,15 +143,15 @@ impl<'p> Simulation<'p> {
     pub(super) fn note_copy(&mut self, packet: &Packet, link: u32, at: Nanos) {
         // Nearer to the sender there is none.
         if self.tap.as_ref().is_some_and(|tap| tap.is_behind(link)) {
-            self.tap_crossing(packet, link, at, Fate::Arrives(at));
+            self.tap_crossing(packet, link, at, LinkOutcome::Arrives(at));
         }
     }
 
     /// For those who watch links: a packet came to one at `at`.
     #[cold]
-    pub(super) fn note_crossing(&mut self, packet: &Packet, link: u32, at: Nanos, bytes: u32, fate: Fate) {
+    pub(super) fn note_crossing(&mut self, packet: &Packet, link: u32, at: Nanos, bytes: u32, fate: LinkOutcome) {
         let (start, end) = match fate {
-            Fate::Dropped => (at, at),
+            LinkOutcome::Dropped => (at, at),
             _ => self.lines[link as usize].link.last_transmission(bytes),
         };
         self.tap_crossing(packet, link, end, fate);
@@ -186,14 +186,14 @@ impl<'p> Simulation<'p> {
     }
 
     /// For a tap: a packet meets its fate at a link, whose line has sent all of it at `end`.
-    fn tap_crossing(&mut self, packet: &Packet, link: u32, end: Nanos, fate: Fate) {
+    fn tap_crossing(&mut self, packet: &Packet, link: u32, end: Nanos, fate: LinkOutcome) {
         let seen = packet
             .datagram()
             .map(|datagram| (self.stream_identity(&datagram), self.sender_of(&datagram), self.sight(&datagram)));
         let Some(tap) = &mut self.tap else { return };
         let (identity, sender, load) = seen.unwrap_or_else(|| {
             let mut segment = packet.peek(&self.options);
-            if matches!(fate, Fate::Marked(_)) {
+            if matches!(fate, LinkOutcome::Marked(_)) {
                 segment.ecn = Ecn::Congestion;
             }
             let place = (packet.to() / 2, packet.generation());

@@ -3,7 +3,7 @@
 use super::{Endpoint, Reset, State, due, feature};
 use crate::connection::Events;
 use crate::segment::{Flags, Segment};
-use crate::sequence::{Position, wire};
+use crate::sequence::{SeqNum, wire};
 use crate::{NEVER, Nanos};
 
 impl Endpoint {
@@ -68,7 +68,7 @@ impl Endpoint {
     }
 
     /// The peer's FIN is the next thing in order.
-    pub(crate) fn on_peer_fin(&mut self, position: Position) {
+    pub(crate) fn on_peer_fin(&mut self, position: SeqNum) {
         self.rcv_nxt = position + 1;
         // Linux, tcp_fin: nothing follows, so nothing is reported any more.
         self.reassembly.forget_duplicate();
@@ -89,7 +89,7 @@ impl Endpoint {
 
     /// A RST arrived with this sequence position.
     // RFC 9293 §3.10.7.4: a RST is valid only at RCV.NXT; elsewhere in the window it is answered with a challenge ACK.
-    pub(crate) fn on_reset(&mut self, seq: Position) {
+    pub(crate) fn on_reset(&mut self, seq: SeqNum) {
         if seq == self.rcv_nxt {
             let event = if self.state == State::TimeWait { Events::NONE } else { Events::RESET };
             self.finish(State::Closed, event);

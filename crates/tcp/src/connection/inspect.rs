@@ -7,7 +7,7 @@ use crate::connection::timestamps::OPTION_BYTES;
 use crate::profile::Profile;
 use crate::segment::{Flags, Segment};
 use crate::sender::recovery::Recovery;
-use crate::sequence::{Position, near, origin};
+use crate::sequence::{SeqNum, near, origin};
 
 /// A snapshot of the sender, in Linux's terms (`struct tcp_info`), counted in segments.
 ///
@@ -112,7 +112,7 @@ impl Endpoint {
 
     /// This position, or that of the peer's FIN if that comes before.
     #[inline]
-    pub(crate) fn up_to_peer_fin(&self, position: Position) -> Position {
+    pub(crate) fn up_to_peer_fin(&self, position: SeqNum) -> SeqNum {
         self.peer_fin.map_or(position, |fin| position.min(fin.get()))
     }
 
@@ -198,9 +198,9 @@ impl Endpoint {
         self.initial_sequence
     }
 
-    /// Position of our SYN.
+    /// Sequence number of our SYN.
     #[inline]
-    pub(crate) fn initial(&self) -> Position {
+    pub(crate) fn initial(&self) -> SeqNum {
         origin(self.initial_sequence)
     }
 

@@ -25,7 +25,7 @@ use crate::sender::congestion::{Controller, Other, Start};
 use crate::sender::nagle::Nagle;
 use crate::sender::recovery::{Recovery, Scoreboard};
 use crate::sender::rtt::{LinuxVariation, RttEstimator};
-use crate::sequence::{Position, origin, wire};
+use crate::sequence::{SeqNum, origin, wire};
 use crate::{NEVER, Nanos};
 use ecn::EcnState;
 use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
@@ -100,7 +100,7 @@ pub(crate) mod feature {
 }
 
 /// End of an endless stream: later than any position that a connection can reach.
-pub(crate) const ENDLESS: Position = 1 << 62;
+pub(crate) const ENDLESS: SeqNum = 1 << 62;
 
 /// A reset that waits to be sent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -126,27 +126,27 @@ struct RecycledMemory {
 pub struct Endpoint {
     // Fields that every segment uses come first.
     /// SND.UNA: first position not acknowledged.
-    pub(crate) una: Position,
+    pub(crate) una: SeqNum,
     /// SND.NXT: next position to send; goes back to `una` when the retransmission timer expires.
-    pub(crate) nxt: Position,
+    pub(crate) nxt: SeqNum,
     /// One past the highest position sent.
-    pub(crate) highest_sent: Position,
+    pub(crate) highest_sent: SeqNum,
     /// One past the last byte that the application wrote: the position of our FIN.
-    pub(crate) data_end: Position,
+    pub(crate) data_end: SeqNum,
     /// RCV.NXT: next position expected.
-    pub(crate) rcv_nxt: Position,
+    pub(crate) rcv_nxt: SeqNum,
     /// Next position that the application will read.
-    pub(crate) read_next: Position,
+    pub(crate) read_next: SeqNum,
     /// Right edge of the window announced.
-    pub(crate) rcv_edge: Position,
+    pub(crate) rcv_edge: SeqNum,
     /// Sequence position and acknowledgment of the latest window update (SND.WL1, SND.WL2).
-    pub(crate) window_seq: Position,
-    pub(crate) window_ack: Position,
+    pub(crate) window_seq: SeqNum,
+    pub(crate) window_ack: SeqNum,
     /// Expiry of the retransmission timer or, if `persisting`, of the persist timer.
     pub(crate) retransmit_deadline: Nanos,
     pub(crate) ack_deadline: Nanos,
     /// One past the last segment of new data that was not full.
-    pub(crate) small_end: Position,
+    pub(crate) small_end: SeqNum,
     /// When payload was last sent; during the handshake, when our SYN or SYN-ACK was sent, unless it was sent twice. Else
     /// `NEVER`.
     pub(crate) last_sent_at: Nanos,
@@ -195,13 +195,13 @@ pub struct Endpoint {
     pub(crate) rtt: RttEstimator,
     pub(crate) stats: Stats,
     pub(crate) reassembly: Reassembly,
-    /// Position of the peer's FIN, once it arrived. No position is 0.
+    /// Sequence number of the peer's FIN, once it arrived. None is 0.
     pub(crate) peer_fin: Option<NonZeroU64>,
     /// Sequence numbers of the first flight, our SYN included; none until data is acknowledged.
     pub(crate) first_flight: Option<NonZeroU32>,
     /// The latest burst under an initial or restart window, and its sequence numbers: none until some of them are
     /// acknowledged.
-    pub(crate) burst_start: Position,
+    pub(crate) burst_start: SeqNum,
     pub(crate) burst: Option<NonZeroU32>,
     pub(crate) initial_sequence: u32,
     /// Sequence number of the peer's SYN, once `rcv_nxt` says that it arrived.
@@ -312,7 +312,7 @@ impl Endpoint {
         }
     }
 
-    pub(crate) fn start(profile: &Profile, initial: Position, mss_bytes: u32, window_bytes: u32) -> Start {
+    pub(crate) fn start(profile: &Profile, initial: SeqNum, mss_bytes: u32, window_bytes: u32) -> Start {
         Start {
             mss_bytes,
             window_bytes: window_bytes.min(LARGEST_WINDOW),

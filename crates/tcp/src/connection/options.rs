@@ -6,7 +6,7 @@ use crate::Nanos;
 use crate::connection::timestamps::OPTION_BYTES;
 use crate::profile::EcnPolicy;
 use crate::segment::{Flags, MOST_SACK_BLOCKS, Segment, SentAt};
-use crate::sequence::{Position, near};
+use crate::sequence::{SeqNum, near};
 
 /// Bytes of a SACK option with padding, without those of its ranges, and of a range (RFC 2018 §3).
 const SACK_BYTES: u32 = 4;
@@ -130,7 +130,7 @@ impl Endpoint {
     /// Processes the options of an acceptable segment whose acknowledgment was accepted too.
     // Linux, tcp_ack and tcp_data_queue: TS.Recent and ECN's marks are of segments that are not dropped.
     #[inline(never)]
-    pub(crate) fn note_options(&mut self, now: Nanos, seq: Position, segment: &Segment) {
+    pub(crate) fn note_options(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) {
         if self.features & feature::TIMESTAMPS != 0 {
             self.update_recent(now, seq, segment);
             if self.features & feature::RECEIVER != 0 {
@@ -147,7 +147,7 @@ impl Endpoint {
     /// True if a segment is no old duplicate by its timestamp; one that is, is to be dropped.
     // RFC 7323 §5.3 (PAWS). As in Linux a segment without the option passes.
     #[inline(never)]
-    pub(crate) fn passes_paws(&mut self, now: Nanos, seq: Position, segment: &Segment) -> bool {
+    pub(crate) fn passes_paws(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) -> bool {
         let (Some(theirs), Some(memory)) = (segment.timestamps, self.extras.memory()) else { return true };
         if let Some(lag) = memory.timestamps.lag(now, theirs.value).filter(|&lag| lag > 0) {
             if self.is_reordered_ack(seq, segment, lag) {
@@ -164,7 +164,7 @@ impl Endpoint {
 
     // RFC 7323 §4.3 (2): if SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent, TS.Recent takes SEG.TSval; of
     // acceptable segments only (§5.3 R3).
-    fn update_recent(&mut self, now: Nanos, seq: Position, segment: &Segment) {
+    fn update_recent(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) {
         if self.is_acceptable(seq, segment.sequence_length()) {
             if let (Some(theirs), Some(memory)) = (segment.timestamps, self.extras.memory_mut()) {
                 if seq <= memory.last_ack_sent && memory.timestamps.lag(now, theirs.value).is_none_or(|lag| lag <= 0) {
@@ -177,7 +177,7 @@ impl Endpoint {
     /// True if a segment with an older timestamp is a bare duplicate acknowledgment that was overtaken on the way.
     // Linux (tcp_disordered_ack) lets those through that are at most 1.2 RTO late, because they can do no harm, and
     // carry the data that the sender needs for a fast retransmit.
-    fn is_reordered_ack(&self, seq: Position, segment: &Segment, lag_ms: i32) -> bool {
+    fn is_reordered_ack(&self, seq: SeqNum, segment: &Segment, lag_ms: i32) -> bool {
         segment.sequence_length() == 0
             && seq == self.rcv_nxt
             && near(self.una, segment.ack) == self.una
@@ -195,7 +195,7 @@ impl Endpoint {
 
     /// The arrived data is below RCV.NXT, at least partly: the next acknowledgment reports that.
     // RFC 2883 §4 (2): a duplicate below the cumulative acknowledgment is reported in the first block.
-    pub(crate) fn note_old_duplicate(&mut self, seq: Position, segment: &Segment) {
+    pub(crate) fn note_old_duplicate(&mut self, seq: SeqNum, segment: &Segment) {
         let end = (seq + u64::from(segment.sequence_length())).min(self.rcv_nxt);
         if seq < end {
             self.note_duplicate(seq, end);
@@ -203,7 +203,7 @@ impl Endpoint {
     }
 
     /// These bytes arrived twice.
-    pub(crate) fn note_duplicate(&mut self, start: Position, end: Position) {
+    pub(crate) fn note_duplicate(&mut self, start: SeqNum, end: SeqNum) {
         if self.features & feature::SACK != 0 && self.profile.dsack {
             self.reassembly.note_duplicate(start, end);
         }

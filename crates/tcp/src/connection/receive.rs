@@ -3,7 +3,7 @@
 use super::{Endpoint, State, due, feature};
 use crate::Nanos;
 use crate::segment::{Flags, Segment};
-use crate::sequence::{Position, near};
+use crate::sequence::{SeqNum, near};
 
 impl Endpoint {
     /// A segment arrived.
@@ -51,7 +51,7 @@ impl Endpoint {
 
     /// RST, SYN, or no ACK.
     #[cold]
-    fn on_unusual(&mut self, seq: Position, segment: &Segment) {
+    fn on_unusual(&mut self, seq: SeqNum, segment: &Segment) {
         if segment.flags.contains(Flags::RST) {
             self.on_reset(seq);
         } else if segment.flags.contains(Flags::SYN) {
@@ -63,7 +63,7 @@ impl Endpoint {
     /// True if a segment of `length` sequence numbers from `seq` on overlaps the receive window.
     // RFC 9293 §3.10.7.4, the four cases; as in Linux a segment without length may also stand at the right edge, where
     // a sender that has used the whole window sends its acknowledgments from.
-    pub(crate) fn is_acceptable(&self, seq: Position, length: u32) -> bool {
+    pub(crate) fn is_acceptable(&self, seq: SeqNum, length: u32) -> bool {
         let end = seq + u64::from(length);
         if length == 0 {
             seq >= self.rcv_nxt && seq <= self.rcv_edge

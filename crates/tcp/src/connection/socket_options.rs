@@ -2,15 +2,15 @@
 
 use super::{Endpoint, due};
 use crate::sender::nagle::Nagle;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 
 /// Ends of records, in order: places that no segment spans.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RecordEnds(Vec<Position>);
+pub(crate) struct RecordEnds(Vec<SeqNum>);
 
 impl RecordEnds {
     #[cold]
-    fn after(&self, position: Position) -> Option<Position> {
+    fn after(&self, position: SeqNum) -> Option<SeqNum> {
         self.0.get(self.0.partition_point(|end| *end <= position)).copied()
     }
 }
@@ -39,7 +39,7 @@ impl Endpoint {
 
     /// Last possible end of a segment that begins at `position`: the end of its record, or of the data.
     #[inline]
-    pub(crate) fn record_end(&self, position: Position) -> Position {
+    pub(crate) fn record_end(&self, position: SeqNum) -> SeqNum {
         match self.extras.record_ends() {
             None => self.data_end,
             Some(ends) => ends.after(position).unwrap_or(self.data_end),

@@ -16,7 +16,7 @@ use crate::receiver::round_trip::RoundTrip;
 use crate::receiver::segment_size::{Compared, SegmentSize};
 use crate::receiver::window::{Arrived, Blocks, GrowingWindow};
 use crate::segment::{Flags, Segment};
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 use crate::{NEVER, Nanos};
 
 /// The receiver's state; none of it is used with plain acknowledgments, a fixed window and no timestamps.
@@ -31,9 +31,9 @@ pub(crate) struct Memory {
     pub segment_size: SegmentSize,
     round_trip: RoundTrip,
     /// Last.ACK.sent: RCV.NXT of the latest segment sent.
-    pub last_ack_sent: Position,
+    pub last_ack_sent: SeqNum,
     /// Every segment that ends before this position is acknowledged immediately (`AckPolicy::Heartbeat`).
-    acknowledge_each_before: Position,
+    acknowledge_each_before: SeqNum,
     pub timestamps: TimestampState,
 }
 
@@ -79,7 +79,7 @@ impl Memory {
 }
 
 impl Endpoint {
-    pub(crate) fn last_ack_sent(&self) -> Position {
+    pub(crate) fn last_ack_sent(&self) -> SeqNum {
         self.extras.memory().map_or(self.rcv_nxt, |memory| memory.last_ack_sent)
     }
 
@@ -117,7 +117,7 @@ impl Endpoint {
     }
 
     /// A segment with payload arrived, in order or ahead of a hole.
-    fn arrived(&mut self, now: Nanos, seq: Position, segment: &Segment) -> Arrived {
+    fn arrived(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) -> Arrived {
         let window_bytes = self.window_in_force();
         let (stamp_bytes, most_bytes) = (self.stamp_bytes(), self.largest_segment_bytes());
         let pushes = segment.flags.contains(Flags::PSH);
@@ -144,7 +144,7 @@ impl Endpoint {
     }
 
     /// Data arrived in order, and RCV.NXT has moved; no hole that it filled counts yet.
-    pub(crate) fn note_arrival(&mut self, now: Nanos, seq: Position, segment: &Segment) {
+    pub(crate) fn note_arrival(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) {
         self.make_room(seq, segment, true);
         let arrived = self.arrived(now, seq, segment);
         let (received, rto) = (self.rcv_nxt, self.rtt.rto());
@@ -177,7 +177,7 @@ impl Endpoint {
     }
 
     /// Data arrived ahead of a hole.
-    pub(crate) fn note_gap(&mut self, now: Nanos, seq: Position, segment: &Segment) {
+    pub(crate) fn note_gap(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) {
         self.make_room(seq, segment, false);
         let arrived = self.arrived(now, seq, segment);
         let (distance, has_sack) = (self.bytes_ahead(), self.features & feature::SACK != 0);
@@ -191,14 +191,14 @@ impl Endpoint {
     }
 
     /// RCV.NXT has moved on over data that lay ahead of a hole; `before`: up to where it was without.
-    pub(crate) fn note_filled(&mut self, before: Position) {
+    pub(crate) fn note_filled(&mut self, before: SeqNum) {
         let next = self.rcv_nxt;
         if let Some(Memory { window: Some(window), .. }) = self.extras.memory_mut() {
             window.on_filled(before, next);
         }
     }
 
-    fn make_room(&mut self, seq: Position, segment: &Segment, in_order: bool) {
+    fn make_room(&mut self, seq: SeqNum, segment: &Segment, in_order: bool) {
         if let Some(Memory { window: Some(window), arrivals, .. }) = self.extras.memory_mut() {
             if window.make_room(seq, segment.payload_bytes, segment.option_bytes(), in_order) {
                 if let Some(arrivals) = arrivals {
@@ -270,7 +270,7 @@ impl Endpoint {
     /// A duplicate that ends here is to be acknowledged.
     // Linux: tcp_data_queue counts that as the acknowledgment of data, tcp_send_dupack, which answers segments that end
     // before the latest acknowledgment, does not.
-    pub(crate) fn schedule_ack_of(&mut self, end: Position) {
+    pub(crate) fn schedule_ack_of(&mut self, end: SeqNum) {
         if let Some(Memory { arrivals: Some(arrivals), last_ack_sent, .. }) = self.extras.memory_mut() {
             arrivals.scheduled |= end >= *last_ack_sent;
         }
@@ -305,7 +305,7 @@ impl Endpoint {
     }
 
     /// The application has read from this position on: whether it is time to acknowledge it, and to grow the window.
-    pub(crate) fn note_reading(&mut self, from: Position) {
+    pub(crate) fn note_reading(&mut self, from: SeqNum) {
         if self.read_next == from {
             return;
         }

@@ -5,14 +5,14 @@ use crate::connection::{Endpoint, due, feature};
 use crate::receiver::ack::Verdict;
 use crate::receiver::reassembly::BlockFrom;
 use crate::segment::{Flags, Segment};
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 use crate::{NEVER, Nanos};
 use std::num::NonZeroU64;
 
 impl Endpoint {
     /// Payload, FIN or both.
     #[inline]
-    pub(crate) fn on_payload(&mut self, now: Nanos, seq: Position, segment: &Segment) {
+    pub(crate) fn on_payload(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) {
         let mut end = self.up_to_peer_fin(seq + u64::from(segment.payload_bytes));
         let mut fin = segment.flags.contains(Flags::FIN);
         if end > self.rcv_edge {
@@ -80,7 +80,7 @@ impl Endpoint {
     /// Holds data that arrived ahead of a hole.
     // RFC 5681 §4.2: out-of-order data SHOULD be acknowledged immediately.
     #[cold]
-    fn on_gap(&mut self, seq: Position, end: Position, fin: bool) {
+    fn on_gap(&mut self, seq: SeqNum, end: SeqNum, fin: bool) {
         // The FIN takes its own position, so that a SACK block covers the whole segment.
         let beyond = end + u64::from(fin);
         if beyond > seq {
@@ -107,7 +107,7 @@ impl Endpoint {
 
     // RFC 5681 §4.2: a segment that fills in all or part of a gap SHOULD be acknowledged immediately.
     #[cold]
-    fn fill_gap(&mut self, from: Position) {
+    fn fill_gap(&mut self, from: SeqNum) {
         if let Some((start, end)) = self.reassembly.overlap(from, self.rcv_nxt) {
             self.note_duplicate(start, end);
         }

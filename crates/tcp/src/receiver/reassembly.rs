@@ -1,10 +1,10 @@
 //! Data that arrived ahead of a hole, and its selective acknowledgments.
 
 use crate::segment::{MOST_SACK_BLOCKS, SackBlocks};
-use crate::sequence::{Position, wire};
+use crate::sequence::{SeqNum, wire};
 
 /// From one position up to, not including, another.
-pub(crate) type Range = (Position, Position);
+pub(crate) type Range = (SeqNum, SeqNum);
 
 /// Data that was received out of order or twice. Empty, and without an allocation, as long as everything arrives in
 /// order and once.
@@ -49,7 +49,7 @@ impl Reassembly {
     /// Adds a range. Its block is all data held around it, or only the part still known from reports.
     // RFC 2018 §3: the bytes just below and just above a block have not been received. Linux (tcp_sack_new_ofo_skb) looks
     // at the blocks that it remembers, and not into its queue.
-    pub(crate) fn insert(&mut self, start: Position, end: Position, block_from: BlockFrom) {
+    pub(crate) fn insert(&mut self, start: SeqNum, end: SeqNum, block_from: BlockFrom) {
         let held = self.held.get_or_insert_default();
         let first = held.ranges.partition_point(|&(_, known_end)| known_end < start);
         let last = held.ranges.partition_point(|&(known_start, _)| known_start <= end);
@@ -78,7 +78,7 @@ impl Reassembly {
     }
 
     /// Moves the in-order edge `next` over ranges that it reaches, forgets them, and returns the new edge.
-    pub(crate) fn advance(&mut self, mut next: Position) -> Position {
+    pub(crate) fn advance(&mut self, mut next: SeqNum) -> SeqNum {
         let Some(held) = &mut self.held else { return next };
         let reached = held.ranges.partition_point(|&(start, _)| start <= next);
         for &(_, end) in &held.ranges[..reached] {
@@ -90,7 +90,7 @@ impl Reassembly {
     }
 
     /// One past the last position that is held together with this one; the position itself if it is not held.
-    pub(crate) fn held_until(&self, position: Position) -> Position {
+    pub(crate) fn held_until(&self, position: SeqNum) -> SeqNum {
         let Some(held) = &self.held else { return position };
         let next = held.ranges.get(held.ranges.partition_point(|&(_, end)| end <= position));
         next.filter(|&&(start, _)| start <= position).map_or(position, |&(_, end)| end)
@@ -98,14 +98,14 @@ impl Reassembly {
 
     /// The first contiguous part of a range that is held already.
     // RFC 2883 §4 (1): a D-SACK block reports only one contiguous sequence that is a duplicate.
-    pub(crate) fn overlap(&self, start: Position, end: Position) -> Option<Range> {
+    pub(crate) fn overlap(&self, start: SeqNum, end: SeqNum) -> Option<Range> {
         let ranges = &self.held.as_ref()?.ranges;
         let &(known_start, known_end) = ranges.get(ranges.partition_point(|&(_, known_end)| known_end <= start))?;
         (known_start < end).then(|| (known_start.max(start), known_end.min(end)))
     }
 
     /// The next report begins with this range, which arrived twice.
-    pub(crate) fn note_duplicate(&mut self, start: Position, end: Position) {
+    pub(crate) fn note_duplicate(&mut self, start: SeqNum, end: SeqNum) {
         self.held.get_or_insert_default().duplicate = Some((start, end));
     }
 
@@ -117,7 +117,7 @@ impl Reassembly {
     }
 
     /// One past the last byte held ahead of a hole, if there is any.
-    pub(crate) fn end(&self) -> Option<Position> {
+    pub(crate) fn end(&self) -> Option<SeqNum> {
         self.held.as_ref()?.ranges.last().map(|&(_, end)| end)
     }
 

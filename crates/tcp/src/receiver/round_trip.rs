@@ -2,7 +2,7 @@
 //! the time that a window's worth of data takes.
 
 use crate::Nanos;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 
 /// Names in brackets are those of Linux's `tcp_sock`.
 #[derive(Clone, Debug, Default)]
@@ -10,7 +10,7 @@ pub(crate) struct RoundTrip {
     /// In eighths of a microsecond [rcv_rtt_est.rtt_us]; none before the first sample.
     eighths_us: Option<u64>,
     /// A window's worth of data is timed up to here, since then; not before the first data [rcv_rtt_est.seq, .time].
-    timed_end: Position,
+    timed_end: SeqNum,
     timed_at: Option<Nanos>,
     /// The latest echo of a timestamp [rcv_rtt_last_tsecr].
     last_echo: u32,
@@ -51,7 +51,7 @@ impl RoundTrip {
 
     /// Data arrived in order, up to `received`, into a window of this number of bytes, which takes at least an RTT.
     // Linux, tcp_rcv_rtt_measure.
-    pub fn on_data(&mut self, now: Nanos, received: Position, window_bytes: u32) {
+    pub fn on_data(&mut self, now: Nanos, received: SeqNum, window_bytes: u32) {
         if let Some(timed_at) = self.timed_at {
             if received < self.timed_end {
                 return;

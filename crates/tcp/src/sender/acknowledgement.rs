@@ -6,13 +6,13 @@ use crate::profile::LARGEST_WINDOW;
 use crate::segment::{Flags, Segment, SentAt};
 use crate::sender::apply::flight;
 use crate::sender::recovery::{Ack, Recovery};
-use crate::sequence::{Position, near};
+use crate::sequence::{SeqNum, near};
 use std::num::NonZeroU32;
 
 impl Endpoint {
     /// Processes the acknowledgment field; false if the segment is to be dropped.
     #[inline]
-    pub(crate) fn on_acknowledgement(&mut self, now: Nanos, seq: Position, segment: &Segment) -> bool {
+    pub(crate) fn on_acknowledgement(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) -> bool {
         let ack = near(self.una, segment.ack);
         if ack > self.highest_sent {
             // RFC 9293 §3.10.7.4: if the ACK acks something not yet sent, send an ACK and drop the segment.
@@ -87,7 +87,7 @@ impl Endpoint {
     /// Takes over the window of an acknowledgment; true if it changed.
     // RFC 9293 §3.10.7.4: SND.WL1 and SND.WL2 keep old segments from updating the window.
     #[inline]
-    pub(crate) fn update_peer_window(&mut self, seq: Position, ack: Position, window: u32) -> bool {
+    pub(crate) fn update_peer_window(&mut self, seq: SeqNum, ack: SeqNum, window: u32) -> bool {
         let newer = seq > self.window_seq || seq == self.window_seq && ack >= self.window_ack;
         if newer {
             self.window_seq = seq;
@@ -122,7 +122,7 @@ impl Endpoint {
 
     /// Events that follow from the cumulative acknowledgment.
     #[inline]
-    fn note_acknowledged(&mut self, before: Position, ack: Position) {
+    fn note_acknowledged(&mut self, before: SeqNum, ack: SeqNum) {
         if ack >= self.data_end && ack > before {
             if before < self.data_end {
                 self.events |= Events::SENT;

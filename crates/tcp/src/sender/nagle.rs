@@ -1,6 +1,6 @@
 //! When a small segment waits for an acknowledgment, so that small writes do not become small packets.
 
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 use serde::{Deserialize, Serialize};
 
 /// Policy for a last segment that is not full.
@@ -18,7 +18,7 @@ pub enum Nagle {
 impl Nagle {
     /// True if a small segment has to wait. `small_end` is one past the last small segment sent.
     #[inline]
-    pub(crate) fn holds(self, una: Position, nxt: Position, small_end: Position) -> bool {
+    pub(crate) fn holds(self, una: SeqNum, nxt: SeqNum, small_end: SeqNum) -> bool {
         match self {
             Self::Off => false,
             Self::Classic => nxt > una,

@@ -2,7 +2,7 @@
 
 use crate::Nanos;
 use crate::profile::{AfterSynLoss, Profile, RtoEstimator, RtoRules};
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 
 /// Smoothed round-trip time, its variation and the timeout that follows from them.
 ///
@@ -32,19 +32,12 @@ pub(crate) struct LinuxVariation {
     /// The term added to the RTT [rttvar_us].
     variation: u64,
     /// The round ends when this is acknowledged [rtt_seq].
-    round_end: Position,
+    round_end: SeqNum,
 }
 
 impl LinuxVariation {
     /// The timeout after one more sample.
-    fn sample(
-        &mut self,
-        rules: &RtoRules,
-        smoothed_times_8: &mut u64,
-        rtt: u64,
-        una: Position,
-        nxt: Position,
-    ) -> Nanos {
+    fn sample(&mut self, rules: &RtoRules, smoothed_times_8: &mut u64, rtt: u64, una: SeqNum, nxt: SeqNum) -> Nanos {
         let floor = rules.minimum_ns;
         if *smoothed_times_8 == 0 {
             *smoothed_times_8 = rtt * 8;
@@ -125,7 +118,7 @@ impl RttEstimator {
         self.backoffs = 0;
         if let Some(variation) = &mut self.linux {
             let round = now.saturating_sub(sent).max(1);
-            let rto = variation.sample(rules, &mut self.smoothed_times_8, round, Position::MAX, 0);
+            let rto = variation.sample(rules, &mut self.smoothed_times_8, round, SeqNum::MAX, 0);
             return self.set(rto);
         }
         let unit = rules.unit_ns();
@@ -181,7 +174,7 @@ impl RttEstimator {
     }
 
     /// Adds an RTT sample that ended now; `una` and `nxt` distinguish rounds.
-    pub(crate) fn sample_duration(&mut self, rules: &RtoRules, rtt: Nanos, una: Position, nxt: Position) {
+    pub(crate) fn sample_duration(&mut self, rules: &RtoRules, rtt: Nanos, una: SeqNum, nxt: SeqNum) {
         self.backoffs = 0;
         match &mut self.linux {
             Some(variation) => {

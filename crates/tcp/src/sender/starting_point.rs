@@ -2,7 +2,7 @@
 
 use crate::connection::{Endpoint, State};
 use crate::sender::initial_window::{Outcome, StartingPoint};
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 use std::num::NonZeroU16;
 
 impl Endpoint {
@@ -49,7 +49,7 @@ impl Endpoint {
     /// Something is retransmitted: remember it if it was part of the initial window.
     // RFC 9040 §C.3 step 4: if (seqno - ISN) < IW, the re-sent segment fixes an IW loss.
     #[cold]
-    pub(crate) fn note_retransmission(&mut self, position: Position) {
+    pub(crate) fn note_retransmission(&mut self, position: SeqNum) {
         self.initial_window_failed |= position - self.initial() <= u64::from(self.initial_window_bytes());
     }
 }

@@ -6,7 +6,7 @@ use crate::Nanos;
 use crate::connection::{Endpoint, State};
 use crate::profile::error::{ProfileError, within};
 use crate::sender::pacing::{PacedBy, Pacer, WindowPacing};
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 use serde::{Deserialize, Serialize};
 
 const MILLISECOND: Nanos = 1_000_000;
@@ -121,12 +121,12 @@ pub(crate) struct Train {
     /// When the application last wrote into the first sk_buff.
     first_filled_at: Option<Nanos>,
     /// Positions at which sk_buffs begin: here, and every `size_goal` bytes further on.
-    queue_start: Position,
+    queue_start: SeqNum,
 }
 
 impl Train {
     /// The application writes behind `end`; `next` is the next position to send.
-    fn on_write(&mut self, now: Nanos, next: Position, end: Position, size_goal: u64) {
+    fn on_write(&mut self, now: Nanos, next: SeqNum, end: SeqNum, size_goal: u64) {
         if end - next <= self.first_queued(next, size_goal) {
             self.queue_start = next;
             self.first_filled_at = Some(now);
@@ -134,7 +134,7 @@ impl Train {
     }
 
     /// Bytes from `next` to the end of its sk_buff, if that is full.
-    fn first_queued(&self, next: Position, size_goal: u64) -> u64 {
+    fn first_queued(&self, next: SeqNum, size_goal: u64) -> u64 {
         size_goal - next.saturating_sub(self.queue_start) % size_goal
     }
 
@@ -170,7 +170,7 @@ impl Endpoint {
     }
 
     /// The application writes behind `end`.
-    pub(crate) fn fill_sk_buffs(&mut self, now: Nanos, end: Position) {
+    pub(crate) fn fill_sk_buffs(&mut self, now: Nanos, end: SeqNum) {
         let (next, size_goal) = (self.nxt, size_goal(self.mss, self.largest_peer_window));
         if let Some(scoreboard) = self.recovery.scoreboard_mut() {
             scoreboard.train.on_write(now, next, end, size_goal);

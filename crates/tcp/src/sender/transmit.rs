@@ -5,7 +5,7 @@ use crate::segment::{Ecn, Flags, Segment};
 use crate::sender::apply::flight;
 use crate::sender::initial_window::{FALLBACK_BYTES, IdleCheck, RestartWindow};
 use crate::sender::recovery::Recovery;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 use crate::{NEVER, Nanos};
 
 impl Endpoint {
@@ -60,7 +60,7 @@ impl Endpoint {
 
     /// One past the last position that we have to send: data and, once closing, the FIN.
     #[inline]
-    pub(crate) fn stream_end(&self) -> Position {
+    pub(crate) fn stream_end(&self) -> SeqNum {
         self.data_end + u64::from(self.closing)
     }
 
@@ -249,7 +249,7 @@ impl Endpoint {
 
     /// Sends `length` bytes from `position` on, and the FIN if it follows.
     #[inline]
-    fn transmit(&mut self, now: Nanos, position: Position, length: u32, into: &mut Segment) {
+    fn transmit(&mut self, now: Nanos, position: SeqNum, length: u32, into: &mut Segment) {
         let mut end = position + u64::from(length);
         let mut flags = Flags::ACK;
         if end == self.data_end {
@@ -348,7 +348,7 @@ impl Endpoint {
 
     /// Something at this position was lost: remember it if a burst was to blame.
     #[cold]
-    fn note_loss(&mut self, position: Position) {
+    fn note_loss(&mut self, position: SeqNum) {
         let sent = self.highest_sent;
         let end = self.burst.map_or(sent, |length| sent.min(self.burst_start + u64::from(length.get())));
         if position >= self.burst_start && position < end && end - self.burst_start > FALLBACK_BYTES {

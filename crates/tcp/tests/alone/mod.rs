@@ -10,7 +10,7 @@ use super::{
 };
 use crate::Nanos;
 use crate::amounts::Bytes;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 use std::collections::VecDeque;
 
 const MSS: u32 = 1000;
@@ -44,7 +44,7 @@ impl Path {
 /// A segment in flight, with the delivery-rate sampler's data on it.
 #[derive(Clone, Copy, Debug)]
 struct Flying {
-    end: Position,
+    end: SeqNum,
     sent_at: Nanos,
     acknowledged_at: Nanos,
     lost: bool,
@@ -71,14 +71,14 @@ struct Alone {
     controller: Controller,
     path: Path,
     now: Nanos,
-    una: Position,
-    nxt: Position,
+    una: SeqNum,
+    nxt: SeqNum,
     flying: VecDeque<Flying>,
     /// When the bottleneck has served its accepted packets.
     free_at: Nanos,
     sent: u64,
     /// Losses before this position belong to an episode already answered.
-    recover: Position,
+    recover: SeqNum,
     losses: u32,
     /// When pacing lets the next segment leave.
     release: Nanos,
@@ -86,7 +86,7 @@ struct Alone {
     delivered_at: Nanos,
     first_sent_at: Nanos,
     min_rtt: Nanos,
-    round_end: Position,
+    round_end: SeqNum,
     round: Round,
     rounds: Vec<Round>,
 }

@@ -2,7 +2,7 @@
 //! when data flows one way, and in answers when it goes back and forth.
 
 use crate::receiver::segment_size::Compared;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 use crate::{NEVER, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +70,7 @@ pub(crate) struct Arrivals {
     compressed: u16,
     /// Acknowledgments sent at this position with a hole there [dup_ack_counter, compressed_ack_rcv_nxt].
     duplicates: u8,
-    duplicates_at: Position,
+    duplicates_at: SeqNum,
 }
 
 impl Arrivals {
@@ -203,7 +203,7 @@ impl Arrivals {
 
     /// Until when the acknowledgment of a segment may wait while there is a hole at `next`; none if it may not.
     // Linux, __tcp_ack_snd_check; tcp_delack_timer_handler sends compressed ACKs, too, if it runs meanwhile.
-    pub(crate) fn compress(&mut self, now: Nanos, next: Position, rtt: Nanos) -> Option<Nanos> {
+    pub(crate) fn compress(&mut self, now: Nanos, next: SeqNum, rtt: Nanos) -> Option<Nanos> {
         let rules = self.rules.sack_compression.filter(|rules| self.compressed < rules.max_segments)?;
         if std::mem::replace(&mut self.duplicates_at, next) != next {
             self.duplicates = 0;

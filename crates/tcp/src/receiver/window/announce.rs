@@ -6,13 +6,13 @@ use crate::connection::{Endpoint, State, due, feature};
 use crate::receiver::Memory;
 use crate::receiver::window::GrowingWindow;
 use crate::segment::{Flags, Segment};
-use crate::sequence::{Position, wire};
+use crate::sequence::{SeqNum, wire};
 use crate::{NEVER, Nanos};
 
 impl Endpoint {
     /// A segment without payload.
     #[inline]
-    pub(crate) fn bare_segment(&mut self, now: Nanos, position: Position, into: &mut Segment) {
+    pub(crate) fn bare_segment(&mut self, now: Nanos, position: SeqNum, into: &mut Segment) {
         self.segment(now, position, 0, false, into);
     }
 
@@ -23,7 +23,7 @@ impl Endpoint {
     pub(crate) fn segment(
         &mut self,
         now: Nanos,
-        position: Position,
+        position: SeqNum,
         payload_bytes: u32,
         retransmission: bool,
         into: &mut Segment,
@@ -44,7 +44,7 @@ impl Endpoint {
 
     /// Highest right edge of a receive window that does not grow.
     #[inline]
-    fn fixed_edge(&self) -> Position {
+    fn fixed_edge(&self) -> SeqNum {
         self.read_next + u64::from(self.profile.receive_window_bytes)
     }
 

@@ -1,6 +1,6 @@
 //! The blocks of memory that received payload lies in until the application has read it, as a Linux receiver counts them.
 
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 use std::collections::VecDeque;
 
 /// Memory ahead of the headers (Linux: `NET_SKB_PAD`), IPv4 and TCP headers without options, the description at the block's
@@ -18,8 +18,8 @@ const PAGE: u32 = 4096;
 /// One segment, or several that fit its block [sk_buff].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Block {
-    start: Position,
-    end: Position,
+    start: SeqNum,
+    end: SeqNum,
     /// Memory that it takes [truesize].
     pub memory: u32,
     /// Bytes unused at its end.
@@ -30,7 +30,7 @@ impl Block {
     /// The block of a segment.
     // Linux, __alloc_skb and kmalloc_reserve, behind TUN, AF_PACKET and drivers that allocate for each packet: a block of a
     // power of two. A segment of 1448 bytes takes 2304. Other drivers waste more.
-    pub(crate) fn of(start: Position, payload_bytes: u32, option_bytes: u32) -> Self {
+    pub(crate) fn of(start: SeqNum, payload_bytes: u32, option_bytes: u32) -> Self {
         let used = PAD + HEADERS + option_bytes + payload_bytes;
         let least = used.next_multiple_of(ALIGNMENT) + SHARED;
         let size = if least <= SMALLEST { SMALLEST } else { least.next_power_of_two() };
@@ -142,7 +142,7 @@ impl Blocks {
 
     /// The hole up to `next` has been filled, so the data after it is in order now.
     // Linux, tcp_ofo_queue.
-    pub(crate) fn advance(&mut self, before: Position, next: Position) {
+    pub(crate) fn advance(&mut self, before: SeqNum, next: SeqNum) {
         let beyond = self.ahead.split_off(self.ahead.partition_point(|held| held.start <= next));
         let mut edge = before;
         for block in std::mem::replace(&mut self.ahead, beyond) {
@@ -159,7 +159,7 @@ impl Blocks {
 
     /// The application reads up to `position`: the next block of which it takes something, up to where; none once it has
     /// all. The block is free once it is read to its end.
-    pub(crate) fn read_next(&mut self, from: Position, position: Position) -> Option<Position> {
+    pub(crate) fn read_next(&mut self, from: SeqNum, position: SeqNum) -> Option<SeqNum> {
         let block = *self.ready.front().filter(|_| from < position)?;
         let end = block.end.min(position);
         if end == block.end {

@@ -8,7 +8,7 @@ mod tests;
 
 use crate::Nanos;
 use crate::profile::ReceiveWindowGrowth;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 use blocks::Block;
 pub(crate) use blocks::Blocks;
 
@@ -24,7 +24,7 @@ const FIRST_SEGMENTS: u32 = 10;
 /// A segment with payload that arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrived {
-    pub start: Position,
+    pub start: SeqNum,
     pub payload_bytes: u32,
     pub option_bytes: u32,
     /// Longer than any before.
@@ -61,8 +61,8 @@ pub(crate) struct GrowingWindow {
     blocks: Blocks,
     /// Bytes read in the best RTT so far [rcvq_space.space].
     read_in_round: u32,
-    /// Position and time at which the current round of reading began [rcvq_space].
-    round_start: Position,
+    /// Sequence number and time at which the current round of reading began [rcvq_space].
+    round_start: SeqNum,
     round_start_at: Nanos,
     /// When something last arrived or left [tcp_mstamp].
     touched_at: Nanos,
@@ -89,7 +89,7 @@ impl GrowingWindow {
         own_mss: u32,
         announced: u32,
         most_bytes: u32,
-        next: Position,
+        next: SeqNum,
         blocks: Blocks,
     ) -> Self {
         let buffer = rules.initial_bytes;
@@ -199,14 +199,14 @@ impl GrowingWindow {
     }
 
     /// A hole was filled: the data ahead is in order up to `next`; `before`: up to where it was without.
-    pub(crate) fn on_filled(&mut self, before: Position, next: Position) {
+    pub(crate) fn on_filled(&mut self, before: SeqNum, next: SeqNum) {
         self.blocks.advance(before, next);
     }
 
     /// Makes room for a segment; whether more arrived before than the buffer has room for, which grows then.
     // Linux, tcp_try_rmem_schedule, tcp_prune_queue and tcp_clamp_window. Of in-order segments only those are looked at for
     // which no memory is set aside, every third of 536 bytes.
-    pub(crate) fn make_room(&mut self, start: Position, payload_bytes: u32, option_bytes: u32, in_order: bool) -> bool {
+    pub(crate) fn make_room(&mut self, start: SeqNum, payload_bytes: u32, option_bytes: u32, in_order: bool) -> bool {
         let block = Block::of(start, payload_bytes, option_bytes);
         if in_order && self.blocks.has_reserved(&block) {
             return false;
@@ -278,7 +278,7 @@ impl GrowingWindow {
     /// The application reads the data between two positions; `received`: in order up to here; `ahead`: bytes from there
     /// to the end of what lies ahead of a hole; `rtt`: as the receiver sees it.
     // Linux, tcp_recvmsg_locked: block by block.
-    pub(crate) fn on_read(&mut self, from: Position, to: Position, received: Position, ahead: u32, rtt: Option<Nanos>) {
+    pub(crate) fn on_read(&mut self, from: SeqNum, to: SeqNum, received: SeqNum, ahead: u32, rtt: Option<Nanos>) {
         let mut at = from;
         while let Some(end) = self.blocks.read_next(at, to) {
             at = end;
@@ -293,7 +293,7 @@ impl GrowingWindow {
     }
 
     // Linux, tcp_rcv_space_adjust: once an RTT, less the data that still waits to be read.
-    fn end_round(&mut self, read: Position, received: Position, ahead: u32) {
+    fn end_round(&mut self, read: SeqNum, received: SeqNum, ahead: u32) {
         let waiting = received - read;
         let copied = u32::try_from((read - self.round_start).saturating_sub(waiting)).unwrap_or(u32::MAX);
         if copied > self.read_in_round {

@@ -5,7 +5,7 @@
 //! times: that in which the data was sent, and that in which it was acknowledged.
 
 use crate::Nanos;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 use std::collections::VecDeque;
 
 /// The data stored when a segment is sent.
@@ -42,7 +42,7 @@ struct Pending {
     delivered: u32,
     delivered_at: Nanos,
     sent_at: Nanos,
-    end: Position,
+    end: SeqNum,
     send_interval: Nanos,
     app_limited: bool,
 }
@@ -86,7 +86,7 @@ impl DeliveryRate {
     }
 
     /// The segment of this number, ending at `end`, was delivered.
-    pub fn on_delivered(&mut self, number: u64, end: Position) {
+    pub fn on_delivered(&mut self, number: u64, end: SeqNum) {
         let departure = &mut self.departures[(number - self.first) as usize];
         if std::mem::replace(&mut departure.counted, true) {
             return;

@@ -8,7 +8,7 @@ use super::RoundTrip;
 use super::shortest::Shortest;
 use crate::Nanos;
 use crate::amounts::{Bytes, Segments};
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 
 /// Below this number of segments nothing ends slow start.
 const LOW_WINDOW: Segments = Segments(16);
@@ -48,7 +48,7 @@ pub(in crate::sender) struct Hystart {
     found: bool,
     samples: u8,
     /// The round ends when this position is passed; none: when the data outstanding at the next sample is.
-    round_end: Option<Position>,
+    round_end: Option<SeqNum>,
     round_start_us: u64,
     /// Latest acknowledgment of the train.
     train_us: u64,
@@ -70,7 +70,7 @@ impl Hystart {
         }
     }
 
-    fn begin_round(&mut self, now_us: u64, end: Option<Position>) {
+    fn begin_round(&mut self, now_us: u64, end: Option<SeqNum>) {
         self.round_start_us = now_us;
         self.train_us = now_us;
         self.round_end = end;
@@ -150,7 +150,7 @@ mod tests {
     /// Acknowledgments of a segment each, all of one round, at a constant window.
     struct Round {
         hystart: Hystart,
-        una: Position,
+        una: SeqNum,
         window: u32,
         min_rtt_us: u64,
     }

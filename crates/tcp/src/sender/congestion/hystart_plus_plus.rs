@@ -5,7 +5,7 @@ use super::RoundTrip;
 use super::shortest::Shortest;
 use crate::Nanos;
 use crate::amounts::{Bytes, Segments};
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 
 // RFC 9406 §4.3: recommended values.
 const MIN_RTT_THRESH: Nanos = 4_000_000;
@@ -35,7 +35,7 @@ pub(super) struct HystartPlusPlus {
     paced: bool,
     samples: u32,
     /// windowEnd: the round ends when this position is acknowledged.
-    round_end: Position,
+    round_end: SeqNum,
     last_round_ns: Shortest,
     this_round_ns: Shortest,
 }
@@ -85,7 +85,7 @@ impl HystartPlusPlus {
     /// A round begins. True if it would be one too many of conservative slow start.
     // RFC 9406 §4.2: CSS lasts at most CSS_ROUNDS rounds; if the transition into CSS happens in the middle of a round,
     // that partial round counts towards the limit.
-    fn end_round(&mut self, next: Position) -> bool {
+    fn end_round(&mut self, next: SeqNum) -> bool {
         self.round_end = next;
         self.last_round_ns = std::mem::take(&mut self.this_round_ns);
         self.samples = 0;

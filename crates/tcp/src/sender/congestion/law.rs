@@ -3,7 +3,7 @@
 use super::window::Window;
 use crate::Nanos;
 use crate::amounts::Bytes;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 
 /// An acknowledgment that lets the window grow: new data is acknowledged outside of recovery.
 #[derive(Clone, Copy, Debug)]
@@ -18,9 +18,9 @@ pub struct RoundTrip {
     /// Of the segment acknowledged last that was never sent twice.
     pub rtt: Nanos,
     /// First position not acknowledged after this acknowledgment.
-    pub una: Position,
+    pub una: SeqNum,
     /// Next position to send: a round ends when `una` passes the `nxt` of its beginning.
-    pub nxt: Position,
+    pub nxt: SeqNum,
 }
 
 /// The delivery rate from an acknowledgment (draft-cheng-iccrg-delivery-rate-estimation), in any

@@ -11,7 +11,7 @@ use super::shortest::Shortest;
 use super::{Acknowledged, CongestionControl, RoundTrip, Start, Window};
 use crate::Nanos;
 use crate::amounts::{Bytes, Segments};
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 
 /// Fewer segments queued: the window grows.
 const ALPHA: u64 = 2;
@@ -28,14 +28,14 @@ pub(crate) struct Vegas {
     /// Decisions are made: no recovery is in progress.
     deciding: bool,
     /// The round ends when this position is passed.
-    round_end: Position,
+    round_end: SeqNum,
     samples: u32,
     /// Shortest round trip of the round, and of the connection since it was last idle, in microseconds.
     round_rtt_us: Shortest,
     base_rtt_us: Shortest,
     /// As of the latest round trip: first position not acknowledged, and next to send.
-    una: Position,
-    nxt: Position,
+    una: SeqNum,
+    nxt: SeqNum,
 }
 
 impl Vegas {
@@ -153,7 +153,7 @@ mod tests {
     /// A sender whose rounds end when the test says so.
     struct Rounds {
         vegas: Controller,
-        end: Position,
+        end: SeqNum,
     }
 
     impl Rounds {
@@ -187,7 +187,7 @@ mod tests {
         fn ack(&mut self, rtt_us: u64, last: bool) {
             // Linux counts one microsecond more than it measured.
             let rtt = (rtt_us - 1) * 1000;
-            let una = self.end + Position::from(last);
+            let una = self.end + SeqNum::from(last);
             self.vegas.on_round_trip(0, &RoundTrip { rtt, una, nxt: self.end + 1 });
             self.vegas.on_ack(0, Acknowledged { bytes: Bytes(MSS) });
             self.end = una;

@@ -10,7 +10,7 @@ use super::reno::Reno;
 use super::{Acknowledged, CongestionControl, RoundTrip, Start, Window};
 use crate::Nanos;
 use crate::amounts::Bytes;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 
 /// A clock tick, Linux's jiffy, in nanoseconds.
 const TICK: Nanos = 1_000_000;
@@ -25,7 +25,7 @@ pub(crate) struct Westwood {
     bandwidth: u64,
     /// The sample being taken: when it began, and the bytes acknowledged since; none before the first round trip.
     sample: Option<(u64, u64)>,
-    una: Position,
+    una: SeqNum,
     /// Latest round trip in ticks, rounded up.
     rtt: u64,
     /// Shortest round trip in ticks; none at first and after a timeout.
@@ -126,7 +126,7 @@ mod tests {
     }
 
     /// ACKs up to `una` at times in ms, with an RTT in ms.
-    fn acknowledge(westwood: &mut Controller, rtt_ms: f64, acks: &[(u64, Position)]) {
+    fn acknowledge(westwood: &mut Controller, rtt_ms: f64, acks: &[(u64, SeqNum)]) {
         for &(at, una) in acks {
             let rtt = (rtt_ms * 1e6) as Nanos;
             westwood.on_round_trip(at * TICK, &RoundTrip { rtt, una, nxt: una });
@@ -140,7 +140,7 @@ mod tests {
     }
 
     // 51,000 bytes in 51 ms: 1000 bytes a ms, of which an RTT of 40 ms makes 40 segments.
-    const FIRST: [(u64, Position); 4] = [(1000, 5000), (1030, 35_000), (1050, 56_000), (1051, 65_000)];
+    const FIRST: [(u64, SeqNum); 4] = [(1000, 5000), (1030, 35_000), (1050, 56_000), (1051, 65_000)];
 
     #[test]
     fn the_first_sample_of_bandwidth_comes_after_more_than_50_ms_and_is_the_estimate() {

@@ -9,7 +9,7 @@ mod window;
 pub use window::WindowPacing;
 
 use crate::connection::Endpoint;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 use crate::{NEVER, Nanos};
 
 // Linux, tcp_update_skb_after_send: the first ten segments of a connection are not paced.
@@ -57,7 +57,7 @@ pub(crate) enum PacedBy {
     /// cwnd and the smoothed RTT.
     Window(WindowPacing),
     /// The start-up scheme, from `start` to `end`.
-    Startup { flight: PacedFlight, start: Position, end: Position, began: Option<Nanos> },
+    Startup { flight: PacedFlight, start: SeqNum, end: SeqNum, began: Option<Nanos> },
 }
 
 /// Releases segments burst by burst.
@@ -109,7 +109,7 @@ impl Pacer {
     }
 
     /// True if the next segment precedes the flight of a start-up scheme.
-    fn is_ahead(&self, nxt: Position) -> bool {
+    fn is_ahead(&self, nxt: SeqNum) -> bool {
         matches!(self.by, PacedBy::Startup { start, .. } if nxt < start)
     }
 
@@ -192,7 +192,7 @@ impl Pacer {
     }
 
     /// Whether it is a start-up scheme's flight, and all of its paced part was sent or given up.
-    fn is_over(&self, now: Nanos, nxt: Position) -> bool {
+    fn is_over(&self, now: Nanos, nxt: SeqNum) -> bool {
         match self.by {
             PacedBy::Startup { flight, end, began, .. } => {
                 nxt >= end || began.is_some_and(|began| now >= began.saturating_add(flight.time))

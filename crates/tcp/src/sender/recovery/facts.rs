@@ -5,20 +5,20 @@ use crate::profile::Profile;
 use crate::segment::SackBlocks;
 use crate::sender::congestion::Delivery;
 use crate::sender::rtt::RttEstimator;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 
 /// The sender as recovery sees it, with the ACK that is being processed already taken over.
 #[derive(Clone, Copy)]
 pub(crate) struct Flight<'a> {
     pub now: Nanos,
     /// SND.UNA: first position not acknowledged.
-    pub una: Position,
+    pub una: SeqNum,
     /// SND.NXT: next position to send.
-    pub nxt: Position,
+    pub nxt: SeqNum,
     /// One past the highest position ever sent.
-    pub highest: Position,
+    pub highest: SeqNum,
     /// One past the last byte of data: a FIN there is no data.
-    pub data_end: Position,
+    pub data_end: SeqNum,
     pub mss: u32,
     /// The congestion controller's cwnd, bytes.
     pub cwnd: u32,
@@ -47,9 +47,9 @@ impl Flight<'_> {
 /// An ACK that arrived.
 pub(crate) struct Ack<'a> {
     /// Its cumulative acknowledgment.
-    pub ack: Position,
+    pub ack: SeqNum,
     /// SND.UNA before it.
-    pub prior_una: Position,
+    pub prior_una: SeqNum,
     /// Bytes in flight before it.
     pub prior_flight: u32,
     /// Bytes of data that it acknowledges cumulatively.

@@ -34,7 +34,7 @@ pub(crate) use scoreboard::{AckSummary, Scoreboard};
 
 use crate::Nanos;
 use crate::profile::Profile;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 
 /// Loss recovery of one connection.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ pub(crate) enum Recovery {
 
 impl Recovery {
     /// For a new connection, in the memory of one that is over if there is any.
-    pub fn new_in(old: Option<Box<Scoreboard>>, profile: &Profile, initial: Position) -> Self {
+    pub fn new_in(old: Option<Box<Scoreboard>>, profile: &Profile, initial: SeqNum) -> Self {
         if profile.recovery.is_scoreboard() {
             Self::Scoreboard(Scoreboard::new_in(old, profile, initial + 1))
         } else {
@@ -111,7 +111,7 @@ impl Recovery {
 
     /// A segment is sent, for the first time or not.
     #[inline]
-    pub fn on_transmit(&mut self, now: Nanos, start: Position, end: Position, retransmission: bool) {
+    pub fn on_transmit(&mut self, now: Nanos, start: SeqNum, end: SeqNum, retransmission: bool) {
         if let Self::Counting(counting) = self {
             counting.time_segment(now, start, end, retransmission);
         }

@@ -8,7 +8,7 @@ use crate::Nanos;
 use crate::amounts::{Bytes, Segments};
 use crate::sender::congestion::Window;
 use crate::sender::pacing::Rate;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 
 // RFC 9959 §3 has no values to begin with; these are those of a connection that used 24 Mbit/s with an RTT of 50 ms.
 pub(super) fn saved_window() -> u32 {
@@ -28,7 +28,7 @@ enum Phase {
     },
     /// Data before position `end` is unvalidated.
     Validating {
-        end: Position,
+        end: SeqNum,
     },
     SafeRetreat,
     /// The controller is alone.
@@ -42,9 +42,9 @@ pub(super) struct CarefulResume {
     phase: Phase,
     initial_window: Bytes,
     /// One past the data of the initial window.
-    initial_end: Position,
-    /// Position at which unvalidated data begins.
-    first: Position,
+    initial_end: SeqNum,
+    /// Sequence number at which unvalidated data begins.
+    first: SeqNum,
     min_rtt: Nanos,
     latest_rtt: Nanos,
     /// PipeSize: bytes that the path is known to carry, of those in flight at the jump and those unvalidated.

@@ -10,13 +10,13 @@ use super::{FirstSend, Growth, PacedFlight, SendState, StartupScheme};
 use crate::amounts::Bytes;
 use crate::sender::congestion::Window;
 use crate::sender::pacing::Rate;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct JumpStart {
-    start: Position,
+    start: SeqNum,
     /// One past the jump.
-    end: Position,
+    end: SeqNum,
     loss: Option<FirstLoss>,
     over: bool,
 }

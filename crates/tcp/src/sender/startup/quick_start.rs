@@ -11,7 +11,7 @@ use crate::amounts::{Bytes, Segments};
 use crate::segment::QuickStart;
 use crate::sender::congestion::Window;
 use crate::sender::pacing::Rate;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 
 // RFC 3742 §2 suggests a max_ssthresh of 100 segments.
 pub(super) fn limited_slow_start() -> u32 {
@@ -26,9 +26,9 @@ pub(super) struct QuickStartSender {
     mss: Bytes,
     /// The initial window that there would have been without a grant.
     default_window: Bytes,
-    start: Position,
+    start: SeqNum,
     /// One past the Quick-Start window.
-    end: Position,
+    end: SeqNum,
     /// Paced by the grant, and nothing of it acknowledged yet.
     quick_start_mode: bool,
     loss: Option<FirstLoss>,

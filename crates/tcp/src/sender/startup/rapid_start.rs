@@ -9,7 +9,7 @@ use crate::Nanos;
 use crate::amounts::Bytes;
 use crate::sender::congestion::Window;
 use crate::sender::pacing::Rate;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 
 // §3.1: pacing over a full RTT allows an initial window up to 2x that of classic slow start with pacing.
 pub(super) fn window_factor() -> u32 {
@@ -40,7 +40,7 @@ pub(super) struct RapidStart {
     min_rtt: Nanos,
     floor: Nanos,
     /// The latest round ends when this is acknowledged.
-    round_end: Position,
+    round_end: SeqNum,
     retreat: Option<Retreat>,
     over: bool,
 }

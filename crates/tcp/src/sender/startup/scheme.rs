@@ -4,13 +4,13 @@ use crate::Nanos;
 use crate::amounts::Bytes;
 use crate::sender::congestion::{Acknowledged, Controller, Window};
 use crate::sender::pacing::PacedFlight;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 
 /// A scheme's inputs when the first data is about to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct FirstSend {
     /// The position of the first byte.
-    pub position: Position,
+    pub position: SeqNum,
     /// Bytes that the application has written.
     pub queued_bytes: u64,
     /// The limit from the peer's window and the profile's bound on the send window.
@@ -29,9 +29,9 @@ pub struct SendState {
     /// Time of the event.
     pub now: Nanos,
     /// First position not acknowledged.
-    pub una: Position,
+    pub una: SeqNum,
     /// Next position to send.
-    pub nxt: Position,
+    pub nxt: SeqNum,
     /// Bytes in flight.
     pub flight_bytes: u32,
     /// Bytes that the application has written and that were not sent.
@@ -58,7 +58,7 @@ pub struct Growth<'a> {
 pub(super) enum NextPace {
     Unchanged,
     None,
-    Flight { flight: PacedFlight, start: Position, at: Nanos },
+    Flight { flight: PacedFlight, start: SeqNum, at: Nanos },
 }
 
 impl Growth<'_> {
@@ -75,7 +75,7 @@ impl Growth<'_> {
     }
 
     /// Data from position `start` is sent at a rate, not before `at`; data before it is sent as the window opens.
-    pub fn begin_pacing(&mut self, flight: PacedFlight, start: Position, at: Nanos) {
+    pub fn begin_pacing(&mut self, flight: PacedFlight, start: SeqNum, at: Nanos) {
         self.pace = NextPace::Flight { flight, start, at };
     }
 

@@ -13,7 +13,7 @@ use crate::Nanos;
 use crate::amounts::{Bytes, Segments};
 use crate::sender::congestion::{Detectors, LinuxHystart, Progress, RoundTrip, Window};
 use crate::sender::pacing::Rate;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 
 /// The round of the first acceleration, the one that the initial window's ACKs begin.
 const FIRST_ROUND: u32 = 2;
@@ -51,9 +51,9 @@ pub(super) struct Suss {
     round: u32,
     round_start: Nanos,
     /// The round ends when more than this is acknowledged.
-    round_end: Position,
+    round_end: SeqNum,
     /// The clocked part of the round's ACKs ends when this is acknowledged, and whether it has.
-    clocked_end: Position,
+    clocked_end: SeqNum,
     clocked: bool,
     /// Acknowledged in the clocked part so far, before the ACK that ends it.
     clocked_bytes: u64,

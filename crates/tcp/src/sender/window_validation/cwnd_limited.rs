@@ -4,7 +4,7 @@
 
 use super::{Burst, Shrunk, Unused};
 use crate::Nanos;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CwndLimited {
@@ -13,7 +13,7 @@ pub(crate) struct CwndLimited {
     /// Most segments outstanding in that window, if it did not.
     most_outstanding: u32,
     /// End of that window of data.
-    window_end: Position,
+    window_end: SeqNum,
     /// Most segments outstanding since the window was last fully used.
     used: u32,
     /// When the window was last fully used, or considered for growth.

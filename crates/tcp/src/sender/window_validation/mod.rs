@@ -16,7 +16,7 @@ mod rfc7661;
 
 use crate::Nanos;
 use crate::profile::WindowValidation;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 use cwnd_limited::CwndLimited;
 use rfc7661::Rfc7661;
 
@@ -27,8 +27,8 @@ pub(crate) struct Burst {
     pub limited: bool,
     /// Segments sent and not acknowledged cumulatively.
     pub outstanding_segments: u32,
-    pub una: Position,
-    pub nxt: Position,
+    pub una: SeqNum,
+    pub nxt: SeqNum,
     pub window_segments: u32,
     /// The window is below the threshold.
     pub in_slow_start: bool,
@@ -95,7 +95,7 @@ impl Validation {
 
     /// New data is acknowledged, outside of recovery.
     #[inline]
-    pub(crate) fn on_ack(&mut self, now: Nanos, una: Position, nxt: Position, srtt: Nanos, window_segments: u32) {
+    pub(crate) fn on_ack(&mut self, now: Nanos, una: SeqNum, nxt: SeqNum, srtt: Nanos, window_segments: u32) {
         match &mut self.rule {
             Rule::CwndLimited(rule) => rule.on_ack(now),
             Rule::Rfc7661(rule) => rule.on_ack(now, una, nxt, srtt, window_segments),

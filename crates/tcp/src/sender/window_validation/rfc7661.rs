@@ -4,7 +4,7 @@
 use super::{Shrunk, Unused};
 use crate::Nanos;
 use crate::sender::congestion::MaxFilter;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 
 const MILLISECOND: Nanos = 1_000_000;
 // RFC 7661 §4.2: the pipeACK sampling period is max(3*RTT, 1 second).
@@ -19,7 +19,7 @@ pub(crate) struct Rfc7661 {
     /// pipeACK: largest volume acknowledged in a round trip, in bytes; none: undefined.
     pipe_ack: Option<MaxFilter>,
     /// The round being measured: the acknowledged data at its beginning, and the amount at which it ends.
-    round: Option<(Position, Position)>,
+    round: Option<(SeqNum, SeqNum)>,
     /// When the non-validated phase, or its latest period, began.
     non_validated_at: Option<Nanos>,
     /// max(pipeACK, LossFlightSize) in segments, during the recovery from a loss in the non-validated phase.
@@ -49,7 +49,7 @@ impl Rfc7661 {
     }
 
     // RFC 7661 §4.2: a pipeACK sample is the volume of data acknowledged over a round trip.
-    pub(super) fn on_ack(&mut self, now: Nanos, una: Position, nxt: Position, srtt: Nanos, window_segments: u32) {
+    pub(super) fn on_ack(&mut self, now: Nanos, una: SeqNum, nxt: SeqNum, srtt: Nanos, window_segments: u32) {
         let (from, end) = *self.round.get_or_insert((una, nxt));
         if una >= end && una > from {
             let period = (PERIOD_ROUND_TRIPS * srtt).max(LEAST_PERIOD);

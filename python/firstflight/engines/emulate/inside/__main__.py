@@ -94,7 +94,7 @@ def _answer(runner: Runner, testbed: Testbed, message: dict[str, Any]) -> None:
     try:
         answer["answer"] = COMMANDS[message["do"]](testbed, **message["with"])
         # Only the runner can give a process the real-time class, and it knows it by no other name.
-        fds = [os.pidfd_open(pid) for pid in testbed.take_hurried()]
+        fds = [os.pidfd_open(pid) for pid in testbed.take_real_time()]
         runner.send(answer, fds)
     except FirstflightError as error:
         runner.send({"id": answer["id"], "error": str(error), "kind": _KINDS.get(type(error), "other")})

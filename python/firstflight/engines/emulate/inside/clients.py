@@ -48,7 +48,7 @@ class OurClient:
         target = testbed.host(host)
         self._host = host
         self._wire = WireHost({"address": target.address}, target.namespace.spawn, testbed.on_death)
-        testbed.hurry(self._wire.pid)
+        testbed.raise_priority(self._wire.pid)
         self._numbers = count()
         self._waiting: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
         threading.Thread(target=self._deliver, name=f"responses to {host}", daemon=True).start()

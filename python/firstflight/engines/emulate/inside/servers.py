@@ -86,7 +86,7 @@ class OurServer:
         target = testbed.host(host)
         plan = {"address": target.address, "segments": True}
         self._wire = WireHost(plan, target.namespace.spawn, testbed.on_death)
-        testbed.hurry(self._wire.pid)
+        testbed.raise_priority(self._wire.pid)
         self._listening: dict[str, Any] = {}
         self._over: dict[int, dict[str, Any]] = {}
 

@@ -42,19 +42,19 @@ class Testbed:
         # Hosts that run our own TCP, by name.
         self.wires: dict[str, Any] = {}
         self._box: Box | None = None
-        self._hurried: list[int] = []
+        self._real_time: list[int] = []
         self._lock = threading.Lock()
 
-    def hurry(self, pid: int) -> None:
-        """A process that keeps time for packets has started: the runner is to give it the real-time class."""
+    def raise_priority(self, pid: int) -> None:
+        """Have the runner give the process `pid`, which keeps time for packets, the real-time class."""
         with self._lock:
-            self._hurried.append(pid)
+            self._real_time.append(pid)
 
-    def take_hurried(self) -> list[int]:
-        """These since the last call."""
+    def take_real_time(self) -> list[int]:
+        """The processes of `raise_priority` since the last call."""
         with self._lock:
-            hurried, self._hurried = self._hurried, []
-            return hurried
+            pids, self._real_time = self._real_time, []
+            return pids
 
     @property
     def box(self) -> Box:
@@ -91,7 +91,7 @@ class Testbed:
             self.hosts[told["name"]] = Host(told["name"], told["address"], told["stack"], Namespace(told["name"]))
         fds = [self._attach(host, middle, f"h{place}", mac) for place, host in enumerate(self.hosts.values())]
         self._box = Box(plan, fds, self._end)
-        self.hurry(self._box.process.pid)
+        self.raise_priority(self._box.process.pid)
 
     def _attach(self, host: Host, middle: Namespace, end: str, mac: str) -> tuple[str, int]:
         """The host's device, up; and the box's side of it."""

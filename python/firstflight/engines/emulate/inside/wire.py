@@ -99,7 +99,7 @@ def wire(testbed: Testbed, host: str, do: str, plan: dict[str, Any] | None = Non
     if host not in testbed.wires:
         told = {"address": target.address, **(plan or {})}
         testbed.wires[host] = WireHost(told, target.namespace.spawn, testbed.on_death)
-        testbed.hurry(testbed.wires[host].pid)
+        testbed.raise_priority(testbed.wires[host].pid)
     answer: dict[str, Any] = testbed.wires[host].ask(do, **parameters)
     return answer
 

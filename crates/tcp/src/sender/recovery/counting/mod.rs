@@ -11,16 +11,16 @@ use super::{
 };
 use super::{early_retransmit, facts::Ack};
 use crate::Nanos;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 use limited_transmit::LimitedTransmit;
 use std::num::NonZeroU64;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Counting {
     /// ACKs up to here belong to an episode already answered (RFC 6582's `recover`, plus one).
-    recover: Position,
+    recover: SeqNum,
     /// Congestion was answered for data sent before this position.
-    answered: Position,
+    answered: SeqNum,
     /// The segment that is timed: when it was sent, and the position that acknowledges it.
     timed: Option<Timed>,
     limited: LimitedTransmit,
@@ -45,7 +45,7 @@ struct Timed {
 
 impl Counting {
     // RFC 6582 §3.2 step 1: recover is initially the initial send sequence number.
-    pub fn new(initial: Position) -> Self {
+    pub fn new(initial: SeqNum) -> Self {
         Self {
             recover: initial,
             answered: initial,
@@ -73,7 +73,7 @@ impl Counting {
 
     /// The state in the terms of `tcpi_ca_state`: 0 open, 1 duplicate ACKs, 3 fast recovery, 4 retransmitting the data
     /// that was outstanding at a timeout (or, with Tahoe, at a fast retransmit).
-    pub fn state(&self, una: Position) -> u8 {
+    pub fn state(&self, una: SeqNum) -> u8 {
         if self.recovering {
             3
         } else if una < self.recover {
@@ -87,7 +87,7 @@ impl Counting {
     // RFC 6298 §3: Karn's algorithm, no sample from a segment sent twice; nor, as in BSD, from a segment that waits
     // behind one sent twice.
     #[inline]
-    pub fn time_segment(&mut self, now: Nanos, start: Position, end: Position, retransmission: bool) {
+    pub fn time_segment(&mut self, now: Nanos, start: SeqNum, end: SeqNum, retransmission: bool) {
         match self.timed {
             None if !retransmission => self.timed = NonZeroU64::new(end).map(|end| Timed { sent_at: now, end }),
             Some(timed) if retransmission && start < timed.end.get() => self.timed = None,

@@ -6,7 +6,7 @@
 //! marked lost, plus retransmissions.
 
 use crate::Nanos;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 use std::collections::VecDeque;
 
 /// The state of a segment.
@@ -24,7 +24,7 @@ mod mark {
 /// A segment in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
-    pub start: Position,
+    pub start: SeqNum,
     /// When it left last.
     pub sent_at: Nanos,
     /// Sequence numbers that it takes.
@@ -36,7 +36,7 @@ pub(crate) struct Sent {
 
 impl Sent {
     #[inline]
-    pub fn end(&self) -> Position {
+    pub fn end(&self) -> SeqNum {
         self.start + u64::from(self.length)
     }
 
@@ -88,7 +88,7 @@ pub(crate) struct Board {
     /// Retransmissions in the order in which they left, as record numbers; stale ones are skipped.
     repeated: VecDeque<(Nanos, u64)>,
     /// One past the highest position that a SACK covered; at or below the first byte in flight if none.
-    highest_sacked: Position,
+    highest_sacked: SeqNum,
 }
 
 impl Board {
@@ -126,7 +126,7 @@ impl Board {
     }
 
     #[inline]
-    pub fn highest_sacked(&self) -> Position {
+    pub fn highest_sacked(&self) -> SeqNum {
         self.highest_sacked
     }
 
@@ -160,20 +160,20 @@ impl Board {
 
     /// New data left.
     #[inline]
-    pub fn push(&mut self, now: Nanos, start: Position, length: u32, delivered: u32) {
+    pub fn push(&mut self, now: Nanos, start: SeqNum, length: u32, delivered: u32) {
         debug_assert!(self.back().is_none_or(|last| last.end() == start));
         self.queue.push_back(Sent { start, sent_at: now, length, delivered, marks: 0 });
     }
 
     /// Number of the first record that ends after `position`.
     #[inline]
-    pub fn number_after(&self, position: Position) -> u64 {
+    pub fn number_after(&self, position: SeqNum) -> u64 {
         self.first + self.queue.partition_point(|sent| sent.end() <= position) as u64
     }
 
     /// Takes the first record if it ends at or before `una`.
     #[inline]
-    pub fn pop_acknowledged(&mut self, una: Position) -> Option<Sent> {
+    pub fn pop_acknowledged(&mut self, una: SeqNum) -> Option<Sent> {
         let sent = *self.queue.front()?;
         if sent.end() > una {
             return None;
@@ -189,7 +189,7 @@ impl Board {
 
     /// Cuts off the acknowledged part of the first record.
     // Linux, __tcp_retransmit_skb: only a retransmitted segment is cut.
-    pub fn cut_acknowledged(&mut self, una: Position) {
+    pub fn cut_acknowledged(&mut self, una: SeqNum) {
         if let Some(front) = self.queue.front_mut() {
             if front.start < una {
                 front.length = (front.end() - una) as u32;

@@ -6,7 +6,7 @@ use super::{Ack, Flight, Scoreboard};
 use crate::Nanos;
 use crate::connection::timestamps;
 use crate::sender::recovery::RttSample;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 
 /// The part of an ACK that counts.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -152,7 +152,7 @@ impl Scoreboard {
         &mut self,
         flight: &Flight<'_>,
         ack: &Ack<'_>,
-        highest_sacked: Position,
+        highest_sacked: SeqNum,
         summary: &mut AckSummary,
         sample: &mut SendTimes,
     ) {

@@ -27,7 +27,7 @@ use crate::sender::congestion::{Delivery, DeliveryRate};
 use crate::sender::reduction::Reduction;
 use crate::sender::rtt::ShortestRtt;
 use crate::sender::trains::Train;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 use board::{Board, Sent};
 use duplicates::Duplicates;
 use f_rto::FRto;
@@ -71,7 +71,7 @@ pub(crate) struct Scoreboard {
     board: Board,
     state: State,
     /// One past the highest position sent when the state was entered.
-    high: Position,
+    high: SeqNum,
     /// The peer sends SACKs.
     sack: bool,
     /// Segments by which the network is known to reorder.
@@ -107,14 +107,14 @@ pub(crate) struct Scoreboard {
 
 impl Scoreboard {
     /// For a new connection, in the memory of one that is over if there is any.
-    pub fn new_in(old: Option<Box<Self>>, profile: &Profile, initial: Position) -> Box<Self> {
+    pub fn new_in(old: Option<Box<Self>>, profile: &Profile, initial: SeqNum) -> Box<Self> {
         let Some(mut scoreboard) = old else { return Box::new(Self::new(profile, initial, Board::default())) };
         let board = std::mem::take(&mut scoreboard.board).emptied();
         *scoreboard = Self::new(profile, initial, board);
         scoreboard
     }
 
-    fn new(profile: &Profile, initial: Position, board: Board) -> Self {
+    fn new(profile: &Profile, initial: SeqNum, board: Board) -> Self {
         Self {
             board,
             state: State::Open,
@@ -158,7 +158,7 @@ impl Scoreboard {
 
     /// The handshake is complete, with this RTT if it gave one.
     // Linux, tcp_synack_rtt_meas: the handshake is the first candidate for the shortest RTT.
-    pub fn establish(&mut self, now: Nanos, una: Position, sack: bool, rate_based: bool, rtt: Option<Nanos>) {
+    pub fn establish(&mut self, now: Nanos, una: SeqNum, sack: bool, rate_based: bool, rtt: Option<Nanos>) {
         self.sack = sack;
         self.high = una;
         self.rate = rate_based.then(DeliveryRate::default);
@@ -238,7 +238,7 @@ impl Scoreboard {
 
     /// New data was sent; returns the action on the timer.
     #[inline]
-    pub fn on_sent_new(&mut self, flight: &Flight<'_>, start: Position, length: u32) -> SetTimer {
+    pub fn on_sent_new(&mut self, flight: &Flight<'_>, start: SeqNum, length: u32) -> SetTimer {
         let first = self.board.is_empty();
         if let Some(rate) = &mut self.rate {
             rate.on_sent(flight.now, self.delivered, first);

@@ -4,7 +4,7 @@ use super::board::{Judgement, Sent};
 use super::timer::Timer;
 use super::{CwndRule, Facts, Flight, Scoreboard, SetTimer, State};
 use crate::Nanos;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 
 /// Recoveries for which a widened reordering window lasts (RFC 8985 §6.2 step 4).
 const PERSISTENCE: u8 = 16;
@@ -14,7 +14,7 @@ const PERSISTENCE: u8 = 16;
 pub(crate) struct Rack {
     /// RACK.xmit_ts and RACK.end_seq: of the segment that left last among those delivered.
     sent_at: Nanos,
-    end: Position,
+    end: SeqNum,
     /// Its round trip.
     rtt: Nanos,
     /// Something was delivered since losses were looked for last.

@@ -5,7 +5,7 @@ use super::board::Judgement;
 use super::measure::SendTimes;
 use super::{Ack, AckSummary, Flight, Scoreboard, State};
 use crate::segment::MOST_SACK_BLOCKS;
-use crate::sequence::{Position, near};
+use crate::sequence::{SeqNum, near};
 
 /// Largest reordering that is believed in, in segments (Linux's `tcp_max_reordering`).
 pub(super) const MOST_REORDERING: u32 = 300;
@@ -13,7 +13,7 @@ pub(super) const MOST_REORDERING: u32 = 300;
 /// The blocks of the latest acknowledgment: the segments that they cover are marked already.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SackHistory {
-    blocks: [(Position, Position); MOST_SACK_BLOCKS],
+    blocks: [(SeqNum, SeqNum); MOST_SACK_BLOCKS],
     /// Segments that DSACKs said arrived twice.
     pub duplicates: u32,
 }
@@ -25,8 +25,8 @@ impl SackHistory {
     }
 
     /// A block inside `(start, end)` whose segments are marked already; an empty one if there is none.
-    fn known(&self, start: Position, end: Position) -> (Position, Position) {
-        let inside = |&&(left, right): &&(Position, Position)| left >= start && right <= end && left < right;
+    fn known(&self, start: SeqNum, end: SeqNum) -> (SeqNum, SeqNum) {
+        let inside = |&&(left, right): &&(SeqNum, SeqNum)| left >= start && right <= end && left < right;
         self.blocks.iter().filter(inside).max_by_key(|&&(left, right)| right - left).copied().unwrap_or((end, end))
     }
 }
@@ -73,11 +73,11 @@ impl Scoreboard {
     fn tag_range(
         &mut self,
         flight: &Flight<'_>,
-        from: Position,
-        to: Position,
+        from: SeqNum,
+        to: SeqNum,
         summary: &mut AckSummary,
         sample: &mut SendTimes,
-        lowest_original: &mut Position,
+        lowest_original: &mut SeqNum,
     ) {
         if from >= to {
             return;
@@ -114,9 +114,9 @@ impl Scoreboard {
     fn on_dsack(
         &mut self,
         flight: &Flight<'_>,
-        left: Position,
-        right: Position,
-        prior_una: Position,
+        left: SeqNum,
+        right: SeqNum,
+        prior_una: SeqNum,
         summary: &mut AckSummary,
     ) {
         let length = (right - left) as u32;
@@ -148,7 +148,7 @@ impl Scoreboard {
     }
 
     /// A segment from `lowest` on was delivered after one that ends at `highest`: the network reorders.
-    pub(super) fn note_reordering(&mut self, mss: u32, lowest: Position, highest: Position) {
+    pub(super) fn note_reordering(&mut self, mss: u32, lowest: SeqNum, highest: SeqNum) {
         let distance = (highest - lowest) as u32;
         if distance > self.reordering.saturating_mul(mss) {
             self.reordering = distance.div_ceil(mss).min(MOST_REORDERING);
@@ -201,7 +201,7 @@ impl Scoreboard {
 
 /// RFC 2883 §4: the first block reports a duplicate if it lies below the cumulative acknowledgment, or inside of the
 /// second block.
-fn is_duplicate(left: Position, right: Position, ack: &Ack<'_>) -> bool {
+fn is_duplicate(left: SeqNum, right: SeqNum, ack: &Ack<'_>) -> bool {
     if left < ack.ack {
         return true;
     }

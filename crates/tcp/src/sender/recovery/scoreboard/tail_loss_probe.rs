@@ -4,14 +4,14 @@
 use super::timer::Timer;
 use super::{AckSummary, Facts, Flight, Scoreboard, SetTimer, State};
 use crate::sender::recovery::Edges;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 use crate::{NEVER, Nanos};
 
 /// An outstanding probe.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Probe {
     /// TLP.end_seq: `nxt` when the probe left.
-    end: Option<Position>,
+    end: Option<SeqNum>,
     /// TLP.is_retrans: the probe was sent before.
     is_repetition: bool,
 }
@@ -33,7 +33,7 @@ impl Probe {
     }
 
     /// True if a probe is outstanding that ends here.
-    pub fn ends_at(&self, position: Position) -> bool {
+    pub fn ends_at(&self, position: SeqNum) -> bool {
         self.end == Some(position)
     }
 }
@@ -89,7 +89,7 @@ impl Scoreboard {
     pub(super) fn on_probe_acknowledged(
         &mut self,
         flight: &Flight<'_>,
-        ack: Position,
+        ack: SeqNum,
         summary: &AckSummary,
         facts: &mut Facts,
     ) {

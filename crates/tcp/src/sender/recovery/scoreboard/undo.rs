@@ -5,13 +5,13 @@ use super::{Ack, Facts, Flight, Scoreboard, State};
 use crate::Nanos;
 use crate::connection::timestamps::TICK;
 use crate::sender::recovery::Edges;
-use crate::sequence::Position;
+use crate::sequence::SeqNum;
 
 /// Evidence on whether an episode was spurious.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Undo {
     /// SND.UNA when the episode began, while it may still prove spurious.
-    marker: Option<Position>,
+    marker: Option<SeqNum>,
     /// Retransmissions of the episode that no DSACK has reported; none: nothing was retransmitted yet (Linux:
     /// `undo_retrans`).
     undo_retrans: Option<u32>,
@@ -26,7 +26,7 @@ impl Undo {
     }
 
     /// An episode begins with this number of retransmissions in flight.
-    pub fn begin_episode(&mut self, una: Position, in_flight: u32) {
+    pub fn begin_episode(&mut self, una: SeqNum, in_flight: u32) {
         self.marker = Some(una);
         self.undo_retrans = (in_flight > 0).then_some(in_flight);
     }
@@ -47,7 +47,7 @@ impl Undo {
     }
 
     /// A DSACK that ends at `right` reports this number of segments.
-    pub fn on_dsack(&mut self, right: Position, segments: u32) {
+    pub fn on_dsack(&mut self, right: SeqNum, segments: u32) {
         if self.marker.is_some_and(|marker| right > marker) {
             if let Some(undo_retrans) = &mut self.undo_retrans {
                 *undo_retrans = undo_retrans.saturating_sub(segments);
