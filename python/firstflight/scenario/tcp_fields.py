@@ -6,7 +6,7 @@ from firstflight.scenario.units import Bytes
 
 
 class TcpFields:
-    """The keys of a table `tcp`, and their values as read."""
+    """What a table `tcp` can set, and what it reads as."""
 
     __slots__ = ()
 
