@@ -291,14 +291,14 @@ def test_a_summary_has_each_measure_of_transfers_and_links_over_replicates() -> 
             "median_completion_time": (2 + 4) / 2,
             # At place 1.9 of 0 to 2.
             "p95_completion_time": (4.7 + 4) / 2,
-            "goodput": (8 + 2) / 2,
+            "delivered": (8 + 2) / 2,
             "retransmitted": (800 / 100 + 300 / 10) / 2,
             "link_utilization": (600 / 8 + 100 / 4) / 2,
             "packet_drop_rate": (800 / 200 + 200 / 10) / 2,
             "mean_queue": ((2 * 6 + 6 * 2) / 8 + 1) / 2,
         }
     )
-    spread = next(row for row in of[0].frame.to_dicts() if row["metric"] == "goodput")
+    spread = next(row for row in of[0].frame.to_dicts() if row["metric"] == "delivered")
     # 8 and 2: Student's t of one degree of freedom is 12.7062.
     assert (spread["low"], spread["high"]) == pytest.approx((5 - 12.7062 * 3, 5 + 12.7062 * 3), rel=1e-5)
 
@@ -321,7 +321,7 @@ def test_where_users_weigh_differently_only_what_finished_has_weight_in_a_time()
             "mean_completion_time": (1 * 3 + 4 * 1) / 5,
             "median_completion_time": 1,
             "p95_completion_time": 3,
-            "goodput": 2,
+            "delivered": 2,
             "retransmitted": 100 * (1 + 8 + 200) / (10 + 80 + 500),
         }
     )

@@ -34,9 +34,9 @@ def test_transfers_are_summarised_by_application_over_replicates():
     rows = {(row["application"], row["metric"]): row for row in table.frame.to_dicts()}
     assert rows["web", "completed"]["ours"] == 1.5
     assert rows["web", "median_completion_time"]["ours"] == (2.0 + 4.0) / 2
-    assert rows["web", "goodput"]["ours"] == (3.0 + 5.0) / 2
+    assert rows["web", "delivered"]["ours"] == (3.0 + 5.0) / 2
     assert rows["web", "retransmitted"]["ours"] == 0.5
-    assert rows["web", "goodput"]["low"] < 4.0 < rows["web", "goodput"]["high"]
+    assert rows["web", "delivered"]["low"] < 4.0 < rows["web", "delivered"]["high"]
     assert rows["file", "completed"]["ours"] == 0
     assert ("file", "median_completion_time") not in rows
 

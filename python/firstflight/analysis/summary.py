@@ -21,9 +21,9 @@ METRICS = (
     Metric("mean_completion_time", "Mean completion time", 3),
     Metric("median_completion_time", "Median completion time", 3),
     Metric("p95_completion_time", "95th percentile", 3),
-    Metric("goodput", "Goodput", 2),
+    Metric("delivered", "Delivered", 2),
     Metric("retransmitted", "Retransmitted segments", 2),
-    Metric("link_utilization", "Utilisation", 1),
+    Metric("link_utilization", "Utilization", 1),
     Metric("packet_drop_rate", "Packet drop rate", 2),
     Metric("mean_queue", "Mean queue", 1),
     Metric("streams", "Streams", 0),
@@ -46,7 +46,7 @@ _UNITS = {
     "mean_completion_time": "s",
     "median_completion_time": "s",
     "p95_completion_time": "s",
-    "goodput": "MB",
+    "delivered": "MB",
     "retransmitted": "percent",
     "link_utilization": "percent",
     "packet_drop_rate": "percent",
@@ -86,10 +86,11 @@ _INDEX = re.compile(r"\[\d+\]")
 def summary_tables(run: Run) -> list[Table]:
     """Tables `transfers`, `pages`, `links`, `streams`, `users` of a run, means over replicates; only those with rows.
 
-    Completion times are those of finished transfers and pages, seconds from their start; goodput is in 10⁶
-    bytes delivered within the run. In real time `disturbed` says how many transfers met a stall of the machine; they
-    are part of the other figures. Where a population kept aggregates, quantiles come from histograms (off by 0.5% at
-    most), and there is no goodput. `users` has the paths. Where users weigh differently, all but counts is weighted.
+    Completion times are those of finished transfers and pages, seconds from their start; `delivered` is the payload
+    that arrived within the run, in 10⁶ bytes. In real time `disturbed` is the share of transfers that met a stall of
+    the machine; they are part of the other values. Where a population kept aggregates, quantiles come from histograms
+    (off by 0.5% at most), and there is no `delivered`. `users` has the paths. Where users weigh differently,
+    all but counts is weighted.
     """
     keys = list(run.cells[0]) if run.cells else []
     weights = run.users.select(*keys, "replicate", "client", "weight")
@@ -246,7 +247,7 @@ def _transfers(transfers: pl.LazyFrame, keys: Sequence[str], in_real_time: bool,
         _times(weighted)
         | disturbed
         | {
-            "goodput": pl.col("delivered_bytes").sum() / 1e6,
+            "delivered": pl.col("delivered_bytes").sum() / 1e6,
             "retransmitted": 100
             * (weight * pl.col("retransmissions")).sum()
             / (weight * pl.col("segments_sent")).sum(),
