@@ -215,7 +215,7 @@ def test_a_round_trip_that_the_answer_itself_made_long_is_not_taken_for_that_of_
 
     assert seen.users["rtt_s"].to_list() == [None]
     assert seen.users["max_rtt_s"].to_list() == [0.2]
-    assert "1 connection without an RTT: all of theirs include the response's own queue" in seen.source.notes
+    assert "1 connection without an RTT: their samples include the response's own queueing delay" in seen.source.notes
 
 
 def test_snapshots_cut_in_the_middle_are_read_up_to_there(file):

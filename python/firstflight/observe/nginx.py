@@ -144,7 +144,9 @@ def _parts(connections: pl.DataFrame, beside: dict[str, pl.DataFrame], form: For
     if connections["down_bps"].count():
         notes.append("rates are rough, up to a quarter off: each is one look at a window and a round trip that move")
     if unsure := connections["rtt_s"].null_count():
-        notes.append(f"{counted(unsure, 'connection')} without an RTT: all of theirs include the response's own queue")
+        notes.append(
+            f"{counted(unsure, 'connection')} without an RTT: their samples include the response's own queueing delay"
+        )
     ignored = tuple(f"${name}" for name in form.ignored)
     return Parts(responses, connections, began_s, ignored, tuple(notes), connections.select("client", "min_down_bps"))
 
