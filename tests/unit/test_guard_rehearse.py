@@ -79,6 +79,7 @@ def test_json_holds_the_same(firstflight: Program) -> None:
     [
         (["--bad", "20%"], "is not TIME=RATE"),
         (["--bad", "60=20%"], "has no unit"),
+        (["--bad", "60min=20%"], "ends before, its last connection opens after 2.2 min"),
         (["--loss", "200%"], "is no share of connections"),
         (["--policy", "best"], "there is no policy"),
         (["--period", "never"], "--period"),

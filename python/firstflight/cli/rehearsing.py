@@ -50,6 +50,9 @@ def rehearse_command(request: Request, *, as_json: bool) -> None:
     settings = Settings(Policy(request.policy, request.iw), rule, fallback=request.fallback)
     loss = None if request.loss is None else _rate("--loss", request.loss)
     log, notes = connections(observe.read(request.log, request.kind), loss, request.seed)
+    if bad is not None and log and bad.at > log[-1].opened:
+        last = _span(log[-1].opened)
+        raise RequestError(f'--bad "{request.bad}": {request.log} ends before, its last connection opens after {last}')
     found = rehearse(log, Brain(settings, Groups(request.least)), rule.period_s, bad, request.seed)
     if as_json:
         print(json.dumps(asdict(found) | {"notes": notes}, allow_nan=False, default=str))
