@@ -403,8 +403,8 @@ impl Link {
         fate
     }
 
-    /// Puts a packet on the line that arrived at `arrived`, found this number of packets `waiting`, and leaves the
-    /// queue at `now` or when the line is free. Returns the start time and the packet's outcome.
+    /// Transmits a packet at `now`, or when the line is free. The packet arrived at `arrived`, when `waiting` packets
+    /// were in the queue. Returns the start time and the packet's outcome.
     #[inline(always)]
     fn transmit<const RARE: bool>(
         &mut self,

@@ -49,8 +49,8 @@ impl From<Unrepresentable> for FileError {
     }
 }
 
-/// A capture in progress: written next to its place, and renamed into it by [`CaptureFile::finish`]. Dropped before, it
-/// leaves the earlier file.
+/// A capture in progress: written next to its place, and renamed into it by [`CaptureFile::finish`]. If it is dropped
+/// before that, an existing file stays as it was.
 #[derive(Debug)]
 pub struct CaptureFile {
     path: PathBuf,

@@ -11,7 +11,7 @@ pub struct Ipv6<'a> {
     packet: &'a [u8],
 }
 
-/// Offset of a packet's TCP header, or the reason why there is none.
+/// Offset of a packet's TCP header, or why it has none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Upper {
     /// At this byte.

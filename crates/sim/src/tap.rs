@@ -160,7 +160,7 @@ impl Tap {
         let At::Link { towards, away } = self.at else { return };
         let (time, interface) = match fate {
             LinkOutcome::Arrives(arrival) | LinkOutcome::Marked(arrival) if link == towards => (arrival, 0),
-            // A packet that leaves the tap is on the wire there, even if it is lost later.
+            // A packet sent from the tap is seen there, even if it is lost later.
             LinkOutcome::Arrives(_) | LinkOutcome::Marked(_) | LinkOutcome::Lost if link == away => (end, 1),
             _ => return,
         };

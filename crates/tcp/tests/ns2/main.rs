@@ -94,7 +94,7 @@ enum Rule {
     ForgetsSacks,
     /// Any hole below a SACK counts as lost.
     EveryHoleIsLost,
-    /// A SACK that gives an RTT sample leaves the timer alone.
+    /// A SACK that gives an RTT sample does not restart the timer.
     SackLeavesTimer,
 }
 use Rule::*;

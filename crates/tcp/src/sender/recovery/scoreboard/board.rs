@@ -311,7 +311,7 @@ impl Board {
             sent.marks |= mark::IN_REPAIR;
             self.in_repair += 1;
         }
-        // Without SACK these are not judged.
+        // Without SACK nothing checks these for loss.
         while self.repeated.front().is_some_and(|&(_, number)| number < self.first) {
             self.repeated.pop_front();
         }
