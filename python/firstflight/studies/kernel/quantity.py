@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 import xarray as xr
 
+from firstflight.analysis.ab.threads import one_blas_thread
 from firstflight.analysis.intervals import CONFIDENCE, Estimate, seed_of, t_quantile
 from firstflight.studies.kernel.filling import Filling
 from firstflight.studies.kernel.grid import EXPERIMENT
@@ -151,7 +152,8 @@ def measured(
         of_grid = {EXPERIMENT: grid} if grid else {}
         if isinstance(records, Sample):
             cells = [cell for cell in run.cells if of_grid.items() <= cell.items()]
-            drawn = draws(run, records, own, coordinates[grid], cells, of_grid)
+            with one_blas_thread():
+                drawn = draws(run, records, own, coordinates[grid], cells, of_grid)
             found |= {of: of.described(array.assign_coords({METHOD: _PAIRED})) for of, array in drawn.items()}
             continue
         columns = {*coordinates[grid], "replicate"}.union(*(quantity.columns() for quantity in own))
