@@ -98,8 +98,8 @@ export function marks(segments: Table, { bytes: size }: Response): Mark[] {
 
 /** The highest byte of the data that has passed the client's or the server's end of the path. */
 export function passed({ segments }: Transfer, isAtClient: boolean): Steps {
-  const data = segments.filter((segment) => segment.isDataWay && segment.length > 0 && (!isAtClient || segment.fate === "arrived"));
-  const at = (segment: Segment): number => (isAtClient ? (segment.fateNs ?? 0) : segment.sentNs);
+  const data = segments.filter((segment) => segment.isDataWay && segment.length > 0 && (!isAtClient || segment.outcome === "arrived"));
+  const at = (segment: Segment): number => (isAtClient ? (segment.outcomeNs ?? 0) : segment.sentNs);
   const steps: Steps = { timeNs: [0], values: [0] };
   let highest = 0;
   for (const segment of data.sort((one, other) => at(one) - at(other))) {
@@ -113,5 +113,5 @@ export function passed({ segments }: Transfer, isAtClient: boolean): Steps {
 /** When the client's SYN passes that end. */
 export function openedNs({ segments }: Transfer, isAtClient: boolean): number {
   const syn = segments.find(({ isDataWay, flags }) => !isDataWay && (flags & SYN) !== 0);
-  return (isAtClient ? syn?.sentNs : syn?.fateNs) ?? 0;
+  return (isAtClient ? syn?.sentNs : syn?.outcomeNs) ?? 0;
 }

@@ -84,7 +84,7 @@ export class Ladder {
     }
     context.strokeStyle = colours.alarm;
     context.lineWidth = 2;
-    for (const segment of shown) if (segment.fate === "dropped" || segment.fate === "lost") this.cross(this.place(segment));
+    for (const segment of shown) if (segment.outcome === "dropped" || segment.outcome === "lost") this.cross(this.place(segment));
     if (chosen === undefined) return;
     context.beginPath();
     this.trace(this.place(chosen));
@@ -116,7 +116,7 @@ export class Ladder {
    * Writes a segment's line into `points`, x and y in turn, and returns how many numbers these are: an array for each
    * would take longer. Data: down to the queue, across it while it waits, and on to the receiver. An ACK: straight back.
    */
-  private place({ isDataWay, sentNs, queuedNs, startNs, endNs, fate, fateNs }: Segment): number {
+  private place({ isDataWay, sentNs, queuedNs, startNs, endNs, outcome, outcomeNs }: Segment): number {
     const [sender, queueTop, queueBottom, receiver] = this.at;
     let numbers = 0;
     const go = (timeNs: number, y: number): void => {
@@ -125,23 +125,23 @@ export class Ladder {
     };
     if (!isDataWay) {
       go(sentNs, receiver);
-      go(fateNs ?? sentNs, fate === "arrived" ? sender : (sender + receiver) / 2);
+      go(outcomeNs ?? sentNs, outcome === "arrived" ? sender : (sender + receiver) / 2);
       return numbers;
     }
     go(sentNs, sender);
     if (queuedNs !== undefined) go(queuedNs, queueTop);
-    if (fate === "dropped") {
-      go(fateNs ?? sentNs, (queueTop + queueBottom) / 2);
+    if (outcome === "dropped") {
+      go(outcomeNs ?? sentNs, (queueTop + queueBottom) / 2);
       return numbers;
     }
     if (startNs !== undefined) go(startNs, queueBottom);
-    if (fate === "lost") go(fateNs ?? endNs ?? sentNs, (queueBottom + receiver) / 2);
-    else if (fateNs !== undefined) go(fateNs, receiver);
+    if (outcome === "lost") go(outcomeNs ?? endNs ?? sentNs, (queueBottom + receiver) / 2);
+    else if (outcomeNs !== undefined) go(outcomeNs, receiver);
     return numbers;
   }
 
-  private isShown({ sentNs, fateNs }: Segment): boolean {
-    return sentNs <= this.view.toNs && (fateNs ?? sentNs) >= this.view.fromNs;
+  private isShown({ sentNs, outcomeNs }: Segment): boolean {
+    return sentNs <= this.view.toNs && (outcomeNs ?? sentNs) >= this.view.fromNs;
   }
 
   /** The segment whose line is nearest to a point, if one is near. */
@@ -173,6 +173,6 @@ function toLine(at: Point, from: Point, to: Point): number {
 }
 
 /** Retransmitted, dropped or lost; a segment in flight at the end of the drawing is none of these. */
-function isTrouble({ isRetransmission, fate }: Segment): boolean {
-  return isRetransmission || fate === "dropped" || fate === "lost";
+function isTrouble({ isRetransmission, outcome }: Segment): boolean {
+  return isRetransmission || outcome === "dropped" || outcome === "lost";
 }

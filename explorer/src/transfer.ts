@@ -9,7 +9,7 @@ const NO_CONNECTION = 0xffffffff;
 /** `recovery_state` of the records: Linux's tcpi_ca_state. */
 export const [FAST_RECOVERY, AFTER_TIMEOUT] = [3, 4];
 
-export type Fate = "arrived" | "dropped" | "lost" | "under way";
+export type LinkOutcome = "arrived" | "dropped" | "lost" | "under way";
 
 export interface Segment {
   /** Sent by the end that sends the data. */
@@ -31,9 +31,9 @@ export interface Segment {
   queuedNs: number | undefined;
   startNs: number | undefined;
   endNs: number | undefined;
-  fate: Fate;
+  outcome: LinkOutcome;
   /** When it arrived, or was dropped or lost. */
-  fateNs: number | undefined;
+  outcomeNs: number | undefined;
   /** Of an ACK at the data's sender: its number in a row of duplicates; 0: none. */
   duplicates: number;
 }
@@ -85,7 +85,7 @@ export function transferOf(records: Records): Transfer {
     delivered: delivered(events, dataFrom),
     cwnd: cwndSteps(events, dataFrom),
     queue: crossings.waiting(link),
-    dropped: segments.filter(({ isDataWay, fate, sentNs }) => isDataWay && sentNs <= endNs && (fate === "dropped" || fate === "lost")).length,
+    dropped: segments.filter(({ isDataWay, outcome, sentNs }) => isDataWay && sentNs <= endNs && (outcome === "dropped" || outcome === "lost")).length,
     retransmissions: at("retransmissions"),
     timeouts: at("timeouts"),
     endNs: last === undefined ? 0 : events.timeNs[last]!,
@@ -222,8 +222,8 @@ function matched(events: Events, dataFrom: number): Segment[] {
         queuedNs: undefined,
         startNs: undefined,
         endNs: undefined,
-        fate: "under way",
-        fateNs: undefined,
+        outcome: "under way",
+        outcomeNs: undefined,
         duplicates: 0,
       };
       segments.push(segment);
@@ -233,8 +233,8 @@ function matched(events: Events, dataFrom: number): Segment[] {
     }
     const segment = underWay.take(key);
     if (segment === undefined) continue;
-    segment.fate = event[row] === RECEIVED ? "arrived" : event[row] === LOST ? "lost" : "dropped";
-    segment.fateNs = timeNs[row]!;
+    segment.outcome = event[row] === RECEIVED ? "arrived" : event[row] === LOST ? "lost" : "dropped";
+    segment.outcomeNs = timeNs[row]!;
     if (isDataWay || event[row] !== RECEIVED || (flags[row]! & ACK) === 0) continue;
     segment.cwnd = cwnd[row]!;
     segment.state = state[row]!;

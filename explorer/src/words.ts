@@ -52,23 +52,23 @@ function why(segment: Segment): string {
   return `because an ACK made room in cwnd (${cwnd})`;
 }
 
-function effect({ duplicates, sackRanges, cwnd, state, fate }: Segment): string {
+function effect({ duplicates, sackRanges, cwnd, state, outcome }: Segment): string {
   const sack = sackRanges === 0 ? "" : `, with SACK: ${count(sackRanges, "range")} beyond a gap arrived`;
-  if (fate !== "arrived") return sack;
+  if (outcome !== "arrived") return sack;
   if (duplicates === 0) return `${sack}; cwnd is ${trimmed(cwnd)} after it`;
   const after = state === FAST_RECOVERY ? ": the sender is in fast recovery" : "";
   const ordinal = duplicates === 1 ? "first" : duplicates === 2 ? "second" : duplicates === 3 ? "third" : `${duplicates}th`;
   return `; ${ordinal} duplicate ACK${after}${sack}`;
 }
 
-function inQueue({ isDataWay, queuedNs, startNs, fate }: Segment): string {
-  if (!isDataWay || queuedNs === undefined || startNs === undefined || fate === "dropped") return "";
+function inQueue({ isDataWay, queuedNs, startNs, outcome }: Segment): string {
+  if (!isDataWay || queuedNs === undefined || startNs === undefined || outcome === "dropped") return "";
   return startNs > queuedNs ? `It waited ${ms(startNs - queuedNs)} in the bottleneck queue.` : "The bottleneck was idle: no waiting.";
 }
 
-function ending({ fate, fateNs }: Segment): string {
-  if (fate === "arrived") return `It arrived at ${ms(fateNs ?? 0)}.`;
-  if (fate === "dropped") return `The queue dropped it at ${ms(fateNs ?? 0)}: there was no room, or the discipline chose to.`;
-  if (fate === "lost") return `It was lost on the link at ${ms(fateNs ?? 0)}.`;
+function ending({ outcome, outcomeNs }: Segment): string {
+  if (outcome === "arrived") return `It arrived at ${ms(outcomeNs ?? 0)}.`;
+  if (outcome === "dropped") return `The queue dropped it at ${ms(outcomeNs ?? 0)}: there was no room, or the discipline chose to.`;
+  if (outcome === "lost") return `It was lost on the link at ${ms(outcomeNs ?? 0)}.`;
   return "It was in flight when the run ended.";
 }
