@@ -92,7 +92,7 @@ def advise(
     # Windows that were asked for before keep their place in the directory.
     if before - set(windows):
         every = Experiment(population, experiment.sensitivity_cases, sorted(before | set(windows)), asked.seed)
-        wanted = replace(wanted, grid=every.cells("simulate"))
+        wanted = replace(wanted, grid=every.keys("simulate"))
     with execute.started(wanted, directory, set_aside) as run:
         request.remember(directory, asked, before | set(windows))
         with watch(wanted, run) as on_replicates:

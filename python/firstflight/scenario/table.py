@@ -54,9 +54,10 @@ class Table(BaseModel):
     @classmethod
     def _known_keys_only(cls, data: Any, handler: ModelWrapValidatorHandler["Table"]) -> "Table":
         if isinstance(data, dict):
+            known = cls.model_fields
             for key in data:
-                if key not in cls.model_fields:
-                    message = unknown(key, cls.model_fields)
+                if key not in known:
+                    message = unknown(key, known)
                     raise PydanticCustomError("unknown_key", "{message}", {"message": message, "key": key})
         elif not isinstance(data, BaseModel):
             required = [name for name, field in cls.model_fields.items() if field.is_required()]

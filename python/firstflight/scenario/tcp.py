@@ -141,7 +141,7 @@ class Tcp(TcpFields):
             object.__setattr__(self, "_stack", _word(name, value, list(CHOSEN_STACKS)))
             return
         # Checked against a complete profile: which one does not matter to the names and ranges.
-        applied(profile(self._profile or next(iter(profiles()))), {name: value})
+        applied(dict(profiles()[self._profile or next(iter(profiles()))]), {name: value})
         self._fields[name] = value
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -193,7 +193,7 @@ class Tcp(TcpFields):
     def over(self, outer: dict[str, Any] | None) -> dict[str, Any]:
         """The complete profile that results where `outer` is the one around; ValueError if they do not fit."""
         if self._profile is not None:
-            outer = profile(self._profile)
+            outer = profiles()[self._profile]
         if outer is None:
             raise ValueError(f'profile is missing: write for example profile = "{next(iter(profiles()))}"')
         complete = applied(copied(outer), self._fields)

@@ -26,17 +26,20 @@ from firstflight.studies.varied import VariedScenario, Vary
 # Threads or processes; more of them were never of use anywhere.
 MOST_JOBS = 1024
 
+Key = dict[str, str | int | float | None]
 Only = Mapping[str, str | int | float | Sequence[str | int | float]]
 
 
 @dataclass(frozen=True)
 class Request:
-    """A checked request: the result of `prepare` for a user's request. `jobs` None: as many as suit the engine."""
+    """A checked request: the result of `prepare` for a user's request. `grid`: the keys of all cells of the study;
+    `jobs` None: as many as suit the engine.
+    """
 
     study: Study
     identity: Identity
     cells: list[Cell]
-    grid: list[Cell]
+    grid: list[Key]
     jobs: int | None
     place: Place = HERE
 
@@ -70,9 +73,10 @@ def prepare(
         check_seed(seed)
     # The model draws nothing, so its replicates would all be the same.
     default = 1 if engine == "model" else study.replicates
-    grid = study.cells(engine)
+    grid = study.keys(engine)
+    cells = study.cells_at(engine, chosen(grid, only or {}))
     if replicates is not None or engine == "model":
-        grid = [replace(cell, replicates=replicates) for cell in grid]
+        cells = [replace(cell, replicates=replicates) for cell in cells]
     identity = Identity(
         study=study.name,
         engine=engine,
@@ -81,7 +85,6 @@ def prepare(
         scenario=study.scenario.to_toml() if isinstance(study, SingleScenario) else None,
         vary=study.vary if isinstance(study, VariedScenario) else None,
     )
-    cells = [grid[index] for index in chosen([cell.key for cell in grid], only or {})]
     if place.cluster is not None:
         _check_for_cluster(place, cells, engine, jobs)
     if not place.cluster:
@@ -121,7 +124,7 @@ def check_seed(seed: int) -> None:
         raise RequestError(f"the seed is {seed}; write a whole number from 0 to 2^64 - 1")
 
 
-def chosen(keys: Sequence[Mapping[str, str | int | float | None]], only: Only) -> list[int]:
+def chosen(keys: Sequence[Key], only: Only) -> list[int]:
     """Indices of the cells, known by their `keys`, that have the values of `only`. RequestError for an unknown key or
     value, and if no cell has them all.
     """
@@ -132,7 +135,7 @@ def chosen(keys: Sequence[Mapping[str, str | int | float | None]], only: Only) -
     return found
 
 
-def _checked(only: Only, keys: Sequence[Mapping[str, str | int | float | None]]) -> dict[str, set[str]]:
+def _checked(only: Only, keys: Sequence[Key]) -> dict[str, set[str]]:
     allowed: dict[str, set[str]] = {}
     for key, values in only.items():
         if key not in keys[0]:
@@ -152,8 +155,7 @@ def started(request: Request, out: str | Path, set_aside: bool = False) -> Itera
     """The run in `out`, created or continued and locked for the time of the context. A request that turns out to be
     refused leaves no directory behind that was not there before.
     """
-    order = [cell.key for cell in request.grid]
-    with Run.create(out, request.identity, request.cells, order, set_aside) as run:
+    with Run.create(out, request.identity, request.cells, request.grid, set_aside) as run:
         try:
             yield run
         except FirstflightError:

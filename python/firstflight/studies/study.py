@@ -1,6 +1,7 @@
 """A study: a grid of scenarios, and the evaluation of their records."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from firstflight.scenario import Cell
@@ -44,6 +45,15 @@ class Study(ABC):
     @abstractmethod
     def cells(self, engine: str) -> list[Cell]:
         """The whole grid for `engine`, in the order of its tables; the same keys in every cell."""
+
+    def keys(self, engine: str) -> list[dict[str, str | int | float | None]]:
+        """Those of `cells`. A study whose cells take long to make says them without making any."""
+        return [cell.key for cell in self.cells(engine)]
+
+    def cells_at(self, engine: str, places: Sequence[int]) -> list[Cell]:
+        """Of `cells` those at these places, which rise. A study whose cells take long to make makes no other."""
+        cells = self.cells(engine)
+        return [cells[place] for place in places]
 
     @abstractmethod
     def tables(self, run: "Run") -> "list[Table]":

@@ -64,14 +64,29 @@ class DeclaredStudy(Study):
         shared = self._declared.get("keys", {})
         return {name: Grid(self._folder, name, said, shared, self._build) for name, said in declared.items()}
 
+    def keys(self, engine: str) -> list[dict[str, Label | None]]:
+        """See `Study`."""
+        names = self._keys(engine)
+        return [key for grid in self._grids_of(engine) for key in grid.keys_of_cells(names)]
+
     def cells(self, engine: str) -> list[Cell]:
         """The cells of each grid in turn."""
-        names = self._keys(engine)
-        return [cell for grid in self.grids.values() if grid.is_of(engine) for cell in grid.cells(engine, names)]
+        return self.cells_at(engine, range(sum(grid.size for grid in self._grids_of(engine))))
+
+    def cells_at(self, engine: str, places: Sequence[int]) -> list[Cell]:
+        """See `Study`."""
+        names, first, found = self._keys(engine), 0, []
+        for grid in self._grids_of(engine):
+            found += grid.cells(engine, names, {place - first for place in places})
+            first += grid.size
+        return found
+
+    def _grids_of(self, engine: str) -> list[Grid]:
+        """Those that runs of `engine` have."""
+        return [grid for grid in self.grids.values() if grid.is_of(engine)]
 
     def _keys(self, engine: str) -> list[str]:
-        """Keys of all grids that runs of `engine` have."""
-        return list(dict.fromkeys(key for grid in self.grids.values() if grid.is_of(engine) for key in grid.keys))
+        return list(dict.fromkeys(key for grid in self._grids_of(engine) for key in grid.keys))
 
     def quantities(self, run: Run) -> Quantities:
         """The study's quantities of `run`, by name."""

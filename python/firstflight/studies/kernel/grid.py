@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -57,22 +58,31 @@ class Grid:
         """Labels of each key, in the order of the grid."""
         return {name: list(key.get("labels", key["values"])) for name, key in self.keys.items()}
 
-    def cells(self, engine: str, names: list[str]) -> list[Cell]:
+    @property
+    def size(self) -> int:
+        """The number of its cells."""
+        return math.prod(map(len, self.coordinates.values()))
+
+    def keys_of_cells(self, names: list[str]) -> list[dict[str, Label | None]]:
         """The first key varies slowest. `names`: keys of all grids of the study; those of others are None."""
+        return [self._key(place, names) for place in self._places()]
+
+    def cells(self, engine: str, names: list[str], at: Collection[int]) -> list[Cell]:
+        """Those at these indices of `keys_of_cells`; no other scenario is made."""
         replicates = (
             self._replicates.get(self._engine or engine) if isinstance(self._replicates, dict) else self._replicates
         )
         found = []
         made: dict[tuple[Label, ...], Scenario] = {(): self._base}
-        for labels in itertools.product(*self.coordinates.values()):
-            place = dict(zip(self.keys, labels, strict=True))
-            key = {EXPERIMENT: self.name} if self.name else {}
-            scenario = self._scenario(labels, made)
+        for index, place in enumerate(self._places()):
+            if index not in at:
+                continue
+            scenario = self._scenario(tuple(place.values()), made)
             capture = any(chosen.items() <= place.items() for chosen in self._capture)
             engine_of = place.get("engine", self._engine)
             found.append(
                 Cell(
-                    {**key, **{name: place.get(name) for name in names}},
+                    self._key(place, names),
                     self._build(self.name, place, scenario) if self._build else scenario,
                     replicates,
                     capture,
@@ -80,6 +90,13 @@ class Grid:
                 )
             )
         return found
+
+    def _places(self) -> Iterator[dict[str, Label]]:
+        return (dict(zip(self.keys, labels, strict=True)) for labels in itertools.product(*self.coordinates.values()))
+
+    def _key(self, place: Mapping[str, Label], names: list[str]) -> dict[str, Label | None]:
+        of_grid = {EXPERIMENT: self.name} if self.name else {}
+        return {**of_grid, **{name: place.get(name) for name in names}}
 
     def _scenario(self, labels: tuple[Label, ...], made: dict[tuple[Label, ...], Scenario]) -> Scenario:
         """The scenario with the first keys at `labels`; `made` holds those of fewer labels, which cells share."""
