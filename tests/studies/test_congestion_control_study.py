@@ -17,15 +17,15 @@ from firstflight.studies import find
 from firstflight.studies.congestion_control import waiting
 from firstflight.studies.congestion_control.claims import DRAWN
 from firstflight.studies.congestion_control.windows import Windows
-from firstflight.studies.execute import run
+from firstflight.studies.execute import chosen, run
 
 STUDY: Any = find("congestion-control")
 CONTROLS = ["reno", "cubic", "westwood", "vegas", "bbr"]
 
 
-def cell(**key: object) -> Cell:
+def cell(**key: str | float) -> Cell:
     """The first cell with these labels."""
-    return next(cell for cell in STUDY.cells("simulate") if key.items() <= cell.key.items())
+    return STUDY.cells_at("simulate", chosen(STUDY.keys("simulate"), key)[:1])[0]
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ from firstflight.studies.cs244_2014.responses import (
     rates_kbps,
     responses,
 )
-from firstflight.studies.execute import run
+from firstflight.studies.execute import chosen, run
 from firstflight.studies.kernel import Quantities
 
 ROUND_TRIP_MS = 70
@@ -56,7 +56,7 @@ def test_bandwidths_have_the_published_quantiles_and_fill_every_bucket() -> None
 
 
 def test_sizes_have_the_published_quantiles() -> None:
-    law = STUDY.cells("simulate")[0].scenario.to_plan()["applications"][0]["size"]
+    law = STUDY.cells_at("simulate", [0])[0].scenario.to_plan()["applications"][0]["size"]
     published = pl.read_csv(REFERENCE / "response_sizes.csv")
     assert published.height == 2
     for share, size in published.select("cumulative_probability", "bytes").iter_rows():
@@ -65,7 +65,7 @@ def test_sizes_have_the_published_quantiles() -> None:
 
 
 def test_either_window_meets_the_same_users_who_ask_for_the_same(whole: Run, q: Quantities) -> None:
-    few, many = (cell for cell in STUDY.cells("simulate") if cell.key["experiment"] == "line")
+    few, many = STUDY.cells_at("simulate", chosen(STUDY.keys("simulate"), {"experiment": "line"}))
     plans = [cell.scenario.to_plan() for cell in (few, many)]
     windows = [plan["applications"][0]["server_tcp"].pop("initial_window") for plan in plans]
     assert plans[0] == plans[1]
@@ -177,7 +177,7 @@ def test_gso_packets_of_two_segments_gain_what_this_kernel_gains_over_htb(rate_k
     """Linux 6.18 over `htb rate R burst 15k`, 70 ms, 9300 bytes, medians of three: -121, -84 (-44 in a second run), -4
     (-27), 17 (25), 50 (58) ms.
     """
-    base = next(cell.scenario for cell in STUDY.cells("simulate") if cell.key["path"] == "htb-pairs")
+    base = STUDY.cells_at("simulate", chosen(STUDY.keys("simulate"), {"path": "htb-pairs"})[:1])[0].scenario
     user = base.to_dict()["network"]["spokes"][0] | {"rate": f"{rate_kbps}kbit"}
     base = base.replace_all([("application.response.clients", 1), ("network.spokes", [user])])
     base = base.replace("application.response.count", 1).replace("application.response.size", "9kB")

@@ -12,7 +12,7 @@ from firstflight.analysis.claim import counts
 from firstflight.records import Run
 from firstflight.report.figure import svg
 from firstflight.studies import find
-from firstflight.studies.execute import run
+from firstflight.studies.execute import chosen, run
 from firstflight.studies.loss_recovery.claims import EARLY, FAST, PROBE, TIMEOUT, cost
 
 STUDY: Any = find("loss-recovery")
@@ -137,11 +137,8 @@ def test_there_is_a_matrix_a_pair_of_senders_and_kind_of_response(matrices: Run)
 
 def test_full_segments_make_up_every_response() -> None:
     for stack, payload in (("sack", 1460), ("linux", 1448)):
-        (size,) = (
-            cell.scenario.to_plan()["applications"][0]["size"]
-            for cell in STUDY.cells("simulate")
-            if (cell.key["follows"], cell.key["stack"], cell.key["iw"]) == ("nothing", stack, 7)
-        )
+        (place,) = chosen(STUDY.keys("simulate"), {"follows": "nothing", "stack": stack, "iw": 7})
+        size = STUDY.cells_at("simulate", [place])[0].scenario.to_plan()["applications"][0]["size"]
         assert size == {"distribution": "constant", "value": 7 * payload}
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from firstflight.analysis.claim import Claim, counts
 from firstflight.scenario import Cell
+from firstflight.studies.execute import chosen
 from firstflight.studies.kernel import by_replicate, variation_of
 from firstflight.studies.rfc2415 import STUDY
 from firstflight.studies.rfc2415.claims import claims as specs
@@ -18,7 +19,7 @@ CELL = {"http": "1.0", "webs": 16, "ftps": 0}
 
 def cell(**key: Any) -> Cell:
     """The first cell with these labels."""
-    return next(cell for cell in STUDY.cells("simulate") if key.items() <= cell.key.items())
+    return STUDY.cells_at("simulate", chosen(STUDY.keys("simulate"), key)[:1])[0]
 
 
 def plan(**key: Any) -> dict[str, Any]:
@@ -49,7 +50,7 @@ def judged(run: Synthetic) -> dict[str, Claim]:
 
 
 def test_the_grid_holds_the_rfcs_scenarios_and_each_variant() -> None:
-    names = [cell.key["experiment"] for cell in STUDY.cells("simulate")]
+    names = [key["experiment"] for key in STUDY.keys("simulate")]
     assert {name: names.count(name) for name in dict.fromkeys(names)} == {
         "base": 96,
         "alike": 2,

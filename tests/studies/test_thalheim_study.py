@@ -17,7 +17,7 @@ from firstflight.report.page import write
 from firstflight.scenario import Cell
 from firstflight.scenario.units import Bytes
 from firstflight.studies import find
-from firstflight.studies.execute import run
+from firstflight.studies.execute import chosen, run
 from firstflight.studies.kernel import Quantities
 from firstflight.studies.kernel.claim import judge
 from firstflight.studies.thalheim import QUANTITIES
@@ -39,9 +39,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def emulated(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """As an emulated run looks: the simulator's times with a machine's moods, one cell mostly disturbed."""
     wanted = PLACE | {"size_kb": [20, 100], "iw": [3, 10, 32]}
-    cells = [
-        own for own in STUDY.cells("emulate") if all(own.key[key] in np.atleast_1d(of) for key, of in wanted.items())
-    ]
+    cells = STUDY.cells_at("emulate", chosen(STUDY.keys("emulate"), wanted))
     identity = Identity("thalheim", "emulate", seed=1, replicates=1, scenario=None)
     draw = np.random.default_rng(1)
     with Run.create(tmp_path_factory.mktemp("run") / "emulated", identity, cells) as made:
@@ -59,18 +57,17 @@ def emulated(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def cells_of(engine: str, *experiments: str) -> list[Cell]:
-    return [cell for cell in STUDY.cells(engine) if cell.key["experiment"] in experiments]
+    return STUDY.cells_at(engine, chosen(STUDY.keys(engine), {"experiment": experiments}))
 
 
 def test_the_grid_is_the_talks_figure_and_three_remarks() -> None:
-    experiments = [cell.key["experiment"] for cell in STUDY.cells("simulate")]
+    experiments = [key["experiment"] for key in STUDY.keys("simulate")]
     figure = {"transfer": 480, "shallow": 120, "parallel": 18, "mice": 6}
     assert {name: experiments.count(name) for name in dict.fromkeys(experiments)} == figure | {"shaped": 960}
-    emulated = STUDY.cells("emulate")
-    experiments = [cell.key["experiment"] for cell in emulated]
+    experiments = [key["experiment"] for key in STUDY.keys("emulate")]
     beside = {"simulated": 480, "simulated_shallow": 120}
     assert {name: experiments.count(name) for name in dict.fromkeys(experiments)} == figure | beside
-    assert {cell.engine for cell in emulated if cell.key["experiment"] in beside} == {"simulate"}
+    assert {cell.engine for cell in cells_of("emulate", *beside)} == {"simulate"}
     assert {cell.replicates for cell in cells_of("emulate", "transfer", "shallow")} == {20}
     assert {cell.replicates for cell in cells_of("simulate", "transfer", "shallow")} == {None}
     assert {cell.replicates for cell in cells_of("emulate", "simulated", "simulated_shallow")} == {None}
@@ -248,7 +245,7 @@ def test_a_slice_says_which_statements_it_cannot_check_and_why(emulated: Run) ->
 
 def test_a_run_without_finished_cells_still_answers(tmp_path: Path) -> None:
     identity = Identity("thalheim", "simulate", seed=1, replicates=1, scenario=None)
-    with Run.create(tmp_path / "empty", identity, STUDY.cells("simulate")[:1]) as made:
+    with Run.create(tmp_path / "empty", identity, STUDY.cells_at("simulate", [0])) as made:
         empty = made
     assert STUDY.tables(empty) == []
     assert STUDY.figures(empty) == []

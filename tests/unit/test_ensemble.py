@@ -8,6 +8,7 @@ import pytest
 import xarray as xr
 
 from firstflight.studies import find
+from firstflight.studies.execute import chosen
 from firstflight.studies.kernel import MEMBER, ClaimSpec, Ensemble, Matched, Number, Parameter, above, estimate, named
 from firstflight.studies.kernel.ensemble import chance
 
@@ -89,8 +90,9 @@ def test_tables_and_the_figure_show_each_number_parameter_and_member() -> None:
 
 
 def test_member_0_of_the_cluster_s_ensemble_is_the_cell_that_it_varies() -> None:
-    def cell(study: str, **key: object) -> dict[str, Any]:
-        found = next(of for of in find(study).cells("simulate") if key.items() <= of.key.items())
+    def cell(study: str, **key: str | int) -> dict[str, Any]:
+        of = find(study)
+        (found,) = of.cells_at("simulate", chosen(of.keys("simulate"), key)[:1])
         scenario = found.scenario.replace("population.users", 1).to_dict()
         assert scenario["tcp"]["rto"].pop("minimum", "0.2s") == "0.2s"
         return scenario
