@@ -24,6 +24,7 @@ from firstflight.advise.sensitivity import (
     SLOW_UP_SHARE,
     SensitivityCase,
 )
+from firstflight.counted import listed
 
 SLOW_BPS = (0.5e6, 1e6, 2e6, 4e6, 8e6)
 """Rates below which a line is tried as too slow, the least that does."""
@@ -61,11 +62,9 @@ class Missing:
     @property
     def sentence(self) -> str:
         """All of it in a sentence or two."""
-        *others, last = self.conditions
-        conditions = f"{', '.join(others)} and {last}" if others else last
         shown = f" A capture of ten minutes would show {self.shows}: {self.command}." if self.command else ""
         known = f" If you know it, add {' '.join(self.assume)}." if self.assume else ""
-        return f"{self.initial_window} would be recommended if {conditions}.{shown}{known}"
+        return f"{self.initial_window} would be recommended if {listed(self.conditions)}.{shown}{known}"
 
     @property
     def shows(self) -> str:

@@ -1,18 +1,19 @@
-"""Bars of shares and means by bucket and source, and a forest of intervals: rows as `figure.rows_of` makes them."""
+"""Bars of shares and means by bucket and source, and a forest of intervals."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from firstflight.report.figure import inline
 from firstflight.report.style import BASE, ORDERED
+from firstflight.studies.kernel.figure import heading_of, rows_of, titles
 
 if TYPE_CHECKING:
     import altair
+    import xarray as xr
 
-Rows = list[dict[str, Any]]
 _MS_AXIS = [0, 10, 30, 100, 300, 1000, 3000]
 _STRETCHED = 200
 """Bars of more ms than that get an axis that is stretched towards zero."""
@@ -21,25 +22,28 @@ _LABEL = "replace(datum.label, '<= ', '\u2264 ')"
 
 
 def bars(
-    rows: Rows,
+    quantity: xr.DataArray,
     by: str,
-    order: Sequence[str],
     sources: Sequence[str],
-    titles: tuple[str, str],
     step: int,
     above: Sequence[str] | None = None,
     height: int = 150,
 ) -> altair.LayerChart:
-    """A bar per bucket, in this `order`, and source; the last of `sources` is grey. `titles` of the buckets and of the
-    values; `above` is written over the buckets of a chart of ms.
+    """A bar per bucket, a label of `by`, and `source`; the last of `sources` is grey. `above` is written over the
+    buckets of a chart of ms.
     """
     import altair as alt
 
+    rows, order = rows_of(quantity, [by, "source"]), titles(quantity[by])
     there = [source for source in sources if any(row["source"] == source for row in rows)]
-    in_ms = titles[1].endswith("ms")
+    in_ms = quantity.attrs["units"] == "ms"
     ticks = alt.Axis(labelAngle=-45, labels=not in_ms, labelExpr=_LABEL)
     x = alt.X(
-        f"{by}:N", sort=list(order), scale=alt.Scale(domain=list(order)), title=None if in_ms else titles[0], axis=ticks
+        f"{by}:N",
+        sort=order,
+        scale=alt.Scale(domain=order),
+        title=None if in_ms else quantity[by].attrs["long_name"],
+        axis=ticks,
     )
     scale, values = alt.Scale(nice=True), alt.Axis(format="d")
     if in_ms and max(row["value"] for row in rows) > _STRETCHED:
@@ -51,7 +55,7 @@ def bars(
     base = alt.Chart(inline(rows)).encode(x=x, xOffset=offset)
     whiskers = base.transform_filter("isValid(datum.low)").mark_rule(color="#333333")
     layers = [
-        base.mark_bar().encode(y=alt.Y("value:Q", title=titles[1], scale=scale, axis=values), color=color),
+        base.mark_bar().encode(y=alt.Y("value:Q", title=heading_of(quantity), scale=scale, axis=values), color=color),
         whiskers.encode(y=alt.Y("low:Q", scale=scale), y2="high:Q"),
     ]
     if in_ms and above is not None:
@@ -62,7 +66,7 @@ def bars(
 
 
 def forest(
-    rows: Rows,
+    quantity: xr.DataArray,
     y: str,
     color: str,
     title: str,
@@ -82,7 +86,7 @@ def forest(
         row
         | {"told": "|".join(textwrap.wrap(row[y], label or 200))}
         | ({"low": max(row["low"], ticks[0]), "high": min(row["high"], ticks[-1])} if "low" in row else {})
-        for row in rows
+        for row in rows_of(quantity, [color, y])
     ]
     told, names = (list(dict.fromkeys(row[key] for row in own)) for key in ("told", color))
     theirs = [{color: of, "value": published[of]} for of in names]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import xarray as xr
 
 from firstflight.analysis.claim import Claim, Expectation, Needs, Sentence
+from firstflight.counted import listed
 from firstflight.studies.kernel.missing import Lacking, depending
 from firstflight.studies.kernel.quantity import Quantities, estimate
 from firstflight.studies.kernel.sample import DRAW, MEMBERS, METHOD
@@ -109,13 +109,8 @@ def _listed(lacking: Lacking, absent: Mapping[str, xr.DataArray]) -> str:
     parts = []
     for grid, keys in lacking.items():
         whole = absent[grid]
-        named = [f"{key} {_words(labels)}" for key, labels in keys.items() if len(labels) < whole.sizes[key]]
+        named = [f"{key} {listed(map(str, labels))}" for key, labels in keys.items() if len(labels) < whole.sizes[key]]
         if grid:
             named.insert(0, f"experiment {grid}")
         parts.append(", ".join(named) or "every cell")
     return "; ".join(parts)
-
-
-def _words(labels: Sequence[Any]) -> str:
-    *most, last = map(str, labels)
-    return f"{', '.join(most)} and {last}" if most else last

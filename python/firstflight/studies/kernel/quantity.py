@@ -69,7 +69,7 @@ class Quantity:
     unit: str
     value: pl.Expr
     where: pl.Expr | None = None
-    records: Literal["transfers", "pages", "links", "streams", "users"] | Rows | Sample = "transfers"
+    records: Literal["transfers", "pages", "links", "streams", "users", "segments"] | Rows | Sample = "transfers"
     by: tuple[str, ...] | Mapping[str, Sequence[Any]] = ()
     digits: int = 1
     grid: str = ""
@@ -362,6 +362,11 @@ def named(array: xr.DataArray, name: str, title: str, unit: str, digits: int = 1
     return array.rename(name).assign_attrs(long_name=title, units=unit, digits=digits)
 
 
+def headed(array: xr.DataArray, **headings: str) -> xr.DataArray:
+    """The array whose dimensions have these headings in figures."""
+    return array.assign_coords({key: array[key].assign_attrs(long_name=heading) for key, heading in headings.items()})
+
+
 def estimate(array: xr.DataArray) -> Estimate:
     """The value and its 95% CI of an array over `draw` alone: Student's t on the jackknife's standard error, or
     percentiles of the bootstrap.
@@ -413,10 +418,10 @@ def extreme(array: xr.DataArray, least: bool = False) -> dict[str, Any]:
 
 
 def along(key: str, parts: Mapping[Any, xr.DataArray], join: Literal["inner", "outer"] = "outer") -> xr.DataArray:
-    """The parts one after another along `key`, whose labels they are given by, with the attributes of the first."""
+    """The parts one after another along `key`, whose labels they are given by, named and described as the first."""
     arrays = [of.expand_dims({key: [label]}) for label, of in parts.items()]
     joined: xr.DataArray = xr.concat(arrays, key, join=join, coords="minimal", compat="override")
-    return joined.assign_attrs(arrays[0].attrs)
+    return joined.rename(arrays[0].name).assign_attrs(arrays[0].attrs)
 
 
 def plain(label: Any) -> Any:

@@ -7,19 +7,17 @@ response at the user; half a round trip later than a server sees each, so as lon
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 import xarray as xr
 
 from firstflight.populations import dukkipati2010, slowdc
-from firstflight.studies.kernel import Quantities, Quantity, Sample, named
-
-if TYPE_CHECKING:
-    from firstflight.records import Run
+from firstflight.records import Run
+from firstflight.studies.kernel import Quantities, Quantity, Sample, along, named
 
 FEW, MANY = 3, 10
 AVGDC, SLOWDC = "avgdc", "slowdc"
@@ -35,7 +33,6 @@ PAYLOAD_BYTES = 1460
 SLOW_LINES = 2
 """So many of the paper's buckets of bandwidth, from the lowest, are slow lines: up to 256 kbit/s."""
 SUBNET_PERCENTILES = (5, 10, 25, 50, 75, 90, 95, 99)
-TAIL_PERCENTILES = (50, 75, 90, 95, 96, 97, 98, 99)
 RANKS = tuple(range(50, 100))
 """Percentiles looked at for "worse from the 96th up"."""
 DIMENSIONS = ("rtt", "down", "bdp", "segments")
@@ -50,6 +47,11 @@ _SEGMENTS = (3, 4, 7, 10, 15, 30, 50)
 def edges(by: str) -> tuple[float, ...]:
     """Upper edges of the buckets (s, bits/s, bytes, segments); the last is infinite."""
     return (*(map(float, _SEGMENTS) if by == "segments" else dukkipati2010.edges(by)), math.inf)
+
+
+def heading(by: str) -> str:
+    """The buckets' title with their unit."""
+    return f"{TITLES[by]}, {UNITS[by]}"
 
 
 @cache
@@ -201,26 +203,15 @@ WITH_MANY = (pl.col("iw") == MANY) & (pl.col("retransmissions") > 0)
 BEFORE = pl.col("few_retransmissions")
 
 
-def _stated(
-    name: str,
-    title: str,
-    unit: str,
-    value: pl.Expr,
-    where: pl.Expr | None = None,
-    records: Any = RESPONSES,
-    **more: Any,
-) -> Quantity:
-    return Quantity(name, title, unit, value, where, records, digits=0, grid="stated", **more)
-
-
+_stated = partial(Quantity, records=RESPONSES, digits=0, grid="stated")
 QUANTITIES = (
     *means("stated"),
     *costs("stated"),
     _stated("unfinished", "Not finished", "count", pl.col("latency_ms").is_nan(), over="sum"),
     _stated("percentiles", "Percentile", "ms", OWN_MS, at=COMPARED, percentiles=(50, 90, 99)),
-    _stated("tail", "Latency", "ms", OWN_MS, at=OF_MAPS, percentiles=TAIL_PERCENTILES),
-    _stated("subnets", "Mean latency", "ms", LATENCY, None, SUBNETS, at=SEARCHES, percentiles=SUBNET_PERCENTILES),
-    _stated("ranks", "Latency", "ms", LATENCY.first(), None, _ranks, at=OF_MAPS, by={"rank": list(map(str, RANKS))}),
+    _stated("tail", "Latency", "ms", OWN_MS, at=OF_MAPS, percentiles=(50, 75, 90, 95, 96, 97, 98, 99)),
+    _stated("subnets", "Mean latency", "ms", LATENCY, records=SUBNETS, at=SEARCHES, percentiles=SUBNET_PERCENTILES),
+    _stated("ranks", "Latency", "ms", LATENCY.first(), records=_ranks, at=OF_MAPS, by={"rank": list(map(str, RANKS))}),
     *(
         _stated(f"lossy{name}", "Responses", "count", value, WITH_MANY, at={"iw": [MANY], **SEARCHED}, over="sum")
         for name, value in (("", EACH), ("_before", BEFORE > 0), ("_more", pl.col("retransmissions") - BEFORE))
@@ -275,11 +266,17 @@ def slow_gain() -> float:
     return round(100 * saved / spent, 1)
 
 
-def gain(q: Quantities, name: str, unit: str = "percent") -> xr.DataArray:
+def saved(few: xr.DataArray, latency: xr.DataArray, unit: str = "percent") -> xr.DataArray:
     """The part of the mean latency with IW 3 that a window saves."""
-    few, latency = getattr(q, f"{name}_few"), getattr(q, f"{name}_latency")
-    saved = few - latency if unit == "ms" else 100 * (1 - latency / few)
-    return named(saved, GAINS[unit].removesuffix("_ms"), "Gain", unit)
+    found = few - latency if unit == "ms" else 100 * (1 - latency / few)
+    return named(found, GAINS[unit].removesuffix("_ms"), "Gain", unit)
+
+
+def gain(
+    q: Quantities, name: str, unit: str = "percent", of: Callable[[Quantities, str], xr.DataArray] = getattr
+) -> xr.DataArray:
+    """The same of the quantities whose names begin with `name`, which `of` finds."""
+    return saved(of(q, f"{name}_few"), of(q, f"{name}_latency"), unit)
 
 
 def rate(again: xr.DataArray, sent: xr.DataArray) -> xr.DataArray:
@@ -292,28 +289,22 @@ def rate_of_all(again: xr.DataArray, sent: xr.DataArray) -> xr.DataArray:
     return rate(again.sum("service", skipna=False), sent.sum("service", skipna=False))
 
 
-def rise(rates: xr.DataArray) -> xr.DataArray:
-    """Of a rate from IW 3 to the others."""
-    more = rates.sel(iw=[iw for iw in rates["iw"].values.tolist() if iw != FEW]) - rates.sel(iw=FEW, drop=True)
-    return named(more.reindex(iw=rates["iw"].values), "rise", f"Rise over IW {FEW}", "points", 2)
-
-
 def ratio_of_quantiles(quantiles: xr.DataArray, unit: str = "percent") -> xr.DataArray:
     """By how much a quantile is larger with IW 10."""
     few, many = (quantiles.sel(iw=iw, drop=True) for iw in (FEW, MANY))
     return many - few if unit == "ms" else 100 * (many / few - 1)
 
 
-def laws(q: Quantities, name: str, own: str) -> xr.DataArray:
-    """A quantity of web search along `dependence`, the fitted one between the others; in the grid of all its name
-    begins with `own`.
-    """
-    other, fitted = getattr(q, f"dependence_{name}"), getattr(q, f"{own}_{name}").expand_dims(dependence=["fitted"])
-    parts = [other.sel(dependence=["independent"]), fitted, other.sel(dependence=["stronger"])]
-    return along("dependence", [part.sel(service=SEARCH, drop=True) for part in parts])
+def laws(q: Quantities, name: str) -> xr.DataArray:
+    """A quantity of web search along `dependence`, the fitted one between the others."""
+    other = getattr(q, f"dependence_{name}")
+    parts = {law: other.sel(dependence=law, drop=True) for law in ("independent", "stronger")}
+    parts = {"independent": parts["independent"], "fitted": getattr(q, f"stated_{name}"), "stronger": parts["stronger"]}
+    return along("dependence", {law: of.sel(service=SEARCH, drop=True) for law, of in parts.items()}, "inner")
 
 
-def along(key: str, parts: list[xr.DataArray]) -> xr.DataArray:
-    """The parts one after another."""
-    joined: xr.DataArray = xr.concat(parts, key, join="inner", coords="minimal", compat="override")
-    return joined.assign_attrs(parts[0].attrs)
+def connections(q: Quantities, name: str) -> xr.DataArray:
+    """The same along `connections`: with new ones, and with those that are kept open."""
+    reused = getattr(q, f"reused_{name}").sel(connections="reused", drop=True)
+    parts = {"new": getattr(q, f"stated_{name}"), "reused": reused}
+    return along("connections", {label: of.sel(service=SEARCH, drop=True) for label, of in parts.items()}, "inner")
