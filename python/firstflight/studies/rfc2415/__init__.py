@@ -1,9 +1,8 @@
-"""RFC 2415: initial windows of one to four segments for web pages together with file transfers on a slow, shared
-link.
-"""
+"""RFC 2415: initial windows of one to four segments for web pages and file transfers on a slow, shared link."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +55,7 @@ def of(application: str) -> pl.Expr:
 
 
 SIZED = (pl.col("ftps") == 0) & (pl.col("iw") == 1) & (pl.col("http") == "1.0") & of("web")
+PRIMARY, INLINE = SIZED & (pl.col("object") == 0), SIZED & (pl.col("object") > 0)
 
 
 def page_delay(grid: str, name: str, application: str = "web") -> Quantity:
@@ -76,25 +76,20 @@ def bottleneck(grid: str, prefix: str) -> Iterator[Quantity]:
     yield Quantity(f"{prefix}drops", "Packet drop rate", "percent", dropped, BOTTLENECK, "links", grid=grid)
 
 
-def of_base(name: str, title: str, unit: str, value: pl.Expr, where: pl.Expr, at: At | None = None) -> Quantity:
-    """A measure of transfers in the RFC's own experiment."""
-    return Quantity(name, title, unit, value, where, grid="base", at=at)
-
-
 FTPS: At = {"ftps": [1, 2, 3]}
 FILE_DELAY = pl.col("completion_time_s").median()
 BURST = 100 * (pl.col("first_flight_lost_segments") >= 2).mean()
+# Of transfers in the RFC's own experiment.
+of_base = partial(Quantity, grid="base")
 QUANTITIES = (
     page_delay("base", "delay"),
     goodput("base", "goodput"),
     *bottleneck("base", ""),
     goodput("base", "ftp_goodput", "ftp", FTPS),
-    of_base("file_delay", "Median file delay", "s", FILE_DELAY, DONE & of("ftp"), FTPS),
+    of_base("file_delay", "Median file delay", "s", FILE_DELAY, DONE & of("ftp"), at=FTPS),
     of_base("burst_loss", "Web transfers that lost two or more of their first flight", "percent", BURST, of("web")),
-    of_base(
-        "primary_size", "Median size of primary files", "segments", SEGMENTS, SIZED & (pl.col("object") == 0), SIZES
-    ),
-    of_base("inline_size", "Median size of inline files", "segments", SEGMENTS, SIZED & (pl.col("object") > 0), SIZES),
+    of_base("primary_size", "Median size of primary files", "segments", SEGMENTS, PRIMARY, at=SIZES),
+    of_base("inline_size", "Median size of inline files", "segments", SEGMENTS, INLINE, at=SIZES),
     page_delay("alike", "alike_delay"),
     goodput("alike", "alike_goodput"),
     *bottleneck("alike", "alike_"),
@@ -121,7 +116,8 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
         web["clients"] = webs // 2
         chosen.append(deepcopy(web) | {"name": "web_iw3", "tcp": {"initial_window": 3}})
     elif grid == "reverse":
-        chosen += [_mirrored(application) for application in chosen]
+        mirrored = {"client_hosts": "right", "server_hosts": "left"}
+        chosen += [deepcopy(own) | mirrored | {"name": f"mirrored_{own['name']}"} for own in chosen]
     elif grid in RATE_FACTOR:
         scenario = _scaled(scenario, RATE_FACTOR[grid])
         for application in chosen:
@@ -134,11 +130,6 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     elif grid == "long":
         scenario = scenario.replace("duration", "1440s")
     return scenario.replace("application", chosen)
-
-
-def _mirrored(application: dict[str, Any]) -> dict[str, Any]:
-    name = f"mirrored_{application['name']}"
-    return deepcopy(application) | {"name": name, "client_hosts": "right", "server_hosts": "left"}
 
 
 def _scaled(scenario: Scenario, factor: int) -> Scenario:

@@ -30,10 +30,10 @@ def rows(table: int) -> pl.DataFrame:
 
 @cache
 def printed(table: int, metric: str) -> xr.DataArray:
-    """A column of Table 1 to 5 along `webs`, `ftps` and `iw`, as labels of the grid. The wrong drop rates are left out
-    and, for 32 webs without ftps, are those of Table 6, which prints IW 1 and 3.
+    """A column of a table along `webs`, `ftps` and `iw`; of Table 6 that of clients with one window. The wrong drop
+    rates are left out and, for 32 webs without ftps, are those of Table 6, which prints IW 1 and 3.
     """
-    found = rows(table).filter(pl.col("metric") == metric)
+    found = rows(table).filter(pl.col("metric") == metric, *([pl.col("split") == "none"] if table == 6 else []))
     if metric == "packet_drop_rate":
         wrong = pl.any_horizontal((pl.col("webs") == w) & (pl.col("ftps") == f) for w, f in WRONG_DROPS)
         alike = rows(6).filter(pl.col("metric") == metric, pl.col("split") == "none", pl.col("webs") == 32)

@@ -1,6 +1,4 @@
-"""Tables 1 to 6 and Figures 1 to 4, ours next to the printed values; results that the RFC left unreported; the
-answer.
-"""
+"""Tables 1 to 6 and Figures 1 to 4 next to the printed values; results that the RFC did not report; the answer."""
 
 from __future__ import annotations
 
@@ -14,6 +12,7 @@ from firstflight.analysis.table import Table
 from firstflight.report.figure import Figure, inline
 from firstflight.report.style import ORDERED
 from firstflight.studies.kernel import Quantities, along, estimate, named, table
+from firstflight.studies.kernel.figure import rows_of
 from firstflight.studies.rfc2415.claims import SCENARIOS, alike, change
 from firstflight.studies.rfc2415.printed import (
     HTTP,
@@ -56,21 +55,21 @@ POWER = (
 FROM_TABLE_6 = (
     "The figures are not available as numbers; the published points follow from goodput and delay in the RFC's Table 6."
 )
-_COLUMNS = {
-    "delay": "median_page_delay",
-    "decrease": "median_page_delay_decrease_vs_iw1",
-    "utilization": "link_utilization",
-    "drops": "packet_drop_rate",
-    "ftp_power": "ftp_network_power",
+# The quantity of each printed column.
+_NAMES = {
+    "median_page_delay": "delay",
+    "median_page_delay_decrease_vs_iw1": "decrease",
+    "link_utilization": "utilization",
+    "packet_drop_rate": "drops",
+    "ftp_network_power": "ftp_power",
     "goodput": "goodput",
 }
 
 
 def _published(number: int) -> dict[tuple[Any, ...], float]:
     """(quantity, webs, ftps, IW) -> the value of Table 1 to 5, misprints and all."""
-    names = {column: name for name, column in _COLUMNS.items()}
     return {
-        (names[metric], webs, ftps, int(iw)): value
+        (_NAMES[metric], webs, ftps, int(iw)): value
         for webs, ftps, iw, metric, value in rows(number).select("webs", "ftps", "iw", "metric", "value").iter_rows()
     }
 
@@ -94,7 +93,9 @@ def tables(q: Quantities) -> Iterator[Table]:
             "Network power against that of IW 1, replicate by replicate." if normal else POWER,
             [of.sel(http=http, drop=True)],
             "iw",
-            _power_of_table6(normal) if http == "1.0" else None,
+            {(of.name, *cell): value for cell, value in _power_of_table6(normal).to_series().items()}
+            if http == "1.0"
+            else None,
             (FROM_TABLE_6,) if http == "1.0" else (),
             NEAR,
         )
@@ -109,40 +110,27 @@ def _printed(number: int, what: str, caption: str, quantities: list[xr.DataArray
     return table(f"table{number}", title, caption, own, "iw", _published(number), notes, NEAR, misprints)
 
 
-def _power_of_table6(normal: bool) -> dict[tuple[Any, ...], float]:
+def _power_of_table6(normal: bool) -> xr.DataArray:
     """The only points of Figures 1 and 2 in print."""
-    goodput, delay = (
-        {(webs, int(iw)): of for webs, iw, of in own.select("webs", "iw", "value").iter_rows()}
-        for own in (rows(6).filter(split="none", metric=metric) for metric in ("goodput", "median_page_delay"))
-    )
-    of = {cell: goodput[cell] / delay[cell] for cell in goodput}
-    if normal:
-        return {("relative_power", webs, 0, iw): power / of[webs, 1] for (webs, iw), power in of.items()}
-    return {("power", webs, 0, iw): power for (webs, iw), power in of.items()}
-
-
-_CLIENTS = ("all IW 1", "all IW 3", "half IW 1", "half IW 3", "both halves")
+    power = printed(6, "goodput") / printed(6, "median_page_delay")
+    return power / power.sel(iw=1, drop=True) if normal else power
 
 
 def _table6(q: Quantities) -> Table:
     """The halves of a split have delays and goodputs, the link that they share a utilization and drops."""
-    parts = {
-        "delay": (q.split1_delay, q.split3_delay, None),
-        "goodput": (q.split1_goodput, q.split3_goodput, None),
-        "utilization": (None, None, q.split_utilization),
-        "drops": (None, None, q.split_drops),
-    }
     found = []
-    for base, halves in parts.items():
-        whole = [alike(q, base).sel(iw=iw, drop=True) for iw in (1, 3)]
-        columns = [*whole, *(whole[0].where(False) if of is None else of for of in halves)]
-        found.append(_as(getattr(q, base), along("clients", dict(zip(_CLIENTS, columns, strict=True)))))
-    names = {column: name for name, column in _COLUMNS.items()}
-    places = {("none", "1"): 0, ("none", "3"): 1, ("halves", "1"): 2, ("halves", "3"): 3, ("halves", "1+3"): 4}
+    for base in ("delay", "goodput", "utilization", "drops"):
+        whole = alike(q, base)
+        columns = {f"all IW {iw}": whole.sel(iw=iw, drop=True) for iw in (1, 3)}
+        if base in ("delay", "goodput"):
+            columns |= {f"half IW {iw}": getattr(q, f"split{iw}_{base}") for iw in (1, 3)}
+        else:
+            columns["both halves"] = getattr(q, f"split_{base}")
+        found.append(along("clients", columns))
     published = {}
     for metric, webs, split, iw, value in rows(6).select("metric", "webs", "split", "iw", "value").iter_rows():
-        place = places["none" if split == "none" else "halves", iw]
-        published[names[metric], webs, _CLIENTS[place]] = value
+        clients = f"{'all' if split == 'none' else 'half'} IW {iw}" if iw != "1+3" else "both halves"
+        published[_NAMES[metric], webs, clients] = value
     return table(
         "table6",
         "Table 6. Half the clients with IW 1, half with IW 3",
@@ -202,12 +190,9 @@ def _variants(q: Quantities) -> Iterator[Table]:
         for of in measures:
             base, *parts = (_measure(q, of, "" if variant == "base" else f"{variant}_") for variant in variants)
             own = beside(base, parts[0]["clients"]).sel(iw=parts[0]["iw"].values)
-            quantities.append(_as(base, along(key, dict(zip(variants.values(), [own, *parts], strict=True)))))
-        notes = _SAME_QUEUE if name == "red" else ()
+            quantities.append(along(key, dict(zip(variants.values(), [own, *parts], strict=True))))
+        notes = ("A decrease is against IW 1 with the same queue.",) if name == "red" else ()
         yield table(name, title, caption, quantities, "iw", notes=notes, order=("clients", key))
-
-
-_SAME_QUEUE = ("A decrease is against IW 1 with the same queue.",)
 
 
 def _measure(q: Quantities, of: str, prefix: str) -> xr.DataArray:
@@ -227,7 +212,7 @@ def _hypothesis(q: Quantities) -> Iterator[Table]:
         return along("ftp_window", dict(zip(_WINDOWS, (own, wide), strict=True)))
 
     measures = ((_measure(q, of, ""), _measure(q, of, "wide_")) for of in ("delay", "decrease", "utilization", "drops"))
-    found = [_as(base, by_window(base.sel(ftps=[1, 2, 3]), wide)) for base, wide in measures]
+    found = [by_window(base.sel(ftps=[1, 2, 3]), wide) for base, wide in measures]
     yield table(
         "ftp_window",
         "A hypothesis: file transfers with a window of 20 segments",
@@ -267,11 +252,6 @@ def _hypothesis(q: Quantities) -> Iterator[Table]:
     )
 
 
-def _as(of: xr.DataArray, array: xr.DataArray) -> xr.DataArray:
-    """`array` with the name, title and unit of `of`."""
-    return array.rename(of.name).assign_attrs(of.attrs)
-
-
 OURS, RFC, WIDE = "this run", "RFC 2415", "hypothesis: ftps with window 20"
 FTPS = ["no ftp", "1 ftp", "2 ftps", "3 ftps"]
 _BAND = "Band: 95% CI over replicates. Dashed: printed in the RFC."
@@ -282,17 +262,16 @@ _TABLE_6 = "Dashed: derived from goodput and delay in the RFC's Table 6; its fig
 def figures(q: Quantities) -> Iterator[Figure]:
     """Page delay, drop rate and Figures 1 to 4."""
     own, relative = power(q), relative_power(q)
-    for number in (1, 4):
+    for number, said in (
+        (1, "The RFC's delays for IW 2 to 4 follow from its percentages."),
+        (4, "All four files of a page on one connection."),
+    ):
         http = HTTP[number]
         points = _points(q.delay.sel(http=http), OURS) + _points(printed(number, "median_page_delay"), RFC)
         yield from _figure(
             f"page_delay_http{http.replace('.', '')}",
             f"Median page delay, HTTP/{http} (Table {number})",
-            (
-                f"The RFC's delays for IW 2 to 4 follow from its percentages. {_BAND} {_DOTTED}"
-                if number == 1
-                else f"All four files of a page on one connection. {_BAND} {_DOTTED}"
-            ),
+            f"{said} {_BAND} {_DOTTED}",
             "median page delay, s",
             points + _points(q.wide_delay.sel(http=http, draw=0), WIDE),
         )
@@ -306,10 +285,7 @@ def figures(q: Quantities) -> Iterator[Figure]:
     for number, (http, of) in enumerate(product(("1.0", "1.1"), (own, relative)), 1):
         points = _points(of.sel(http=http), OURS)
         if http == "1.0":
-            points += [
-                {"webs": str(webs), "ftps": FTPS[ftps], "iw": iw, "who": RFC, "value": value}
-                for (_, webs, ftps, iw), value in _power_of_table6(of is relative).items()
-            ]
+            points += _points(_power_of_table6(of is relative), RFC)
         what = "Against IW 1 of the same scenario." if of is relative else "Goodput divided by median page delay."
         yield from _figure(
             f"figure{number}",
@@ -322,13 +298,10 @@ def figures(q: Quantities) -> Iterator[Figure]:
 
 def _points(of: xr.DataArray, who: str) -> list[dict[str, Any]]:
     """One point a cell with data."""
-    points = []
-    for webs, ftps, iw in product(of["webs"].values.tolist(), of["ftps"].values.tolist(), of["iw"].values.tolist()):
-        found = estimate(of.sel(webs=webs, ftps=ftps, iw=iw))
-        if found.value == found.value:
-            point = {"webs": str(webs), "ftps": FTPS[ftps], "iw": iw, "who": who, "value": found.value}
-            points.append(point | ({"low": found.low, "high": found.high} if found.low == found.low else {}))
-    return points
+    return [
+        row | {"webs": str(row["webs"]), "ftps": FTPS[row["ftps"]], "who": who}
+        for row in rows_of(of, ["webs", "ftps", "iw"])
+    ]
 
 
 def _figure(name: str, title: str, caption: str, axis: str, points: list[dict[str, Any]]) -> Iterator[Figure]:
