@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from firstflight.populations import uk_homes
+from firstflight.records import Run
 from firstflight.scenario import Scenario
 from firstflight.studies.kernel import DeclaredStudy, Quantity, Sample
 from firstflight.studies.uk_homes import report
@@ -20,9 +21,7 @@ from firstflight.studies.uk_homes.claims import (
     MEASURED,
     NO_LOSS,
     PAGE,
-    PERCENTILES,
     RESPONSE,
-    RESPONSES,
     RULES,
     TECHNOLOGIES,
     TODAY,
@@ -30,16 +29,14 @@ from firstflight.studies.uk_homes.claims import (
     claims,
 )
 
-if TYPE_CHECKING:
-    from firstflight.records import Run
-
 PACKET_BYTES = 1500
+RESPONSES, PERCENTILES = ("10kB", "30kB", "100kB", "300kB", "1MB", PAGE), tuple(range(1, 100))
 CELL = ["year", "extra_rtt_ms", "iw"]
 COUNTS = ("segments_sent", "retransmissions", "timeouts", "first_flight_segments", "first_flight_lost_segments")
 MAP_BYTES = sorted({round(size) for size in np.geomspace(2000, 2_000_000, 400).tolist()})
 
 
-def homes(run: "Run", cells: Mapping[str, Any], weighted: bool = False) -> pl.DataFrame:
+def homes(run: Run, cells: Mapping[str, Any], weighted: bool = False) -> pl.DataFrame:
     """One row a home and response: its `time_ms`, from opening the connection to the last byte (infinite if it did not
     finish), the sender's counts (not of a page), its path and the panel's data on it. `weighted`: of the country,
     without the homes that have no weight.
@@ -63,10 +60,8 @@ def homes(run: "Run", cells: Mapping[str, Any], weighted: bool = False) -> pl.Da
     return (found.filter(pl.col("weight") > 0) if weighted else found).collect()
 
 
-def ranked(run: "Run", cells: Mapping[str, Any]) -> pl.DataFrame:
-    """The homes' pages with today's window: how each ranks within its technology, and among all, by its time here, its
-    path and the measured page, standardized.
-    """
+def ranked(run: Run, cells: Mapping[str, Any]) -> pl.DataFrame:
+    """Pages with today's window: the standardized rank of each in its technology, and among all, by each measure."""
     page = (pl.col("response") == PAGE) & (pl.col("iw") == TODAY) & (pl.col("replicate") == 0)
     found = homes(run, cells).filter(page & pl.col("time_ms").is_finite())
     found = pl.concat([found.with_columns(technology=pl.lit(ALL)), found])
@@ -78,15 +73,13 @@ def ranked(run: "Run", cells: Mapping[str, Any]) -> pl.DataFrame:
     )
 
 
-def pages(run: "Run") -> pl.LazyFrame:
+def pages(run: Run) -> pl.LazyFrame:
     """The same of both years, as near as the test server."""
     return ranked(run, {"experiment": "homes", "extra_rtt_ms": 0}).lazy()
 
 
-def by_percentile(run: "Run") -> pl.LazyFrame:
-    """Each percentile of the country's homes, by the times in each cell: the shortest time that this share of the
-    weight does not exceed.
-    """
+def by_percentile(run: Run) -> pl.LazyFrame:
+    """Percentiles of the country's homes in each cell: the least time that this share of the weight does not exceed."""
     schema = {"year": pl.Int64, "extra_rtt_ms": pl.Int64, "iw": pl.Int64, "response": pl.String}
     rows: list[tuple[Any, ...]] = []
     whole = homes(run, {"experiment": "homes"}, weighted=True).sort("time_ms")
@@ -113,9 +106,9 @@ ROOM_BYTES = {
     "pipe": pl.col("buffer_bytes") + pl.col("rtt_s") * pl.col("down_bps") / 8,
 }
 SOME: Mapping[str, Sequence[Any]] = {"response": [RESPONSE, PAGE]}
-FETCHED_PAGE = pl.col("response") == PAGE
+PAGES = pl.col("response") == PAGE
 FARTHER, LARGER = {"extra_rtt_ms": [FARTHER_MS]}, {"iw": [TODAY, 16, 32]}
-BY_TECHNOLOGY = {"technology": TECHNOLOGIES}
+TAIL = (10, 50, 90, 95, 99)
 
 
 def share(name: str, title: str, condition: pl.Expr, grid: str, digits: int = 1) -> Quantity:
@@ -143,42 +136,24 @@ def of_grid(grid: str) -> Iterator[Quantity]:
     yield count(f"sent_{grid}", "segments_sent", grid)
 
 
-def timed(name: str, value: pl.Expr, records: Any, by: Mapping[str, Sequence[Any]], **more: Any) -> Quantity:
-    """Times in the grid of all homes."""
-    return Quantity(name, "Time", "ms", value, records=records, by=by, digits=0, grid="homes", **more)
-
-
-def of_rank(name: str, value: pl.Expr) -> Quantity:
-    """A mean over the homes of a technology, of ranks."""
-    by, at = {"technology": (ALL, *TECHNOLOGIES)}, {"extra_rtt_ms": [0], "iw": [TODAY]}
-    return Quantity(name, name, "", value, None, RANKED, by, grid="homes", at=at)
-
-
-def of_pages(name: str, title: str, unit: str, value: pl.Expr) -> Quantity:
-    """An aggregate over the homes of a technology."""
-    by, at = {"technology": (ALL, *TECHNOLOGIES)}, {"extra_rtt_ms": [0], "iw": [TODAY]}
-    return Quantity(name, title, unit, value, None, pages, by, 0, "homes", at)
-
-
+# Times in the grid of all homes.
+timed = partial(Quantity, digits=0, grid="homes")
+# Each home counts once: Ofcom gives some technologies no weight.
+of_technology = partial(Quantity, records=EACH, by={"technology": TECHNOLOGIES})
+OVERFLOWS = "First flight overflows the queue"
+# Of the homes of a technology, with today's window and the RTT as measured.
+of_kind = partial(
+    Quantity, by={"technology": (ALL, *TECHNOLOGIES)}, grid="homes", at={"extra_rtt_ms": [0], "iw": [TODAY]}
+)
+of_rank, of_pages = partial(of_kind, records=RANKED), partial(of_kind, records=pages, digits=0)
 QUANTITIES = (
     *(quantity for grid in ("homes", *ASSUMPTIONS) for quantity in of_grid(grid)),
-    timed("tail", TIME, NATIONAL, SOME, at=FARTHER, percentiles=(10, 50, 90, 95, 99), weight=WEIGHT),
-    timed("percentile_time", TIME.max(), by_percentile, {**SOME, "percentile": PERCENTILES}),
-    # Each home counts once: Ofcom gives some technologies no weight.
-    timed(
-        "technology_time", TIME, EACH, BY_TECHNOLOGY, where=FETCHED_PAGE, at={**FARTHER, **LARGER}, percentiles=(50,)
+    timed("tail", "Time", "ms", TIME, None, NATIONAL, SOME, at=FARTHER, percentiles=TAIL, weight=WEIGHT),
+    timed("percentile_time", "Time", "ms", TIME.max(), None, by_percentile, {**SOME, "percentile": PERCENTILES}),
+    of_technology(
+        "technology_time", "Time", "ms", TIME, PAGES, digits=0, grid="homes", at=FARTHER | LARGER, percentiles=(50,)
     ),
-    Quantity(
-        "technology_overfilled",
-        "First flight overflows the queue",
-        "percent",
-        100 * LOST,
-        SHOWN,
-        EACH,
-        BY_TECHNOLOGY,
-        grid=NO_LOSS,
-        at={"iw": [16, 32]},
-    ),
+    of_technology("technology_overfilled", OVERFLOWS, "percent", 100 * LOST, SHOWN, grid=NO_LOSS, at={"iw": [16, 32]}),
     flight("homes", "First flight of the median home"),
     count("first_lost", "first_flight_lost_segments", "homes"),
     count("first_sent", "first_flight_segments", "homes"),
@@ -193,9 +168,9 @@ QUANTITIES = (
         share(f"together_{many}", f"{many} at once", pl.col("buffer_bytes") < many * FLIGHT_BYTES, NO_LOSS)
         for many in TOGETHER
     ),
-    *(of_rank(name, pl.col(name)) for name in (*GUESSES, MEASURED)),
-    *(of_rank(f"{name}_squared", pl.col(name) ** 2) for name in (*GUESSES, MEASURED)),
-    *(of_rank(f"{name}_with_measured", pl.col(name) * pl.col(MEASURED)) for name in GUESSES),
+    *(of_rank(name, name, "", pl.col(name)) for name in (*GUESSES, MEASURED)),
+    *(of_rank(name := f"{of}_squared", name, "", pl.col(of) ** 2) for of in (*GUESSES, MEASURED)),
+    *(of_rank(name := f"{of}_with_measured", name, "", pl.col(of) * pl.col(MEASURED)) for of in GUESSES),
     of_pages("homes", "Homes", "count", pl.len()),
     of_pages("measured_ms", "Median, measured", "ms", 1e3 * pl.col("web_page_s").median()),
     of_pages("ours_ms", "Median, this run", "ms", TIME.median()),

@@ -14,6 +14,7 @@ rules, and they are not the same:
 """
 
 from collections.abc import Iterator
+from itertools import product
 
 import polars as pl
 import xarray as xr
@@ -34,7 +35,6 @@ from firstflight.studies.kernel import (
 )
 
 TODAY = 10
-RESPONSES = ("10kB", "30kB", "100kB", "300kB", "1MB", "page")
 PAGE = "page"
 RESPONSE = "100kB"
 """The response that stands for all: its 70 segments hold the largest first flight of the grid, and little more."""
@@ -42,7 +42,6 @@ FARTHER_MS = 30
 """Where one distance has to stand for all: a server beyond a cache in the country."""
 NO_LOSS = "no loss"
 ASSUMPTIONS = (NO_LOSS, "small buffers", "large buffers", "64 packets at least")
-PERCENTILES = tuple(range(1, 100))
 _COPPER, _FIBER_AND_COPPER = ("ADSL1", "ADSL2", "ADSL2+"), ("FTTC", "FTTC Other", "FTTC 38", "FTTC 76")
 TECHNOLOGIES = (*_COPPER, "Satellite", "Fixed Wireless", *_FIBER_AND_COPPER, "Cable", "G.Fast", "SOGFAST", "FTTP")
 """The slowest first, as far as the panels know."""
@@ -65,11 +64,6 @@ def of(q: Quantities, name: str, grid: str = "homes") -> xr.DataArray:
     """A quantity that each grid has; a percentile of one is no dimension."""
     found: xr.DataArray = getattr(q, f"{name}_{grid}")
     return found.squeeze("percentile", drop=True) if "percentile" in found.dims else found
-
-
-def hit(q: Quantities, grid: str = "homes") -> xr.DataArray:
-    """Homes that lose of the first flight, in percent."""
-    return of(q, "hit", grid)
 
 
 def retransmitted(q: Quantities, grid: str = "homes") -> xr.DataArray:
@@ -96,72 +90,62 @@ def overfilled(q: Quantities) -> xr.DataArray:
 
 def correlation(q: Quantities, name: str) -> xr.DataArray:
     """Spearman's, of the measured pages with the measure `name`."""
+    q = q.at(extra_rtt_ms=0, iw=TODAY)
     mean, other = getattr(q, name), getattr(q, MEASURED)
     spread = (getattr(q, f"{name}_squared") - mean**2) * (getattr(q, f"{MEASURED}_squared") - other**2)
     found: xr.DataArray = (getattr(q, f"{name}_with_measured") - mean * other) / spread**0.5
-    return found.sel(extra_rtt_ms=0, iw=TODAY, drop=True)
+    return found
 
 
 def claims(q: Quantities) -> Iterator[ClaimSpec]:
     """Overfilled homes, their predictors, gains, cost, ranks."""
-    for year, limit, why in (
-        (2023, 10, "A share of homes, no tolerance."),
-        (
-            2015,
-            20,
-            "A share of homes, no tolerance; their buffers are assumed, and the table of assumptions shows what that "
-            "does.",
-        ),
-    ):
+    assumed = "; their buffers are assumed, and the table of assumptions shows what that does"
+    for year, limit, more in ((2023, 10, ""), (2015, 20, assumed)):
         shares = overfilled(q).sel(year=year, draw=0)
         yield OURS.says(
             f"overfill-{year}",
             f"An initial window of 32 overflows the queue of fewer than {limit}% of the homes of {year}.",
             shares.sel(iw=32),
             below(limit, "percent"),
-            why,
+            f"A share of homes, no tolerance{more}.",
             f"Otherwise {each(shares.drop_sel(iw=32), '{value:.1f}% with {label}')}.",
             needs="value",
         )
-    wire, pipe, queue = (
-        getattr(q, f"{rule}_right").sel(extra_rtt_ms=FARTHER_MS, draw=0) for rule in ("wire", "pipe", "queue")
-    )
+    here = q.at(extra_rtt_ms=FARTHER_MS, draw=0)
     yield OURS.says(
         "queue-rule",
         "The queue alone, with the packet in service, predicts an overflow by the first flight, for 99% of the homes "
         "at every window.",
-        wire.min(),
+        here.wire_right.min(),
         at_least(99, "percent"),
         "A share of homes, no tolerance.",
-        f"{_least(wire)} Without the packet in service, which is the ACK of the request, the queue alone predicts at "
-        f"least {float(queue.min()):.2f}% right.",
+        f"{_least(here.wire_right)} Without the packet in service, which is the ACK of the request, the queue alone "
+        f"predicts at least {float(here.queue_right.min()):.2f}% right.",
         needs="value",
     )
     yield OURS.says(
         "pipe-rule",
         "Bandwidth-delay product and queue together predict it as well, for 99% of the homes at every window.",
-        pipe.min(),
+        here.pipe_right.min(),
         at_least(99, "percent"),
         "A share of homes, no tolerance.",
-        _least(pipe),
+        _least(here.pipe_right),
         needs="value",
     )
     # Written before these shares had been computed; the rule of the queue and the buffers were known.
     absorbed = Source("RFC 6928 section 1, on Dischinger et al. 2007", needs="value")
-    for year in (2023, 2015):
-        for connections in (1, 6):
-            fit = 100 - getattr(q, f"together_{connections}").sel(year=year, extra_rtt_ms=FARTHER_MS, iw=10, draw=0)
-            yield absorbed.says(
-                f"most-absorb-{connections}-{year}",
-                f"Most homes of {year} have a queue that absorbs 10 segments of "
-                f"{'one connection' if connections == 1 else f'{connections} connections at once'}.",
-                fit,
-                above(50, "percent"),
-                "Most is more than half.",
-                "A queue has ten packets at least here, so that ten segments fit is assumed."
-                if connections == 1
-                else "",
-            )
+    assumed = "A queue has ten packets at least here, so that ten segments fit is assumed."
+    for year, (many, of_many, note) in product(
+        (2023, 2015), ((1, "one connection", assumed), (6, "6 connections at once", ""))
+    ):
+        yield absorbed.says(
+            f"most-absorb-{many}-{year}",
+            f"Most homes of {year} have a queue that absorbs 10 segments of {of_many}.",
+            100 - getattr(here, f"together_{many}").sel(year=year, iw=10),
+            above(50, "percent"),
+            "Most is more than half.",
+            note,
+        )
     times = of(q, "time").sel(year=2023)
     yield OURS.says(
         "gain-32",
@@ -189,15 +173,14 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
     )
     gains = saved(q.percentile_time.sel(response=RESPONSE, draw=0)).sel(iw=32)
     gains = gains.transpose("percentile", "year", "extra_rtt_ms")
+    least = "It is least at percentile {percentile} of {year}, RTT + {extra_rtt_ms} ms."
     yield OURS.says(
         "no-percentile-loses",
         "At no percentile from 1 to 99, in neither year and at no distance, are 100 kB slower with IW 32 than with 10.",
         gains.min(),
         at_least(0, "percent", 1),
         "Nobody notices one percent.",
-        "It is least at percentile {percentile} of {year}, RTT + {extra_rtt_ms} ms.".format(
-            **extreme(gains, least=True)
-        ),
+        least.format(**extreme(gains, least=True)),
         needs="value",
     )
     rates = retransmitted(q).sel(year=2023, extra_rtt_ms=FARTHER_MS)
@@ -221,9 +204,9 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
         f"The RTT alone: {round_trip:.2f}.",
     )
     counted = q.homes.sel(year=2023, extra_rtt_ms=0, iw=TODAY, draw=0, technology=list(TECHNOLOGIES))
-    many = counted.where(counted >= MANY, drop=True)
-    kinds = many["technology"].values[(-many.values).argsort()]
-    within = ours.sel(year=2023, technology=list(TECHNOLOGIES)).where((counted >= MANY).reset_coords(drop=True))
+    counted = counted.reset_coords(drop=True)
+    within = ours.sel(year=2023, technology=list(TECHNOLOGIES)).where(counted >= MANY)
+    kinds = counted.where(counted >= MANY, drop=True).sortby(-counted)["technology"].values
     yield OURS.says(
         "rank-2023",
         f"They do so within each technology of 2023 with {MANY} homes or more: 0.5 or more.",

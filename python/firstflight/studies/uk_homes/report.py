@@ -1,6 +1,7 @@
 """Tables, figures and the answer."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -25,7 +26,6 @@ from firstflight.studies.uk_homes.claims import (
     TODAY,
     TOGETHER,
     correlation,
-    hit,
     of,
     overfilled,
     retransmitted,
@@ -48,6 +48,9 @@ _DRAWN = 3
 def tables(q: Quantities) -> Sequence[Table]:
     """Gains, cost, overfilled homes, assumptions, ranks."""
     times, here, page = of(q, "time"), q.at(extra_rtt_ms=FARTHER_MS), _by_technology(q)
+    near = q.at(extra_rtt_ms=0, iw=TODAY)
+    assumed = saved(_assumed(partial(of, here, "time"))).sel(iw=LARGEST, drop=True)
+    hit = _assumed(partial(of, here, "hit")).sel(iw=LARGEST, drop=True)
     return [
         table(
             "gain",
@@ -77,7 +80,7 @@ def tables(q: Quantities) -> Sequence[Table]:
             f"some technologies no weight. No interval: too few homes. {_AGAINST} They are not corrected for the "
             "number of technologies.",
             [
-                _counted(q).sel(technology=list(TECHNOLOGIES)),
+                _counted(q.at(extra_rtt_ms=0)).sel(technology=list(TECHNOLOGIES)),
                 page.sel(iw=[TODAY]).rename("time"),
                 named(saved(page), "saved", "Saved", "percent"),
                 here.technology_overfilled.rename("overfilled"),
@@ -129,10 +132,10 @@ def tables(q: Quantities) -> Sequence[Table]:
             "loss: only the queue drops. 64 packets at least: a home where no queue was observed has room all the "
             "same.",
             [
-                named(_assumed(here, RESPONSE), "saved", f"Saved, {RESPONSE}", "percent"),
-                named(_assumed(here, PAGE), "saved_page", f"Saved, {PAGE}", "percent"),
-                named(_of_each(here, hit, LARGEST), "hit", "Homes that lose of the first flight", "percent"),
-                _of_each(here, retransmitted, LARGEST),
+                named(assumed.sel(response=RESPONSE, drop=True), "saved", f"Saved, {RESPONSE}", "percent"),
+                named(assumed.sel(response=PAGE, drop=True), "saved_page", f"Saved, {PAGE}", "percent"),
+                named(hit, "hit", "Homes that lose of the first flight", "percent"),
+                _assumed(partial(retransmitted, here)).sel(iw=LARGEST, drop=True),
             ],
             order=("year", "assumption"),
         ),
@@ -143,13 +146,13 @@ def tables(q: Quantities) -> Sequence[Table]:
             "to it that of the RTT alone and of the rate alone. The measured page is another one: from other servers "
             "and many hosts, with DNS lookups and processing at both endpoints.",
             [
-                _ranked(q, _counted(q)),
+                _ranked(near, _counted(near)),
                 *(
-                    named(_ranked(q, correlation(q, name)), f"{name}_rank", title, "correlation", 2)
+                    named(_ranked(near, correlation(q, name)), f"{name}_rank", title, "correlation", 2)
                     for name, title in zip(GUESSES, ("Our page", "RTT alone", "Rate alone"), strict=True)
                 ),
-                _ranked(q, q.measured_ms.rename("measured")),
-                _ranked(q, q.ours_ms.rename("ours")),
+                _ranked(near, near.measured_ms.rename("measured")),
+                _ranked(near, near.ours_ms.rename("ours")),
             ],
         ),
     ]
@@ -161,31 +164,18 @@ def _by_technology(q: Quantities) -> xr.DataArray:
 
 def _counted(q: Quantities) -> xr.DataArray:
     """The number of homes, which has no sampling error."""
-    counted = q.homes.sel(extra_rtt_ms=0, drop=True)
-    return counted.where(counted > 0).isel(draw=[0])
+    return q.homes.where(q.homes > 0).isel(draw=[0])
 
 
-def _ranked(q: Quantities, found: xr.DataArray) -> xr.DataArray:
+def _ranked(near: Quantities, found: xr.DataArray) -> xr.DataArray:
     """Of technologies with homes enough for a rank."""
-    enough = (q.homes.sel(extra_rtt_ms=0, iw=TODAY, draw=0, drop=True) >= FEWEST).reset_coords(drop=True)
-    places = {
-        key: label for key, label in (("extra_rtt_ms", 0), ("iw", TODAY), ("percentile", 50)) if key in found.dims
-    }
-    return found.sel(places, drop=True).where(enough)
+    return found.where(near.homes.sel(draw=0).reset_coords(drop=True) >= FEWEST)
 
 
-def _assumed(q: Quantities, response: str) -> xr.DataArray:
-    times = _of_each(q, lambda q, grid: of(q, "time", grid).sel(response=response, drop=True), [TODAY, LARGEST])
-    return saved(times).sel(iw=LARGEST, drop=True)
-
-
-def _of_each(q: Quantities, quantity: Callable[[Quantities, str], xr.DataArray], windows: Any) -> xr.DataArray:
-    """A quantity that each grid has along `assumption`."""
-    names = {grid: grid for grid in ASSUMPTIONS}
-    found = {
-        name: quantity(q, grid).sel(iw=windows, drop=True) for grid, name in {"homes": "as assumed", **names}.items()
-    }
-    return along("assumption", found, "inner")
+def _assumed(measure: Callable[[str], xr.DataArray]) -> xr.DataArray:
+    """The measure of each grid along `assumption`, with both windows."""
+    found = {grid: measure(grid).sel(iw=[TODAY, LARGEST]) for grid in ("homes", *ASSUMPTIONS)}
+    return along("assumption", {"as assumed": found.pop("homes"), **found}, "inner")
 
 
 def figures(q: Quantities) -> Sequence[Figure | None]:
@@ -259,12 +249,10 @@ def typical_home(year: uk_homes.Year) -> dict[str, float]:
 
 def _map(q: Quantities) -> Figure | None:
     year: uk_homes.Year = 2023
-    columns = {"iw": "initial_window", "completion_time_s": "time_s"}
     curves = (
         q.run.table("transfers", experiment="map")
         .filter(pl.col("completed") == 1)
-        .select(pl.col("iw", "bytes", "completion_time_s", "first_flight_segments"))
-        .rename(columns)
+        .select("bytes", "first_flight_segments", initial_window="iw", time_s="completion_time_s")
         .unique()
         .sort("initial_window", "bytes")
         .collect()
@@ -299,13 +287,15 @@ def _pages(q: Quantities) -> Figure | None:
     found = pages.join(homes, on=["year", "replicate", "client"]).sort("year", "row").collect()
     ranks = correlation(q, "ours").sel(technology=ALL, draw=0)
     rows: list[dict[str, Any]] = []
+    # One name for one technology in different years or packages.
+    kind = pl.col("technology").str.extract("^(ADSL|FTTC|Cable$|FTTP$)")
     for (year,), own in found.partition_by("year", as_dict=True, maintain_order=True).items():
-        panel = uk_homes.homes(uk_homes.YEARS[uk_homes.YEARS.index(year)]).select("technology", "web_page_s")
+        panel = uk_homes.homes(uk_homes.YEARS[uk_homes.YEARS.index(year)]).select(kind.fill_null("other"), "web_page_s")
         measured = panel[own["row"].cast(pl.UInt32)].with_columns(own["completion_time_s"]).gather_every(_DRAWN)
         heading = f"{year}: rank correlation {float(ranks.sel(year=year)):.2f}"
         rows += [
-            {"technology": _kind(kind), "measured": round(1e3 * there), "ours": round(1e3 * here), "panel": heading}
-            for kind, there, here in measured.iter_rows()
+            {"technology": name, "measured": round(1e3 * there), "ours": round(1e3 * here), "panel": heading}
+            for name, there, here in measured.iter_rows()
         ]
 
     def chart(wide: bool) -> "altair.TopLevelMixin":
@@ -340,14 +330,6 @@ def _pages(q: Quantities) -> Figure | None:
     )
 
 
-def _kind(technology: str) -> str:
-    """One name for one technology in different years or packages."""
-    for kind in ("ADSL", "FTTC"):
-        if technology.startswith(kind):
-            return kind
-    return technology if technology in ("Cable", "FTTP") else "other"
-
-
 def answer(q: Quantities) -> Sequence[str]:
     """The gain of 16 and 32 today, by group, and its cost."""
     times = of(q, "time").sel(year=2023, response=PAGE)
@@ -365,25 +347,18 @@ def answer(q: Quantities) -> Sequence[str]:
     kinds = saved(_by_technology(q)).sel(year=2023, iw=LARGEST)
     # Those with homes enough for an interval.
     kinds = kinds.sel(draw=0)[kinds.notnull().all("draw").values].sortby(kinds.sel(draw=0), ascending=True)
-    again, lost = (
-        retransmitted(q.at(year=2023, extra_rtt_ms=FARTHER_MS)),
-        overfilled(q).sel(year=2023, iw=[16, LARGEST]),
-    )
+    ends = each(kinds[[0, -1]], "{value:.1f}% ({label})").replace(", ", " to ") if kinds.size else ""
+    again = retransmitted(q.at(year=2023, extra_rtt_ms=FARTHER_MS))
+    lost = overfilled(q).sel(year=2023, iw=[16, LARGEST])
     of_sent = each(again.sel(iw=[16, LARGEST]), "{value:.2f}% with {label}")
     return [
         "The median UK home of 2023 fetches a page of 510 kB from a server "
         f"{FARTHER_MS} ms beyond the country's test server faster with a larger initial window than {TODAY}: by "
         f"{' and '.join(gained)}.",
         f"IW {LARGEST} saves {distances}; at the 90th percentile of the homes {late.value:.1f}% "
-        f"({late.low:.1f} to {late.high:.1f}), and by technology {_from_to(kinds)}.",
+        f"({late.low:.1f} to {late.high:.1f}), and by technology "
+        f"{f'from {ends}' if ends else 'no technology with homes enough'}.",
         "Cost: the first flight, sent back to back, overflows the queue of "
         f"{each(lost, '{value:.1f}% of the homes with {label}').replace(',', ' and')}; of the segments of "
         f"{RESPONSE}, {value(again.sel(iw=TODAY)):.2f}% are retransmitted with {TODAY}, {of_sent}.",
     ]
-
-
-def _from_to(kinds: xr.DataArray) -> str:
-    if not kinds.size:
-        return "no technology with homes enough"
-    least, most = (f"{float(kind):.1f}% ({kind['technology'].item()})" for kind in (kinds[0], kinds[-1]))
-    return f"from {least} to {most}"
