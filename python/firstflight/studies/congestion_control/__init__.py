@@ -1,20 +1,19 @@
 """Each congestion control with one download, with parallel connections and with concurrent short flows."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from firstflight.analysis.link_share import median_share
+from firstflight.records import Run
 from firstflight.scenario import Scenario
 from firstflight.studies.congestion_control import report
 from firstflight.studies.congestion_control.claims import DRAWN, PACKET_BYTES, RATE_BPS, STARTED_S, claims
 from firstflight.studies.congestion_control.windows import MEASURES, Windows
 from firstflight.studies.kernel import DeclaredStudy, Quantity
-
-if TYPE_CHECKING:
-    from firstflight.records import Run
 
 DONE = pl.col("completed") == 1
 MOUSE = DONE & (pl.col("application").cast(pl.String) == "mouse")
@@ -23,14 +22,14 @@ RTT_S = DRAWN["rtt_ms"] / 1000
 PLACE = ["control", "rtt_ms", "buffer_bdp", "replicate"]
 
 
-def waiting(run: "Run") -> pl.LazyFrame:
+def waiting(run: Run) -> pl.LazyFrame:
     """The bottleneck's intervals while a download lasts: nothing waits after it."""
     ends = run.table("transfers", experiment="download").select(*PLACE, pl.col("completion_time_s").alias("end_s"))
     links = run.table("links", experiment="download").filter(BOTTLENECK)
     return links.join(ends, on=PLACE, maintain_order="left").filter(pl.col("interval_start_s") < pl.col("end_s"))
 
 
-def windows(run: "Run") -> pl.LazyFrame:
+def windows(run: Run) -> pl.LazyFrame:
     """Each sender's cwnd in the download that is drawn, one row per algorithm."""
     segments = run.table("segments", **DRAWN).filter(pl.col("replicate") == 0).collect()
     rows = []
@@ -39,71 +38,44 @@ def windows(run: "Run") -> pl.LazyFrame:
     return pl.LazyFrame(rows, schema={**segments.select(PLACE).schema, **dict.fromkeys(MEASURES, pl.Float64)})
 
 
-def of_window(name: str, title: str, unit: str) -> Quantity:
-    """A measure of the download that is drawn."""
-    at = {key: [label] for key, label in DRAWN.items()}
-    return Quantity(name, title, unit, pl.col(name).max(), None, windows, grid="download", at=at)
-
-
-def mice(run: "Run") -> pl.LazyFrame:
+def mice(run: Run) -> pl.LazyFrame:
     """The link's share of the long flow while each short response was sent, percent, in medians by replicate."""
     place = ["control", "size_kb", "elephants", "replicate"]
     transfers, links = (run.table(name, experiment="mice", elephants=1) for name in ("transfers", "links"))
     return median_share(transfers.filter(MOUSE), links.filter(BOTTLENECK), place, RTT_S / 2)
 
 
-def of_download(name: str, title: str, unit: str, value: pl.Expr, digits: int = 0) -> Quantity:
-    """A measure of the download."""
-    return Quantity(name, title, unit, value.max(), DONE, digits=digits, grid="download")
-
-
-def of_objects(name: str, title: str, unit: str, value: pl.Expr, digits: int) -> Quantity:
-    """A measure of all parallel connections."""
-    return Quantity(name, title, unit, value, DONE, digits=digits, grid="parallel")
-
-
 SECONDS = pl.col("completion_time_s")
 QUEUE = pl.col("queue_mean_packets") * pl.col("interval_s")
 AGAIN = 100 * pl.col("retransmissions").sum() / pl.col("segments_sent").sum()
 AFTER = pl.col("interval_start_s") >= STARTED_S
+# The download, its bottleneck, and the parallel connections.
+of_download = partial(Quantity, where=DONE, digits=0, grid="download")
+of_queue = partial(Quantity, records=waiting, grid="download")
+of_objects = partial(Quantity, where=DONE, grid="parallel")
+WINDOW_AT = {key: [label] for key, label in DRAWN.items()}
 QUANTITIES = (
-    of_download("completion_time", "Completion time", "s", SECONDS, 2),
-    of_download("goodput", "Goodput", "Mbit/s", 8 * pl.col("bytes") / SECONDS / 1e6, 2),
-    of_download("retransmissions", "Retransmitted segments", "segments", pl.col("retransmissions")),
-    of_download("timeouts", "Timeouts", "count", pl.col("timeouts")),
-    Quantity(
-        "mean_queue", "Mean queue", "packets", QUEUE.sum() / pl.col("end_s").max(), None, waiting, grid="download"
+    of_download("completion_time", "Completion time", "s", SECONDS.max(), digits=2),
+    of_download("goodput", "Goodput", "Mbit/s", (8 * pl.col("bytes") / SECONDS / 1e6).max(), digits=2),
+    of_download("retransmissions", "Retransmitted segments", "segments", pl.col("retransmissions").max()),
+    of_download("timeouts", "Timeouts", "count", pl.col("timeouts").max()),
+    of_queue("mean_queue", "Mean queue", "packets", QUEUE.sum() / pl.col("end_s").max()),
+    of_queue("max_queue", "Longest queue", "packets", pl.col("queue_max_packets").max(), digits=0),
+    of_queue("later_queue", "Mean queue after start-up", "packets", pl.col("queue_mean_packets").mean(), AFTER),
+    *(
+        Quantity(name, title, unit, pl.col(name).max(), None, windows, grid="download", at=WINDOW_AT)
+        for name, (title, unit) in MEASURES.items()
     ),
-    Quantity(
-        "max_queue", "Longest queue", "packets", pl.col("queue_max_packets").max(), None, waiting, (), 0, "download"
-    ),
-    Quantity(
-        "later_queue",
-        "Mean queue after start-up",
-        "packets",
-        pl.col("queue_mean_packets").mean(),
-        AFTER,
-        waiting,
-        grid="download",
-    ),
-    of_window("kept_share", "Ssthresh over cwnd at a reduction, median", "share"),
-    of_window("kept_segments", "Ssthresh after a reduction, median", "segments"),
-    of_window("growth", "Growth per RTT in congestion avoidance", "segments"),
-    of_window("cubic_deviation", "Distance from RFC 9438's window, median", "percent"),
-    of_window("slow_start_drops", "Packets dropped in slow start", "packets"),
-    of_window("smallest", "Smallest cwnd after start-up", "segments"),
-    of_window("probe_interval", "From one fall to four segments to the next", "s"),
-    of_objects("object_time", "Mean completion time", "s", SECONDS.mean(), 3),
-    of_objects("first_flights", "First flights together", "segments", pl.col("first_flight_segments").sum(), 0),
-    of_objects("retransmitted", "Retransmitted segments", "percent", AGAIN, 1),
+    of_objects("object_time", "Mean completion time", "s", SECONDS.mean(), digits=3),
+    of_objects("first_flights", "First flights together", "segments", pl.col("first_flight_segments").sum(), digits=0),
+    of_objects("retransmitted", "Retransmitted segments", "percent", AGAIN),
     Quantity("mouse_time", "Median completion time", "s", SECONDS.median(), MOUSE, digits=3, grid="mice"),
     Quantity(
         "elephant_share",
         "The long flow's share of the link meanwhile",
         "percent",
         pl.col("share").max(),
-        None,
-        mice,
+        records=mice,
         grid="mice",
         at={"elephants": [1]},
     ),

@@ -26,7 +26,6 @@ TALK = ["reno", "cubic", "westwood", "vegas"]
 """The algorithms that the talk shows."""
 RULE = "A rule without exceptions, so the tolerance is 0."
 COMPARISON = "The sentence compares and gives no number, so any difference in its direction will do."
-BRAKMO = "Brakmo and Peterson 1995 (Vegas), with Linux's values"
 BBR = "Cardwell et al. 2016 (BBR)"
 
 
@@ -126,7 +125,7 @@ def _algorithms(q: Quantities) -> Iterator[ClaimSpec]:
         near(1, "share", 0.1),
         "The measure is a filtered rate, sampled once per RTT.",
     )
-    yield Source(BRAKMO, needs="value").says(
+    yield Source("Brakmo and Peterson 1995 (Vegas), with Linux's values", needs="value").says(
         "vegas-queue",
         "Vegas keeps between two and four of its segments in the queue (mean queue after start-up).",
         one("later_queue", "vegas"),

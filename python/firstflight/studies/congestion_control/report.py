@@ -90,35 +90,34 @@ def _queues(q: Quantities, controls: list[str]) -> Figure:
         pl.col("queue_mean_packets").alias("packets"),
         pl.col("control").replace_strict(titles).alias("name"),
     ).to_dicts()
+
+    def chart(width: int, height: int) -> altair.TopLevelMixin:
+        import altair as alt
+
+        color = alt.Color("name:N", legend=None, sort=names, scale=alt.Scale(domain=names, range=list(ORDERED)))
+        area = (
+            alt.Chart(inline(shown))
+            .mark_area(interpolate="step-after", opacity=0.45, line={"strokeWidth": 1.2})
+            .encode(
+                x=alt.X("time_s:Q", title="time, s", scale=alt.Scale(nice=False)),
+                y=alt.Y("packets:Q", title=None, axis=alt.Axis(tickCount=3)),
+                color=color,
+            )
+            .properties(width=width, height=height)
+        )
+        header = alt.Header(labelAngle=0, labelAlign="left")
+        row = alt.Row("name:N", sort=names, title="packets waiting", header=header)
+        picture: altair.TopLevelMixin = area.facet(row=row, spacing=8)
+        return picture
+
     return Figure(
         "queues",
         "The queue at the bottleneck during the download",
         "Packets waiting, mean over intervals of 100 ms. The queue that a packet finds is its delay, and that of every "
         "other flow.",
-        _chart(shown, names, 600, 62),
-        _chart(shown, names, 240, 52),
+        chart(600, 62),
+        chart(240, 52),
     )
-
-
-def _chart(rows: list[dict[str, object]], names: list[str], width: int, height: int) -> altair.TopLevelMixin:
-    import altair as alt
-
-    color = alt.Color("name:N", legend=None, sort=names, scale=alt.Scale(domain=names, range=list(ORDERED)))
-    area = (
-        alt.Chart(inline(rows))
-        .mark_area(interpolate="step-after", opacity=0.45, line={"strokeWidth": 1.2})
-        .encode(
-            x=alt.X("time_s:Q", title="time, s", scale=alt.Scale(nice=False)),
-            y=alt.Y("packets:Q", title=None, axis=alt.Axis(tickCount=3)),
-            color=color,
-        )
-        .properties(width=width, height=height)
-    )
-    header = alt.Header(labelAngle=0, labelAlign="left")
-    picture: altair.TopLevelMixin = area.facet(
-        row=alt.Row("name:N", sort=names, title="packets waiting", header=header), spacing=8
-    )
-    return picture
 
 
 def answer(q: Quantities) -> Sequence[str]:

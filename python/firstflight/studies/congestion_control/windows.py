@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from firstflight.analysis.link_share import PAYLOAD_BYTES
@@ -18,15 +20,16 @@ ALPHA = 3 * (1 - BETA) / (1 + BETA)
 _FEWEST_ROUNDS = 5
 PROBE_SEGMENTS = 4
 """BBR's window while it measures the round trip."""
-MEASURES = (
-    "kept_share",
-    "kept_segments",
-    "growth",
-    "cubic_deviation",
-    "slow_start_drops",
-    "smallest",
-    "probe_interval",
-)
+MEASURES = {
+    "kept_share": ("Ssthresh over cwnd at a reduction, median", "share"),
+    "kept_segments": ("Ssthresh after a reduction, median", "segments"),
+    "growth": ("Growth per RTT in congestion avoidance", "segments"),
+    "cubic_deviation": ("Distance from RFC 9438's window, median", "percent"),
+    "slow_start_drops": ("Packets dropped in slow start", "packets"),
+    "smallest": ("Smallest cwnd after start-up", "segments"),
+    "probe_interval": ("From one fall to four segments to the next", "s"),
+}
+"""Title and unit of each measure of a download's windows."""
 
 
 @dataclass(frozen=True)
@@ -93,20 +96,9 @@ class Windows:
 
     def growth_a_round(self) -> float:
         """Segments by which cwnd grows in a round trip of congestion avoidance: mean over stretches."""
-        grown = [
-            (stretch.rows["cwnd"][-1] - stretch.rows["cwnd"][0])
-            / (stretch.rows["rounds"][-1] - stretch.rows["rounds"][0])
-            for stretch in self.stretches
-        ]
-        return _mean(grown)
-
-    def kept_share(self) -> float:
-        """Ssthresh after a reduction as a share of cwnd before it: median over reductions."""
-        return _median([reduction.ssthresh / reduction.window for reduction in self.reductions])
-
-    def kept_segments(self) -> float:
-        """Ssthresh after a reduction: median, in segments."""
-        return _median([reduction.ssthresh for reduction in self.reductions])
+        ends = [(of.rows.row(0, named=True), of.rows.row(-1, named=True)) for of in self.stretches]
+        grown = [(last["cwnd"] - first["cwnd"]) / (last["rounds"] - first["rounds"]) for first, last in ends]
+        return sum(grown) / len(grown) if grown else math.nan
 
     def cubic_deviation(self) -> float:
         """Median distance of cwnd from RFC 9438's window, as a share of RFC 9438's, over acknowledgments.
@@ -114,8 +106,7 @@ class Windows:
         The RFC's window is the larger of W_cubic(t) (figure 1) and W_est (figure 4), with the W_max that fast
         convergence leaves (section 4.7); t runs from the end of the recovery.
         """
-        last_max, distances = 0.0, []
-        maxima = {}
+        last_max, distances, maxima = 0.0, [], {}
         for reduction in self.reductions:
             shrinking = reduction.window < last_max
             last_max = reduction.window * (1 + BETA) / 2 if shrinking else reduction.window
@@ -129,9 +120,7 @@ class Windows:
             estimate = first + ALPHA * (pl.col("rounds") - stretch.rows["rounds"][0])
             expected = pl.max_horizontal(cubic, estimate)
             distances.append(stretch.rows.select(((pl.col("cwnd") - expected).abs() / expected).alias("distance")))
-        if not distances:
-            return math.nan
-        return float(pl.concat(distances)["distance"].median())  # type: ignore[arg-type]
+        return _median(pl.concat(distances)["distance"].to_list()) if distances else math.nan
 
     def dropped_in_slow_start(self) -> int:
         """Data packets that the queue dropped until the first slow start ended."""
@@ -141,33 +130,21 @@ class Windows:
         until = pl.lit(True) if end_s is None else pl.col("time_s") < end_s
         return self._connection.rows.filter(dropped & until).height
 
-    def smallest_after(self, time_s: float) -> float:
-        """The smallest cwnd from then on, in segments."""
-        return float(self._own.filter(pl.col("time_s") >= time_s)["cwnd_segments"].min())  # type: ignore[arg-type]
-
-    def begins_at(self, segments: float, after_s: float) -> list[float]:
-        """When cwnd falls to `segments` or below, each time, from `after_s` on."""
-        low = pl.col("cwnd_segments") <= segments
-        begins = low & ~low.shift(1).fill_null(True) & (pl.col("time_s") >= after_s)
-        return self._own.filter(begins)["time_s"].to_list()
-
     def measures(self, started_s: float) -> dict[str, float]:
         """All of `MEASURES`; start-up ends at `started_s`."""
-        probes = self.begins_at(PROBE_SEGMENTS, started_s)
+        reductions, after = self.reductions, pl.col("time_s") >= started_s
+        low = pl.col("cwnd_segments") <= PROBE_SEGMENTS
+        probes = self._own.filter(low & ~low.shift(1).fill_null(True) & after)["time_s"].to_list()
         return {
-            "kept_share": self.kept_share(),
-            "kept_segments": self.kept_segments(),
+            "kept_share": _median([reduction.ssthresh / reduction.window for reduction in reductions]),
+            "kept_segments": _median([reduction.ssthresh for reduction in reductions]),
             "growth": self.growth_a_round(),
             "cubic_deviation": 100 * self.cubic_deviation(),
             "slow_start_drops": float(self.dropped_in_slow_start()),
-            "smallest": self.smallest_after(started_s),
+            "smallest": float(self._own.filter(after)["cwnd_segments"].to_numpy().min()),
             "probe_interval": (probes[-1] - probes[0]) / (len(probes) - 1) if len(probes) > 1 else math.nan,
         }
 
 
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values) if values else math.nan
-
-
-def _median(values: list[float]) -> float:
-    return float(pl.Series(values, dtype=pl.Float64).median()) if values else math.nan  # type: ignore[arg-type]
+def _median(values: Sequence[float]) -> float:
+    return float(np.median(values)) if values else math.nan

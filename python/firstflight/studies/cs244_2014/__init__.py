@@ -12,32 +12,27 @@ from firstflight.studies.cs244_2014 import report
 from firstflight.studies.cs244_2014.claims import claims
 from firstflight.studies.cs244_2014.responses import RATES_KBPS, flights, responses
 from firstflight.studies.kernel import DeclaredStudy, Quantity
-from firstflight.studies.kernel.quantity import Rows
 
 CALM = pl.col("disturbed") == 0
 REQUESTS = 3
 LINE, SHAPED, SIMULATED = (partial(responses, grid=grid) for grid in ("line", "shaped", "simulated"))
 
 
-def of_response(
-    name: str, title: str, unit: str, value: pl.Expr, records: Rows, grid: str = "line", calm: bool = False
-) -> Quantity:
-    """A measure of one response, by its user's bandwidth and the number of the request."""
-    by = {"rate_kbps": RATES_KBPS, "request": range(REQUESTS)}
-    return Quantity(name, title, unit, value.max(), CALM if calm else None, records, by, grid=grid, over="each")
-
-
-TIME = 1e3 * pl.col("completion_time_s")
+# Of one response, by its user's bandwidth and the number of the request.
+of_response = partial(Quantity, by={"rate_kbps": RATES_KBPS, "request": range(REQUESTS)}, over="each")
+TIME = (1e3 * pl.col("completion_time_s")).max()
+SEGMENTS = (pl.col("segments_sent") - pl.col("retransmissions")).max()
+FIRST_FLIGHT, TEN_SEGMENTS = pl.col("first_flight_segments").max(), pl.col("ten_segments_ms").max()
 QUANTITIES = (
-    of_response("time", "Time", "ms", TIME, LINE, calm=True),
-    of_response("disturbed", "Disturbed", "responses", pl.col("disturbed"), LINE),
-    of_response("first_flight", "First flight", "segments", pl.col("first_flight_segments"), LINE),
-    of_response("segments", "Segments", "segments", pl.col("segments_sent") - pl.col("retransmissions"), LINE),
-    of_response("timed_out", "With a timeout", "responses", pl.col("timeouts") > 0, LINE),
-    of_response("rounds", "Rounds", "rounds", pl.col("rounds"), flights),
-    of_response("ten_segments", "Ten segments", "ms", pl.col("ten_segments_ms"), flights, calm=True),
-    of_response("shaped_time", "Time", "ms", TIME, SHAPED, "shaped"),
-    of_response("simulated_time", "Time", "ms", TIME, SIMULATED, "simulated"),
+    of_response("time", "Time", "ms", TIME, CALM, LINE, grid="line"),
+    of_response("disturbed", "Disturbed", "responses", pl.col("disturbed").max(), records=LINE, grid="line"),
+    of_response("first_flight", "First flight", "segments", FIRST_FLIGHT, records=LINE, grid="line"),
+    of_response("segments", "Segments", "segments", SEGMENTS, records=LINE, grid="line"),
+    of_response("timed_out", "With a timeout", "responses", (pl.col("timeouts") > 0).max(), records=LINE, grid="line"),
+    of_response("rounds", "Rounds", "rounds", pl.col("rounds").max(), records=flights, grid="line"),
+    of_response("ten_segments", "Ten segments", "ms", TEN_SEGMENTS, CALM, flights, grid="line"),
+    of_response("shaped_time", "Time", "ms", TIME, records=SHAPED, grid="shaped"),
+    of_response("simulated_time", "Time", "ms", TIME, records=SIMULATED, grid="simulated"),
 )
 
 

@@ -29,9 +29,6 @@ from firstflight.studies.cs244_2014.responses import (
 from firstflight.studies.kernel import ClaimSpec, Quantities, Source, above, at_least, each, near, observed
 
 SOURCE = Source("CS244 2014, results", "cs244-")
-_ABOUT = 0.5
-_STABLE = 0.5
-_EXPECTED = {FEW: 2, MANY: 1}
 
 
 def gain_ms(times: xr.DataArray) -> xr.DataArray:
@@ -45,18 +42,14 @@ def gain_percent(times: xr.DataArray) -> xr.DataArray:
 
 
 def ten_segments_ms(q: Quantities) -> xr.DataArray:
-    """By bandwidth: how long the link takes for ten full segments, median over a user's undisturbed responses whose
-    first flight is ten segments or more.
-    """
+    """The link's time for ten full segments: median over a user's undisturbed responses with such a first flight."""
     own = q.ten_segments.sel(iw=MANY, drop=True)
     flights, segments = (of.sel(iw=MANY, drop=True) for of in (q.first_flight, q.segments))
     return own.where((flights >= TEN) & (segments > TEN)).median(RESPONSE[1:])
 
 
 def crossing(times: xr.DataArray) -> tuple[float, float, float]:
-    """The rate at which ten segments take one round trip, between the two users around it (both axes logarithmic), and
-    these users' rates; NaN where no two users lie around it.
-    """
+    """The rate at which ten segments take one round trip, by logarithms, and those of the users around it; or NaN."""
     known = times.dropna("rate_kbps")
     for (slow, longer), (fast, shorter) in pairwise(zip(known["rate_kbps"].values, known.values, strict=True)):
         if longer > ROUND_TRIP_MS >= shorter:
@@ -66,10 +59,8 @@ def crossing(times: xr.DataArray) -> tuple[float, float, float]:
 
 
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
-    """Gain by bucket, how stable it is, the percentage; rounds, and where ten segments no longer fit. The gains again
-    over each form of Mininet's shaper, where the engine supports it.
-    """
-    found = [*_gains(q.time), *(_rounds(q, iw, expected) for iw, expected in _EXPECTED.items()), _ten_segments(q)]
+    """Gains by bucket; rounds, and where ten segments no longer fit; the gains over each form of Mininet's shaper."""
+    found = [*_gains(q.time), _rounds(q, FEW, 2), _rounds(q, MANY, 1), _ten_segments(q)]
     for path in q.shaped_time["path"].values if "shaped_time" in q else ():
         found += _gains(q.shaped_time.sel(path=path, drop=True), str(path))
     return found
@@ -84,7 +75,7 @@ def _gains(times: xr.DataArray, path: str = "") -> Iterator[ClaimSpec]:
             f"gain-{name.replace('<= ', '').replace('> ', 'above-')}-kbps",
             f"At {name} kbit/s an initial window of 10 instead of 3 gains about one round trip.",
             medians.sel(bandwidth_kbps=name) / ROUND_TRIP_MS,
-            near(1, "round trips", _ABOUT),
+            near(1, "round trips", 0.5),
             '"About one" is nearer to one round trip than to none or two. Median over pairs, bootstrap interval.',
             f"{pairs} pairs.",
         )
@@ -92,7 +83,7 @@ def _gains(times: xr.DataArray, path: str = "") -> Iterator[ClaimSpec]:
         "gain-stable",
         "The gain is stable over bandwidth (least median of a bucket as a share of the greatest).",
         medians.min("bandwidth_kbps") / medians.max("bandwidth_kbps"),
-        at_least(_STABLE, "share"),
+        at_least(0.5, "share"),
         'The post gives no number; a gain that more than doubles from one bandwidth to another is not "stable".',
     )
     by_user = observed(percent, *RESPONSE[1:])

@@ -22,7 +22,7 @@ from firstflight.studies.cs244_2014.responses import (
     by_bucket,
     full_kbps,
 )
-from firstflight.studies.kernel import Quantities, along, lines, named, observed, table
+from firstflight.studies.kernel import Quantities, along, headed, lines, named, observed, table
 
 _MSS, _HEADERS, _MEDIAN_BYTES = 1448, 52, 9300
 """Payload of a full packet and its headers, with timestamps; the median response with its response header."""
@@ -43,8 +43,7 @@ def tables(q: Quantities) -> Sequence[Table]:
     """Gains by bucket and path, rounds, and for an emulated run the simulator next to it."""
     gain, pairs = gain_ms(q.time), q.disturbed.sum("iw", skipna=False)
     few, many = (q.time.sel(iw=iw, drop=True).where(gain.notnull()) for iw in (FEW, MANY))
-    disturbed = by_bucket(pairs).where(lambda of: of.notnull()) > 0
-    ten = named(ten_segments_ms(q), "ten_segments", "Ten segments of a first flight on the link", "ms")
+    disturbed = by_bucket(pairs) > 0
     found = [
         table(
             "by_bandwidth",
@@ -78,7 +77,7 @@ def tables(q: Quantities) -> Sequence[Table]:
             f"Time of ten segments (IW {MANY})",
             f"One RTT is {ROUND_TRIP_MS} ms; by arithmetic ten full packets take as long at {full_kbps(TEN):.0f} "
             "kbit/s.",
-            [ten],
+            [named(ten_segments_ms(q), "ten_segments", "Ten segments of a first flight on the link", "ms")],
         ),
     ]
     if "shaped_time" in q:
@@ -146,7 +145,7 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
         late = observed(100 * (q.time / q.simulated_time - 1), *RESPONSE[1:])
         found.append(
             lines(
-                _by_rate(named(late, "engines", "Emulated above simulated", "%")),
+                headed(named(late, "engines", "Emulated above simulated", "%"), rate_kbps="bandwidth, kbit/s"),
                 "The kernel against the simulator, user by user",
                 "Time of each user's undisturbed responses on the running kernel, in percent above that of the same "
                 "responses in the simulator: median, with its 95% CI.",
@@ -195,7 +194,7 @@ def _users(gains: Mapping[str, xr.DataArray]) -> Figure | None:
     measured = next(iter(medians.values()))
     computed = measured.copy(data=[computed_gain_ms(rate) for rate in RATES_KBPS]).where(measured.notnull())
     return lines(
-        _by_rate(named(_side_by_side({"arithmetic": computed, **medians}), "users", "Gain", "ms")),
+        named(_side_by_side({"arithmetic": computed, **medians}), "users", "Gain", "ms"),
         "The gain of every user",
         "Median gain of each user, by bandwidth. Arithmetic: gain of slow start for the median response (9 kB): "
         f"nothing up to {always_busy_kbps(FEW):.0f} kbit/s, where three segments keep the link busy until the first "
@@ -216,13 +215,7 @@ def computed_gain_ms(rate_kbps: float) -> float:
 
 
 def _side_by_side(arrays: Mapping[str, xr.DataArray]) -> xr.DataArray:
-    found = along("engine", arrays)
-    found["engine"].attrs["long_name"] = "path"
-    return found
-
-
-def _by_rate(array: xr.DataArray) -> xr.DataArray:
-    return array.assign_coords(rate_kbps=array["rate_kbps"].assign_attrs(long_name="bandwidth, kbit/s"))
+    return headed(along("engine", arrays), engine="path", rate_kbps="bandwidth, kbit/s")
 
 
 def answer(q: Quantities) -> Sequence[str]:

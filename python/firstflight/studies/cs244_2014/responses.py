@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 import xarray as xr
 
-if TYPE_CHECKING:
-    from firstflight.records import Run
+from firstflight.records import Run
 
 REFERENCE = Path(__file__).parent / "reference"
 FEW, MANY = 3, 10
@@ -28,16 +27,10 @@ def rates_kbps(users: int) -> list[float]:
     Between the points of `reference/slowdc_bandwidth.csv` the logarithm of the rate goes in a straight line.
     """
     points = pl.read_csv((REFERENCE / "slowdc_bandwidth.csv").read_bytes(), schema_overrides={"rate_kbps": pl.Float64})
-    places = list(points.select("cumulative_probability", "rate_kbps").iter_rows())
-    return [_at((user + 0.5) / users, places) for user in range(users)]
-
-
-def _at(probability: float, places: list[tuple[float, float]]) -> float:
-    after = next(index for index, (share, _) in enumerate(places) if share >= probability)
-    (low, slow), (high, fast) = places[after - 1], places[after]
-    rate: float = slow * (fast / slow) ** ((probability - low) / (high - low))
+    shares, logs = points["cumulative_probability"], points["rate_kbps"].log()
+    found = np.exp(np.interp((np.arange(users) + 0.5) / users, shares, logs))
     # Whole bits a second, as a scenario writes them.
-    return round(1000 * rate) / 1000
+    return [round(1000 * float(rate)) / 1000 for rate in found]
 
 
 RATES_KBPS = rates_kbps(48)

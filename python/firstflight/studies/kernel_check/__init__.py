@@ -15,19 +15,16 @@ from firstflight.studies.kernel_check.claims import claims
 CALM = (pl.col("disturbed") == 0) & (pl.col("completed") == 1)
 
 
-def of_transfer(name: str, title: str, unit: str, value: pl.Expr, where: pl.Expr | None = CALM) -> tuple[Quantity, ...]:
-    """A measure of the transfers of either engine; a slice of the grid is compared as the whole is."""
-    return tuple(
-        Quantity(f"{grid}_{name}", title, unit, value.max(), where, grid=grid, over="each", partial=True)
-        for grid in ("emulated", "simulated")
+# Of the transfers of either engine; a slice of the grid is compared as the whole is.
+QUANTITIES = tuple(
+    Quantity(f"{grid}_{name}", title, unit, value.max(), where, grid=grid, over="each", partial=True)
+    for name, title, unit, value, where in (
+        ("time", "Time", "ms", 1e3 * pl.col("completion_time_s"), CALM),
+        ("lost", "First flight lost", "segments", pl.col("first_flight_lost_segments"), CALM),
+        ("retransmissions", "Retransmitted", "segments", pl.col("retransmissions"), CALM),
+        ("disturbed", "Disturbed", "count", pl.col("disturbed"), None),
     )
-
-
-QUANTITIES = (
-    *of_transfer("time", "Time", "ms", 1e3 * pl.col("completion_time_s")),
-    *of_transfer("lost", "First flight lost", "segments", pl.col("first_flight_lost_segments")),
-    *of_transfer("retransmissions", "Retransmitted", "segments", pl.col("retransmissions")),
-    *of_transfer("disturbed", "Disturbed", "count", pl.col("disturbed"), None),
+    for grid in ("emulated", "simulated")
 )
 
 

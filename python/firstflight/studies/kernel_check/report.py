@@ -12,7 +12,7 @@ from firstflight.analysis.table import Table
 from firstflight.report.figure import Figure
 from firstflight.report.trace_plot import overlay
 from firstflight.report.trace_plot.connection import RECEIVED
-from firstflight.studies.kernel import Quantities, named, panels, scatter, table
+from firstflight.studies.kernel import Quantities, along, named, panels, scatter, table
 from firstflight.studies.kernel_check.claims import AMPLE, CLOSE_PERCENT, KEYS, Sides, at, flat, percent_of, words
 
 # Rows of the table of the cells farthest apart.
@@ -99,15 +99,14 @@ def figures(q: Quantities) -> Iterator[Figure | None]:
         CLOSE_PERCENT,
     )
     yield from _connections(q)
-    lines = {
+    cubic = {
         f"{engine}, {rate} Mbit/s": of.sel(rate_mbit=rate, control="cubic", drop=True)
         for rate in sides.percent["rate_mbit"].values
         for engine, of in (("simulated", sides.simulated), ("emulated", sides.emulated))
     }
-    times = xr.concat([of.expand_dims(engine=[name]) for name, of in lines.items()], "engine")
     for queue in sides.percent["queue"].values:
         yield panels(
-            named(times.sel(queue=queue, drop=True), f"windows_queue_{queue}", "Time", "ms"),
+            named(along("engine", cubic).sel(queue=queue, drop=True), f"windows_queue_{queue}", "Time", "ms"),
             f"Time by initial window, CUBIC, queue of {queue}{': no losses' if queue == AMPLE else ''}",
             "Median time, ms, on a logarithmic axis.",
             "iw",

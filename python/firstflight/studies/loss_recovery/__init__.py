@@ -1,19 +1,18 @@
 """RFC 6928 section 5.3: recovery from a loss in the first flight, by initial window, and its cost."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
+from firstflight.records import Run
 from firstflight.report.loss_matrix import REPAIRS
 from firstflight.scenario import Scenario
 from firstflight.studies.kernel import DeclaredStudy, Quantity
 from firstflight.studies.loss_recovery import report
 from firstflight.studies.loss_recovery.claims import claims
-
-if TYPE_CHECKING:
-    from firstflight.records import Run
 
 LONG_SEGMENTS = 64
 """A response that goes on after its first flight: four times the largest window, so that every recovery ends before."""
@@ -34,40 +33,29 @@ REPAIR = (
 )
 
 
-def positions(run: "Run") -> pl.LazyFrame:
+def positions(run: Run) -> pl.LazyFrame:
     """The transfers by `position`, that of the loss in the first flight; 0 lost nothing."""
     transfers = run.table("transfers", experiment="one_loss")
     return transfers.with_columns(pl.col("client").cast(pl.Int64).alias("position"))
 
 
-def of_position(name: str, title: str, unit: str, value: pl.Expr, kinds: tuple[str, ...] = ()) -> Quantity:
-    """A measure of the transfer that lost the segment at each position."""
-    by = {"position": range(17)}
-    return Quantity(name, title, unit, value.max(), DONE, positions, by, grid="one_loss", kinds=kinds)
-
-
-def segments(run: "Run") -> pl.LazyFrame:
-    """Every segment of the captured cells."""
-    return run.table("segments", experiment="duplicates")
-
-
 ARRIVED = (pl.col("event") == 1) & (pl.col("from_server") == 1) & (pl.col("length") > 0)
 TWICE = 100 * (1 - pl.struct("connection", "seq").n_unique() / pl.len())
 
+# Of the transfer that lost the segment at each position.
+of_position = partial(Quantity, where=DONE, records=positions, by={"position": range(17)}, grid="one_loss")
 QUANTITIES = (
-    of_position("time", "Completion time", "ms", 1e3 * pl.col("completion_time_s")),
-    of_position("repair", "Repair", "", REPAIR, REPAIRS),
-    of_position("retransmissions", "Retransmitted segments", "segments", pl.col("retransmissions")),
+    of_position("time", "Completion time", "ms", (1e3 * pl.col("completion_time_s")).max()),
+    of_position("repair", "Repair", "", REPAIR.max(), kinds=REPAIRS),
+    of_position("retransmissions", "Retransmitted segments", "segments", pl.col("retransmissions").max()),
     Quantity("random_loss", "Mean completion time", "s", TIME, DONE, digits=3, grid="random_loss"),
     Quantity("congested", "Mean completion time", "s", TIME, DONE, digits=3, grid="congested"),
-    Quantity("duplicates", "Segments that arrive twice", "percent", TWICE, ARRIVED, segments, grid="duplicates"),
+    Quantity("duplicates", "Segments that arrive twice", "percent", TWICE, ARRIVED, "segments", grid="duplicates"),
 )
 
 
 def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
-    """Sizes in full segments, whose payload is less than the MSS where timestamps take their place (RFC 7323 appendix
-    A); in `one_loss` a user for each position of the loss.
-    """
+    """Sizes in full segments, without timestamps (RFC 7323 appendix A); in `one_loss` a user for each lost position."""
     tcp = scenario.to_plan()["applications"][0]["server_tcp"]
     payload = int(tcp["mss_bytes"]) - (TIMESTAMP_BYTES if tcp["timestamps"] else 0)
     if grid != "one_loss":

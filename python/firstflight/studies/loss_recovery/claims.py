@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import xarray as xr
 
-from firstflight.counted import with_unit
+from firstflight.counted import listed, with_unit
 from firstflight.report.loss_matrix import REPAIRS
 from firstflight.studies.kernel import ClaimSpec, Quantities, Source, above, at_most, near, value
 
@@ -19,7 +20,7 @@ RULE = "A rule without exceptions, so the tolerance is 0."
 # Nothing is drawn in the matrices.
 SECTION, STRICT = (Source(f"RFC 6928 section 5.3{how}", "rfc6928-s5.3-", "value") for how in ("", ", read strictly"))
 GREATER = above(0, "percentage points")
-CW10 = Source("RFC 6928, on the experiments of Chu and Wang (CW10)", "rfc6928-cw10-")
+CW10 = Source("RFC 6928, on the experiments of Chu and Wang (CW10)", "rfc6928-cw10-", why=COMPARISON)
 # The same comparison as RFCs of the time and as a kernel of today: without SACK, with it.
 RFC, LINUX = ("new_reno", "sack"), ("linux_no_sack", "linux")
 _SENDERS = {RFC: "NewReno against RFC 6675", LINUX: "profile linux"}
@@ -167,29 +168,27 @@ def _comparison(times: xr.DataArray, stacks: tuple[str, str], what: str) -> Clai
 
     return CW10.says(
         f"no-sack-{what}",
-        f"IW {MANY} without SACK beats IW {FEW} with SACK (mean completion time of responses of {_listed(sizes)} "
-        f"{where} of {with_unit(_listed(varied), unit)}; {_SENDERS[stacks]}).",
+        f"IW {MANY} without SACK beats IW {FEW} with SACK (mean completion time of responses of "
+        f"{listed(map(str, sizes))} {where} of {with_unit(listed(f'{label:g}' for label in varied), unit)}; "
+        f"{_SENDERS[stacks]}).",
         gain(),
         above(0, "percent"),
-        COMPARISON,
-        part_by_part,
+        note=part_by_part,
     )
 
 
 def _duplicates(q: Quantities) -> Iterator[ClaimSpec]:
     """Section 7's sentence, and hypotheses fixed before the first run of their grid."""
     means, worst = q.duplicates.mean(["size_segments", "rate_kbps"]), q.duplicates.max(["size_segments", "rate_kbps"])
-    section, hypothesis = (
-        Source(name, "rfc6928-s7-") for name in ("RFC 6928 section 7", "this study, before the first run of this grid")
-    )
-    sack, few = "One in a hundred; fixed before the first run.", "A sign."
+    section = Source("RFC 6928 section 7", "rfc6928-s7-", why="A sign.")
+    hypothesis = replace(section, name="this study, before the first run of this grid")
+    sack = "One in a hundred; fixed before the first run."
     where = "five in parallel, 20 and 100 segments, 256 and 1024 kbit/s"
     yield section.says(
         "newreno-duplicates",
         f"With NewReno a larger window makes more segments arrive twice (IW {MANY} against {FEW}, mean; {where}).",
         means.sel(stack="new_reno", iw=MANY) - means.sel(stack="new_reno", iw=FEW),
         GREATER,
-        few,
     )
     yield section.says(
         "sack-in-check",
@@ -202,15 +201,13 @@ def _duplicates(q: Quantities) -> Iterator[ClaimSpec]:
         "newreno-above-sack",
         f"NewReno has more than SACK with each window from ten on (least difference of means; {where}).",
         (means.sel(stack="new_reno") - means.sel(stack="sack")).sel(iw=slice(MANY, None)).min("iw"),
-        above(0, "percentage points"),
-        few,
+        GREATER,
     )
     yield hypothesis.says(
         "newreno-grows",
         f"They go on growing above ten (NewReno, IW 32 against {MANY}, mean; {where}).",
         means.sel(stack="new_reno", iw=32) - means.sel(stack="new_reno", iw=MANY),
-        above(0, "percentage points"),
-        few,
+        GREATER,
     )
     yield hypothesis.says(
         "linux-in-check",
@@ -219,8 +216,3 @@ def _duplicates(q: Quantities) -> Iterator[ClaimSpec]:
         at_most(1, "percentage points"),
         sack,
     )
-
-
-def _listed(values: Sequence[float]) -> str:
-    *most, last = (f"{value:g}" for value in values)
-    return f"{', '.join(most)} and {last}" if most else last

@@ -10,7 +10,7 @@ import xarray as xr
 from firstflight.analysis.table import Table
 from firstflight.report.figure import Figure
 from firstflight.report.loss_matrix import REPAIRS, loss_matrix
-from firstflight.studies.kernel import Quantities, lines, named, table
+from firstflight.studies.kernel import Quantities, along, lines, named, table
 from firstflight.studies.loss_recovery.claims import EARLY, FAST, FEW, MANY, PROBE, TIMEOUT, cost, share
 
 _PAIRS = {"rfc": ("new_reno", "sack"), "early": ("new_reno_early", "sack_early"), "linux": ("linux_no_sack", "linux")}
@@ -33,6 +33,7 @@ def tables(q: Quantities) -> Sequence[Table]:
         named(share(q, kind), f"share_{repair.replace(' ', '_')}", f"By {repair}", "percent", 0)
         for kind, repair in enumerate(REPAIRS)
     ]
+    kinds = ", ".join(f"{kind} {repair}" for kind, repair in enumerate(REPAIRS))
     whole = "From the opening of the connection to the last byte."
     return [
         table(
@@ -48,7 +49,7 @@ def tables(q: Quantities) -> Sequence[Table]:
         table(
             "positions",
             "Each single loss",
-            f"Position: of the lost segment in the first flight. Recovery: {_kinds()}; the slowest mechanism that "
+            f"Position: of the lost segment in the first flight. Recovery: {kinds}; the slowest mechanism that "
             "was needed.",
             [costs, *(of.sel(position=slice(1, None)) for of in (q.repair, q.retransmissions))],
         ),
@@ -68,10 +69,6 @@ def tables(q: Quantities) -> Sequence[Table]:
             "iw",
         ),
     ]
-
-
-def _kinds() -> str:
-    return ", ".join(f"{kind} {repair}" for kind, repair in enumerate(REPAIRS))
 
 
 def figures(q: Quantities) -> Sequence[Figure | None]:
@@ -108,11 +105,8 @@ _AXES = ("size_segments", "sender")
 
 def _two(times: xr.DataArray) -> xr.DataArray:
     """The two senders that are compared, along `sender`."""
-    both = [
-        times.sel(stack=stack, iw=iw, drop=True).expand_dims(sender=[name])
-        for stack, iw, name in (("new_reno", MANY, f"IW {MANY} without SACK"), ("sack", FEW, f"IW {FEW} with SACK"))
-    ]
-    return xr.concat(both, "sender").assign_attrs(times.attrs)
+    parts = {f"IW {MANY} without SACK": ("new_reno", MANY), f"IW {FEW} with SACK": ("sack", FEW)}
+    return along("sender", {name: times.sel(stack=stack, iw=iw, drop=True) for name, (stack, iw) in parts.items()})
 
 
 def _matrices(q: Quantities) -> Iterator[Figure]:
@@ -120,21 +114,17 @@ def _matrices(q: Quantities) -> Iterator[Figure]:
     titles = repair["stack"].attrs["titles"]
     for pair, stacks in _PAIRS.items():
         for follows, words in _HEADINGS.items():
-            of = repair.sel(follows=follows, stack=list(stacks), position=slice(1, None)).stack(
-                at=["stack", "iw", "position"]
-            )
+            places = {"follows": follows, "stack": list(stacks), "position": slice(1, None)}
+            of, cost_ms = (array.sel(places).stack(at=["stack", "iw", "position"]) for array in (repair, costs))
             of = of.dropna("at")
             if of.size:
-                cases = [
-                    {
-                        "initial_window": iw,
-                        "position": position,
-                        "repair": REPAIRS[int(kind)],
-                        "cost_ms": float(costs.sel(follows=follows, stack=stack, iw=iw, position=position)),
-                        "panel": titles[stack],
-                    }
-                    for (stack, iw, position), kind in zip(of["at"].values, of.values, strict=True)
-                ]
+                cases = {
+                    "initial_window": of["iw"].values,
+                    "position": of["position"].values,
+                    "repair": [REPAIRS[int(kind)] for kind in of.values],
+                    "cost_ms": cost_ms.sel(at=of["at"]).values,
+                    "panel": [titles[stack] for stack in of["stack"].values],
+                }
                 yield loss_matrix(
                     pl.DataFrame(cases),
                     f"{pair}_{follows}",

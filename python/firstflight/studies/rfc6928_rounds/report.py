@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
+from firstflight.analysis.table import Table
 from firstflight.engines.model.delayed_acks import first_rounds
 from firstflight.engines.model.delayed_acks import round_trips as by_rule
 from firstflight.report.figure import Figure, inline
@@ -17,17 +18,13 @@ from firstflight.studies.rfc6928_rounds.claims import EXAMPLE, FEW, MANY, TABLE
 if TYPE_CHECKING:
     import altair
 
-    from firstflight.analysis.table import Table
-
 PRINTED = TABLE | EXAMPLE
 
 
 def tables(q: Quantities) -> Sequence[Table]:
     """The RFC's table."""
     measured = q.round_trips
-    rule = xr.full_like(measured, float("nan"))
-    for segments, iw in _measured(q):
-        rule.loc[{"segments": segments, "iw": iw}] = by_rule(segments, iw)
+    rule = xr.apply_ufunc(by_rule, measured["segments"], measured["iw"], vectorize=True).where(measured.notnull())
     return [
         table(
             "round_trips",
@@ -73,27 +70,20 @@ def _chart(measured: dict[tuple[int, int], float], width: int) -> altair.TopLeve
     )
     x = alt.X("round_trips:Q", title="round trips from the request", axis=alt.Axis(tickMinStep=1, format="d"))
     y = alt.Y("segments:Q", title="segments delivered", scale=alt.Scale(nice=True))
+    # From the request on, one point a round, until the largest transfer of the run is delivered.
+    largest = max(segments for segments, _ in measured)
+    delivered = {iw: [0, *first_rounds(iw, by_rule(largest, iw))] for iw in (FEW, MANY)}
+    rule = {(min(n, largest), iw): rounds for iw, of in delivered.items() for rounds, n in enumerate(of)}
     slips = {key: trips for key, trips in EXAMPLE.items() if trips < by_rule(*key)}
-    steps = alt.Chart(inline(_steps(max(segments for segments, _ in measured)))).mark_line(
-        interpolate="step-after", strokeWidth=2
-    )
+    steps = alt.Chart(inline(_points(rule))).mark_line(interpolate="step-after", strokeWidth=2)
     dots = alt.Chart(inline(_points(measured))).mark_point(size=46, filled=True, opacity=1)
     cross = alt.Chart(inline(_points(slips))).mark_point(shape="cross", angle=45, size=110, filled=True, opacity=1)
     layers = [layer.encode(x=x, y=y, color=color) for layer in (steps, dots, cross)]
     return alt.layer(*layers).properties(width=width, height=320 if width > 400 else 240)
 
 
-def _points(trips: dict[tuple[int, int], float]) -> list[dict[str, Any]]:
+def _points(trips: Mapping[tuple[int, int], float]) -> list[dict[str, Any]]:
     return [{"iw": str(iw), "round_trips": count, "segments": n} for (n, iw), count in sorted(trips.items())]
-
-
-def _steps(largest: int) -> list[dict[str, Any]]:
-    """From the request on, one point a round, until the largest transfer of the run is delivered."""
-    return [
-        {"iw": str(iw), "round_trips": rounds, "segments": min(delivered, largest)}
-        for iw in (FEW, MANY)
-        for rounds, delivered in enumerate([0, *first_rounds(iw, by_rule(largest, iw))])
-    ]
 
 
 def answer(q: Quantities) -> Sequence[str]:

@@ -25,9 +25,9 @@ OBJECT_KB, MOUSE_KB = TOTAL_KB // MANY, 20
 HEADER_BYTES = 300
 """The bytes that the server sends before a file."""
 COORDINATES = ["rate_mbit", "size_kb", "delay_ms", "iw"]
-COMPARISON = "The sentence compares and gives no number, so any difference in its direction will do."
 _ONE_WINDOW = "A formula with a larger error could not distinguish an initial window from the next but one."
 _NOTICED = 1
+COMPARISON = "The sentence compares and gives no number, so any difference in its direction will do."
 TALK = Source("J. Thalheim's talk", "talk-", why=COMPARISON)
 GREATER = above(0, "percentage points")
 
@@ -44,26 +44,23 @@ def gain(times: xr.DataArray) -> xr.DataArray:
 
 def talk_ms(times: xr.DataArray) -> xr.DataArray:
     """The talk's words as a time: windows that double each round trip, one round trip for the handshake."""
-
-    def words(rate_mbit: int, size_kb: int, delay_ms: int, iw: int) -> float:
-        return 1000 * transfer_time_s(1000 * size_kb + HEADER_BYTES, PAYLOAD_BYTES, iw, 2 * delay_ms / 1000)
-
-    return _computed(words, times)
+    return _computed(times, lambda rate, size, rtt_s, iw: transfer_time_s(size, PAYLOAD_BYTES, iw, rtt_s))
 
 
 def closed_form_ms(times: xr.DataArray) -> xr.DataArray:
     """The model engine's closed form: the same, and the time that the link takes for the bytes."""
-
-    def closed(rate_mbit: int, size_kb: int, delay_ms: int, iw: int) -> float:
-        size, headers = 1000 * size_kb + HEADER_BYTES, PACKET_BYTES - PAYLOAD_BYTES
-        model = SlowStart(size, PAYLOAD_BYTES, iw, 2 * delay_ms / 1000, 1e6 * rate_mbit, headers)
-        return 1000 * model.completion_time_s
-
-    return _computed(closed, times)
+    headers = PACKET_BYTES - PAYLOAD_BYTES
+    return _computed(
+        times,
+        lambda rate, size, rtt_s, iw: SlowStart(size, PAYLOAD_BYTES, iw, rtt_s, rate, headers).completion_time_s,
+    )
 
 
-def _computed(formula: Callable[..., float], times: xr.DataArray) -> xr.DataArray:
-    found: xr.DataArray = xr.apply_ufunc(formula, *(times[key] for key in COORDINATES), vectorize=True)
+def _computed(times: xr.DataArray, formula: Callable[[float, int, float, int], float]) -> xr.DataArray:
+    """By a formula of rate (bits/s), size (bytes), RTT (s) and IW."""
+    rate, size, delay, iw = (times[key] for key in COORDINATES)
+    given = (1e6 * rate, 1000 * size + HEADER_BYTES, 2 * delay / 1000, iw)
+    found: xr.DataArray = 1000 * xr.apply_ufunc(formula, *given, vectorize=True)
     return found
 
 
@@ -146,8 +143,7 @@ def _trend(gains: xr.DataArray, key: str, unit: str, sign: int) -> str:
     steps = sign * gains.sel(draw=0).diff(key)
     return (
         f"Mean gain of windows above {BASE}: {each(_means(gains, key), f'{{value:.1f}}% at {{label}} {unit}')}. "
-        f"Of {steps.size} single steps "
-        f"{int((steps < -_NOTICED).sum())} go the other way by more than {_NOTICED} point."
+        f"Of {steps.size} single steps {int((steps < -_NOTICED).sum())} go the other way by more than {_NOTICED} point."
     )
 
 
