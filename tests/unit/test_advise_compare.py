@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import polars as pl
 import pytest
 
 from firstflight.advise.arms import ArmsCompared, Change, compare_arms
-from firstflight.advise.comparison_page import interval, light, render
+from firstflight.advise.comparison_page import answer, interval, light, render
 from firstflight.cli.comparing_arms import lines
 from firstflight.errors import RequestError
 
@@ -183,6 +184,58 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
     pl.read_csv(path).drop("completion_time_s").write_csv(bare)
     with pytest.raises(RequestError, match="neither completion times nor retransmissions"):
         compare_arms(path, bare, harm="mean=+5%")
+
+
+def nginx_log(path: Path, sizes: list[int], seconds: float, *, completion: str = "OK") -> Path:
+    """One line per size in the format of docs/observe.md, an RTT of 30 ms."""
+    path.write_text(
+        "".join(
+            f"msec={1000 + i}.000 remote_addr=10.0.0.1 connection={i} connection_requests=1 connection_time=9.000 "
+            f"request_time={seconds:.3f} request_completion={completion} status=200 server_protocol=HTTP/1.1 "
+            f"request_length=80 bytes_sent={size} body_bytes_sent={size} tcpinfo_rtt=30000 tcpinfo_rttvar=9 "
+            "tcpinfo_snd_cwnd=10 tcpinfo_rcv_space=9\n"
+            for i, size in enumerate(sizes)
+        )
+    )
+    return path
+
+
+def combined_log(path: Path, sizes: list[int], seconds: float) -> Path:
+    """A combined log that ends with $request_time."""
+    start = '10.0.0.1 - - [26/Nov/2026:05:00:00 +0000] "GET / HTTP/1.1" 200'
+    path.write_text("".join(f'{start} {size} "-" "-" {seconds:.3f}\n' for size in sizes))
+    return path
+
+
+@pytest.mark.parametrize("log", [nginx_log, combined_log])
+def test_times_of_a_log_count_for_long_responses_and_are_a_doubt(tmp_path: Path, log: Callable[..., Path]) -> None:
+    sizes = [20_000] * 100 + [300_000] * 500
+    pair = log(tmp_path / "a.log", sizes, 1.0), log(tmp_path / "b.log", sizes, 0.8)
+    found = compare_arms(*pair, harm="mean=+5%", concurrent=True)
+    assert (found.before.connections, found.before.compared) == (600, 500)
+    mean = change(found, "mean")
+    assert (mean.before.value, mean.after.value) == (pytest.approx(1.0), pytest.approx(0.8))
+    assert mean.change.value == pytest.approx(-20)
+    assert found.doubts[0].startswith("times are the log's")
+    assert light(found)[0] == "care"
+
+
+def test_logs_of_short_responses_are_refused_and_a_capture_is_asked_for(tmp_path: Path) -> None:
+    # nginx logs 0.000 for 120 kB that take the user 0.23 s: the kernel takes all of it at once.
+    pair = [nginx_log(tmp_path / f"{name}.log", [120_000] * 600, 0.0) for name in "ab"]
+    with pytest.raises(RequestError, match="above 256 KiB only; compare captures: tcpdump"):
+        compare_arms(pair[0], pair[1], harm="mean=+5%")
+    # Nor does an unfinished response make times of the others known.
+    pair = [nginx_log(tmp_path / f"{name}.log", [120_000] * 600, 0.0, completion="") for name in "cd"]
+    with pytest.raises(RequestError, match="neither completion times"):
+        compare_arms(pair[0], pair[1], harm="mean=+5%")
+
+
+def test_too_few_connections_are_named_as_the_reason(tmp_path: Path) -> None:
+    pair = [homes(tmp_path / f"{name}.csv", seed, factor=1.0, lost=0, flows=300) for name, seed in (("a", 1), ("b", 2))]
+    assert answer(compare_arms(pair[0], pair[1], harm="mean=+5%", concurrent=True)) == (
+        "Inconclusive: too few connections; the 95% CI of a mean needs 400 on each side."
+    )
 
 
 def test_the_command_prints_and_stores_every_number(tmp_path: Path, shifted: tuple[Path, Path]) -> None:

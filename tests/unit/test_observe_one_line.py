@@ -30,8 +30,9 @@ def read(path: Path, text: str) -> observe.Observation:
 
 
 def timed(size: int, seconds: float) -> dict[str, Any]:
-    """The bound of a line, of a response whose last 4 MiB the kernel may still have held."""
-    return {"client": 0, "min_down_bps": pytest.approx(8 * (size - HELD) / seconds * HEADERS)}
+    """The bounds of a line, of a response whose last 4 MiB the kernel may still have held."""
+    rate = pytest.approx(8 * (size - HELD) / seconds * HEADERS)
+    return {"client": 0, "min_down_bps": rate, "min_completion_time_s": pytest.approx(seconds)}
 
 
 # Text; bytes; the address' network and a round trip, if it tells them; seconds that it took; when it was done.

@@ -24,6 +24,7 @@ from firstflight.analysis.intervals import Estimate
 from firstflight.errors import RequestError
 from firstflight.input_files import check_is_file
 from firstflight.observe import Observation
+from firstflight.observe.tables import HELD_BYTES
 
 SCHEMA = 2
 """Of comparison.json; raised when a name in it comes, goes or changes its meaning."""
@@ -35,6 +36,12 @@ CONFOUNDED = (
     "split at random, and compare these with --concurrent"
 )
 """The doubt of each comparison of before and after."""
+LOGGED = (
+    "times are the log's, until the kernel had taken the last byte, up to 4 MiB before the user had it. Responses of "
+    "up to 256 KiB show nothing of the network and are left out. A larger window also lets the kernel take more, so "
+    "the change may be overstated. Compare captures of both, which have the users' times"
+)
+"""The doubt where both have no other times."""
 LEAST_IN_CELL = 20
 """Connections of each arm in a cell of RTT and size. A thinner cell would put much weight on few connections."""
 _CHANCE = 0.001
@@ -105,7 +112,8 @@ def compare_arms(
     budget = parse(harm)
     _check_two_files(before, after)
     read = [observe.read(path, kind) for path in (before, after)]
-    arms = [_rows(one) for one in read]
+    every_row = [_rows(one) for one in read]
+    arms, logged = _timed(every_row)
     spans = [_span(one) for one in read]
     _check_times(spans, concurrent)
     every = _cells(
@@ -122,7 +130,7 @@ def compare_arms(
     sides = [
         Side(
             one.source.path,
-            own.height,
+            whole.height,
             rows.filter(pl.col("arm") == name).height,
             current_window(own),
             _median(own, "rtt_s"),
@@ -131,17 +139,18 @@ def compare_arms(
             int(own["time_s"].is_nan().sum()),
             tuple(map(str, one.problems)),
         )
-        for one, own, name, span in zip(read, arms, (BEFORE, AFTER), spans, strict=True)
+        for one, whole, own, name, span in zip(read, every_row, arms, (BEFORE, AFTER), spans, strict=True)
     ]
     measured = _Measured(rows, every, seed)
     changes = tuple(measured.changes())
     if not changes:
         raise RequestError(
-            f"{before} and {after} have neither completion times nor retransmissions; log one of them, such as "
-            "nginx's $request_time at the end of a combined log, or take captures"
+            f"{before} and {after} have neither completion times nor retransmissions, and the time of a log line "
+            "counts for responses above 256 KiB only; compare captures: tcpdump -i any -s 96 -w flows.pcap 'tcp "
+            "port 443'"
         )
     checks = tuple(each for term in budget for each in measured.checks(term, sides[1].current.window))
-    found = tuple(_doubts(sides[0], sides[1], concurrent, p_value, every.height - rows.height))
+    found = tuple(_doubts(sides[0], sides[1], concurrent, logged, p_value, every.height - rows.height))
     return ArmsCompared(sides[0], sides[1], concurrent, _outcome(changes, checks), changes, checks, p_value, found)
 
 
@@ -156,7 +165,11 @@ def _check_two_files(before: Path, after: Path) -> None:
 
 def _rows(observed: Observation) -> pl.DataFrame:
     """The first response of each connection, on which the initial window acts; NaN seconds where it did not finish."""
-    frame = first_responses(observed).filter(pl.col("object").fill_null(0) == 0, pl.col("bytes").is_not_null())
+    frame = (
+        first_responses(observed)
+        .filter(pl.col("object").fill_null(0) == 0, pl.col("bytes").is_not_null())
+        .join(observed.bounds, on="client", how="left", maintain_order="left")
+    )
     unfinished = pl.col("completed").fill_null(1) == 0
     rtt = pl.col("rtt_s").fill_nan(None)
     return frame.select(
@@ -166,8 +179,25 @@ def _rows(observed: Observation) -> pl.DataFrame:
         rtt.alias("rtt_s"),
         (pl.col("bytes") / 1448).ceil().alias("segments"),
         (rtt * pl.col("down_bps") / 8).alias("bdp_bytes"),
-        pl.when(unfinished).then(float("nan")).otherwise("completion_time_s").alias("time_s"),
+        *(
+            pl.when(unfinished).then(float("nan")).otherwise(told).alias(name)
+            for name, told in (("time_s", "completion_time_s"), ("logged_s", "min_completion_time_s"))
+            if frame[told].count()
+        ),
     )
+
+
+def _timed(arms: list[pl.DataFrame]) -> tuple[list[pl.DataFrame], bool]:
+    """The arms with `time_s`, and whether that is the log's time: of long responses alone, and if both have no other
+    time and no retransmissions. Null if they have none in common.
+    """
+    if all("time_s" in arm.columns for arm in arms):
+        return [arm.drop("logged_s", strict=False) for arm in arms], False
+    if all("logged_s" in arm.columns and not arm["retransmissions"].count() for arm in arms):
+        long = [arm.filter(pl.col("bytes") > HELD_BYTES) for arm in arms]
+        return [arm.drop("time_s", strict=False).rename({"logged_s": "time_s"}) for arm in long], True
+    unknown = pl.lit(None, dtype=pl.Float64)
+    return [arm.drop("logged_s", strict=False).with_columns(time_s=unknown) for arm in arms], False
 
 
 def _span(observed: Observation) -> tuple[float | None, float | None]:
@@ -358,7 +388,9 @@ def _outcome(changes: tuple[Change, ...], checks: tuple[Check, ...]) -> Outcome:
     return "inconclusive"
 
 
-def _doubts(before: Side, after: Side, concurrent: bool, p_value: float, left_out: int) -> Iterator[str]:
+def _doubts(before: Side, after: Side, concurrent: bool, logged: bool, p_value: float, left_out: int) -> Iterator[str]:
+    if logged:
+        yield LOGGED
     if before.current.known and after.current.known and before.current.window == after.current.window:
         yield f"both data sets show an initial window of {before.current.window}: check that the change took effect"
     if before.unfinished or after.unfinished:

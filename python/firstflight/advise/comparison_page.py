@@ -7,6 +7,7 @@ import math
 from firstflight.advise.arms import CONFOUNDED, RETRANSMISSIONS, ArmsCompared, Change
 from firstflight.advise.budget import Check
 from firstflight.advise.page import environment, milliseconds
+from firstflight.analysis.ab import least_units
 from firstflight.analysis.intervals import Estimate
 from firstflight.report.page import unbreakable
 
@@ -35,7 +36,7 @@ def render(found: ArmsCompared, command: str) -> str:
             found=found,
             command=command,
             light=light(found),
-            answer=ANSWERS[found.outcome],
+            answer=answer(found),
             names=_NAMES,
             unit=_unit,
             value=value,
@@ -47,6 +48,18 @@ def render(found: ArmsCompared, command: str) -> str:
         )
     )
     return unbreakable(html)
+
+
+def answer(found: ArmsCompared) -> str:
+    """The outcome in a sentence."""
+    if found.outcome != "inconclusive":
+        return ANSWERS[found.outcome]
+    mean = next((each.change for each in found.changes if each.statistic == "mean"), None)
+    if mean is None:
+        return "Inconclusive: both data sets have retransmissions, but not completion times."
+    if math.isnan(mean.low):
+        return f"Inconclusive: too few connections; the 95% CI of a mean needs {least_units('mean'):,} on each side."
+    return ANSWERS[found.outcome]
 
 
 def light(found: ArmsCompared) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from firstflight.advise.arms import RETRANSMISSIONS, ArmsCompared, Change, Side, compare_arms
 from firstflight.advise.budget import DEFAULT, Check
-from firstflight.advise.comparison_page import ANSWERS, DATA, PAGE, interval, judged, render
+from firstflight.advise.comparison_page import DATA, PAGE, answer, interval, judged, render
 from firstflight.records import output
 
 
@@ -44,7 +44,7 @@ def lines(found: ArmsCompared) -> list[str]:
         f"before  {_side(found.before)}",
         f"after   {_side(found.after)}",
         "",
-        ANSWERS[found.outcome],
+        answer(found),
         *(f"  doubt: {text}" for text in found.doubts),
         "",
         f"{'statistic':<16}{'before':>10}{'after':>10}  {'change (95% CI)':<30}"

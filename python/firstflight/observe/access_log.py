@@ -18,10 +18,10 @@ from firstflight.observe.lines import pieces
 from firstflight.observe.problem import Problems
 from firstflight.observe.room import Room
 from firstflight.observe.sample import Sample
-from firstflight.observe.tables import Parts, Subnets, mean_rate, since_first
+from firstflight.observe.tables import HELD_BYTES, Parts, Subnets, mean_rate, since_first
 
 NGINX = "log_format firstflight '... tcpinfo_rtt=$tcpinfo_rtt ...' (the whole line: docs/observe.md#nginx)"
-_HELD_BYTES = 4 << 20
+_HELD_AT_MOST_BYTES = 4 << 20
 """The most that Linux holds of a response that the program has written (tcp_wmem); how much it does takes cwnd."""
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
 
@@ -149,8 +149,12 @@ def read(path: Path, problems: Problems, form: Format | None) -> Parts:
     if found is None:
         return Parts(pl.DataFrame({"client": []}), pl.DataFrame({"client": []}))
     rows = found.with_row_index("client")
-    rate = mean_rate(pl.col("bytes") - _HELD_BYTES, pl.col("time_s"))
-    bounds = rows.select("client", pl.when(pl.col("bytes") > _HELD_BYTES).then(rate).alias("min_down_bps"))
+    rate = mean_rate(pl.col("bytes") - _HELD_AT_MOST_BYTES, pl.col("time_s"))
+    bounds = rows.select(
+        "client",
+        pl.when(pl.col("bytes") > _HELD_AT_MOST_BYTES).then(rate).alias("min_down_bps"),
+        pl.when(pl.col("bytes") > HELD_BYTES).then("time_s").alias("min_completion_time_s"),
+    )
     told = "sizes" if rows["time_s"].null_count() == rows.height else "sizes and times"
     notes = [
         f"{form.title}: it has {told}; each line counts as the first response of a connection, since lines of kept "

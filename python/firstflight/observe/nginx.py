@@ -12,7 +12,7 @@ from firstflight.observe.merged import OF, Merged, in_order
 from firstflight.observe.nginx_format import LOG_FORMAT, NUMBERS, Format
 from firstflight.observe.problem import Problems
 from firstflight.observe.room import Room
-from firstflight.observe.tables import HEADER_BYTES, Parts, Subnets, mean_rate, seconds, since_first
+from firstflight.observe.tables import HEADER_BYTES, HELD_BYTES, Parts, Subnets, mean_rate, seconds, since_first
 
 # Lines of one connection agree on its start to within twice the resolution of the log's clock; connection numbers
 # begin again with nginx, and no earlier than this.
@@ -24,9 +24,8 @@ _ROUNDS = 10
 _QUEUED = 1.3
 
 # The data of a response that the kernel may hold in its buffer: it lets the buffer grow to twice cwnd
-# (tcp_sndbuf_expand), and cwnd may have been twice as large before a loss. At its start a buffer holds more.
+# (tcp_sndbuf_expand), and cwnd may have been twice as large before a loss. At its start a buffer holds HELD_BYTES.
 _HELD_WINDOWS = 4
-_HELD_BYTES = 1 << 18
 # Without cwnd: the most that Linux lets the buffer grow to (tcp_wmem).
 _HELD_AT_MOST_BYTES = 4 << 20
 
@@ -50,7 +49,12 @@ def read(path: Path, problems: Problems, log_format: str | None, mss_bytes: int)
     for first, lines in pieces(path, problems):
         frame = _paths(_lines(first, lines, form, problems), form, mss_bytes)
         if not frame.is_empty():
-            connections.add(_rows(frame, form, subnet), responses=_responses(frame, form), full=_full(frame))
+            connections.add(
+                _rows(frame, form, subnet),
+                responses=_responses(frame, form),
+                full=_full(frame),
+                logged=_logged(frame, form),
+            )
     return _parts(*connections.done(), form, mss_bytes)
 
 
@@ -129,6 +133,15 @@ def _full(frame: pl.DataFrame) -> pl.DataFrame:
     return rated.filter(pl.col("down_bps").is_not_null())
 
 
+def _logged(frame: pl.DataFrame, form: Format) -> pl.DataFrame:
+    """The time until the kernel had taken the last byte of a connection's first response, if that is long."""
+    time_s = pl.col("request_time") if "request_time" in form.variables else pl.lit(None, dtype=pl.Float64)
+    rows = frame.with_row_index(OF).filter(pl.col(_size(form)) > HELD_BYTES, time_s.is_not_null())
+    if "connection_requests" in form.variables:
+        rows = rows.filter(pl.col("connection_requests") == 1)
+    return rows.select(OF, time_s.alias("min_completion_time_s"))
+
+
 def _parts(connections: pl.DataFrame, beside: dict[str, pl.DataFrame], form: Format, mss_bytes: int) -> Parts:
     if connections.is_empty():
         return Parts(pl.DataFrame({"client": []}), pl.DataFrame({"client": []}))
@@ -140,6 +153,8 @@ def _parts(connections: pl.DataFrame, beside: dict[str, pl.DataFrame], form: For
     full = beside["full"].with_columns(least_s=connections["rtt_s"].gather(beside["full"][OF]))
     rates = full.filter(pl.col("waiting_rtt_s") >= _QUEUED * pl.col("least_s")).group_by("client")
     connections = connections.join(rates.agg(pl.col("down_bps").max()), on="client", how="left", maintain_order="left")
+    logged = beside["logged"].unique(OF, keep="first", maintain_order=True)
+    bounds = connections.select("client", "min_down_bps").join(logged, on="client", how="left", maintain_order="left")
     notes = [f"a segment is taken to hold {mss_bytes} bytes"]
     if connections["down_bps"].count():
         notes.append("rates are rough, up to a quarter off: each is one look at a window and a round trip that move")
@@ -148,7 +163,7 @@ def _parts(connections: pl.DataFrame, beside: dict[str, pl.DataFrame], form: For
             f"{counted(unsure, 'connection')} without an RTT: their samples include the response's own queueing delay"
         )
     ignored = tuple(f"${name}" for name in form.ignored)
-    return Parts(responses, connections, began_s, ignored, tuple(notes), connections.select("client", "min_down_bps"))
+    return Parts(responses, connections, began_s, ignored, tuple(notes), bounds)
 
 
 def _size(form: Format) -> str:
@@ -189,7 +204,7 @@ def _least_rate(form: Format, mss_bytes: int) -> pl.Expr:
         return pl.lit(None, dtype=pl.Float64)
     held = pl.lit(_HELD_AT_MOST_BYTES)
     if "tcpinfo_snd_cwnd" in form.variables:
-        held = pl.max_horizontal(_HELD_WINDOWS * pl.col("tcpinfo_snd_cwnd") * mss_bytes, pl.lit(_HELD_BYTES))
+        held = pl.max_horizontal(_HELD_WINDOWS * pl.col("tcpinfo_snd_cwnd") * mss_bytes, pl.lit(HELD_BYTES))
     gone = pl.col(_size(form)) - held
     whole = gone > 0
     if "request_completion" in form.variables:

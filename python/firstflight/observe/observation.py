@@ -29,11 +29,13 @@ class Observation:
     """Observed traffic as records. `transfers`: one row per response, application "observed". `users`: one row per
     connection, whose number is `client` in both. Values that the format lacks are null. `bounds`: lower bounds of the
     path for some connections: `client`, `min_down_bps` (the mean rate during a response, headers included),
-    `min_buffer_bytes` (the largest queue observed); null if none. `handshakes`: one row per connection with a TLS
-    handshake: `client`, `version` (13; 12 for TLS 1.2 and older; 0 if not seen), `bytes` that the server sent before
-    its first response, `segments_sent`, `retransmissions`, `exchanges` (number of times that the client waited for the
-    server before its request), `answer_flight_segments` (data segments before the first ACK of the first response,
-    with session tickets then in flight), `handshake_time_s` (TCP, from SYN). `problems`: rows left out.
+    `min_buffer_bytes` (the largest queue observed), `min_completion_time_s` (of the first response if above 256 KiB:
+    the time that the server logged, until the kernel had taken its last byte); null if none. `handshakes`: one row per
+    connection with a TLS handshake: `client`, `version` (13; 12 for TLS 1.2 and older; 0 if not seen), `bytes` that the
+    server sent before its first response, `segments_sent`, `retransmissions`, `exchanges` (number of times that the
+    client waited for the server before its request), `answer_flight_segments` (data segments before the first ACK of
+    the first response, with session tickets then in flight), `handshake_time_s` (TCP, from SYN). `problems`: rows left
+    out.
     """
 
     transfers: pl.DataFrame

@@ -16,6 +16,10 @@ MSS_BYTES = 1448
 # IPv6 sites get a /48 (RFC 6177 lets it be longer, but no prefix is shared by two sites).
 _SITE_BITS = {4: 24, 6: 48}
 _IPV6 = 1 << 64
+HELD_BYTES = 1 << 18
+"""The most of a response that the kernel takes at once from a program, which then writes its log line: that line's time
+contains nothing of the network.
+"""
 # Nearly all of many are of this form, and need not be looked at one by one.
 _IPV4 = r"^(0|[1-9][0-9]{0,2})\.(0|[1-9][0-9]{0,2})\.(0|[1-9][0-9]{0,2})\.(0|[1-9][0-9]{0,2})$"
 
@@ -53,7 +57,8 @@ def users(connections: pl.DataFrame) -> pl.DataFrame:
 
 def bounds(known: pl.DataFrame) -> pl.DataFrame:
     """Bounds on paths whose value is not known, one row per connection that has one."""
-    columns = {"client": pl.UInt32, "min_down_bps": pl.Float64, "min_buffer_bytes": pl.Float64}
+    names = ("min_down_bps", "min_buffer_bytes", "min_completion_time_s")
+    columns: dict[str, type[pl.DataType]] = {"client": pl.UInt32} | dict.fromkeys(names, pl.Float64)
     missing = [pl.lit(None).alias(name) for name in columns if name not in known.columns]
     frame = known.with_columns(missing).select(pl.col(name).cast(dtype) for name, dtype in columns.items())
     return frame.filter(pl.any_horizontal(pl.exclude("client").is_not_null())).sort("client")
