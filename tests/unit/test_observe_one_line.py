@@ -51,13 +51,27 @@ LOGS: dict[str, tuple[str, int, dict[str, Any], float | None, float | None]] = {
         2.5,
         AT_NINE,
     ),
+    "combined, Apache's of all virtual hosts": (
+        'www.example.org:443 203.0.113.7 - - [22/Nov/2026:09:00:07 +0000] "GET / HTTP/1.1" 200 9000124 "-" "curl"',
+        9000124,
+        NETWORK,
+        None,
+        AT_NINE,
+    ),
+    "common, by syslog": (
+        '<134>2026-11-22T09:00:07Z cache-fra1 log[7]: 203.0.113.7 - - [22/Nov/2026:09:00:07 +0000] "GET /" 200 9000124',
+        9000124,
+        NETWORK,
+        None,
+        AT_NINE,
+    ),
     "HAProxy": (
-        "Nov 22 10:00:00 lb haproxy[14389]: 203.0.113.7:33317 [22/Nov/2026:10:00:00.655] http-in static/srv1 "
+        "Nov 22 10:00:00 lb haproxy[14389]: 203.0.113.7:33317 [22/Nov/2026:09:00:07.655] http-in static/srv1 "
         '10/20/30/69/+2600 200 +9000125 - - ---- 1/1/1/1/0 0/0 {} {} "GET / HTTP/1.1"',
         9000125,
         NETWORK,
         2.6,
-        None,
+        AT_NINE + 0.655,
     ),
     "Envoy": (
         '[2026-11-22T09:00:07.250Z] "POST /api/v1 HTTP/2" 200 - 154 9000126 2700 100 "10.0.35.1" "nsq2http" "a" "b" '
@@ -69,19 +83,19 @@ LOGS: dict[str, tuple[str, int, dict[str, Any], float | None, float | None]] = {
     ),
     "IIS": (
         "#Software: IIS\n#Fields: date time c-ip cs-uri sc-status sc-bytes cs-bytes time-taken\n"
-        "2026-11-22 10:00:00 203.0.113.7 /a 200 9000127 800 2800",
+        "2026-11-22 09:00:07 203.0.113.7 /a 200 9000127 800 2800",
         9000127,
         NETWORK,
         2.8,
-        None,
+        AT_NINE,
     ),
     "CloudFront": (
         "#Version: 1.0\n#Fields: date time x-edge-location sc-bytes c-ip cs-method time-taken\n"
-        "2026-11-22\t10:00:00\tLHR62\t9000128\t203.0.113.7\tGET\t2.900",
+        "2026-11-22\t09:00:07\tLHR62\t9000128\t203.0.113.7\tGET\t2.900",
         9000128,
         NETWORK,
         2.9,
-        None,
+        AT_NINE,
     ),
     "JSON": (
         '{"time": "2026-11-22T10:00:07+01:00", "remote_addr": "203.0.113.7", "bytes_sent": 9000129, "request_time": '
@@ -90,6 +104,20 @@ LOGS: dict[str, tuple[str, int, dict[str, Any], float | None, float | None]] = {
         NETWORK | {"rtt_s": 0.0205},
         3.1,
         AT_NINE,
+    ),
+    "JSON, Akamai": (
+        '{"cliIP": "203.0.113.7", "totalBytes": "9000129", "transferTimeMSec": "3100", "reqTimeSec": "1795338007.250"}',
+        9000129,
+        NETWORK,
+        3.1,
+        AT_NINE + 0.25,
+    ),
+    "JSON, Cloudflare": (
+        '{"ClientIP": "203.0.113.7", "EdgeResponseBytes": 9000129, "EdgeStartTimestamp": 1795338007250000000}',
+        9000129,
+        NETWORK,
+        None,
+        AT_NINE + 0.25,
     ),
     "JSON, nested and in milliseconds": (
         '{"http": {"responseBytes": 1, "edgeResponseBytes": 9000130, "ClientIP": "203.0.113.7"}, "duration_ms": 3200, '

@@ -41,9 +41,13 @@ class Format:
 
 
 _TIME = r"(?: (?P<time_s>\d+\.\d+))?"
+# Of syslog; and Apache's virtual host (vhost_combined).
+_AHEAD = r"(?:[^\"\[]+(?:\[\d+\])?: )?(?:\S+:\d+ )?"
 _FIELDS = {
     "sc-bytes": "bytes",
     "c-ip": "address",
+    "date": "date",
+    "time": "time",
 }
 _JSON = {
     **dict.fromkeys(("bytes_sent", "bytes", "size", "resp_body_size", "response_body_size"), "bytes"),
@@ -53,6 +57,7 @@ _JSON = {
     **dict.fromkeys(("transfertimemsec", "time_elapsed_msec", "duration_ms"), "time_ms"),
     **dict.fromkeys(("tcpinfo_rtt", "tcpi_rtt", "tcp_rtt_us", "client_rtt_us"), "rtt_us"),
     **dict.fromkeys(("time", "timestamp", "@timestamp", "time_iso8601", "time_local"), "at"),
+    **dict.fromkeys(("reqtimesec", "edgestarttimestamp", "ts"), "at"),
     **dict.fromkeys(("clienttcprttms", "rtt_ms", "tcp_rtt_ms"), "rtt_ms"),
 }
 FORMATS = (
@@ -77,8 +82,8 @@ FORMATS = (
     Format(
         "HAProxy HTTP log",
         'log-format \'{"client_ip":"%ci","bytes":%B,"duration_ms":%Ta,"tcpi_rtt":%[fc_rtt(us)]}\'',
-        r"(?P<address>[0-9a-fA-F:.]+):\d+ \[[^\]]+\] \S+ \S+/\S+ -?\d+/-?\d+/-?\d+/-?\d+/\+?(?P<time_ms>\d+) \d{3} "
-        r"\+?(?P<bytes>\d+) ",
+        r"(?P<address>[0-9a-fA-F:.]+):\d+ \[(?P<at>[^\]]+)\] \S+ \S+/\S+ -?\d+/-?\d+/-?\d+/-?\d+/\+?(?P<time_ms>\d+) "
+        r"\d{3} \+?(?P<bytes>\d+) ",
     ),
     Format(
         "Envoy access log",
@@ -89,7 +94,7 @@ FORMATS = (
     Format(
         "common or combined log",
         NGINX,
-        rf"^(?P<address>\S+) \S+ \S+ \[(?P<at>[^\]]+)\] {_QUOTED} \d{{3}} (?P<bytes>\d+|-)"
+        rf"^{_AHEAD}(?P<address>\S+) \S+ \S+ \[(?P<at>[^\]]+)\] {_QUOTED} \d{{3}} (?P<bytes>\d+|-)"
         rf"(?: {_QUOTED} {_QUOTED})?{_TIME}",
     ),
     Format(
@@ -172,12 +177,16 @@ def read(path: Path, problems: Problems, form: Format | None) -> Parts:
 
 
 def _moments(text: pl.Series) -> pl.Series:
-    """Unix times, of the common log's words or of RFC 3339; null for others. Logs write the second in which the program
-    was done with the response, so they are late by its time.
+    """Unix times, of the common log's words, of RFC 3339, HAProxy's (taken as UTC) or as a number of seconds or
+    nanoseconds; null for others. Most logs write the second in which the program was done with the response, so they
+    are late by its time.
     """
-    formats = ("%d/%b/%Y:%H:%M:%S %z", "%Y-%m-%dT%H:%M:%S%.f%#z")
-    each = [text.str.to_datetime(form, time_unit="us", time_zone="UTC", strict=False) for form in formats]
-    return each[0].fill_null(each[1]).dt.epoch("us") / 1e6
+    zoned = ("%d/%b/%Y:%H:%M:%S %z", "%Y-%m-%dT%H:%M:%S%.f%#z")
+    each = [text.str.to_datetime(form, time_unit="us", time_zone="UTC", strict=False) for form in zoned]
+    each.append(text.str.to_datetime("%d/%b/%Y:%H:%M:%S%.f", time_unit="us", strict=False).dt.replace_time_zone("UTC"))
+    number = text.cast(pl.Float64, strict=False)
+    since_1970 = pl.when(number < 1e11).then(number).when(number.is_between(1e17, 1e19)).then(number / 1e9)
+    return pl.select(pl.coalesce(*(moment.dt.epoch("us") / 1e6 for moment in each), since_1970)).to_series()
 
 
 def _number(name: str) -> pl.Expr:
@@ -221,7 +230,10 @@ def _rows(path: Path, problems: Problems, form: Format) -> Iterator[pl.DataFrame
         used = {word: names.index(name) for name, word in form.names.items() if name in names}
         if "bytes" not in used:
             raise RequestError(f"{path}: #Fields lacks sc-bytes, the size of a response; log it")
-        yield whole.select("line", *(pl.col("text").list.get(at).alias(word) for word, at in used.items()))
+        words = whole.select("line", *(pl.col("text").list.get(at).alias(word) for word, at in used.items()))
+        if {"date", "time"} <= used.keys():
+            words = words.with_columns(at=pl.format("{}T{}Z", "date", "time"))
+        yield words
 
 
 def _flat(text: str) -> dict[str, object] | None:
