@@ -389,12 +389,23 @@ def test_a_line_without_end_ends_what_can_be_read(file):
     assert seen.transfers.height == 1
 
 
+def test_ignored_columns_with_a_similar_name_are_noted(tmp_path):
+    path = tmp_path / "flows.csv"
+    path.write_text("rtt_ms,byte,completion_ms,latency_ms,colour\n20,9000,80,20,red\n")
+    assert observe.read(path).source.notes == (
+        'columns are ignored that may have another name here: write "byte" as bytes; write "completion_ms" as '
+        "completion_time_ms",
+    )
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
         ("rtt,bytes\n20,9000\n", 'write "rtt" as rtt_ms, rtt_s or rtt_us, by its unit'),
         ("rtt,throughput_mbps\n20,9\n", 'write "throughput_mbps" as down_mbps, if it is the access rate'),
         ("rtt_mss,bytes\n20,9000\n", 'write "rtt_mss" as rtt_ms'),
+        ("ping_ms,response_size\n20,9000\n", 'write "ping_ms" as rtt_ms; write "response_size" as bytes or kb'),
+        ("State  Recv-Q Send-Q Local Address:Port Peer Address:Port\n", "is output of ss without a connection"),
         (
             "State  Recv-Q Send-Q Local Address:Port Peer Address:Port\nESTAB 0 0 10.0.0.1:443 10.0.0.2:50000\n",
             "without -i, which has no RTTs; write it with ss -tinH",

@@ -18,6 +18,7 @@ from firstflight.advise.current import CurrentWindow, current_window
 from firstflight.errors import RequestError
 from firstflight.observe import Observation
 from firstflight.observe.observation import TLS
+from firstflight.observe.plain import IGNORED
 from firstflight.observe.tables import MSS_BYTES
 
 # The limits of a path in the simulator.
@@ -95,6 +96,7 @@ def fit(observed: Observation, users: int, seed: int) -> Population:
         instead = (
             "; add --assume-sizes web-search to assume the sizes of that application on these paths" if without else ""
         )
+        reasons += "".join(f"; {note}" for note in observed.source.notes if note.startswith(IGNORED))
         raise RequestError(f"{name} has no connection to judge by, which needs an RTT and a size: {reasons}{instead}")
     window = current_window(frame)
     loss, seen = _loss(frame)

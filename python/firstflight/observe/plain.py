@@ -101,12 +101,16 @@ _UNCLEAR = {
     "minrtt": "rtt_ms, rtt_s or rtt_us, by its unit",
     "latency": "rtt_ms or rtt_s, if it is a round trip",
     "latency_ms": "rtt_ms, if it is a round trip",
+    "ping_ms": "rtt_ms",
     "size": "bytes or kb, by its unit",
+    "response_size": "bytes or kb, by its unit",
     "throughput_mbps": "down_mbps, if it is the access rate and not the mean of a response",
     "bandwidth_mbps": "down_mbps",
     "duration_ms": "completion_time_ms, if it is from opening the connection to the last byte",
     "duration_s": "completion_time_s, if it is from opening the connection to the last byte",
 }
+IGNORED = "columns are ignored"
+"""The beginning of a note."""
 # Names of earlier versions, which `observe --out` wrote, and those of today.
 _RENAMED = {f"most_rtt_{unit}": f"max_rtt_{unit}" for unit in _TIMES} | {
     "first_flight_lost": "first_flight_lost_segments",
@@ -135,14 +139,16 @@ def recognises(names: list[str]) -> bool:
 def suggestions(names: list[str]) -> str:
     """For columns that are not recognized but similar to known ones: the right name of each; empty if there is none."""
     known = accepted()
+    taken = {_plain(name) for name in names} & known.keys()
     found = []
     for name in names:
         plain = _plain(name)
         if plain in known or plain in (*CONNECTION, _SUBNET, _ADDRESS):
             continue
-        near = difflib.get_close_matches(plain, known, n=1, cutoff=0.8)
+        same_unit = [each for each in known if each.endswith(f"_{plain.rpartition('_')[2]}")]
+        near = difflib.get_close_matches(plain, same_unit or known, n=1, cutoff=0.81)
         wanted = _UNCLEAR.get(plain) or (near[0] if near else None)
-        if wanted is not None:
+        if wanted is not None and wanted.split()[0].strip(",") not in taken:
             found.append(f'write "{name}" as {wanted}')
     return "; ".join(found)
 
@@ -190,16 +196,18 @@ def read(path: Path, problems: Problems) -> Parts:
         sized = frame.filter(pl.col("bytes").is_not_null()) if "bytes" in columns else frame.clear()
         connections.add(frame.select(*_path(taken)), responses=sized.select(OF, *columns))
     ignored = tuple(name for name in file.names if name not in names)
+    meant = suggestions(file.names)
+    notes = (f"{IGNORED} that may have another name here: {meant}",) if meant else ()
     found, beside = connections.done()
     if found.is_empty():
-        return Parts(pl.DataFrame({"client": []}), pl.DataFrame({"client": []}), ignored=ignored)
+        return Parts(pl.DataFrame({"client": []}), pl.DataFrame({"client": []}), ignored=ignored, notes=notes)
     responses, began_s = since_first(beside["responses"])
     found = found.with_row_index("client")
     handshakes = found.select("client", **{column: told for told, column in TLS.items() if told in taken})
     handshakes = (
         handshakes.filter(pl.col("bytes").is_not_null()) if "bytes" in handshakes.columns else handshakes.clear()
     )
-    return Parts(responses, found, began_s, ignored, bounds=_bounds(responses), handshakes=handshakes)
+    return Parts(responses, found, began_s, ignored, notes, bounds=_bounds(responses), handshakes=handshakes)
 
 
 def _bounds(responses: pl.DataFrame) -> pl.DataFrame:

@@ -37,10 +37,11 @@ def recognises(lines: list[str]) -> bool:
 
 
 def lacks(lines: list[str]) -> str | None:
-    """The problem of an output of ss that lacks data, written without -i; None for others."""
+    """The problem of an output of ss that lacks data: written without -i, or a head alone; None for others."""
     sockets = [line for line in lines if line.split()[:1] in (["ESTAB"], ["TIME-WAIT"], ["CLOSE-WAIT"])]
     if not sockets:
-        return None
+        heads = [line for line in lines if line.split()[:2] == ["State", "Recv-Q"]]
+        return "is output of ss without a connection; write it while some are open, with ss -tinH" if heads else None
     return "is output of ss without -i, which has no RTTs; write it with ss -tinH"
 
 
