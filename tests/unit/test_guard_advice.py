@@ -1,13 +1,15 @@
 """The advice.json that `guard run --advice` reads."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from firstflight.advise.advice import SCHEMA
-from firstflight.cli.guarding_host import Limits, _ceiling
+from firstflight.cli.guarding_host import Limits, _ceiling, undo_command
 from firstflight.errors import RequestError
+from firstflight.guard.watch import STATUS
 
 
 def limits(path: Path, iw: int | None = None) -> Limits:
@@ -38,3 +40,11 @@ def test_an_advice_of_another_schema_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_is_no_advice_is_refused(tmp_path: Path, changes: dict[str, object]) -> None:
     with pytest.raises(RequestError, match=r"no advice; name the advice\.json that `firstflight advise` wrote"):
         _ceiling(limits(advice(tmp_path, **changes)))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="rtnetlink")
+def test_after_undo_status_names_no_killed_guard(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / STATUS).write_text("{}")
+    undo_command(tmp_path)
+    assert not (tmp_path / STATUS).exists()
+    assert capsys.readouterr().out.startswith("0 routes removed")

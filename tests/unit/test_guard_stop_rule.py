@@ -143,7 +143,7 @@ def test_many_clients_with_losses_only_when_raised_stop_the_window() -> None:
 
 def test_before_anything_is_known_the_answer_is_how_many_connections_are_missing() -> None:
     trial = Trial(StopRule(), share=0.5)
-    assert trial.verdict().answer is Answer.TOO_FEW
+    assert (trial.verdict().answer, trial.verdict().more_connections) == (Answer.TOO_FEW, None)
     for host in range(1000):
         trial.count(outcome(0, host, lost=host < 20, arm="raised" if host % 2 else "control"))
     verdict = trial.verdict()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from firstflight.counted import counted
 from firstflight.errors import RequestError
 from firstflight.guard.brain import Settings
 from firstflight.guard.groups import AsTable, Groups
@@ -105,9 +106,14 @@ def undo_command(state: Path) -> None:
     finally:
         routes.close()
         journal.close()
-    print(f"{len(removed)} routes removed")
+    # Else `status` would go on naming a guard that hangs or was killed.
+    (state / STATUS).unlink(missing_ok=True)
+    print(f"{counted(len(removed), 'route')} removed")
     for prefix in left:
-        print(f"{prefix}: has the guard's number (proto 71) and is not in the journal; left unchanged")
+        print(
+            f"{prefix}: has the guard's number (proto 71) and is not in the journal of {state}; left unchanged. "
+            "If a guard with another --state set it, name that"
+        )
 
 
 def _ceiling(limits: Limits) -> int:

@@ -96,7 +96,8 @@ def lines(found: Rehearsal, bad: BadLink | None) -> list[str]:
     if not found.stops:
         said.append("stopped: nothing")
     if bad is not None:
-        said.append(f"missed: {', '.join(found.missed) or 'nothing'} ({found.harmed} connections harmed in total)")
+        harmed = counted(found.harmed, "connection")
+        said.append(f"missed: {', '.join(found.missed) or 'nothing'} ({harmed} harmed in total)")
     undecided = [
         (verdict.more_connections, name)
         for name, verdict in found.verdicts.items()

@@ -120,7 +120,9 @@ class Verdict:
     timeouts: int
     timeouts_raised: int
     more_connections: int | None
-    """Connections still needed for "enough" if both arms are equal, at the rate so far; None after an answer."""
+    """Connections still needed for "enough" if both arms are equal, at the rate so far; None after an answer, and
+    before the first connection.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +238,7 @@ class Trial:
             self.losses.raised,
             self.timeouts.events,
             self.timeouts.raised,
-            self._more() if answer in (Answer.CONTINUE, Answer.TOO_FEW) else None,
+            self._more() if self.connections and answer in (Answer.CONTINUE, Answer.TOO_FEW) else None,
         )
 
     def _answer(self, e_value: float) -> Answer:
