@@ -24,7 +24,7 @@ from firstflight.analysis.intervals import Estimate
 from firstflight.observe import Observation
 
 Compared = Callable[[int, int], None]
-SCHEMA = 4
+SCHEMA = 5
 """Of advice.json; raised when a name in it comes, goes or changes its meaning."""
 OTHER_SEEDS = (2, 3, 4, 5)
 """Of the resampling; that of the advice is 1."""
@@ -95,8 +95,8 @@ class Users:
 
 @dataclass(frozen=True)
 class Flows:
-    """The data that was read. `left_out` and `problems`: sentences; `assumed`: the assumed parts of path and size, for
-    how many.
+    """The data that was read. `left_out`, `problems`, `doubts` (whether these are users) and `notes` (with them):
+    sentences; `assumed`: the assumed parts of path and size, for how many.
     """
 
     source: str
@@ -107,6 +107,7 @@ class Flows:
     replicates: int
     left_out: tuple[str, ...]
     problems: tuple[str, ...]
+    doubts: tuple[str, ...]
     notes: tuple[str, ...]
     assumed: tuple[str, ...]
     cut: int
@@ -315,6 +316,7 @@ def _flows(observed: Observation, population: Population, experiment: Experiment
         replicates=experiment.replicates,
         left_out=tuple(f"{count:,} {why}" for count, why in population.left_out),
         problems=tuple(str(problem) for problem in observed.problems),
+        doubts=tuple(doubts),
         notes=(*doubts, *source.notes),
         assumed=population.assumed,
         cut=experiment.users[experiment.sensitivity_cases[0].name].cut,

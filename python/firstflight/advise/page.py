@@ -54,7 +54,7 @@ def render(advice: Advice, figures: Sequence[Figure], commands: Sequence[str], t
         .get_template("advice.html.j2")
         .render(
             advice=advice,
-            light=light(advice.decision.outcome, advice.confidence),
+            light=light(advice.decision.outcome, advice.confidence == "high" and not advice.flows.doubts),
             figures=drawn,
             commands=commands,
             transfers=transfers,
@@ -83,11 +83,11 @@ def environment() -> jinja2.Environment:
     return made
 
 
-def light(outcome: str, confidence: str) -> tuple[str, str]:
+def light(outcome: str, sure: bool) -> tuple[str, str]:
     """Of the traffic light at the top of the page: the color that is lit, and its text."""
     if outcome == "change":
-        return ("go", "Change it") if confidence == "high" else ("care", "Change it, with a doubt")
-    return ("stop", "Leave it") if confidence == "high" else ("care", "Not yet: the data is inconclusive")
+        return ("go", "Change it") if sure else ("care", "Change it, with a doubt")
+    return ("stop", "Leave it") if sure else ("care", "Not yet: the data is inconclusive")
 
 
 def change(found: Estimate, digits: int = 1) -> str:

@@ -20,7 +20,7 @@ from firstflight.guard.stop_rule import StopRule
 from firstflight.guard.watch import STATUS, Host, guard
 
 _STALE_S = 10
-_ADVICE_SCHEMA = 4
+_ADVICE_SCHEMA = 5
 """Of `firstflight.advise`, which takes much memory to import."""
 
 
