@@ -173,6 +173,11 @@ def test_timeouts_alone_stop_too() -> None:
     assert trial.verdict().answer is Answer.STOP
 
 
+def test_a_period_of_no_time_is_refused() -> None:
+    with pytest.raises(RequestError, match="the period is 0 s; give a time above 0"):
+        StopRule(period_s=0)
+
+
 @pytest.mark.parametrize("alpha", [0, 1, 2])
 def test_an_alpha_that_is_no_error_rate_is_refused(alpha: float) -> None:
     with pytest.raises(RequestError, match="alpha is"):

@@ -129,7 +129,7 @@ class Verdict:
 class StopRule:
     """Error rate and tolerance.
 
-    Raises RequestError for an alpha outside 0 to 1 (exclusive) and a ratio of 1 or less.
+    Raises RequestError for an alpha outside 0 to 1 (exclusive), a period of 0 and a ratio of 1 or less.
     """
 
     alpha: float = 0.05
@@ -142,6 +142,8 @@ class StopRule:
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1:
             raise RequestError(f"alpha is {self.alpha}; give a probability between 0 and 1, such as 0.05")
+        if self.period_s <= 0:
+            raise RequestError(f"the period is {self.period_s:g} s; give a time above 0, such as 60min")
         if self.tolerated_ratio <= 1:
             raise RequestError(f"tolerated ratio is {self.tolerated_ratio}; give a number above 1, such as 1.5")
 
