@@ -145,7 +145,7 @@ def compare_arms(
     changes = tuple(measured.changes())
     if not changes:
         raise RequestError(
-            f"{before} and {after} have neither completion times nor retransmissions, and the time of a log line "
+            f"{before} and {after} have neither completion times nor retransmissions in common; the time of a log line "
             "counts for responses above 256 KiB only; compare captures: tcpdump -i any -s 96 -w flows.pcap 'tcp "
             "port 443'"
         )
