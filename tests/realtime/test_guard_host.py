@@ -12,6 +12,7 @@ import pytest
 
 import testbeds
 from firstflight.bench.guard import measure, rows_of
+from firstflight.counted import counted
 from testbeds import refusal
 
 CHILD = Path(testbeds.__file__).parent / "guard_host_child.py"
@@ -57,7 +58,7 @@ def test_what_a_killed_guard_leaves_is_undone() -> None:
     assert "a guard is running with this state" in found["while_running"][1]
     assert "10.78.0.0/24" in found["shown"] or "10.78" in found["shown"]
     assert 'firstflight_guard_connections_total{group="10.78.0.0/16",arm="control"}' in found["metrics"]
-    assert found["undone"] == f"{len(found['left'])} routes removed\n"
+    assert found["undone"] == f"{counted(len(found['left']), 'route')} removed\n"
     assert found["as_before"]
 
 
