@@ -45,7 +45,7 @@ fn download() -> (Vec<Passing>, u32) {
             client.handle_segment(now, &segment);
         }
         for end in [&mut client, &mut server] {
-            if end.poll_timeout() <= now {
+            if end.poll_timeout().is_due(now) {
                 end.handle_timeout(now);
             }
         }

@@ -21,7 +21,7 @@ use firstflight_sim::{
     table::NamedColumns,
     tap::Place,
 };
-use firstflight_tcp::{Choices, InitialWindow, NEVER, Profile, RENAMED, name_renamed};
+use firstflight_tcp::{Choices, Deadline, InitialWindow, Profile, RENAMED, name_renamed};
 use pyo3::{
     exceptions::{PyOSError, PyValueError},
     prelude::*,
@@ -196,13 +196,13 @@ fn scheduler_cost(py: Python<'_>, sources: u32, operations: u64) -> PyResult<f64
             state >> 54
         };
         for source in 0..sources {
-            tree.set(source, uneven());
+            tree.set(source, Deadline::at(uneven()));
         }
         let start = Instant::now();
         for _ in 0..operations {
             let (time, source) = black_box(tree.earliest());
-            let _is_alone = tree.follow(time, source, NEVER);
-            tree.set(source, time + uneven());
+            let _is_alone = tree.follow(time, source, Deadline::NEVER);
+            tree.set(source, Deadline::at(time + uneven()));
         }
         start.elapsed().as_nanos() as f64 / operations as f64
     }))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use firstflight_path::Nanos;
-use firstflight_tcp::{Endpoint, NEVER, Profile, Stats};
+use firstflight_tcp::{Deadline, Endpoint, Profile, Stats};
 
 use crate::{loss_draws::LossDraws, packet::Packet, records::SenderCounts};
 
@@ -48,7 +48,7 @@ pub struct Connection {
     /// Client and server.
     pub ends: [Endpoint; 2],
     /// Earliest entry of each end in the timers.
-    pub armed: [Nanos; 2],
+    pub armed: [Deadline; 2],
     /// Hosts of both ends.
     pub hosts: [u32; 2],
     /// First hop of each end's packets.
@@ -69,8 +69,8 @@ pub struct Connection {
     pub objects: Vec<Object>,
     /// Objects (of `objects`, from the first) whose request reached the server.
     pub served: usize,
-    /// When the server has an answer ready that it is at work on; [`NEVER`] if it is not.
-    pub answers_at: Nanos,
+    /// When the server has an answer ready that it is at work on.
+    pub answers_at: Deadline,
     /// Objects (of `objects`, from the first) that are complete.
     pub done: usize,
     /// Bytes that each end has to receive before its application has anything to do.
@@ -100,7 +100,7 @@ impl Connection {
                 Endpoint::client(Arc::clone(client), isn_of_client),
                 Endpoint::server(Arc::clone(server), isn_of_server),
             ],
-            armed: [NEVER; 2],
+            armed: [Deadline::NEVER; 2],
             hosts: opening.hosts,
             first_hop: opening.first_hop,
             generation: 0,
@@ -111,7 +111,7 @@ impl Connection {
             connected_at: None,
             objects: Vec::new(),
             served: 0,
-            answers_at: NEVER,
+            answers_at: Deadline::NEVER,
             done: 0,
             awaited: [0; 2],
             upload: opening.upload,
@@ -130,13 +130,13 @@ impl Connection {
         let [isn_of_client, isn_of_server] = opening.initial_sequences;
         self.ends[CLIENT].restart_as_client(client, isn_of_client);
         self.ends[SERVER].restart_as_server(server, isn_of_server);
-        self.armed = [NEVER; 2];
+        self.armed = [Deadline::NEVER; 2];
         (self.hosts, self.first_hop) = (opening.hosts, opening.first_hop);
         (self.client, self.pair, self.upload) = (opening.client, opening.pair, opening.upload);
         self.arm = opening.arm;
         self.connected_at = None;
         self.objects.clear();
-        (self.served, self.done, self.answers_at) = (0, 0, NEVER);
+        (self.served, self.done, self.answers_at) = (0, 0, Deadline::NEVER);
         self.awaited = [0; 2];
         self.close_when_served = false;
         self.first_flight_lost_segments = 0;

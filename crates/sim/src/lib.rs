@@ -39,6 +39,7 @@ pub use error::{PlanError, Problem};
 pub use firstflight_path::Nanos;
 pub use firstflight_random as random;
 pub use firstflight_records::table;
+pub use firstflight_tcp::Deadline;
 pub use plan::Plan;
 pub use records::Records;
 pub use simulation::Simulation;

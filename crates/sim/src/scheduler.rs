@@ -8,7 +8,7 @@
 //! is one word: it sees that several sources are due at the same time when it has been replayed for one of them and the
 //! winner is due then, too. Only then are they asked which was first.
 
-use crate::Nanos;
+use crate::{Deadline, Nanos};
 
 /// Sources that a scheduler can have.
 pub const MAX_SOURCES: usize = 1 << 20;
@@ -74,25 +74,25 @@ impl Scheduler {
     }
 
     /// The [earliest](Scheduler::earliest) event, which came from `source` at `now`, has happened; the next one from there
-    /// comes at `following`. False: something else is due at `now`, too.
+    /// is due at `following`. False: something else is due at `now`, too.
     #[inline]
     #[must_use]
-    pub fn follow(&mut self, now: Nanos, source: u32, following: Nanos) -> bool {
+    pub fn follow(&mut self, now: Nanos, source: u32, following: Deadline) -> bool {
         self.set(source, following);
         self.earliest >> self.source_bits != now
     }
 
-    /// The next event of `source` comes at `time`.
+    /// The next event of `source` is due then.
     #[inline]
-    pub fn set(&mut self, source: u32, time: Nanos) {
-        let key = self.key(source, time);
+    pub fn set(&mut self, source: u32, next: Deadline) {
+        let key = self.key(source, next);
         self.earliest = (self.replay)(&mut self.nodes, source, key);
     }
 
     /// As [`Scheduler::set`], where `time` is not later than that of the next event of `source` was.
     #[inline]
     pub fn advance(&mut self, source: u32, time: Nanos) {
-        let key = self.key(source, time);
+        let key = self.key(source, Deadline::at(time));
         let mut node = self.nodes.len() / 2 + source as usize;
         // Above a node that stays nothing changes either.
         while node > 0 && key < self.nodes[node] {
@@ -126,8 +126,8 @@ impl Scheduler {
     }
 
     #[inline]
-    fn key(&self, source: u32, time: Nanos) -> Key {
-        time.min(self.end_of_time) << self.source_bits | Key::from(source)
+    fn key(&self, source: u32, next: Deadline) -> Key {
+        next.no_later_than(self.end_of_time) << self.source_bits | Key::from(source)
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! The tournament tree against a plain sort.
 
-use firstflight_sim::{Nanos, scheduler::Scheduler};
+use firstflight_sim::{Deadline, scheduler::Scheduler};
 use proptest::prelude::*;
 
 proptest! {
@@ -24,7 +24,7 @@ proptest! {
         let mut tree = Scheduler::new(queues.len());
         let event = |queue: &Vec<(u64, u64)>, index: usize| queue.iter().rev().nth(index).copied();
         for (source, queue) in queues.iter().enumerate() {
-            tree.set(source as u32, event(queue, 0).map_or(Nanos::MAX, |(time, _)| time));
+            tree.set(source as u32, event(queue, 0).map(|(time, _)| time).into());
         }
         let mut left = Vec::new();
         loop {
@@ -32,9 +32,9 @@ proptest! {
             if time == tree.end_of_time() {
                 break;
             }
-            let following = |source| event(&queues[source as usize], 1).map_or(Nanos::MAX, |(time, _)| time);
+            let following = |source| Deadline::from(event(&queues[source as usize], 1).map(|(time, _)| time));
             if !tree.follow(time, source, following(source)) {
-                tree.set(source, time);
+                tree.set(source, Deadline::at(time));
                 source = tree.first_scheduled(|source| event(&queues[source as usize], 0).unwrap().1);
                 tree.set(source, following(source));
             }
@@ -49,10 +49,10 @@ proptest! {
 #[test]
 fn what_no_key_has_room_for_never_happens() {
     let mut tree = Scheduler::new(3);
-    for time in [tree.end_of_time(), Nanos::MAX] {
-        tree.set(1, time);
+    for next in [Deadline::at(tree.end_of_time()), Deadline::NEVER] {
+        tree.set(1, next);
         assert_eq!(tree.earliest().0, tree.end_of_time());
     }
-    tree.set(2, tree.end_of_time() - 1);
+    tree.set(2, Deadline::at(tree.end_of_time() - 1));
     assert_eq!(tree.earliest(), (tree.end_of_time() - 1, 2));
 }

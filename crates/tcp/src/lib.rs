@@ -4,7 +4,7 @@
 //! [`close`](Endpoint::close), [`handle_segment`](Endpoint::handle_segment) and
 //! [`handle_timeout`](Endpoint::handle_timeout) when those things happen, with times that never decrease; after each
 //! call, take every segment that [`poll_transmit`](Endpoint::poll_transmit) hands out until it answers `None`,
-//! schedule a `handle_timeout` for [`poll_timeout`](Endpoint::poll_timeout), and look at
+//! schedule a `handle_timeout` for [`poll_timeout`](Endpoint::poll_timeout), if that is set, and look at
 //! [`poll_events`](Endpoint::poll_events). The endpoint never holds payload: it deals in counts of stream bytes and in
 //! ranges of sequence numbers, and the caller keeps the bytes (or, in a simulation, has none). An application that
 //! consumes at once calls `read` between `handle_segment` and `poll_transmit`, so that the acknowledgment already
@@ -50,9 +50,7 @@ pub use sender::pacing::{PacedFlight, Rate, WindowPacing};
 pub use sender::recovery::{NewRenoRules, RecoveryAlgorithm, RecoveryExit, RenoRules, ScoreboardRules, TailLossProbe};
 pub use sender::startup::{CustomScheme, CustomStartup, FirstSend, Growth, SendState, Startup, StartupScheme};
 pub use sender::trains::Trains;
+pub use timers::Deadline;
 
 /// Nanoseconds of the caller's clock.
 pub type Nanos = u64;
-
-/// A time that never comes.
-pub const NEVER: Nanos = u64::MAX;

@@ -1,6 +1,6 @@
 //! The purpose of a connection.
 
-use firstflight_tcp::Nanos;
+use firstflight_tcp::{Deadline, Nanos};
 
 use crate::{
     outbound::Piece,
@@ -24,8 +24,8 @@ pub trait Application {
     /// The connection is over. Data written now is lost.
     fn over(&mut self, now: Nanos, end: End, conversation: &mut Conversation);
 
-    /// When the application gives up; [`firstflight_tcp::NEVER`] if it waits for ever.
-    fn patience(&self) -> Nanos;
+    /// When the application gives up.
+    fn patience(&self) -> Deadline;
 }
 
 /// An application's requests to its connection.

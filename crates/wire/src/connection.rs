@@ -1,7 +1,7 @@
 //! One connection: the endpoint, the bytes that it counts, and its purpose.
 
 use firstflight_segment::{Envelope, Packet, write_packet_with};
-use firstflight_tcp::{Endpoint, Events, Flags, NEVER, Nanos, Segment, State};
+use firstflight_tcp::{Deadline, Endpoint, Events, Flags, Nanos, Segment, State};
 
 use crate::{
     application::{Application, Conversation},
@@ -28,7 +28,7 @@ pub(crate) struct Connection {
     /// Another listener has taken the place of its own: its results are no longer used.
     pub(crate) is_of_before: bool,
     /// Its entry in the timers that comes first.
-    pub(crate) armed: Nanos,
+    pub(crate) armed: Deadline,
     application: Box<dyn Application>,
     inbound: Inbound,
     outbound: Outbound,
@@ -36,7 +36,7 @@ pub(crate) struct Connection {
     peer_clock: Option<u32>,
     /// The state in which it lingers, and until when.
     lingers_in: Option<State>,
-    lingers_until: Nanos,
+    lingers_until: Deadline,
     identification: u16,
     is_over: bool,
 }
@@ -67,13 +67,13 @@ impl Connection {
             life,
             listener,
             is_of_before: false,
-            armed: NEVER,
+            armed: Deadline::NEVER,
             application,
             inbound: Inbound::default(),
             outbound: Outbound::default(),
             peer_clock: None,
             lingers_in: None,
-            lingers_until: NEVER,
+            lingers_until: Deadline::NEVER,
             is_over: false,
         }
     }
@@ -117,10 +117,10 @@ impl Connection {
 
     /// Time passed.
     pub(crate) fn handle_timeout(&mut self, now: Nanos, books: &mut Books) {
-        if now >= self.endpoint.poll_timeout() {
+        if self.endpoint.poll_timeout().is_due(now) {
             self.endpoint.handle_timeout(now);
         }
-        if self.lingers_until <= now || !self.is_over && self.application.patience() <= now {
+        if self.lingers_until.is_due(now) || !self.is_over && self.application.patience().is_due(now) {
             self.abort(now, End::Aborted, books);
         }
         let events = self.endpoint.poll_events();
@@ -142,7 +142,7 @@ impl Connection {
         let lingers_in = Some(self.endpoint.state()).filter(|state| matches!(state, State::TimeWait | State::FinWait2));
         if lingers_in != self.lingers_in {
             self.lingers_in = lingers_in;
-            self.lingers_until = if lingers_in.is_some() { now.saturating_add(LINGER) } else { NEVER };
+            self.lingers_until = lingers_in.map(|_| now.saturating_add(LINGER)).into();
         }
     }
 
@@ -211,9 +211,9 @@ impl Connection {
     }
 
     /// When something is to be done next.
-    pub(crate) fn deadline(&self) -> Nanos {
-        let patience = if self.is_over { NEVER } else { self.application.patience() };
-        self.endpoint.poll_timeout().min(self.lingers_until).min(patience)
+    pub(crate) fn deadline(&self) -> Deadline {
+        let patience = if self.is_over { Deadline::NEVER } else { self.application.patience() };
+        self.endpoint.poll_timeout().earliest(self.lingers_until).earliest(patience)
     }
 
     /// True if it has ended, which it may outlive in TIME-WAIT.

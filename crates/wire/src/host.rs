@@ -9,7 +9,7 @@ use std::{
 
 use firstflight_records::SegmentEvents;
 use firstflight_segment::{Envelope, read_packet, write_packet_with};
-use firstflight_tcp::{Endpoint, Flags, NEVER, Nanos, Profile, Segment};
+use firstflight_tcp::{Deadline, Endpoint, Flags, Nanos, Profile, Segment};
 
 use crate::{
     Error,
@@ -60,7 +60,7 @@ pub struct Host {
     memory: Memory,
     connections: BTreeMap<Tuple, Connection>,
     /// Entries may be older than what they are for.
-    timers: BinaryHeap<Reverse<(Nanos, Tuple)>>,
+    timers: BinaryHeap<Reverse<(Deadline, Tuple)>>,
     opened: u32,
     next_port: u16,
     books: Books,
@@ -148,24 +148,24 @@ impl Host {
     /// Time passed: to be called once [`Host::poll_timeout`] is reached.
     pub fn handle_timeout(&mut self, wire: &mut impl Wire) {
         let now = wire.now();
-        while let Some(&Reverse((at, tuple))) = self.timers.peek().filter(|Reverse((at, _))| *at <= now) {
+        while let Some(&Reverse((at, tuple))) = self.timers.peek().filter(|Reverse((at, _))| at.is_due(now)) {
             self.timers.pop();
             let Some(connection) = self.connections.get_mut(&tuple) else { continue };
             if connection.armed != at {
                 continue;
             }
-            connection.armed = NEVER;
+            connection.armed = Deadline::NEVER;
             self.with(tuple, wire, |connection, now, books| {
-                if connection.deadline() <= now {
+                if connection.deadline().is_due(now) {
                     connection.handle_timeout(now, books);
                 }
             });
         }
     }
 
-    /// When [`Host::handle_timeout`] is due; [`NEVER`] without a timer.
-    pub fn poll_timeout(&self) -> Nanos {
-        self.timers.peek().map_or(NEVER, |Reverse((at, _))| *at)
+    /// When [`Host::handle_timeout`] is due.
+    pub fn poll_timeout(&self) -> Deadline {
+        self.timers.peek().map_or(Deadline::NEVER, |Reverse((at, _))| *at)
     }
 
     /// The report since the last call.

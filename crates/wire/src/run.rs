@@ -11,7 +11,7 @@ use firstflight_device::{
 use firstflight_linkbox::control::{Control, Peer};
 use firstflight_pcap::Direction;
 use firstflight_records::SegmentEvents;
-use firstflight_tcp::{NEVER, Nanos, Profile};
+use firstflight_tcp::{Nanos, Profile};
 use serde_json::{Value, json};
 
 use crate::{
@@ -173,9 +173,9 @@ impl Station {
         readiness.add(control.as_fd(), CONTROL).map_err(&kernel)?;
         let mut writing = false;
         loop {
-            let woken = match self.host.poll_timeout() {
-                NEVER => readiness.wait(),
-                deadline => readiness.wait_until(deadline, self.spin),
+            let woken = match self.host.poll_timeout().time() {
+                None => readiness.wait(),
+                Some(time) => readiness.wait_until(time, self.spin),
             };
             if woken.map_err(&kernel)? == Wake::Interrupted && interrupted() {
                 return Ok(());

@@ -3,7 +3,7 @@
 use std::{cell::RefCell, collections::BTreeMap, net::Ipv4Addr, num::NonZeroU16, rc::Rc, sync::Arc};
 
 use firstflight_segment::{read_packet, write_packet_with, write_payload};
-use firstflight_tcp::{Flags, NEVER, Nanos, Profile, Segment, Startup};
+use firstflight_tcp::{Deadline, Flags, Nanos, Profile, Segment, Startup};
 use firstflight_wire::{
     Disturbance, Disturbed, End, Host, Listener, Opening, Report, Response, Wire,
     http::{Client, Fetch, Server},
@@ -79,12 +79,9 @@ impl World {
     /// Runs until nothing is to happen before `end`.
     fn run(&mut self, end: Nanos) {
         loop {
-            let arrival = self.in_flight.borrow().keys().next().map_or(NEVER, |&(at, _)| at);
+            let arrival: Deadline = self.in_flight.borrow().keys().next().map(|&(at, _)| at).into();
             let timer = self.hosts.iter().map(Host::poll_timeout).min().unwrap();
-            let now = arrival.min(timer);
-            if now > end {
-                break;
-            }
+            let Some(now) = arrival.earliest(timer).time().filter(|&now| now <= end) else { break };
             self.ends.iter_mut().for_each(|side| side.now = now);
             if arrival <= timer {
                 let (_, (side, packet)) = self.in_flight.borrow_mut().pop_first().unwrap();

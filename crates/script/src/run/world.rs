@@ -2,7 +2,7 @@
 
 use super::connection::Connection;
 use crate::show::seconds;
-use firstflight_tcp::{NEVER, Nanos, Segment};
+use firstflight_tcp::{Nanos, Segment};
 use std::collections::VecDeque;
 
 /// Segments shown with a difference.
@@ -96,23 +96,18 @@ impl World {
     }
 
     /// The next timer of any connection.
-    pub fn next_timer(&self) -> Nanos {
-        match self.connections.iter().map(|connection| connection.endpoint.poll_timeout()).min() {
-            None | Some(NEVER) => NEVER,
-            Some(timeout) => timeout.saturating_sub(self.clock_at_start),
-        }
+    pub fn next_timer(&self) -> Option<Nanos> {
+        let next = self.connections.iter().map(|connection| connection.endpoint.poll_timeout()).min()?;
+        next.time().map(|time| time.saturating_sub(self.clock_at_start))
     }
 
     /// Lets the next timer expire, if it does so until then; false if none does.
     pub fn step(&mut self, until: Nanos) -> bool {
-        let next = self.next_timer();
-        if next > until || next == NEVER || self.is_exhausted() {
-            return false;
-        }
+        let Some(next) = self.next_timer().filter(|&next| next <= until && !self.is_exhausted()) else { return false };
         self.now = self.now.max(next);
         let clock = self.clock();
         for connection in 0..self.connections.len() {
-            if self.connections[connection].endpoint.poll_timeout() <= clock {
+            if self.connections[connection].endpoint.poll_timeout().is_due(clock) {
                 self.steps += 1;
                 self.connections[connection].on_time(clock);
                 self.flush(connection);

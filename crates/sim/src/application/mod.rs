@@ -13,7 +13,7 @@ mod video;
 mod web_page;
 
 use firstflight_path::Nanos;
-use firstflight_tcp::{Events, NEVER};
+use firstflight_tcp::{Deadline, Events};
 
 use crate::{
     connection::{CLIENT, Connection, Object, Opening, Pair, SERVER},
@@ -295,9 +295,9 @@ impl<'p> Simulation<'p> {
         }
         let connection = &mut self.connections[slot];
         let Some(object) = connection.objects.get(connection.served) else { return };
-        if connection.answers_at == NEVER && object.request_end <= connection.ends[SERVER].received_bytes() {
-            connection.answers_at = self.now.saturating_add(service_time);
-            let at = connection.answers_at;
+        if !connection.answers_at.is_set() && object.request_end <= connection.ends[SERVER].received_bytes() {
+            let at = self.now.saturating_add(service_time);
+            connection.answers_at = Deadline::at(at);
             self.wake_server_at(slot, at);
         }
     }
@@ -306,8 +306,8 @@ impl<'p> Simulation<'p> {
     pub(crate) fn answer(&mut self, slot: u32, time: Nanos) {
         let connection = &mut self.connections[slot];
         // A timer of an earlier connection in this slot means nothing.
-        if connection.live && connection.answers_at == time {
-            connection.answers_at = NEVER;
+        if connection.live && connection.answers_at == Deadline::at(time) {
+            connection.answers_at = Deadline::NEVER;
             self.serve(slot);
             self.pump(slot, SERVER);
         }

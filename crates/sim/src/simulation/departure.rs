@@ -1,7 +1,6 @@
 //! Links whose queue decides on departure: packets wait in it, and an event lets the next one leave.
 
 use firstflight_path::{Left, LinkOutcome, Nanos, OfferedPacket};
-use firstflight_tcp::NEVER;
 
 use crate::{packet::Packet, topology::Then};
 
@@ -46,7 +45,7 @@ impl Simulation<'_> {
             line.departure_order = self.order;
             self.order += 1;
         }
-        self.scheduler.set(line.departures, due.unwrap_or(NEVER));
+        self.scheduler.set(line.departures, due.into());
         for Left { packet, offered, arrived, at, fate, copy } in left.drain(..) {
             if self.is_watched {
                 self.note_crossing(&packet, link, arrived, offered.bytes, fate);

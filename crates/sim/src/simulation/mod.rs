@@ -8,7 +8,7 @@ mod watch;
 use std::ops::Range;
 
 use firstflight_path::{Holding, Left, Link, LinkOutcome, Nanos, OfferedPacket, Ring};
-use firstflight_tcp::{Events, NEVER, Segment};
+use firstflight_tcp::{Deadline, Events, Segment};
 
 use crate::{
     application::{Client, datagram::DatagramStream},
@@ -146,7 +146,7 @@ impl<'p> Simulation<'p> {
         self.records.counts.events += 1;
         let arriving = self.lines.get_mut(source as usize).and_then(|line| {
             let &InFlight { packet, order, .. } = line.in_flight.pop_front()?;
-            Some((packet, order, line.in_flight.front().map_or(NEVER, |next| next.at)))
+            Some((packet, order, line.in_flight.front().map(|next| next.at).into()))
         });
         if let Some((packet, order, following)) = arriving {
             if self.scheduler.follow(time, source, following) || self.is_first(order) {
@@ -157,7 +157,9 @@ impl<'p> Simulation<'p> {
             }
         } else if source == self.timer_source {
             self.expire();
-        } else if self.scheduler.follow(time, source, NEVER) || self.is_first(self.departing(source).departure_order) {
+        } else if self.scheduler.follow(time, source, Deadline::NEVER)
+            || self.is_first(self.departing(source).departure_order)
+        {
             self.depart(source);
         } else {
             self.begin_with_first(source);
@@ -169,7 +171,7 @@ impl<'p> Simulation<'p> {
     #[inline(never)]
     fn expire(&mut self) {
         let Some(timer @ (time, _, wake)) = self.timers.pop() else { return };
-        let following = self.timers.next().map_or(NEVER, |&(time, ..)| time);
+        let following = self.timers.next().map(|&(time, ..)| time).into();
         if self.scheduler.follow(time, self.timer_source, following) {
             self.fire_timer(time, wake);
         } else {
@@ -182,7 +184,7 @@ impl<'p> Simulation<'p> {
     #[inline(never)]
     fn expire_together(&mut self, timer: Timer) {
         let source = self.timer_source;
-        self.scheduler.set(source, NEVER);
+        self.scheduler.set(source, Deadline::NEVER);
         // Events scheduled from now on come after those that are there.
         let mut end = self.order;
         if self.scheduler.earliest().0 == self.now {
@@ -198,7 +200,7 @@ impl<'p> Simulation<'p> {
             next = if self.goes_on() { self.timers.pop_due(self.now, end) } else { None };
             self.records.counts.events += u64::from(next.is_some());
         }
-        self.scheduler.set(source, self.timers.next().map_or(NEVER, |&(time, ..)| time));
+        self.scheduler.set(source, self.timers.next().map(|&(time, ..)| time).into());
     }
 
     /// The link of a source of departures.
@@ -225,20 +227,20 @@ impl<'p> Simulation<'p> {
     /// scheduler, is not where it comes from.
     #[cold]
     fn begin_with_first(&mut self, source: u32) {
-        self.scheduler.set(source, self.now);
+        self.scheduler.set(source, Deadline::at(self.now));
         let first = self.scheduler.first_scheduled(|source| self.order_of(source));
         if let Some(line) = self.lines.get_mut(first as usize) {
             let Some(&InFlight { packet, .. }) = line.in_flight.pop_front() else { return };
-            let following = line.in_flight.front().map_or(NEVER, |next| next.at);
+            let following = line.in_flight.front().map(|next| next.at).into();
             self.scheduler.set(first, following);
             self.arrive(packet);
         } else if first == self.timer_source {
             let Some((time, _, wake)) = self.timers.pop() else { return };
-            let following = self.timers.next().map_or(NEVER, |&(time, ..)| time);
+            let following = self.timers.next().map(|&(time, ..)| time).into();
             self.scheduler.set(first, following);
             self.fire_timer(time, wake);
         } else {
-            self.scheduler.set(first, NEVER);
+            self.scheduler.set(first, Deadline::NEVER);
             self.depart(first);
         }
     }
@@ -481,9 +483,9 @@ impl<'p> Simulation<'p> {
     fn arm(&mut self, slot: u32, side: usize) {
         let connection = &mut self.connections[slot];
         let deadline = connection.ends[side].poll_timeout();
-        if deadline < connection.armed[side] {
+        if let Some(time) = deadline.time().filter(|_| deadline < connection.armed[side]) {
             connection.armed[side] = deadline;
-            self.set_timer(deadline, Wake::Endpoint(2 * slot + side as u32));
+            self.set_timer(time, Wake::Endpoint(2 * slot + side as u32));
         }
     }
 
@@ -517,10 +519,10 @@ impl<'p> Simulation<'p> {
                 if !connection.live {
                     return;
                 }
-                if connection.armed[side] == time {
-                    connection.armed[side] = NEVER;
+                if connection.armed[side] == Deadline::at(time) {
+                    connection.armed[side] = Deadline::NEVER;
                 }
-                if connection.ends[side].poll_timeout() <= self.now {
+                if connection.ends[side].poll_timeout().is_due(self.now) {
                     connection.ends[side].handle_timeout(self.now);
                     self.react(slot, side);
                 } else {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arbitrary::Arbitrary;
 use firstflight_tcp::{
-    Ecn, Endpoint, Flags, NEVER, Nagle, Nanos, PathOption, QuickStart, SackBlocks, Segment, State, Timestamps,
+    Ecn, Endpoint, Flags, Nagle, Nanos, PathOption, QuickStart, SackBlocks, Segment, State, Timestamps,
 };
 use libfuzzer_sys::fuzz_target;
 use switches::Switches;
@@ -253,9 +253,8 @@ fuzz_target!(|input: Input| {
             Step::Abort => endpoint.abort(now),
             Step::Wait(nanos) => now += Nanos::from(nanos),
             Step::Timeout => {
-                let deadline = endpoint.poll_timeout();
-                if deadline != NEVER {
-                    now = now.max(deadline);
+                if let Some(time) = endpoint.poll_timeout().time() {
+                    now = now.max(time);
                     endpoint.handle_timeout(now);
                 }
             }
@@ -280,7 +279,7 @@ fn check(endpoint: &mut Endpoint, now: Nanos, written: u64, received: u64) {
     // A timer that is due does its work, and does not stay due.
     for expiry in 0.. {
         assert!(expiry < 1000, "a timer that is always due");
-        if endpoint.poll_timeout() > now {
+        if !endpoint.poll_timeout().is_due(now) {
             break;
         }
         endpoint.handle_timeout(now);
@@ -288,6 +287,6 @@ fn check(endpoint: &mut Endpoint, now: Nanos, written: u64, received: u64) {
     }
     // Nobody waits for ever: outstanding data has a timer.
     if endpoint.state() >= State::Established && endpoint.flight_bytes() > 0 && !endpoint.is_finished() {
-        assert_ne!(endpoint.poll_timeout(), NEVER);
+        assert!(endpoint.poll_timeout().is_set());
     }
 }

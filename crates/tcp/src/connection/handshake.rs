@@ -7,7 +7,7 @@ use crate::receiver::window;
 use crate::segment::{Ecn, Flags, Segment, SentAt};
 use crate::sender::recovery::{Edges, Facts, RttSample};
 use crate::sequence::{near, origin, wire};
-use crate::{NEVER, Nanos};
+use crate::{Deadline, Nanos};
 use std::num::NonZeroU16;
 
 /// Largest window field of a SYN, and of any segment without scaling.
@@ -79,7 +79,7 @@ impl Endpoint {
         } else {
             // Simultaneous open: our SYN goes out again, with the ACK.
             self.state = State::SynReceived;
-            self.last_sent_at = NEVER;
+            self.last_sent_at = None;
             self.due |= due::SYN;
         }
     }
@@ -149,14 +149,14 @@ impl Endpoint {
         self.nxt = self.una;
         self.state = State::Established;
         self.retries = 0;
-        self.retransmit_deadline = NEVER;
+        self.retransmit_deadline = Deadline::NEVER;
         self.due &= !due::SYN;
         self.events |= Events::CONNECTED;
         self.begin_clocks(now);
         self.fill_sk_buffs(now, self.nxt);
         let (sample, rtt) = self.handshake_rtt(now, segment);
-        let timed = self.last_sent_at != NEVER || self.features & feature::ACK_ONE_WAY != 0;
-        self.last_sent_at = NEVER;
+        let timed = self.last_sent_at.is_some() || self.features & feature::ACK_ONE_WAY != 0;
+        self.last_sent_at = None;
         self.sample_rtt(now, sample);
         if !timed && self.stats.syn_retransmissions > 0 {
             self.rtt.restart_after_syn_loss(&self.profile.rto);
@@ -167,13 +167,12 @@ impl Endpoint {
 
     /// The handshake's RTT: the sample for the estimator, and the first candidate for the shortest RTT.
     fn handshake_rtt(&self, now: Nanos, segment: &Segment) -> (RttSample, Option<Nanos>) {
-        let timed = self.last_sent_at != NEVER;
         if self.features & feature::ACK_ONE_WAY != 0 {
-            let sample =
-                segment.sent_at.map(SentAt::nanos).map(|sent_at| RttSample::OneWay { sent_at, ends_backoff: timed });
+            let ends_backoff = self.last_sent_at.is_some();
+            let sample = segment.sent_at.map(SentAt::nanos).map(|sent_at| RttSample::OneWay { sent_at, ends_backoff });
             (sample.unwrap_or_default(), None)
-        } else if timed {
-            (RttSample::Timed { sent_at: self.last_sent_at }, Some(now - self.last_sent_at))
+        } else if let Some(sent_at) = self.last_sent_at.map(SentAt::nanos) {
+            (RttSample::Timed { sent_at }, Some(now - sent_at))
         } else {
             // RFC 7323 §4.1: the echo shows which of several copies was acknowledged.
             let age = self.echoed_age(now, segment).filter(|_| self.stats.syn_retransmissions > 0);
@@ -195,7 +194,7 @@ impl Endpoint {
     pub(crate) fn repeat_syn(&mut self) {
         self.stats.syn_retransmissions += 1;
         // RFC 6298 §3: Karn's algorithm, no sample from a segment sent twice.
-        self.last_sent_at = NEVER;
+        self.last_sent_at = None;
         self.due |= due::SYN;
     }
 
@@ -203,14 +202,14 @@ impl Endpoint {
     pub(crate) fn syn_segment(&mut self, now: Nanos) -> Segment {
         let answering = self.state == State::SynReceived;
         if self.highest_sent == self.initial() {
-            self.last_sent_at = now;
+            self.last_sent_at = Some(SentAt::new(now));
             if let Some(memory) = self.extras.memory_mut() {
                 memory.timestamps.note_first_syn(now);
             }
         }
         self.nxt = self.initial() + 1;
         self.highest_sent = self.nxt;
-        if self.retransmit_deadline == NEVER {
+        if !self.retransmit_deadline.is_set() {
             self.set_retransmit_timer(now, self.rtt.rto());
         }
         self.stats.segments_sent += 1;

@@ -20,13 +20,13 @@ pub use stats::Stats;
 use crate::profile::{LARGEST_WINDOW, Profile};
 use crate::receiver::Memory;
 use crate::receiver::reassembly::Reassembly;
-use crate::segment::Flags;
+use crate::segment::{Flags, SentAt};
 use crate::sender::congestion::{Controller, Other, Start};
 use crate::sender::nagle::Nagle;
 use crate::sender::recovery::{Recovery, Scoreboard};
 use crate::sender::rtt::{LinuxVariation, RttEstimator};
 use crate::sequence::{SeqNum, origin, wire};
-use crate::{NEVER, Nanos};
+use crate::{Deadline, Nanos};
 use ecn::EcnState;
 use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use std::sync::Arc;
@@ -143,13 +143,12 @@ pub struct Endpoint {
     pub(crate) window_seq: SeqNum,
     pub(crate) window_ack: SeqNum,
     /// Expiry of the retransmission timer or, if `persisting`, of the persist timer.
-    pub(crate) retransmit_deadline: Nanos,
-    pub(crate) ack_deadline: Nanos,
+    pub(crate) retransmit_deadline: Deadline,
+    pub(crate) ack_deadline: Deadline,
     /// One past the last segment of new data that was not full.
     pub(crate) small_end: SeqNum,
-    /// When payload was last sent; during the handshake, when our SYN or SYN-ACK was sent, unless it was sent twice. Else
-    /// `NEVER`.
-    pub(crate) last_sent_at: Nanos,
+    /// When payload was last sent; during the handshake, when our SYN or SYN-ACK was sent, unless it was sent twice.
+    pub(crate) last_sent_at: Option<SentAt>,
     pub(crate) profile: Arc<Profile>,
     /// State that only some connections have.
     pub(crate) extras: Extras,
@@ -266,10 +265,10 @@ impl Endpoint {
             rcv_edge: 0,
             window_seq: 0,
             window_ack: 0,
-            retransmit_deadline: NEVER,
-            ack_deadline: NEVER,
+            retransmit_deadline: Deadline::NEVER,
+            ack_deadline: Deadline::NEVER,
             small_end: 0,
-            last_sent_at: NEVER,
+            last_sent_at: None,
             extras: recycled.extras.for_another(&profile, initial_sequence),
             state,
             due: 0,
@@ -357,10 +356,10 @@ impl Endpoint {
         taken
     }
 
-    /// Earliest deadline, or [`NEVER`].
+    /// When to call [`handle_timeout`](Self::handle_timeout) next.
     #[inline]
-    pub fn poll_timeout(&self) -> Nanos {
-        self.retransmit_deadline.min(self.ack_deadline).min(self.pacing_deadline())
+    pub fn poll_timeout(&self) -> Deadline {
+        self.retransmit_deadline.earliest(self.ack_deadline).earliest(self.pacing_deadline())
     }
 
     /// Events since the last call, which clears them.
@@ -374,9 +373,10 @@ impl Endpoint {
         debug_assert!(self.highest_sent <= self.data_end + u64::from(self.closing), "nothing is sent before written");
         debug_assert!(self.cwnd_bytes() >= self.mss, "the congestion window holds at least one segment");
         debug_assert!(self.read_next <= self.rcv_nxt, "nothing is read before it arrives");
-        debug_assert!(self.ack_deadline == NEVER || self.state >= State::Established);
+        debug_assert!(!self.ack_deadline.is_set() || self.state >= State::Established);
         debug_assert!(
-            self.retransmit_deadline == NEVER || !matches!(self.state, State::Closed | State::Listen | State::TimeWait)
+            !self.retransmit_deadline.is_set()
+                || !matches!(self.state, State::Closed | State::Listen | State::TimeWait)
         );
     }
 }

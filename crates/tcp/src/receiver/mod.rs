@@ -17,7 +17,7 @@ use crate::receiver::segment_size::{Compared, SegmentSize};
 use crate::receiver::window::{Arrived, Blocks, GrowingWindow};
 use crate::segment::{Flags, Segment};
 use crate::sequence::SeqNum;
-use crate::{NEVER, Nanos};
+use crate::{Deadline, Nanos};
 
 /// The receiver's state; none of it is used with plain acknowledgments, a fixed window and no timestamps.
 #[derive(Clone, Debug)]
@@ -238,13 +238,13 @@ impl Endpoint {
         if !self.reassembly.is_empty() {
             return match arrivals.compress(now, self.rcv_nxt, rtt) {
                 None => self.acknowledge_first(),
-                Some(end) => self.ack_deadline = self.ack_deadline.min(end),
+                Some(end) => self.ack_deadline = self.ack_deadline.earliest(end),
             };
         }
         match arrivals.wait(now, srtt) {
             None => self.acknowledge_first(),
-            Some(deadline) => {
-                let expiry = self.ack_deadline.min(self.profile.expiry(now, deadline));
+            Some(time) => {
+                let expiry = self.ack_deadline.earliest(self.profile.expiry(now, Deadline::at(time)));
                 arrivals.set_timer(expiry);
                 self.ack_deadline = expiry;
             }
@@ -287,7 +287,7 @@ impl Endpoint {
 
     /// The delay of an acknowledgment passed.
     pub(crate) fn on_ack_timeout(&mut self) {
-        self.ack_deadline = NEVER;
+        self.ack_deadline = Deadline::NEVER;
         self.due |= due::ACK;
         if let Some(arrivals) = self.extras.arrivals_mut() {
             arrivals.on_expiry(self.rtt.rto());

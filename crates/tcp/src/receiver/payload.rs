@@ -6,7 +6,7 @@ use crate::receiver::ack::Verdict;
 use crate::receiver::reassembly::BlockFrom;
 use crate::segment::{Flags, Segment};
 use crate::sequence::SeqNum;
-use crate::{NEVER, Nanos};
+use crate::{Deadline, Nanos};
 use std::num::NonZeroU64;
 
 impl Endpoint {
@@ -69,11 +69,12 @@ impl Endpoint {
         self.unacknowledged_segments += 1;
         match self.profile.ack.on_data(now, self.unacknowledged_segments, || self.wants_each_acknowledged()) {
             Verdict::AtOnce => self.due |= due::ACK,
-            Verdict::Until(deadline) => {
-                if self.ack_deadline == NEVER {
-                    self.ack_deadline = self.profile.expiry(now, deadline);
+            Verdict::Until(time) => {
+                if !self.ack_deadline.is_set() {
+                    self.ack_deadline = self.profile.expiry(now, Deadline::at(time));
                 }
             }
+            Verdict::Adaptive => {}
         }
     }
 

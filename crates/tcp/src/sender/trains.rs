@@ -5,6 +5,7 @@
 use crate::Nanos;
 use crate::connection::{Endpoint, State};
 use crate::profile::error::{ProfileError, within};
+use crate::segment::SentAt;
 use crate::sender::pacing::{PacedBy, Pacer, WindowPacing};
 use crate::sequence::SeqNum;
 use serde::{Deserialize, Serialize};
@@ -55,7 +56,7 @@ impl Trains {
         let room = now.room();
         let enough = (u64::from(now.window).min(now.peer_window)) / u64::from(self.window_divisor);
         let (Some(head_sent_at), Some(srtt)) = (now.head_sent_at, now.srtt) else { return false };
-        now.now.saturating_sub(now.last_sent_at) <= MILLISECOND
+        now.last_sent_at.is_none_or(|sent_at| now.now.saturating_sub(sent_at) <= MILLISECOND)
             && room < u64::from(full) * mss
             && room < enough
             && (head_sent_at + srtt).saturating_sub(now.now) <= (srtt / 2).min(MILLISECOND)
@@ -84,7 +85,7 @@ struct Room {
     srtt: Option<Nanos>,
     shortest_rtt: Option<Nanos>,
     /// When the last segment left or, if paced, when the next one may (Linux: `tcp_wstamp_ns`).
-    last_sent_at: Nanos,
+    last_sent_at: Option<Nanos>,
     /// When the first segment outstanding was sent.
     head_sent_at: Option<Nanos>,
 }
@@ -221,7 +222,7 @@ impl Endpoint {
             closing: self.closing,
             srtt,
             shortest_rtt: scoreboard.shortest_rtt(),
-            last_sent_at: pacer.and_then(Pacer::release).unwrap_or(self.last_sent_at),
+            last_sent_at: pacer.and_then(Pacer::release).or(self.last_sent_at.map(SentAt::nanos)),
             head_sent_at: scoreboard.head_sent_at(),
         };
         let full = rules.full(&room);
@@ -263,7 +264,7 @@ mod tests {
             closing: false,
             srtt: Some(100 * MILLISECOND),
             shortest_rtt: Some(60 * MILLISECOND),
-            last_sent_at: 999 * MILLISECOND + 400_000,
+            last_sent_at: Some(999 * MILLISECOND + 400_000),
             head_sent_at: Some(899 * MILLISECOND),
         }
     }
@@ -282,7 +283,7 @@ mod tests {
         let waits = |room: Room| Trains::LINUX.waits(&room, 2);
         assert!(waits(room(1)));
         assert!(!waits(room(2)), "a full train");
-        assert!(!waits(Room { last_sent_at: 998 * MILLISECOND, ..room(1) }), "the last one left long ago");
+        assert!(!waits(Room { last_sent_at: Some(998 * MILLISECOND), ..room(1) }), "the last one left long ago");
         assert!(!waits(Room { head_sent_at: Some(902 * MILLISECOND), ..room(1) }), "no ACK is due");
         assert!(!waits(Room { head_sent_at: None, ..room(1) }), "none is outstanding");
         assert!(!waits(Room { window: 3_000, ..room(1) }), "a third of the window is free");

@@ -1,12 +1,12 @@
 //! Decides which segment to send.
 
+use crate::Nanos;
 use crate::connection::{Endpoint, State, due};
-use crate::segment::{Ecn, Flags, Segment};
+use crate::segment::{Ecn, Flags, Segment, SentAt};
 use crate::sender::apply::flight;
 use crate::sender::initial_window::{FALLBACK_BYTES, IdleCheck, RestartWindow};
 use crate::sender::recovery::Recovery;
 use crate::sequence::SeqNum;
-use crate::{NEVER, Nanos};
 
 impl Endpoint {
     /// The next segment to send, or `None` if there is nothing to send now.
@@ -241,7 +241,7 @@ impl Endpoint {
     /// Starts the persist timer if no acknowledgment is to come that could open the window.
     #[inline]
     fn persist_if_stuck(&mut self, now: Nanos) {
-        if self.nxt == self.una && self.retransmit_deadline == NEVER {
+        if self.nxt == self.una && !self.retransmit_deadline.is_set() {
             self.persisting = true;
             self.set_retransmit_timer(now, self.persist_interval());
         }
@@ -271,7 +271,7 @@ impl Endpoint {
             self.stats.data_segments_sent += 1;
             self.stats.retransmissions += u32::from(retransmission);
             self.stats.first_flight_segments += u32::from(!retransmission && self.first_flight.is_none());
-            self.last_sent_at = now;
+            self.last_sent_at = Some(SentAt::new(now));
             // Linux, tcp_write_xmit: new data only.
             self.sent_since_validation |= !retransmission;
             self.controller.on_sent(now, length, self.flight_bytes());
@@ -281,7 +281,7 @@ impl Endpoint {
         self.nxt = self.nxt.max(end);
         self.highest_sent = self.highest_sent.max(end);
         // RFC 6298 §5.1: a segment with data starts the timer if it is not running.
-        if self.retransmit_deadline == NEVER || self.persisting {
+        if !self.retransmit_deadline.is_set() || self.persisting {
             if self.persisting {
                 // Probes counted, not retransmissions.
                 self.retries = 0;
@@ -316,7 +316,8 @@ impl Endpoint {
         if self.controller.is_rate_based() {
             return;
         }
-        if self.last_sent_at == NEVER || now.saturating_sub(self.last_sent_at) <= self.rtt.rto() {
+        let idle = self.last_sent_at.map_or(0, |sent_at| now.saturating_sub(sent_at.nanos()));
+        if idle <= self.rtt.rto() {
             return;
         }
         let profile = &self.profile;
@@ -326,7 +327,7 @@ impl Endpoint {
             self.mss,
             self.burst_was_lost,
             // Of an idle time that just exceeds n RTOs, n have passed.
-            (now.saturating_sub(self.last_sent_at) - 1) / self.rtt.rto(),
+            (idle - 1) / self.rtt.rto(),
         );
         let before = self.controller.window();
         let threshold = profile.restart_window.threshold_bytes(self.controller.ssthresh(), before);

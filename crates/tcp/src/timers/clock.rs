@@ -1,7 +1,8 @@
 //! The clock that timers expire on: exact, by ticks, or by the slots of a timer wheel.
 
+use super::Deadline;
+use crate::Nanos;
 use crate::profile::{Profile, TimerTick};
-use crate::{NEVER, Nanos};
 
 /// A slot of the wheel's first level is a tick; that of each further level is eight times longer.
 const LEVEL_SHIFT: u32 = 3;
@@ -12,12 +13,12 @@ const LEVELS: u32 = 9;
 const MILLISECOND: Nanos = 1_000_000;
 
 impl Profile {
-    /// When a timer expires that is set now for this time.
+    /// When a timer expires that is set now for this deadline.
     #[inline]
-    pub(crate) fn expiry(&self, now: Nanos, deadline: Nanos) -> Nanos {
+    pub(crate) fn expiry(&self, now: Nanos, deadline: Deadline) -> Deadline {
         match self.timer_tick {
             None => deadline,
-            Some(tick) => tick.of_expiry(now, deadline).saturating_mul(tick.period_ns),
+            Some(tick) => deadline.time().map(|time| tick.expiry(now, time)).into(),
         }
     }
 
@@ -42,17 +43,19 @@ impl Profile {
 }
 
 impl TimerTick {
-    /// Number of the tick on which a timer expires that is set now for this time.
-    fn of_expiry(&self, now: Nanos, deadline: Nanos) -> u64 {
+    /// When a timer expires that is set now for this time.
+    fn expiry(&self, now: Nanos, time: Nanos) -> Nanos {
+        self.of_expiry(now, time).saturating_mul(self.period_ns)
+    }
+
+    /// Number of the tick on which it does.
+    fn of_expiry(&self, now: Nanos, time: Nanos) -> u64 {
         let tick = self.period_ns;
-        if deadline == NEVER {
-            return NEVER;
-        }
         if !self.wheel {
-            return deadline.div_ceil(tick);
+            return time.div_ceil(tick);
         }
         // Linux, calc_wheel_index: the slot after the one that the timer belongs to, so that none expires early.
-        let ticks = deadline.saturating_sub(now).div_ceil(tick);
+        let ticks = time.saturating_sub(now).div_ceil(tick);
         let level = (1..LEVELS).take_while(|&level| ticks >= (LEVEL_SLOTS - 1) << ((level - 1) * LEVEL_SHIFT)).count();
         let shift = LEVEL_SHIFT * level as u32;
         ((now / tick + ticks) >> shift).saturating_add(1) << shift
@@ -69,17 +72,21 @@ mod tests {
         Profile { timer_tick: Some(TimerTick { period_ns: 4 * MS, wheel: true }), ..Profile::linux() }
     }
 
+    fn expiry(profile: &Profile, now: Nanos, time: Nanos) -> Nanos {
+        profile.expiry(now, Deadline::at(time)).time().unwrap()
+    }
+
     #[test]
     fn without_ticks_timers_are_exact_and_with_them_they_wait_for_the_next_one() {
-        assert_eq!(Profile::linux().expiry(5, 12_345), 12_345);
+        assert_eq!(expiry(&Profile::linux(), 5, 12_345), 12_345);
         let ticks = Profile { timer_tick: Some(TimerTick { period_ns: 4 * MS, wheel: false }), ..wheel() };
-        assert_eq!([1, 4 * MS, 4 * MS + 1].map(|deadline| ticks.expiry(0, deadline)), [4 * MS, 4 * MS, 8 * MS]);
-        assert_eq!(ticks.expiry(0, NEVER), NEVER);
+        assert_eq!([1, 4 * MS, 4 * MS + 1].map(|time| expiry(&ticks, 0, time)), [4 * MS, 4 * MS, 8 * MS]);
+        assert_eq!(ticks.expiry(0, Deadline::NEVER), Deadline::NEVER);
     }
 
     #[test]
     fn the_wheel_steps_by_a_tick_up_to_63_by_8_up_to_504_and_by_64_beyond() {
-        let expiry = |ticks: u64| wheel().expiry(0, ticks * 4 * MS) / (4 * MS);
+        let expiry = |ticks: u64| expiry(&wheel(), 0, ticks * 4 * MS) / (4 * MS);
         assert_eq!([1, 2, 62].map(expiry), [2, 3, 63]);
         assert_eq!([63, 64, 71, 72, 503].map(expiry), [64, 72, 72, 80, 504]);
         assert_eq!([504, 512, 575, 576].map(expiry), [512, 576, 576, 640]);
@@ -88,19 +95,19 @@ mod tests {
     #[test]
     fn a_timer_that_is_set_within_a_tick_counts_from_its_beginning() {
         // Ten ticks from 7.9 ms on: the tick that begins at 4 ms, and one more.
-        assert_eq!(wheel().expiry(7_900_000, 47_900_000), 48 * MS);
-        assert_eq!(wheel().expiry(8 * MS, 48 * MS), 52 * MS);
+        assert_eq!(expiry(&wheel(), 7_900_000, 47_900_000), 48 * MS);
+        assert_eq!(expiry(&wheel(), 8 * MS, 48 * MS), 52 * MS);
     }
 
     #[test]
     fn a_timer_never_expires_early_whatever_its_length() {
         for now in [0, 1, 3_999_999, 4 * MS, 1_234_567_890] {
             for length in [1, 4 * MS, 251 * MS, 252 * MS, 2_015 * MS, 2_017 * MS, 120_000 * MS, 86_400_000 * MS] {
-                let late = wheel().expiry(now, now + length) - (now + length);
+                let late = expiry(&wheel(), now, now + length) - (now + length);
                 // At most a slot of its level and the tick that has begun.
                 assert!(late <= 4 * MS + length / 7 + 4 * MS, "{now} {length} {late}");
             }
         }
-        assert_eq!(wheel().expiry(1, NEVER), NEVER);
+        assert_eq!(wheel().expiry(1, Deadline::NEVER), Deadline::NEVER);
     }
 }

@@ -1,24 +1,27 @@
 //! Deadlines: delayed acknowledgment, retransmission, persist.
 
 mod clock;
+mod deadline;
 
+pub use deadline::Deadline;
+
+use crate::Nanos;
 use crate::connection::Events;
 use crate::connection::{Endpoint, State, due};
 use crate::sender::apply::flight;
 use crate::sender::recovery::SetTimer;
-use crate::{NEVER, Nanos};
 
 impl Endpoint {
     /// Time passed. To be called once `now` reaches [`poll_timeout`](Self::poll_timeout); harmless at other times.
     pub fn handle_timeout(&mut self, now: Nanos) {
-        if now >= self.ack_deadline {
+        if self.ack_deadline.is_due(now) {
             self.on_ack_timeout();
         }
         if let Some(pacer) = self.extras.pacer_mut() {
             self.due |= if pacer.on_time(now) { due::STREAM } else { 0 };
         }
-        if now >= self.retransmit_deadline {
-            self.retransmit_deadline = NEVER;
+        if self.retransmit_deadline.is_due(now) {
+            self.retransmit_deadline = Deadline::NEVER;
             self.due |= due::STREAM;
             match self.state {
                 State::SynSent | State::SynReceived => self.on_syn_timeout(),
@@ -34,16 +37,16 @@ impl Endpoint {
     pub(crate) fn set_timer(&mut self, now: Nanos, timer: SetTimer) {
         match timer {
             SetTimer::Keep => {}
-            SetTimer::Stop => self.retransmit_deadline = NEVER,
+            SetTimer::Stop => self.retransmit_deadline = Deadline::NEVER,
             SetTimer::Rto => self.set_retransmit_timer(now, self.rtt.rto()),
-            SetTimer::At(deadline) => self.retransmit_deadline = self.profile.expiry(now, deadline),
+            SetTimer::At(time) => self.retransmit_deadline = self.profile.expiry(now, Deadline::at(time)),
         }
     }
 
     /// Sets the timer of outstanding data, or of the persist state.
     #[inline]
     pub(crate) fn set_retransmit_timer(&mut self, now: Nanos, timeout: Nanos) {
-        self.retransmit_deadline = self.profile.expiry(now, now.saturating_add(timeout));
+        self.retransmit_deadline = self.profile.expiry(now, Deadline::at(now.saturating_add(timeout)));
     }
 
     fn on_syn_timeout(&mut self) {

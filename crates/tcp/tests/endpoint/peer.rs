@@ -38,7 +38,7 @@ impl Peer {
         peer.sender.handle_segment(0, &syn);
         assert!(peer.sender.poll_transmit(0).unwrap().flags.contains(Flags::SYN));
         for _ in 1..count {
-            peer.now = peer.sender.poll_timeout();
+            peer.now = peer.next_timer();
             peer.sender.handle_timeout(peer.now);
             assert!(peer.sender.poll_transmit(peer.now).unwrap().flags.contains(Flags::SYN));
         }
@@ -46,6 +46,11 @@ impl Peer {
         peer.start = peer.now;
         assert!(peer.ack(0, &[]).is_empty());
         peer
+    }
+
+    /// When the sender's next timer expires.
+    fn next_timer(&self) -> Nanos {
+        self.sender.poll_timeout().time().expect("a timer runs")
     }
 
     /// Milliseconds since the handshake.
@@ -100,8 +105,8 @@ impl Peer {
     pub fn wait_until(&mut self, ms: u64) -> Vec<(u64, u32)> {
         let end = self.start + ms * MS;
         let mut sent = Vec::new();
-        while self.sender.poll_timeout() <= end {
-            self.now = self.now.max(self.sender.poll_timeout());
+        while self.sender.poll_timeout().is_due(end) {
+            self.now = self.now.max(self.next_timer());
             self.sender.handle_timeout(self.now);
             let at = self.ms();
             sent.extend(self.sent().into_iter().map(|number| (at, number)));
@@ -114,7 +119,7 @@ impl Peer {
     pub fn wait_for_segment(&mut self) -> (Nanos, Vec<u32>) {
         let before = self.now;
         loop {
-            self.now = self.sender.poll_timeout();
+            self.now = self.next_timer();
             self.sender.handle_timeout(self.now);
             let sent = self.sent();
             if !sent.is_empty() {

@@ -3,7 +3,7 @@
 use crate::wire::*;
 use firstflight_tcp::{
     AckPolicy, AdaptiveAck, CongestionAlgorithm, CongestionAvoidance, Ecn, EcnPolicy, Events, Flags, Hystart,
-    InitialWindow, NEVER, Nagle, Nanos, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RestartWindow, RtoEstimator,
+    InitialWindow, Nagle, Nanos, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RestartWindow, RtoEstimator,
     RtoRules, SackBlocks, SackCompression, ScoreboardRules, Segment, SlowStartGrowth, Startup, SynLossResponse,
     TailLossProbe, TimerTick, Timestamps, Trains, WindowPacing, WindowValidation,
 };
@@ -307,7 +307,7 @@ impl Exchange {
         let mut dice = Dice(network.seed ^ 1);
         wire.pump();
         for _ in 0..200_000 {
-            if wire.next() == NEVER || wire.client.is_finished() && wire.server.is_finished() {
+            if !wire.next().is_set() || wire.client.is_finished() && wire.server.is_finished() {
                 break;
             }
             wire.step();
@@ -352,18 +352,16 @@ impl Exchange {
         let mut dice = Dice(self.network.seed ^ 2);
         wire.pump();
         for _ in 0..400 {
-            if (wire.next() == NEVER || dice.percent(10)) && wire.server_events.contains(Events::CONNECTED) {
+            if (!wire.next().is_set() || dice.percent(10)) && wire.server_events.contains(Events::CONNECTED) {
                 // Sometimes after more than a timeout.
-                wire.now += if wire.next() == NEVER { dice.roll() % (5 * SECOND) } else { 0 };
+                wire.now += if wire.next().is_set() { 0 } else { dice.roll() % (5 * SECOND) };
                 let now = wire.now;
                 wire.server.write(now, dice.roll() % stream(&self.server, &self.client, 30, 1).max(1));
                 wire.pump();
             }
-            if wire.next() == NEVER {
-                break;
-            }
+            let Some(next) = wire.next().time() else { break };
             if polls_between {
-                wire.now = Nanos::midpoint(wire.now, wire.next());
+                wire.now = Nanos::midpoint(wire.now, next);
                 wire.pump();
             }
             wire.step();

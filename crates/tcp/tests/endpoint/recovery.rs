@@ -143,7 +143,7 @@ fn new_reno_leaves_recovery_without_a_burst() {
     let (mut wire, _) = losing(RecoveryAlgorithm::NEW_RENO, &[1]);
     let mut bursts = Vec::new();
     wire.pump();
-    while wire.next() != firstflight_tcp::NEVER {
+    while wire.next().is_set() {
         let before = wire.server.stats().data_segments_sent;
         wire.step();
         bursts.push(wire.server.stats().data_segments_sent - before);

@@ -1,7 +1,7 @@
 //! The excess of cwnd over a rule, over a link with a queue and losses.
 
 use crate::wire::*;
-use firstflight_tcp::{NEVER, Nanos, Profile};
+use firstflight_tcp::{Nanos, Profile};
 
 /// Sends this number of bytes over a link that serves one in this time, drops arrivals that would wait behind `queue`
 /// others, and loses each n-th. Returns the largest cwnd above the limit of `bound` for the largest flight before, and
@@ -30,7 +30,7 @@ pub fn excess(
     wire.server.write(wire.now, bytes);
     wire.pump();
     let (mut flight, mut excess) = (wire.server.cwnd_bytes(), None);
-    while wire.next() != NEVER {
+    while wire.next().is_set() {
         wire.step();
         let cwnd = wire.server.cwnd_bytes();
         if cwnd > bound(flight) {

@@ -1,7 +1,8 @@
 //! Two endpoints and the path between them: a delay in each direction, and a rule that decides each segment's fate.
 
 use firstflight_tcp::{
-    Endpoint, Events, Flags, NEVER, Nanos, PathOption, Profile, QuickStart, RecoveryAlgorithm, ScoreboardRules, Segment,
+    Deadline, Endpoint, Events, Flags, Nanos, PathOption, Profile, QuickStart, RecoveryAlgorithm, ScoreboardRules,
+    Segment,
 };
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -158,16 +159,16 @@ impl Wire {
         self.server_events |= self.server.poll_events();
     }
 
-    /// Time of the next thing to happen, or [`NEVER`].
-    pub fn next(&self) -> Nanos {
-        let arrival = self.arrivals.peek().map_or(NEVER, |Reverse((at, _))| *at);
-        arrival.min(self.client.poll_timeout()).min(self.server.poll_timeout())
+    /// Time of the next thing to happen.
+    pub fn next(&self) -> Deadline {
+        let arrival = Deadline::from(self.arrivals.peek().map(|Reverse((at, _))| *at));
+        arrival.earliest(self.client.poll_timeout()).earliest(self.server.poll_timeout())
     }
 
     /// Runs until nothing is left to happen before `end`, and sets the clock to `end`.
     pub fn run_until(&mut self, end: Nanos) {
         self.pump();
-        while self.next() <= end {
+        while self.next().is_due(end) {
             self.step();
         }
         self.now = end;
@@ -176,7 +177,7 @@ impl Wire {
     /// Runs until nothing is left to happen.
     pub fn run(&mut self) {
         self.pump();
-        while self.next() != NEVER {
+        while self.next().is_set() {
             self.step();
             assert!(self.now < 100_000 * SECOND, "the connection does not come to rest");
         }
@@ -185,7 +186,7 @@ impl Wire {
     /// Lets the next thing happen.
     pub fn step(&mut self) {
         self.pump();
-        self.now = self.next();
+        self.now = self.next().time().expect("something happens");
         let arrival = self.arrivals.peek().map(|Reverse(arrival)| *arrival).filter(|(at, _)| *at == self.now);
         if let Some((_, index)) = arrival {
             self.arrivals.pop();

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddrV4;
 
-use firstflight_tcp::{NEVER, Nanos};
+use firstflight_tcp::{Deadline, Nanos};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
@@ -82,7 +82,7 @@ impl Fetch {
 pub struct Client {
     fetch: Fetch,
     connection: u32,
-    gives_up_at: Nanos,
+    gives_up_at: Deadline,
     /// The path that is in progress; none once all are.
     index: usize,
     response: Response,
@@ -96,7 +96,7 @@ pub struct Client {
 impl Client {
     /// A client whose connection has this number.
     pub fn new(fetch: Fetch, connection: u32, now: Nanos) -> Self {
-        let gives_up_at = fetch.most_ns.map_or(NEVER, |most| now.saturating_add(most));
+        let gives_up_at = fetch.most_ns.map(|most| now.saturating_add(most)).into();
         Self {
             fetch,
             connection,
@@ -225,7 +225,7 @@ impl Application for Client {
         self.fail(now, reason, conversation);
     }
 
-    fn patience(&self) -> Nanos {
+    fn patience(&self) -> Deadline {
         self.gives_up_at
     }
 }

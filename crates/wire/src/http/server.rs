@@ -3,7 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use firstflight_tcp::{NEVER, Nanos};
+use firstflight_tcp::{Deadline, Nanos};
 
 use super::head::{self, Head};
 use crate::{
@@ -90,8 +90,8 @@ impl Application for Server {
 
     fn over(&mut self, _now: Nanos, _end: End, _conversation: &mut Conversation) {}
 
-    fn patience(&self) -> Nanos {
-        NEVER
+    fn patience(&self) -> Deadline {
+        Deadline::NEVER
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::receiver::segment_size::Compared;
 use crate::sequence::SeqNum;
-use crate::{NEVER, Nanos};
+use crate::{Deadline, Nanos};
 use serde::{Deserialize, Serialize};
 
 /// Parameters of the adaptive policy; Linux's are 40 ms, 200 ms and 16.
@@ -63,9 +63,9 @@ pub(crate) struct Arrivals {
     pushed: bool,
     pushed_twice: bool,
     /// Deadline of the waiting acknowledgment, before the timer rounds it up [timeout].
-    timeout: Nanos,
+    timeout: Deadline,
     /// When the timer of such a delay, set last, expires: an acknowledgment does not stop it [icsk_delack_timer].
-    timer_set: Nanos,
+    timer_set: Deadline,
     /// Acknowledgments that were merged and wait [compressed_ack].
     compressed: u16,
     /// Acknowledgments sent at this position with a hole there [dup_ack_counter, compressed_ack_rcv_nxt].
@@ -85,8 +85,8 @@ impl Arrivals {
             scheduled: false,
             pushed: false,
             pushed_twice: false,
-            timeout: NEVER,
-            timer_set: NEVER,
+            timeout: Deadline::NEVER,
+            timer_set: Deadline::NEVER,
             compressed: 0,
             duplicates: 0,
             duplicates_at: 0,
@@ -189,21 +189,21 @@ impl Arrivals {
         }
         delay = delay.min(self.rules.delay_max_ns);
         let tick = self.floor(now);
-        if self.timeout <= tick.saturating_add(self.floor(delay / 4)) {
+        if self.timeout.is_due(tick.saturating_add(self.floor(delay / 4))) {
             return None;
         }
-        self.timeout = self.timeout.min(tick.saturating_add(delay));
+        self.timeout = self.timeout.earliest(Deadline::at(tick.saturating_add(delay)));
         Some(now.saturating_add(delay))
     }
 
     /// The timer of a delay was set.
-    pub(crate) fn set_timer(&mut self, expiry: Nanos) {
+    pub(crate) fn set_timer(&mut self, expiry: Deadline) {
         self.timer_set = expiry;
     }
 
     /// Until when the acknowledgment of a segment may wait while there is a hole at `next`; none if it may not.
     // Linux, __tcp_ack_snd_check; tcp_delack_timer_handler sends compressed ACKs, too, if it runs meanwhile.
-    pub(crate) fn compress(&mut self, now: Nanos, next: SeqNum, rtt: Nanos) -> Option<Nanos> {
+    pub(crate) fn compress(&mut self, now: Nanos, next: SeqNum, rtt: Nanos) -> Option<Deadline> {
         let rules = self.rules.sack_compression.filter(|rules| self.compressed < rules.max_segments)?;
         if std::mem::replace(&mut self.duplicates_at, next) != next {
             self.duplicates = 0;
@@ -213,14 +213,14 @@ impl Arrivals {
             return None;
         }
         self.compressed += 1;
-        let end = now.saturating_add((rtt / u64::from(rules.rtt_divisor)).min(rules.delay_max_ns));
-        Some(if self.timer_set > now { end.min(self.timer_set) } else { end })
+        let end = Deadline::at(now.saturating_add((rtt / u64::from(rules.rtt_divisor)).min(rules.delay_max_ns)));
+        Some(if self.timer_set.is_due(now) { end } else { end.earliest(self.timer_set) })
     }
 
     /// The delay passed and no data went out: it was not worth waiting.
     // Linux, tcp_delack_timer_handler.
     pub(crate) fn on_expiry(&mut self, rto: Nanos) {
-        self.timeout = NEVER;
+        self.timeout = Deadline::NEVER;
         if !self.scheduled || self.compressed > 0 {
             return;
         }
@@ -253,7 +253,7 @@ impl Arrivals {
         self.scheduled = false;
         self.pushed = false;
         self.pushed_twice = false;
-        self.timeout = NEVER;
+        self.timeout = Deadline::NEVER;
         self.compressed = 0;
     }
 

@@ -2,7 +2,7 @@
 
 mod adaptive;
 
-use crate::{NEVER, Nanos};
+use crate::Nanos;
 pub(crate) use adaptive::Arrivals;
 pub use adaptive::{AdaptiveAck, SackCompression};
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,8 @@ pub enum AckPolicy {
 pub(crate) enum Verdict {
     AtOnce,
     Until(Nanos),
+    /// It depends on more than the number of segments: `Endpoint::acknowledge_adaptively`.
+    Adaptive,
 }
 
 impl AckPolicy {
@@ -63,11 +65,10 @@ impl AckPolicy {
                 if waiting >= segments || every_segment_bytes.is_some() && wants_each() {
                     Verdict::AtOnce
                 } else {
-                    Verdict::Until((now / interval_ns).saturating_add(1).checked_mul(interval_ns).unwrap_or(NEVER))
+                    Verdict::Until((now / interval_ns).saturating_add(1).saturating_mul(interval_ns))
                 }
             }
-            // The response depends on more than the number of segments: `Endpoint::acknowledge_adaptively`.
-            Self::Adaptive(_) => Verdict::Until(NEVER),
+            Self::Adaptive(_) => Verdict::Adaptive,
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::receiver::Memory;
 use crate::receiver::window::GrowingWindow;
 use crate::segment::{Flags, Segment};
 use crate::sequence::{SeqNum, wire};
-use crate::{NEVER, Nanos};
+use crate::{Deadline, Nanos};
 
 impl Endpoint {
     /// A segment without payload.
@@ -29,7 +29,7 @@ impl Endpoint {
         into: &mut Segment,
     ) {
         self.unacknowledged_segments = 0;
-        self.ack_deadline = NEVER;
+        self.ack_deadline = Deadline::NEVER;
         self.stats.segments_sent += 1;
         into.seq = wire(position);
         into.ack = wire(self.rcv_nxt);

@@ -10,7 +10,7 @@ pub use window::WindowPacing;
 
 use crate::connection::Endpoint;
 use crate::sequence::SeqNum;
-use crate::{NEVER, Nanos};
+use crate::{Deadline, Nanos};
 
 // Linux, tcp_update_skb_after_send: the first ten segments of a connection are not paced.
 const FIRST_PACED_SEGMENT: u32 = 10;
@@ -174,19 +174,19 @@ impl Pacer {
             return;
         };
         let scaled = u128::from(self.bytes) * u128::from(rate.time) + u128::from(self.carried);
-        let interval = (scaled / u128::from(rate.bytes)).min(u128::from(NEVER / 2)) as Nanos;
+        let interval = (scaled / u128::from(rate.bytes)).min(u128::from(Nanos::MAX / 2)) as Nanos;
         self.release = Some(self.due_at.saturating_add(interval - self.late.min(interval / 2)));
         self.remainder = (scaled % u128::from(rate.bytes)) as u64;
     }
 
-    /// When a segment that waits may leave, or [`NEVER`].
-    pub(crate) fn deadline(&self) -> Nanos {
-        self.release.filter(|_| self.waiting).unwrap_or(NEVER)
+    /// When a segment that waits may leave.
+    pub(crate) fn deadline(&self) -> Deadline {
+        self.release.filter(|_| self.waiting).into()
     }
 
     /// Time passed: whether waiting data is released, since the deadline is reached.
     pub(crate) fn on_time(&mut self, now: Nanos) -> bool {
-        let released = self.deadline() <= now;
+        let released = self.deadline().is_due(now);
         self.waiting &= !released;
         released
     }
@@ -274,10 +274,10 @@ impl Endpoint {
         pacer.on_sent(now, bytes, 1 + train);
     }
 
-    /// When a segment that is held back may leave, or [`NEVER`].
+    /// When a segment that is held back may leave.
     #[inline]
-    pub(crate) fn pacing_deadline(&self) -> Nanos {
-        self.extras.pacer().map_or(NEVER, Pacer::deadline)
+    pub(crate) fn pacing_deadline(&self) -> Deadline {
+        self.extras.pacer().map_or(Deadline::NEVER, Pacer::deadline)
     }
 
     /// Ends the pacing of a start-up scheme: there was a loss.
@@ -318,7 +318,7 @@ mod tests {
             departures.push(now);
             pacer.on_sent(now, 1000, 1);
             assert!(pacer.holds(now));
-            now = pacer.deadline();
+            now = pacer.deadline().time().unwrap();
         }
         assert_eq!(departures, [0, 33, 66, 100, 133, 166, 200]);
     }
@@ -330,10 +330,10 @@ mod tests {
         assert!(!pacer.holds(1000));
         pacer.on_sent(1000, 1000, 1);
         assert!(pacer.holds(1000));
-        assert_eq!(pacer.deadline(), 1050);
+        assert_eq!(pacer.deadline(), Deadline::at(1050));
         pacer.on_sent(1050, 1000, 1);
         assert!(pacer.holds(1050));
-        assert_eq!(pacer.deadline(), 1150);
+        assert_eq!(pacer.deadline(), Deadline::at(1150));
     }
 
     #[test]
@@ -346,7 +346,7 @@ mod tests {
             departures.push(now);
             pacer.on_sent(now, 1000, 1);
             assert!(pacer.holds(now));
-            now = pacer.deadline() + late;
+            now = pacer.deadline().time().unwrap() + late;
         }
         assert_eq!(departures, [0, 100, 230, 330, 410]);
     }
@@ -356,18 +356,18 @@ mod tests {
         let mut pacer = of_segments(None);
         pacer.on_sent(5, 1000, 1);
         assert!(!pacer.holds(5));
-        assert_eq!(pacer.deadline(), NEVER);
+        assert_eq!(pacer.deadline(), Deadline::NEVER);
     }
 
     #[test]
     fn a_deadline_exists_only_while_a_segment_waits() {
         let mut pacer = of_segments(Some(Rate::new(1000, 100)));
         pacer.on_sent(0, 500, 1);
-        assert_eq!(pacer.deadline(), NEVER);
+        assert_eq!(pacer.deadline(), Deadline::NEVER);
         assert!(pacer.holds(49));
-        assert_eq!(pacer.deadline(), 50);
+        assert_eq!(pacer.deadline(), Deadline::at(50));
         pacer.on_time(50);
-        assert_eq!(pacer.deadline(), NEVER);
+        assert_eq!(pacer.deadline(), Deadline::NEVER);
         assert!(!pacer.holds(50));
     }
 
@@ -390,9 +390,9 @@ mod tests {
     fn ten_segments_leave_at_once_and_bursts_of_two_after_them() {
         let mut pacer = of_window(LINUX.rate(20_000, u32::MAX, 100 * MS));
         assert_eq!(burst(&mut pacer, 0, 1), 10);
-        assert_eq!(pacer.deadline(), 5 * MS);
+        assert_eq!(pacer.deadline(), Deadline::at(5 * MS));
         assert_eq!(burst(&mut pacer, 5 * MS, 1), 2);
-        assert_eq!(pacer.deadline(), 10 * MS);
+        assert_eq!(pacer.deadline(), Deadline::at(10 * MS));
     }
 
     #[test]
@@ -400,7 +400,7 @@ mod tests {
         let mut pacer = of_window(LINUX.rate(20_000, u32::MAX, 100 * MS));
         burst(&mut pacer, 0, 1);
         assert_eq!(burst(&mut pacer, 5 * MS, 5), 5);
-        assert_eq!(pacer.deadline(), 17 * MS + MS / 2, "five segments at two in 5 ms");
+        assert_eq!(pacer.deadline(), Deadline::at(17 * MS + MS / 2), "five segments at two in 5 ms");
     }
 
     #[test]
@@ -408,8 +408,8 @@ mod tests {
         let mut pacer = of_window(LINUX.rate(20_000, u32::MAX, 100 * MS));
         burst(&mut pacer, 0, 1);
         assert_eq!(burst(&mut pacer, 100 * MS, 1), 2);
-        assert_eq!(pacer.deadline(), 102 * MS + MS / 2);
+        assert_eq!(pacer.deadline(), Deadline::at(102 * MS + MS / 2));
         assert_eq!(burst(&mut pacer, 103 * MS, 1), 2);
-        assert_eq!(pacer.deadline(), 107 * MS + MS / 2, "half a millisecond late");
+        assert_eq!(pacer.deadline(), Deadline::at(107 * MS + MS / 2), "half a millisecond late");
     }
 }

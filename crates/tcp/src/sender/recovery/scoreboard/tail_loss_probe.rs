@@ -1,11 +1,12 @@
 //! Tail loss probes: when acknowledgments fail to come for two round trips, one more segment leaves, so that a lost
 //! tail is recovered by acknowledgments rather than by the timeout (RFC 8985 §7).
 
+use super::board::Sent;
 use super::timer::Timer;
 use super::{AckSummary, Facts, Flight, Scoreboard, SetTimer, State};
+use crate::Nanos;
 use crate::sender::recovery::Edges;
 use crate::sequence::SeqNum;
-use crate::{NEVER, Nanos};
 
 /// An outstanding probe.
 #[derive(Clone, Debug, Default)]
@@ -44,10 +45,8 @@ impl Scoreboard {
     #[inline]
     pub(super) fn schedule_probe(&mut self, flight: &Flight<'_>, advanced: bool) -> SetTimer {
         let Some(rules) = &flight.profile.recovery.scoreboard().tail_loss_probe else { return SetTimer::Keep };
-        let allowed = self.sack && !self.board.is_empty() && matches!(self.state, State::Open | State::Reduced);
-        if !allowed {
-            return SetTimer::Keep;
-        }
+        let allowed = self.sack && matches!(self.state, State::Open | State::Reduced);
+        let Some(first) = self.board.front().filter(|_| allowed) else { return SetTimer::Keep };
         let mut timeout = match flight.rtt.smoothed(&flight.profile.rto) {
             // RFC 8985 §7.2: PTO = 2 * SRTT, plus TLP.max_ack_delay if only one segment is in flight.
             Some(srtt) if self.board.len() == 1 => 2 * srtt + rules.max_ack_delay_ns,
@@ -55,15 +54,10 @@ impl Scoreboard {
             None => PROBE_WITHOUT_SAMPLE,
         };
         // RFC 8985 §7.2: not later than the retransmission timer would expire.
-        let rto = if advanced { self.timeout_after_ack(flight) } else { self.timeout_of_first(flight) };
+        let rto = if advanced { self.timeout_after_ack(flight) } else { timeout_of_first(flight, first) };
         timeout = timeout.min(rto.saturating_sub(flight.now).max(1));
         self.timer = Timer::Probe;
         SetTimer::At(flight.now + timeout)
-    }
-
-    /// When the first segment in flight would time out.
-    fn timeout_of_first(&self, flight: &Flight<'_>) -> Nanos {
-        self.board.front().map_or(NEVER, |front| front.sent_at.saturating_add(flight.rtt.rto()))
     }
 
     /// The probe timer expired.
@@ -106,6 +100,11 @@ impl Scoreboard {
             self.probe.forget();
         }
     }
+}
+
+/// When the first segment in flight would time out.
+fn timeout_of_first(flight: &Flight<'_>, first: &Sent) -> Nanos {
+    first.sent_at.saturating_add(flight.rtt.rto())
 }
 
 /// RFC 8985 §7.2: without a sample the probe waits a second.
