@@ -4,7 +4,7 @@ use crate::Nanos;
 use crate::amounts::Bytes;
 use crate::connection::{Endpoint, due, feature};
 use crate::sender::congestion::{Acknowledged, RoundTrip, Start};
-use crate::sender::recovery::{CwndRule, Edges, Facts, NextCwnd, Recovery, RttSample};
+use crate::sender::recovery::{CwndRule, Edges, Facts, FastRecovery, NextCwnd, Recovery, RttSample};
 use std::num::NonZeroU16;
 
 /// The sender as recovery sees it: borrows the profile and the RTT estimator alone, so that recovery can be asked.
@@ -235,8 +235,12 @@ impl Endpoint {
     #[cold]
     fn apply_rest(&mut self, now: Nanos, facts: &Facts, cwnd_before: u32) {
         let edges = facts.edges;
-        if facts.recovering != facts.was_recovering && !edges.has(Edges::TIMED_OUT) {
-            self.validate_recovery(facts, cwnd_before);
+        if !edges.has(Edges::TIMED_OUT) {
+            match facts.fast_recovery {
+                FastRecovery::Began => self.validate_congestion(cwnd_before),
+                FastRecovery::Ended => self.validate_recovered(),
+                FastRecovery::Off | FastRecovery::GoesOn => {}
+            }
         }
         if edges.has(Edges::TIMED_OUT) {
             if let Some(validation) = self.extras.validation_mut() {

@@ -111,11 +111,11 @@ impl Endpoint {
         let length = if pushes { Some(self.pushed_length(usable)) } else { self.new_data_length(now, usable) };
         let Some(length) = length else { return false };
         let start = self.nxt;
-        self.transmit(now, start, length, into);
+        let end = self.transmit(now, start, length, into);
         let flight = flight!(self, now);
         if let Recovery::Scoreboard(scoreboard) = &mut self.recovery {
             let reducing = scoreboard.is_reducing();
-            let mut timer = scoreboard.on_sent_new(&flight, start, (self.nxt - start) as u32);
+            let mut timer = scoreboard.on_sent_new(&flight, start, (end - start) as u32);
             if probing {
                 timer = timer.then(scoreboard.on_probe_sent(&flight, None));
                 self.stats.tail_loss_probes += 1;
@@ -247,9 +247,9 @@ impl Endpoint {
         }
     }
 
-    /// Sends `length` bytes from `position` on, and the FIN if it follows.
+    /// Sends `length` bytes from `position` on, and the FIN if it follows; returns the position after them.
     #[inline]
-    fn transmit(&mut self, now: Nanos, position: SeqNum, length: u32, into: &mut Segment) {
+    fn transmit(&mut self, now: Nanos, position: SeqNum, length: u32, into: &mut Segment) -> SeqNum {
         let mut end = position + u64::from(length);
         let mut flags = Flags::ACK;
         if end == self.data_end {
@@ -293,6 +293,7 @@ impl Endpoint {
         self.segment(now, position, length, retransmission, into);
         into.flags = into.flags | flags;
         self.check_invariants();
+        end
     }
 
     /// The first unacknowledged segment again; not more than was sent.

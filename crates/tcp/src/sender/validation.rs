@@ -7,16 +7,22 @@ use crate::sender::recovery::Facts;
 use crate::sender::window_validation::{Burst, Unused};
 
 impl Endpoint {
-    /// Fast recovery began or ended: the result of validation. `cwnd_before`: before this ACK.
-    pub(crate) fn validate_recovery(&mut self, facts: &Facts, cwnd_before: u32) {
+    /// Fast recovery began: the result of validation. `cwnd_before`: before this ACK.
+    pub(crate) fn validate_congestion(&mut self, cwnd_before: u32) {
         let flight = self.flight_bytes().div_ceil(self.mss);
         let Some(validation) = self.extras.validation_mut() else { return };
-        let retransmissions = self.stats.retransmissions;
-        let segments = if facts.was_recovering {
-            validation.on_recovered(retransmissions)
-        } else {
-            validation.on_congestion(flight, cwnd_before / self.mss, retransmissions)
-        };
+        let segments = validation.on_congestion(flight, cwnd_before / self.mss, self.stats.retransmissions);
+        self.set_validated(segments);
+    }
+
+    /// Fast recovery ended: likewise.
+    pub(crate) fn validate_recovered(&mut self) {
+        let Some(validation) = self.extras.validation_mut() else { return };
+        let segments = validation.on_recovered(self.stats.retransmissions);
+        self.set_validated(segments);
+    }
+
+    fn set_validated(&mut self, segments: Option<u32>) {
         if let Some(segments) = segments {
             self.controller.set_ssthresh(segments.saturating_mul(self.mss).max(2 * self.mss));
             self.controller.set_window(segments.saturating_mul(self.mss));
@@ -80,7 +86,7 @@ impl Endpoint {
     pub(crate) fn cwnd_may_grow(&mut self, now: Nanos, facts: &Facts) -> bool {
         let Some(validation) = self.extras.validation_mut() else { return true };
         let window = self.controller.window() / self.mss;
-        if facts.advanced && !facts.was_recovering {
+        if facts.advanced && !facts.fast_recovery.was_on() {
             let srtt = self.rtt.smoothed(&self.profile.rto).unwrap_or(0);
             validation.on_ack(now, self.una, self.nxt, srtt, window);
         }

@@ -114,6 +114,34 @@ impl Edges {
     }
 }
 
+/// Fast recovery as an ACK or a timeout found it and left it. An ACK that ends one and begins the next has it go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum FastRecovery {
+    #[default]
+    Off,
+    Began,
+    Ended,
+    GoesOn,
+}
+
+impl FastRecovery {
+    #[inline]
+    pub fn new(was_on: bool, is_on: bool) -> Self {
+        match (was_on, is_on) {
+            (false, false) => Self::Off,
+            (false, true) => Self::Began,
+            (true, false) => Self::Ended,
+            (true, true) => Self::GoesOn,
+        }
+    }
+
+    /// It was in progress before.
+    #[inline]
+    pub fn was_on(self) -> bool {
+        matches!(self, Self::GoesOn | Self::Ended)
+    }
+}
+
 /// cwnd when a recovery is over or a timeout has been answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum NextCwnd {
@@ -168,9 +196,7 @@ pub(crate) struct Facts {
     /// RTT of the segment that was delivered last.
     pub rtt: Option<Nanos>,
     pub edges: Edges,
-    /// Fast recovery was, and is, in progress.
-    pub was_recovering: bool,
-    pub recovering: bool,
+    pub fast_recovery: FastRecovery,
     /// The cumulative acknowledgment advanced.
     pub advanced: bool,
     /// The peer echoes a CE mark, so that congestion is certain.
@@ -192,4 +218,12 @@ pub(crate) struct Facts {
     pub timer: SetTimer,
     /// For a rate-based controller, which this ACK informs instead of `rule`.
     pub delivery: Option<Delivery>,
+}
+
+impl Facts {
+    /// These segments are newly marked lost.
+    #[inline]
+    pub fn lose(&mut self, segments: u32, mss: u32) {
+        self.lost = self.lost.saturating_add(segments.saturating_mul(mss));
+    }
 }

@@ -29,7 +29,7 @@ pub(crate) mod scoreboard;
 
 pub use algorithm::{NewRenoRules, RecoveryAlgorithm, RecoveryExit, RenoRules, ScoreboardRules, TailLossProbe};
 pub(crate) use counting::Counting;
-pub(crate) use facts::{Ack, CwndRule, Edges, Facts, Flight, NextCwnd, RttSample, SetTimer};
+pub(crate) use facts::{Ack, CwndRule, Edges, Facts, FastRecovery, Flight, NextCwnd, RttSample, SetTimer};
 pub(crate) use scoreboard::{AckSummary, Scoreboard};
 
 use crate::Nanos;

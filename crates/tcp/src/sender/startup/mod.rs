@@ -24,7 +24,7 @@ use crate::connection::{Endpoint, feature};
 use crate::profile::error::{LONGEST_TIMEOUT, ProfileError, within};
 use crate::sender::congestion::{CongestionAlgorithm, Hystart};
 use crate::sender::pacing::{PacedBy, PacedFlight, Pacer};
-use crate::sender::recovery::{Edges, Facts};
+use crate::sender::recovery::{Edges, Facts, FastRecovery};
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 
@@ -316,7 +316,7 @@ impl Endpoint {
         let undone = facts.edges.has(Edges::UNDONE);
         let marked = facts.edges.has(Edges::REDUCED);
         let timed_out = facts.edges.has(Edges::RESTARTED) || facts.edges.has(Edges::TIMED_OUT);
-        let lost = !timed_out && facts.recovering && !facts.was_recovering;
+        let lost = !timed_out && facts.fast_recovery == FastRecovery::Began;
         if !undone && (timed_out || lost) {
             self.end_paced_flight();
         }
@@ -330,13 +330,16 @@ impl Endpoint {
             scheme.on_undone();
         } else if timed_out {
             scheme.on_timeout(&state, window);
-        } else if facts.recovering {
-            if lost {
-                scheme.on_loss(&state, window);
+        } else {
+            match facts.fast_recovery {
+                FastRecovery::Off => {}
+                FastRecovery::Began => {
+                    scheme.on_loss(&state, window);
+                    scheme.on_delivery(facts.delivered, facts.lost, window);
+                }
+                FastRecovery::GoesOn => scheme.on_delivery(facts.delivered, facts.lost, window),
+                FastRecovery::Ended => scheme.on_recovered(&state, window),
             }
-            scheme.on_delivery(facts.delivered, facts.lost, window);
-        } else if facts.was_recovering {
-            scheme.on_recovered(&state, window);
         }
         self.end_startup_if_over();
     }

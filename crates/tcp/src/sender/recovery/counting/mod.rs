@@ -6,8 +6,8 @@
 mod limited_transmit;
 
 use super::{
-    AckSummary, CwndRule, Edges, Facts, Flight, NextCwnd, RecoveryAlgorithm, RecoveryExit, RenoRules, RttSample,
-    SetTimer,
+    AckSummary, CwndRule, Edges, Facts, FastRecovery, Flight, NextCwnd, RecoveryAlgorithm, RecoveryExit, RenoRules,
+    RttSample, SetTimer,
 };
 use super::{early_retransmit, facts::Ack};
 use crate::Nanos;
@@ -114,8 +114,7 @@ impl Counting {
     #[inline]
     pub fn on_ack(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, summary: &AckSummary) -> Facts {
         let was_recovering = self.recovering;
-        let mut facts =
-            Facts { rtt: summary.rtt, was_recovering, advanced: ack.ack > ack.prior_una, ..Facts::default() };
+        let mut facts = Facts { rtt: summary.rtt, advanced: ack.ack > ack.prior_una, ..Facts::default() };
         if ack.echoes_congestion {
             self.on_mark(flight, ack, &mut facts);
         }
@@ -124,7 +123,7 @@ impl Counting {
         } else if ack.duplicate {
             self.on_duplicate_ack(flight, &mut facts);
         }
-        facts.recovering = self.recovering;
+        facts.fast_recovery = FastRecovery::new(was_recovering, self.recovering);
         facts
     }
 

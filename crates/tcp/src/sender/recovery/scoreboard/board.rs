@@ -228,12 +228,12 @@ impl Board {
         }
     }
 
-    /// The latest transmission of this segment counts as lost. True if that was not known.
-    pub fn mark_lost(&mut self, number: u64) -> bool {
+    /// The latest transmission of this segment counts as lost.
+    pub fn mark_lost(&mut self, number: u64) -> NewlyLost {
         let sent = self.get_mut(number);
         let before = *sent;
         if before.is_sacked() || before.is_lost() && !before.is_in_repair() {
-            return false;
+            return NewlyLost::NONE;
         }
         if before.is_lost() {
             // Its retransmission is lost as well.
@@ -245,7 +245,7 @@ impl Board {
         }
         self.unanswered += u32::from(self.get(number).is_unanswered());
         self.next_lost = self.next_lost.min(number);
-        true
+        NewlyLost { segments: 1, retransmissions: u32::from(before.is_lost()) }
     }
 
     /// Nothing counts as lost any more: a recovery was spurious.
@@ -320,16 +320,16 @@ impl Board {
 
     /// Calls `decide` for the segments that loss detection has to look at in the order in which they left, originals
     /// first, until it answers [`Judgement::Stop`] for each kind.
-    pub fn mark_losses(&mut self, mut decide: impl FnMut(&Sent) -> Judgement) -> u32 {
+    pub fn mark_losses(&mut self, mut decide: impl FnMut(&Sent) -> Judgement) -> NewlyLost {
         let numbers = self.numbers();
-        let mut newly_lost = 0;
+        let mut newly_lost = NewlyLost::NONE;
         let mut number = self.undecided.max(numbers.start);
         let mut decided = true;
         while number < numbers.end {
             let sent = *self.get(number);
             if sent.marks & (mark::SACKED | mark::LOST | mark::REPEATED) == 0 {
                 match decide(&sent) {
-                    Judgement::Lost => newly_lost += u32::from(self.mark_lost(number)),
+                    Judgement::Lost => newly_lost.add(self.mark_lost(number)),
                     Judgement::Wait => decided = false,
                     Judgement::Stop => break,
                 }
@@ -339,11 +339,12 @@ impl Board {
                 self.undecided = number;
             }
         }
-        newly_lost + self.mark_repeated_losses(decide)
+        newly_lost.add(self.mark_repeated_losses(decide));
+        newly_lost
     }
 
-    fn mark_repeated_losses(&mut self, mut decide: impl FnMut(&Sent) -> Judgement) -> u32 {
-        let mut newly_lost = 0;
+    fn mark_repeated_losses(&mut self, mut decide: impl FnMut(&Sent) -> Judgement) -> NewlyLost {
+        let mut newly_lost = NewlyLost::NONE;
         let mut index = 0;
         while let Some(&(sent_at, number)) = self.repeated.get(index) {
             let current = number >= self.first && {
@@ -362,7 +363,7 @@ impl Board {
             let sent = *self.get(number);
             match decide(&sent) {
                 Judgement::Lost => {
-                    newly_lost += u32::from(self.mark_lost(number));
+                    newly_lost.add(self.mark_lost(number));
                     self.repeated.remove(index);
                 }
                 Judgement::Wait => index += 1,
@@ -370,6 +371,24 @@ impl Board {
             }
         }
         newly_lost
+    }
+}
+
+/// Transmissions that were not known to be lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct NewlyLost {
+    pub segments: u32,
+    /// Of these, retransmissions of a segment that was lost before.
+    pub retransmissions: u32,
+}
+
+impl NewlyLost {
+    pub const NONE: Self = Self { segments: 0, retransmissions: 0 };
+
+    #[inline]
+    pub fn add(&mut self, more: Self) {
+        self.segments += more.segments;
+        self.retransmissions += more.retransmissions;
     }
 }
 

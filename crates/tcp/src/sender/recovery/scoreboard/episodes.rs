@@ -67,9 +67,9 @@ impl Scoreboard {
         }
     }
 
-    fn count_duplicate(&mut self, summary: &AckSummary) {
+    fn count_duplicate(&mut self, summary: &mut AckSummary) {
         if !self.sack && summary.duplicate {
-            self.on_duplicate();
+            self.on_duplicate(summary);
         }
     }
 
@@ -110,15 +110,11 @@ impl Scoreboard {
             return;
         }
         if !self.sack {
-            self.lost += self.count_duplicates(flight, summary.advanced);
+            facts.lose(self.count_duplicates(flight, summary.advanced).segments, flight.mss);
         } else if flight.profile.recovery.scoreboard().rack {
-            let in_repair = self.board.in_repair();
-            if self.detect_losses(flight, facts) {
-                summary.set_timer = false;
-            }
-            summary.lost_again |= self.board.in_repair() < in_repair;
+            self.detect_losses(flight, summary, facts);
         } else {
-            self.lost += self.count_losses(flight);
+            facts.lose(self.count_losses(flight).segments, flight.mss);
         }
     }
 
@@ -178,7 +174,7 @@ impl Scoreboard {
     // RFC 6675 §5.1, RFC 5681 §3.1, RFC 8985 §6.4.
     pub(super) fn on_timeout(&mut self, flight: &Flight<'_>, facts: &mut Facts) {
         let fresh = self.state < State::Recovery;
-        self.mark_outstanding(flight);
+        self.mark_outstanding(flight, facts);
         facts.edges.add(Edges::TIMED_OUT);
         facts.reducing = self.is_reducing();
         facts.first = self.state <= State::Disorder
@@ -205,7 +201,7 @@ impl Scoreboard {
     }
 
     /// Marks outstanding data lost when the timer expires.
-    fn mark_outstanding(&mut self, flight: &Flight<'_>) {
+    fn mark_outstanding(&mut self, flight: &Flight<'_>, facts: &mut Facts) {
         if self.board.front().is_some_and(|front| front.is_sacked()) {
             // RFC 2018 §8: after a timeout, SACKs of a peer that may have discarded the data are not to be trusted.
             self.board.forget_sacks();
@@ -224,7 +220,7 @@ impl Scoreboard {
             // RFC 8985 §6.4: data sent less than an RTT ago may still be in flight.
             let recent = flight.profile.recovery.scoreboard().rack && self.rack.is_recent(flight.now, &sent);
             if number == numbers.start || !recent {
-                self.lost += u32::from(self.board.mark_lost(number));
+                facts.lose(self.board.mark_lost(number).segments, flight.mss);
                 // The retransmission of something that did not count as lost (any more) is lost with it.
                 self.board.end_repair(number);
             }
@@ -232,7 +228,13 @@ impl Scoreboard {
     }
 
     /// An acknowledgment arrived after a timeout.
-    fn after_timeout(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, summary: &AckSummary, facts: &mut Facts) -> Next {
+    fn after_timeout(
+        &mut self,
+        flight: &Flight<'_>,
+        ack: &Ack<'_>,
+        summary: &mut AckSummary,
+        facts: &mut Facts,
+    ) -> Next {
         let recovered = flight.una >= self.high;
         if summary.advanced && self.undo_after_timeout(flight, ack, facts, false) {
             return Next::Nothing;
@@ -246,7 +248,7 @@ impl Scoreboard {
         }
         if !self.sack {
             if flight.nxt > self.high && summary.duplicate {
-                self.on_duplicate();
+                self.on_duplicate(summary);
             } else if summary.advanced {
                 self.duplicates.forget();
             }

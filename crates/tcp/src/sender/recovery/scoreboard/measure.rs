@@ -53,10 +53,10 @@ pub(crate) struct AckSummary {
     pub(super) delayed: bool,
     /// Segments that had been delivered when the segment was sent that was sent last of those delivered now.
     pub(super) prior_delivered: Option<u32>,
-    /// Segments delivered, marked lost and in flight before this ACK.
-    pub(super) delivered_before: u32,
-    pub(super) lost_before: u32,
-    pub(super) flight_before: u32,
+    /// Segments delivered, or counted so.
+    pub(super) delivered: u32,
+    /// Segments in flight before this ACK.
+    pub(super) prior_in_flight: u32,
 }
 
 /// Send times from which an acknowledgment gives a round trip.
@@ -114,9 +114,7 @@ impl Scoreboard {
         let mut summary = AckSummary {
             advanced: ack.ack > ack.prior_una,
             echoes_congestion: ack.echoes_congestion && !old,
-            delivered_before: self.delivered,
-            lost_before: self.lost,
-            flight_before: self.in_flight(),
+            prior_in_flight: self.in_flight(),
             ..AckSummary::default()
         };
         let mut sample = SendTimes::default();
@@ -177,7 +175,7 @@ impl Scoreboard {
                 rate.pop();
             }
             if !sent.is_sacked() && self.sack {
-                self.delivered += 1;
+                self.deliver(summary, 1);
                 // RFC 8985 §6.2 step 2: an acknowledgment that answers a timestamp from before the retransmission is for
                 // the original. Not so of SACKs, as in Linux: they echo the timestamp of the last segment in order.
                 let needless = sent.is_repeated()
@@ -205,7 +203,7 @@ impl Scoreboard {
                 self.note_reordering(flight.mss, lowest_original, highest);
             }
         } else {
-            self.take_duplicates(taken);
+            self.take_duplicates(taken, summary);
             // Without SACK an acknowledgment does not distinguish an original from its retransmission.
             summary.original_delivered &= !summary.repeated_acknowledged;
         }

@@ -19,7 +19,7 @@ mod undo;
 
 pub(crate) use measure::AckSummary;
 
-use super::{Ack, CwndRule, Facts, Flight, SetTimer, early_retransmit};
+use super::{Ack, CwndRule, Facts, FastRecovery, Flight, SetTimer, early_retransmit};
 use crate::Nanos;
 use crate::connection::Info;
 use crate::profile::Profile;
@@ -82,8 +82,6 @@ pub(crate) struct Scoreboard {
     delivered: u32,
     /// Of these, acknowledged with an echo of a CE mark.
     delivered_marked: u32,
-    /// Segments marked lost so far.
-    lost: u32,
     history: SackHistory,
     duplicates: Duplicates,
     /// As the handshake and the scoreboard measured it.
@@ -124,7 +122,6 @@ impl Scoreboard {
             reordering_seen: 0,
             delivered: 0,
             delivered_marked: 0,
-            lost: 0,
             history: SackHistory::default(),
             duplicates: Duplicates::default(),
             shortest: ShortestRtt::default(),
@@ -257,7 +254,8 @@ impl Scoreboard {
 
     /// The meaning of a measured ACK.
     pub fn on_ack(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, mut summary: AckSummary) -> Facts {
-        let mut facts = Facts { advanced: summary.advanced, was_recovering: self.is_recovering(), ..Facts::default() };
+        let was_recovering = self.is_recovering();
+        let mut facts = Facts { advanced: summary.advanced, ..Facts::default() };
         match summary.kind {
             Kind::Nothing => {}
             // Only the SACK blocks of an ACK below SND.UNA count.
@@ -274,10 +272,9 @@ impl Scoreboard {
             Kind::Whole => self.on_whole_ack(flight, ack, &mut summary, &mut facts),
         }
         let bytes = |segments: u32| segments.saturating_mul(flight.mss);
-        facts.delivered = bytes(self.delivered - summary.delivered_before);
-        facts.lost = bytes(self.lost - summary.lost_before);
+        facts.delivered = bytes(summary.delivered);
         facts.flight = bytes(self.board.len());
-        facts.recovering = self.is_recovering();
+        facts.fast_recovery = FastRecovery::new(was_recovering, self.is_recovering());
         facts
     }
 
@@ -301,13 +298,12 @@ impl Scoreboard {
             };
             facts.timer = facts.timer.then(timer);
         }
-        let delivered = self.delivered - summary.delivered_before;
         if summary.echoes_congestion {
             // Linux, tcp_count_delivered.
-            self.delivered_marked += delivered;
+            self.delivered_marked += summary.delivered;
         }
         facts.rule = if self.is_reducing() {
-            CwndRule::Reduce { segments: delivered }
+            CwndRule::Reduce { segments: summary.delivered }
         } else if self.may_grow(flight, summary) {
             CwndRule::Grow
         } else {
@@ -315,20 +311,19 @@ impl Scoreboard {
         };
         // Linux, FLAG_ACK_MAYBE_DELAYED: typically of a lone segment that is not full, with nothing else delivered since
         // it was sent.
-        summary.delayed = delivered == 1
+        summary.delayed = summary.delivered == 1
             && summary.acknowledged
             && !(summary.repeated_acknowledged || summary.sacked || summary.dsack || summary.echoes_congestion)
             && ack.ack - ack.prior_una < u64::from(flight.mss)
             && summary.prior_delivered == Some(self.delivered - 1);
-        facts.delivery = self.rate_sample(flight, summary);
+        facts.delivery = self.rate_sample(flight, summary, facts.lost);
         self.allow(flight, next);
     }
 
-    /// The delivery rate from an ACK, for a rate-based controller.
-    fn rate_sample(&mut self, flight: &Flight<'_>, summary: &AckSummary) -> Option<Delivery> {
+    /// The delivery rate from an ACK that marks `lost` bytes lost, for a rate-based controller.
+    fn rate_sample(&mut self, flight: &Flight<'_>, summary: &AckSummary, lost: u32) -> Option<Delivery> {
         let rate = self.rate.as_mut()?;
-        let delivered = self.delivered - summary.delivered_before;
-        let sample = rate.sample(flight.now, self.delivered, delivered, self.shortest.get());
+        let sample = rate.sample(flight.now, self.delivered, summary.delivered, self.shortest.get());
         let bytes = |segments: u32| u64::from(segments) * u64::from(flight.mss);
         let prior_delivered = sample.map_or(self.delivered, |sample| sample.prior_delivered);
         Some(Delivery {
@@ -337,10 +332,10 @@ impl Scoreboard {
             sample_bytes: bytes(self.delivered - prior_delivered),
             interval_ns: sample.map_or(0, |sample| sample.interval),
             app_limited: sample.is_some_and(|sample| sample.app_limited),
-            newly_delivered_bytes: bytes(delivered) as u32,
-            newly_lost_bytes: bytes(self.lost - summary.lost_before) as u32,
+            newly_delivered_bytes: bytes(summary.delivered) as u32,
+            newly_lost_bytes: lost,
             rtt: summary.rtt,
-            prior_flight_bytes: bytes(summary.flight_before) as u32,
+            prior_flight_bytes: bytes(summary.prior_in_flight) as u32,
             flight_bytes: bytes(self.in_flight()) as u32,
             ack_delayed: summary.delayed,
             in_recovery: self.state == State::Recovery,
@@ -375,6 +370,13 @@ impl Scoreboard {
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.board.is_empty() && !self.probe.is_outstanding()
+    }
+
+    /// These segments are delivered by an ACK.
+    #[inline]
+    fn deliver(&mut self, summary: &mut AckSummary, segments: u32) {
+        self.delivered += segments;
+        summary.delivered += segments;
     }
 
     /// True if something may have to be retransmitted.

@@ -1,8 +1,8 @@
 //! RACK: a segment is lost if one that left later was delivered and enough time has passed (RFC 8985 §6).
 
-use super::board::{Judgement, Sent};
+use super::board::{Judgement, NewlyLost, Sent};
 use super::timer::Timer;
-use super::{CwndRule, Facts, Flight, Scoreboard, SetTimer, State};
+use super::{AckSummary, CwndRule, Facts, Flight, Scoreboard, SetTimer, State};
 use crate::Nanos;
 use crate::sequence::SeqNum;
 
@@ -106,7 +106,7 @@ impl Scoreboard {
     /// Marks segments overtaken for too long; returns their number, and how long the last one that may still
     /// only be late has to be waited for.
     // RFC 8985 §6.2 step 5, RACK_detect_loss ().
-    fn detect(&mut self, flight: &Flight<'_>) -> (u32, Nanos) {
+    fn detect(&mut self, flight: &Flight<'_>) -> (NewlyLost, Nanos) {
         let window = self.reordering_window(flight);
         let rack = &self.rack;
         let (newest, rtt, now) = ((rack.sent_at, rack.end), rack.rtt, flight.now);
@@ -126,29 +126,30 @@ impl Scoreboard {
         (lost, wait)
     }
 
-    /// Looks for losses after an acknowledgment. True if a timer now waits for late segments.
-    pub(super) fn detect_losses(&mut self, flight: &Flight<'_>, facts: &mut Facts) -> bool {
+    /// Looks for losses after an acknowledgment, and sets a timer that waits for late segments.
+    pub(super) fn detect_losses(&mut self, flight: &Flight<'_>, summary: &mut AckSummary, facts: &mut Facts) {
         if !self.rack.advanced {
-            return false;
+            return;
         }
         self.rack.advanced = false;
         let (lost, wait) = self.detect(flight);
-        self.lost += lost;
+        facts.lose(lost.segments, flight.mss);
+        summary.lost_again |= lost.retransmissions > 0;
         if wait == 0 {
-            return false;
+            return;
         }
         let wait = wait + flight.profile.shortest_timer();
         facts.timer = SetTimer::At(flight.now + wait.min(flight.rtt.rto()));
         self.timer = Timer::Reordering;
-        true
+        summary.set_timer = false;
     }
 
     /// The reordering timer expired.
     // RFC 8985 §6.3.
     pub(super) fn on_reordering_timeout(&mut self, flight: &Flight<'_>, facts: &mut Facts) {
         let (lost, _) = self.detect(flight);
-        self.lost += lost;
-        if lost > 0 {
+        facts.lose(lost.segments, flight.mss);
+        if lost.segments > 0 {
             if self.state != State::Recovery {
                 self.enter_recovery(flight, facts);
                 if self.rate.is_none() {

@@ -1,7 +1,7 @@
 //! Scoreboard acknowledgments: how SACK blocks become marks on the scoreboard (RFC 2018, RFC 2883), how reordering
 //! shows, and losses by counting (RFC 6675).
 
-use super::board::Judgement;
+use super::board::{Judgement, NewlyLost};
 use super::measure::SendTimes;
 use super::{Ack, AckSummary, Flight, Scoreboard, State};
 use crate::segment::MOST_SACK_BLOCKS;
@@ -103,7 +103,7 @@ impl Scoreboard {
                 if let Some(rate) = &mut self.rate {
                     rate.on_delivered(number, sent.end());
                 }
-                self.delivered += 1;
+                self.deliver(summary, 1);
                 summary.sacked = true;
             }
             number += 1;
@@ -132,7 +132,7 @@ impl Scoreboard {
         }
         summary.dsack = true;
         summary.dsack_of_probe |= of_probe;
-        self.delivered += duplicates;
+        self.deliver(summary, duplicates);
         if right <= prior_una {
             self.undo.on_dsack(right, duplicates);
         } else {
@@ -161,17 +161,18 @@ impl Scoreboard {
     // (DupThresh - 1) * SMSS bytes with higher sequence numbers have been SACKed. With segments of one size the second
     // comes no later than the first. A FIN on a full segment is no byte beyond it. §5 step 1: DupThresh duplicates, one for
     // each segment SACKed however small it is, mean that the first segment is lost.
-    pub(super) fn count_losses(&mut self, flight: &Flight<'_>) -> u32 {
+    pub(super) fn count_losses(&mut self, flight: &Flight<'_>) -> NewlyLost {
         let numbers = self.board.numbers();
         let mut number = self.board.number_after(self.board.highest_sacked().saturating_sub(1)).min(numbers.end);
         if self.board.sacked() == 0 {
-            return 0;
+            return NewlyLost::NONE;
         }
         let threshold = self.threshold(flight);
         let enough_duplicates = self.state < State::Recovery && self.board.sacked() >= threshold;
-        let first_lost = u32::from(
-            enough_duplicates && !self.board.get(numbers.start).is_in_repair() && self.board.mark_lost(numbers.start),
-        );
+        let mut lost = NewlyLost::NONE;
+        if enough_duplicates && !self.board.get(numbers.start).is_in_repair() {
+            lost = self.board.mark_lost(numbers.start);
+        }
         let enough = u64::from(threshold - 1) * u64::from(flight.mss);
         let mut bytes = 0;
         loop {
@@ -182,20 +183,20 @@ impl Scoreboard {
                 }
             }
             if number == numbers.start {
-                return first_lost;
+                return lost;
             }
             number -= 1;
         }
         let below = self.board.get(number).start;
         // A retransmission that is lost shows by the timeout alone; a segment that was a probe, or whose retransmission was
         // undone, is as any other. Those did not leave in the order of the stream.
-        first_lost
-            + self.board.mark_losses(|sent| match (sent.end() > below, sent.is_repeated()) {
-                (true, false) => Judgement::Stop,
-                (true, true) => Judgement::Wait,
-                (false, _) if sent.is_in_repair() => Judgement::Wait,
-                (false, _) => Judgement::Lost,
-            })
+        lost.add(self.board.mark_losses(|sent| match (sent.end() > below, sent.is_repeated()) {
+            (true, false) => Judgement::Stop,
+            (true, true) => Judgement::Wait,
+            (false, _) if sent.is_in_repair() => Judgement::Wait,
+            (false, _) => Judgement::Lost,
+        }));
+        lost
     }
 }
 

@@ -1,6 +1,6 @@
 //! The one timer of outstanding data, and its purpose.
 
-use super::{Facts, Flight, Scoreboard, SetTimer};
+use super::{Facts, FastRecovery, Flight, Scoreboard, SetTimer};
 use crate::Nanos;
 
 /// The uses of the one timer for outstanding data.
@@ -54,16 +54,15 @@ impl Scoreboard {
 
     /// The timer expired, whichever it was.
     pub fn on_timer(&mut self, flight: &Flight<'_>) -> Facts {
-        let (was_recovering, lost) = (self.is_recovering(), self.lost);
-        let mut facts = Facts { was_recovering, ..Facts::default() };
+        let was_recovering = self.is_recovering();
+        let mut facts = Facts::default();
         match self.timer {
             Timer::Reordering => self.on_reordering_timeout(flight, &mut facts),
             Timer::Probe => facts.timer = self.on_probe_timeout(flight),
             Timer::Retransmission => self.on_timeout(flight, &mut facts),
         }
-        facts.lost = (self.lost - lost).saturating_mul(flight.mss);
         facts.flight = self.board.len().saturating_mul(flight.mss);
-        facts.recovering = self.is_recovering();
+        facts.fast_recovery = FastRecovery::new(was_recovering, self.is_recovering());
         facts
     }
 }
