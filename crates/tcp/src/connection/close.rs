@@ -1,10 +1,10 @@
 //! The ways a connection ends.
 
 use super::{Endpoint, Reset, State, due, feature};
+use crate::Nanos;
 use crate::connection::Events;
 use crate::segment::{Flags, Segment};
 use crate::sequence::{SeqNum, wire};
-use crate::{Deadline, Nanos};
 
 impl Endpoint {
     /// The application has no more to write: a FIN follows its data. Reading goes on.
@@ -41,10 +41,8 @@ impl Endpoint {
     pub(crate) fn finish(&mut self, state: State, event: Events) {
         self.state = state;
         self.events |= event;
-        self.retransmit_deadline = Deadline::NEVER;
-        self.ack_deadline = Deadline::NEVER;
+        self.timers.stop();
         self.due = 0;
-        self.persisting = false;
         self.closing = true;
         self.extras.end_departures();
     }

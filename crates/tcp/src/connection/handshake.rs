@@ -148,8 +148,8 @@ impl Endpoint {
         self.una = self.initial() + 1;
         self.nxt = self.una;
         self.state = State::Established;
-        self.retries = 0;
-        self.retransmit_deadline = Deadline::NEVER;
+        self.timers.retries = 0;
+        self.timers.retransmit = Deadline::NEVER;
         self.due &= !due::SYN;
         self.events |= Events::CONNECTED;
         self.begin_clocks(now);
@@ -209,7 +209,7 @@ impl Endpoint {
         }
         self.nxt = self.initial() + 1;
         self.highest_sent = self.nxt;
-        if !self.retransmit_deadline.is_set() {
+        if !self.timers.retransmit.is_set() {
             self.set_retransmit_timer(now, self.rtt.rto());
         }
         self.stats.segments_sent += 1;

@@ -26,6 +26,7 @@ use crate::sender::nagle::Nagle;
 use crate::sender::recovery::{Recovery, Scoreboard};
 use crate::sender::rtt::{LinuxVariation, RttEstimator};
 use crate::sequence::{SeqNum, origin, wire};
+use crate::timers::Timers;
 use crate::{Deadline, Nanos};
 use ecn::EcnState;
 use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
@@ -142,9 +143,7 @@ pub struct Endpoint {
     /// Sequence position and acknowledgment of the latest window update (SND.WL1, SND.WL2).
     pub(crate) window_seq: SeqNum,
     pub(crate) window_ack: SeqNum,
-    /// Expiry of the retransmission timer or, if `persisting`, of the persist timer.
-    pub(crate) retransmit_deadline: Deadline,
-    pub(crate) ack_deadline: Deadline,
+    pub(crate) timers: Timers,
     /// One past the last segment of new data that was not full.
     pub(crate) small_end: SeqNum,
     /// When payload was last sent; during the handshake, when our SYN or SYN-ACK was sent, unless it was sent twice.
@@ -170,8 +169,6 @@ pub struct Endpoint {
     pub(crate) closing: bool,
     /// Something left since the window was last validated.
     pub(crate) sent_since_validation: bool,
-    pub(crate) persisting: bool,
-    pub(crate) persist_backoff: u8,
     /// A first flight or restart burst of more than 4 KB lost something.
     pub(crate) burst_was_lost: bool,
     /// Some of the initial window was retransmitted, or the SYN-ACK was marked on the path.
@@ -187,8 +184,6 @@ pub struct Endpoint {
     pub(crate) largest_peer_window: u32,
     /// Data segments received in order since the last acknowledgment.
     pub(crate) unacknowledged_segments: u32,
-    /// Consecutive expiries of the retransmission timer, or probes without an answer.
-    pub(crate) retries: u32,
     pub(crate) controller: Controller,
     pub(crate) recovery: Recovery,
     pub(crate) rtt: RttEstimator,
@@ -265,8 +260,7 @@ impl Endpoint {
             rcv_edge: 0,
             window_seq: 0,
             window_ack: 0,
-            retransmit_deadline: Deadline::NEVER,
-            ack_deadline: Deadline::NEVER,
+            timers: Timers::default(),
             small_end: 0,
             last_sent_at: None,
             extras: recycled.extras.for_another(&profile, initial_sequence),
@@ -282,8 +276,6 @@ impl Endpoint {
             corked: false,
             closing: false,
             sent_since_validation: false,
-            persisting: false,
-            persist_backoff: 0,
             burst_was_lost: false,
             initial_window_failed: false,
             largest_window: 0,
@@ -292,7 +284,6 @@ impl Endpoint {
             send_window: 0,
             largest_peer_window: 0,
             unacknowledged_segments: 0,
-            retries: 0,
             controller: Controller::new_in(recycled.controller, &start),
             recovery: Recovery::new_in(recycled.scoreboard, &profile, initial),
             rtt: RttEstimator::new_in(recycled.rtt, &profile),
@@ -359,7 +350,7 @@ impl Endpoint {
     /// When to call [`handle_timeout`](Self::handle_timeout) next.
     #[inline]
     pub fn poll_timeout(&self) -> Deadline {
-        self.retransmit_deadline.earliest(self.ack_deadline).earliest(self.pacing_deadline())
+        self.timers.next().earliest(self.pacing_deadline())
     }
 
     /// Events since the last call, which clears them.
@@ -373,10 +364,9 @@ impl Endpoint {
         debug_assert!(self.highest_sent <= self.data_end + u64::from(self.closing), "nothing is sent before written");
         debug_assert!(self.cwnd_bytes() >= self.mss, "the congestion window holds at least one segment");
         debug_assert!(self.read_next <= self.rcv_nxt, "nothing is read before it arrives");
-        debug_assert!(!self.ack_deadline.is_set() || self.state >= State::Established);
+        debug_assert!(!self.timers.ack.is_set() || self.state >= State::Established);
         debug_assert!(
-            !self.retransmit_deadline.is_set()
-                || !matches!(self.state, State::Closed | State::Listen | State::TimeWait)
+            !self.timers.retransmit.is_set() || !matches!(self.state, State::Closed | State::Listen | State::TimeWait)
         );
     }
 }

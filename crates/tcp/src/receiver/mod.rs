@@ -238,15 +238,15 @@ impl Endpoint {
         if !self.reassembly.is_empty() {
             return match arrivals.compress(now, self.rcv_nxt, rtt) {
                 None => self.acknowledge_first(),
-                Some(end) => self.ack_deadline = self.ack_deadline.earliest(end),
+                Some(end) => self.timers.ack = self.timers.ack.earliest(end),
             };
         }
         match arrivals.wait(now, srtt) {
             None => self.acknowledge_first(),
             Some(time) => {
-                let expiry = self.ack_deadline.earliest(self.profile.expiry(now, Deadline::at(time)));
+                let expiry = self.timers.ack.earliest(self.profile.expiry(now, Deadline::at(time)));
                 arrivals.set_timer(expiry);
-                self.ack_deadline = expiry;
+                self.timers.ack = expiry;
             }
         }
     }
@@ -287,7 +287,7 @@ impl Endpoint {
 
     /// The delay of an acknowledgment passed.
     pub(crate) fn on_ack_timeout(&mut self) {
-        self.ack_deadline = Deadline::NEVER;
+        self.timers.ack = Deadline::NEVER;
         self.due |= due::ACK;
         if let Some(arrivals) = self.extras.arrivals_mut() {
             arrivals.on_expiry(self.rtt.rto());

@@ -70,8 +70,8 @@ impl Endpoint {
         match self.profile.ack.on_data(now, self.unacknowledged_segments, || self.wants_each_acknowledged()) {
             Verdict::AtOnce => self.due |= due::ACK,
             Verdict::Until(time) => {
-                if !self.ack_deadline.is_set() {
-                    self.ack_deadline = self.profile.expiry(now, Deadline::at(time));
+                if !self.timers.ack.is_set() {
+                    self.timers.ack = self.profile.expiry(now, Deadline::at(time));
                 }
             }
             Verdict::Adaptive => {}

@@ -31,14 +31,14 @@ impl Endpoint {
             self.una = ack;
             // After a timeout, segments that the peer already holds need not be retransmitted.
             self.nxt = self.nxt.max(ack);
-            self.retries = 0;
+            self.timers.retries = 0;
             self.due &= !due::RETRANSMIT;
             if self.burst.is_none() {
                 self.end_burst();
             }
-        } else if self.persisting {
+        } else if self.timers.persisting {
             // RFC 9293 §3.8.6.1: a closed window is no reason to give up as long as the peer acknowledges.
-            self.retries = 0;
+            self.timers.retries = 0;
         }
         let window_changed = ack >= prior_una && self.update_peer_window(seq, ack, window);
         let marked = self.features & feature::ECN != 0 && segment.flags.contains(Flags::ECE);

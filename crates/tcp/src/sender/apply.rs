@@ -20,7 +20,7 @@ macro_rules! flight {
             mss: $endpoint.mss,
             cwnd: $endpoint.controller.window(),
             has_new_data,
-            retries: $endpoint.retries,
+            retries: $endpoint.timers.retries,
             retransmissions: $endpoint.stats.retransmissions,
             profile: &$endpoint.profile,
             rtt: &$endpoint.rtt,
@@ -264,11 +264,11 @@ impl Endpoint {
         }
         let rules = &self.profile.rto;
         if edges.has(Edges::UNDONE) && facts.first {
-            self.retries = 0;
+            self.timers.retries = 0;
         }
         if edges.has(Edges::TIMED_OUT) {
             self.rtt.back_off(rules);
-            self.retries += 1;
+            self.timers.retries += 1;
         } else if facts.retransmit && edges.has(Edges::ENTERED) && rules.backoff_at_fast_retransmit {
             self.rtt.back_off(rules);
         }

@@ -241,8 +241,8 @@ impl Endpoint {
     /// Starts the persist timer if no acknowledgment is to come that could open the window.
     #[inline]
     fn persist_if_stuck(&mut self, now: Nanos) {
-        if self.nxt == self.una && !self.retransmit_deadline.is_set() {
-            self.persisting = true;
+        if self.nxt == self.una && !self.timers.retransmit.is_set() {
+            self.timers.persisting = true;
             self.set_retransmit_timer(now, self.persist_interval());
         }
     }
@@ -281,13 +281,13 @@ impl Endpoint {
         self.nxt = self.nxt.max(end);
         self.highest_sent = self.highest_sent.max(end);
         // RFC 6298 §5.1: a segment with data starts the timer if it is not running.
-        if !self.retransmit_deadline.is_set() || self.persisting {
-            if self.persisting {
+        if !self.timers.retransmit.is_set() || self.timers.persisting {
+            if self.timers.persisting {
                 // Probes counted, not retransmissions.
-                self.retries = 0;
+                self.timers.retries = 0;
             }
-            self.persisting = false;
-            self.persist_backoff = 0;
+            self.timers.persisting = false;
+            self.timers.persist_backoff = 0;
             self.set_retransmit_timer(now, self.rtt.rto());
         }
         self.segment(now, position, length, retransmission, into);

@@ -29,7 +29,7 @@ impl Endpoint {
         into: &mut Segment,
     ) {
         self.unacknowledged_segments = 0;
-        self.ack_deadline = Deadline::NEVER;
+        self.timers.ack = Deadline::NEVER;
         self.stats.segments_sent += 1;
         into.seq = wire(position);
         into.ack = wire(self.rcv_nxt);
