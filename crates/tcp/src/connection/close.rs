@@ -15,7 +15,7 @@ impl Endpoint {
             State::Closed => {}
             State::Listen => self.finish(State::Closed, Events::CLOSED),
             _ => {
-                self.closing = true;
+                self.snd.closing = true;
                 self.due |= due::STREAM;
             }
         }
@@ -31,7 +31,7 @@ impl Endpoint {
         let event = if self.is_finished() { Events::NONE } else { Events::CLOSED };
         self.finish(State::Closed, event);
         if peer_knows {
-            let (seq, ack) = (wire(self.highest_sent), wire(self.rcv_nxt));
+            let (seq, ack) = (wire(self.snd.max), wire(self.rcv.nxt));
             let stamped = self.features & feature::TIMESTAMPS != 0;
             self.queue_reset(Reset { seq, ack, flags: Flags::RST | Flags::ACK, stamped });
         }
@@ -43,7 +43,7 @@ impl Endpoint {
         self.events |= event;
         self.timers.stop();
         self.due = 0;
-        self.closing = true;
+        self.snd.closing = true;
         self.extras.end_departures();
     }
 
@@ -67,9 +67,9 @@ impl Endpoint {
 
     /// The peer's FIN is the next thing in order.
     pub(crate) fn on_peer_fin(&mut self, position: SeqNum) {
-        self.rcv_nxt = position + 1;
+        self.rcv.nxt = position + 1;
         // Linux, tcp_fin: nothing follows, so nothing is reported any more.
-        self.reassembly.forget_duplicate();
+        self.rcv.reassembly.forget_duplicate();
         self.events |= Events::PEER_CLOSED;
         match self.state {
             State::Established => {
@@ -88,7 +88,7 @@ impl Endpoint {
     /// A RST arrived with this sequence position.
     // RFC 9293 §3.10.7.4: a RST is valid only at RCV.NXT; elsewhere in the window it is answered with a challenge ACK.
     pub(crate) fn on_reset(&mut self, seq: SeqNum) {
-        if seq == self.rcv_nxt {
+        if seq == self.rcv.nxt {
             let event = if self.state == State::TimeWait { Events::NONE } else { Events::RESET };
             self.finish(State::Closed, event);
         } else if self.is_acceptable(seq, 0) {
@@ -111,7 +111,7 @@ impl Endpoint {
     }
 
     fn queue_reset(&mut self, reset: Reset) {
-        self.extras.get_or_new(&self.profile, self.initial_sequence).reset = reset;
+        self.extras.get_or_new(&self.profile, self.snd.iss).reset = reset;
         self.due |= due::RESET;
     }
 

@@ -20,7 +20,7 @@ const DEFAULT_MSS: u32 = 536;
 impl Endpoint {
     /// Opens the connection: a SYN is due. Without effect unless the endpoint is a client not opened before.
     pub fn connect(&mut self, _now: Nanos) {
-        if self.state == State::Closed && self.highest_sent == self.initial() {
+        if self.state == State::Closed && self.snd.max == self.snd.initial() {
             self.state = State::SynSent;
             self.due |= due::SYN;
         }
@@ -54,8 +54,8 @@ impl Endpoint {
     // RFC 9293 §3.10.7.3.
     fn on_syn_sent(&mut self, now: Nanos, segment: &Segment) {
         let acknowledges = segment.flags.contains(Flags::ACK);
-        let ours_was_sent = self.highest_sent > self.initial();
-        if acknowledges && !(ours_was_sent && near(self.una, segment.ack) == self.initial() + 1) {
+        let ours_was_sent = self.snd.max > self.snd.initial();
+        if acknowledges && !(ours_was_sent && near(self.snd.una, segment.ack) == self.snd.initial() + 1) {
             return self.refuse(segment);
         }
         if segment.flags.contains(Flags::RST) {
@@ -70,7 +70,7 @@ impl Endpoint {
         self.learn_peer(now, segment);
         if acknowledges {
             // RFC 9040 §C.3 step 3: a SYN-ACK that is marked counts as an initial window that is too large.
-            self.initial_window_failed |= segment.ecn == Ecn::Congestion;
+            self.sharing.initial_window_failed |= segment.ecn == Ecn::Congestion;
             self.establish(now, segment);
             self.due |= due::ACK;
             if !self.profile.data_on_handshake_ack {
@@ -86,15 +86,15 @@ impl Endpoint {
 
     // RFC 9293 §3.10.7.4, as far as it concerns SYN-RECEIVED.
     fn on_syn_received(&mut self, now: Nanos, segment: &Segment) {
-        let acknowledged = segment.flags.contains(Flags::ACK).then(|| near(self.una, segment.ack));
-        let ours = acknowledged == Some(self.initial() + 1);
-        let seq = near(self.rcv_nxt, segment.seq);
+        let acknowledged = segment.flags.contains(Flags::ACK).then(|| near(self.snd.una, segment.ack));
+        let ours = acknowledged == Some(self.snd.initial() + 1);
+        let seq = near(self.rcv.nxt, segment.seq);
         if segment.flags.contains(Flags::RST) {
             // One endpoint is one connection, so it does not return to LISTEN: that is its owner's affair.
             return self.on_reset(seq);
         }
         if segment.flags.contains(Flags::SYN) {
-            if seq + 1 != self.rcv_nxt {
+            if seq + 1 != self.rcv.nxt {
                 self.due |= due::ACK;
             } else if ours {
                 self.establish(now, segment);
@@ -119,41 +119,38 @@ impl Endpoint {
 
     /// Takes over what the peer's SYN says.
     fn learn_peer(&mut self, now: Nanos, segment: &Segment) {
-        self.peer_initial_sequence = segment.seq;
-        self.rcv_nxt = origin(segment.seq) + 1;
-        self.read_next = self.rcv_nxt;
+        self.rcv.begin(segment.seq);
         // RFC 9293 §3.7.1: the effective MSS is bounded by the size that the peer is willing to receive.
         let offered = segment.mss.map_or(DEFAULT_MSS, |mss| mss.get().into());
         self.negotiate(now, segment, self.profile.mss_bytes.min(offered));
         // RFC 7323 §2.2 and §2.3: scaling is on only if both SYNs carry the option; a shift above 14 counts as 14.
         if let Some(shift) = segment.window_scale.filter(|_| self.profile.window_scaling) {
-            self.scaling_is_on = true;
-            self.snd_shift = shift.min(14);
-            self.rcv_shift = self.own_shift();
+            self.scaling.is_on = true;
+            self.scaling.snd_shift = shift.min(14);
+            self.scaling.rcv_shift = self.own_shift();
         }
         // A SYN can announce no more than 65535 bytes; our first segment after it announces the rest of a scaled
         // window.
         // Counting that as announced already keeps it from passing for a window that reading has opened.
         self.begin_receiving();
-        self.set_peer_window(u32::from(segment.window));
-        self.window_seq = origin(segment.seq);
-        self.window_ack = self.una;
+        self.peer_window.set(u32::from(segment.window), self.max_send_window());
+        self.snd.begin_window(origin(segment.seq), self.snd.una);
         // The controller must not hold a window in segments of the old size; its law begins when the handshake is complete.
         let window = self.initial_window_bytes();
-        self.controller.restart_window(&Self::start(&self.profile, self.initial(), self.mss, window));
+        self.controller.restart_window(&Self::start(&self.profile, self.snd.initial(), self.mss, window));
     }
 
     /// Our SYN is acknowledged and the peer's is known.
     fn establish(&mut self, now: Nanos, segment: &Segment) {
-        self.una = self.initial() + 1;
-        self.nxt = self.una;
+        self.snd.una = self.snd.initial() + 1;
+        self.snd.nxt = self.snd.una;
         self.state = State::Established;
         self.timers.retries = 0;
         self.timers.retransmit = Deadline::NEVER;
         self.due &= !due::SYN;
         self.events |= Events::CONNECTED;
         self.begin_clocks(now);
-        self.fill_sk_buffs(now, self.nxt);
+        self.fill_sk_buffs(now, self.snd.nxt);
         let (sample, rtt) = self.handshake_rtt(now, segment);
         let timed = self.last_sent_at.is_some() || self.features & feature::ACK_ONE_WAY != 0;
         self.last_sent_at = None;
@@ -201,22 +198,22 @@ impl Endpoint {
     /// Our SYN or SYN-ACK.
     pub(crate) fn syn_segment(&mut self, now: Nanos) -> Segment {
         let answering = self.state == State::SynReceived;
-        if self.highest_sent == self.initial() {
+        if self.snd.max == self.snd.initial() {
             self.last_sent_at = Some(SentAt::new(now));
             if let Some(memory) = self.extras.memory_mut() {
                 memory.timestamps.note_first_syn(now);
             }
         }
-        self.nxt = self.initial() + 1;
-        self.highest_sent = self.nxt;
+        self.snd.nxt = self.snd.initial() + 1;
+        self.snd.max = self.snd.nxt;
         if !self.timers.retransmit.is_set() {
             self.set_retransmit_timer(now, self.rtt.rto());
         }
         self.stats.segments_sent += 1;
-        let offers_scaling = self.profile.window_scaling && (!answering || self.scaling_is_on);
+        let offers_scaling = self.profile.window_scaling && (!answering || self.scaling.is_on);
         let mut segment = Segment {
-            seq: self.initial_sequence,
-            ack: if answering { wire(self.rcv_nxt) } else { 0 },
+            seq: self.snd.iss,
+            ack: if answering { wire(self.rcv.nxt) } else { 0 },
             payload_bytes: 0,
             window: self.first_window_bytes().min(LARGEST_FIELD) as u16,
             mss: NonZeroU16::new(self.profile.mss_bytes as u16),

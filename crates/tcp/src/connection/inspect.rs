@@ -7,7 +7,7 @@ use crate::connection::timestamps::OPTION_BYTES;
 use crate::profile::Profile;
 use crate::segment::{Flags, Segment};
 use crate::sender::recovery::Recovery;
-use crate::sequence::{SeqNum, near, origin};
+use crate::sequence::near;
 
 /// A snapshot of the sender, in Linux's terms (`struct tcp_info`), counted in segments.
 ///
@@ -95,56 +95,47 @@ impl Endpoint {
                 self.profile.mss_bytes.saturating_sub(OPTION_BYTES)
             },
             pacing_rate: self.extras.pacer().and_then(|pacer| pacer.rate()),
-            not_sent_bytes: self.data_end.saturating_sub(self.nxt),
+            not_sent_bytes: self.snd.data_end.saturating_sub(self.snd.nxt),
             scoreboard: self.recovery.scoreboard().is_some(),
-            window_scaling: self.scaling_is_on,
+            window_scaling: self.scaling.is_on,
             timestamps: self.features & feature::TIMESTAMPS != 0,
             sack: self.features & feature::SACK != 0,
             ecn: self.features & feature::ECN != 0,
             ..Info::default()
         };
         match &self.recovery {
-            Recovery::Counting(counting) => info.recovery_state = counting.state(self.una),
+            Recovery::Counting(counting) => info.recovery_state = counting.state(self.snd.una),
             Recovery::Scoreboard(scoreboard) => scoreboard.describe(&mut info),
         }
         info
     }
 
-    /// This position, or that of the peer's FIN if that comes before.
-    #[inline]
-    pub(crate) fn up_to_peer_fin(&self, position: SeqNum) -> SeqNum {
-        self.peer_fin.map_or(position, |fin| position.min(fin.get()))
-    }
-
     /// Bytes received in order and not read yet.
     #[inline]
     pub fn readable_bytes(&self) -> u64 {
-        // The peer's FIN takes a position but is nothing to read.
-        self.up_to_peer_fin(self.rcv_nxt) - self.read_next
+        self.rcv.readable()
     }
 
     /// Bytes of the peer's stream received in order so far.
     #[inline]
     pub fn received_bytes(&self) -> u64 {
-        let first = self.peer_initial_sequence().map(|sequence| origin(sequence) + 1);
-        first.map_or(0, |first| self.up_to_peer_fin(self.rcv_nxt) - first)
+        self.rcv.first().map_or(0, |first| self.rcv.up_to_fin(self.rcv.nxt) - first)
     }
 
     /// Up to which offset of the peer's stream everything from `offset` on has arrived, in order or ahead of a hole;
     /// `offset` itself if that byte has not. A caller that keeps the bytes asks after
     /// [`handle_segment`](Self::handle_segment) which of them count. The peer's FIN may count as a byte.
     pub fn arrived_until(&self, offset: u64) -> u64 {
-        let Some(sequence) = self.peer_initial_sequence() else { return offset };
-        let first = origin(sequence) + 1;
+        let Some(first) = self.rcv.first() else { return offset };
         let position = first + offset;
-        let until = if position < self.rcv_nxt { self.rcv_nxt } else { self.reassembly.held_until(position) };
+        let until = if position < self.rcv.nxt { self.rcv.nxt } else { self.rcv.reassembly.held_until(position) };
         until - first
     }
 
     /// Bytes written that the peer has acknowledged.
     #[inline]
     pub fn acknowledged_bytes(&self) -> u64 {
-        self.una.min(self.data_end).saturating_sub(self.initial() + 1)
+        self.snd.una.min(self.snd.data_end).saturating_sub(self.snd.initial() + 1)
     }
 
     /// State of the connection.
@@ -180,7 +171,7 @@ impl Endpoint {
     /// Sequence numbers sent and not acknowledged, of which a timeout forgets those it sends again.
     #[inline]
     pub fn flight_bytes(&self) -> u32 {
-        (self.nxt - self.una) as u32
+        self.snd.flight()
     }
 
     /// Smoothed round-trip time, once there is a sample.
@@ -195,24 +186,18 @@ impl Endpoint {
 
     /// Our initial sequence number.
     pub fn initial_sequence(&self) -> u32 {
-        self.initial_sequence
-    }
-
-    /// Sequence number of our SYN.
-    #[inline]
-    pub(crate) fn initial(&self) -> SeqNum {
-        origin(self.initial_sequence)
+        self.snd.iss
     }
 
     /// The peer's initial sequence number, once its SYN arrived.
     pub fn peer_initial_sequence(&self) -> Option<u32> {
-        (self.rcv_nxt > 0).then_some(self.peer_initial_sequence)
+        self.rcv.irs()
     }
 
     /// Window in bytes that a segment *sent by this endpoint* announces.
     // RFC 7323 §2.2: the window field of a SYN is never scaled.
     pub fn advertised_window_bytes(&self, segment: &Segment) -> u64 {
-        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.rcv_shift };
+        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.scaling.rcv_shift };
         u64::from(segment.window) << shift
     }
 
@@ -220,10 +205,10 @@ impl Endpoint {
     /// acknowledged for the first time.
     #[inline]
     pub fn in_first_flight(&self, seq: u32) -> bool {
-        let position = near(self.nxt, seq);
-        let sent = self.highest_sent.min(self.data_end);
-        let end = self.first_flight.map_or(sent, |length| sent.min(self.initial() + u64::from(length.get())));
-        position > self.initial() && position < end
+        let position = near(self.snd.nxt, seq);
+        let sent = self.snd.max.min(self.snd.data_end);
+        let end = self.bursts.first_flight_end(self.snd.initial(), sent);
+        position > self.snd.initial() && position < end
     }
 
     /// Counters.

@@ -1,4 +1,9 @@
 //! One end of a connection: its state, and its interface to the application.
+//!
+//! [`Endpoint`] holds the state of the sender (`snd`, `peer_window`, `bursts`, `sharing`, `controller`,
+//! `recovery`, `rtt`), of the receiver (`rcv`) and the timers. Each part is a type in a module of `sender`, `receiver` or
+//! `timers`, with the rules that need no other part. Rules over several parts are methods of `Endpoint`, in the module of
+//! what they decide.
 
 mod close;
 pub(crate) mod ecn;
@@ -11,6 +16,7 @@ mod receive;
 mod socket_options;
 mod stats;
 pub(crate) mod timestamps;
+mod window_scaling;
 
 pub use events::Events;
 use extras::Extras;
@@ -19,18 +25,21 @@ pub use stats::Stats;
 
 use crate::profile::{LARGEST_WINDOW, Profile};
 use crate::receiver::Memory;
-use crate::receiver::reassembly::Reassembly;
+use crate::receiver::sequence::ReceiveSequence;
 use crate::segment::{Flags, SentAt};
 use crate::sender::congestion::{Controller, Other, Start};
-use crate::sender::nagle::Nagle;
+use crate::sender::initial_window::bursts::Bursts;
+use crate::sender::peer_window::PeerWindow;
 use crate::sender::recovery::{Recovery, Scoreboard};
 use crate::sender::rtt::{LinuxVariation, RttEstimator};
+use crate::sender::sequence::SendSequence;
+use crate::sender::starting_point::Sharing;
 use crate::sequence::{SeqNum, origin, wire};
 use crate::timers::Timers;
 use crate::{Deadline, Nanos};
 use ecn::EcnState;
-use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use std::sync::Arc;
+use window_scaling::WindowScaling;
 
 /// The states of RFC 9293 §3.3.2.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -126,86 +135,40 @@ struct RecycledMemory {
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     // Fields that every segment uses come first.
-    /// SND.UNA: first position not acknowledged.
-    pub(crate) una: SeqNum,
-    /// SND.NXT: next position to send; goes back to `una` when the retransmission timer expires.
-    pub(crate) nxt: SeqNum,
-    /// One past the highest position sent.
-    pub(crate) highest_sent: SeqNum,
-    /// One past the last byte that the application wrote: the position of our FIN.
-    pub(crate) data_end: SeqNum,
-    /// RCV.NXT: next position expected.
-    pub(crate) rcv_nxt: SeqNum,
-    /// Next position that the application will read.
-    pub(crate) read_next: SeqNum,
-    /// Right edge of the window announced.
-    pub(crate) rcv_edge: SeqNum,
-    /// Sequence position and acknowledgment of the latest window update (SND.WL1, SND.WL2).
-    pub(crate) window_seq: SeqNum,
-    pub(crate) window_ack: SeqNum,
+    /// Our stream: SND.UNA, SND.NXT, how far the application wrote, and Nagle's algorithm.
+    pub(crate) snd: SendSequence,
+    /// The peer's stream: RCV.NXT, the window announced, and data ahead of a hole.
+    pub(crate) rcv: ReceiveSequence,
+    /// The window that the peer announces: SND.WND.
+    pub(crate) peer_window: PeerWindow,
+    /// The retransmission or persist timer and that of the delayed acknowledgment.
     pub(crate) timers: Timers,
-    /// One past the last segment of new data that was not full.
-    pub(crate) small_end: SeqNum,
     /// When payload was last sent; during the handshake, when our SYN or SYN-ACK was sent, unless it was sent twice.
     pub(crate) last_sent_at: Option<SentAt>,
     pub(crate) profile: Arc<Profile>,
     /// State that only some connections have.
     pub(crate) extras: Extras,
     pub(crate) state: State,
+    /// Things to send, of [`due`].
     pub(crate) due: u8,
+    /// Work of every segment, of [`feature`].
     pub(crate) features: u8,
+    /// Events that the application has not polled yet.
     pub(crate) events: Events,
     pub(crate) ecn: EcnState,
-    /// Shifts of the window fields that we send and receive.
-    pub(crate) rcv_shift: u8,
-    pub(crate) snd_shift: u8,
-    /// Both SYNs carry the window scale option.
-    pub(crate) scaling_is_on: bool,
-    /// When a small segment waits.
-    pub(crate) nagle: Nagle,
-    /// The application holds back a last segment that is not full.
-    pub(crate) corked: bool,
-    /// The application wants our FIN sent after the data.
-    pub(crate) closing: bool,
-    /// Something left since the window was last validated.
-    pub(crate) sent_since_validation: bool,
-    /// A first flight or restart burst of more than 4 KB lost something.
-    pub(crate) burst_was_lost: bool,
-    /// Some of the initial window was retransmitted, or the SYN-ACK was marked on the path.
-    pub(crate) initial_window_failed: bool,
-    /// Largest congestion window before a reduction, in bytes.
-    pub(crate) largest_window: u32,
+    pub(crate) scaling: WindowScaling,
     /// Effective segment size in both directions.
     pub(crate) mss: u32,
-    /// Window of the peer, bytes.
-    pub(crate) peer_window: u32,
-    /// The smaller of `peer_window` and the profile's bound on the send window, bytes.
-    pub(crate) send_window: u32,
-    pub(crate) largest_peer_window: u32,
-    /// Data segments received in order since the last acknowledgment.
-    pub(crate) unacknowledged_segments: u32,
+    /// cwnd and ssthresh.
     pub(crate) controller: Controller,
     pub(crate) recovery: Recovery,
+    /// SRTT and RTO.
     pub(crate) rtt: RttEstimator,
     pub(crate) stats: Stats,
-    pub(crate) reassembly: Reassembly,
-    /// Sequence number of the peer's FIN, once it arrived. None is 0.
-    pub(crate) peer_fin: Option<NonZeroU64>,
-    /// Sequence numbers of the first flight, our SYN included; none until data is acknowledged.
-    pub(crate) first_flight: Option<NonZeroU32>,
-    /// The latest burst under an initial or restart window, and its sequence numbers: none until some of them are
-    /// acknowledged.
-    pub(crate) burst_start: SeqNum,
-    pub(crate) burst: Option<NonZeroU32>,
-    pub(crate) initial_sequence: u32,
-    /// Sequence number of the peer's SYN, once `rcv_nxt` says that it arrived.
-    pub(crate) peer_initial_sequence: u32,
-    /// Initial window that others have left, in segments; none: as the profile's policy says.
-    pub(crate) start_window: Option<NonZeroU16>,
-    /// Segments of cwnd with which data began, after lost SYNs reduced the initial window; none before that.
-    pub(crate) initial_segments: Option<NonZeroU16>,
-    /// Slow start threshold that others have left, in segments; none: as the profile says.
-    pub(crate) start_ssthresh: Option<NonZeroU16>,
+    /// The first flight, and the data after an idle time.
+    pub(crate) bursts: Bursts,
+    /// The initial window that others have left, and the results for others.
+    pub(crate) sharing: Sharing,
 }
 
 impl Endpoint {
@@ -251,17 +214,10 @@ impl Endpoint {
         let mss = profile.mss_bytes;
         let start = Self::start(&profile, initial, mss, profile.initial_window.window_bytes(mss));
         Self {
-            una: initial,
-            nxt: initial,
-            highest_sent: initial,
-            data_end: initial + 1,
-            rcv_nxt: 0,
-            read_next: 0,
-            rcv_edge: 0,
-            window_seq: 0,
-            window_ack: 0,
+            snd: SendSequence::new(initial_sequence, profile.nagle),
+            rcv: ReceiveSequence::default(),
+            peer_window: PeerWindow::default(),
             timers: Timers::default(),
-            small_end: 0,
             last_sent_at: None,
             extras: recycled.extras.for_another(&profile, initial_sequence),
             state,
@@ -269,35 +225,14 @@ impl Endpoint {
             features: Memory::features(&profile),
             events: Events::NONE,
             ecn: EcnState::default(),
-            rcv_shift: 0,
-            snd_shift: 0,
-            scaling_is_on: false,
-            nagle: profile.nagle,
-            corked: false,
-            closing: false,
-            sent_since_validation: false,
-            burst_was_lost: false,
-            initial_window_failed: false,
-            largest_window: 0,
+            scaling: WindowScaling::default(),
             mss,
-            peer_window: 0,
-            send_window: 0,
-            largest_peer_window: 0,
-            unacknowledged_segments: 0,
             controller: Controller::new_in(recycled.controller, &start),
             recovery: Recovery::new_in(recycled.scoreboard, &profile, initial),
             rtt: RttEstimator::new_in(recycled.rtt, &profile),
             stats: Stats::default(),
-            reassembly: Reassembly::default(),
-            peer_fin: None,
-            first_flight: None,
-            burst_start: initial + 1,
-            burst: None,
-            initial_sequence,
-            peer_initial_sequence: 0,
-            start_window: None,
-            initial_segments: None,
-            start_ssthresh: None,
+            bursts: Bursts::new(initial + 1),
+            sharing: Sharing::default(),
             profile,
         }
     }
@@ -325,10 +260,10 @@ impl Endpoint {
     /// 2^62 bytes is endless: nothing can be added to it.
     #[inline]
     pub fn write(&mut self, now: Nanos, bytes: u64) {
-        if !self.closing {
+        if !self.snd.closing {
             self.note_writing(now);
             self.queue_for_trains(now);
-            self.data_end = self.data_end.saturating_add(bytes).min(ENDLESS);
+            self.snd.data_end = self.snd.data_end.saturating_add(bytes).min(ENDLESS);
             self.due |= due::STREAM;
         }
     }
@@ -337,9 +272,9 @@ impl Endpoint {
     /// if the peer may be waiting for one.
     #[inline]
     pub fn read(&mut self, bytes: u64) -> u64 {
-        let from = self.read_next;
+        let from = self.rcv.read_next;
         let taken = bytes.min(self.readable_bytes());
-        self.read_next += taken;
+        self.rcv.read_next += taken;
         if self.features & feature::RECEIVER != 0 {
             self.note_reading(from);
         }
@@ -360,10 +295,13 @@ impl Endpoint {
     }
 
     pub(crate) fn check_invariants(&self) {
-        debug_assert!(self.una <= self.nxt && self.nxt <= self.highest_sent, "in flight is at most what was sent");
-        debug_assert!(self.highest_sent <= self.data_end + u64::from(self.closing), "nothing is sent before written");
+        debug_assert!(
+            self.snd.una <= self.snd.nxt && self.snd.nxt <= self.snd.max,
+            "in flight is at most what was sent"
+        );
+        debug_assert!(self.snd.max <= self.snd.end(), "nothing is sent before written");
         debug_assert!(self.cwnd_bytes() >= self.mss, "the congestion window holds at least one segment");
-        debug_assert!(self.read_next <= self.rcv_nxt, "nothing is read before it arrives");
+        debug_assert!(self.rcv.read_next <= self.rcv.nxt, "nothing is read before it arrives");
         debug_assert!(!self.timers.ack.is_set() || self.state >= State::Established);
         debug_assert!(
             !self.timers.retransmit.is_set() || !matches!(self.state, State::Closed | State::Listen | State::TimeWait)

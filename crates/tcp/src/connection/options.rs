@@ -76,7 +76,7 @@ impl Endpoint {
     #[inline(never)]
     pub(crate) fn add_options(&mut self, now: Nanos, segment: &mut Segment) -> bool {
         if let Some(memory) = self.extras.memory_mut() {
-            memory.last_ack_sent = self.rcv_nxt;
+            memory.last_ack_sent = self.rcv.nxt;
             if self.features & feature::TIMESTAMPS != 0 {
                 segment.timestamps = Some(memory.timestamps.option(now));
             }
@@ -94,13 +94,14 @@ impl Endpoint {
             self.note_departure(now, segment.payload_bytes > 0);
         }
         // Nothing to report, as nearly always, also without SACK.
-        let wanted = if self.features & feature::SACK == 0 { 0 } else { self.reassembly.blocks(self.most_blocks()) };
+        let wanted =
+            if self.features & feature::SACK == 0 { 0 } else { self.rcv.reassembly.blocks(self.most_blocks()) };
         if wanted == 0 {
             return true;
         }
         let room = if segment.payload_bytes == 0 { u32::MAX } else { self.mss.saturating_sub(segment.payload_bytes) };
         let fitting = wanted.min((room.saturating_sub(SACK_BYTES) / BLOCK_BYTES) as usize);
-        segment.sack = self.reassembly.report(fitting);
+        segment.sack = self.rcv.reassembly.report(fitting);
         fitting == wanted
     }
 
@@ -112,7 +113,7 @@ impl Endpoint {
     }
 
     fn payload_room_beside_sack(&self) -> u32 {
-        match self.reassembly.blocks(self.most_blocks()) {
+        match self.rcv.reassembly.blocks(self.most_blocks()) {
             0 => self.mss,
             blocks => {
                 let option = SACK_BYTES + BLOCK_BYTES * blocks as u32;
@@ -137,7 +138,7 @@ impl Endpoint {
                 self.note_echo(now, segment);
             }
         }
-        let brings_news = seq + u64::from(segment.payload_bytes) > self.rcv_nxt;
+        let brings_news = seq + u64::from(segment.payload_bytes) > self.rcv.nxt;
         if self.features & feature::ECN != 0 && segment.payload_bytes > 0 && brings_news && self.ecn.on_data(segment) {
             self.enter_quickack(Some(2));
             self.due |= due::ACK;
@@ -179,9 +180,9 @@ impl Endpoint {
     // carry the data that the sender needs for a fast retransmit.
     fn is_reordered_ack(&self, seq: SeqNum, segment: &Segment, lag_ms: i32) -> bool {
         segment.sequence_length() == 0
-            && seq == self.rcv_nxt
-            && near(self.una, segment.ack) == self.una
-            && u32::from(segment.window) << self.snd_shift == self.peer_window
+            && seq == self.rcv.nxt
+            && near(self.snd.una, segment.ack) == self.snd.una
+            && u32::from(segment.window) << self.scaling.snd_shift == self.peer_window.bytes
             && lag_ms as Nanos * 1_000_000 <= self.rtt.rto() / 5 * 6
     }
 
@@ -196,7 +197,7 @@ impl Endpoint {
     /// The arrived data is below RCV.NXT, at least partly: the next acknowledgment reports that.
     // RFC 2883 §4 (2): a duplicate below the cumulative acknowledgment is reported in the first block.
     pub(crate) fn note_old_duplicate(&mut self, seq: SeqNum, segment: &Segment) {
-        let end = (seq + u64::from(segment.sequence_length())).min(self.rcv_nxt);
+        let end = (seq + u64::from(segment.sequence_length())).min(self.rcv.nxt);
         if seq < end {
             self.note_duplicate(seq, end);
         }
@@ -205,7 +206,7 @@ impl Endpoint {
     /// These bytes arrived twice.
     pub(crate) fn note_duplicate(&mut self, start: SeqNum, end: SeqNum) {
         if self.features & feature::SACK != 0 && self.profile.dsack {
-            self.reassembly.note_duplicate(start, end);
+            self.rcv.reassembly.note_duplicate(start, end);
         }
     }
 }

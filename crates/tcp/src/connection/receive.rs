@@ -21,16 +21,16 @@ impl Endpoint {
 
     // RFC 9293 §3.10.7.4: check the sequence number, RST, SYN, ACK, then process the payload and FIN.
     pub(crate) fn on_synchronised(&mut self, now: Nanos, segment: &Segment) {
-        let seq = near(self.rcv_nxt, segment.seq);
+        let seq = near(self.rcv.nxt, segment.seq);
         let unusual = segment.flags.intersects(Flags::RST.union(Flags::SYN)) || !segment.flags.contains(Flags::ACK);
         if unusual {
             return self.on_unusual(seq, segment);
         }
-        let expected = seq == self.rcv_nxt;
+        let expected = seq == self.rcv.nxt;
         if !expected && !self.is_acceptable(seq, segment.sequence_length()) {
             // RFC 9293 §3.10.7.4: an unacceptable segment is answered with an acknowledgment.
             self.due |= due::ACK;
-            if seq > self.rcv_nxt {
+            if seq > self.rcv.nxt {
                 return;
             }
             // As BSD does (Stevens, TCP/IP Illustrated 2, p. 959), the acknowledgment in a duplicate still counts.
@@ -66,11 +66,11 @@ impl Endpoint {
     pub(crate) fn is_acceptable(&self, seq: SeqNum, length: u32) -> bool {
         let end = seq + u64::from(length);
         if length == 0 {
-            seq >= self.rcv_nxt && seq <= self.rcv_edge
-        } else if end <= self.rcv_nxt {
+            seq >= self.rcv.nxt && seq <= self.rcv.edge
+        } else if end <= self.rcv.nxt {
             self.profile.loose_sequence_check && end >= self.last_ack_sent()
         } else {
-            seq < self.rcv_edge
+            seq < self.rcv.edge
         }
     }
 }

@@ -18,22 +18,22 @@ impl RecordEnds {
 impl Endpoint {
     /// Replaces the rule for small segments (`TCP_NODELAY` turns it off).
     pub fn set_nagle(&mut self, nagle: Nagle) {
-        self.nagle = nagle;
+        self.snd.small.nagle = nagle;
         self.due |= due::STREAM;
     }
 
     /// True if a last segment that is not full waits for more data (`TCP_CORK`).
     pub fn set_cork(&mut self, on: bool) {
-        self.corked = on;
+        self.snd.small.corked = on;
         self.due |= due::STREAM;
     }
 
     /// Ends a record after the data written so far (`MSG_EOR`): no segment will span this place, neither an original
     /// nor a retransmission.
     pub fn end_record(&mut self) {
-        let ends = &mut self.extras.get_or_new(&self.profile, self.initial_sequence).record_ends.0;
-        if ends.last() != Some(&self.data_end) {
-            ends.push(self.data_end);
+        let ends = &mut self.extras.get_or_new(&self.profile, self.snd.iss).record_ends.0;
+        if ends.last() != Some(&self.snd.data_end) {
+            ends.push(self.snd.data_end);
         }
     }
 
@@ -41,8 +41,8 @@ impl Endpoint {
     #[inline]
     pub(crate) fn record_end(&self, position: SeqNum) -> SeqNum {
         match self.extras.record_ends() {
-            None => self.data_end,
-            Some(ends) => ends.after(position).unwrap_or(self.data_end),
+            None => self.snd.data_end,
+            Some(ends) => ends.after(position).unwrap_or(self.snd.data_end),
         }
     }
 }

@@ -7,6 +7,7 @@ mod payload;
 pub(crate) mod reassembly;
 mod round_trip;
 mod segment_size;
+pub(crate) mod sequence;
 pub(crate) mod window;
 
 use crate::connection::{Endpoint, State, due, feature};
@@ -80,12 +81,12 @@ impl Memory {
 
 impl Endpoint {
     pub(crate) fn last_ack_sent(&self) -> SeqNum {
-        self.extras.memory().map_or(self.rcv_nxt, |memory| memory.last_ack_sent)
+        self.extras.memory().map_or(self.rcv.nxt, |memory| memory.last_ack_sent)
     }
 
     /// Advertised window: the one in the latest acknowledgment.
     fn window_in_force(&self) -> u32 {
-        u32::try_from(self.rcv_edge.saturating_sub(self.last_ack_sent())).unwrap_or(u32::MAX)
+        u32::try_from(self.rcv.edge.saturating_sub(self.last_ack_sent())).unwrap_or(u32::MAX)
     }
 
     /// Payload of the largest segment that the peer may send [advmss].
@@ -100,7 +101,7 @@ impl Endpoint {
 
     /// A segment that echoes a timestamp may be a sample of the RTT that the receiver sees.
     pub(crate) fn note_echo(&mut self, now: Nanos, segment: &Segment) {
-        let is_read = self.read_next == self.rcv_nxt;
+        let is_read = self.rcv.read_next == self.rcv.nxt;
         let Some(theirs) = segment.timestamps else { return };
         if let Some(Memory { round_trip, segment_size, timestamps, .. }) = self.extras.memory_mut() {
             let is_full = segment.sequence_length() >= segment_size.bytes;
@@ -147,7 +148,7 @@ impl Endpoint {
     pub(crate) fn note_arrival(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) {
         self.make_room(seq, segment, true);
         let arrived = self.arrived(now, seq, segment);
-        let (received, rto) = (self.rcv_nxt, self.rtt.rto());
+        let (received, rto) = (self.rcv.nxt, self.rtt.rto());
         let Some(Memory { arrivals, window, round_trip, .. }) = self.extras.memory_mut() else { return };
         if let Some(arrivals) = arrivals {
             arrivals.on_data(now, arrived.segment_bytes, arrived.window_bytes, rto);
@@ -164,14 +165,14 @@ impl Endpoint {
 
     /// True if RCV.NXT is among the bytes of which every segment is acknowledged.
     pub(crate) fn wants_each_acknowledged(&self) -> bool {
-        self.extras.memory().is_some_and(|memory| self.rcv_nxt < memory.acknowledge_each_before)
+        self.extras.memory().is_some_and(|memory| self.rcv.nxt < memory.acknowledge_each_before)
     }
 
     /// The bytes of which every segment is acknowledged begin at RCV.NXT: after the peer's SYN and after disorder.
     pub(crate) fn acknowledge_each_from_here(&mut self) {
         if let AckPolicy::Heartbeat { every_segment_bytes: Some(bytes), .. } = self.profile.ack {
             if let Some(memory) = self.extras.memory_mut() {
-                memory.acknowledge_each_before = self.rcv_nxt + u64::from(bytes);
+                memory.acknowledge_each_before = self.rcv.nxt + u64::from(bytes);
             }
         }
     }
@@ -192,7 +193,7 @@ impl Endpoint {
 
     /// RCV.NXT has moved on over data that lay ahead of a hole; `before`: up to where it was without.
     pub(crate) fn note_filled(&mut self, before: SeqNum) {
-        let next = self.rcv_nxt;
+        let next = self.rcv.nxt;
         if let Some(Memory { window: Some(window), .. }) = self.extras.memory_mut() {
             window.on_filled(before, next);
         }
@@ -210,7 +211,7 @@ impl Endpoint {
 
     /// Bytes from RCV.NXT to the end of the data ahead of a hole.
     fn bytes_ahead(&self) -> u32 {
-        self.reassembly.end().map_or(0, |end| u32::try_from(end - self.rcv_nxt).unwrap_or(u32::MAX))
+        self.rcv.reassembly.end().map_or(0, |end| u32::try_from(end - self.rcv.nxt).unwrap_or(u32::MAX))
     }
 
     /// True if acknowledgments of data ahead of a hole are merged: with SACK, since duplicates say nothing then.
@@ -222,7 +223,7 @@ impl Endpoint {
     // Linux, __tcp_ack_snd_check: more than one full segment, if the window does not shrink (it would if the application
     // does not read); or in quick mode; or because something already made it due; or after a delay.
     pub(crate) fn acknowledge_adaptively(&mut self, now: Nanos) {
-        let waiting = self.rcv_nxt - self.last_ack_sent();
+        let waiting = self.rcv.nxt - self.last_ack_sent();
         let in_force = u64::from(self.window_in_force());
         let two = self.extras.memory().is_some_and(|memory| waiting > u64::from(memory.segment_size.bytes));
         let enough = two && self.select_window() >= in_force;
@@ -235,8 +236,8 @@ impl Endpoint {
         if enough || arrivals.is_quick() || due {
             return self.acknowledge_first();
         }
-        if !self.reassembly.is_empty() {
-            return match arrivals.compress(now, self.rcv_nxt, rtt) {
+        if !self.rcv.reassembly.is_empty() {
+            return match arrivals.compress(now, self.rcv.nxt, rtt) {
                 None => self.acknowledge_first(),
                 Some(end) => self.timers.ack = self.timers.ack.earliest(end),
             };
@@ -306,16 +307,16 @@ impl Endpoint {
 
     /// The application has read from this position on: whether it is time to acknowledge it, and to grow the window.
     pub(crate) fn note_reading(&mut self, from: SeqNum) {
-        if self.read_next == from {
+        if self.rcv.read_next == from {
             return;
         }
-        let (read, received, ahead) = (self.read_next, self.rcv_nxt, self.bytes_ahead());
+        let (read, received, ahead) = (self.rcv.read_next, self.rcv.nxt, self.bytes_ahead());
         if let Some(Memory { window: Some(window), round_trip, .. }) = self.extras.memory_mut() {
             window.on_read(from, read, received, ahead, round_trip.get());
         }
         // Linux, tcp_cleanup_rbuf: the second segment, if its arrival was not acknowledged yet; and short segments, once
         // everything is read.
-        let waiting = self.rcv_nxt - self.last_ack_sent();
+        let waiting = self.rcv.nxt - self.last_ack_sent();
         let emptied = self.readable_bytes() == 0;
         let Some(Memory { arrivals: Some(arrivals), segment_size, .. }) = self.extras.memory() else { return };
         let second = waiting > u64::from(segment_size.bytes);
@@ -340,18 +341,18 @@ impl Endpoint {
     /// The window that the handshake begins with.
     pub(crate) fn begin_receiving(&mut self) {
         // A SYN that has left counted in segments without options.
-        let has_sent_syn = self.highest_sent > self.initial();
+        let has_sent_syn = self.snd.max > self.snd.initial();
         let own_mss = self.largest_segment_bytes();
         let window = self.announced_at_first(if has_sent_syn { self.profile.mss_bytes } else { own_mss });
         if let Some(memory) = self.extras.memory_mut() {
-            memory.last_ack_sent = self.rcv_nxt;
+            memory.last_ack_sent = self.rcv.nxt;
             let most = self.profile.receive_window_bytes;
             let growth = self.profile.receive_window_growth.as_ref();
             let blocks = std::mem::take(&mut memory.spare);
-            memory.window = growth.map(|rules| GrowingWindow::new(rules, own_mss, window, most, self.rcv_nxt, blocks));
+            memory.window = growth.map(|rules| GrowingWindow::new(rules, own_mss, window, most, self.rcv.nxt, blocks));
             memory.segment_size = SegmentSize::new(self.mss, window);
         }
-        self.rcv_edge = self.rcv_nxt + u64::from(window);
+        self.rcv.edge = self.rcv.nxt + u64::from(window);
         self.acknowledge_each_from_here();
     }
 
@@ -373,7 +374,7 @@ impl Endpoint {
 
     fn announced_at_first(&self, mss_bytes: u32) -> u32 {
         match &self.profile.receive_window_growth {
-            Some(rules) if self.scaling_is_on => GrowingWindow::announced_at_first(rules, mss_bytes),
+            Some(rules) if self.scaling.is_on => GrowingWindow::announced_at_first(rules, mss_bytes),
             Some(rules) => GrowingWindow::announced_at_first(rules, mss_bytes).min(LARGEST_FIELD),
             None => self.profile.receive_window_bytes,
         }

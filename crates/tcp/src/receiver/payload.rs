@@ -13,15 +13,15 @@ impl Endpoint {
     /// Payload, FIN or both.
     #[inline]
     pub(crate) fn on_payload(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) {
-        let mut end = self.up_to_peer_fin(seq + u64::from(segment.payload_bytes));
+        let mut end = self.rcv.up_to_fin(seq + u64::from(segment.payload_bytes));
         let mut fin = segment.flags.contains(Flags::FIN);
-        if end > self.rcv_edge {
+        if end > self.rcv.edge {
             // RFC 9293 §3.10.7.4: data outside of the window is trimmed.
-            end = self.rcv_edge.max(seq);
+            end = self.rcv.edge.max(seq);
             fin = false;
             self.due |= due::ACK;
         }
-        if end < self.rcv_nxt || (end == self.rcv_nxt && !fin) {
+        if end < self.rcv.nxt || (end == self.rcv.nxt && !fin) {
             // A duplicate, or only bytes after the peer's FIN.
             self.note_old_duplicate(seq, segment);
             self.enter_quickack(None);
@@ -29,33 +29,33 @@ impl Endpoint {
             self.due |= due::ACK;
             return;
         }
-        if seq > self.rcv_nxt {
+        if seq > self.rcv.nxt {
             self.on_gap(seq, end, fin);
             if self.features & feature::RECEIVER != 0 {
                 self.note_gap(now, seq, segment);
             }
             return self.acknowledge_adaptively(now);
         }
-        if seq < self.rcv_nxt {
+        if seq < self.rcv.nxt {
             self.note_old_duplicate(seq, segment);
         }
-        if end > self.rcv_nxt {
-            let before = std::mem::replace(&mut self.rcv_nxt, end);
+        if end > self.rcv.nxt {
+            let before = std::mem::replace(&mut self.rcv.nxt, end);
             self.events |= Events::READABLE;
             if self.features & feature::RECEIVER != 0 {
                 self.note_arrival(now, seq, segment);
             }
-            if self.reassembly.is_empty() {
+            if self.rcv.reassembly.is_empty() {
                 self.acknowledge_by_policy(now);
             } else {
                 self.fill_gap(before);
             }
         }
         if fin {
-            self.peer_fin = NonZeroU64::new(end);
+            self.rcv.fin = NonZeroU64::new(end);
         }
-        if let Some(position) = self.peer_fin {
-            if self.rcv_nxt >= position.get() {
+        if let Some(position) = self.rcv.fin {
+            if self.rcv.nxt >= position.get() {
                 self.on_peer_fin(position.get());
             }
         }
@@ -66,8 +66,8 @@ impl Endpoint {
 
     #[inline]
     fn acknowledge_by_policy(&mut self, now: Nanos) {
-        self.unacknowledged_segments += 1;
-        match self.profile.ack.on_data(now, self.unacknowledged_segments, || self.wants_each_acknowledged()) {
+        self.rcv.unacknowledged_segments += 1;
+        match self.profile.ack.on_data(now, self.rcv.unacknowledged_segments, || self.wants_each_acknowledged()) {
             Verdict::AtOnce => self.due |= due::ACK,
             Verdict::Until(time) => {
                 if !self.timers.ack.is_set() {
@@ -87,18 +87,18 @@ impl Endpoint {
         if beyond > seq {
             if self.compresses() {
                 // Linux, tcp_data_queue: ranges that were not reported yet are forgotten.
-                self.reassembly.forget_duplicate();
+                self.rcv.reassembly.forget_duplicate();
             }
             // RFC 2883 §4 (1): data that is held already is reported as a duplicate.
-            if let Some((start, end)) = self.reassembly.overlap(seq, beyond) {
+            if let Some((start, end)) = self.rcv.reassembly.overlap(seq, beyond) {
                 self.note_duplicate(start, end);
             }
             let is_linux = self.features & feature::ADAPTIVE_ACK != 0;
             let block_from = if is_linux { BlockFrom::Reports } else { BlockFrom::Queue };
-            self.reassembly.insert(seq, beyond, block_from);
+            self.rcv.reassembly.insert(seq, beyond, block_from);
         }
         if fin {
-            self.peer_fin = NonZeroU64::new(end);
+            self.rcv.fin = NonZeroU64::new(end);
         }
         self.acknowledge_each_from_here();
         if !self.compresses() {
@@ -109,17 +109,17 @@ impl Endpoint {
     // RFC 5681 §4.2: a segment that fills in all or part of a gap SHOULD be acknowledged immediately.
     #[cold]
     fn fill_gap(&mut self, from: SeqNum) {
-        if let Some((start, end)) = self.reassembly.overlap(from, self.rcv_nxt) {
+        if let Some((start, end)) = self.rcv.reassembly.overlap(from, self.rcv.nxt) {
             self.note_duplicate(start, end);
         }
-        let filled = self.rcv_nxt;
-        let in_order = self.reassembly.advance(filled);
-        self.rcv_nxt = self.up_to_peer_fin(in_order);
+        let filled = self.rcv.nxt;
+        let in_order = self.rcv.reassembly.advance(filled);
+        self.rcv.nxt = self.rcv.up_to_fin(in_order);
         if self.features & feature::RECEIVER != 0 {
             self.note_filled(filled);
         }
         self.acknowledge_each_from_here();
-        if self.reassembly.is_empty() || !self.compresses() {
+        if self.rcv.reassembly.is_empty() || !self.compresses() {
             self.due |= due::ACK;
         }
     }

@@ -7,34 +7,33 @@ use crate::segment::{Flags, Segment, SentAt};
 use crate::sender::apply::flight;
 use crate::sender::recovery::{Ack, Recovery};
 use crate::sequence::{SeqNum, near};
-use std::num::NonZeroU32;
 
 impl Endpoint {
     /// Processes the acknowledgment field; false if the segment is to be dropped.
     #[inline]
     pub(crate) fn on_acknowledgement(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) -> bool {
-        let ack = near(self.una, segment.ack);
-        if ack > self.highest_sent {
+        let ack = near(self.snd.una, segment.ack);
+        if ack > self.snd.max {
             // RFC 9293 §3.10.7.4: if the ACK acks something not yet sent, send an ACK and drop the segment.
             self.due |= due::ACK;
             return false;
         }
-        let prior_una = self.una;
+        let prior_una = self.snd.una;
         let prior_flight = self.flight_bytes();
         let advanced = ack > prior_una;
-        let window = u32::from(segment.window) << self.snd_shift;
+        let window = u32::from(segment.window) << self.scaling.snd_shift;
         // RFC 5681 §2: a duplicate acknowledgment: data outstanding, no payload, no SYN or FIN, the greatest
         // acknowledgment received, and the window as it was.
-        let bare = ack == prior_una && self.highest_sent > prior_una && segment.sequence_length() == 0;
-        let duplicate = bare && window == self.peer_window && seq >= self.rcv_nxt;
+        let bare = ack == prior_una && self.snd.max > prior_una && segment.sequence_length() == 0;
+        let duplicate = bare && window == self.peer_window.bytes && seq >= self.rcv.nxt;
         if advanced {
-            self.una = ack;
+            self.snd.una = ack;
             // After a timeout, segments that the peer already holds need not be retransmitted.
-            self.nxt = self.nxt.max(ack);
+            self.snd.nxt = self.snd.nxt.max(ack);
             self.timers.retries = 0;
             self.due &= !due::RETRANSMIT;
-            if self.burst.is_none() {
-                self.end_burst();
+            if self.bursts.is_unacknowledged() {
+                self.bursts.end(self.snd.initial(), self.snd.max);
             }
         } else if self.timers.persisting {
             // RFC 9293 §3.8.6.1: a closed window is no reason to give up as long as the peer acknowledges.
@@ -50,7 +49,7 @@ impl Endpoint {
             ack,
             prior_una,
             prior_flight,
-            data_bytes: (ack.min(self.data_end) - prior_una.min(self.data_end).min(ack)) as u32,
+            data_bytes: self.snd.data_between(prior_una, ack),
             duplicate,
             carries_news: window_changed || segment.sequence_length() > 0,
             sack: &segment.sack,
@@ -85,49 +84,28 @@ impl Endpoint {
     }
 
     /// Takes over the window of an acknowledgment; true if it changed.
-    // RFC 9293 §3.10.7.4: SND.WL1 and SND.WL2 keep old segments from updating the window.
     #[inline]
-    pub(crate) fn update_peer_window(&mut self, seq: SeqNum, ack: SeqNum, window: u32) -> bool {
-        let newer = seq > self.window_seq || seq == self.window_seq && ack >= self.window_ack;
-        if newer {
-            self.window_seq = seq;
-            self.window_ack = ack;
-        }
-        let changed = newer && window != self.peer_window;
+    fn update_peer_window(&mut self, seq: SeqNum, ack: SeqNum, window: u32) -> bool {
+        let changed = self.snd.takes_window(seq, ack) && window != self.peer_window.bytes;
         if changed {
-            self.set_peer_window(window);
+            self.peer_window.set(window, self.max_send_window());
         }
         changed
     }
 
-    pub(crate) fn set_peer_window(&mut self, window: u32) {
-        self.peer_window = window;
-        self.send_window = window.min(self.max_send_window());
-        self.largest_peer_window = self.largest_peer_window.max(window);
-    }
-
     /// The profile's bound on the send window, bytes.
-    fn max_send_window(&self) -> u32 {
+    pub(crate) fn max_send_window(&self) -> u32 {
         self.profile.max_send_window_segments.map_or(LARGEST_WINDOW, |n| n.saturating_mul(self.mss))
-    }
-
-    /// The first acknowledgment since a first flight or restart: the data sent by now is that burst.
-    #[cold]
-    pub(crate) fn end_burst(&mut self) {
-        self.burst = NonZeroU32::new((self.highest_sent - self.burst_start) as u32);
-        if self.first_flight.is_none() {
-            self.first_flight = NonZeroU32::new((self.highest_sent - self.initial()) as u32);
-        }
     }
 
     /// Events that follow from the cumulative acknowledgment.
     #[inline]
     fn note_acknowledged(&mut self, before: SeqNum, ack: SeqNum) {
-        if ack >= self.data_end && ack > before {
-            if before < self.data_end {
+        if ack >= self.snd.data_end && ack > before {
+            if before < self.snd.data_end {
                 self.events |= Events::SENT;
             }
-            if ack > self.data_end {
+            if ack > self.snd.data_end {
                 self.on_fin_acknowledged();
             }
         }

@@ -13,10 +13,10 @@ macro_rules! flight {
         let has_new_data = $endpoint.has_new_data();
         $crate::sender::recovery::Flight {
             now: $now,
-            una: $endpoint.una,
-            nxt: $endpoint.nxt,
-            highest: $endpoint.highest_sent,
-            data_end: $endpoint.data_end,
+            una: $endpoint.snd.una,
+            nxt: $endpoint.snd.nxt,
+            highest: $endpoint.snd.max,
+            data_end: $endpoint.snd.data_end,
             mss: $endpoint.mss,
             cwnd: $endpoint.controller.window(),
             has_new_data,
@@ -37,7 +37,7 @@ impl Endpoint {
         match sample {
             RttSample::None => {}
             RttSample::Timed { sent_at } => self.rtt.sample(rules, sent_at, now),
-            RttSample::Each { rtt } => self.rtt.sample_duration(rules, rtt, self.una, self.nxt),
+            RttSample::Each { rtt } => self.rtt.sample_duration(rules, rtt, self.snd.una, self.snd.nxt),
             RttSample::OneWay { sent_at, ends_backoff: true } => self.rtt.sample(rules, sent_at, now),
             RttSample::OneWay { sent_at, ends_backoff: false } => {
                 self.rtt.sample_keeping_backoff(rules, sent_at, now);
@@ -91,15 +91,15 @@ impl Endpoint {
         self.controller.restart(&Start {
             rtt,
             established_at: Some(now),
-            ..Self::start(profile, self.initial(), self.mss, window)
+            ..Self::start(profile, self.snd.initial(), self.mss, window)
         });
-        self.initial_segments = NonZeroU16::new(u16::try_from(window / self.mss).unwrap_or(u16::MAX));
-        if let Some(segments) = self.start_ssthresh {
+        self.sharing.initial_segments = NonZeroU16::new(u16::try_from(window / self.mss).unwrap_or(u16::MAX));
+        if let Some(segments) = self.sharing.ssthresh {
             self.controller.set_ssthresh(u32::from(segments.get()).saturating_mul(self.mss));
         }
         let (sack, rate_based) = (self.features & feature::SACK != 0, self.controller.is_rate_based());
         if let Recovery::Scoreboard(scoreboard) = &mut self.recovery {
-            scoreboard.establish(now, self.una, sack, rate_based, facts.rtt);
+            scoreboard.establish(now, self.snd.una, sack, rate_based, facts.rtt);
         }
         self.prepare_pacing();
         self.prepare_path_report();
@@ -108,7 +108,7 @@ impl Endpoint {
     /// Step 1.
     #[inline]
     fn on_rtt(&mut self, now: Nanos, rtt: Nanos) {
-        let sample = RoundTrip { rtt, una: self.una, nxt: self.nxt };
+        let sample = RoundTrip { rtt, una: self.snd.una, nxt: self.snd.nxt };
         self.controller.on_round_trip(now, &sample);
         self.tell_startup_rtt(now, rtt);
     }
@@ -117,7 +117,7 @@ impl Endpoint {
     #[cold]
     fn apply_edges(&mut self, now: Nanos, facts: &Facts) {
         let edges = facts.edges;
-        self.largest_window = self.largest_window.max(self.controller.window());
+        self.sharing.largest_cwnd = self.sharing.largest_cwnd.max(self.controller.window());
         if facts.marked {
             self.forbid_cwnd_restore();
         }
@@ -260,7 +260,7 @@ impl Endpoint {
             self.due |= due::RETRANSMIT;
         }
         if facts.go_back {
-            self.nxt = self.una;
+            self.snd.nxt = self.snd.una;
         }
         let rules = &self.profile.rto;
         if edges.has(Edges::UNDONE) && facts.first {

@@ -20,7 +20,7 @@ impl Endpoint {
         }
         let acknowledges = segment.flags.contains(Flags::ACK)
             && matches!(self.state, State::SynSent | State::SynReceived)
-            && near(self.una, segment.ack) == self.initial() + 1;
+            && near(self.snd.una, segment.ack) == self.snd.initial() + 1;
         if let Some(rate) = option.response.filter(|_| acknowledges) {
             if let Some(startup) = self.extras.startup_mut() {
                 startup.scheme_mut().on_rate_granted(rate);
@@ -37,8 +37,7 @@ impl Endpoint {
 
     /// The next segment is to carry these.
     fn queue_path_option(&mut self, quick_start: QuickStart, response: Option<u8>) {
-        self.extras.get_or_new(&self.profile, self.initial_sequence).path_option =
-            PathOption::new(quick_start, response);
+        self.extras.get_or_new(&self.profile, self.snd.iss).path_option = PathOption::new(quick_start, response);
         self.features |= feature::PATH_OPTION;
     }
 
@@ -48,7 +47,7 @@ impl Endpoint {
             return None;
         }
         self.features &= !feature::PATH_OPTION;
-        self.extras.get_or_new(&self.profile, self.initial_sequence).path_option.take()
+        self.extras.get_or_new(&self.profile, self.snd.iss).path_option.take()
     }
 
     /// Puts request and response on our SYN or SYN-ACK.

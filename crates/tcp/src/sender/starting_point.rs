@@ -5,13 +5,30 @@ use crate::sender::initial_window::{Outcome, StartingPoint};
 use crate::sequence::SeqNum;
 use std::num::NonZeroU16;
 
+/// What a connection takes over from others, and what it holds for those after it (RFC 9040).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sharing {
+    /// Initial window that others have left, in segments; none: as the profile's policy says.
+    window: Option<NonZeroU16>,
+    /// Slow start threshold that others have left, in segments; none: as the profile says.
+    pub ssthresh: Option<NonZeroU16>,
+    /// Segments of cwnd with which data began, after lost SYNs reduced the initial window; none before that.
+    pub initial_segments: Option<NonZeroU16>,
+    /// Some of the initial window was retransmitted, or the SYN-ACK was marked on the path.
+    pub initial_window_failed: bool,
+    /// A first flight or restart burst of more than 4 KB lost something.
+    pub burst_was_lost: bool,
+    /// Largest cwnd before a reduction, in bytes.
+    pub largest_cwnd: u32,
+}
+
 impl Endpoint {
     /// Begins with a window from other connections instead of the profile's policy, up to 65535 segments. Without
     /// effect on a connection that is open already.
     pub fn start_from(&mut self, start: StartingPoint) {
         if self.state < State::Established {
-            self.start_window = kept(start.window_segments.max(1));
-            self.start_ssthresh = start.ssthresh_segments.and_then(kept);
+            self.sharing.window = kept(start.window_segments.max(1));
+            self.sharing.ssthresh = start.ssthresh_segments.and_then(kept);
         }
     }
 
@@ -21,17 +38,17 @@ impl Endpoint {
         Outcome {
             window_segments: segments(self.controller.window()),
             ssthresh_segments: self.ssthresh_bytes().map(segments),
-            initial_window_failed: self.initial_window_failed,
+            initial_window_failed: self.sharing.initial_window_failed,
             initial_window_segments: self.initial_window_segments(),
-            largest_window_segments: segments(self.largest_window.max(self.controller.window())),
-            delivered_segments: (self.una - self.initial()).div_ceil(self.mss.max(1).into()) as u32,
+            largest_window_segments: segments(self.sharing.largest_cwnd.max(self.controller.window())),
+            delivered_segments: (self.snd.una - self.snd.initial()).div_ceil(self.mss.max(1).into()) as u32,
             retransmissions: self.stats().retransmissions,
         }
     }
 
     /// The initial window in bytes, before the effect of a lost SYN.
     pub fn initial_window_bytes(&self) -> u32 {
-        match self.start_window {
+        match self.sharing.window {
             None => self.profile.initial_window.window_bytes(self.mss),
             Some(segments) => u32::from(segments.get()).saturating_mul(self.mss),
         }
@@ -40,7 +57,7 @@ impl Endpoint {
     /// The initial window with which data began, in whole segments: after the effect of lost SYNs. Before the
     /// connection is established, the one that it would begin with if none were lost.
     pub fn initial_window_segments(&self) -> u32 {
-        match self.initial_segments {
+        match self.sharing.initial_segments {
             None => self.initial_window_bytes() / self.mss,
             Some(segments) => segments.get().into(),
         }
@@ -50,7 +67,7 @@ impl Endpoint {
     // RFC 9040 §C.3 step 4: if (seqno - ISN) < IW, the re-sent segment fixes an IW loss.
     #[cold]
     pub(crate) fn note_retransmission(&mut self, position: SeqNum) {
-        self.initial_window_failed |= position - self.initial() <= u64::from(self.initial_window_bytes());
+        self.sharing.initial_window_failed |= position - self.snd.initial() <= u64::from(self.initial_window_bytes());
     }
 }
 

@@ -166,13 +166,13 @@ impl Endpoint {
     pub(crate) fn queue_for_trains(&mut self, now: Nanos) {
         // Linux, tcp_sendmsg_locked: data written during the handshake is queued at its end.
         if self.state >= State::Established {
-            self.fill_sk_buffs(now, self.data_end.max(self.nxt));
+            self.fill_sk_buffs(now, self.snd.data_end.max(self.snd.nxt));
         }
     }
 
     /// The application writes behind `end`.
     pub(crate) fn fill_sk_buffs(&mut self, now: Nanos, end: SeqNum) {
-        let (next, size_goal) = (self.nxt, size_goal(self.mss, self.largest_peer_window));
+        let (next, size_goal) = (self.snd.nxt, size_goal(self.mss, self.peer_window.largest_bytes));
         if let Some(scoreboard) = self.recovery.scoreboard_mut() {
             scoreboard.train.on_write(now, next, end, size_goal);
         }
@@ -191,7 +191,7 @@ impl Endpoint {
     }
 
     fn next_train(&mut self, now: Nanos, peer_room: u64, rules: Trains) -> bool {
-        let waiting = self.stream_end().saturating_sub(self.nxt);
+        let waiting = self.snd.unsent();
         let pacer = self.extras.pacer();
         let in_flight_of_scheme = pacer.is_some_and(|pacer| matches!(pacer.by, PacedBy::Startup { .. }));
         let Some(scoreboard) = self.recovery.scoreboard_mut() else { return true };
@@ -204,8 +204,8 @@ impl Endpoint {
         }
         // Linux, tcp_push_one: during a write, a train leaves whenever the first sk_buff is full and more data follows,
         // whatever its length, and the rest of the sk_buff takes more of the write.
-        let pushes =
-            scoreboard.train.first_filled_at == Some(now) && waiting > size_goal(self.mss, self.largest_peer_window);
+        let pushes = scoreboard.train.first_filled_at == Some(now)
+            && waiting > size_goal(self.mss, self.peer_window.largest_bytes);
         let window = self.controller.window();
         let srtt = self.rtt.smoothed(&self.profile.rto);
         let by_window = || Some(WindowPacing::LINUX.rate(window, self.controller.ssthresh(), srtt?).bytes_per_second());
@@ -217,9 +217,9 @@ impl Endpoint {
             rate: pacer.and_then(Pacer::rate).or_else(by_window),
             min_segments: self.controller.min_train_segments(),
             peer_room,
-            peer_window: u64::from(self.peer_window),
+            peer_window: u64::from(self.peer_window.bytes),
             waiting,
-            closing: self.closing,
+            closing: self.snd.closing,
             srtt,
             shortest_rtt: scoreboard.shortest_rtt(),
             last_sent_at: pacer.and_then(Pacer::release).or(self.last_sent_at.map(SentAt::nanos)),
@@ -228,7 +228,7 @@ impl Endpoint {
         let full = rules.full(&room);
         // Linux, tcp_tso_should_defer: recovery does not wait.
         let queue = &scoreboard.train;
-        let first_queued = || queue.first_queued(self.nxt, size_goal(self.mss, self.largest_peer_window));
+        let first_queued = || queue.first_queued(self.snd.nxt, size_goal(self.mss, self.peer_window.largest_bytes));
         let waits = !repairing && !pushes && rules.waits(&room, full) && !room.takes_first(first_queued(), full);
         if waits {
             let free = u64::from(room.segments) * u64::from(self.mss);
@@ -237,7 +237,7 @@ impl Endpoint {
         }
         let length = room.length(full);
         if pushes {
-            scoreboard.train.queue_start = self.nxt + u64::from(length) * u64::from(self.mss);
+            scoreboard.train.queue_start = self.snd.nxt + u64::from(length) * u64::from(self.mss);
         }
         scoreboard.train.left = length.saturating_sub(1);
         scoreboard.train.limited = false;

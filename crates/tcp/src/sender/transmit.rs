@@ -4,7 +4,7 @@ use crate::Nanos;
 use crate::connection::{Endpoint, State, due};
 use crate::segment::{Ecn, Flags, Segment, SentAt};
 use crate::sender::apply::flight;
-use crate::sender::initial_window::{FALLBACK_BYTES, IdleCheck, RestartWindow};
+use crate::sender::initial_window::{IdleCheck, RestartWindow};
 use crate::sender::recovery::Recovery;
 use crate::sequence::SeqNum;
 
@@ -42,7 +42,7 @@ impl Endpoint {
         }
         let acknowledges = self.due & due::ACK != 0;
         if acknowledges {
-            self.bare_segment(now, self.highest_sent, segment);
+            self.bare_segment(now, self.snd.max, segment);
         }
         acknowledges
     }
@@ -52,16 +52,10 @@ impl Endpoint {
     // An endpoint with nothing to validate, to retransmit or outstanding only receives.
     #[inline]
     pub fn may_transmit(&self) -> bool {
-        let only_receives = self.una == self.stream_end()
+        let only_receives = self.snd.una == self.snd.end()
             && self.extras.validation().is_none()
             && matches!(self.recovery, Recovery::Counting(_));
         self.due & !due::STREAM != 0 || self.due != 0 && !only_receives
-    }
-
-    /// One past the last position that we have to send: data and, once closing, the FIN.
-    #[inline]
-    pub(crate) fn stream_end(&self) -> SeqNum {
-        self.data_end + u64::from(self.closing)
     }
 
     #[cold]
@@ -71,12 +65,12 @@ impl Endpoint {
         match next {
             due::RESET => *into = self.reset_segment(now),
             due::SYN => *into = self.syn_segment(now),
-            due::ACK_FIRST => self.bare_segment(now, self.highest_sent, into),
+            due::ACK_FIRST => self.bare_segment(now, self.snd.max, into),
             due::RETRANSMIT => self.retransmit_first(now, into),
             _ => {
                 // A segment left of the peer's window, which must be answered with an ACK that announces the window.
                 self.stats.window_probes += 1;
-                self.bare_segment(now, self.una - 1, into);
+                self.bare_segment(now, self.snd.una - 1, into);
             }
         }
     }
@@ -93,10 +87,10 @@ impl Endpoint {
                 return true;
             }
         }
-        if self.nxt >= self.stream_end() {
+        if self.snd.nxt >= self.snd.end() {
             return false;
         }
-        if self.una == self.highest_sent {
+        if self.snd.is_idle() {
             self.restart_if_idle(now);
         }
         let probing = self.recovery.is_probing();
@@ -110,7 +104,7 @@ impl Endpoint {
         }
         let length = if pushes { Some(self.pushed_length(usable)) } else { self.new_data_length(now, usable) };
         let Some(length) = length else { return false };
-        let start = self.nxt;
+        let start = self.snd.nxt;
         let end = self.transmit(now, start, length, into);
         let flight = flight!(self, now);
         if let Recovery::Scoreboard(scoreboard) = &mut self.recovery {
@@ -131,36 +125,36 @@ impl Endpoint {
     /// Bytes of new data that cwnd and the peer's window have room for; none: cwnd is full.
     #[inline]
     fn usable_window(&self, probing: bool) -> Option<u64> {
-        let mut window = self.send_window;
+        let mut window = self.peer_window.limited_bytes;
         match &self.recovery {
             Recovery::Counting(counting) => window = window.min(counting.cwnd(self.controller.window(), self.mss)),
             Recovery::Scoreboard(scoreboard) => {
                 // Here cwnd counts segments in flight, whatever their size. A bare FIN takes no room in it.
-                let bare_fin = self.nxt >= self.data_end;
+                let bare_fin = self.snd.nxt >= self.snd.data_end;
                 let taken = (scoreboard.load(&self.profile) + 1).saturating_mul(self.mss);
                 if !probing && !bare_fin && taken > self.controller.window() {
                     return None;
                 }
             }
         }
-        Some((self.una + u64::from(window)).saturating_sub(self.nxt))
+        Some((self.snd.una + u64::from(window)).saturating_sub(self.snd.nxt))
     }
 
     /// True if the application and the peer's window would let a segment of new data leave.
     #[inline]
     pub(crate) fn has_new_data(&self) -> bool {
-        let room = (self.una + u64::from(self.send_window)).saturating_sub(self.nxt);
-        let waiting = self.stream_end().saturating_sub(self.nxt);
+        let room = (self.snd.una + u64::from(self.peer_window.limited_bytes)).saturating_sub(self.snd.nxt);
+        let waiting = self.snd.unsent();
         waiting > 0 && room >= waiting.min(u64::from(self.mss))
     }
 
     /// Amount of new data in one segment that Nagle's algorithm does not hold back.
     fn pushed_length(&mut self, usable: u64) -> u32 {
-        let remaining = self.record_end(self.nxt).saturating_sub(self.nxt);
+        let remaining = self.record_end(self.snd.nxt).saturating_sub(self.snd.nxt);
         let room = self.payload_room();
         let length = usable.min(remaining).min(u64::from(room)) as u32;
         if (1..room).contains(&length) {
-            self.small_end = self.nxt + u64::from(length);
+            self.snd.small_end = self.snd.nxt + u64::from(length);
         }
         length
     }
@@ -180,7 +174,7 @@ impl Endpoint {
             scoreboard.on_retransmitted(&flight, number)
         };
         self.set_timer(now, timer);
-        let length = (sent.end().min(self.data_end) - sent.start.min(self.data_end)) as u32;
+        let length = (sent.end().min(self.snd.data_end) - sent.start.min(self.snd.data_end)) as u32;
         self.transmit(now, sent.start, length, into);
         true
     }
@@ -189,10 +183,10 @@ impl Endpoint {
     /// until now.
     #[inline]
     pub(crate) fn note_writing(&mut self, now: Nanos) {
-        if self.una == self.highest_sent && self.profile.idle_check == IdleCheck::OnWrite {
+        if self.snd.is_idle() && self.profile.idle_check == IdleCheck::OnWrite {
             self.restart_after_idleness(now);
         }
-        let idle = self.data_end.saturating_sub(self.nxt) < u64::from(self.mss);
+        let idle = self.snd.data_end.saturating_sub(self.snd.nxt) < u64::from(self.mss);
         if let Some(scoreboard) = self.recovery.scoreboard_mut() {
             if idle {
                 scoreboard.limit_by_application(self.controller.window() / self.mss);
@@ -205,34 +199,34 @@ impl Endpoint {
     // least half of the largest window seen, or anything once the override timeout has occurred.
     #[inline]
     fn new_data_length(&mut self, now: Nanos, usable: u64) -> Option<u32> {
-        let remaining = self.record_end(self.nxt).saturating_sub(self.nxt);
+        let remaining = self.record_end(self.snd.nxt).saturating_sub(self.snd.nxt);
         let room = self.payload_room();
         let length = usable.min(remaining).min(u64::from(room)) as u32;
         if length < room && (u64::from(length) < remaining || length == 0) {
             let allowed = if length > 0 {
-                2 * u64::from(length) >= u64::from(self.largest_peer_window) || self.due & due::OVERRIDE != 0
+                2 * u64::from(length) >= u64::from(self.peer_window.largest_bytes) || self.due & due::OVERRIDE != 0
             } else {
                 // A bare FIN takes room in the peer's window, but none in the congestion window.
-                remaining == 0 && self.nxt < self.una + u64::from(self.peer_window)
+                remaining == 0 && self.snd.nxt < self.snd.una + u64::from(self.peer_window.bytes)
             };
             if !allowed {
                 self.persist_if_stuck(now);
                 return None;
             }
         }
-        let end = self.nxt + u64::from(length);
+        let end = self.snd.nxt + u64::from(length);
         // As in Linux only the last segment waits: the end of a record that is followed by another one does not.
-        if length < room && length > 0 && !self.closing {
+        if length < room && length > 0 && !self.snd.closing {
             let released = self.due & due::OVERRIDE != 0;
-            if end == self.data_end
+            if end == self.snd.data_end
                 && !released
-                && (self.corked || self.nagle.holds(self.una, self.nxt, self.small_end))
+                && self.snd.small.holds_back(self.snd.una, self.snd.nxt, self.snd.small_end)
             {
                 // Linux, tcp_check_probe_timer: data held back by a cork is sent when the timeout has passed.
                 self.persist_if_stuck(now);
                 return None;
             }
-            self.small_end = end;
+            self.snd.small_end = end;
         }
         self.due &= !due::OVERRIDE;
         Some(length)
@@ -241,7 +235,7 @@ impl Endpoint {
     /// Starts the persist timer if no acknowledgment is to come that could open the window.
     #[inline]
     fn persist_if_stuck(&mut self, now: Nanos) {
-        if self.nxt == self.una && !self.timers.retransmit.is_set() {
+        if self.snd.nxt == self.snd.una && !self.timers.retransmit.is_set() {
             self.timers.persisting = true;
             self.set_retransmit_timer(now, self.persist_interval());
         }
@@ -252,42 +246,36 @@ impl Endpoint {
     fn transmit(&mut self, now: Nanos, position: SeqNum, length: u32, into: &mut Segment) -> SeqNum {
         let mut end = position + u64::from(length);
         let mut flags = Flags::ACK;
-        if end == self.data_end {
+        if end == self.snd.data_end {
             if length > 0 {
                 flags = flags | Flags::PSH;
             }
-            if self.closing && (length == 0 || self.profile.piggyback_fin) {
+            if self.snd.closing && (length == 0 || self.profile.piggyback_fin) {
                 flags = flags | Flags::FIN;
                 end += 1;
                 self.on_fin_sent();
             }
         }
-        let retransmission = position < self.highest_sent;
+        let retransmission = position < self.snd.max;
         if retransmission {
             self.note_retransmission(position);
-            self.note_loss(position);
+            self.sharing.burst_was_lost |= self.bursts.is_to_blame(position, self.snd.max);
         }
         if length > 0 {
             self.stats.data_segments_sent += 1;
             self.stats.retransmissions += u32::from(retransmission);
-            self.stats.first_flight_segments += u32::from(!retransmission && self.first_flight.is_none());
+            self.stats.first_flight_segments += u32::from(!retransmission && self.bursts.in_first_flight());
             self.last_sent_at = Some(SentAt::new(now));
             // Linux, tcp_write_xmit: new data only.
-            self.sent_since_validation |= !retransmission;
+            self.snd.sent_since_validation |= !retransmission;
             self.controller.on_sent(now, length, self.flight_bytes());
             self.pace(now, length);
         }
         self.recovery.on_transmit(now, position, end, retransmission);
-        self.nxt = self.nxt.max(end);
-        self.highest_sent = self.highest_sent.max(end);
+        self.snd.on_sent(end);
         // RFC 6298 §5.1: a segment with data starts the timer if it is not running.
         if !self.timers.retransmit.is_set() || self.timers.persisting {
-            if self.timers.persisting {
-                // Probes counted, not retransmissions.
-                self.timers.retries = 0;
-            }
-            self.timers.persisting = false;
-            self.timers.persist_backoff = 0;
+            self.timers.end_persisting();
             self.set_retransmit_timer(now, self.rtt.rto());
         }
         self.segment(now, position, length, retransmission, into);
@@ -298,15 +286,15 @@ impl Endpoint {
 
     /// The first unacknowledged segment again; not more than was sent.
     fn retransmit_first(&mut self, now: Nanos, into: &mut Segment) {
-        let sent = self.highest_sent.min(self.record_end(self.una));
-        let length = sent.saturating_sub(self.una).min(u64::from(self.mss)) as u32;
-        self.transmit(now, self.una, length, into);
+        let sent = self.snd.max.min(self.record_end(self.snd.una));
+        let length = sent.saturating_sub(self.snd.una).min(u64::from(self.mss)) as u32;
+        self.transmit(now, self.snd.una, length, into);
     }
 
     // RFC 5681 §4.1: if no data was sent in an interval longer than the RTO, cwnd falls to the restart window.
     #[inline]
     fn restart_if_idle(&mut self, now: Nanos) {
-        if self.profile.idle_check == IdleCheck::OnSend && self.nxt != self.data_end && self.has_new_data() {
+        if self.profile.idle_check == IdleCheck::OnSend && self.snd.nxt != self.snd.data_end && self.has_new_data() {
             self.restart_after_idleness(now);
         }
     }
@@ -326,7 +314,7 @@ impl Endpoint {
             self.controller.window(),
             self.initial_window_bytes(),
             self.mss,
-            self.burst_was_lost,
+            self.sharing.burst_was_lost,
             // Of an idle time that just exceeds n RTOs, n have passed.
             (idle - 1) / self.rtt.rto(),
         );
@@ -343,18 +331,7 @@ impl Endpoint {
         if window < before {
             self.controller.set_window(window);
             self.stats.idle_restarts += 1;
-            self.burst_start = self.nxt;
-            self.burst = None;
-        }
-    }
-
-    /// Something at this position was lost: remember it if a burst was to blame.
-    #[cold]
-    fn note_loss(&mut self, position: SeqNum) {
-        let sent = self.highest_sent;
-        let end = self.burst.map_or(sent, |length| sent.min(self.burst_start + u64::from(length.get())));
-        if position >= self.burst_start && position < end && end - self.burst_start > FALLBACK_BYTES {
-            self.burst_was_lost = true;
+            self.bursts.restart(self.snd.nxt);
         }
     }
 }

@@ -31,7 +31,7 @@ impl Endpoint {
 
     /// No more is sent now: records the used part of the window, and gives up a part that was unused for long.
     pub(crate) fn validate_window(&mut self, now: Nanos) {
-        if !self.sent_since_validation && self.una == self.highest_sent {
+        if !self.snd.sent_since_validation && self.snd.is_idle() {
             // Nothing is in flight: whatever the window, it did not limit.
             return;
         }
@@ -46,10 +46,10 @@ impl Endpoint {
         let limited = in_flight >= window || waits;
         // Linux, tcp_write_xmit: data that was sent, or could not be; tcp_push_pending_frames: with nothing to send it
         // is not asked.
-        if !(self.sent_since_validation || limited && self.nxt < self.stream_end()) {
+        if !(self.snd.sent_since_validation || limited && self.snd.nxt < self.snd.end()) {
             return;
         }
-        self.sent_since_validation = false;
+        self.snd.sent_since_validation = false;
         let initial_window_segments = self.initial_window_bytes() / self.mss;
         let Some(validation) = self.extras.validation_mut() else { return };
         validation.on_transmit(
@@ -57,8 +57,8 @@ impl Endpoint {
             &Burst {
                 limited,
                 outstanding_segments: outstanding,
-                una: self.una,
-                nxt: self.nxt,
+                una: self.snd.una,
+                nxt: self.snd.nxt,
                 window_segments: window,
                 in_slow_start: self.controller.window() < self.controller.ssthresh(),
             },
@@ -88,7 +88,7 @@ impl Endpoint {
         let window = self.controller.window() / self.mss;
         if facts.advanced && !facts.fast_recovery.was_on() {
             let srtt = self.rtt.smoothed(&self.profile.rto).unwrap_or(0);
-            validation.on_ack(now, self.una, self.nxt, srtt, window);
+            validation.on_ack(now, self.snd.una, self.snd.nxt, srtt, window);
         }
         validation.allows_growth(window, self.controller.window() < self.controller.ssthresh())
     }

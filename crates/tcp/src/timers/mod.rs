@@ -81,7 +81,7 @@ impl Endpoint {
             return self.finish(State::Closed, Events::TIMED_OUT);
         }
         self.timers.retries += 1;
-        self.due |= if self.peer_window == 0 { due::PROBE } else { due::OVERRIDE };
+        self.due |= if self.peer_window.bytes == 0 { due::PROBE } else { due::OVERRIDE };
         self.timers.persist_backoff = self.timers.persist_backoff.saturating_add(1);
         self.set_retransmit_timer(now, self.persist_interval());
     }

@@ -24,6 +24,17 @@ impl Timers {
         self.retransmit.earliest(self.ack)
     }
 
+    /// Data leaves, so the persist timer is a retransmission timer again.
+    #[inline]
+    pub fn end_persisting(&mut self) {
+        if self.persisting {
+            // Probes counted, not retransmissions.
+            self.retries = 0;
+        }
+        self.persisting = false;
+        self.persist_backoff = 0;
+    }
+
     /// The connection is over.
     pub fn stop(&mut self) {
         self.retransmit = Deadline::NEVER;
@@ -44,5 +55,15 @@ mod tests {
         assert_eq!(timers.next(), Deadline::at(4));
         timers.stop();
         assert_eq!(timers.next(), Deadline::NEVER);
+    }
+
+    #[test]
+    fn probes_of_a_closed_window_do_not_count_as_retransmissions() {
+        let mut timers = Timers { retries: 2, persist_backoff: 2, persisting: true, ..Timers::default() };
+        timers.end_persisting();
+        assert_eq!((timers.retries, timers.persist_backoff, timers.persisting), (0, 0, false));
+        timers.retries = 3;
+        timers.end_persisting();
+        assert_eq!(timers.retries, 3, "those of the retransmission timer stay");
     }
 }

@@ -28,11 +28,11 @@ impl Endpoint {
         retransmission: bool,
         into: &mut Segment,
     ) {
-        self.unacknowledged_segments = 0;
+        self.rcv.unacknowledged_segments = 0;
         self.timers.ack = Deadline::NEVER;
         self.stats.segments_sent += 1;
         into.seq = wire(position);
-        into.ack = wire(self.rcv_nxt);
+        into.ack = wire(self.rcv.nxt);
         into.payload_bytes = payload_bytes;
         into.window = self.announce_window();
         into.flags = Flags::ACK;
@@ -45,15 +45,15 @@ impl Endpoint {
     /// Highest right edge of a receive window that does not grow.
     #[inline]
     fn fixed_edge(&self) -> SeqNum {
-        self.read_next + u64::from(self.profile.receive_window_bytes)
+        self.rcv.read_next + u64::from(self.profile.receive_window_bytes)
     }
 
     /// The window that the buffer has room for, from RCV.NXT on.
     // Linux, __tcp_select_window: in less than half of the buffer, no more ACKs are quick.
     pub(crate) fn select_window(&mut self) -> u64 {
-        let (in_force, shift) = (self.window_in_force(), self.rcv_shift);
+        let (in_force, shift) = (self.window_in_force(), self.scaling.rcv_shift);
         let Some(Memory { window: Some(window), arrivals, segment_size, .. }) = self.extras.memory_mut() else {
-            return self.fixed_edge().saturating_sub(self.rcv_nxt);
+            return self.fixed_edge().saturating_sub(self.rcv.nxt);
         };
         let selected = window.select(segment_size.bytes, in_force, shift);
         if selected.is_tight {
@@ -69,33 +69,33 @@ impl Endpoint {
     fn announce_window(&mut self) -> u16 {
         if self.features & feature::RECEIVER != 0 && self.extras.growing_window().is_some() {
             // Linux, tcp_select_window: never less than is left of the one in force, rounded up to units of the field.
-            let last = (1 << self.rcv_shift) - 1;
-            let left = (self.rcv_edge.saturating_sub(self.rcv_nxt) + last) >> self.rcv_shift << self.rcv_shift;
+            let last = (1 << self.scaling.rcv_shift) - 1;
+            let left = (self.rcv.window() + last) >> self.scaling.rcv_shift << self.scaling.rcv_shift;
             let window = self.select_window().max(left);
-            self.rcv_edge = self.rcv_nxt + window;
-            return (window >> self.rcv_shift).min(u64::from(LARGEST_FIELD)) as u16;
+            self.rcv.edge = self.rcv.nxt + window;
+            return (window >> self.scaling.rcv_shift).min(u64::from(LARGEST_FIELD)) as u16;
         }
         let edge = self.fixed_edge();
         // RFC 9293 §3.8.6.2.2, receiver's SWS avoidance: the edge moves by min (half the buffer, MSS) or not at all.
         let step = (self.profile.receive_window_bytes / 2).min(self.mss);
-        if edge >= self.rcv_edge + u64::from(step) {
-            self.rcv_edge = edge;
+        if edge >= self.rcv.edge + u64::from(step) {
+            self.rcv.edge = edge;
         }
-        let window = self.rcv_edge.saturating_sub(self.rcv_nxt);
-        (window >> self.rcv_shift).min(u64::from(LARGEST_FIELD)) as u16
+        let window = self.rcv.window();
+        (window >> self.scaling.rcv_shift).min(u64::from(LARGEST_FIELD)) as u16
     }
 
     /// Makes an acknowledgment due if the peer may be waiting for a larger window.
     #[inline]
     pub(crate) fn update_window_if_needed(&mut self) {
-        let left = self.rcv_edge.saturating_sub(self.rcv_nxt);
+        let left = self.rcv.window();
         let wanted = match self.extras.growing_window().map(GrowingWindow::clamp) {
             None => {
                 // BSD updates whenever two segments or half of the buffer are free. Here that counts only while the peer
                 // cannot send two segments, so that an application that reads immediately does not disturb the
                 // acknowledgment policy.
                 let (mss, buffer) = (u64::from(self.mss), u64::from(self.profile.receive_window_bytes));
-                let opened = self.fixed_edge().saturating_sub(self.rcv_edge);
+                let opened = self.fixed_edge().saturating_sub(self.rcv.edge);
                 left < 2 * mss && opened >= (2 * mss).min(buffer / 2)
             }
             // Linux, tcp_cleanup_rbuf: when the window is down to half and would at least double.

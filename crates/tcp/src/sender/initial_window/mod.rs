@@ -8,6 +8,7 @@
 //! policy's value for the case that nothing is known.
 
 mod adaptive;
+pub(crate) mod bursts;
 mod fixed;
 mod linux;
 mod remembered;

@@ -211,7 +211,7 @@ impl Endpoint {
 
     #[inline(never)]
     fn is_held(&mut self, now: Nanos) -> bool {
-        if self.nxt >= self.data_end {
+        if self.snd.nxt >= self.snd.data_end {
             return false;
         }
         self.begin_startup();
@@ -230,11 +230,11 @@ impl Endpoint {
     #[inline(never)]
     fn is_paced(&mut self, now: Nanos) -> bool {
         let Some(pacer) = self.extras.pacer_mut() else { return false };
-        if pacer.is_over(now, self.nxt) {
+        if pacer.is_over(now, self.snd.nxt) {
             self.extras.end_pacing();
             return false;
         }
-        if pacer.is_ahead(self.nxt) {
+        if pacer.is_ahead(self.snd.nxt) {
             return false;
         }
         let (controller, profile) = (&self.controller, &self.profile);
@@ -267,7 +267,7 @@ impl Endpoint {
 
     fn pace_segment(&mut self, now: Nanos, bytes: u32) {
         let train = self.recovery.scoreboard().map_or(0, |scoreboard| scoreboard.train.left());
-        let Some(pacer) = self.extras.pacer_mut().filter(|pacer| !pacer.is_ahead(self.nxt)) else { return };
+        let Some(pacer) = self.extras.pacer_mut().filter(|pacer| !pacer.is_ahead(self.snd.nxt)) else { return };
         if let PacedBy::Startup { began, .. } = &mut pacer.by {
             began.get_or_insert(now);
         }

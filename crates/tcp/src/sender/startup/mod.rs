@@ -202,7 +202,7 @@ impl Endpoint {
     }
 
     fn set_pacer(&mut self, pacer: Pacer) {
-        let extra = self.extras.get_or_new(&self.profile, self.initial_sequence);
+        let extra = self.extras.get_or_new(&self.profile, self.snd.iss);
         extra.departure.get_or_insert_default().pacer = Some(pacer);
     }
 
@@ -210,7 +210,7 @@ impl Endpoint {
     pub(crate) fn startup_scheme(&mut self) -> Option<&mut StartupState> {
         if self.extras.startup().is_none() {
             if let Some(state) = StartupState::new(self.profile.startup) {
-                let extra = self.extras.get_or_new(&self.profile, self.initial_sequence);
+                let extra = self.extras.get_or_new(&self.profile, self.snd.iss);
                 extra.departure.get_or_insert_default().startup = Some(state);
             }
         }
@@ -220,10 +220,10 @@ impl Endpoint {
     fn send_state(&self, now: Nanos) -> SendState {
         SendState {
             now,
-            una: self.una,
-            nxt: self.nxt,
+            una: self.snd.una,
+            nxt: self.snd.nxt,
             flight_bytes: self.flight_bytes(),
-            queued_bytes: self.data_end.saturating_sub(self.nxt),
+            queued_bytes: self.snd.data_end.saturating_sub(self.snd.nxt),
             mss_bytes: self.mss,
         }
     }
@@ -232,9 +232,9 @@ impl Endpoint {
     pub(crate) fn begin_startup(&mut self) {
         let Some(startup) = self.extras.startup_mut().filter(|startup| !startup.begun) else { return };
         let first = FirstSend {
-            position: self.nxt,
-            queued_bytes: self.data_end - self.nxt,
-            send_window: self.send_window,
+            position: self.snd.nxt,
+            queued_bytes: self.snd.data_end - self.snd.nxt,
+            send_window: self.peer_window.limited_bytes,
             mss_bytes: self.mss,
             header_bytes: HEADER_BYTES + if self.features & feature::TIMESTAMPS == 0 { 0 } else { OPTION_BYTES },
             rtt: self.rtt.smoothed(&self.profile.rto),

@@ -1,0 +1,140 @@
+//! The send sequence variables (RFC 9293 §3.3.1).
+
+use super::nagle::{Nagle, SmallSegments};
+use crate::sequence::{SeqNum, origin};
+
+/// The positions of our stream that matter: `una <= nxt <= max <= end()`.
+#[derive(Clone, Debug)]
+pub(crate) struct SendSequence {
+    /// SND.UNA: first position not acknowledged.
+    pub una: SeqNum,
+    /// SND.NXT: next position to send; goes back to `una` when the retransmission timer expires.
+    pub nxt: SeqNum,
+    /// One past the highest position sent (BSD: `snd_max`).
+    pub max: SeqNum,
+    /// One past the last byte that the application wrote: the position of our FIN.
+    pub data_end: SeqNum,
+    /// SND.WL1: sequence number of the latest window update.
+    wl1: SeqNum,
+    /// SND.WL2: acknowledgment number of the latest window update.
+    wl2: SeqNum,
+    /// One past the last segment of new data that was not full (Linux: `snd_sml`).
+    pub small_end: SeqNum,
+    /// ISS: our initial sequence number.
+    pub iss: u32,
+    /// The application wants our FIN sent after the data.
+    pub closing: bool,
+    /// Something left since the window was last validated.
+    pub sent_since_validation: bool,
+    /// What holds back a last segment that is not full.
+    pub small: SmallSegments,
+}
+
+impl SendSequence {
+    pub fn new(iss: u32, nagle: Nagle) -> Self {
+        let initial = origin(iss);
+        let small = SmallSegments::new(nagle);
+        Self {
+            wl1: 0,
+            wl2: 0,
+            sent_since_validation: false,
+            small,
+            una: initial,
+            nxt: initial,
+            max: initial,
+            data_end: initial + 1,
+            small_end: 0,
+            iss,
+            closing: false,
+        }
+    }
+
+    /// Position of our SYN.
+    #[inline]
+    pub fn initial(&self) -> SeqNum {
+        origin(self.iss)
+    }
+
+    /// One past the last position that we have to send: data and, once closing, the FIN.
+    #[inline]
+    pub fn end(&self) -> SeqNum {
+        self.data_end + u64::from(self.closing)
+    }
+
+    /// The window of the peer's SYN is the first.
+    pub fn begin_window(&mut self, seq: SeqNum, ack: SeqNum) {
+        (self.wl1, self.wl2) = (seq, ack);
+    }
+
+    /// True if an acknowledgment updates the window.
+    // RFC 9293 §3.10.7.4: SND.WL1 and SND.WL2 keep old segments from updating the window.
+    #[inline]
+    pub fn takes_window(&mut self, seq: SeqNum, ack: SeqNum) -> bool {
+        let newer = seq > self.wl1 || seq == self.wl1 && ack >= self.wl2;
+        if newer {
+            self.wl1 = seq;
+            self.wl2 = ack;
+        }
+        newer
+    }
+
+    /// A segment that ends here is sent.
+    #[inline]
+    pub fn on_sent(&mut self, end: SeqNum) {
+        self.nxt = self.nxt.max(end);
+        self.max = self.max.max(end);
+    }
+
+    /// Sequence numbers in flight, of which a timeout forgets those that it retransmits.
+    #[inline]
+    pub fn flight(&self) -> u32 {
+        (self.nxt - self.una) as u32
+    }
+
+    /// Sequence numbers that wait to be sent: data and, once closing, the FIN.
+    #[inline]
+    pub fn unsent(&self) -> u64 {
+        self.end().saturating_sub(self.nxt)
+    }
+
+    /// True if all that was sent is acknowledged.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.una == self.max
+    }
+
+    /// Bytes of data that an advance of SND.UNA from `prior` to `ack` acknowledges.
+    #[inline]
+    pub fn data_between(&self, prior: SeqNum, ack: SeqNum) -> u32 {
+        (ack.min(self.data_end) - prior.min(self.data_end).min(ack)) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fin_takes_a_position_after_the_data_but_is_no_data() {
+        let mut snd = SendSequence::new(100, Nagle::Off);
+        let first = snd.initial() + 1;
+        assert_eq!((snd.end(), snd.unsent()), (first, 1), "the SYN");
+        (snd.una, snd.nxt, snd.data_end) = (first, first, first + 50);
+        snd.on_sent(first + 40);
+        assert_eq!((snd.flight(), snd.unsent(), snd.is_idle()), (40, 10, false));
+        snd.closing = true;
+        assert_eq!((snd.end(), snd.unsent()), (first + 51, 11));
+        assert_eq!(snd.data_between(first, first + 51), 50);
+        assert_eq!(snd.data_between(first + 50, first + 51), 0, "the FIN alone");
+    }
+    #[test]
+    fn an_older_segment_does_not_update_the_window() {
+        let mut snd = SendSequence::new(100, Nagle::Off);
+        snd.begin_window(10, 1);
+        assert!(snd.takes_window(10, 2));
+        assert!(!snd.takes_window(10, 1), "an older acknowledgment");
+        assert!(!snd.takes_window(9, 7), "an older segment");
+        assert!(snd.takes_window(12, 2));
+        assert!(!snd.takes_window(11, 3), "older than the latest");
+    }
+}
