@@ -147,20 +147,26 @@ impl Endpoint {
 
     /// True if a segment is no old duplicate by its timestamp; one that is, is to be dropped.
     // RFC 7323 §5.3 (PAWS). As in Linux a segment without the option passes.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn passes_paws(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) -> bool {
         let (Some(theirs), Some(memory)) = (segment.timestamps, self.extras.memory()) else { return true };
-        if let Some(lag) = memory.timestamps.lag(now, theirs.value).filter(|&lag| lag > 0) {
-            if self.is_reordered_ack(seq, segment, lag) {
-                return true;
-            }
-            // RFC 7323 §5.3 R1: an older timestamp: send an acknowledgment, and drop the segment.
-            self.note_old_duplicate(seq, segment);
-            self.enter_quickack(None);
-            self.due |= due::ACK;
-            return false;
+        match memory.timestamps.lag(now, theirs.value) {
+            Some(lag) if lag > 0 => self.passes_by_order(seq, segment, lag),
+            _ => true,
         }
-        true
+    }
+
+    /// As [`passes_paws`](Self::passes_paws), for a segment with an older timestamp.
+    #[cold]
+    fn passes_by_order(&mut self, seq: SeqNum, segment: &Segment, lag_ms: i32) -> bool {
+        if self.is_reordered_ack(seq, segment, lag_ms) {
+            return true;
+        }
+        // RFC 7323 §5.3 R1: an older timestamp: send an acknowledgment, and drop the segment.
+        self.note_old_duplicate(seq, segment);
+        self.enter_quickack(None);
+        self.due |= due::ACK;
+        false
     }
 
     // RFC 7323 §4.3 (2): if SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent, TS.Recent takes SEG.TSval; of

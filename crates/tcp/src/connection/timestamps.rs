@@ -91,6 +91,7 @@ pub(crate) fn round_trip(age: Nanos) -> Nanos {
     age.max(TICK)
 }
 
+#[inline]
 fn seconds(now: Nanos) -> u32 {
     (now / 1_000_000_000) as u32
 }

@@ -15,7 +15,7 @@ use crate::profile::{Profile, RttSamples};
 use crate::receiver::ack::{AckPolicy, Arrivals};
 use crate::receiver::round_trip::RoundTrip;
 use crate::receiver::segment_size::{Compared, SegmentSize};
-use crate::receiver::window::{Arrived, Blocks, GrowingWindow};
+use crate::receiver::window::{Arrived, Block, Blocks, GrowingWindow};
 use crate::segment::{Flags, Segment};
 use crate::sequence::SeqNum;
 use crate::{Deadline, Nanos};
@@ -118,18 +118,13 @@ impl Endpoint {
     }
 
     /// A segment with payload arrived, in order or ahead of a hole.
-    fn arrived(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) -> Arrived {
+    #[inline]
+    fn arrived(&mut self, now: Nanos, block: Block, segment: &Segment) -> Arrived {
         let window_bytes = self.window_in_force();
         let (stamp_bytes, most_bytes) = (self.stamp_bytes(), self.largest_segment_bytes());
         let pushes = segment.flags.contains(Flags::PSH);
-        let mut arrived = Arrived {
-            start: seq,
-            payload_bytes: segment.payload_bytes,
-            option_bytes: segment.option_bytes(),
-            is_longer: false,
-            segment_bytes: 0,
-            window_bytes,
-        };
+        let mut arrived =
+            Arrived { block, payload_bytes: segment.payload_bytes, is_longer: false, segment_bytes: 0, window_bytes };
         if let Some(Memory { arrivals, segment_size, window, .. }) = self.extras.memory_mut() {
             let compared = segment_size.learn(segment, stamp_bytes, most_bytes);
             arrived.is_longer = compared == Compared::Longer;
@@ -146,8 +141,9 @@ impl Endpoint {
 
     /// Data arrived in order, and RCV.NXT has moved; no hole that it filled counts yet.
     pub(crate) fn note_arrival(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) {
-        self.make_room(seq, segment, true);
-        let arrived = self.arrived(now, seq, segment);
+        let block = Block::of(seq, segment.payload_bytes, segment.option_bytes());
+        self.make_room(&block, true);
+        let arrived = self.arrived(now, block, segment);
         let (received, rto) = (self.rcv.nxt, self.rtt.rto());
         let Some(Memory { arrivals, window, round_trip, .. }) = self.extras.memory_mut() else { return };
         if let Some(arrivals) = arrivals {
@@ -178,9 +174,11 @@ impl Endpoint {
     }
 
     /// Data arrived ahead of a hole.
+    #[inline(never)]
     pub(crate) fn note_gap(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) {
-        self.make_room(seq, segment, false);
-        let arrived = self.arrived(now, seq, segment);
+        let block = Block::of(seq, segment.payload_bytes, segment.option_bytes());
+        self.make_room(&block, false);
+        let arrived = self.arrived(now, block, segment);
         let (distance, has_sack) = (self.bytes_ahead(), self.features & feature::SACK != 0);
         if let Some(Memory { window: Some(window), arrivals, .. }) = self.extras.memory_mut() {
             if window.on_gap(&arrived, distance, has_sack) {
@@ -199,9 +197,10 @@ impl Endpoint {
         }
     }
 
-    fn make_room(&mut self, seq: SeqNum, segment: &Segment, in_order: bool) {
+    #[inline]
+    fn make_room(&mut self, block: &Block, in_order: bool) {
         if let Some(Memory { window: Some(window), arrivals, .. }) = self.extras.memory_mut() {
-            if window.make_room(seq, segment.payload_bytes, segment.option_bytes(), in_order) {
+            if window.make_room(block, in_order) {
                 if let Some(arrivals) = arrivals {
                     arrivals.end_quick();
                 }

@@ -9,8 +9,7 @@ mod tests;
 use crate::Nanos;
 use crate::profile::ReceiveWindowGrowth;
 use crate::sequence::SeqNum;
-use blocks::Block;
-pub(crate) use blocks::Blocks;
+pub(crate) use blocks::{Block, Blocks};
 
 /// Segments with fewer bytes in order do not open the window.
 const SMALLEST_USEFUL: u32 = 128;
@@ -24,9 +23,8 @@ const FIRST_SEGMENTS: u32 = 10;
 /// A segment with payload that arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrived {
-    pub start: SeqNum,
+    pub block: Block,
     pub payload_bytes: u32,
-    pub option_bytes: u32,
     /// Longer than any before.
     pub is_longer: bool,
     /// Segment size of the peer [rcv_mss].
@@ -178,10 +176,9 @@ impl GrowingWindow {
     /// Data arrived in order; true if that opened the window.
     // Linux, tcp_queue_rcv and tcp_event_data_recv.
     pub(crate) fn on_data(&mut self, segment: &Arrived) -> bool {
-        let block = Block::of(segment.start, segment.payload_bytes, segment.option_bytes);
-        self.blocks.push(block);
-        self.measure_share(segment, block);
-        segment.payload_bytes >= SMALLEST_USEFUL && self.open(segment, block, self.free())
+        self.blocks.push(segment.block);
+        self.measure_share(segment);
+        segment.payload_bytes >= SMALLEST_USEFUL && self.open(segment, self.free())
     }
 
     /// Data arrived ahead of a hole; `distance`: from the position expected to the end of all that lies ahead. True if it
@@ -189,11 +186,10 @@ impl GrowingWindow {
     // Linux, tcp_data_queue_ofo: without SACK the window stays, so that duplicates are known as such. Data that is held
     // already is dropped.
     pub(crate) fn on_gap(&mut self, segment: &Arrived, distance: u32, has_sack: bool) -> bool {
-        let block = Block::of(segment.start, segment.payload_bytes, segment.option_bytes);
-        self.measure_share(segment, block);
+        self.measure_share(segment);
         // Without the new block.
         let free = self.free();
-        let opened = self.blocks.insert(block) && has_sack && self.open(segment, block, free);
+        let opened = self.blocks.insert(segment.block) && has_sack && self.open(segment, free);
         self.enlarge(self.read_in_round, distance);
         opened
     }
@@ -206,12 +202,11 @@ impl GrowingWindow {
     /// Makes room for a segment; whether more arrived before than the buffer has room for, which grows then.
     // Linux, tcp_try_rmem_schedule, tcp_prune_queue and tcp_clamp_window. Of in-order segments only those are looked at for
     // which no memory is set aside, every third of 536 bytes.
-    pub(crate) fn make_room(&mut self, start: SeqNum, payload_bytes: u32, option_bytes: u32, in_order: bool) -> bool {
-        let block = Block::of(start, payload_bytes, option_bytes);
-        if in_order && self.blocks.has_reserved(&block) {
+    pub(crate) fn make_room(&mut self, block: &Block, in_order: bool) -> bool {
+        if in_order && self.blocks.has_reserved(block) {
             return false;
         }
-        self.blocks.reserve(&block);
+        self.blocks.reserve(block);
         let used = self.blocks.memory() as i64;
         let is_over = used > self.memory;
         if is_over {
@@ -226,14 +221,14 @@ impl GrowingWindow {
     /// Opens the window by two segments for each that arrives, as far as the buffer has room; by less, if segments waste
     /// more memory than their share.
     // Linux, tcp_grow_window and __tcp_grow_window.
-    fn open(&mut self, segment: &Arrived, block: Block, free: i64) -> bool {
+    fn open(&mut self, segment: &Arrived, free: i64) -> bool {
         let limit = i64::from(self.limit);
         let room = free.min(self.clamp.into()) - limit;
         if room <= 0 {
             return false;
         }
         let bytes = i64::from(segment.payload_bytes);
-        let mut cost = self.payload_of(block.memory.into());
+        let mut cost = self.payload_of(segment.block.memory.into());
         let mut step = 2 * i64::from(self.own_mss);
         if cost > bytes {
             cost >>= 1;
@@ -253,11 +248,11 @@ impl GrowingWindow {
 
     /// A segment longer than all before shows how much of the buffer is payload.
     // Linux, tcp_measure_rcv_mss and tcp_set_window_clamp.
-    fn measure_share(&mut self, segment: &Arrived, block: Block) {
+    fn measure_share(&mut self, segment: &Arrived) {
         if !segment.is_longer {
             return;
         }
-        let share = (i64::from(segment.payload_bytes) * WHOLE / i64::from(block.memory)).max(1);
+        let share = (i64::from(segment.payload_bytes) * WHOLE / i64::from(segment.block.memory)).max(1);
         if std::mem::replace(&mut self.share, share) == share {
             return;
         }

@@ -15,14 +15,8 @@ fn of_buffer(initial_bytes: u32, announced: u32, most_bytes: u32) -> GrowingWind
 }
 
 fn segment(number: u64, payload_bytes: u32) -> Arrived {
-    Arrived {
-        start: number * u64::from(MSS),
-        payload_bytes,
-        option_bytes: 0,
-        is_longer: false,
-        segment_bytes: MSS,
-        window_bytes: 1 << 20,
-    }
+    let block = Block::of(number * u64::from(MSS), payload_bytes, 0);
+    Arrived { block, payload_bytes, is_longer: false, segment_bytes: MSS, window_bytes: 1 << 20 }
 }
 
 /// So many full segments arrive in order.
@@ -151,7 +145,7 @@ fn a_longer_segment_than_before_tells_the_share_of_payload() {
 
 /// A segment comes for which no memory is set aside.
 fn has_no_room(window: &mut GrowingWindow) -> bool {
-    window.make_room(0, MSS, 0, false)
+    window.make_room(&Block::of(0, MSS, 0), false)
 }
 
 // Linux, tcp_rcv_established: header prediction looks at the memory that is set aside, by the page, and at nothing else.
@@ -161,17 +155,17 @@ fn the_buffer_is_looked_at_only_where_a_page_begins() {
     let mut asked = Vec::new();
     // Blocks of 1280 bytes; 103 of them are more than 131,072 bytes.
     for number in 0..110 {
-        let at = number * 536;
+        let block = Block::of(number * 536, 536, 0);
         let before = growing.memory;
-        growing.make_room(at, 536, 0, true);
-        growing.on_data(&Arrived { start: at, ..segment(0, 536) });
+        growing.make_room(&block, true);
+        growing.on_data(&Arrived { block, ..segment(0, 536) });
         if growing.memory > before {
             asked.push((number, growing.memory));
         }
     }
     assert_eq!(asked, [(105, 105 * 1280), (108, 108 * 1280)]);
     // Ahead of a hole each is looked at.
-    assert!(growing.make_room(0, 536, 0, false));
+    assert!(growing.make_room(&Block::of(0, 536, 0), false));
 }
 
 // Linux, tcp_clamp_window.
