@@ -292,6 +292,7 @@ impl Arena {
         let connection = &mut self.slots[slot as usize];
         debug_assert!(connection.live);
         connection.live = false;
+        connection.armed = [Deadline::NEVER; 2];
         connection.generation = connection.generation.wrapping_add(1);
         self.free.push(slot);
     }

@@ -56,9 +56,12 @@ impl Memory {
     }
 
     /// Forgets everything.
+    #[inline]
     pub(crate) fn clear(&mut self) {
-        self.destinations.clear();
-        self.populations.clear();
+        if self.in_use {
+            self.destinations.clear();
+            self.populations.clear();
+        }
     }
 
     /// A connection was put into a slot: its endpoints begin with the learned state.

@@ -74,7 +74,8 @@ impl Timers {
     #[inline]
     pub fn push(&mut self, timer: Timer) -> bool {
         self.heap.push(Entry(timer));
-        self.next() == Some(&timer)
+        // No two have the same number.
+        self.next().is_some_and(|&(_, order, _)| order == timer.1)
     }
 
     /// The earliest timer.

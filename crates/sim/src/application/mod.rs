@@ -147,6 +147,7 @@ impl<'p> Simulation<'p> {
     }
 
     /// A client's time has come: it begins its next file, page or request.
+    #[inline(never)]
     pub(crate) fn wake_client(&mut self, client: u32) {
         match &self.spec(client).kind {
             Kind::FileTransfer { .. } => self.begin_file(client),
@@ -303,6 +304,7 @@ impl<'p> Simulation<'p> {
     }
 
     /// The server is done with its work.
+    #[inline(never)]
     pub(crate) fn answer(&mut self, slot: u32, time: Nanos) {
         let connection = &mut self.connections[slot];
         // A timer of an earlier connection in this slot means nothing.

@@ -100,6 +100,7 @@ impl Simulation<'_> {
     }
 
     /// Time for a stream's next datagram, or to act on a look-up.
+    #[inline(never)]
     pub(crate) fn wake_stream(&mut self, index: u32) {
         let stream = &self.streams[index as usize];
         if let Some(queries) = self.clients[stream.client as usize].queries {
