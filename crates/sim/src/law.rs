@@ -2,7 +2,7 @@
 //!
 //! Logarithms and powers come from the `libm` crate, so a draw is the same number on every machine.
 
-use std::f64::consts::PI;
+use std::{f64::consts::PI, fmt};
 
 use firstflight_path::SpecError;
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ pub enum Law {
     /// A tabulated distribution function, interpolated; values are multiplied by `scale`, then clipped.
     Empirical {
         /// (cumulative probability, value), both rising; the first probability 0, the last 1.
-        points: Vec<(f64, f64)>,
+        points: Points,
         /// Between the points.
         interpolation: Interpolation,
         /// Factor on the values.
@@ -69,6 +69,34 @@ pub enum Law {
         #[serde(default)]
         maximum: Option<f64>,
     },
+}
+
+/// The points of a tabulated law.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Vec<(f64, f64)>", into = "Vec<(f64, f64)>")]
+pub struct Points {
+    values: Vec<(f64, f64)>,
+    /// With the logarithms of the values, which each draw would compute again; values below 1 count as 1.
+    logarithms: Vec<(f64, f64)>,
+}
+
+impl From<Vec<(f64, f64)>> for Points {
+    fn from(values: Vec<(f64, f64)>) -> Points {
+        let logarithms = values.iter().map(|&(p, value)| (p, libm::log(value.max(1.0)))).collect();
+        Points { values, logarithms }
+    }
+}
+
+impl From<Points> for Vec<(f64, f64)> {
+    fn from(points: Points) -> Self {
+        points.values
+    }
+}
+
+impl fmt::Debug for Points {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.values.fmt(formatter)
+    }
 }
 
 /// Interpolation of a tabulated law between its points.
@@ -101,7 +129,7 @@ impl Law {
             Law::Pareto { shape, minimum, maximum } => {
                 *shape > 0.0 && *minimum > 0.0 && maximum.is_none_or(|maximum| maximum > *minimum)
             }
-            Law::Empirical { points, scale, minimum, maximum, .. } => {
+            Law::Empirical { points: Points { values: points, .. }, scale, minimum, maximum, .. } => {
                 let rises = points.windows(2).all(|pair| pair[1].0 > pair[0].0 && pair[1].1 >= pair[0].1);
                 let spans = points.len() >= 2 && points[0].0 == 0.0 && points[points.len() - 1].0 == 1.0;
                 rises && spans && points[0].1 >= 0.0 && *scale > 0.0 && bounds_are_in_order(*minimum, *maximum)
@@ -123,7 +151,7 @@ impl Law {
             Law::Lognormal { median, sigma, .. } => median.is_finite() && sigma.is_finite(),
             Law::Pareto { shape, minimum, .. } => shape.is_finite() && minimum.is_finite(),
             Law::Empirical { points, scale, .. } => {
-                scale.is_finite() && points.iter().all(|&(p, x)| p.is_finite() && x.is_finite())
+                scale.is_finite() && points.values.iter().all(|&(p, x)| p.is_finite() && x.is_finite())
             }
         }
     }
@@ -136,7 +164,7 @@ impl Law {
             Law::Exponential { .. } => None,
             Law::Lognormal { maximum, .. } | Law::Pareto { maximum, .. } => *maximum,
             Law::Empirical { points, scale, minimum, maximum, .. } => {
-                points.last().map(|&(_, value)| Self::clip(scale * value, *minimum, *maximum))
+                points.values.last().map(|&(_, value)| Self::clip(scale * value, *minimum, *maximum))
             }
         }
     }
@@ -155,6 +183,7 @@ impl Law {
     }
 
     /// The value that a draw does not exceed with probability `u`, in [0, 1).
+    #[inline]
     pub fn quantile(&self, u: f64) -> f64 {
         match self {
             Law::Constant { value } => *value,
@@ -166,25 +195,17 @@ impl Law {
                 minimum * libm::pow(1.0 - u * (1.0 - beyond), -1.0 / shape)
             }
             Law::Empirical { points, interpolation, scale, minimum, maximum } => {
-                Self::clip(scale * interpolate(points, *interpolation, u), *minimum, *maximum)
+                let value = match interpolation {
+                    Interpolation::Linear => between(&points.values, u),
+                    Interpolation::Log => libm::exp(between(&points.logarithms, u)),
+                };
+                Self::clip(scale * value, *minimum, *maximum)
             }
         }
     }
 
-    /// Linear interpolation between points of (cumulative probability, value) at probability `u`.
-    pub(crate) fn between(points: &[(f64, f64)], u: f64) -> f64 {
-        let upper = Self::upper(points, u);
-        let ((p0, x0), (p1, x1)) = (points[upper - 1], points[upper]);
-        x0 + (x1 - x0) * ((u - p0) / (p1 - p0))
-    }
-
-    /// Index of the point above probability `u`; the last one's where there is none, and never the first one's.
-    fn upper(points: &[(f64, f64)], u: f64) -> usize {
-        points.partition_point(|&(p, _)| p <= u).clamp(1, points.len() - 1)
-    }
-
     /// `value`, or the bound that it passes.
-    pub(crate) fn clip(value: f64, minimum: Option<f64>, maximum: Option<f64>) -> f64 {
+    fn clip(value: f64, minimum: Option<f64>, maximum: Option<f64>) -> f64 {
         let value = minimum.map_or(value, |minimum| value.max(minimum));
         maximum.map_or(value, |maximum| value.min(maximum))
     }
@@ -201,16 +222,12 @@ impl Law {
     }
 }
 
-/// The value at cumulative probability `u`.
-fn interpolate(points: &[(f64, f64)], interpolation: Interpolation, u: f64) -> f64 {
-    match interpolation {
-        Interpolation::Linear => Law::between(points, u),
-        Interpolation::Log => {
-            let logarithm = |(p, value): (f64, f64)| (p, libm::log(value.max(1.0)));
-            let upper = Law::upper(points, u);
-            libm::exp(Law::between(&[points[upper - 1], points[upper]].map(logarithm), u))
-        }
-    }
+/// Linear interpolation between points of (cumulative probability, value) at probability `u`.
+fn between(points: &[(f64, f64)], u: f64) -> f64 {
+    // The point above `u`; the last one where there is none, and never the first one.
+    let upper = points.partition_point(|&(p, _)| p <= u).clamp(1, points.len() - 1);
+    let ((p0, x0), (p1, x1)) = (points[upper - 1], points[upper]);
+    x0 + (x1 - x0) * ((u - p0) / (p1 - p0))
 }
 
 fn bounds_are_in_order(minimum: Option<f64>, maximum: Option<f64>) -> bool {

@@ -95,7 +95,7 @@ fn a_truncated_pareto_law_has_no_draw_beyond_its_maximum_and_no_heap_at_it() {
 }
 
 fn tabulated(interpolation: Interpolation) -> Law {
-    let points = vec![(0.0, 10.0), (0.25, 100.0), (0.75, 1000.0), (1.0, 100_000.0)];
+    let points = vec![(0.0, 10.0), (0.25, 100.0), (0.75, 1000.0), (1.0, 100_000.0)].into();
     Law::Empirical { points, interpolation, scale: 1.0, minimum: None, maximum: None }
 }
 
@@ -125,7 +125,7 @@ fn a_tabulated_law_is_scaled_first_and_clipped_then() {
 #[test]
 fn laws_that_cannot_be_are_refused_by_name() {
     let empirical = |points: Vec<(f64, f64)>| Law::Empirical {
-        points,
+        points: points.into(),
         interpolation: Interpolation::Linear,
         scale: 1.0,
         minimum: None,

@@ -14,8 +14,6 @@ pub(crate) mod aggregate;
 mod column;
 mod copula;
 mod draw;
-
-mod marginal;
 mod paths;
 mod spec;
 

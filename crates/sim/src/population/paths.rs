@@ -11,7 +11,6 @@ use firstflight_path::{
 use super::{
     column::Column,
     copula::{self, Copula, FIGURES, Scores},
-    marginal::Marginal,
     spec::{Draw, PathsSpec, PopulationSpec, TableSpec, check},
 };
 use crate::{
@@ -66,7 +65,7 @@ struct Shared {
 #[derive(Debug)]
 struct Joint<'p> {
     subnet_users: u32,
-    laws: [Marginal<'p>; FIGURES],
+    laws: [&'p Law; FIGURES],
     copula: Copula,
     /// Of the latest user.
     latest: Cell<Option<Shared>>,
@@ -97,7 +96,7 @@ impl<'p> Paths<'p> {
         let source = match &population.paths {
             PathsSpec::Marginals(spec) => Source::Marginals(Box::new(Joint {
                 subnet_users: spec.subnet_users,
-                laws: spec.laws().map(|(_, law)| Marginal::new(law)),
+                laws: spec.laws().map(|(_, law)| law),
                 copula: Copula::new(&spec.correlation, spec.subnet_share)?,
                 latest: Cell::new(None),
             })),
