@@ -141,7 +141,7 @@ impl Endpoint {
 
     /// Data arrived in order, and RCV.NXT has moved; no hole that it filled counts yet.
     pub(crate) fn note_arrival(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) {
-        let block = Block::of(seq, segment.payload_bytes, segment.option_bytes());
+        let block = Block::of(seq, segment.payload_bytes, segment.option_bytes()).accepted_up_to(self.rcv.nxt);
         self.make_room(&block, true);
         let arrived = self.arrived(now, block, segment);
         let (received, rto) = (self.rcv.nxt, self.rtt.rto());
@@ -173,10 +173,10 @@ impl Endpoint {
         }
     }
 
-    /// Data arrived ahead of a hole.
+    /// Data arrived ahead of a hole and was accepted up to `end`.
     #[inline(never)]
-    pub(crate) fn note_gap(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) {
-        let block = Block::of(seq, segment.payload_bytes, segment.option_bytes());
+    pub(crate) fn note_gap(&mut self, now: Nanos, seq: SeqNum, end: SeqNum, segment: &Segment) {
+        let block = Block::of(seq, segment.payload_bytes, segment.option_bytes()).accepted_up_to(end);
         self.make_room(&block, false);
         let arrived = self.arrived(now, block, segment);
         let (distance, has_sack) = (self.bytes_ahead(), self.features & feature::SACK != 0);

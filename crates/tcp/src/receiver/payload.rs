@@ -32,7 +32,7 @@ impl Endpoint {
         if seq > self.rcv.nxt {
             self.on_gap(seq, end, fin);
             if self.features & feature::RECEIVER != 0 {
-                self.note_gap(now, seq, segment);
+                self.note_gap(now, seq, end, segment);
             }
             return self.acknowledge_adaptively(now);
         }

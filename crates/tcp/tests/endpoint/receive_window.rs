@@ -213,6 +213,33 @@ fn segments_that_waste_memory_open_the_window_by_less() {
     assert_eq!(after, 72_960, "twice 1400 more");
 }
 
+// The memory of the trimmed segment would be free only once the bytes that were not accepted had been read.
+#[test]
+fn a_segment_that_reaches_past_the_window_leaves_no_memory_behind_when_what_was_accepted_is_read() {
+    let profile = Profile {
+        mss_bytes: 7840,
+        receive_window_bytes: 32_768,
+        receive_window_growth: Some(ReceiveWindowGrowth { initial_bytes: 16_384 }),
+        ack: AckPolicy::EverySegment,
+        ..rfc()
+    };
+    let mut receiver = Receiver(Endpoint::server(Arc::new(profile), SERVER_ISN));
+    let syn = Segment { flags: Flags::SYN, mss: NonZeroU16::new(7840), window_scale: Some(0), ..Segment::EMPTY };
+    receiver.take(Segment { seq: Receiver::PEER_ISN, window: 65535, ..syn });
+    receiver.take(bare_ack(Receiver::PEER_ISN + 1, SERVER_ISN + 1));
+    receiver.window_after_bytes(0, 7840);
+    receiver.window_after_bytes(7840, 7840);
+    receiver.0.read(u64::MAX);
+    let opened = receiver.0.poll_transmit(0).expect("a window update");
+    assert_eq!(receiver.0.advertised_window_bytes(&opened), 15_360);
+    receiver.window_after_bytes(15_680, 7840);
+    assert_eq!(receiver.window_after_bytes(23_520, 7840), 0);
+    assert_eq!(receiver.0.received_bytes(), 15_680 + 15_360, "320 bytes lie past the window");
+    receiver.0.read(u64::MAX);
+    let opened = receiver.0.poll_transmit(0).expect("a window update");
+    assert_eq!(receiver.0.advertised_window_bytes(&opened), 15_360);
+}
+
 // Linux, tcp_space: 131,072 bytes of buffer, of which a segment of 536 takes 1280.
 #[test]
 fn what_is_not_read_takes_the_memory_of_its_blocks() {

@@ -37,6 +37,13 @@ impl Block {
         Self { start, end: start + u64::from(payload_bytes), memory: size + DESCRIPTION, room: size - SHARED - used }
     }
 
+    /// The same, of which the bytes from `end` on were not accepted. They stay in memory, but nothing waits for their
+    /// being read.
+    #[inline]
+    pub(crate) fn accepted_up_to(self, end: SeqNum) -> Self {
+        Self { end: self.end.min(end), ..self }
+    }
+
     /// Takes in the next one, if there is room at the end.
     // Linux, skb_try_coalesce: blocks that were allocated for one packet are copied, and only if they fit.
     fn merge(&mut self, next: &Self) -> bool {
