@@ -252,11 +252,11 @@ def assumed(q: Quantities) -> dict[str, xr.DataArray]:
             if name not in q:
                 continue
             own = getattr(q, name)
-            others = stated.drop_sel(service=own["service"].values)
-            for assumption in own["assumption"].values.tolist():
-                parts = [own.sel(assumption=assumption, drop=True), others]
-                whole = xr.concat(parts, "service", coords="minimal", compat="override")
-                found[assumption] = whole.sel(service=stated["service"])
+            assumptions = own["assumption"].values.tolist()
+            others = stated.drop_sel(service=own["service"].values).expand_dims(assumption=assumptions)
+            whole = xr.concat([own, others], "service", coords="minimal", compat="override")
+            whole = whole.sel(service=stated["service"])
+            found |= {assumption: whole.sel(assumption=assumption, drop=True) for assumption in assumptions}
         every = along("assumption", {name: found.get(name, stated) for name in titles}, "inner")
         return every.assign_coords(assumption=list(titles.values()))
 
