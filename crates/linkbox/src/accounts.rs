@@ -41,15 +41,15 @@ pub struct LinkCounts {
 impl LinkCounts {
     /// One packet more.
     #[inline]
-    pub(crate) fn record(&mut self, bytes: u32, fate: LinkOutcome) {
+    pub(crate) fn record(&mut self, bytes: u32, outcome: LinkOutcome) {
         self.offered.add(bytes);
-        match fate {
+        match outcome {
             LinkOutcome::Dropped => self.dropped.add(bytes),
             LinkOutcome::Lost => self.lost.add(bytes),
             LinkOutcome::Marked(_) => self.marked.add(bytes),
             LinkOutcome::Arrives(_) => {}
         }
-        if fate != LinkOutcome::Dropped {
+        if outcome != LinkOutcome::Dropped {
             self.sent.add(bytes);
         }
     }

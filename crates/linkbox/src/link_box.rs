@@ -231,24 +231,24 @@ impl LinkBox {
         let until = until.saturating_sub(self.origin);
         while let Some(event) = self.network.next(until) {
             match event {
-                Event::Crossed { packet, link, at, transmission: (start, end), fate, copy } => {
+                Event::Crossed { packet, link, at, transmission: (start, end), outcome, copy } => {
                     if let Some(log) = &mut self.log {
                         let (_, epoch) = self.network.meter(link);
                         let at = at.saturating_sub(epoch);
                         let transmission = (start.saturating_sub(epoch), end.saturating_sub(epoch));
-                        log.add(self.pool.packet(packet), self.replicate, link, at, transmission, fate);
+                        log.add(self.pool.packet(packet), self.replicate, link, at, transmission, outcome);
                     }
                     if header::has_options(self.pool.packet(packet)) {
                         self.pass_router(packet, link, at);
                     }
-                    if let LinkOutcome::Marked(_) = fate {
+                    if let LinkOutcome::Marked(_) = outcome {
                         mark(self.pool.packet_mut(packet));
                     }
                     // The far end of a link is where the reverse path begins.
-                    if fate != LinkOutcome::Dropped {
+                    if outcome != LinkOutcome::Dropped {
                         self.keep(packet, link ^ 1, true, end);
                     }
-                    match fate {
+                    match outcome {
                         LinkOutcome::Arrives(at) | LinkOutcome::Marked(at) => self.keep(packet, link, false, at),
                         LinkOutcome::Dropped | LinkOutcome::Lost => {
                             self.balance.gone += 1;

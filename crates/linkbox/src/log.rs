@@ -35,7 +35,7 @@ impl Log {
         link: u16,
         at: Nanos,
         transmission: (Nanos, Nanos),
-        fate: LinkOutcome,
+        outcome: LinkOutcome,
     ) {
         let member = self.connections.of(packet);
         let row = Crossing {
@@ -45,7 +45,7 @@ impl Log {
             connection: member.connection,
             from_server: u8::from(member.from_server),
             bytes: packet.len() as u32,
-            event: match fate {
+            event: match outcome {
                 LinkOutcome::Arrives(_) | LinkOutcome::Marked(_) => RECEIVED,
                 LinkOutcome::Dropped => DROPPED,
                 LinkOutcome::Lost => LOST,

@@ -1,4 +1,4 @@
-//! The network in virtual time: the fate of packets, with times.
+//! The network in virtual time: what happens to packets, and when.
 
 use std::{
     cmp::Reverse,
@@ -21,7 +21,7 @@ pub type Handle = u32;
 /// Something that befalls a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// It came to a link, and met its fate there.
+    /// It came to a link, and was dropped, lost or delivered there.
     Crossed {
         /// The packet.
         packet: Handle,
@@ -32,7 +32,7 @@ pub enum Event {
         /// When its transmission begins and ends; `at` if the queue dropped it.
         transmission: (Nanos, Nanos),
         /// Its outcome.
-        fate: LinkOutcome,
+        outcome: LinkOutcome,
         /// It comes twice: this is to be [sent](Network::send_copy) as a separate packet.
         copy: Option<Copied>,
     },
@@ -320,46 +320,47 @@ impl Network {
             }
             let offered = step.offered.open();
             let Draws { queue, loss, .. } = &mut line.draws;
-            let fate = line.link.offer(at.saturating_sub(line.epoch), offered, || queue.uniform(), || loss.uniform());
+            let outcome =
+                line.link.offer(at.saturating_sub(line.epoch), offered, || queue.uniform(), || loss.uniform());
             let copy = line.link.copy();
             return Some(self.cross(
                 link,
                 at,
                 at,
                 Waiting { packet, hop: step.hop, offered: step.offered },
-                fate,
+                outcome,
                 copy,
             ));
         }
     }
 
     /// Records the outcome for a packet that arrived at a link at `arrived`, by the network's clock, and lets it go on.
-    /// Its fate and when a copy of it arrives are by the link's.
+    /// The times of its outcome and of a copy's arrival are by the link's clock.
     fn cross(
         &mut self,
         link: u16,
         arrived: Nanos,
         at: Nanos,
         waiting: Waiting,
-        fate: LinkOutcome,
+        outcome: LinkOutcome,
         copy: Option<Nanos>,
     ) -> Event {
         let line = &mut self.lines[usize::from(link)];
         let bytes = waiting.offered.open().bytes;
-        line.counts.record(bytes, fate);
+        line.counts.record(bytes, outcome);
         let epoch = line.epoch;
         let mut transmission = (at, at);
-        if fate != LinkOutcome::Dropped {
+        if outcome != LinkOutcome::Dropped {
             let (start, end) = line.link.last_transmission(bytes);
             transmission = (epoch.saturating_add(start), epoch.saturating_add(end));
         }
-        let fate = match fate {
+        let outcome = match outcome {
             LinkOutcome::Arrives(time) => LinkOutcome::Arrives(epoch.saturating_add(time)),
             LinkOutcome::Marked(time) => LinkOutcome::Marked(epoch.saturating_add(time)),
             gone => gone,
         };
         let mut copied = None;
-        if let LinkOutcome::Arrives(arrival) | LinkOutcome::Marked(arrival) = fate {
+        if let LinkOutcome::Arrives(arrival) | LinkOutcome::Marked(arrival) = outcome {
             line.under_way += 1;
             if let Some(copy) = copy {
                 line.counts.duplicated.add(bytes);
@@ -368,7 +369,7 @@ impl Network {
             }
             self.schedule(arrival, waiting.packet, waiting.hop + 1, link, waiting.offered);
         }
-        Event::Crossed { packet: waiting.packet, link, at: arrived, transmission, fate, copy: copied }
+        Event::Crossed { packet: waiting.packet, link, at: arrived, transmission, outcome, copy: copied }
     }
 
     /// Sends a link's copy of a packet as a separate packet.
@@ -394,9 +395,9 @@ impl Network {
         let due = holding.due();
         line.waiting = line.waiting + usize::from(arrival.is_some()) - left.len();
         line.under_way -= left.len() as u32;
-        for Left { packet, arrived, at, fate, copy, .. } in left {
+        for Left { packet, arrived, at, outcome, copy, .. } in left {
             let (arrived, at) = (epoch.saturating_add(arrived), epoch.saturating_add(at));
-            let event = self.cross(link, arrived, at, packet, fate, copy);
+            let event = self.cross(link, arrived, at, packet, outcome, copy);
             self.happened.push_back(event);
         }
         if let Some(due) = due.filter(|_| due != was_due) {

@@ -58,9 +58,9 @@ fn arrivals(events: &[Event]) -> Vec<(u32, Nanos)> {
     found.collect()
 }
 
-fn fates(events: &[Event]) -> Vec<LinkOutcome> {
+fn outcomes(events: &[Event]) -> Vec<LinkOutcome> {
     let found = events.iter().filter_map(|event| match *event {
-        Event::Crossed { fate, .. } => Some(fate),
+        Event::Crossed { outcome, .. } => Some(outcome),
         Event::Delivered { .. } => None,
     });
     found.collect()
@@ -89,10 +89,10 @@ fn one_link_gives_the_fates_and_times_of_the_simulator() {
         let times: Vec<Nanos> = (0..2000).map(|n| n / 40 * 40 * MILLISECOND + n % 40 * MILLISECOND / 2).collect();
         let offered = OfferedPacket { bytes: 1500, ecn_capable: true, carries_data: true, connection: 0, class: 0 };
         let events = send(&mut Network::new(&plan).unwrap(), &times, offered);
-        assert_eq!(fates(&events), simulated(&plan, &times, offered));
+        assert_eq!(outcomes(&events), simulated(&plan, &times, offered));
         let expected: Vec<Nanos> = simulated(&plan, &times, offered)
             .iter()
-            .filter_map(|fate| match fate {
+            .filter_map(|outcome| match outcome {
                 LinkOutcome::Arrives(time) | LinkOutcome::Marked(time) => Some(*time),
                 LinkOutcome::Dropped | LinkOutcome::Lost => None,
             })
@@ -155,7 +155,7 @@ fn simulated_departures(plan: &Plan, times: &[Nanos], offered: OfferedPacket) ->
         holding.offer(&mut link, time, offered, packet as u32, |_| loss.uniform(), &mut left);
     }
     holding.advance(&mut link, Nanos::MAX - 1, |_| loss.uniform(), &mut left);
-    left.iter().map(|left| (left.packet, left.arrived, left.fate)).collect()
+    left.iter().map(|left| (left.packet, left.arrived, left.outcome)).collect()
 }
 
 #[test]
@@ -182,14 +182,14 @@ fn queues_that_decide_on_departure_and_losses_in_bursts_are_those_of_the_simulat
             let mut network = Network::new(&plan).unwrap();
             let events = send(&mut network, &times, offered);
             let found = events.iter().filter_map(|event| match *event {
-                Event::Crossed { packet, at, fate, .. } => Some((packet, at, fate)),
+                Event::Crossed { packet, at, outcome, .. } => Some((packet, at, outcome)),
                 Event::Delivered { .. } => None,
             });
             let found: Vec<_> = found.collect();
             assert_eq!(found, simulated_departures(&plan, &times, offered));
-            let count = |is: fn(&LinkOutcome) -> bool| found.iter().filter(|(_, _, fate)| is(fate)).count();
+            let count = |is: fn(&LinkOutcome) -> bool| found.iter().filter(|(_, _, outcome)| is(outcome)).count();
             let (dropped, lost) =
-                (count(|fate| *fate == LinkOutcome::Dropped), count(|fate| *fate == LinkOutcome::Lost));
+                (count(|outcome| *outcome == LinkOutcome::Dropped), count(|outcome| *outcome == LinkOutcome::Lost));
             assert!(lost > 20 && (dropped > 0 || ecn_capable), "{lost} lost, {dropped} dropped");
             assert_eq!(arrivals(&events).len(), 2000 - lost - dropped);
             assert_eq!(network.under_way(), 0);
@@ -206,7 +206,7 @@ fn a_token_bucket_gives_the_fates_and_times_of_the_simulator() {
     let times: Vec<Nanos> = (0..200).map(|n| n / 20 * 700 * MILLISECOND).collect();
     let mut network = Network::new(&plan).unwrap();
     let events = send(&mut network, &times, plain(1500));
-    assert_eq!(fates(&events), simulated(&plan, &times, plain(1500)));
+    assert_eq!(outcomes(&events), simulated(&plan, &times, plain(1500)));
     // 1600 bytes of tokens: two packets at once, then one as soon as the 1400 that are missing have come.
     let first: Vec<Nanos> = arrivals(&events).iter().take(4).map(|&(_, at)| at - 3 * MILLISECOND).collect();
     assert_eq!(first, [0, 0, 43_750_000, 90_625_000]);
@@ -293,10 +293,10 @@ fn listed_packets_are_lost_and_again_after_a_reset() {
     link["lose"] = json!([2, 4]);
     let mut network = Network::new(&chain(&[link])).unwrap();
     let lost = |events: &[Event]| {
-        fates(events)
+        outcomes(events)
             .iter()
             .enumerate()
-            .filter(|(_, fate)| **fate == LinkOutcome::Lost)
+            .filter(|(_, outcome)| **outcome == LinkOutcome::Lost)
             .map(|(n, _)| n)
             .collect::<Vec<_>>()
     };
@@ -317,10 +317,11 @@ fn a_reset_gives_the_draws_of_the_replicate_that_it_names() {
     let names = ["links[0]".to_owned()];
     let mut run = |replicate: u32, at: Nanos| {
         network.reset(&names, replicate, at).unwrap();
-        fates(&send(&mut network, &[at; 200], plain(1000)))
+        outcomes(&send(&mut network, &[at; 200], plain(1000)))
     };
     let (first, second, third) = (run(0, 0), run(1, MILLISECOND), run(0, 2 * MILLISECOND));
-    let relative = |fates: &[LinkOutcome]| fates.iter().map(|fate| *fate == LinkOutcome::Lost).collect::<Vec<_>>();
+    let relative =
+        |outcomes: &[LinkOutcome]| outcomes.iter().map(|outcome| *outcome == LinkOutcome::Lost).collect::<Vec<_>>();
     assert_eq!(relative(&first), relative(&third));
     assert_ne!(relative(&first), relative(&second));
 }
@@ -397,8 +398,8 @@ proptest! {
                     assert!(at >= entered[packet as usize] + least);
                     at
                 }
-                Event::Crossed { at, fate, .. } => {
-                    gone += usize::from(matches!(fate, LinkOutcome::Dropped | LinkOutcome::Lost));
+                Event::Crossed { at, outcome, .. } => {
+                    gone += usize::from(matches!(outcome, LinkOutcome::Dropped | LinkOutcome::Lost));
                     at
                 }
             };

@@ -17,7 +17,7 @@ pub struct Left<T> {
     /// When its transmission began, or when it was dropped.
     pub at: Nanos,
     /// Its outcome.
-    pub fate: LinkOutcome,
+    pub outcome: LinkOutcome,
     /// When a copy of it reaches the far end, if it comes twice.
     pub copy: Option<Nanos>,
 }
@@ -62,7 +62,14 @@ impl<T: Packet> Holding<T> {
     ) {
         self.advance(link, now, &mut loss_draw, left);
         if link.is_policed(now, offered.bytes) {
-            return left.push(Left { packet, offered, arrived: now, at: now, fate: LinkOutcome::Dropped, copy: None });
+            return left.push(Left {
+                packet,
+                offered,
+                arrived: now,
+                at: now,
+                outcome: LinkOutcome::Dropped,
+                copy: None,
+            });
         }
         let held = Held { packet, offered, arrived: now, ahead: self.queue.packets() };
         self.queue.enqueue(held, &mut self.dropped);
@@ -86,8 +93,8 @@ impl<T: Packet> Holding<T> {
             self.note_dropped(link, due, left);
             if let Some(released) = released {
                 let Held { packet, offered, arrived, .. } = released.held;
-                let fate = link.depart(due, &released, || loss_draw(&packet));
-                left.push(Left { packet, offered, arrived, at: due, fate, copy: link.copy() });
+                let outcome = link.depart(due, &released, || loss_draw(&packet));
+                left.push(Left { packet, offered, arrived, at: due, outcome, copy: link.copy() });
             }
             self.due = (self.queue.packets() > 0).then(|| link.ready_after(due));
         }
@@ -109,7 +116,7 @@ impl<T: Packet> Holding<T> {
         for held in self.dropped.drain(..) {
             link.note_dropped(&held, at);
             let Held { packet, offered, arrived, .. } = held;
-            left.push(Left { packet, offered, arrived, at, fate: LinkOutcome::Dropped, copy: None });
+            left.push(Left { packet, offered, arrived, at, outcome: LinkOutcome::Dropped, copy: None });
         }
     }
 }

@@ -394,13 +394,13 @@ impl Link {
             }
         };
         let waiting = self.backlog.packets();
-        let (start, fate) = self.transmit::<RARE>(now, now, packet, waiting, marked, loss_draw);
+        let (start, outcome) = self.transmit::<RARE>(now, now, packet, waiting, marked, loss_draw);
         if start > now {
             self.backlog.push(start, bytes);
         } else {
             self.backlog.serve(bytes);
         }
-        fate
+        outcome
     }
 
     /// Transmits a packet at `now`, or when the line is free. The packet arrived at `arrived`, when `waiting` packets

@@ -54,14 +54,14 @@ proptest! {
         for (gap, bytes, draw) in packets {
             now += gap;
             let packet = OfferedPacket { bytes, ecn_capable: false, carries_data: true, connection: 0, class: 0 };
-            let fate = link.offer(now, packet, || 0.5, || draw);
+            let outcome = link.offer(now, packet, || 0.5, || draw);
             let waiting = accepted.iter().filter(|(_, start)| *start > now).count();
             let interval = place(now);
             if let Some(at) = interval {
                 expected[at].offered += 1;
             }
             if free_at > now && waiting == LIMIT {
-                prop_assert_eq!(fate, LinkOutcome::Dropped);
+                prop_assert_eq!(outcome, LinkOutcome::Dropped);
                 if let Some(at) = interval {
                     expected[at].dropped += 1;
                 }
@@ -72,7 +72,7 @@ proptest! {
             free_at = start + u64::from(bytes) * 8000;
             accepted.push((now, start));
             let lost = draw < 0.25;
-            prop_assert_eq!(fate, if lost { LinkOutcome::Lost } else { LinkOutcome::Arrives(free_at + DELAY) });
+            prop_assert_eq!(outcome, if lost { LinkOutcome::Lost } else { LinkOutcome::Arrives(free_at + DELAY) });
             if let Some(at) = interval {
                 expected[at].lost += u64::from(lost);
             }

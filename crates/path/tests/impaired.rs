@@ -106,7 +106,7 @@ fn a_queue_that_decides_on_departure_sends_copies_too() {
     for number in 0..5 {
         holding.offer(&mut link, number * MS, packet(true), number, |_| 0.5, &mut left);
     }
-    let copies: Vec<_> = left.iter().map(|left| (left.fate, left.copy)).collect();
+    let copies: Vec<_> = left.iter().map(|left| (left.outcome, left.copy)).collect();
     let at = |number: u64| (number + 1) * MS + DELAY;
     assert_eq!(
         copies,

@@ -78,8 +78,8 @@ fn room_in_bytes_is_free_once_a_packet_goes_on_the_line_or_has_left_it() {
         let spec = DropTailSpec { limit_packets: None, limit_bytes: Some(3000), counts_packet_in_service };
         let mut link = link(&t1(QueueSpec::DropTail(spec)));
         for (ms, bytes, fits) in offers {
-            let fate = link.offer(ms * MILLISECOND, plain(bytes), || 0.5, || 0.5);
-            assert_eq!(fate != LinkOutcome::Dropped, fits, "{bytes} bytes after {ms} ms");
+            let outcome = link.offer(ms * MILLISECOND, plain(bytes), || 0.5, || 0.5);
+            assert_eq!(outcome != LinkOutcome::Dropped, fits, "{bytes} bytes after {ms} ms");
         }
     }
 }
@@ -111,14 +111,14 @@ fn a_listed_data_packet_is_lost_whatever_bare_acknowledgements_pass_between() {
 #[test]
 fn what_the_queue_drops_is_not_counted_among_the_data_packets() {
     let mut link = link(&LinkSpec { lose: vec![3], ..t1(drop_tail(1, false)) });
-    let fates: Vec<LinkOutcome> = (0..3).map(|_| link.offer(0, plain(1500), || 0.5, || 0.5)).collect();
-    assert_eq!(fates[2], LinkOutcome::Dropped);
+    let outcomes: Vec<LinkOutcome> = (0..3).map(|_| link.offer(0, plain(1500), || 0.5, || 0.5)).collect();
+    assert_eq!(outcomes[2], LinkOutcome::Dropped);
     assert_eq!(link.offer(16 * MILLISECOND, plain(1500), || 0.5, || 0.5), LinkOutcome::Lost);
 }
 
 #[test]
 fn a_listed_loss_leaves_the_random_draws_to_the_same_packets() {
-    let fates = |lose: Vec<u32>| -> Vec<LinkOutcome> {
+    let outcomes = |lose: Vec<u32>| -> Vec<LinkOutcome> {
         let mut link = link(&LinkSpec { loss: 0.5, lose, ..t1(drop_tail(25, false)) });
         let mut draws = [0.9, 0.9, 0.1, 0.9].into_iter();
         (0..4)
@@ -132,7 +132,7 @@ fn a_listed_loss_leaves_the_random_draws_to_the_same_packets() {
             })
             .collect()
     };
-    let (plain, listed) = (fates(vec![]), fates(vec![1]));
+    let (plain, listed) = (outcomes(vec![]), outcomes(vec![1]));
     assert_eq!((listed[0], &listed[1..]), (LinkOutcome::Lost, &plain[1..]));
 }
 

@@ -100,7 +100,7 @@ fn ours(queue: &QueueSpec, packets: &[Coming], ecn_capable: bool, seed: u64) -> 
             Some(holding) => holding.offer(&mut link, packet.at, offered, number, |_| 0.5, &mut left),
             None => match link.offer(packet.at, offered, || random.uniform(), || 0.5) {
                 LinkOutcome::Dropped => outcome.dropped += 1.0,
-                fate => outcome.sent(*packet, link.last_transmission(BYTES).0, matches!(fate, LinkOutcome::Marked(_))),
+                end => outcome.sent(*packet, link.last_transmission(BYTES).0, matches!(end, LinkOutcome::Marked(_))),
             },
         }
     }
@@ -108,9 +108,9 @@ fn ours(queue: &QueueSpec, packets: &[Coming], ecn_capable: bool, seed: u64) -> 
         holding.advance(&mut link, Nanos::MAX / 2, |_| 0.5, &mut left);
     }
     for left in left {
-        match left.fate {
+        match left.outcome {
             LinkOutcome::Dropped => outcome.dropped += 1.0,
-            fate => outcome.sent(packets[left.packet], left.at, matches!(fate, LinkOutcome::Marked(_))),
+            end => outcome.sent(packets[left.packet], left.at, matches!(end, LinkOutcome::Marked(_))),
         }
     }
     outcome

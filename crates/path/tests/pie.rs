@@ -161,10 +161,10 @@ fn flood(spec: PieSpec, packets: u64) -> Vec<LinkOutcome> {
 
 #[test]
 fn a_burst_passes_and_then_the_delay_is_brought_down_to_the_target() {
-    let fates = flood(usual(false), 20_000);
-    let first = fates.iter().position(|fate| *fate == LinkOutcome::Dropped).unwrap();
+    let outcomes = flood(usual(false), 20_000);
+    let first = outcomes.iter().position(|outcome| *outcome == LinkOutcome::Dropped).unwrap();
     assert!(first as u64 >= 2 * 150, "the first {first} packets come within the burst allowance of 150 ms");
-    let late = fates.iter().enumerate().skip(15_000).filter_map(|(number, fate)| match fate {
+    let late = outcomes.iter().enumerate().skip(15_000).filter_map(|(number, outcome)| match outcome {
         LinkOutcome::Arrives(at) => Some((at - number as u64 * MILLISECOND / 2) as f64 / 1e6),
         _ => None,
     });
@@ -175,11 +175,11 @@ fn a_burst_passes_and_then_the_delay_is_brought_down_to_the_target() {
 
 #[test]
 fn marks_give_way_to_drops_once_a_tenth_of_the_packets_would_be_marked() {
-    let fates = flood(usual(true), 20_000);
-    let marked = fates.iter().filter(|fate| matches!(fate, LinkOutcome::Marked(_))).count();
-    let last_marked = fates.iter().rposition(|fate| matches!(fate, LinkOutcome::Marked(_))).unwrap();
+    let outcomes = flood(usual(true), 20_000);
+    let marked = outcomes.iter().filter(|outcome| matches!(outcome, LinkOutcome::Marked(_))).count();
+    let last_marked = outcomes.iter().rposition(|outcome| matches!(outcome, LinkOutcome::Marked(_))).unwrap();
     assert!(marked > 2 && last_marked < 1_000, "{marked} marked, the last of them packet {last_marked}");
-    assert!(fates[1_000..].contains(&LinkOutcome::Dropped), "half of them are too many, so drops must do it");
+    assert!(outcomes[1_000..].contains(&LinkOutcome::Dropped), "half of them are too many, so drops must do it");
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn a_queue_that_decides_on_departure_sends_at_the_same_times() {
         let left = departures(&spec(schedule, lazy_codel(Limit::Packets(10_000))), &coming());
         let by_departure: Vec<_> = left
             .iter()
-            .map(|left| match left.fate {
+            .map(|left| match left.outcome {
                 LinkOutcome::Arrives(time) => Some(time),
                 _ => None,
             })
@@ -131,7 +131,7 @@ fn a_policer_drops_before_the_queue_and_the_rest_goes_its_way() {
         if departs {
             let mut left = departures(&spec, &coming);
             left.sort_by_key(|left| left.packet);
-            let dropped: Vec<bool> = left.iter().map(|left| left.fate == LinkOutcome::Dropped).collect();
+            let dropped: Vec<bool> = left.iter().map(|left| left.outcome == LinkOutcome::Dropped).collect();
             assert_eq!(dropped, expected.map(|arrival| arrival.is_none()));
         } else {
             let mut link = link(&spec);

@@ -95,24 +95,24 @@ fn drops_are_spread_evenly_over_the_arrivals() {
 }
 
 /// Offers packets at one time and returns the outcome of each.
-fn fates(link: &mut Link, packets: usize, ecn_capable: bool, draw: f64) -> Vec<LinkOutcome> {
+fn outcomes(link: &mut Link, packets: usize, ecn_capable: bool, draw: f64) -> Vec<LinkOutcome> {
     (0..packets).map(|_| link.offer(0, packet(ecn_capable), || draw, || draw)).collect()
 }
 
-fn count(fates: &[LinkOutcome], wanted: impl Fn(&LinkOutcome) -> bool) -> usize {
-    fates.iter().filter(|fate| wanted(fate)).count()
+fn count(outcomes: &[LinkOutcome], wanted: impl Fn(&LinkOutcome) -> bool) -> usize {
+    outcomes.iter().filter(|outcome| wanted(outcome)).count()
 }
 
-fn is_marked(fate: &LinkOutcome) -> bool {
-    matches!(fate, LinkOutcome::Marked(_))
+fn is_marked(outcome: &LinkOutcome) -> bool {
+    matches!(outcome, LinkOutcome::Marked(_))
 }
 
 #[test]
 fn an_ecn_capable_packet_is_marked_where_another_is_dropped() {
     let red = RedSpec { ecn: true, ..spec() };
-    let other = fates(&mut link(red.clone()), 8, false, 0.0);
-    let capable = fates(&mut link(red), 8, true, 0.0);
-    assert_eq!(count(&other, |fate| *fate == LinkOutcome::Dropped), 1);
+    let other = outcomes(&mut link(red.clone()), 8, false, 0.0);
+    let capable = outcomes(&mut link(red), 8, true, 0.0);
+    assert_eq!(count(&other, |outcome| *outcome == LinkOutcome::Dropped), 1);
     assert_eq!(other[..7], capable[..7]);
     // It waits its turn like any other: seven packets of 1 ms each are before it.
     assert_eq!(capable[7], LinkOutcome::Marked(8 * MILLISECOND));
@@ -120,41 +120,44 @@ fn an_ecn_capable_packet_is_marked_where_another_is_dropped() {
 
 #[test]
 fn a_queue_that_was_not_told_to_marks_nothing() {
-    let fates = fates(&mut link(spec()), 15, true, 0.0);
-    assert_eq!(count(&fates, is_marked), 0);
-    assert!(fates.contains(&LinkOutcome::Dropped));
+    let outcomes = outcomes(&mut link(spec()), 15, true, 0.0);
+    assert_eq!(count(&outcomes, is_marked), 0);
+    assert!(outcomes.contains(&LinkOutcome::Dropped));
 }
 
 /// RFC 3168 section 7: beyond the upper threshold a router drops, also ECN-capable packets.
 #[test]
 fn from_the_upper_threshold_on_ecn_capable_packets_are_dropped() {
-    let fates = fates(&mut link(RedSpec { ecn: true, ..spec() }), 40, true, 0.0);
-    let marked = count(&fates, is_marked);
+    let outcomes = outcomes(&mut link(RedSpec { ecn: true, ..spec() }), 40, true, 0.0);
+    let marked = count(&outcomes, is_marked);
     // The 17th to be let in finds 15 waiting.
-    assert_eq!(count(&fates, |fate| *fate == LinkOutcome::Dropped), 40 - 16);
-    assert!(marked > 5 && fates[16..].iter().all(|fate| *fate == LinkOutcome::Dropped), "{marked} marked");
+    assert_eq!(count(&outcomes, |outcome| *outcome == LinkOutcome::Dropped), 40 - 16);
+    assert!(marked > 5 && outcomes[16..].iter().all(|outcome| *outcome == LinkOutcome::Dropped), "{marked} marked");
 }
 
 #[test]
 fn gentle_mode_marks_up_to_twice_the_upper_threshold() {
-    let fates = fates(&mut link(RedSpec { ecn: true, gentle: true, ..spec() }), 60, true, 0.0);
-    assert_eq!(count(&fates, |fate| *fate == LinkOutcome::Dropped), 60 - 31);
-    assert!(fates[16..31].iter().all(is_marked));
+    let outcomes = outcomes(&mut link(RedSpec { ecn: true, gentle: true, ..spec() }), 60, true, 0.0);
+    assert_eq!(count(&outcomes, |outcome| *outcome == LinkOutcome::Dropped), 60 - 31);
+    assert!(outcomes[16..31].iter().all(is_marked));
 }
 
 #[test]
 fn a_full_queue_drops_ecn_capable_packets() {
     // The average hardly moves, so that only the limit is left to drop.
     let red = RedSpec { ecn: true, limit_packets: 20, weight: 1e-9, ..spec() };
-    let fates = fates(&mut link(red), 40, true, 0.0);
-    assert_eq!((count(&fates, |fate| *fate == LinkOutcome::Dropped), count(&fates, is_marked)), (40 - 21, 0));
+    let outcomes = outcomes(&mut link(red), 40, true, 0.0);
+    assert_eq!(
+        (count(&outcomes, |outcome| *outcome == LinkOutcome::Dropped), count(&outcomes, is_marked)),
+        (40 - 21, 0)
+    );
 }
 
 #[test]
 fn the_meter_counts_marks_as_packets_that_were_let_in() {
     let mut link = link(RedSpec { ecn: true, ..spec() });
-    let fates = fates(&mut link, 40, true, 0.0);
+    let outcomes = outcomes(&mut link, 40, true, 0.0);
     let (_, _, counts) = link.meter().intervals().next().unwrap();
-    assert_eq!(counts.marked_packets, count(&fates, is_marked) as u64);
+    assert_eq!(counts.marked_packets, count(&outcomes, is_marked) as u64);
     assert_eq!((counts.offered_packets, counts.dropped_packets, counts.sent_packets), (40, 24, 16));
 }

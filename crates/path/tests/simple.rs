@@ -53,16 +53,16 @@ proptest! {
         let mut now = 0;
         for (pause, bytes) in packets {
             now += pause;
-            let fate = offer(&mut offered, now, bytes);
+            let outcome = offer(&mut offered, now, bytes);
             match passed.pass(now, bytes) {
-                Some(arrival) => prop_assert_eq!(fate, LinkOutcome::Arrives(arrival)),
-                None => prop_assert_eq!(fate, offer(&mut passed, now, bytes)),
+                Some(arrival) => prop_assert_eq!(outcome, LinkOutcome::Arrives(arrival)),
+                None => prop_assert_eq!(outcome, offer(&mut passed, now, bytes)),
             }
             prop_assert_eq!(passed.waiting_packets(now), offered.waiting_packets(now));
-            if fate != LinkOutcome::Dropped {
+            if outcome != LinkOutcome::Dropped {
                 let expected = offered.last_transmission(bytes);
                 prop_assert_eq!(passed.last_transmission(bytes), expected);
-                prop_assert_eq!(fate, LinkOutcome::Arrives(expected.1 + DELAY));
+                prop_assert_eq!(outcome, LinkOutcome::Arrives(expected.1 + DELAY));
             }
         }
         prop_assert_eq!(counts(&passed), counts(&offered));
@@ -142,8 +142,8 @@ fn a_plain_link_treats_packets_by_either_call_alike() {
     let (mut one, mut other) = (link(&lossy), link(&lossy));
     for (number, draw) in [0.9, 0.1, 0.9, 0.9, 0.5, 0.49].into_iter().enumerate() {
         let now = number as Nanos * MS / 3;
-        let fate = one.offer_plain(now, packet(1000), || 0.5, || draw);
-        assert_eq!(fate, other.offer(now, packet(1000), || 0.5, || draw));
+        let outcome = one.offer_plain(now, packet(1000), || 0.5, || draw);
+        assert_eq!(outcome, other.offer(now, packet(1000), || 0.5, || draw));
     }
     assert_eq!(counts(&one), counts(&other));
 }

@@ -36,9 +36,9 @@ impl Capture {
         sender: usize,
         segment: &Segment,
         link: u16,
-        fate: LinkOutcome,
+        outcome: LinkOutcome,
     ) {
-        let event = if fate == LinkOutcome::Lost { LOST } else { DROPPED };
+        let event = if outcome == LinkOutcome::Lost { LOST } else { DROPPED };
         self.push(at, replicate, connection, sender, sender, segment, event, link);
     }
 
@@ -68,9 +68,9 @@ impl Capture {
         self.events.push(sight.row(Some(at_end(&connection.ends[window_of])), segment));
     }
 
-    /// A packet came to a link and met its fate there.
-    pub fn crossed(&mut self, mut crossing: Crossing, fate: LinkOutcome) {
-        crossing.event = match fate {
+    /// A packet came to a link and was dropped, lost or delivered there.
+    pub fn crossed(&mut self, mut crossing: Crossing, outcome: LinkOutcome) {
+        crossing.event = match outcome {
             LinkOutcome::Arrives(_) | LinkOutcome::Marked(_) => RECEIVED,
             LinkOutcome::Dropped => DROPPED,
             LinkOutcome::Lost => LOST,

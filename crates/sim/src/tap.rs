@@ -147,18 +147,18 @@ impl Tap {
         }
     }
 
-    /// A packet meets its fate at a link; the line has sent all of it at `end`.
+    /// A packet is dropped, lost or delivered at a link; the line has sent all of it at `end`.
     pub(crate) fn crossed(
         &mut self,
         link: u32,
         end: Nanos,
-        fate: LinkOutcome,
+        outcome: LinkOutcome,
         connection: Identity,
         sender: usize,
         load: Load,
     ) {
         let At::Link { towards, away } = self.at else { return };
-        let (time, interface) = match fate {
+        let (time, interface) = match outcome {
             LinkOutcome::Arrives(arrival) | LinkOutcome::Marked(arrival) if link == towards => (arrival, 0),
             // A packet sent from the tap is seen there, even if it is lost later.
             LinkOutcome::Arrives(_) | LinkOutcome::Marked(_) | LinkOutcome::Lost if link == away => (end, 1),

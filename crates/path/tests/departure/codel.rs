@@ -189,7 +189,7 @@ fn nothing_is_due_where_the_one_packet_that_came_was_dropped() {
     }
     // The first is on the line, the second exceeds the limit.
     assert_eq!(
-        left.iter().map(|left| left.fate).collect::<Vec<_>>(),
+        left.iter().map(|left| left.outcome).collect::<Vec<_>>(),
         [LinkOutcome::Arrives(999_000), LinkOutcome::Dropped]
     );
     assert_eq!(holding.due(), None);

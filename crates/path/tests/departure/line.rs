@@ -95,7 +95,7 @@ pub fn by_link(queue: QueueSpec, packets: &[Coming], end: Nanos) -> (Vec<Became>
     let mut waiting = 0;
     holding.close(&mut link, end, |_| waiting += 1);
     assert_eq!(left.len() + waiting, packets.len(), "no packet is gone, and none is there twice");
-    let became = left.iter().map(|left| match left.fate {
+    let became = left.iter().map(|left| match left.outcome {
         LinkOutcome::Arrives(_) => Became::Sent { number: left.packet, at: left.at, marked: false },
         LinkOutcome::Marked(_) => Became::Sent { number: left.packet, at: left.at, marked: true },
         LinkOutcome::Dropped | LinkOutcome::Lost => Became::Dropped(left.packet),

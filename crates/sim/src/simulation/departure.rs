@@ -46,24 +46,24 @@ impl Simulation<'_> {
             self.order += 1;
         }
         self.scheduler.set(line.departures, due.into());
-        for Left { packet, offered, arrived, at, fate, copy } in left.drain(..) {
+        for Left { packet, offered, arrived, at, outcome, copy } in left.drain(..) {
             if self.is_watched {
-                self.note_crossing(&packet, link, arrived, offered.bytes, fate);
+                self.note_crossing(&packet, link, arrived, offered.bytes, outcome);
             }
-            self.follow(packet, link, at, fate, copy);
+            self.follow(packet, link, at, outcome, copy);
         }
         self.left = left;
     }
 
     /// Brings a packet that left a queue to the far end of its link, or loses it.
-    fn follow(&mut self, mut packet: Packet, link: u32, at: Nanos, fate: LinkOutcome, copy: Option<Nanos>) {
-        let arrival = match fate {
+    fn follow(&mut self, mut packet: Packet, link: u32, at: Nanos, outcome: LinkOutcome, copy: Option<Nanos>) {
+        let arrival = match outcome {
             LinkOutcome::Arrives(arrival) => arrival,
             LinkOutcome::Marked(arrival) => {
                 packet.mark();
                 arrival
             }
-            fate => return self.lose(&packet, link, at, fate),
+            outcome => return self.lose(&packet, link, at, outcome),
         };
         if self.routes.hops[packet.hop() as usize].then == Then::Computed {
             packet.advance();

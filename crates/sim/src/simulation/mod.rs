@@ -314,21 +314,21 @@ impl<'p> Simulation<'p> {
             }
             let (draws, connections, streams) = (&mut line.queue_draws, &mut self.connections, &mut self.streams);
             let lost = || loss_draw(connections, streams, &packet, hop.link);
-            let fate = if SPECIAL {
+            let outcome = if SPECIAL {
                 line.link.offer(at, offered, || draws.uniform(), lost)
             } else {
                 line.link.offer_plain(at, offered, || draws.uniform(), lost)
             };
             if SPECIAL && self.is_watched {
-                self.note_crossing(&packet, hop.link, at, bytes, fate);
+                self.note_crossing(&packet, hop.link, at, bytes, outcome);
             }
-            match fate {
+            match outcome {
                 LinkOutcome::Arrives(arrival) => at = arrival,
                 LinkOutcome::Marked(arrival) => {
                     packet.mark();
                     at = arrival;
                 }
-                fate => return self.lose(&packet, hop.link, at, fate),
+                outcome => return self.lose(&packet, hop.link, at, outcome),
             }
             if hop.then == Then::Computed {
                 packet.advance();
@@ -376,7 +376,7 @@ impl<'p> Simulation<'p> {
     }
 
     #[cold]
-    fn lose(&mut self, packet: &Packet, link: u32, at: Nanos, fate: LinkOutcome) {
+    fn lose(&mut self, packet: &Packet, link: u32, at: Nanos, outcome: LinkOutcome) {
         if let Some(datagram) = packet.datagram() {
             return self.lose_datagram(&datagram, at);
         }
@@ -399,7 +399,7 @@ impl<'p> Simulation<'p> {
             connection.first_flight_lost_segments += 1;
         }
         if let Some(capture) = &mut self.capture {
-            capture.lost(at, self.replicate, connection, sender, segment, link as u16, fate);
+            capture.lost(at, self.replicate, connection, sender, segment, link as u16, outcome);
         }
     }
 

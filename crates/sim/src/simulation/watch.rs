@@ -149,12 +149,12 @@ impl<'p> Simulation<'p> {
 
     /// For those who watch links: a packet came to one at `at`.
     #[cold]
-    pub(super) fn note_crossing(&mut self, packet: &Packet, link: u32, at: Nanos, bytes: u32, fate: LinkOutcome) {
-        let (start, end) = match fate {
+    pub(super) fn note_crossing(&mut self, packet: &Packet, link: u32, at: Nanos, bytes: u32, outcome: LinkOutcome) {
+        let (start, end) = match outcome {
             LinkOutcome::Dropped => (at, at),
             _ => self.lines[link as usize].link.last_transmission(bytes),
         };
-        self.tap_crossing(packet, link, end, fate);
+        self.tap_crossing(packet, link, end, outcome);
         let (slot, sender) = (packet.to() / 2, (1 - packet.to() % 2) as usize);
         let stream = packet.datagram().map(|datagram| &self.streams[datagram.stream as usize]);
         let Some(capture) = &mut self.capture else { return };
@@ -180,25 +180,25 @@ impl<'p> Simulation<'p> {
                     start_ns: start as i64,
                     end_ns: end as i64,
                 },
-                fate,
+                outcome,
             );
         }
     }
 
-    /// For a tap: a packet meets its fate at a link, whose line has sent all of it at `end`.
-    fn tap_crossing(&mut self, packet: &Packet, link: u32, end: Nanos, fate: LinkOutcome) {
+    /// For a tap: a packet is dropped, lost or delivered at a link, whose line has sent all of it at `end`.
+    fn tap_crossing(&mut self, packet: &Packet, link: u32, end: Nanos, outcome: LinkOutcome) {
         let seen = packet
             .datagram()
             .map(|datagram| (self.stream_identity(&datagram), self.sender_of(&datagram), self.sight(&datagram)));
         let Some(tap) = &mut self.tap else { return };
         let (identity, sender, load) = seen.unwrap_or_else(|| {
             let mut segment = packet.peek(&self.options);
-            if matches!(fate, LinkOutcome::Marked(_)) {
+            if matches!(outcome, LinkOutcome::Marked(_)) {
                 segment.ecn = Ecn::Congestion;
             }
             let place = (packet.to() / 2, packet.generation());
             (tap.identity(place), (1 - packet.to() % 2) as usize, Load::Segment(segment))
         });
-        tap.crossed(link, end, fate, identity, sender, load);
+        tap.crossed(link, end, outcome, identity, sender, load);
     }
 }

@@ -127,6 +127,7 @@ mod tests {
         assert_eq!(snd.data_between(first, first + 51), 50);
         assert_eq!(snd.data_between(first + 50, first + 51), 0, "the FIN alone");
     }
+
     #[test]
     fn an_older_segment_does_not_update_the_window() {
         let mut snd = SendSequence::new(100, Nagle::Off);

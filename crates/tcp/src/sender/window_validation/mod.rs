@@ -1,4 +1,4 @@
-//! Congestion-window validation: which acknowledgments let the window grow, and the fate of window that is not
+//! Congestion-window validation: which acknowledgments let the window grow, and what becomes of window that is not
 //! used. One file per rule.
 //!
 //! The contract, for the sender: after each burst of transmissions, that is once `poll_transmit` has nothing more to
