@@ -247,7 +247,7 @@ def assumed(q: Quantities) -> dict[str, xr.DataArray]:
     def merged(of: str) -> xr.DataArray:
         """Services that an assumption does not concern are as stated."""
         stated = getattr(q, f"stated_{of}").sel(iw=[FEW, MANY])
-        found = {}
+        found: dict[str, xr.DataArray] = {}
         for name in (f"{grid}_{of}" for grid in ("assumed", "search_assumed", "maps_assumed")):
             if name not in q:
                 continue
