@@ -12,7 +12,7 @@ import pytest
 import firstflight
 from firstflight.engines import simulate
 from firstflight.records import STORED, Run
-from firstflight.records.schema import RETURNED, TABLES
+from firstflight.records.schema import RETURNED, TABLES, as_stored, empty, from_stored
 from firstflight.scenario import Cell, Scenario
 from small_grid import SmallGrid
 
@@ -41,6 +41,24 @@ def test_every_column_has_a_meaning_and_a_unit_that_its_name_agrees_with() -> No
             for ending, unit in (("_s", "s"), ("_ns", "ns"), ("_bytes", "B"), ("_packets", "packets")):
                 if column.name.endswith(ending):
                     assert column.unit == unit, column.name
+
+
+@pytest.mark.parametrize("table", ["transfers", "pages"])
+def test_times_are_stored_in_whole_nanoseconds_and_read_as_they_were(table: str, tmp_path: Path) -> None:
+    times = [column.name for column in TABLES[table] if column.unit == "s"]
+    whole = [nanoseconds / 1e9 for nanoseconds in (0, 1, 3, 999_999_999, 161_476_403_721, 3_600_000_000_001)]
+    frame = (
+        empty(table)
+        .clear(7)
+        .with_columns(
+            pl.Series(name, [*whole[index:], *whole[:index], float("nan")]) for index, name in enumerate(times)
+        )
+    )
+    as_stored(table, frame).sink_parquet(tmp_path / "table.parquet")
+
+    stored = pl.read_parquet(tmp_path / "table.parquet")
+    assert stored["start_ns"].to_list() == [0, 1, 3, 999_999_999, 161_476_403_721, 3_600_000_000_001, None]
+    assert stored.select(*from_stored(table).values()).equals(frame)
 
 
 def test_names_are_categories_and_absent_pages_null(run: Run) -> None:

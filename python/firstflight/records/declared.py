@@ -7,7 +7,7 @@ import polars as pl
 
 from firstflight.records.column import Column
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 # The units that `aggregates` and `histograms` count, and their keys.
 COUNTED = ("transfer", "page")
 DIMENSIONS = ("all", "rtt_s", "down_bps", "bdp_bytes", "segments")

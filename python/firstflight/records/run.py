@@ -287,12 +287,12 @@ class Run:
             return pl.DataFrame(schema={**types, **schema.empty(name).schema}).lazy()
         named = [column.name for column in schema.TABLES[name] if column.dtype is None]
         enums = {column: union(part.collect_schema()[column] for _, part in parts) for column in named}
-        columns = [column.name for column in schema.TABLES[name]]
+        values = schema.from_stored(name)
         return pl.concat(
             [
                 part.select(
                     *(pl.lit(_of_type(own[of], dtype), dtype=dtype).alias(of) for of, dtype in types.items()),
-                    *(pl.col(column).cast(enums[column]) if column in enums else pl.col(column) for column in columns),
+                    *(value.cast(enums[column]) if column in enums else value for column, value in values.items()),
                 )
                 for own, part in parts
             ]
@@ -388,7 +388,8 @@ class Run:
             ),
         }
         with files.explained(self.directory):
-            files.write_cell(self._place(name), stored, metadata, {SCENARIO: cell.scenario.to_toml()})
+            as_stored = {table: schema.as_stored(table, frame) for table, frame in stored.items()}
+            files.write_cell(self._place(name), as_stored, metadata, {SCENARIO: cell.scenario.to_toml()})
 
     @contextlib.contextmanager
     def session(self, jobs: int | None, on: str = "local") -> Iterator[None]:

@@ -3,6 +3,9 @@
 Times are seconds, relative ones to `start_s`; NaN where the thing did not happen. A count that an engine cannot know is
 null: a kernel does not report how often it undid a recovery. Analysis sees the cells' key columns in front of these.
 
+The files of transfers and pages hold times in whole nanoseconds (`start_ns`; null for NaN): floating-point seconds take
+nearly twice the space. The simulator's times are whole nanoseconds; others are rounded to them.
+
 The columns are declared in `crates/records/src/rows.rs`, from which `declared` is generated.
 """
 
@@ -30,6 +33,31 @@ def stored(captures: bool) -> tuple[str, ...]:
 def empty(table: str) -> pl.DataFrame:
     """The table without rows; its names are an Enum without categories."""
     return pl.DataFrame(schema={column.name: column.dtype or pl.Enum([]) for column in TABLES[table]})
+
+
+def as_stored(table: str, frame: pl.DataFrame | pl.LazyFrame) -> pl.LazyFrame:
+    """A table as its file holds it."""
+    times = pl.col(list(_whole_nanoseconds(table))).fill_nan(None) * 1e9
+    return frame.lazy().with_columns(times.round().cast(pl.Int64)).rename(_whole_nanoseconds(table))
+
+
+def from_stored(table: str) -> dict[str, pl.Expr]:
+    """Each column of a table, in order, from its file. Times are the same floating-point numbers as before storage."""
+    # Polars multiplies by the inverse of 1e9, which changes last digits; `round` restores them.
+    times = _whole_nanoseconds(table)
+    return {
+        column.name: (pl.col(times[column.name]) / 1e9).round(9).fill_null(float("nan")).alias(column.name)
+        if column.name in times
+        else pl.col(column.name)
+        for column in TABLES[table]
+    }
+
+
+def _whole_nanoseconds(table: str) -> dict[str, str]:
+    """The columns of a table that its file holds in whole nanoseconds, and their names there."""
+    if table not in ("transfers", "pages"):
+        return {}
+    return {column.name: column.name.removesuffix("_s") + "_ns" for column in TABLES[table] if column.unit == "s"}
 
 
 def conforms(table: str, frame: pl.DataFrame) -> None:
