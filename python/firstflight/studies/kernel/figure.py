@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from firstflight.report.figure import Figure, inline
 from firstflight.report.style import BASE, ORDERED
-from firstflight.studies.kernel.quantity import estimate, plain
-from firstflight.studies.kernel.sample import DRAW
+from firstflight.studies.kernel.quantity import estimates
 
 if TYPE_CHECKING:
     import altair
@@ -164,17 +163,11 @@ def titles(coordinate: xr.DataArray) -> list[str]:
 
 def rows_of(quantity: xr.DataArray, keys: list[str]) -> list[dict[str, Any]]:
     """Label of each key, `value` and, where there is an interval, `low` and `high`; of cells with data."""
-    left = {str(name) for name in quantity.dims} - {*keys, DRAW}
-    if left:
-        raise ValueError(f'"{quantity.name}" still has the dimensions {", ".join(sorted(left))}; select or reduce them')
     keys = list(dict.fromkeys(keys))
     named = {key: quantity[key].attrs.get("titles", {}) for key in keys}
     rows = []
-    for cell in itertools.product(*(quantity[key].values for key in keys)):
-        place = {key: plain(label) for key, label in zip(keys, cell, strict=True)}
-        found = estimate(quantity.sel(place))
-        if not math.isnan(found.value):
-            interval = {} if math.isnan(found.low) else {"low": found.low, "high": found.high}
-            shown = {key: named[key].get(str(label), label) for key, label in place.items()}
-            rows.append(shown | {"value": found.value} | interval)
+    for place, found in estimates(quantity, keys):
+        interval = {} if math.isnan(found.low) else {"low": found.low, "high": found.high}
+        shown = {key: named[key].get(str(label), label) for key, label in place.items()}
+        rows.append(shown | {"value": found.value} | interval)
     return rows

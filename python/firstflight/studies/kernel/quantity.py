@@ -8,8 +8,9 @@ random, for each cell separately: measurements in real time share nothing. Quant
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -374,19 +375,43 @@ def estimate(array: xr.DataArray) -> Estimate:
     The interval is NaN with fewer than two replicates. ValueError where other dimensions are left, or quantities with
     both kinds of interval were mixed.
     """
-    left = [str(name) for name in array.dims if name != DRAW]
+    return _estimate(_by_cell(array, ()), _method(array))
+
+
+def estimates(array: xr.DataArray, keys: Sequence[str]) -> Iterator[tuple[dict[str, Any], Estimate]]:
+    """The labels and the `estimate` of each cell with data of an array over `keys` and at most `draw`."""
+    method, labels = _method(array), [map(plain, array[key].values) for key in keys]
+    values = _by_cell(array, keys)
+    for place, drawn in zip(itertools.product(*labels), values.reshape(-1, values.shape[-1]), strict=True):
+        if not math.isnan(drawn[0]):
+            yield dict(zip(keys, place, strict=True)), _estimate(drawn, method)
+
+
+def _by_cell(array: xr.DataArray, keys: Sequence[str]) -> Array:
+    """The values with the dimensions `keys`, in order, and draws; of an array without draws one."""
+    left = [str(name) for name in array.dims if name not in (*keys, DRAW)]
     if left:
         raise ValueError(f'"{array.name}" still has the dimensions {", ".join(left)}; select or reduce them')
+    values: Array = array.transpose(*keys, ...).values
+    return values if DRAW in array.dims else values[..., np.newaxis]
+
+
+def _method(array: xr.DataArray) -> str:
+    """The kind of interval of an array, "" if it has no draws."""
     if DRAW not in array.dims:
-        return Estimate(float(array))
+        return ""
     if METHOD not in array.coords:
         raise ValueError(f'"{array.name}" is made of quantities with different kinds of intervals')
-    value, drawn = float(array[0]), array.values[1:]
+    return str(array[METHOD].values)
+
+
+def _estimate(draws: Array, method: str) -> Estimate:
+    value, drawn = float(draws[0]), draws[1:]
     # Beside cells with more replicates the draws that a cell lacks are empty.
     drawn = drawn[~np.isnan(drawn)]
     count = len(drawn)
-    if array[METHOD] != "jackknife":
-        if not count or (array[METHOD] == "bootstrap" and (drawn == value).all()):
+    if method != "jackknife":
+        if not count or (method == "bootstrap" and (drawn == value).all()):
             return Estimate(value)
         low, high = np.quantile(drawn, ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2))
         return Estimate(value, float(low), float(high))

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import xarray as xr
 
 from firstflight.analysis.table import Metric, Table, rows_frame
-from firstflight.studies.kernel.quantity import estimate, plain
+from firstflight.studies.kernel.quantity import estimates
 from firstflight.studies.kernel.sample import DRAW
 
 
@@ -34,12 +34,7 @@ def table(
     keys = tuple(str(key) for key in quantities[0].dims if key != DRAW)
     rows = []
     for quantity in quantities:
-        cells = quantity.stack(cell=keys)
-        labels = cells["cell"].values
-        with_data = (cells.isel({DRAW: 0}) if DRAW in cells.dims else cells).notnull().values
-        for place in with_data.nonzero()[0]:
-            found = estimate(cells.isel(cell=int(place)))
-            row = dict(zip(keys, (plain(label) for label in labels[place]), strict=True))
+        for row, found in estimates(quantity, keys):
             printed = (published or {}).get((quantity.name, *row.values()))
             rows.append(
                 row
