@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 import xarray as xr
 
 from firstflight.analysis.ab import least_units
@@ -215,9 +216,8 @@ def rank_correlation(ours: xr.DataArray, theirs: Sequence[float]) -> xr.DataArra
     pairs = [(our, their) for our, their in zip(ours.values.tolist(), theirs, strict=True) if our == our]
     if len(pairs) < 3:
         return xr.DataArray(np.nan)
-    from scipy.stats import spearmanr
-
-    return xr.DataArray(float(spearmanr(*zip(*pairs, strict=True)).statistic))
+    correlation = pl.select(pl.corr(*map(pl.Series, zip(*pairs, strict=True)), method="spearman"))
+    return xr.DataArray(float(correlation.item()))
 
 
 def _critique(q: Quantities) -> Iterator[ClaimSpec]:

@@ -107,9 +107,9 @@ def responses(run: Run, cells: Mapping[str, Any]) -> pl.DataFrame:
     few = rows.filter(pl.col("iw") == FEW).select(
         "response", pl.col("latency_ms").alias("few_ms"), pl.col("retransmissions").alias("few_retransmissions")
     )
+    # With each window the users are the same.
     users = (
-        paths(run, **cells)
-        .filter(pl.col("iw") == pl.col("iw").min())
+        paths(run, **{**cells, "iw": rows["iw"].min()})
         .select(_number(_USER).alias("user"), "replicate", "subnet", *DIMENSIONS[:3])
         .collect()
     )
