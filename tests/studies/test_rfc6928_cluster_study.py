@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 
 from firstflight import populations
+from firstflight.analysis.claim import Claim
 from firstflight.populations import dukkipati2010, slowdc
 from firstflight.records import Run
 from firstflight.report.figure import svg
@@ -58,6 +59,12 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Run:
         fewer(patch)
         patch.setitem(STUDY.grids["assumed"].keys["assumption"], "labels", CHANGED)
         return run(STUDY, only={"iw": [FEW, MANY]}, out=tmp_path_factory.mktemp("run") / "small")
+
+
+@pytest.fixture(scope="module")
+def claims(small: Run) -> dict[str, Claim]:
+    """Made once: which of them depend on the windows that the run lacks takes seconds to find."""
+    return {claim.id: claim for claim in STUDY.claims(small)}
 
 
 def scenario(experiment: str, iw: int = FEW, population: str = AVGDC, service: str = SEARCH, **labels: str) -> Scenario:
@@ -194,14 +201,14 @@ def test_latency_does_not_hold_the_handshake(small: Run) -> None:
     assert shortest.item() > 0.125
 
 
-def test_responses_that_fit_the_smaller_window_gain_nothing(small: Run) -> None:
-    claim = next(claim for claim in STUDY.claims(small) if claim.id == "rfc6928-few-segments")
+def test_responses_that_fit_the_smaller_window_gain_nothing(claims: dict[str, Claim]) -> None:
+    claim = claims["rfc6928-few-segments"]
     assert claim.found == 0
     assert claim.verdict in ("differs", "undecided")
 
 
-def test_a_mean_of_few_responses_has_no_interval_and_the_table_says_why(small: Run) -> None:
-    claim = next(claim for claim in STUDY.claims(small) if claim.id == "rfc6928-low-bandwidth-1")
+def test_a_mean_of_few_responses_has_no_interval_and_the_table_says_why(small: Run, claims: dict[str, Claim]) -> None:
+    claim = claims["rfc6928-low-bandwidth-1"]
     assert claim.low is None
     assert "pairs are too few: mean needs 400." in claim.reason
     notes = STUDY.table(small, "buckets").notes
@@ -225,7 +232,7 @@ def test_services_count_alike_in_the_overall_rate() -> None:
     assert float(rate_of_all(again, sent)) == pytest.approx(5)
 
 
-def test_tables_figures_and_the_answer(small: Run) -> None:
+def test_tables_figures_and_the_answer(small: Run, claims: dict[str, Claim]) -> None:
     tables = {table.name: table for table in STUDY.tables(small)}
     assert list(tables) == [
         "latency",
@@ -240,8 +247,7 @@ def test_tables_figures_and_the_answer(small: Run) -> None:
         "paths",
     ]
     assert tables["buckets"].frame.filter(pl.col("published").is_not_null())["metric"].n_unique() == 4
-    claims = STUDY.claims(small)
-    assert len({claim.id for claim in claims}) == len(claims) == 46
+    assert len(claims) == 46
     figures = STUDY.figures(small)
     assert len(figures) == 12
     for figure in figures:
