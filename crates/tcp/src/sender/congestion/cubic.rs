@@ -48,8 +48,8 @@ pub(crate) struct Cubic {
     growth: Option<Growth>,
     /// Shortest round trip in microseconds.
     min_rtt_us: Option<u64>,
-    /// Jiffy in which data was last sent.
-    sent_at: u64,
+    /// When data was last sent: not in jiffies, which take a division for each segment.
+    sent_at: Nanos,
     exit: SlowStartExit,
     clock: Clock,
 }
@@ -274,10 +274,10 @@ fn cube_root(cube: u64) -> u64 {
 impl CongestionControl for Cubic {
     // RFC 9438 §4.2 and §5.8: time without data to send is not time on the curve.
     fn on_sent(&mut self, _w: &mut Window, now: Nanos, _bytes: Bytes, flight: Bytes) {
-        let now = self.jiffies(now);
         if flight == Bytes::ZERO {
             if let Some(epoch) = &mut self.epoch {
-                epoch.began = (epoch.began + (now - self.sent_at)).min(now);
+                let jiffies = self.clock.jiffies(now);
+                epoch.began = (epoch.began + (jiffies - self.clock.jiffies(self.sent_at))).min(jiffies);
             }
         }
         self.sent_at = now;

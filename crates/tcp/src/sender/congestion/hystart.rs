@@ -101,7 +101,7 @@ impl Hystart {
         if sample.una > *self.round_end.get_or_insert(sample.nxt) {
             self.begin_round(now / 1000, Some(sample.nxt));
         }
-        progress.window.full_segments(progress.mss) >= LOW_WINDOW
+        progress.window >= LOW_WINDOW * progress.mss
     }
 
     /// The acknowledgments since the round began form a train as long as the path: half the round trip, or all of it
