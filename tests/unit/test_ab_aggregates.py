@@ -62,6 +62,12 @@ def test_sums_and_rates_are_exact(rows: pl.DataFrame) -> None:
     assert rate.percent.value == pytest.approx(exact.percent.value)
 
 
+def test_nothing_is_a_hundred_percent_less_than_something(rows: pl.DataFrame) -> None:
+    sums, bins = aggregated(rows.with_columns(pl.col("retransmissions") * (pl.col("iw") == 3)), "all")
+    percent = of_aggregates(sums, bins, statistic="retransmission rate", **ARMS).percent
+    assert (percent.value, percent.low, percent.high) == (-100, -100, -100)
+
+
 def test_a_quantile_is_right_within_its_bin_and_its_interval_says_so(rows: pl.DataFrame) -> None:
     tables = aggregated(rows, "all")
     for statistic, p in (("p50", 0.5), ("p95", 0.95)):

@@ -57,6 +57,12 @@ def test_intervals_that_hold_at_once_are_wider_than_each_by_itself() -> None:
     assert (alone.low, alone.high) == pytest.approx((one.comparison.difference.low, one.comparison.difference.high))
 
 
+def test_the_interval_of_a_bucket_that_is_looked_at_alone_is_its_own() -> None:
+    (one,) = by_bucket(bucketed(transfers(), "rtt_s", [10.0], "bucket"), "time_s", "bucket", APART, buckets=[0])
+    assert one.comparison is not None
+    assert (one.low, one.high) == pytest.approx((one.comparison.difference.low, one.comparison.difference.high))
+
+
 def test_holm_steps_down_from_bonferroni() -> None:
     p_values = {name: [one.p_adjusted for one in looked_at(correction=name)] for name in ("none", "holm", "bonferroni")}
     plain, holm, bonferroni = (np.array(p_values[name])[[0, 1, 3]] for name in ("none", "holm", "bonferroni"))

@@ -197,7 +197,8 @@ def test_a_resample_without_an_error_of_its_own_does_not_make_an_interval_endles
         ({"unit": ["user"]}, "lacks the column user"),
         ({"weight": "minus"}, "weight"),
         ({"cluster": "time_s"}, "more than one cluster"),
-        ({"confidence": 95}, "confidence"),
+        ({"confidence": 0.0}, "confidence"),
+        ({"confidence": 1.0}, "confidence"),
         ({"shares": {"a": 1.0}}, "no strata"),
     ],
 )

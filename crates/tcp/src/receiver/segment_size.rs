@@ -57,3 +57,32 @@ impl SegmentSize {
         Compared::Short
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn learnt(size: &mut SegmentSize, payload_bytes: u32, flags: Flags) -> Compared {
+        size.learn(&Segment { payload_bytes, flags, ..Segment::EMPTY }, 0, 1460)
+    }
+
+    // Linux, tcp_measure_rcv_mss: not below TCP_MIN_MSS, and below TCP_MSS_DEFAULT only without PSH.
+    #[test]
+    fn a_short_segment_that_comes_twice_settles_the_size_unless_it_is_tiny_or_ends_a_write() {
+        for (bytes, flags, settles) in [
+            (SMALLEST, Flags::ACK, true),
+            (SMALLEST - 1, Flags::ACK, false),
+            (DEFAULT - 1, Flags::ACK, true),
+            (DEFAULT - 1, Flags::PSH, false),
+            (DEFAULT - 1, Flags::FIN, false),
+            (DEFAULT, Flags::PSH, true),
+        ] {
+            let mut size = SegmentSize::new(1460, u32::MAX);
+            assert_eq!(learnt(&mut size, 1460, Flags::ACK), Compared::Longer);
+            assert_eq!(learnt(&mut size, bytes, flags), Compared::Short);
+            let second = if settles { Compared::Settled } else { Compared::Short };
+            assert_eq!(learnt(&mut size, bytes, flags), second, "{bytes} bytes, {flags:?}");
+            assert_eq!(size.bytes, if settles { bytes } else { 1460 });
+        }
+    }
+}
