@@ -43,9 +43,9 @@ def test_every_bucket_says_what_is_known_of_it() -> None:
     ]
     assert [round(one.share_percent, 1) for one in found] == [37.8, 32.4, 0.0, 29.7, 0.1]
     assert found[2].comparison is None
-    assert found[2].reason == "no units in the baseline: mean needs 400"
+    assert found[2].reason == "no clients of iw 3: mean needs 400"
     assert math.isnan(found[2].low)
-    assert found[4].reason == "4 units in the baseline are too few: mean needs 400"
+    assert found[4].reason == "4 clients of iw 3 are too few: mean needs 400"
     assert found[3].percent_high < -20
 
 

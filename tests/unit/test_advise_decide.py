@@ -62,6 +62,13 @@ def test_the_largest_gain_within_the_budget_in_every_setting_is_recommended() ->
     assert confidence(decision, found)[0] == "high"
 
 
+def test_with_a_doubt_about_the_flows_the_confidence_is_not_high() -> None:
+    found = evidence({"reference": {16: -5, 20: -8, 32: -12}, "shallow": {16: -4, 20: -6, 32: -9}})
+    level, why = confidence(decide(found), found, ["median RTT 0.017 ms: is this log from behind a load balancer?"])
+    assert level == "depends on unknowns"
+    assert why == "The flows may not be those of your users: see the doubt about them."
+
+
 def test_a_window_over_the_budget_in_one_setting_is_out_and_the_advice_says_on_what_it_depends() -> None:
     found = evidence(
         {"reference": {16: -5, 32: -12}, "shallow": {16: -4, 32: -9}}, harm={"shallow": {32: 9.0, 16: 1.0}}

@@ -48,3 +48,9 @@ def test_after_undo_status_names_no_killed_guard(tmp_path: Path, capsys: pytest.
     undo_command(tmp_path)
     assert not (tmp_path / STATUS).exists()
     assert capsys.readouterr().out.startswith("0 routes removed")
+
+
+def test_undo_with_a_directory_that_no_guard_has_used_says_so_and_makes_none(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match=r"elsewhere: no guard has run with this state; name its directory"):
+        undo_command(tmp_path / "elsewhere")
+    assert not list(tmp_path.iterdir())

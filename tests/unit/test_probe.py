@@ -1,6 +1,8 @@
 """The result of several flights together, and a probe's messages to a server."""
 
+import socket
 from dataclasses import replace
+from threading import Barrier
 from typing import Any, cast
 
 import pytest
@@ -8,7 +10,7 @@ from typer.testing import CliRunner
 
 from firstflight.cli.app import app
 from firstflight.errors import RequestError
-from firstflight.probe import Flight
+from firstflight.probe import Flight, hosts
 from firstflight.probe.http2 import Http2
 from firstflight.probe.judge import judge
 from firstflight.probe.measure import _Connection
@@ -209,6 +211,27 @@ def test_a_wrong_request_is_told_before_anything_is_sent(arguments, said):
     result = CliRunner().invoke(app, ["probe", *arguments])
     assert isinstance(result.exception, RequestError)
     assert said in str(result.exception)
+
+
+def test_names_with_one_address_are_probed_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    addresses = {"a.example": "192.0.2.1", "b.example": "192.0.2.2", "c.example": "192.0.2.1"}
+    busy: set[str] = set()
+    two_servers = Barrier(2, timeout=60)
+
+    def probed(asked: str, target: Target, *_: object) -> hosts.Answer:
+        address = addresses[target.host]
+        assert address not in busy
+        busy.add(address)
+        if target.host != "c.example":
+            two_servers.wait()
+        busy.remove(address)
+        return hosts.Answer(asked, target.url, address, (), None, None)
+
+    monkeypatch.setattr(hosts, "open_raw", lambda _: socket.socket())
+    monkeypatch.setattr(hosts, "_resolve", lambda target: (socket.AF_INET, addresses[target.host]))
+    monkeypatch.setattr(hosts, "_probe_one", probed)
+    answers = hosts.probe([f"https://{name}/" for name in addresses])
+    assert [answer.address for answer in answers] == list(addresses.values())
 
 
 @pytest.mark.parametrize(

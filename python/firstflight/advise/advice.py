@@ -191,7 +191,7 @@ def advise(
     checks = tuple(check for each in evidence.checks.values() for check in each)
     needed = missing(decision, evidence, experiment, measured, tuple(budget))
     compared(steps, steps)
-    sure, why = confidence(decision, evidence)
+    sure, why = confidence(decision, evidence, doubts)
     window = decision.initial_window
     return Advice(
         schema=SCHEMA,
@@ -202,7 +202,7 @@ def advise(
         cases=tuple(experiment.sensitivity_cases),
         assumptions=tuple(assumptions(population)),
         decision=decision,
-        answer=tuple(sentences(decision, evidence, gains, costs, harm, users, needed)),
+        answer=tuple(sentences(decision, evidence, gains, costs, harm, users, needed, doubts)),
         missing=needed,
         confidence=sure,
         confidence_reason=why,

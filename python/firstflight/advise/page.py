@@ -54,7 +54,7 @@ def render(advice: Advice, figures: Sequence[Figure], commands: Sequence[str], t
         .get_template("advice.html.j2")
         .render(
             advice=advice,
-            light=light(advice.decision.outcome, advice.confidence == "high" and not advice.flows.doubts),
+            light=light(advice.decision.outcome, advice.confidence == "high"),
             figures=drawn,
             commands=commands,
             transfers=transfers,

@@ -27,8 +27,9 @@ def sentences(
     harm: Sequence[Harm],
     users: Sequence[Users],
     needed: Missing | None = None,
+    doubts: Sequence[str] = (),
 ) -> Iterator[str]:
-    """The answer, its gain, its cost and its confidence."""
+    """The answer, its gain, its cost and its confidence. `doubts`: on the flows themselves."""
     reference = evidence.cases[0]
     if decision.outcome == "keep":
         yield f"Keep the initial window of {decision.current} segments."
@@ -66,13 +67,15 @@ def sentences(
     yield from _why_not_more(decision, evidence)
     if needed is not None:
         yield needed.sentence
-    sure, why = confidence(decision, evidence)
+    sure, why = confidence(decision, evidence, doubts)
     yield f"Confidence: {sure}. {why}"
 
 
-def confidence(decision: Decision, evidence: Evidence) -> tuple[Confidence, str]:
-    """The confidence of the decision, and why."""
+def confidence(decision: Decision, evidence: Evidence, doubts: Sequence[str] = ()) -> tuple[Confidence, str]:
+    """The confidence of the decision, and why. `doubts`: on the flows themselves."""
     found = list(_doubts(decision, evidence))
+    if doubts:
+        found.append(("depends on unknowns", "The flows may not be those of your users: see the doubt about them."))
     if found:
         return found[0][0], " ".join(sentence for _, sentence in found)
     if decision.outcome == "keep" and not any(each.why == "over the budget" for each in decision.candidate_results):

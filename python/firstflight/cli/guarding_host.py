@@ -99,6 +99,8 @@ def status_command(state: Path, as_json: bool) -> int:
 
 def undo_command(state: Path) -> None:
     """Remove leftovers, and list them."""
+    if not state.is_dir():
+        raise RequestError(f"{state}: no guard has run with this state; name its directory with --state")
     journal = Journal(state)
     routes = Routes()
     try:

@@ -53,13 +53,14 @@ def probe(
     if repeats < 1 or pause_s < 0:
         raise RequestError(f"{repeats} repeats with a pause of {pause_s:g} s; give 1 or more, and 0 s or more")
     open_raw(socket.AF_INET).close()
-    by_host: dict[str, list[int]] = {}
+    # Several names may be one server.
+    by_server: dict[str, list[int]] = {}
     for at, target in enumerate(targets):
-        by_host.setdefault(target.host, []).append(at)
+        by_server.setdefault(_server(target), []).append(at)
     answers: dict[int, Answer] = {}
     stop = Event()
 
-    def of_host(places: list[int]) -> None:
+    def of_server(places: list[int]) -> None:
         for at in places:
             answers[at] = _probe_one(urls[at], targets[at], mss, repeats, lambda: stop.wait(pause_s))
             if stop.is_set():
@@ -68,7 +69,7 @@ def probe(
 
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         try:
-            for done in as_completed([pool.submit(of_host, places) for places in by_host.values()]):
+            for done in as_completed([pool.submit(of_server, places) for places in by_server.values()]):
                 done.result()
         except BaseException:
             stop.set()
@@ -103,6 +104,14 @@ def _probe_one(asked: str, target: Target, mss: Sequence[int], repeats: int, pau
         error = str(failure)
     verdict = judge(flights) if flights else None
     return Answer(asked, target.url, address and address[1], tuple(flights), verdict, error)
+
+
+def _server(target: Target) -> str:
+    """Its address; its name where there is none, which `_probe_one` reports."""
+    try:
+        return _resolve(target)[1]
+    except MachineError:
+        return target.host
 
 
 def _resolve(target: Target) -> tuple[socket.AddressFamily, str]:

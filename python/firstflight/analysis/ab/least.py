@@ -26,8 +26,8 @@ def least_units(statistic: str) -> int:
 def shortage(sample: Sample, statistic: str, least: int | None) -> str:
     """Why there is no interval, with how many units it takes; empty where there are enough."""
     wanted = least_units(statistic) if least is None else least
-    for title, arm in (("baseline", sample.baseline), ("treatment", sample.treatment)):
-        kind = "pairs" if sample.paired else f"units in the {title}"
+    for title, arm in zip(sample.arms, (sample.baseline, sample.treatment), strict=True):
+        kind = "pairs" if sample.paired else f"{sample.unit}s of {title}"
         if arm.units == 0:
             return f"no {kind}: {statistic} needs {wanted:,}"
         found = effective(arm)
@@ -37,12 +37,12 @@ def shortage(sample: Sample, statistic: str, least: int | None) -> str:
                 counted += f", worth {found:,.0f} by their weights,"
             return f"{counted} are too few: {statistic} needs {wanted:,}"
         if arm.blocks < min(LEAST_BLOCKS, arm.units):
-            return f"{arm.blocks} {sample.block} in the {title} are too few to be drawn from: it takes {LEAST_BLOCKS}"
+            return f"{arm.blocks} {sample.block} of {title} are too few to be drawn from: it takes {LEAST_BLOCKS}"
         sizes = np.bincount(arm.stratum, minlength=len(sample.strata))
         for name, size in zip(sample.strata, sizes, strict=True):
             if size == 1:
-                of = f" of stratum {name}" if name else ""
-                return f"only one {sample.block}{of} in the {title}: at least two are needed"
+                of = f"stratum {name} of " if name else ""
+                return f"only one {sample.block} of {of}{title}: at least two are needed"
     return ""
 
 

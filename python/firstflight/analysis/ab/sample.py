@@ -42,13 +42,17 @@ class Arm:
 
 @dataclass(frozen=True)
 class Sample:
-    """Both arms. `paired`: a block is the same one in both. `strata`: their names, in the order of `Arm.stratum`."""
+    """Both arms. `paired`: a block is the same one in both. `strata`: their names, in the order of `Arm.stratum`.
+    `block`, `unit` and `arms` name what is drawn, what is counted and both arms in messages.
+    """
 
     baseline: Arm
     treatment: Arm
     paired: bool
     strata: tuple[str, ...]
     block: str
+    unit: str
+    arms: tuple[str, str]
 
 
 def columns(names: str | Sequence[str] | None) -> list[str]:
@@ -61,7 +65,7 @@ class Rows:
     """The rows of both arms, read and numbered once, of which `sample` takes all or some.
 
     `of_unit`, `of_drawn`, `of_stratum`: for each row the place of its unit, of its drawn block and of its stratum among
-    all that there are, in rising order. `names`: of the columns of units, of clusters and of strata.
+    all that there are, in rising order. `names`: of the columns of units, of clusters and of strata; `arms`: of both.
     """
 
     numbers: Values
@@ -73,6 +77,7 @@ class Rows:
     of_stratum: Places
     titles: tuple[str, ...]
     names: tuple[list[str], list[str], list[str]]
+    arms: tuple[str, str]
     bucket: pl.Series
     paired: bool
     unfinished_last: bool
@@ -121,7 +126,7 @@ class Rows:
             arms.append(
                 Arm(numbers[side], self.weights[side], block, stratum, number, missing_partner, open_rows, null_rows)
             )
-        return Sample(arms[0], arms[1], self.paired, titles, " and ".join(groups or unit))
+        return Sample(arms[0], arms[1], self.paired, titles, " and ".join(groups or unit), unit[-1], self.arms)
 
 
 def read(
@@ -168,6 +173,7 @@ def read(
         _places(rows, layers) if layers else np.zeros(rows.height, dtype=np.int64),
         () if levels is None else tuple(", ".join(map(str, row)) for row in levels.select(layers).iter_rows()),
         (unit, groups, layers),
+        (f"{arm} {design.baseline}", f"{arm} {design.treatment}"),
         rows[bucket] if bucket else pl.Series(),
         design.paired,
         unfinished_last,

@@ -79,7 +79,7 @@ def compared(base: Values, treat: Values, statistic: str, paired: bool, seed: in
     def make(rows: Arm, blocks: Blocks, weight: Values) -> Statistic:
         return Ratio(rows, blocks, weight) if p is None else Quantile(rows, blocks, weight, p)
 
-    sample = Sample(one, other, paired, ("",), "user")
+    sample = Sample(one, other, paired, ("",), "user", "user", ("iw 3", "iw 10"))
     return of_sample(sample, make, statistic, replace(DESIGN, paired=paired, seed=seed))
 
 
