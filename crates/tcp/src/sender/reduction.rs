@@ -71,3 +71,25 @@ impl Reduction {
         Some((in_flight + quota).max(1) as u32)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // RFC 3168 §6.1.2: a mark is congestion, whatever DSACKs say of the retransmissions.
+    #[test]
+    fn after_a_mark_there_is_nothing_to_restore() {
+        let mut reduction = Reduction::default();
+        reduction.save_cwnd(20_000, 10_000, false);
+        assert_eq!(reduction.prior(), Some((20_000, 15_000)));
+        reduction.forbid_cwnd_restore();
+        assert_eq!(reduction.prior(), None);
+    }
+
+    #[test]
+    fn while_cwnd_is_being_reduced_the_ssthresh_to_restore_is_the_current_one() {
+        let mut reduction = Reduction::default();
+        reduction.save_cwnd(20_000, 10_000, true);
+        assert_eq!(reduction.prior(), Some((20_000, 10_000)));
+    }
+}

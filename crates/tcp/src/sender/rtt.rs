@@ -343,7 +343,9 @@ mod tests {
         shortest.sample(0, 20 * MS);
         shortest.sample(299_000 * MS, 30 * MS);
         assert_eq!(shortest.get(), Some(20 * MS));
-        shortest.sample(301_000 * MS, 30 * MS);
+        shortest.sample(300_000 * MS, 30 * MS);
+        assert_eq!(shortest.get(), Some(20 * MS));
+        shortest.sample(300_001 * MS, 30 * MS);
         assert_eq!(shortest.get(), Some(30 * MS));
     }
 }

@@ -18,6 +18,14 @@ fn asking() -> Profile {
     }
 }
 
+#[test]
+fn quick_start_alone_asks_for_a_rate() {
+    assert!(asking().startup.asks_for_rate());
+    for startup in [Startup::Window, Startup::Suss] {
+        assert!(!startup.asks_for_rate(), "{startup:?}");
+    }
+}
+
 /// The path's answer to a request.
 type Path = fn(QuickStart) -> QuickStart;
 

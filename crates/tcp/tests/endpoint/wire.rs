@@ -143,7 +143,10 @@ impl Wire {
     pub fn pump(&mut self) {
         for side in [Client, Server] {
             let now = self.now;
-            while let Some(segment) = self.endpoint(side).poll_transmit(now) {
+            loop {
+                let may_transmit = self.endpoint(side).may_transmit();
+                let Some(segment) = self.endpoint(side).poll_transmit(now) else { break };
+                assert!(may_transmit, "what would send nothing sends");
                 let mut sent = Sent { at: now, from: side, segment, lost: false };
                 self.check_sack(&sent);
                 let delays = (self.fate)(&sent);
