@@ -36,8 +36,10 @@ from firstflight.analysis.ab.buckets import _adjusted
 from firstflight.analysis.ab.harm import _verdict
 from firstflight.analysis.ab.interval import Percentiles, Studentised, possible, within
 from firstflight.analysis.ab.least import least_units
-from firstflight.analysis.ab.quantile import _Steps
-from firstflight.analysis.ab.statistic import share_of
+from firstflight.analysis.ab.quantile import Quantile, _Steps
+from firstflight.analysis.ab.resampling import Blocks, draws
+from firstflight.analysis.ab.sample import Arm
+from firstflight.analysis.ab.statistic import Jain, share_of
 from firstflight.records.schema import GAMMA
 
 ARMS = Design(arm="iw", baseline=3, treatment=10, unit=["client"])
@@ -499,3 +501,35 @@ def test_a_quantile_that_one_replicate_less_does_not_reach_has_no_interval() -> 
     assert math.isnan(found.difference.low)
     assert found.reason.startswith("too many did not finish")
     assert found.unfinished == (10, 10)
+
+
+def test_as_many_resamples_are_drawn_as_are_asked_for_each_of_as_many_blocks() -> None:
+    blocks = [Blocks(np.arange(count), np.zeros(1, np.int64), np.array([count])) for count in (3, 200_000)]
+    pieces = list(draws(blocks, 7, np.random.default_rng(1)))
+    assert sum(len(few) for few, _ in pieces) == sum(len(many) for _, many in pieces) == 7
+    for few, many in pieces:
+        assert set(few.sum(axis=1)) == {3}
+        assert set(many.sum(axis=1)) == {200_000}
+
+
+def _one_each(values: list[float]) -> tuple[Arm, Blocks, np.ndarray[Any, np.dtype[np.float64]]]:
+    count = len(values)
+    blocks = Blocks(np.arange(count), np.zeros(1, np.int64), np.array([count]))
+    column, weight = np.array(values).reshape(-1, 1), np.ones(count)
+    return Arm(column, weight, np.arange(count), np.zeros(count, np.int64), count, 0, 0, 0), blocks, weight
+
+
+def test_the_line_of_jains_index_is_its_derivative() -> None:
+    jain = Jain(*_one_each([1.0, 2.0, 6.0]))
+    sums = np.array([[3.0, 9.0, 41.0]])
+    _, line = jain.line(sums)
+    for place in range(3):
+        step = np.zeros(3)
+        step[place] = 1e-6
+        assert line[0, place] == pytest.approx(float((jain.of(sums + step) - jain.of(sums - step))[0]) / 2e-6, rel=1e-6)
+
+
+def test_the_degrees_of_freedom_of_a_share_are_those_of_its_variance() -> None:
+    """With p = 0.9 of 100 units: 2 n p (1 - p) / (1 - 2p)^2."""
+    assert Quantile(*_one_each([*map(float, range(1, 101))]), 0.9).freedom == pytest.approx(28.125)
+    assert Quantile(*_one_each([*map(float, range(1, 101))]), 0.5).freedom == math.inf
