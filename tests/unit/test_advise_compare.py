@@ -174,6 +174,17 @@ def test_a_change_that_took_no_effect_and_unfinished_responses_are_doubts(tmp_pa
     assert doubts[1].startswith("unfinished responses: 0 before, 7 after")
 
 
+def test_times_in_a_column_of_another_name_are_a_doubt(tmp_path: Path) -> None:
+    paths = [homes(tmp_path / name, 1, factor=1.0, lost=0.0, flows=500) for name in ("before.csv", "after.csv")]
+    for path, window in zip(paths, (10, 20), strict=True):
+        frame = pl.read_csv(path).drop("first_flight_segments").with_columns(initial_window=window)
+        frame.rename({"completion_time_ms": "duration_ms"}).write_csv(path)
+    found = compare_arms(paths[0], paths[1], harm="mean=+5%", concurrent=True)
+    assert [side.current.window for side in (found.before, found.after)] == [10, 20]
+    assert [doubt.partition(":")[0] for doubt in found.doubts] == ["before.csv", "after.csv"]
+    assert 'write "duration_ms" as completion_time_ms' in found.doubts[0]
+
+
 def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", 500, 100, near_s=0.1, far_s=0.6)
     with pytest.raises(RequestError, match="name two data sets"):

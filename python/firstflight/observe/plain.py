@@ -93,6 +93,8 @@ ALIASES = {
     "retrans": "retransmissions",
     "segs_out": "segments_sent",
     "client_ip": "remote_addr",
+    "initial_window": "initial_window_segments",
+    "initcwnd": "initial_window_segments",
 }
 # Usual names with several meanings: the name to use instead.
 _UNCLEAR = {
