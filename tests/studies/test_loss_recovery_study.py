@@ -100,6 +100,7 @@ def test_claims_about_the_matrices_are_decided_and_those_about_random_loss_are_n
     assert by_id["rfc6928-cw10-no-sack-64-kbps"].reason == ("This run lacks experiment congested.")
 
 
+@pytest.mark.slow
 def test_means_under_random_loss_are_compared(comparison: Run) -> None:
     assert int(STUDY.quantities(comparison).random_loss.sel(draw=0).notnull().sum()) == 2 * 4 * 2
     by_id = {claim.id: claim for claim in STUDY.claims(comparison)}

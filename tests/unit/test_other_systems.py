@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 _WINDOWS = """
 import contextlib, io, json, os, platform, sys, types
 # Libraries know other systems themselves; they are imported as they are here.
@@ -64,6 +66,7 @@ def _firstflight(*commands: list[str], at: Path) -> list[Ended]:
     return [Ended(*of) for of in json.loads(done.stdout)]
 
 
+@pytest.mark.slow
 def test_a_study_runs_and_becomes_a_page_elsewhere(tmp_path: Path) -> None:
     commands = (["run", "rfc6928-rounds"], ["report", "runs/rfc6928-rounds"], ["explain", "--out", "explain.html"])
     for command, ended in zip(commands, _firstflight(*commands, at=tmp_path), strict=True):

@@ -133,6 +133,12 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_a_policy_leaves_out_has_its_default() {
+        let read: Adaptive = serde_json::from_str("{}").unwrap();
+        assert_eq!(read, policy());
+    }
+
     /// The windows of as many intervals as there are numbers of failures in 1000 connections, and the later ones.
     fn windows(policy: &Adaptive, failures: &[u32]) -> Vec<u32> {
         let mut population = PopulationWindow::new(policy);

@@ -144,6 +144,22 @@ fn after_an_idle_time_sending_resumes_at_the_bandwidth() {
     assert_eq!(feed.bbr.pacing_rate(), Some(990_000));
 }
 
+// Linux, bbr_cwnd_event: without data to send no acknowledgment ends PROBE_RTT.
+#[test]
+fn what_is_sent_after_an_idle_time_ends_probe_rtt_once_its_time_is_over() {
+    let mut feed = Feed::steady(1);
+    while feed.bbr.mode != Mode::ProbeRtt {
+        feed.deliver(|delivery| delivery.rtt = Some(110 * MILLISECOND));
+    }
+    feed.flight = 4 * MSS;
+    feed.deliver(|_| {});
+    let end = feed.bbr.probe_rtt_end.expect("the flight is down");
+    feed.bbr.on_sent(&mut feed.window, end, Bytes(MSS), Bytes::ZERO);
+    assert_eq!(feed.bbr.mode, Mode::ProbeRtt);
+    feed.bbr.on_sent(&mut feed.window, end + 1, Bytes(MSS), Bytes::ZERO);
+    assert_eq!(feed.bbr.mode, Mode::ProbeBandwidth);
+}
+
 #[test]
 fn the_cycle_begins_in_any_phase_but_the_draining_one() {
     let mut seen = [0; 8];
