@@ -3,8 +3,9 @@
 Times are seconds, relative ones to `start_s`; NaN where the thing did not happen. A count that an engine cannot know is
 null: a kernel does not report how often it undid a recovery. Analysis sees the cells' key columns in front of these.
 
-The files of transfers and pages hold times in whole nanoseconds (`start_ns`; null for NaN): floating-point seconds take
-nearly twice the space. The simulator's times are whole nanoseconds; others are rounded to them.
+The files of transfers and pages hold times in whole nanoseconds (`start_ns`), in little more than half the space of
+seconds. They are floating-point numbers all the same: of integers Polars would write a dictionary, which takes more.
+The simulator's times are whole nanoseconds; others are rounded to them.
 
 The columns are declared in `crates/records/src/rows.rs`, from which `declared` is generated.
 """
@@ -37,8 +38,8 @@ def empty(table: str) -> pl.DataFrame:
 
 def as_stored(table: str, frame: pl.DataFrame | pl.LazyFrame) -> pl.LazyFrame:
     """A table as its file holds it."""
-    times = pl.col(list(_whole_nanoseconds(table))).fill_nan(None) * 1e9
-    return frame.lazy().with_columns(times.round().cast(pl.Int64)).rename(_whole_nanoseconds(table))
+    times = _whole_nanoseconds(table)
+    return frame.lazy().with_columns((pl.col(list(times)) * 1e9).round()).rename(times)
 
 
 def from_stored(table: str) -> dict[str, pl.Expr]:
@@ -46,7 +47,7 @@ def from_stored(table: str) -> dict[str, pl.Expr]:
     # Polars multiplies by the inverse of 1e9, which changes last digits; `round` restores them.
     times = _whole_nanoseconds(table)
     return {
-        column.name: (pl.col(times[column.name]) / 1e9).round(9).fill_null(float("nan")).alias(column.name)
+        column.name: (pl.col(times[column.name]) / 1e9).round(9).alias(column.name)
         if column.name in times
         else pl.col(column.name)
         for column in TABLES[table]
