@@ -499,7 +499,7 @@ def test_ids_of_claims_are_known_without_a_run(name: str) -> None:
 
 
 def test_words_of_labels_and_the_extreme_cell_are_those_of_the_value_not_of_a_draw() -> None:
-    times = quantity(np.array([[[5.0, 7.0], [2.0, 4.0], [9.0, 9.0]], [[1.0, 1.0], [8.0, 6.0], [math.nan, math.nan]]]))
+    times = quantity(np.array([[[5.0, 7.0], [2.0, 4.0], [9.0, 9.0]], [[1.0, 1.0], [1.0, 16.0], [math.nan, math.nan]]]))
     assert value(times.sel(iw=3, rtt=20)) == 6
     assert each(times.sel(iw=3), "{value:.0f} ms at {label}") == "6 ms at 20, 3 ms at 100, 9 ms at 300"
     assert extreme(times) == {"iw": 3, "rtt": 300}
