@@ -210,6 +210,21 @@ fn many_losses_in_the_window_halve_what_was_delivered_of_it() {
 }
 
 #[test]
+fn a_timeout_in_the_window_halves_what_was_acknowledged_of_it() {
+    let (mut wire, _) = serving(lets_pass, 42);
+    wire.lose(50 * MS, |sent| {
+        sent.from == Side::Server
+            && sent.segment.payload_bytes > 0
+            && sent.segment.seq.wrapping_sub(SERVER_ISN) > 9 * 1460
+    });
+    while wire.server.stats().timeouts == 0 {
+        wire.step();
+    }
+    assert_eq!(wire.server.acknowledged_bytes(), 9 * 1460);
+    assert_eq!(wire.server.ssthresh_bytes(), Some(9 * 1460 / 2));
+}
+
+#[test]
 fn rate_codes_double() {
     assert_eq!(QuickStart::bits_per_second(0), 0);
     assert_eq!(QuickStart::bits_per_second(1), 80_000);
