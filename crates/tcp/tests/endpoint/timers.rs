@@ -26,6 +26,19 @@ fn the_timeout_doubles_up_to_its_cap_and_the_connection_is_given_up() {
     assert_eq!(wire.server.stats().timeouts, 4);
 }
 
+#[test]
+fn a_sender_with_a_scoreboard_gives_up_too_and_its_probe_is_no_retry() {
+    let profile = Profile { max_retries: 2, ..Profile::linux() };
+    let mut wire = Wire::connected(&profile, 50 * MS);
+    wire.lose(0, |_| true);
+    wire.server.write(wire.now, 1000);
+    wire.run();
+    assert!(wire.server_events.contains(Events::TIMED_OUT));
+    assert_eq!(wire.server.state(), State::Closed);
+    let stats = wire.server.stats();
+    assert_eq!((stats.tail_loss_probes, stats.timeouts), (1, 2));
+}
+
 /// SRTT in ms at the server after a download, over a path of 30 ms to the client and 50 ms back.
 fn srtt_after_a_download(client: &Profile, server: &Profile) -> u64 {
     let mut wire = Wire::between(client, server, 50 * MS);
