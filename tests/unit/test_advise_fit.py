@@ -74,6 +74,24 @@ def test_only_the_first_response_of_a_connection_begins_with_the_initial_window(
     assert population(path).rows["bytes"].to_list() == [5000] * 60
 
 
+@pytest.mark.parametrize(("later", "shows"), [(200_000, True), (20_000, False)])
+def test_a_later_response_shows_the_line_if_it_is_long_enough(tmp_path: Path, later: int, shows: bool) -> None:
+    path = tmp_path / "flows.csv"
+    rows = "".join(
+        f"c{i},20,{size},{place},{size / 1000}\n" for i in range(60) for place, size in ((0, 5000), (1, later))
+    )
+    path.write_text("connection,rtt_ms,bytes,object,completion_time_ms\n" + rows)
+    assert population(path).rows["shows_line"].to_list() == [shows] * 60
+
+
+def test_rates_beyond_those_of_lines_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "flows.csv"
+    path.write_text("rtt_ms,bytes,down_mbps\n20,5000,100000\n20,5000,100001\n20,5000,0.001\n20,5000,0.0009\n")
+    found = population(path)
+    assert found.rows["down_bps"].to_list() == [1e11, 1e3]
+    assert found.left_out == ((2, "with a rate below 1 kbit/s or above 100 Gbit/s"),)
+
+
 def test_shares_of_few_trials_are_drawn_towards_the_share_of_all() -> None:
     random = np.random.default_rng(1)
     truth = np.where(random.random(4000) < 0.1, 0.1, 0.0)
