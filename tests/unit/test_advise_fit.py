@@ -84,6 +84,12 @@ def test_a_later_response_shows_the_line_if_it_is_long_enough(tmp_path: Path, la
     assert population(path).rows["shows_line"].to_list() == [shows] * 60
 
 
+def test_a_segment_holds_1448_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "flows.csv"
+    path.write_text("rtt_ms,bytes\n20,1\n20,1448\n20,1449\n20,289600\n20,289601\n")
+    assert population(path).rows["segments"].to_list() == [1, 1, 2, 200, 201]
+
+
 def test_rates_beyond_those_of_lines_are_left_out(tmp_path: Path) -> None:
     path = tmp_path / "flows.csv"
     path.write_text("rtt_ms,bytes,down_mbps\n20,5000,100000\n20,5000,100001\n20,5000,0.001\n20,5000,0.0009\n")
