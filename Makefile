@@ -2,26 +2,37 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 RUN := runs/rfc2415
 
 .PHONY: setup run test test-all bench lint docs explore mutants format pins clean
 .DELETE_ON_ERROR:
 
-setup: .venv/.built
+# Two jobs, for setup. What recipes run must not see them: cargo would look for a job server.
+MAKEFLAGS += --jobs=2
+unexport MAKEFLAGS
+
+setup: .venv/.pinned .venv/.built
 
 # Python sources need no building: the install is an editable one. pip looks for maturin on the path. The old module is
 # removed first: to write over it would crash whoever is running it.
-.venv/.built: .venv/.pinned pyproject.toml $(RUST)
+.venv/.built: .venv/bin/maturin pyproject.toml $(RUST)
 	@.ci/prerequisites $(PYTHON)
 	@rm -f python/firstflight/_native.*.so
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-.venv/.pinned: requirements.txt
+.venv/.pinned: .venv/bin/maturin
+	$(PIP) --requirement requirements.txt
+	@touch $@
+
+# maturin comes first, so that it builds while pip installs the rest.
+.venv/bin/maturin: requirements.txt
 	@.ci/prerequisites $(PYTHON)
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.txt
+	@sed -n '/^maturin==/,/[^\\]$$/p' requirements.txt >.venv/maturin.txt
+	$(PIP) --requirement .venv/maturin.txt
 	@touch $@
 
 # A run of an older version of the code is kept under a new name: the program says where it is, what it takes and how to
