@@ -63,8 +63,8 @@ def labels(by: str) -> tuple[str, ...]:
 
 def bucket(value: pl.Expr, by: str) -> pl.Expr:
     """The bucket's label; an edge belongs to the bucket below it."""
-    place = pl.sum_horizontal((value > edge).cast(pl.Int32) for edge in edges(by)[:-1])
-    return place.replace_strict(dict(enumerate(labels(by))), return_dtype=pl.Enum(labels(by))).alias(by)
+    first, *others = ((value > edge).cast(pl.UInt8) for edge in edges(by)[:-1])
+    return sum(others, first).cat.to(pl.Enum(labels(by))).alias(by)
 
 
 def paths(run: Run, **cells: Any) -> pl.LazyFrame:
