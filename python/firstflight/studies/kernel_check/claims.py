@@ -107,7 +107,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         claim(
             "time-with-losses",
-            "Where a shallow queue overflows, the times differ by at most 5% (median over cells).",
+            "Where a shallow queue makes either engine retransmit, the times differ by at most 5% (median over cells).",
             distance.where(lossy).median(),
             at_most(5, "percent"),
             lossy,
