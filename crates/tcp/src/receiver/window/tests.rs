@@ -122,7 +122,7 @@ fn a_segment_in_order_opens_the_window_by_two() {
 #[test]
 fn segments_that_waste_memory_open_only_a_small_window() {
     // 300 bytes take 1280 of memory, whose share is 640: two halvings, so a quarter of 20,000.
-    for (limit_bytes, opens) in [(5000, true), (5001, false), (10_001, false)] {
+    for (limit_bytes, opens) in [(5000, true), (5001, false), (10_000, false), (10_001, false)] {
         let mut window = of_buffer(65_536, limit_bytes, 20_000);
         assert_eq!(window.on_data(&segment(0, 300)), opens, "{limit_bytes}");
     }
