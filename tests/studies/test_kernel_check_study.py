@@ -227,7 +227,7 @@ def test_a_cell_without_an_undisturbed_transfer_is_left_out_and_counted() -> Non
     first = judge(claims, q)[0]
     assert (first.verdict, first.found) == ("holds", 100)
     assert first.reason.startswith(
-        "3 cells, of 4 that the grid has with such queues. 1 cells have no undisturbed transfer"
+        "3 cells, of 4 that the grid has with such queues. Left out, because every transfer was disturbed: 1 cell."
     )
 
 

@@ -182,7 +182,7 @@ def scatter(
         import altair as alt
 
         scale = alt.Scale(type="log", nice=False)
-        few = alt.Axis(tickCount=4, format="~g", grid=False)
+        few = alt.Axis(tickCount=4, format="~g", grid=False, labelSeparation=6)
         points = (
             alt.Chart()
             .mark_circle(size=20, opacity=0.55)

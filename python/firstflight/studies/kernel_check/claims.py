@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from firstflight.analysis.claim import Expectation
+from firstflight.counted import counted
 from firstflight.studies.kernel import ClaimSpec, Quantities, Source, at_least, at_most, near
 
 KEYS = ("queue", "control", "size_kb", "rtt_ms", "rate_mbit", "iw")
@@ -141,11 +142,11 @@ def _about(sides: Sides, chosen: xr.DataArray, note: str) -> str:
     queues = sides.clean.where(sides.clean == bool((chosen & sides.clean).any()))
     out_of = int(queues.count()) * chosen.size // chosen.sizes["queue"]
     transfers, disturbed = sides.transfers
-    parts = [f"{int(chosen.sum())} cells, of {out_of} that the grid has with such queues.", note]
+    parts = [f"{counted(int(chosen.sum()), 'cell')}, of {out_of:,} that the grid has with such queues.", note]
     if unmeasured := int((transfers.notnull() & sides.q.emulated_time.isnull().all("replicate")).sum()):
-        parts.append(f"{unmeasured} cells have no undisturbed transfer and are left out.")
+        parts.append(f"Left out, because every transfer was disturbed: {counted(unmeasured, 'cell')}.")
     if mostly := int((chosen & (2 * disturbed > transfers)).sum()):
-        parts.append(f"In {mostly} cells more than half of the transfers were disturbed.")
+        parts.append(f"In {counted(mostly, 'cell')} more than half of the transfers were disturbed.")
     return " ".join(part for part in parts if part)
 
 

@@ -158,7 +158,8 @@ def answer(q: Quantities) -> Sequence[str]:
         f"{int((clean & sides.close).sum())} of {int(clean.sum())} cells."
         if clean.any()
         else "",
-        f"Where a shallow queue makes either engine retransmit, they differ by {apart:.1f}% (median over {count} cells)."
+        f"Where a shallow queue makes either engine retransmit, they differ by {apart:.1f}% (median over {count} "
+        "cells)."
         if count
         else "",
         f"This run lacks {lacking} of the grid's {sides.percent.size} conditions." if lacking else "",
