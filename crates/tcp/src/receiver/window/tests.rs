@@ -107,6 +107,10 @@ fn a_segment_in_order_opens_the_window_by_two() {
     let mut wasting = window(10_000);
     assert!(wasting.on_data(&Arrived { segment_bytes: 1000, ..segment(0, 128) }));
     assert_eq!(limit(&wasting), 12_000);
+    // 1152 bytes take 2304, whose share is as much: nothing is wasted.
+    let mut exact = window(10_000);
+    assert!(exact.on_data(&Arrived { segment_bytes: 1000, ..segment(0, 1152) }));
+    assert_eq!(limit(&exact), 12_920);
     // Twice the payload, if that is more.
     let mut large = window(10_000);
     large.on_data(&segment(0, 4000));
