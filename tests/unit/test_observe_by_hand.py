@@ -163,6 +163,13 @@ def test_a_value_of_nothing_is_one_where_a_column_can_have_it(tmp_path: Path) ->
     assert (seen.transfers["bytes"].to_list(), seen.transfers["retransmissions"].to_list()) == ([0], [0])
 
 
+def test_counts_of_a_tls_handshake_are_rounded(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("rtt_ms,bytes,tls_bytes,tls_exchanges,tls_answer_flight_segments\n20,5,2.6,1.6,9.7\n")
+    (handshake,) = observe.read(path).handshakes.select("bytes", "exchanges", "answer_flight_segments").rows()
+    assert handshake == (3, 2, 10)
+
+
 def test_rows_of_a_plain_table_that_name_one_connection_are_its_responses(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text(
@@ -194,12 +201,30 @@ def test_a_queue_in_a_capture_is_what_the_round_trip_grew_by_at_the_rate() -> No
     assert min(expected) > 1000
 
 
+@pytest.mark.parametrize(("apart_s", "users"), [(0.4, 1), (0.6, 2)])
+def test_a_connection_number_of_nginx_that_begins_another_time_is_another_connection(
+    tmp_path: Path, apart_s: float, users: int
+) -> None:
+    values = {"age": "0.000", "took": "0.000", "size": 500, "rtt": 20000, "cwnd": 10}
+    lines = [NGINX.format(msec=f"{1795287326 + at:.3f}", number=1, **values) for at in (0, apart_s)]
+    path = tmp_path / "log"
+    path.write_text("\n".join(lines) + "\n")
+    assert observe.read(path).users.height == users
+
+
+def test_the_segments_of_a_tls_answer_are_those_of_the_capture() -> None:
+    handshakes = observe.read(EXAMPLES / "https.pcapng").handshakes
+    tls_1_3, tls_1_2 = [10] * 5 + [3] * 5 + [10] * 3 + [3] * 3, [10] * 5 + [2] * 5 + [10] * 3 + [2] * 3
+    assert handshakes["answer_flight_segments"].to_list() == tls_1_3 + tls_1_2
+
+
 def test_networks_are_numbered_in_the_order_of_their_appearance() -> None:
     subnets = Subnets()
     addresses = [f"10.{200 - place}.3.{place}" for place in range(200)]
     assert subnets.numbers(pl.Series(addresses)).to_list() == list(range(200))
     again = ["10.193.3.250", None, "nobody", "10.1.4.0", "2001:db8:7:1::1", "2001:db8:7:2::9", "2001:db8:8::9"]
     assert subnets.numbers(pl.Series(again)).to_list() == [7, None, None, 200, 201, 201, 202]
+    assert subnets.numbers(pl.Series(["10.1.4.255", "10.1.4.256"])).to_list() == [200, None]
     assert subnets.numbers_of_names(pl.Series(["x", None, "y", "x"])).to_list() == [203, None, 204, 203]
 
 

@@ -190,7 +190,7 @@ def test_a_log_in_another_format_is_read_by_that_format(file):
 @pytest.mark.parametrize(
     ("form", "said"),
     [
-        ("$remote_addr$tcpinfo_rtt", "nothing between"),
+        ("$body_bytes_sent$tcpinfo_rtt", "nothing between \\$body_bytes_sent and \\$tcpinfo_rtt"),
         ("$remote_addr $bytes_sent", "lacks \\$tcpinfo_rtt"),
         ("$remote_addr $tcpinfo_rtt", "lacks \\$bytes_sent"),
         ("no variables", "lacks \\$tcpinfo_rtt"),
