@@ -11,7 +11,7 @@ RUN := runs/rfc2415
 
 # Two jobs, for setup. What recipes run must not see them: cargo would look for a job server.
 MAKEFLAGS += --jobs=2
-unexport MAKEFLAGS
+unexport MAKEFLAGS MFLAGS
 
 setup: .venv/.pinned .venv/.built
 

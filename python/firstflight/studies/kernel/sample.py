@@ -100,7 +100,7 @@ def _put(found: Array, labels: Labels, at: Mapping[str, Any], values: Array) -> 
     for key, known in labels.items():
         wanted = at.get(key, known)
         places.append([known.index(label) for label in (wanted if isinstance(wanted, list) else [wanted])])
-    found[np.ix_(*places, range(found.shape[-1]))] = values.reshape([*map(len, places), -1])
+    found[np.ix_(*places, range(found.shape[-1]))] = values.reshape([*map(len, places), found.shape[-1]])
 
 
 @cache
