@@ -247,6 +247,14 @@ def test_the_time_before_the_first_data_is_handshake_and_request() -> None:
     assert Connection.busiest(FIRST_LOST).opening.is_empty()
 
 
+def test_a_handshake_that_began_before_the_time_axis_is_drawn_from_its_start() -> None:
+    syn, syn_ack = segment(-0.05, 0, 0, flags=2), segment(0.05, 1, 1, flags=18)
+    rows = pl.DataFrame([syn, syn_ack, segment(0.05, 0, 0, length=80), segment(0.1, 0, 1, length=1460)])
+    bands = next(drawn for drawn in chart(rows, "").to_dict()["vconcat"][0]["layer"] if drawn["mark"]["type"] == "rect")
+    spans = [(row["time_s"], row["until_s"]) for row in bands["data"]["values"]]
+    assert spans == [(0.0, 0.05), (0.05, 0.1)]
+
+
 def test_no_peak_touches_the_frame() -> None:
     tables = capture(Scenario.from_toml(SLOW_AND_LOSSY), seed=1)
     # Altair checks each of many thousand values against its schema otherwise.

@@ -103,7 +103,10 @@ def opening(connection: Connection, panel: Panel) -> list[altair.Chart]:
     """The time before the first data segment, named where a name has room."""
     import altair as alt
 
-    spans = connection.opening
+    # The other end sent the SYN before the first time that is drawn.
+    spans = connection.opening.with_columns(pl.col("time_s").clip(panel.start_s)).filter(
+        pl.col("until_s") > pl.col("time_s")
+    )
     if spans.is_empty():
         return []
     across = panel.width / max(panel.end_s - panel.start_s, 1e-9)
