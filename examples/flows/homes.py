@@ -1,13 +1,13 @@
 """Makes a table of flows to try `firstflight advise` on: UK homes of 2023 and a server 30 ms farther away.
 
-    .venv/bin/python examples/flows/homes.py runs/homes.csv [FLOWS [WINDOW [SEED]]]
+    .venv/bin/python examples/flows/homes.py runs/homes.csv --flows 8000
 
 They are simulated, so that the truth behind them is known: paths as Ofcom measured them (population "uk-2023", by
-weight), buffers included, which the table does not tell, and an initial window of 10. Another WINDOW and SEED make the
+weight), buffers included, which the table does not tell, and an initial window of 10. Another --iw and --seed make the
 other data set for `firstflight advise --compare`.
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import polars as pl
@@ -31,13 +31,15 @@ SCENARIO = {
 
 def main() -> None:
     """Write the table."""
-    out = Path(sys.argv[1])
-    flows = int(sys.argv[2]) if len(sys.argv) > 2 else 8000
-    window = int(sys.argv[3]) if len(sys.argv) > 3 else 10
-    seed = int(sys.argv[4]) if len(sys.argv) > 4 else 1
-    population = {**SCENARIO["population"], "users": flows}  # type: ignore[dict-item]
-    changed = {"population": population, "tcp": {"profile": "linux", "initial_window": window}}
-    run = firstflight.run(firstflight.Scenario.from_dict(SCENARIO | changed), replicates=1, seed=seed)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("out", type=Path, help="the CSV file to write")
+    parser.add_argument("--flows", type=int, default=8000)
+    parser.add_argument("--iw", type=int, default=10, help="initial window, segments")
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    population = {**SCENARIO["population"], "users": given.flows}  # type: ignore[dict-item]
+    changed = {"population": population, "tcp": {"profile": "linux", "initial_window": given.iw}}
+    run = firstflight.run(firstflight.Scenario.from_dict(SCENARIO | changed), replicates=1, seed=given.seed)
     joined = run.transfers.join(run.users, on=["replicate", "client"], suffix="_of_user", maintain_order="left")
     seen = joined.filter(pl.col("completed") == 1)
     table = seen.select(
@@ -49,8 +51,8 @@ def main() -> None:
         "retransmissions",
         "first_flight_segments",
     )
-    out.parent.mkdir(parents=True, exist_ok=True)
-    table.collect().write_csv(out)
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    table.collect().write_csv(given.out)
 
 
 if __name__ == "__main__":
