@@ -27,6 +27,10 @@ EVIDENCE = Path(__file__).parent / "evidence"
 QUESTIONS = EVIDENCE.parent / "questions.toml"
 ANSWERS = EVIDENCE.parent / "what-we-found.md"
 VALIDATION = EVIDENCE.parent / "validation.md"
+_NOTES = (
+    "What follows is written by hand. Its figures can be those of an earlier version of the simulator; the claims and "
+    "tables above are those of the run."
+)
 # Longer tables are named only.
 _LINES = 90
 
@@ -73,12 +77,12 @@ def page(name: str) -> str:
         f"Seed {kept['seed']}, {kept['cells']} cells, engine `{kept['engine']}`.",
         *(["## Answer", " ".join(kept["answer"])] if kept["answer"] else []),
         "## Claims",
-        f"{counted} ([how a claim is judged](../validation.md#how-a-claim-is-judged)).",
+        f"{len(verdicts)} claims: {counted} ([how a claim is judged](../validation.md#how-a-claim-is-judged)).",
         _claims(kept["claims"]),
         *(["## Tables"] if kept["tables"] else []),
         *(f"`{table['name']}`\n\n```text\n{table['text'].rstrip()}\n```" for table in shown),
         *([f"Too long for this page: {', '.join(longer)}."] if longer else []),
-        *([notes.read_text(encoding="utf-8").strip()] if notes.exists() else []),
+        *([_NOTES, notes.read_text(encoding="utf-8").strip()] if notes.exists() else []),
         "## Limitations",
         "\n".join(f"- {sentence}" for sentence in study.limitations),
     ]

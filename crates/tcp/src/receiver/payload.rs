@@ -2,7 +2,7 @@
 
 use crate::connection::Events;
 use crate::connection::{Endpoint, due, feature};
-use crate::receiver::ack::Verdict;
+use crate::receiver::ack::{Arrivals, Verdict};
 use crate::receiver::reassembly::BlockFrom;
 use crate::segment::{Flags, Segment};
 use crate::sequence::SeqNum;
@@ -93,9 +93,15 @@ impl Endpoint {
             if let Some((start, end)) = self.rcv.reassembly.overlap(seq, beyond) {
                 self.note_duplicate(start, end);
             }
-            let is_linux = self.features & feature::ADAPTIVE_ACK != 0;
-            let block_from = if is_linux { BlockFrom::Reports } else { BlockFrom::Queue };
-            self.rcv.reassembly.insert(seq, beyond, block_from);
+            if self.extras.arrivals().is_some_and(Arrivals::has_compressed) {
+                if self.rcv.reassembly.insert_while_ack_waits(seq, beyond) {
+                    self.due |= due::ACK;
+                }
+            } else {
+                let is_linux = self.features & feature::ADAPTIVE_ACK != 0;
+                let block_from = if is_linux { BlockFrom::Reports } else { BlockFrom::Queue };
+                self.rcv.reassembly.insert(seq, beyond, block_from);
+            }
         }
         if fin {
             self.rcv.fin = NonZeroU64::new(end);

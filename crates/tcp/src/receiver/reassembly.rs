@@ -29,9 +29,16 @@ struct Held {
     /// The reported blocks: those that grew last, the latest first; disjoint and never touching.
     recent: [Range; MOST_SACK_BLOCKS],
     recent_count: usize,
+    /// Becomes the first of them once the acknowledgment that is due has left.
+    next_recent: Option<Range>,
     /// Bytes received twice and not reported yet.
     duplicate: Option<Range>,
 }
+
+/// An option is taken to have room for this many blocks: before a block comes behind them, an acknowledgment has had it in
+/// first place.
+// Linux, TCP_SACK_BLOCKS_EXPECTED.
+const EXPECTED_BLOCKS: usize = 2;
 
 impl Reassembly {
     /// True if there is no hole.
@@ -51,30 +58,30 @@ impl Reassembly {
     // at the blocks that it remembers, and not into its queue.
     pub(crate) fn insert(&mut self, start: SeqNum, end: SeqNum, block_from: BlockFrom) {
         let held = self.held.get_or_insert_default();
-        let first = held.ranges.partition_point(|&(_, known_end)| known_end < start);
-        let last = held.ranges.partition_point(|&(known_start, _)| known_start <= end);
-        let mut merged = (start, end);
-        if first == last {
-            held.ranges.insert(first, merged);
-        } else {
-            merged = (start.min(held.ranges[first].0), end.max(held.ranges[last - 1].1));
-            held.ranges[first] = merged;
-            held.ranges.drain(first + 1..last);
-        }
-        let mut block = (start, end);
-        held.forget(|known| {
-            let touches = known.0 <= end && start <= known.1;
-            if touches {
-                block = (block.0.min(known.0), block.1.max(known.1));
-            }
-            touches
-        });
-        held.recent.copy_within(..MOST_SACK_BLOCKS - 1, 1);
-        held.recent[0] = match block_from {
+        let merged = held.hold(start, end);
+        held.put_first(match block_from {
             BlockFrom::Queue => merged,
-            BlockFrom::Reports => block,
-        };
-        held.recent_count = (held.recent_count + 1).min(MOST_SACK_BLOCKS);
+            BlockFrom::Reports => (start, end),
+        });
+    }
+
+    /// Adds a range while an acknowledgment waits for more to report. True if that has to leave now, without what the
+    /// range changes in the order of the blocks, and without its block if that is a new one.
+    // Linux, tcp_sack_new_ofo_skb: tcp_sack_compress_send_ack comes before the new block.
+    pub(crate) fn insert_while_ack_waits(&mut self, start: SeqNum, end: SeqNum) -> bool {
+        let held = self.held.get_or_insert_default();
+        let recent = &mut held.recent[..held.recent_count];
+        let known = recent.iter().position(|known| known.0 <= end && start <= known.1);
+        if known.unwrap_or(recent.len()) < EXPECTED_BLOCKS {
+            self.insert(start, end, BlockFrom::Reports);
+            return false;
+        }
+        if let Some(place) = known {
+            recent[place] = (recent[place].0.min(start), recent[place].1.max(end));
+        }
+        held.hold(start, end);
+        held.next_recent = Some((start, end));
+        true
     }
 
     /// Moves the in-order edge `next` over ranges that it reaches, forgets them, and returns the new edge.
@@ -137,11 +144,44 @@ impl Reassembly {
         for &(start, end) in held.recent[..held.recent_count].iter().take(room) {
             blocks.push(wire(start), wire(end));
         }
+        if let Some(block) = held.next_recent.take() {
+            held.put_first(block);
+        }
         blocks
     }
 }
 
 impl Held {
+    /// Adds a range to the held ones, and returns all that is held around it.
+    fn hold(&mut self, start: SeqNum, end: SeqNum) -> Range {
+        let first = self.ranges.partition_point(|&(_, known_end)| known_end < start);
+        let last = self.ranges.partition_point(|&(known_start, _)| known_start <= end);
+        let mut merged = (start, end);
+        if first == last {
+            self.ranges.insert(first, merged);
+        } else {
+            merged = (start.min(self.ranges[first].0), end.max(self.ranges[last - 1].1));
+            self.ranges[first] = merged;
+            self.ranges.drain(first + 1..last);
+        }
+        merged
+    }
+
+    /// Puts a block before the recent ones, joined with those that it touches.
+    fn put_first(&mut self, block: Range) {
+        let mut joined = block;
+        self.forget(|known| {
+            let touches = known.0 <= block.1 && block.0 <= known.1;
+            if touches {
+                joined = (joined.0.min(known.0), joined.1.max(known.1));
+            }
+            touches
+        });
+        self.recent.copy_within(..MOST_SACK_BLOCKS - 1, 1);
+        self.recent[0] = joined;
+        self.recent_count = (self.recent_count + 1).min(MOST_SACK_BLOCKS);
+    }
+
     /// Takes the blocks that `gone` picks off the list of recent ones.
     fn forget(&mut self, mut gone: impl FnMut(Range) -> bool) {
         let mut kept = 0;
@@ -229,6 +269,23 @@ mod tests {
         assert_eq!(ranges(&reports), [(10, 40), (50, 80), (90, 100)]);
         assert_eq!(reports.advance(10), 40);
         assert_eq!(reported(&mut reports), [[50, 80], [90, 100]]);
+    }
+
+    // Linux, tcp_sack_new_ofo_skb, with TCP_SACK_BLOCKS_EXPECTED of two.
+    #[test]
+    fn an_ack_that_waits_leaves_before_a_third_block_and_before_the_third_becomes_the_first() {
+        let mut held = Reassembly::default();
+        for start in [10, 30] {
+            assert!(!held.insert_while_ack_waits(start, start + 10), "at most two blocks");
+        }
+        assert!(held.insert_while_ack_waits(50, 60), "a third one");
+        assert_eq!(reported(&mut held), [[30, 40], [10, 20]], "the new one is not yet among them");
+        assert_eq!(reported(&mut held), [[50, 60], [30, 40], [10, 20]]);
+        assert!(!held.insert_while_ack_waits(40, 45), "the second of them");
+        assert!(held.insert_while_ack_waits(20, 25), "the third of them");
+        assert_eq!(reported(&mut held), [[30, 45], [50, 60], [10, 25]], "it has grown and keeps its place");
+        assert_eq!(reported(&mut held), [[10, 25], [30, 45], [50, 60]]);
+        assert_eq!(ranges(&held), [(10, 25), (30, 45), (50, 60)]);
     }
 
     #[test]

@@ -110,33 +110,47 @@ impl Room {
     }
 }
 
-/// The train that is leaving, and the write queue that it comes from.
+/// The train that is leaving, and the sk_buff that it is cut off: the first of the write queue.
 // Linux, tcp_sendmsg_locked: a write is stored in sk_buffs of `size_goal` bytes; only the last one is shorter, and the next
-// write fills it. Trains are cut off the first.
+// write fills it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Train {
     /// Segments of it that are still to leave.
     left: u32,
+    /// The segment that leaves is its last one, and not its first.
+    ends: bool,
     /// It waits, because the congestion window has no room for more.
     pub limited: bool,
     /// When the application last wrote into the first sk_buff.
     first_filled_at: Option<Nanos>,
-    /// Positions at which sk_buffs begin: here, and every `size_goal` bytes further on.
-    queue_start: SeqNum,
+    /// Where the first sk_buff ends, if it is full.
+    first_end: SeqNum,
 }
 
 impl Train {
     /// The application writes behind `end`; `next` is the next position to send.
     fn on_write(&mut self, now: Nanos, next: SeqNum, end: SeqNum, size_goal: u64) {
-        if end - next <= self.first_queued(next, size_goal) {
-            self.queue_start = next;
+        self.first_queued(next, size_goal);
+        if end <= self.first_end {
+            self.first_end = next + size_goal;
             self.first_filled_at = Some(now);
         }
     }
 
-    /// Bytes from `next` to the end of its sk_buff, if that is full.
-    fn first_queued(&self, next: SeqNum, size_goal: u64) -> u64 {
-        size_goal - next.saturating_sub(self.queue_start) % size_goal
+    /// Bytes from `next` to the end of its sk_buff, if that is full. The size of an sk_buff is taken to be that of the
+    /// moment at which it becomes the first: a socket's buffer holds about that much data that is not sent yet.
+    fn first_queued(&mut self, next: SeqNum, size_goal: u64) -> u64 {
+        if self.first_end <= next {
+            self.first_end += ((next - self.first_end) / size_goal + 1) * size_goal;
+        }
+        self.first_end - next
+    }
+
+    /// True if the segment that has just left ends a train of several, which PSH shows.
+    // Linux, __tcp_transmit_skb: PSH on every sk_buff of several segments; its last segment has it.
+    #[inline]
+    pub(crate) fn take_end(&mut self) -> bool {
+        std::mem::take(&mut self.ends)
     }
 
     /// Segments of it that are still to leave.
@@ -184,6 +198,7 @@ impl Endpoint {
         let Some(scoreboard) = self.recovery.scoreboard_mut() else { return true };
         if scoreboard.train.left > 0 {
             scoreboard.train.left -= 1;
+            scoreboard.train.ends = scoreboard.train.left == 0;
             return true;
         }
         let Some(rules) = self.profile.recovery.scoreboard().trains else { return true };
@@ -204,8 +219,9 @@ impl Endpoint {
         }
         // Linux, tcp_push_one: during a write, a train leaves whenever the first sk_buff is full and more data follows,
         // whatever its length, and the rest of the sk_buff takes more of the write.
-        let pushes = scoreboard.train.first_filled_at == Some(now)
-            && waiting > size_goal(self.mss, self.peer_window.largest_bytes);
+        let size_goal = size_goal(self.mss, self.peer_window.largest_bytes);
+        let first_queued = scoreboard.train.first_queued(self.snd.nxt, size_goal);
+        let pushes = scoreboard.train.first_filled_at == Some(now) && waiting > first_queued;
         let window = self.controller.window();
         let srtt = self.rtt.smoothed(&self.profile.rto);
         let by_window = || Some(WindowPacing::LINUX.rate(window, self.controller.ssthresh(), srtt?).bytes_per_second());
@@ -227,9 +243,7 @@ impl Endpoint {
         };
         let full = rules.full(&room);
         // Linux, tcp_tso_should_defer: recovery does not wait.
-        let queue = &scoreboard.train;
-        let first_queued = || queue.first_queued(self.snd.nxt, size_goal(self.mss, self.peer_window.largest_bytes));
-        let waits = !repairing && !pushes && rules.waits(&room, full) && !room.takes_first(first_queued(), full);
+        let waits = !repairing && !pushes && rules.waits(&room, full) && !room.takes_first(first_queued, full);
         if waits {
             let free = u64::from(room.segments) * u64::from(self.mss);
             scoreboard.train.limited = free < peer_room && free <= waiting;
@@ -237,7 +251,7 @@ impl Endpoint {
         }
         let length = room.length(full);
         if pushes {
-            scoreboard.train.queue_start = self.snd.nxt + u64::from(length) * u64::from(self.mss);
+            scoreboard.train.first_end = self.snd.nxt + u64::from(length) * u64::from(self.mss) + size_goal;
         }
         scoreboard.train.left = length.saturating_sub(1);
         scoreboard.train.limited = false;
@@ -319,8 +333,17 @@ mod tests {
         assert_eq!(train.first_queued(1_000, 60_000), 60_000);
         assert_eq!(train.first_queued(60_000, 60_000), 1_000);
         train.on_write(2, 3_000, 101_000, 60_000);
-        assert_eq!((train.queue_start, train.first_filled_at), (1_000, Some(1)), "the second one is filled");
+        assert_eq!((train.first_end, train.first_filled_at), (61_000, Some(1)), "the second one is filled");
         train.on_write(3, 63_000, 101_000, 60_000);
-        assert_eq!((train.queue_start, train.first_filled_at), (63_000, Some(3)), "the second one is the first now");
+        assert_eq!((train.first_end, train.first_filled_at), (123_000, Some(3)), "the second one is the first now");
+    }
+
+    // Linux, tcp_sendmsg_locked: the size is of the moment at which the data is copied.
+    #[test]
+    fn a_window_that_grows_after_the_write_does_not_move_the_end_of_the_first_sk_buff() {
+        let mut train = Train::default();
+        train.on_write(1, 1_000, 1_000, 30_000);
+        assert_eq!(train.first_queued(21_000, 40_000), 10_000);
+        assert_eq!(train.first_queued(31_000, 40_000), 40_000, "the second one is of the new size");
     }
 }

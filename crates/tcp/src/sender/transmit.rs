@@ -108,6 +108,9 @@ impl Endpoint {
         let end = self.transmit(now, start, length, into);
         let flight = flight!(self, now);
         if let Recovery::Scoreboard(scoreboard) = &mut self.recovery {
+            if scoreboard.train.take_end() {
+                into.flags = into.flags | Flags::PSH;
+            }
             let reducing = scoreboard.is_reducing();
             let mut timer = scoreboard.on_sent_new(&flight, start, (end - start) as u32);
             if probing {

@@ -154,12 +154,11 @@ def answer(q: Quantities) -> Sequence[str]:
     apart = float(abs(sides.percent).where(lossy).median())
     count, lacking = int(lossy.sum()), int((~sides.measured).sum())
     return [
-        f"Without losses simulated and emulated times are within 1% or 1 ms of each other in "
-        f"{int((clean & sides.close).sum())} of {int(clean.sum())} cells."
+        f"Without losses both engines' times agree within 1% or 1 ms in {int((clean & sides.close).sum())} of "
+        f"{int(clean.sum())} cells."
         if clean.any()
         else "",
-        f"Where a shallow queue makes either engine retransmit, they differ by {apart:.1f}% (median over {count} "
-        "cells)."
+        f"Where a shallow queue makes either engine retransmit, they differ by {apart:.1f}% (median, {count} cells)."
         if count
         else "",
         f"This run lacks {lacking} of the grid's {sides.percent.size} conditions." if lacking else "",

@@ -219,6 +219,11 @@ impl Arrivals {
         Some(if self.timer_set.is_due(now) { end } else { end.earliest(self.timer_set) })
     }
 
+    /// True if an acknowledgment of data ahead of a hole waits.
+    pub(crate) fn has_compressed(&self) -> bool {
+        self.compressed > 0
+    }
+
     /// The delay passed and no data went out: it was not worth waiting.
     // Linux, tcp_delack_timer_handler.
     pub(crate) fn on_expiry(&mut self, rto: Nanos) {
