@@ -58,6 +58,7 @@ impl Reassembly {
     // at the blocks that it remembers, and not into its queue.
     pub(crate) fn insert(&mut self, start: SeqNum, end: SeqNum, block_from: BlockFrom) {
         let held = self.held.get_or_insert_default();
+        held.settle();
         let merged = held.hold(start, end);
         held.put_first(match block_from {
             BlockFrom::Queue => merged,
@@ -70,6 +71,7 @@ impl Reassembly {
     // Linux, tcp_sack_new_ofo_skb: tcp_sack_compress_send_ack comes before the new block.
     pub(crate) fn insert_while_ack_waits(&mut self, start: SeqNum, end: SeqNum) -> bool {
         let held = self.held.get_or_insert_default();
+        held.settle();
         let recent = &mut held.recent[..held.recent_count];
         let known = recent.iter().position(|known| known.0 <= end && start <= known.1);
         if known.unwrap_or(recent.len()) < EXPECTED_BLOCKS {
@@ -87,6 +89,7 @@ impl Reassembly {
     /// Moves the in-order edge `next` over ranges that it reaches, forgets them, and returns the new edge.
     pub(crate) fn advance(&mut self, mut next: SeqNum) -> SeqNum {
         let Some(held) = &mut self.held else { return next };
+        held.settle();
         let reached = held.ranges.partition_point(|&(start, _)| start <= next);
         for &(_, end) in &held.ranges[..reached] {
             next = next.max(end);
@@ -144,9 +147,7 @@ impl Reassembly {
         for &(start, end) in held.recent[..held.recent_count].iter().take(room) {
             blocks.push(wire(start), wire(end));
         }
-        if let Some(block) = held.next_recent.take() {
-            held.put_first(block);
-        }
+        held.settle();
         blocks
     }
 }
@@ -165,6 +166,13 @@ impl Held {
             self.ranges.drain(first + 1..last);
         }
         merged
+    }
+
+    /// The acknowledgment that was due has left, or more has arrived before it.
+    fn settle(&mut self) {
+        if let Some(block) = self.next_recent.take() {
+            self.put_first(block);
+        }
     }
 
     /// Puts a block before the recent ones, joined with those that it touches.
@@ -286,6 +294,11 @@ mod tests {
         assert_eq!(reported(&mut held), [[30, 45], [50, 60], [10, 25]], "it has grown and keeps its place");
         assert_eq!(reported(&mut held), [[10, 25], [30, 45], [50, 60]]);
         assert_eq!(ranges(&held), [(10, 25), (30, 45), (50, 60)]);
+        assert!(held.insert_while_ack_waits(70, 80));
+        assert_eq!(held.advance(80), 80);
+        for _ in 0..2 {
+            assert_eq!(reported(&mut held), [[0; 2]; 0], "the hole was filled before the acknowledgment left");
+        }
     }
 
     #[test]
