@@ -103,7 +103,15 @@ impl Room {
         first < self.waiting && first <= self.room()
     }
 
-    /// Segments of the train that leaves now.
+    /// Segments of the train that leaves now: no more than there is data, and whole ones in the peer's window.
+    // Linux, tcp_mss_split_point.
+    fn departing(&self, full: u32) -> u32 {
+        let mss = u64::from(self.mss);
+        let most = (self.peer_room / mss).min(self.waiting.div_ceil(mss));
+        self.length(full).min(u32::try_from(most).unwrap_or(u32::MAX))
+    }
+
+    /// Segments that cwnd has room for in one train.
     // Linux, tcp_cwnd_test: half a window per burst at most.
     fn length(&self, full: u32) -> u32 {
         full.min(self.segments).min((self.window / self.mss / 2).max(1))
@@ -117,8 +125,8 @@ impl Room {
 pub(crate) struct Train {
     /// Segments of it that are still to leave.
     left: u32,
-    /// The segment that leaves is its last one, and not its first.
-    ends: bool,
+    /// It has more than one.
+    several: bool,
     /// It waits, because the congestion window has no room for more.
     pub limited: bool,
     /// When the application last wrote into the first sk_buff.
@@ -146,11 +154,12 @@ impl Train {
         self.first_end - next
     }
 
-    /// True if the segment that has just left ends a train of several, which PSH shows.
+    /// A segment of it left. True if it ends a train of several, which PSH shows.
     // Linux, __tcp_transmit_skb: PSH on every sk_buff of several segments; its last segment has it.
     #[inline]
-    pub(crate) fn take_end(&mut self) -> bool {
-        std::mem::take(&mut self.ends)
+    pub(crate) fn on_sent(&mut self) -> bool {
+        self.left = self.left.saturating_sub(1);
+        self.left == 0 && std::mem::take(&mut self.several)
     }
 
     /// Segments of it that are still to leave.
@@ -161,8 +170,7 @@ impl Train {
     /// An ACK arrived: the next segments are another train.
     #[inline]
     pub(crate) fn end(&mut self) {
-        self.left = 0;
-        self.limited = false;
+        (self.left, self.several, self.limited) = (0, false, false);
     }
 }
 
@@ -197,8 +205,6 @@ impl Endpoint {
     pub(crate) fn train_may_leave(&mut self, now: Nanos, peer_room: u64) -> bool {
         let Some(scoreboard) = self.recovery.scoreboard_mut() else { return true };
         if scoreboard.train.left > 0 {
-            scoreboard.train.left -= 1;
-            scoreboard.train.ends = scoreboard.train.left == 0;
             return true;
         }
         let Some(rules) = self.profile.recovery.scoreboard().trains else { return true };
@@ -210,11 +216,8 @@ impl Endpoint {
         let pacer = self.extras.pacer();
         let in_flight_of_scheme = pacer.is_some_and(|pacer| matches!(pacer.by, PacedBy::Startup { .. }));
         let Some(scoreboard) = self.recovery.scoreboard_mut() else { return true };
-        // A single segment is Nagle's affair; a start-up scheme spreads its flight segment by segment. Without a pacer the
-        // length of a train that does not wait makes no difference.
-        let lone = waiting <= u64::from(self.mss) || in_flight_of_scheme;
-        let repairing = scoreboard.is_repairing();
-        if lone || repairing && pacer.is_none() {
+        // A single segment is Nagle's affair; a start-up scheme spreads its flight segment by segment.
+        if waiting <= u64::from(self.mss) || in_flight_of_scheme {
             return true;
         }
         // Linux, tcp_push_one: during a write, a train leaves whenever the first sk_buff is full and more data follows,
@@ -243,17 +246,18 @@ impl Endpoint {
         };
         let full = rules.full(&room);
         // Linux, tcp_tso_should_defer: recovery does not wait.
-        let waits = !repairing && !pushes && rules.waits(&room, full) && !room.takes_first(first_queued, full);
+        let waits =
+            !scoreboard.is_repairing() && !pushes && rules.waits(&room, full) && !room.takes_first(first_queued, full);
         if waits {
             let free = u64::from(room.segments) * u64::from(self.mss);
             scoreboard.train.limited = free < peer_room && free <= waiting;
             return false;
         }
-        let length = room.length(full);
+        let length = room.departing(full);
         if pushes {
             scoreboard.train.first_end = self.snd.nxt + u64::from(length) * u64::from(self.mss) + size_goal;
         }
-        scoreboard.train.left = length.saturating_sub(1);
+        (scoreboard.train.left, scoreboard.train.several) = (length, length > 1);
         scoreboard.train.limited = false;
         true
     }

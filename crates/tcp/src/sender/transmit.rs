@@ -108,7 +108,7 @@ impl Endpoint {
         let end = self.transmit(now, start, length, into);
         let flight = flight!(self, now);
         if let Recovery::Scoreboard(scoreboard) = &mut self.recovery {
-            if scoreboard.train.take_end() {
+            if !probing && scoreboard.train.on_sent() {
                 into.flags = into.flags | Flags::PSH;
             }
             let reducing = scoreboard.is_reducing();

@@ -157,15 +157,3 @@ fn a_later_retransmission_does_not_make_a_failed_initial_window_good() {
     wire.run();
     assert!(wire.server.outcome().initial_window_failed);
 }
-
-// Linux, __tcp_transmit_skb: PSH on an sk_buff of several segments. The kernel's first flights look like this in the
-// captures of docs/running-kernel.md.
-#[test]
-fn each_train_of_the_first_flight_ends_with_psh() {
-    let mut wire = Wire::connected(&Profile::linux(), 35 * MS);
-    wire.log.clear();
-    wire.server.write(wire.now, 100_000);
-    wire.pump();
-    let ends: Vec<bool> = wire.log.iter().map(|sent| sent.segment.flags.contains(Flags::PSH)).collect();
-    assert_eq!(ends, [false, true, false, true, false, true, false, true, false, true]);
-}

@@ -31,4 +31,5 @@ mod startup_suss;
 mod tail_loss_probe;
 mod timers;
 mod timestamps;
+mod trains;
 mod wire;

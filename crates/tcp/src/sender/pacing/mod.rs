@@ -266,12 +266,12 @@ impl Endpoint {
     }
 
     fn pace_segment(&mut self, now: Nanos, bytes: u32) {
-        let train = self.recovery.scoreboard().map_or(0, |scoreboard| scoreboard.train.left());
+        let train = self.recovery.scoreboard().map_or(1, |scoreboard| scoreboard.train.left().max(1));
         let Some(pacer) = self.extras.pacer_mut().filter(|pacer| !pacer.is_ahead(self.snd.nxt)) else { return };
         if let PacedBy::Startup { began, .. } = &mut pacer.by {
             began.get_or_insert(now);
         }
-        pacer.on_sent(now, bytes, 1 + train);
+        pacer.on_sent(now, bytes, train);
     }
 
     /// When a segment that is held back may leave.
