@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from firstflight.analysis.claim import VERDICTS, tally
-from firstflight.counted import with_unit
+from firstflight.counted import listed, with_unit
 from firstflight.records import Run
 from firstflight.studies import find, of
 
@@ -63,7 +63,7 @@ def page(name: str) -> str:
     study = find(name)
     engine = "" if kept["engine"] == study.engines[0] else f" --engine {kept['engine']}"
     verdicts = [claim["verdict"] for claim in kept["claims"]]
-    counted = tally({verdict: verdicts.count(verdict) for verdict in VERDICTS})
+    counted = listed(tally({verdict: verdicts.count(verdict) for verdict in VERDICTS}).split(", "))
     shown = [table for table in kept["tables"] if table["text"]]
     longer = [f"`firstflight table runs/{name} {table['name']}`" for table in kept["tables"] if not table["text"]]
     notes = EVIDENCE / f"{name}.notes.md"
@@ -77,7 +77,7 @@ def page(name: str) -> str:
         f"Seed {kept['seed']}, {kept['cells']} cells, engine `{kept['engine']}`.",
         *(["## Answer", " ".join(kept["answer"])] if kept["answer"] else []),
         "## Claims",
-        f"{len(verdicts)} claims: {counted} ([how a claim is judged](../validation.md#how-a-claim-is-judged)).",
+        f"Of {len(verdicts)} claims, {counted} ([how claims are judged](../validation.md#how-a-claim-is-judged)).",
         _claims(kept["claims"]),
         *(["## Tables"] if kept["tables"] else []),
         *(f"`{table['name']}`\n\n```text\n{table['text'].rstrip()}\n```" for table in shown),

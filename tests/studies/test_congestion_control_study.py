@@ -72,7 +72,7 @@ def test_vegas_queues_half_a_packet_more_with_an_ack_for_each_segment() -> None:
         scenario = scenario.replace("tcp.ack", ack) if ack else scenario
         links = run_cell(Cell({}, scenario), 1, 1)["links"].filter(pl.col("interval_start_s").is_between(5, 35))
         found.append(links.filter(pl.col("link").cast(pl.String) == "links[0]")["queue_mean_packets"].mean())
-    assert found == pytest.approx([4.3, 3.8], abs=0.01)
+    assert found == pytest.approx([4.30, 3.81], abs=0.01)
 
 
 def test_a_download_is_timed_and_its_queue_averaged_over_its_own_time(base: Run) -> None:

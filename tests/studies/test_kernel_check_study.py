@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from firstflight.analysis.claim import counts
 from firstflight.engines import simulate
 from firstflight.engines.emulate.kernel import tick_ns
 from firstflight.report.page import write
+from firstflight.report.trace_plot import connection
 from firstflight.report.trace_plot.connection import Connection
 from firstflight.report.trace_plot.sequence import ACKED, SENT, marks
 from firstflight.studies.execute import run
@@ -27,6 +29,7 @@ from firstflight.studies.kernel_check.claims import AMPLE, KEYS, Sides, claims
 from firstflight.studies.kernel_check.report import at_server
 
 EMULATE, SIMULATE = "emulate", "simulate"
+PSH = 8
 LATE_S = 0.0004
 
 
@@ -149,6 +152,17 @@ def test_a_connection_is_drawn_from_when_the_syn_reaches_the_server(grid: list[C
     assert 0.070 < own[SENT]["time_s"].min() < 0.071
     assert own[SENT]["high_kb"].max() == pytest.approx(100.3, abs=0.002)
     assert own[ACKED]["low_kb"].max() >= own[SENT]["high_kb"].max()
+
+
+def test_a_connection_without_losses_leaves_in_the_trains_of_the_kernel(grid: list[Cell]) -> None:
+    # Where a train of the kernel (Linux 6.18) ended, in segments, as captured with --engine emulate on 2026-11-27. 54, 76, 98, 120
+    # and 142 are ends of sk_buffs: 22 segments fit into half of the first window, and the write keeps them though the window grows.
+    kernel = [*range(2, 54, 2), 54, 57, 60, 63, 66, 69, 73, 76, 80, 84, 88, 92, 96, 98, 103, 108, 113, 118, 120, 126, 132, 138]
+    path = {"queue": 1000, "control": "cubic", "size_kb": 500, "rtt_ms": 20, "rate_mbit": 100, "iw": 10}
+    segments = simulate.run_cell(replace(cell(grid, SIMULATE, **path), capture=True), 1, 1)["segments"]
+    ended = segments.filter(event=connection.SENT, from_server=1).filter(pl.col("length") > 0, pl.col("flags") & PSH > 0)
+    ends = (ended["seq"] + ended["length"] - 1) // 1448
+    assert ends.to_list()[: len(kernel)] == kernel
 
 
 def test_the_simulated_half_alone_is_no_comparison(tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ impl Endpoint {
         self.due &= !due::SYN;
         self.events |= Events::CONNECTED;
         self.begin_clocks(now);
-        self.fill_sk_buffs(now, self.snd.nxt);
+        self.copy_write(now);
         let (sample, rtt) = self.handshake_rtt(now, segment);
         let timed = self.last_sent_at.is_some() || self.features & feature::ACK_ONE_WAY != 0;
         self.last_sent_at = None;

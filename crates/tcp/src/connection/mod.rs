@@ -262,8 +262,8 @@ impl Endpoint {
     pub fn write(&mut self, now: Nanos, bytes: u64) {
         if !self.snd.closing {
             self.note_writing(now);
-            self.queue_for_trains(now);
             self.snd.data_end = self.snd.data_end.saturating_add(bytes).min(ENDLESS);
+            self.copy_write(now);
             self.due |= due::STREAM;
         }
     }

@@ -26,17 +26,18 @@ pub(crate) enum BlockFrom {
 struct Held {
     /// Sorted, disjoint and never touching.
     ranges: Vec<Range>,
-    /// The reported blocks: those that grew last, the latest first; disjoint and never touching.
+    /// The reported blocks: those that grew last, the latest first; disjoint and never touching, unless `next_recent`
+    /// waits.
     recent: [Range; MOST_SACK_BLOCKS],
     recent_count: usize,
-    /// Becomes the first of them once the acknowledgment that is due has left.
+    /// Becomes the first of them, joined with those that it touches, once the acknowledgment that is due has left.
     next_recent: Option<Range>,
     /// Bytes received twice and not reported yet.
     duplicate: Option<Range>,
 }
 
-/// An option is taken to have room for this many blocks: before a block comes behind them, an acknowledgment has had it in
-/// first place.
+/// Blocks that the acknowledgments which arrive can be expected to show: with timestamps an option has room for three, and
+/// some acknowledgments are lost.
 // Linux, TCP_SACK_BLOCKS_EXPECTED.
 const EXPECTED_BLOCKS: usize = 2;
 
@@ -66,8 +67,8 @@ impl Reassembly {
         });
     }
 
-    /// Adds a range while an acknowledgment waits for more to report. True if that has to leave now, without what the
-    /// range changes in the order of the blocks, and without its block if that is a new one.
+    /// Adds a range while an acknowledgment waits for more to report. True if that has to leave now, with the blocks in
+    /// their old order, and without the range's block if it is a new one.
     // Linux, tcp_sack_new_ofo_skb: tcp_sack_compress_send_ack comes before the new block.
     pub(crate) fn insert_while_ack_waits(&mut self, start: SeqNum, end: SeqNum) -> bool {
         let held = self.held.get_or_insert_default();

@@ -18,3 +18,4 @@ pub(crate) mod trains;
 mod transmit;
 mod validation;
 pub(crate) mod window_validation;
+pub(crate) mod write_queue;

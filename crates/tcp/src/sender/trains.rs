@@ -3,19 +3,16 @@
 //! one burst to the [pacer](super::pacing), if there is one.
 
 use crate::Nanos;
-use crate::connection::{Endpoint, State};
+use crate::connection::Endpoint;
 use crate::profile::error::{ProfileError, within};
 use crate::segment::SentAt;
 use crate::sender::pacing::{PacedBy, Pacer, WindowPacing};
-use crate::sequence::SeqNum;
+use crate::sender::write_queue::{LONGEST_BYTES, WriteQueue};
 use serde::{Deserialize, Serialize};
 
 const MILLISECOND: Nanos = 1_000_000;
-/// Linux: `sk_gso_max_size` of an interface that sets no limit (64 KiB less room for headers), `tcp_tso_rtt_log`.
-const LONGEST_BYTES: u64 = 65_215;
+/// Linux: `tcp_tso_rtt_log`.
 const RTT_SHIFT: u32 = 9;
-/// `TCP_MSS_DEFAULT`.
-const DEFAULT_MSS: u64 = 536;
 /// A millisecond is taken to be 1/1024 s (Linux: `sk_pacing_shift`).
 const PACING_SHIFT: u32 = 10;
 
@@ -118,9 +115,7 @@ impl Room {
     }
 }
 
-/// The train that is leaving, and the sk_buff that it is cut off: the first of the write queue.
-// Linux, tcp_sendmsg_locked: a write is stored in sk_buffs of `size_goal` bytes; only the last one is shorter, and the next
-// write fills it.
+/// The train that is leaving, and the queue that it comes from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Train {
     /// Segments of it that are still to leave.
@@ -129,31 +124,10 @@ pub(crate) struct Train {
     several: bool,
     /// It waits, because the congestion window has no room for more.
     pub limited: bool,
-    /// When the application last wrote into the first sk_buff.
-    first_filled_at: Option<Nanos>,
-    /// Where the first sk_buff ends, if it is full.
-    first_end: SeqNum,
+    pub queue: WriteQueue,
 }
 
 impl Train {
-    /// The application writes behind `end`; `next` is the next position to send.
-    fn on_write(&mut self, now: Nanos, next: SeqNum, end: SeqNum, size_goal: u64) {
-        self.first_queued(next, size_goal);
-        if end <= self.first_end {
-            self.first_end = next + size_goal;
-            self.first_filled_at = Some(now);
-        }
-    }
-
-    /// Bytes from `next` to the end of its sk_buff, if that is full. The size of an sk_buff is taken to be that of the
-    /// moment at which it becomes the first: a socket's buffer holds about that much data that is not sent yet.
-    fn first_queued(&mut self, next: SeqNum, size_goal: u64) -> u64 {
-        if self.first_end <= next {
-            self.first_end += ((next - self.first_end) / size_goal + 1) * size_goal;
-        }
-        self.first_end - next
-    }
-
     /// A segment of it left. True if it ends a train of several, which PSH shows.
     // Linux, __tcp_transmit_skb: PSH on every sk_buff of several segments; its last segment has it.
     #[inline]
@@ -174,32 +148,7 @@ impl Train {
     }
 }
 
-/// Bytes of a full sk_buff in the write queue.
-// Linux, tcp_xmit_size_goal and tcp_bound_to_half_wnd: whole segments, and half of the largest window at most.
-fn size_goal(mss: u32, largest_peer_window: u32) -> u64 {
-    let (mss, largest) = (u64::from(mss.max(1)), u64::from(largest_peer_window));
-    let bound = if largest > DEFAULT_MSS { largest / 2 } else { largest };
-    (LONGEST_BYTES.min(bound) / mss).max(1) * mss
-}
-
 impl Endpoint {
-    /// Records where the sk_buffs of the application's data begin.
-    #[inline]
-    pub(crate) fn queue_for_trains(&mut self, now: Nanos) {
-        // Linux, tcp_sendmsg_locked: data written during the handshake is queued at its end.
-        if self.state >= State::Established {
-            self.fill_sk_buffs(now, self.snd.data_end.max(self.snd.nxt));
-        }
-    }
-
-    /// The application writes behind `end`.
-    pub(crate) fn fill_sk_buffs(&mut self, now: Nanos, end: SeqNum) {
-        let (next, size_goal) = (self.snd.nxt, size_goal(self.mss, self.peer_window.largest_bytes));
-        if let Some(scoreboard) = self.recovery.scoreboard_mut() {
-            scoreboard.train.on_write(now, next, end, size_goal);
-        }
-    }
-
     /// True if a segment of new data leaves now, as part of a train.
     #[inline]
     pub(crate) fn train_may_leave(&mut self, now: Nanos, peer_room: u64) -> bool {
@@ -212,6 +161,7 @@ impl Endpoint {
     }
 
     fn next_train(&mut self, now: Nanos, peer_room: u64, rules: Trains) -> bool {
+        self.copy_more(now);
         let waiting = self.snd.unsent();
         let pacer = self.extras.pacer();
         let in_flight_of_scheme = pacer.is_some_and(|pacer| matches!(pacer.by, PacedBy::Startup { .. }));
@@ -222,9 +172,9 @@ impl Endpoint {
         }
         // Linux, tcp_push_one: during a write, a train leaves whenever the first sk_buff is full and more data follows,
         // whatever its length, and the rest of the sk_buff takes more of the write.
-        let size_goal = size_goal(self.mss, self.peer_window.largest_bytes);
-        let first_queued = scoreboard.train.first_queued(self.snd.nxt, size_goal);
-        let pushes = scoreboard.train.first_filled_at == Some(now) && waiting > first_queued;
+        let queue = &mut scoreboard.train.queue;
+        let first_queued = queue.first_bytes(self.snd.nxt);
+        let pushes = queue.first_filled_at == Some(now) && waiting > first_queued;
         let window = self.controller.window();
         let srtt = self.rtt.smoothed(&self.profile.rto);
         let by_window = || Some(WindowPacing::LINUX.rate(window, self.controller.ssthresh(), srtt?).bytes_per_second());
@@ -255,7 +205,7 @@ impl Endpoint {
         }
         let length = room.departing(full);
         if pushes {
-            scoreboard.train.first_end = self.snd.nxt + u64::from(length) * u64::from(self.mss) + size_goal;
+            scoreboard.train.queue.restart_first(self.snd.nxt + u64::from(length) * u64::from(self.mss));
         }
         (scoreboard.train.left, scoreboard.train.several) = (length, length > 1);
         scoreboard.train.limited = false;
@@ -319,35 +269,5 @@ mod tests {
             !Room { peer_room: 1_500, ..room(2) }.takes_first(1_000, 2),
             "the peer's window has no room for the train"
         );
-    }
-
-    // Linux, tcp_xmit_size_goal.
-    #[test]
-    fn a_full_sk_buff_has_whole_segments_and_half_of_the_window_at_most() {
-        assert_eq!(size_goal(1_448, 1 << 20), 45 * 1_448);
-        assert_eq!(size_goal(1_000, 65_535), 32_000);
-        assert_eq!(size_goal(1_000, 500), 1_000, "a segment at least");
-    }
-
-    // Linux, tcp_sendmsg_locked, with sk_buffs of 60 segments.
-    #[test]
-    fn a_write_fills_the_last_sk_buff_of_the_queue_before_it_begins_another() {
-        let mut train = Train::default();
-        train.on_write(1, 1_000, 1_000, 60_000);
-        assert_eq!(train.first_queued(1_000, 60_000), 60_000);
-        assert_eq!(train.first_queued(60_000, 60_000), 1_000);
-        train.on_write(2, 3_000, 101_000, 60_000);
-        assert_eq!((train.first_end, train.first_filled_at), (61_000, Some(1)), "the second one is filled");
-        train.on_write(3, 63_000, 101_000, 60_000);
-        assert_eq!((train.first_end, train.first_filled_at), (123_000, Some(3)), "the second one is the first now");
-    }
-
-    // Linux, tcp_sendmsg_locked: the size is of the moment at which the data is copied.
-    #[test]
-    fn a_window_that_grows_after_the_write_does_not_move_the_end_of_the_first_sk_buff() {
-        let mut train = Train::default();
-        train.on_write(1, 1_000, 1_000, 30_000);
-        assert_eq!(train.first_queued(21_000, 40_000), 10_000);
-        assert_eq!(train.first_queued(31_000, 40_000), 40_000, "the second one is of the new size");
     }
 }

@@ -131,8 +131,8 @@ def _algorithms(q: Quantities) -> Iterator[ClaimSpec]:
         one("later_queue", "vegas"),
         between(2, 4, "packets"),
         "The range is Vegas's own, so the tolerance is 0. Linux rounds the number of queued segments down, so up "
-        "to 4.99 count as four, and measures it on the segment of a delayed ACK's pair that waits less. With an "
-        "ACK for each segment the mean is 4.3.",
+        "to 4.99 count as four. It measures the RTT on the last segment that an ACK covers, here the second of a "
+        "train of two, which waits longer. With an ACK for each segment the mean is 4.3.",
     )
     yield Source("Brakmo and Peterson 1995 (Vegas)", needs="value").says(
         "vegas-losses",
