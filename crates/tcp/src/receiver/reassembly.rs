@@ -282,7 +282,7 @@ mod tests {
 
     // Linux, tcp_sack_new_ofo_skb, with TCP_SACK_BLOCKS_EXPECTED of two.
     #[test]
-    fn an_ack_that_waits_leaves_before_a_third_block_and_before_the_third_becomes_the_first() {
+    fn an_ack_that_waits_leaves_before_a_third_block_is_added_or_moves_to_the_first_place() {
         let mut held = Reassembly::default();
         for start in [10, 30] {
             assert!(!held.insert_while_ack_waits(start, start + 10), "at most two blocks");

@@ -76,9 +76,11 @@ struct Room {
     /// The free part of the peer's window, and all of it, in bytes.
     peer_room: u64,
     peer_window: u64,
-    /// Bytes to send; that is all that there will be.
+    /// Bytes of data to send; that is all that there will be.
     waiting: u64,
     closing: bool,
+    /// Bytes of them that Nagle's algorithm lets leave, up to the end of a record.
+    free: u64,
     srtt: Option<Nanos>,
     shortest_rtt: Option<Nanos>,
     /// When the last segment left or, if paced, when the next one may (Linux: `tcp_wstamp_ns`).
@@ -101,10 +103,11 @@ impl Room {
     }
 
     /// Segments of the train that leaves now: no more than there is data, and whole ones in the peer's window.
-    // Linux, tcp_mss_split_point.
+    // A kernel sends what the window has room for, unless Nagle's algorithm or a cork holds the rest (tcp_mss_split_point);
+    // here SWS avoidance holds it.
     fn departing(&self, full: u32) -> u32 {
         let mss = u64::from(self.mss);
-        let most = (self.peer_room / mss).min(self.waiting.div_ceil(mss));
+        let most = (self.peer_room / mss).min(self.free.div_ceil(mss));
         self.length(full).min(u32::try_from(most).unwrap_or(u32::MAX))
     }
 
@@ -141,10 +144,17 @@ impl Train {
         self.left
     }
 
-    /// An ACK arrived: the next segments are another train.
+    /// An ACK arrived, or the pacer begins another burst: the next segments are another train.
     #[inline]
     pub(crate) fn end(&mut self) {
-        (self.left, self.several, self.limited) = (0, false, false);
+        self.stop();
+        self.limited = false;
+    }
+
+    /// The rest of it does not leave.
+    #[inline]
+    pub(crate) fn stop(&mut self) {
+        (self.left, self.several) = (0, false);
     }
 }
 
@@ -160,9 +170,21 @@ impl Endpoint {
         self.next_train(now, peer_room, rules)
     }
 
+    /// Bytes of data that the next train may have.
+    // Linux, tcp_mss_split_point: without the part of a segment that Nagle's algorithm or a cork holds back behind the
+    // others of the train; a record ends a train (tcp_tso_should_defer, eor).
+    fn free_bytes(&self) -> u64 {
+        let (snd, mss) = (&self.snd, u64::from(self.mss));
+        let end = self.record_end(snd.nxt);
+        let bytes = end.saturating_sub(snd.nxt);
+        let held = end == snd.data_end && !snd.closing && snd.small.holds_back(snd.una, snd.nxt + mss, snd.small_end);
+        if held { bytes / mss * mss } else { bytes }
+    }
+
     fn next_train(&mut self, now: Nanos, peer_room: u64, rules: Trains) -> bool {
         self.copy_more(now);
-        let waiting = self.snd.unsent();
+        let waiting = self.snd.data_end.saturating_sub(self.snd.nxt);
+        let free = self.free_bytes();
         let pacer = self.extras.pacer();
         let in_flight_of_scheme = pacer.is_some_and(|pacer| matches!(pacer.by, PacedBy::Startup { .. }));
         let Some(scoreboard) = self.recovery.scoreboard_mut() else { return true };
@@ -182,13 +204,14 @@ impl Endpoint {
             now,
             mss: self.mss,
             window,
-            segments: (window / self.mss).saturating_sub(scoreboard.in_flight()),
+            segments: (window / self.mss).saturating_sub(scoreboard.load(&self.profile)),
             rate: pacer.and_then(Pacer::rate).or_else(by_window),
             min_segments: self.controller.min_train_segments(),
             peer_room,
             peer_window: u64::from(self.peer_window.bytes),
             waiting,
             closing: self.snd.closing,
+            free,
             srtt,
             shortest_rtt: scoreboard.shortest_rtt(),
             last_sent_at: pacer.and_then(Pacer::release).or(self.last_sent_at.map(SentAt::nanos)),
@@ -230,6 +253,7 @@ mod tests {
             peer_window: 1 << 20,
             waiting: 1 << 20,
             closing: false,
+            free: 1 << 20,
             srtt: Some(100 * MILLISECOND),
             shortest_rtt: Some(60 * MILLISECOND),
             last_sent_at: Some(999 * MILLISECOND + 400_000),

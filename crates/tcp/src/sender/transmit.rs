@@ -103,7 +103,12 @@ impl Endpoint {
             return false;
         }
         let length = if pushes { Some(self.pushed_length(usable)) } else { self.new_data_length(now, usable) };
-        let Some(length) = length else { return false };
+        let Some(length) = length else {
+            if let Recovery::Scoreboard(scoreboard) = &mut self.recovery {
+                scoreboard.train.stop();
+            }
+            return false;
+        };
         let start = self.snd.nxt;
         let end = self.transmit(now, start, length, into);
         let flight = flight!(self, now);

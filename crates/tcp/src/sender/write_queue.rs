@@ -15,7 +15,7 @@ const DEFAULT_MSS: u64 = 536;
 const INITIAL_BUFFER: u64 = 256 << 10;
 /// `tcp_sndbuf_expand`: two windows, ten segments at least, each with the memory that a segment takes in an sk_buff.
 const BUFFER_WINDOWS: u64 = 2;
-const LEAST_WINDOW: u64 = 10;
+const MIN_WINDOW: u64 = 10;
 const HEADERS: u64 = 640;
 const SK_BUFF: u64 = 256;
 
@@ -24,7 +24,9 @@ const SK_BUFF: u64 = 256;
 pub(crate) struct WriteQueue {
     /// End of the data in them.
     end: SeqNum,
-    /// Where an sk_buff begins, and its size, which those behind it have as well. In order.
+    /// Bytes that the socket's buffer holds, sent and not acknowledged ones as well.
+    buffer: u64,
+    /// (begin, size): sk_buffs of `size` bytes from `begin` up to the next entry.
     sizes: VecDeque<(SeqNum, u64)>,
     /// When the application last wrote into the first sk_buff.
     pub first_filled_at: Option<Nanos>,
@@ -46,7 +48,7 @@ impl WriteQueue {
         self.end = end;
     }
 
-    /// Bytes from `next` to the end of the first sk_buff, if that is full.
+    /// Bytes from `next` to the end of the first sk_buff, counted as full.
     pub(crate) fn first_bytes(&mut self, next: SeqNum) -> u64 {
         while self.sizes.get(1).is_some_and(|&(begin, _)| begin <= next) {
             self.sizes.pop_front();
@@ -55,7 +57,7 @@ impl WriteQueue {
         begin + (next.saturating_sub(begin) / size + 1) * size - next
     }
 
-    /// The first sk_buff begins at `begin`: what was before it has left during a write, and it takes more of the write.
+    /// What was before `begin` leaves during a write; the rest of the first sk_buff is filled up again by the same write.
     // Linux, tcp_push_one.
     pub(crate) fn restart_first(&mut self, begin: SeqNum) {
         if let Some(first) = self.sizes.front_mut() {
@@ -63,10 +65,10 @@ impl WriteQueue {
         }
     }
 
-    /// True if the application is told that it can write again.
+    /// True if the kernel wakes the application to write more.
     // Linux, sk_stream_write_space: a third of the buffer is free.
-    fn has_room(&self, una: SeqNum, buffer: u64) -> bool {
-        3 * self.end.saturating_sub(una) <= 2 * buffer
+    fn wakes_writer(&self, una: SeqNum) -> bool {
+        3 * self.end.saturating_sub(una) <= 2 * self.buffer
     }
 }
 
@@ -78,40 +80,46 @@ fn size_goal(mss: u32, largest_peer_window: u32) -> u64 {
     (LONGEST_BYTES.min(bound) / mss).max(1) * mss
 }
 
-/// Bytes of the socket's buffer.
+/// Bytes of a socket's buffer that is sized for a window of `cwnd` bytes.
 fn buffer(mss: u32, cwnd: u32) -> u64 {
     let mss = u64::from(mss.max(1));
     let segment = (mss + HEADERS).next_power_of_two() + SK_BUFF;
-    INITIAL_BUFFER.max(BUFFER_WINDOWS * LEAST_WINDOW.max(u64::from(cwnd) / mss) * segment)
+    INITIAL_BUFFER.max(BUFFER_WINDOWS * MIN_WINDOW.max(u64::from(cwnd) / mss) * segment)
 }
 
 impl Endpoint {
-    /// The application writes.
+    /// The application writes, or the connection is established.
     #[inline]
     pub(crate) fn copy_write(&mut self, now: Nanos) {
         // Linux, tcp_sendmsg_locked: data written during the handshake is copied at its end.
         if self.state >= State::Established {
-            self.copy_into_sk_buffs(now, |_, _, _| true);
+            self.copy(now, true);
         }
     }
 
-    /// An application that has more to write does so if it has been told that there is room.
+    /// An application that has more to write does so if the kernel wakes it.
     #[inline]
     pub(crate) fn copy_more(&mut self, now: Nanos) {
-        self.copy_into_sk_buffs(now, WriteQueue::has_room);
+        self.copy(now, false);
     }
 
-    fn copy_into_sk_buffs(&mut self, now: Nanos, writes: impl Fn(&WriteQueue, SeqNum, u64) -> bool) {
+    fn copy(&mut self, now: Nanos, writing: bool) {
         let (mss, una, next, data_end) = (self.mss, self.snd.una, self.snd.nxt, self.snd.data_end);
         let cwnd = self.controller.window();
         let Some(scoreboard) = self.recovery.scoreboard_mut() else { return };
-        let queue = &mut scoreboard.train.queue;
-        if queue.end >= data_end {
+        if self.profile.recovery.scoreboard().trains.is_none() {
             return;
         }
-        let buffer = buffer(mss, cwnd);
-        let end = data_end.min(una + buffer);
-        if end > queue.end && writes(queue, una, buffer) {
+        let queue = &mut scoreboard.train.queue;
+        if data_end <= queue.end.max(next) {
+            return;
+        }
+        // Linux, tcp_should_expand_sndbuf: the buffer does not grow while it is cwnd that limits the sender.
+        if queue.buffer == 0 || queue.end <= next {
+            queue.buffer = queue.buffer.max(buffer(mss, cwnd));
+        }
+        let end = data_end.min(una + queue.buffer);
+        if end > queue.end && (writing || queue.wakes_writer(una)) {
             queue.copy(now, next, end, size_goal(mss, self.peer_window.largest_bytes));
         }
     }
@@ -120,6 +128,10 @@ impl Endpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::connection::Events;
+    use crate::profile::Profile;
+    use crate::segment::Segment;
+    use std::sync::Arc;
 
     // Linux, tcp_xmit_size_goal.
     #[test]
@@ -169,9 +181,47 @@ mod tests {
     // Linux, sk_stream_write_space.
     #[test]
     fn the_application_writes_again_when_a_third_of_the_buffer_is_free() {
-        let mut queue = WriteQueue::default();
+        let mut queue = WriteQueue { buffer: 90_000, ..WriteQueue::default() };
         queue.copy(1, 1_000, 91_000, 30_000);
-        assert!(!queue.has_room(30_000, 90_000));
-        assert!(queue.has_room(31_000, 90_000));
+        assert!(!queue.wakes_writer(30_000));
+        assert!(queue.wakes_writer(31_000));
+    }
+
+    /// A server 10 ms from its client, with 1 MB to send, of which this many bytes are acknowledged.
+    fn sending(acknowledged: u64) -> Endpoint {
+        const DELAY: Nanos = 10_000_000;
+        let profile = Arc::new(Profile::linux());
+        let mut ends = [Endpoint::client(profile.clone(), 1), Endpoint::server(profile, 2)];
+        let mut under_way = VecDeque::new();
+        ends[0].connect(0);
+        let mut now = 0;
+        while ends[1].acknowledged_bytes() < acknowledged {
+            if ends[1].poll_events().contains(Events::CONNECTED) {
+                ends[1].write(now, 1_000_000);
+            }
+            for side in 0..2 {
+                while let Some(segment) = ends[side].poll_transmit(now) {
+                    under_way.push_back((now + DELAY, 1 - side, segment));
+                }
+            }
+            let (at, to, segment): (Nanos, usize, Segment) = under_way.pop_front().expect("a segment is on its way");
+            now = at;
+            ends[to].handle_segment(now, &segment);
+            ends[to].read(u64::MAX);
+        }
+        let [_, server] = ends;
+        server
+    }
+
+    #[test]
+    fn what_follows_the_first_buffer_is_copied_once_a_third_of_it_is_acknowledged_in_sk_buffs_of_the_window_then() {
+        let queue = |server: &Endpoint| {
+            let queue = &server.recovery.scoreboard().expect("profile linux has one").train.queue;
+            (queue.end - server.snd.initial() - 1, queue.sizes.back().expect("data is queued").1 / 1_448)
+        };
+        assert_eq!(queue(&sending(1)), (256 << 10, 22), "half of a window of 64,256 bytes");
+        assert_eq!(queue(&sending(80_000)), (256 << 10, 22));
+        let (copied, segments) = queue(&sending(140_000));
+        assert!(copied > 340_000 && segments > 30, "{copied} bytes in sk_buffs of {segments} segments");
     }
 }

@@ -61,6 +61,19 @@ impl Receiver {
         self.wire.log.iter().any(|sent| sent.from == Client && sent.segment.ack == SERVER_ISN + 1 + self.sent)
     }
 
+    /// The SACK blocks of each ACK of the client to segment `number` of the stream, as numbers of segments.
+    fn blocks_of(&mut self, number: u32) -> Vec<Vec<[u32; 2]>> {
+        self.sent = number * MSS;
+        let (now, segment) = (self.wire.now, self.data(MSS, Flags::NONE));
+        let client = &mut self.wire.client;
+        client.handle_segment(now, &segment);
+        client.read(u64::MAX);
+        let number = |seq: u32| (seq - SERVER_ISN - 1) / MSS;
+        std::iter::from_fn(|| client.poll_transmit(now))
+            .map(|ack| ack.sack.as_slice().iter().map(|block| block.map(number)).collect())
+            .collect()
+    }
+
     /// Milliseconds until the client acknowledges by itself.
     fn waits(&mut self) -> Option<u64> {
         let start = self.wire.now;
@@ -293,4 +306,17 @@ fn a_timer_expires_on_its_tick() {
     let start = receiver.wire.now / MS;
     let wait = receiver.waits().unwrap();
     assert!((40..50).contains(&wait) && (start + wait) % 10 == 0, "{start} + {wait}");
+}
+
+// Linux, tcp_sack_new_ofo_skb.
+#[test]
+fn a_merged_ack_leaves_before_a_third_block_which_has_no_ack_of_its_own() {
+    let linux = Profile { timestamps: false, undo_spurious_syn: false, ..Profile::linux() };
+    let mut receiver = Receiver::past_the_start(&linux);
+    for last in 22..25 {
+        assert_eq!(receiver.blocks_of(last), [[[22, last + 1]]], "the first three for a hole");
+    }
+    assert!(receiver.blocks_of(25).is_empty() && receiver.blocks_of(27).is_empty(), "merged");
+    assert_eq!(receiver.blocks_of(29), [[[27, 28], [22, 26]]], "without the third block");
+    assert!(receiver.blocks_of(30).is_empty(), "the third is the first now");
 }

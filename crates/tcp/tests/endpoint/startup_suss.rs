@@ -142,6 +142,19 @@ fn a_path_of_which_no_rtt_is_known_is_not_accelerated() {
     assert_eq!(wire.server.cwnd_bytes() / 1460, 2);
 }
 
+// HyStart's exit keeps the window, of which an accelerated one can be unused.
+#[test]
+fn an_exit_after_accelerated_rounds_keeps_no_more_window_than_is_in_flight() {
+    let mut wire = Wire::connected(&suss(2), 50 * MS);
+    let start = wire.now;
+    // The window becomes 8, 32 and 128, and 60 segments are left for the last. Their RTT is 20 ms longer.
+    wire.server.write(start, (2 + 8 + 32 + 60) * 1448);
+    wire.set_fate(Box::new(move |sent| vec![if sent.at < start + 299 * MS { 50 } else { 60 } * MS]));
+    assert_eq!(windows(&mut wire, start, 1..4), [8, 32, 128]);
+    wire.run_until(start + 430 * MS);
+    assert!(cwnd(&wire) <= 60, "{}", cwnd(&wire));
+}
+
 #[test]
 fn a_later_train_that_grows_too_long_ends_acceleration_for_good() {
     // One segment per millisecond: 10 ms of ACKs for the initial window; 40 ms for the next, and 160 would follow.

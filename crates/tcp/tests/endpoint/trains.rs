@@ -25,11 +25,15 @@ fn each_train_of_the_first_flight_ends_with_psh() {
     assert_eq!(pushed(&wire, 0), [false, true, false, true, false, true, false, true, false, true]);
 }
 
-// The kernel's first and second flight to a receiver of 4380 bytes: 1, 1449 with PSH, 2897; 4345, 5793 with PSH.
+fn with_a_window_of_three_segments() -> Profile {
+    Profile { receive_window_growth: None, receive_window_bytes: 4_380, ..Profile::linux() }
+}
+
+// The kernel's first and second flight to a receiver of 4380 bytes, sent by nginx under a cork: 1, 1449 with PSH, 2897;
+// 4345, 5793 with PSH.
 #[test]
 fn a_train_that_the_peers_window_cuts_short_leaves_nothing_to_the_next_one() {
-    let mut wire =
-        connected(&Profile { receive_window_growth: None, receive_window_bytes: 4_380, ..Profile::linux() }, 35 * MS);
+    let mut wire = connected(&with_a_window_of_three_segments(), 35 * MS);
     wire.server.write(wire.now, 100_000);
     wire.pump();
     assert_eq!(pushed(&wire, 0), [false, true, false]);
@@ -39,6 +43,28 @@ fn a_train_that_the_peers_window_cuts_short_leaves_nothing_to_the_next_one() {
         wire.step();
     }
     assert!(!pushed(&wire, first)[0]);
+}
+
+#[test]
+fn a_train_ends_with_psh_at_the_edge_of_the_peers_window() {
+    // Half a window at most: five segments at this RTT, of which three have room.
+    let mut wire = connected(&with_a_window_of_three_segments(), MS);
+    wire.server.write(wire.now, 100_000);
+    wire.pump();
+    assert_eq!(pushed(&wire, 0), [false, false, true]);
+}
+
+#[test]
+fn a_train_ends_with_psh_before_the_part_of_a_segment_that_nagle_holds_back() {
+    let mut wire = connected(&Profile::linux(), MS);
+    for halves in [3, 5, 20] {
+        wire.server.write(wire.now, halves * 724);
+        wire.pump();
+    }
+    let first = [false, true];
+    let second = [false, true];
+    let third = [false, false, false, false, true, false];
+    assert_eq!(pushed(&wire, 0), [&first[..], &second, &third].concat());
 }
 
 #[test]

@@ -53,7 +53,7 @@ _LINUX_ONLY_RTO = (
 )
 
 # Settings that new namespaces would copy from the host; set, so that the host's state does not leak into results.
-# Linux's own values.
+# Linux's own values, but for tcp_wmem: there a buffer begins with 16 KiB and may grow to 4 MiB.
 _PINNED = {
     "net.ipv4.tcp_no_metrics_save": "1",
     "net.ipv4.tcp_no_ssthresh_metrics_save": "1",
