@@ -199,8 +199,8 @@ mod tests {
             if ends[1].poll_events().contains(Events::CONNECTED) {
                 ends[1].write(now, 1_000_000);
             }
-            for side in 0..2 {
-                while let Some(segment) = ends[side].poll_transmit(now) {
+            for (side, end) in ends.iter_mut().enumerate() {
+                while let Some(segment) = end.poll_transmit(now) {
                     under_way.push_back((now + DELAY, 1 - side, segment));
                 }
             }
