@@ -27,10 +27,7 @@ EVIDENCE = Path(__file__).parent / "evidence"
 QUESTIONS = EVIDENCE.parent / "questions.toml"
 ANSWERS = EVIDENCE.parent / "what-we-found.md"
 VALIDATION = EVIDENCE.parent / "validation.md"
-_NOTES = (
-    "What follows is written by hand. Its figures can be those of an earlier version of the simulator; the claims and "
-    "tables above are those of the run."
-)
+_NOTES = "What follows is written by hand."
 # Longer tables are named only.
 _LINES = 90
 
@@ -64,6 +61,7 @@ def page(name: str) -> str:
     engine = "" if kept["engine"] == study.engines[0] else f" --engine {kept['engine']}"
     verdicts = [claim["verdict"] for claim in kept["claims"]]
     counted = listed(tally({verdict: verdicts.count(verdict) for verdict in VERDICTS}).split(", "))
+    counted = counted.replace("undecided", "is undecided" if verdicts.count("undecided") == 1 else "are undecided")
     shown = [table for table in kept["tables"] if table["text"]]
     longer = [f"`firstflight table runs/{name} {table['name']}`" for table in kept["tables"] if not table["text"]]
     notes = EVIDENCE / f"{name}.notes.md"
