@@ -47,8 +47,6 @@ pub struct Pair {
 pub struct Connection {
     /// Client and server.
     pub ends: [Endpoint; 2],
-    /// Earliest entry of each end in the timers.
-    pub armed: [Deadline; 2],
     /// Hosts of both ends.
     pub hosts: [u32; 2],
     /// First hop of each end's packets.
@@ -100,7 +98,6 @@ impl Connection {
                 Endpoint::client(Arc::clone(client), isn_of_client),
                 Endpoint::server(Arc::clone(server), isn_of_server),
             ],
-            armed: [Deadline::NEVER; 2],
             hosts: opening.hosts,
             first_hop: opening.first_hop,
             generation: 0,
@@ -130,7 +127,6 @@ impl Connection {
         let [isn_of_client, isn_of_server] = opening.initial_sequences;
         self.ends[CLIENT].restart_as_client(client, isn_of_client);
         self.ends[SERVER].restart_as_server(server, isn_of_server);
-        self.armed = [Deadline::NEVER; 2];
         (self.hosts, self.first_hop) = (opening.hosts, opening.first_hop);
         (self.client, self.pair, self.upload) = (opening.client, opening.pair, opening.upload);
         self.arm = opening.arm;
@@ -292,7 +288,6 @@ impl Arena {
         let connection = &mut self.slots[slot as usize];
         debug_assert!(connection.live);
         connection.live = false;
-        connection.armed = [Deadline::NEVER; 2];
         connection.generation = connection.generation.wrapping_add(1);
         self.free.push(slot);
     }

@@ -31,6 +31,7 @@ mod simulation;
 pub mod tap;
 mod timers;
 pub mod topology;
+mod tournament;
 
 use std::ops::Range;
 

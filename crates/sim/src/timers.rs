@@ -1,15 +1,18 @@
-//! Timers: one heap for all endpoints and clients, itself one source of the scheduler.
+//! Timers: of all endpoints, clients, servers and streams, together one source of the scheduler.
 //!
-//! An endpoint's deadline moves with almost every segment. The heap is not updated: an entry that fires too early is
-//! put back at the deadline that holds then, so an endpoint costs one heap operation per expiry and not one per
-//! segment.
+//! An endpoint's deadline moves with almost every segment. Its timer is not moved to a later time: one that fires too
+//! early is set again for the deadline that holds then, so an endpoint costs one operation per expiry and not one per
+//! segment. A timer that is set again for an earlier time takes the place of the one before.
 
-use std::{cmp::Ordering, collections::BinaryHeap};
+use std::{cmp::Reverse, collections::BinaryHeap};
 
-use crate::Nanos;
+use crate::{
+    Deadline, Nanos,
+    tournament::{Key as _, Tournament},
+};
 
 /// Whom a timer wakes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wake {
     /// One end of a connection: `2 * slot + side`.
     Endpoint(u32),
@@ -24,77 +27,130 @@ pub enum Wake {
 /// A timer: its expiry, its tie-breaker, and its endpoint.
 pub type Timer = (Nanos, u64, Wake);
 
-/// A timer as the heap sees it: the earlier, the greater. No two have the same number, so whom one wakes decides nothing.
+/// The expiry of a timer (64 bits), below it its tie-breaker (40 bits) and its endpoint. No two have the same tie-breaker.
+type Key = u128;
+
+/// Bits of a key that hold its endpoint.
+const END_BITS: u32 = 24;
+
+#[inline]
+fn key(time: Nanos, order: u64, end: u32) -> Key {
+    debug_assert!(order < 1 << (64 - END_BITS) && end < 1 << END_BITS);
+    Key::from(time) << 64 | Key::from(order << END_BITS | u64::from(end))
+}
+
+#[inline]
+fn time(key: Key) -> Nanos {
+    (key >> 64) as Nanos
+}
+
+#[inline]
+fn order(key: Key) -> u64 {
+    key as u64 >> END_BITS
+}
+
+#[inline]
+fn end(key: Key) -> u32 {
+    key as u32 & ((1 << END_BITS) - 1)
+}
+
+/// All timers of a simulation.
 #[derive(Debug)]
-struct Entry(Timer);
-
-impl Entry {
-    /// Time and number as one word, which is compared without a jump.
-    #[inline]
-    fn key(&self) -> u128 {
-        u128::from(self.0.0) << 64 | u128::from(self.0.1)
-    }
-}
-
-impl Ord for Entry {
-    #[inline]
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.key().cmp(&self.key())
-    }
-}
-
-impl PartialOrd for Entry {
-    #[inline]
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for Entry {}
-
-/// The heap.
-#[derive(Debug, Default)]
 pub struct Timers {
-    heap: BinaryHeap<Entry>,
+    /// At most one of each endpoint.
+    endpoints: Tournament<Key>,
+    /// No two keys are the same, so whom a timer wakes decides nothing.
+    others: BinaryHeap<Reverse<(Key, Wake)>>,
+}
+
+impl Default for Timers {
+    fn default() -> Self {
+        Self { endpoints: Tournament::new(2), others: BinaryHeap::new() }
+    }
 }
 
 impl Timers {
-    /// Forgets all entries.
+    /// Forgets all timers.
     pub fn clear(&mut self) {
-        self.heap.clear();
+        self.endpoints.clear();
+        self.others.clear();
     }
 
-    /// Adds a timer. Says whether it is now the earliest.
-    #[inline]
-    pub fn push(&mut self, timer: Timer) -> bool {
-        self.heap.push(Entry(timer));
-        // No two have the same number.
-        self.next().is_some_and(|&(_, order, _)| order == timer.1)
+    /// Sets the timer of a client, a server or a stream, or that of an endpoint, in place of a later one. Says whether it
+    /// is now the earliest.
+    #[inline(always)]
+    pub fn set(&mut self, (time, order, wake): Timer) -> bool {
+        let Wake::Endpoint(end) = wake else {
+            let key = key(time, order, 0);
+            self.others.push(Reverse((key, wake)));
+            return self.first() == key;
+        };
+        let key = key(time, order, end);
+        if end as usize >= self.endpoints.leaves() {
+            self.make_room(end);
+        }
+        self.endpoints.advance(end, key);
+        self.first() == key
     }
 
-    /// The earliest timer.
+    #[cold]
+    fn make_room(&mut self, end: u32) {
+        assert!(end < 1 << END_BITS, "a replicate has at most {} connections at a time", 1 << (END_BITS - 1));
+        self.endpoints.grow(end);
+    }
+
+    /// When an endpoint's timer expires.
     #[inline]
-    pub fn next(&self) -> Option<&Timer> {
-        self.heap.peek().map(|Entry(timer)| timer)
+    pub fn of_endpoint(&self, end: u32) -> Deadline {
+        Deadline::at(time(self.endpoints.key(end)))
+    }
+
+    /// An endpoint has no timer any more.
+    pub fn cancel(&mut self, end: u32) {
+        if self.endpoints.key(end) != Key::NEVER {
+            self.endpoints.set(end, Key::NEVER);
+        }
+    }
+
+    #[inline]
+    fn first(&self) -> Key {
+        let other = self.others.peek().map_or(Key::NEVER, |Reverse((key, _))| *key);
+        self.endpoints.first().min(other)
+    }
+
+    /// When the earliest timer expires.
+    #[inline]
+    pub fn next(&self) -> Deadline {
+        Deadline::at(time(self.first()))
+    }
+
+    /// The tie-breaker of the earliest timer.
+    pub fn next_order(&self) -> u64 {
+        order(self.first())
     }
 
     /// Takes the earliest timer.
     #[inline]
     pub fn pop(&mut self) -> Option<Timer> {
-        self.heap.pop().map(|Entry(timer)| timer)
+        let key = self.first();
+        if key == Key::NEVER {
+            return None;
+        }
+        let wake = if key == self.endpoints.first() {
+            let end = end(key);
+            self.endpoints.set(end, Key::NEVER);
+            Wake::Endpoint(end)
+        } else {
+            let Reverse((_, wake)) = self.others.pop()?;
+            wake
+        };
+        Some((time(key), order(key), wake))
     }
 
     /// Takes the earliest timer if it is due at `now` and has a number below `end`.
     #[inline]
     pub fn pop_due(&mut self, now: Nanos, end: u64) -> Option<Timer> {
-        self.next().filter(|&&(time, order, _)| time == now && order < end)?;
-        self.pop()
+        if self.first() < key(now, end, 0) { self.pop() } else { None }
     }
 }
 
@@ -102,31 +158,50 @@ impl Timers {
 mod tests {
     use super::*;
 
+    /// Sorts by time and number; an endpoint's timers are one, the earliest of them.
     #[test]
-    fn timers_expire_in_order_however_taking_and_adding_alternate() {
-        let (mut timers, mut sorted) = (Timers::default(), Vec::new());
+    fn timers_expire_in_order_however_taking_and_setting_alternate() {
+        let (mut timers, mut sorted) = (Timers::default(), Vec::<Timer>::new());
+        let mut taken = 0;
         let mut draw = 1_u64;
         for order in 0..5000 {
             draw = draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            if draw >> 62 < 2 {
-                let timer = (draw >> 40 & 63, order, Wake::Client(0));
-                sorted.push(timer);
-                sorted.sort_by_key(|&(time, order, _)| (time, order));
-                assert_eq!(timers.push(timer), sorted[0] == timer);
-            } else {
-                let first = (!sorted.is_empty()).then(|| sorted.remove(0));
-                assert_eq!(timers.pop(), first);
+            let who = (draw >> 50 & 31) as u32;
+            let wake = if who < 20 { Wake::Endpoint(who) } else { Wake::Client(who) };
+            match draw >> 61 {
+                0..4 => {
+                    let timer = (draw >> 40 & 63, order, wake);
+                    if who < 20 {
+                        if timers.of_endpoint(who) <= Deadline::at(timer.0) {
+                            continue;
+                        }
+                        sorted.retain(|&(.., other)| other != wake);
+                    }
+                    sorted.push(timer);
+                    sorted.sort_by_key(|&(time, order, _)| (time, order));
+                    assert_eq!(timers.set(timer), sorted[0] == timer);
+                }
+                4 => {
+                    timers.cancel(who);
+                    sorted.retain(|&(.., other)| other != Wake::Endpoint(who));
+                }
+                _ => {
+                    let first = (!sorted.is_empty()).then(|| sorted.remove(0));
+                    taken += u32::from(first.is_some());
+                    assert_eq!(timers.pop(), first);
+                }
             }
-            assert_eq!(timers.next(), sorted.first());
+            assert_eq!(timers.next(), sorted.first().map(|&(time, ..)| time).into());
+            assert!(sorted.is_empty() || timers.next_order() == sorted[0].1);
         }
-        assert!(sorted.len() > 10 && timers.pop().is_some());
+        assert!(taken > 1000);
     }
 
     #[test]
     fn what_is_due_later_or_was_scheduled_too_late_stays() {
         let mut timers = Timers::default();
-        for timer in [(5, 2, Wake::Client(0)), (5, 7, Wake::Client(1)), (6, 1, Wake::Client(2))] {
-            timers.push(timer);
+        for timer in [(5, 2, Wake::Client(0)), (5, 7, Wake::Endpoint(1)), (6, 1, Wake::Client(2))] {
+            timers.set(timer);
         }
         assert_eq!(timers.pop_due(4, 9), None);
         assert_eq!(timers.pop_due(5, 7).map(|(_, order, _)| order), Some(2));

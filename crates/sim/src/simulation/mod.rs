@@ -171,8 +171,7 @@ impl<'p> Simulation<'p> {
     #[inline(never)]
     fn expire(&mut self) {
         let Some(timer @ (time, _, wake)) = self.timers.pop() else { return };
-        let following = self.timers.next().map(|&(time, ..)| time).into();
-        if self.scheduler.follow(time, self.timer_source, following) {
+        if self.scheduler.follow(time, self.timer_source, self.timers.next()) {
             self.fire_timer(time, wake);
         } else {
             self.expire_together(timer);
@@ -191,7 +190,7 @@ impl<'p> Simulation<'p> {
             end = self.order_of(self.scheduler.first_scheduled(|source| self.order_of(source)));
         }
         if timer.1 > end {
-            self.timers.push(timer);
+            self.timers.set(timer);
             return self.begin_with_first(source);
         }
         let mut next = Some(timer);
@@ -200,7 +199,7 @@ impl<'p> Simulation<'p> {
             next = if self.goes_on() { self.timers.pop_due(self.now, end) } else { None };
             self.records.counts.events += u64::from(next.is_some());
         }
-        self.scheduler.set(source, self.timers.next().map(|&(time, ..)| time).into());
+        self.scheduler.set(source, self.timers.next());
     }
 
     /// The link of a source of departures.
@@ -218,7 +217,7 @@ impl<'p> Simulation<'p> {
     fn order_of(&self, source: u32) -> u64 {
         match self.lines.get(source as usize) {
             Some(line) => line.in_flight.front().map_or(0, |next| next.order),
-            None if source == self.timer_source => self.timers.next().map_or(0, |&(_, order, _)| order),
+            None if source == self.timer_source => self.timers.next_order(),
             None => self.departing(source).departure_order,
         }
     }
@@ -236,8 +235,7 @@ impl<'p> Simulation<'p> {
             self.arrive(packet);
         } else if first == self.timer_source {
             let Some((time, _, wake)) = self.timers.pop() else { return };
-            let following = self.timers.next().map(|&(time, ..)| time).into();
-            self.scheduler.set(first, following);
+            self.scheduler.set(first, self.timers.next());
             self.fire_timer(time, wake);
         } else {
             self.scheduler.set(first, Deadline::NEVER);
@@ -478,21 +476,20 @@ impl<'p> Simulation<'p> {
         }
     }
 
-    /// Arms an end's timer, if its deadline is earlier than the entry that there is.
-    #[inline]
+    /// Sets an end's timer, unless it has one that expires before its deadline.
+    #[inline(always)]
     fn arm(&mut self, slot: u32, side: usize) {
-        let connection = &mut self.connections[slot];
-        let deadline = connection.ends[side].poll_timeout();
-        if let Some(time) = deadline.time().filter(|_| deadline < connection.armed[side]) {
-            connection.armed[side] = deadline;
-            self.set_timer(time, Wake::Endpoint(2 * slot + side as u32));
+        let end = 2 * slot + side as u32;
+        let deadline = self.connections[slot].ends[side].poll_timeout();
+        if let Some(time) = deadline.time().filter(|_| deadline < self.timers.of_endpoint(end)) {
+            self.set_timer(time, Wake::Endpoint(end));
         }
     }
 
     pub(crate) fn set_timer(&mut self, time: Nanos, wake: Wake) {
         let order = self.order;
         self.order += 1;
-        if self.timers.push((time, order, wake)) {
+        if self.timers.set((time, order, wake)) {
             self.scheduler.advance(self.timer_source, time);
         }
     }
@@ -507,8 +504,7 @@ impl<'p> Simulation<'p> {
         self.set_timer(time, Wake::Server(slot));
     }
 
-    // Most timers are of an endpoint whose connection is over or whose deadline has moved: what the others do is out of
-    // line.
+    // Most timers are of an endpoint whose deadline has moved: what the others do is out of line.
     #[inline(never)]
     fn fire_timer(&mut self, time: Nanos, wake: Wake) {
         match wake {
@@ -517,17 +513,11 @@ impl<'p> Simulation<'p> {
             Wake::Stream(stream) => self.wake_stream(stream),
             Wake::Endpoint(end) => {
                 let (slot, side) = (end / 2, (end % 2) as usize);
-                let connection = &mut self.connections[slot];
-                if connection.armed[side] != Deadline::at(time) {
-                    // The connection is over, or another entry is as early as its deadline.
-                    debug_assert!(!connection.live || !connection.ends[side].poll_timeout().is_due(self.now));
-                    return;
-                }
-                connection.armed[side] = Deadline::NEVER;
-                if connection.ends[side].poll_timeout().is_due(self.now) {
+                debug_assert!(self.connections[slot].live, "a connection that is over has no timers");
+                if self.connections[slot].ends[side].poll_timeout().is_due(self.now) {
                     self.time_out(slot, side);
                 } else {
-                    // The deadline has moved since the entry was made.
+                    // The deadline has moved since the timer was set.
                     self.arm(slot, side);
                 }
             }
@@ -605,6 +595,12 @@ impl<'p> Simulation<'p> {
     pub(crate) fn release(&mut self, slot: u32) {
         self.memory.on_over(self.now, slot, &self.connections);
         self.connections.release(slot);
+        let next = self.timers.next();
+        self.timers.cancel(2 * slot);
+        self.timers.cancel(2 * slot + 1);
+        if self.timers.next() != next {
+            self.scheduler.set(self.timer_source, self.timers.next());
+        }
     }
 
     /// Sends the segments of a client after it was given work outside of an event of its connection.
