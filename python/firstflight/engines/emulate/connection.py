@@ -92,7 +92,8 @@ class Connection:
             self._line.sendall(json.dumps(message).encode() + b"\n")
 
     def _read(self) -> None:
-        pieces = bytearray()
+        # Joined when their line is complete: an answer with a capture of a minute comes in thousands of pieces.
+        pieces: list[bytes] = []
         while True:
             try:
                 piece, fds, _, _ = socket.recv_fds(self._line, _PIECE, _MOST_FDS)
@@ -102,11 +103,11 @@ class Connection:
                 self.fds.put(fd)
             if not piece:
                 break
-            pieces += piece
-            *lines, rest = pieces.split(b"\n") if b"\n" in piece else [pieces]
-            for line in lines:
-                self._take(json.loads(line, object_hook=_text_as_bytes))
-            pieces = bytearray(rest)
+            *ends, rest = piece.split(b"\n")
+            for end in ends:
+                self._take(json.loads(b"".join([*pieces, end]), object_hook=_text_as_bytes))
+                pieces.clear()
+            pieces.append(rest)
         with self._lock:
             self._gone = True
             for mailbox in self._waiting.values():
