@@ -24,10 +24,11 @@ pub enum Wake {
     Stream(u32),
 }
 
-/// A timer: its expiry, its tie-breaker, and its endpoint.
+/// A timer: its expiry, its tie-breaker, and whom it wakes.
 pub type Timer = (Nanos, u64, Wake);
 
 /// The expiry of a timer (64 bits), below it its tie-breaker (40 bits) and its endpoint. No two have the same tie-breaker.
+// Tie-breakers count what was scheduled: a replicate that needs more than 40 bits takes days.
 type Key = u128;
 
 /// Bits of a key that hold its endpoint.
@@ -147,10 +148,10 @@ impl Timers {
         Some((time(key), order(key), wake))
     }
 
-    /// Takes the earliest timer if it is due at `now` and has a number below `end`.
+    /// Takes the earliest timer if it is due at `now` and has a tie-breaker below `order`.
     #[inline]
-    pub fn pop_due(&mut self, now: Nanos, end: u64) -> Option<Timer> {
-        if self.first() < key(now, end, 0) { self.pop() } else { None }
+    pub fn pop_due(&mut self, now: Nanos, order: u64) -> Option<Timer> {
+        if self.first() < key(now, order, 0) { self.pop() } else { None }
     }
 }
 

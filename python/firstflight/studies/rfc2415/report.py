@@ -89,7 +89,7 @@ def tables(q: Quantities) -> Iterator[Table]:
         normal = of is relative
         yield table(
             f"figure{figure}",
-            f"Figure {figure}. {'Normalised network' if normal else 'Network'} power of web traffic, HTTP/{http}",
+            f"Figure {figure}. {'Normalized network' if normal else 'Network'} power of web traffic, HTTP/{http}",
             "Network power against that of IW 1, replicate by replicate." if normal else POWER,
             [of.sel(http=http, drop=True)],
             "iw",
@@ -289,7 +289,7 @@ def figures(q: Quantities) -> Iterator[Figure]:
         what = "Against IW 1 of the same scenario." if of is relative else "Goodput divided by median page delay."
         yield from _figure(
             f"figure{number}",
-            f"Figure {number}. {'Normalised n' if of is relative else 'N'}etwork power of web traffic, HTTP/{http}",
+            f"Figure {number}. {'Normalized n' if of is relative else 'N'}etwork power of web traffic, HTTP/{http}",
             f"{what} {_TABLE_6 if http == '1.0' else 'Band: 95% CI over replicates.'}",
             f"network power, {of.attrs['units']}",
             points,
