@@ -139,8 +139,8 @@ def _table6(q: Quantities) -> Table:
         "clients",
         published,
         (
-            "The RFC labels its delays milliseconds; they are seconds. Goodput: ours in 10⁶ bytes, the "
-            'RFC\'s "MB" unexplained.',
+            "The RFC labels its delays milliseconds; they are seconds. Goodput: this run's in 10⁶ "
+            'bytes, the RFC\'s "MB" is not explained.',
         ),
         NEAR,
         order=["webs"],
