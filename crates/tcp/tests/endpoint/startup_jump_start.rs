@@ -135,3 +135,17 @@ fn every_recovery_delivers_a_jump_through_losses() {
         assert_eq!(wire.client.received_bytes(), 200 * 1460, "{recovery:?}");
     }
 }
+
+#[test]
+fn a_loss_ends_the_pacing_of_a_jump_over_a_path_that_became_shorter() {
+    // The handshake took 100 ms and data takes 10, so the duplicates arrive long before the last step.
+    let mut wire = Wire::connected(&jumping(), 50 * MS);
+    let start = wire.now;
+    wire.lose_data_of_server(5 * MS, &[1]);
+    wire.server.write(start, 50 * 1460);
+    wire.run();
+    let departures = wire.departures(start);
+    assert_eq!(departures[..10], [0, 2, 4, 6, 8, 10, 12, 14, 16, 20].map(|ms| ms * MS));
+    assert!(departures.iter().all(|&at| at < 98 * MS), "a paced jump ends at 98 ms: {departures:?}");
+    assert_eq!(wire.client.received_bytes(), 50 * 1460);
+}
