@@ -162,6 +162,7 @@ fn a_restarted_link_is_a_new_one() {
             offer(&mut restarted, 0, 1000);
         }
         restarted.restart(&spec, || 0).unwrap();
+        assert_eq!(restarted.waiting_packets(0), 0);
         for now in [0, 0, 0, 0, 2 * MS] {
             assert_eq!(restarted.pass(now, 1000), new.pass(now, 1000), "{spec:?}");
             assert_eq!(offer(&mut restarted, now, 900), offer(&mut new, now, 900), "{spec:?}");

@@ -163,6 +163,16 @@ mod tests {
     }
 
     #[test]
+    fn the_share_holds_for_every_key() {
+        for key in [0, 1, u64::MAX, u64::MAX << 32] {
+            let mut impairments = Impairments::new(&[TWICE], key).unwrap();
+            let copies =
+                (0..20_000).filter(|&number| impairments.act(number, uniform(9, number)).copy.is_some()).count();
+            assert!((4_800..5_200).contains(&copies), "{copies} with key {key:x}");
+        }
+    }
+
+    #[test]
     fn jitter_has_its_mean_and_keeps_the_order_unless_told_otherwise() {
         let free = flights(&[jitter(false)]);
         let mean = free.iter().enumerate().map(|(number, flight)| (flight.arrival - 100 * number as u64) as f64);
