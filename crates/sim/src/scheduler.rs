@@ -76,9 +76,9 @@ impl Scheduler {
     /// counts the events scheduled before a source's next one.
     pub fn first_scheduled(&self, order: impl Fn(u32) -> u64) -> u32 {
         let (time, source) = self.earliest();
+        debug_assert!(time < self.end_of_time, "no event is left");
         let mut first = (u64::MAX, source);
-        let after = Deadline::at(time + 1).no_later_than(self.end_of_time) << self.source_bits;
-        self.tree.visit_below(after, &mut |key| {
+        self.tree.visit_below((time + 1) << self.source_bits, &mut |key| {
             let source = self.source(key);
             first = first.min((order(source), source));
         });

@@ -35,23 +35,23 @@ type Key = u128;
 const END_BITS: u32 = 24;
 
 #[inline]
-fn key(time: Nanos, order: u64, end: u32) -> Key {
+fn key_of(time: Nanos, order: u64, end: u32) -> Key {
     debug_assert!(order < 1 << (64 - END_BITS) && end < 1 << END_BITS);
     Key::from(time) << 64 | Key::from(order << END_BITS | u64::from(end))
 }
 
 #[inline]
-fn time(key: Key) -> Nanos {
+fn time_of(key: Key) -> Nanos {
     (key >> 64) as Nanos
 }
 
 #[inline]
-fn order(key: Key) -> u64 {
+fn order_of(key: Key) -> u64 {
     key as u64 >> END_BITS
 }
 
 #[inline]
-fn end(key: Key) -> u32 {
+fn end_of(key: Key) -> u32 {
     key as u32 & ((1 << END_BITS) - 1)
 }
 
@@ -77,16 +77,16 @@ impl Timers {
         self.others.clear();
     }
 
-    /// Sets the timer of a client, a server or a stream, or that of an endpoint, in place of a later one. Says whether it
+    /// Sets the timer of a client, a server or a stream, or that of an endpoint, in place of a later one. Returns whether it
     /// is now the earliest.
     #[inline(always)]
     pub fn set(&mut self, (time, order, wake): Timer) -> bool {
         let Wake::Endpoint(end) = wake else {
-            let key = key(time, order, 0);
+            let key = key_of(time, order, 0);
             self.others.push(Reverse((key, wake)));
             return self.first() == key;
         };
-        let key = key(time, order, end);
+        let key = key_of(time, order, end);
         if end as usize >= self.endpoints.leaves() {
             self.make_room(end);
         }
@@ -103,10 +103,10 @@ impl Timers {
     /// When an endpoint's timer expires.
     #[inline]
     pub fn of_endpoint(&self, end: u32) -> Deadline {
-        Deadline::at(time(self.endpoints.key(end)))
+        Deadline::at(time_of(self.endpoints.key(end)))
     }
 
-    /// An endpoint has no timer any more.
+    /// Removes an endpoint's timer.
     pub fn cancel(&mut self, end: u32) {
         if self.endpoints.key(end) != Key::NEVER {
             self.endpoints.set(end, Key::NEVER);
@@ -122,12 +122,12 @@ impl Timers {
     /// When the earliest timer expires.
     #[inline]
     pub fn next(&self) -> Deadline {
-        Deadline::at(time(self.first()))
+        Deadline::at(time_of(self.first()))
     }
 
     /// The tie-breaker of the earliest timer.
     pub fn next_order(&self) -> u64 {
-        order(self.first())
+        order_of(self.first())
     }
 
     /// Takes the earliest timer.
@@ -138,20 +138,20 @@ impl Timers {
             return None;
         }
         let wake = if key == self.endpoints.first() {
-            let end = end(key);
+            let end = end_of(key);
             self.endpoints.set(end, Key::NEVER);
             Wake::Endpoint(end)
         } else {
             let Reverse((_, wake)) = self.others.pop()?;
             wake
         };
-        Some((time(key), order(key), wake))
+        Some((time_of(key), order_of(key), wake))
     }
 
     /// Takes the earliest timer if it is due at `now` and has a tie-breaker below `order`.
     #[inline]
     pub fn pop_due(&mut self, now: Nanos, order: u64) -> Option<Timer> {
-        if self.first() < key(now, order, 0) { self.pop() } else { None }
+        if self.first() < key_of(now, order, 0) { self.pop() } else { None }
     }
 }
 

@@ -1,11 +1,11 @@
 //! The smallest of many keys of which one changes at a time: a tournament tree.
 //!
-//! A change replays one path from leaf to root without a branch that depends on the data, which makes it faster than a
-//! heap when the keys are uneven (`bench` measures it).
+//! [`Tournament::set`] replays one path from leaf to root without a branch that depends on the data, which makes it faster
+//! than a heap when the keys are uneven (`bench` measures it).
 
 /// What a [`Tournament`] compares: the smallest wins.
 pub trait Key: Copy + Ord {
-    /// Loses against all others, and ties with its like alone.
+    /// No key: greater than all others.
     const NEVER: Self;
 }
 
@@ -27,7 +27,7 @@ pub struct Tournament<K> {
     replay: Replay<K>,
 }
 
-/// Puts in the key of a leaf and replays its matches up to the root, which it answers.
+/// Puts in the key of a leaf and replays its matches up to the root, which it returns.
 type Replay<K> = fn(nodes: &mut [K], leaf: u32, key: K) -> K;
 
 impl<K: Key> Tournament<K> {
@@ -67,7 +67,7 @@ impl<K: Key> Tournament<K> {
         self.first
     }
 
-    /// The key of a leaf; a leaf that there is not has none.
+    /// The key of a leaf; of a leaf beyond the last one `NEVER`.
     #[inline]
     pub fn key(&self, leaf: u32) -> K {
         self.nodes.get(self.leaves() + leaf as usize).copied().unwrap_or(K::NEVER)
@@ -82,6 +82,7 @@ impl<K: Key> Tournament<K> {
     /// As [`Tournament::set`], to a key that is not greater than the one before.
     #[inline]
     pub fn advance(&mut self, leaf: u32, key: K) {
+        debug_assert!(key <= self.key(leaf), "set is for greater keys");
         let mut node = self.leaves() + leaf as usize;
         // Above a node that stays nothing changes either.
         while node > 0 && key < self.nodes[node] {
@@ -110,7 +111,7 @@ impl<K: Key> Tournament<K> {
         }
     }
 
-    /// Makes room for this leaf.
+    /// Grows the tree up to this leaf.
     pub fn grow(&mut self, leaf: u32) {
         let mut grown = Self::new(leaf as usize + 1);
         for leaf in 0..self.leaves() as u32 {
@@ -155,4 +156,53 @@ fn smaller<K: Key>(one: K, other: K) -> K {
     return std::hint::select_unpredictable(other < one, other, one);
     #[cfg(not(has_select_unpredictable))]
     one.min(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sets, advances and removes keys of a tree of this size at random, and compares with a plain list.
+    fn compare<K: Key + From<u32> + std::fmt::Debug>(leaves: usize) {
+        let mut tree = Tournament::<K>::new(leaves);
+        let mut keys = vec![K::NEVER; tree.leaves()];
+        let mut draw = 1_u64;
+        for step in 0..20_000 {
+            draw = draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let (leaf, key) = ((draw >> 40) as usize % keys.len(), K::from((draw >> 52) as u32));
+            if draw >> 62 == 0 {
+                tree.set(leaf as u32, K::NEVER);
+                keys[leaf] = K::NEVER;
+            } else if key < keys[leaf] {
+                tree.advance(leaf as u32, key);
+                keys[leaf] = key;
+            } else {
+                tree.set(leaf as u32, key);
+                keys[leaf] = key;
+            }
+            assert_eq!(Some(tree.first()), keys.iter().min().copied());
+            if step % 1000 == 999 {
+                let bound = K::from(1000);
+                let (mut below, mut sorted) = (Vec::new(), keys.clone());
+                tree.visit_below(bound, &mut |key| below.push(key));
+                below.sort_unstable();
+                sorted.sort_unstable();
+                assert_eq!(below, sorted[..sorted.partition_point(|key| *key < bound)]);
+            }
+        }
+        let last = keys.len() as u32;
+        tree.grow(last);
+        assert!(tree.leaves() > last as usize && tree.key(last) == K::NEVER);
+        assert!((0..last).all(|leaf| tree.key(leaf) == keys[leaf as usize]));
+        tree.clear();
+        assert!(tree.first() == K::NEVER && (0..=last).all(|leaf| tree.key(leaf) == K::NEVER));
+    }
+
+    #[test]
+    fn the_first_key_is_the_smallest_however_they_change() {
+        for leaves in [1, 2, 3, 40, 600] {
+            compare::<u64>(leaves);
+            compare::<u128>(leaves);
+        }
+    }
 }

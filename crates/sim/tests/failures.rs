@@ -76,6 +76,29 @@ fn a_request_that_fails_is_followed_by_one_on_a_new_connection() {
     assert_eq!(records.transfers.completed, [0, 0, 0]);
 }
 
+#[test]
+fn a_request_after_its_connection_failed_while_idle_opens_another_one() {
+    // The server gives up if its response is not acknowledged, while the client has all of it and thinks.
+    let requests = json!({
+        "kind": "request_response", "request": constant(100.0), "response": constant(1000.0), "think": constant(5.0),
+        "count": 30, "clients": 2,
+    });
+    let mut application = files("r", "node[0]", "node[1]", &requests, &impatient());
+    for field in ["size", "request_bytes", "gap", "direction"] {
+        application.as_object_mut().unwrap().remove(field);
+    }
+    for seed in 1..6 {
+        let transfers = run(&plan(lossy(0.3), application.clone()), seed).transfers;
+        for client in 0..2 {
+            let objects: Vec<u32> = (0..transfers.object.len())
+                .filter(|&row| transfers.client[row] == client)
+                .map(|row| transfers.object[row])
+                .collect();
+            assert_eq!(objects, (0..30).collect::<Vec<_>>(), "seed {seed}, client {client}");
+        }
+    }
+}
+
 fn assert_pages_add_up(records: &Records, case: &str) {
     let (pages, transfers) = (&records.pages, &records.transfers);
     let (mut whole, mut failed, mut broken) = (0, 0, 0);

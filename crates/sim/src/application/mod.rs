@@ -242,14 +242,6 @@ impl<'p> Simulation<'p> {
         self.clients[client as usize].activity = Activity::Connected(slot);
     }
 
-    /// Such an object is there; if it failed, so did the connection.
-    fn answered_in_turn(&mut self, client: u32, done: Done, count: Option<u32>) {
-        self.note_end(done.object.number + 1, count);
-        if !done.completed {
-            self.clients[client as usize].activity = Activity::None;
-        }
-    }
-
     /// An event at one endpoint of a connection. `is_awaited`: its application has read the data that it waited for.
     pub(crate) fn on_events(&mut self, slot: u32, side: usize, events: Events, is_awaited: bool) {
         let now = self.now;
@@ -378,6 +370,11 @@ impl<'p> Simulation<'p> {
     fn fail(&mut self, slot: u32) {
         let owed = self.connections[slot].done..self.connections[slot].objects.len();
         let lost: Vec<Done> = owed.map(|index| self.record(slot, index, false)).collect();
+        let client = &mut self.clients[self.connections[slot].client as usize];
+        // Also one that was idle.
+        if matches!(client.activity, Activity::Connected(own) if own == slot) {
+            client.activity = Activity::None;
+        }
         self.release(slot);
         for done in lost {
             self.object_done(done);

@@ -23,7 +23,7 @@ impl Simulation<'_> {
     /// The next request follows after a pause; on a new connection if this one failed.
     pub(super) fn response_done(&mut self, client: u32, done: Done) {
         let Kind::RequestResponse { think, count, .. } = &self.spec(client).kind else { return };
-        self.answered_in_turn(client, done, *count);
+        self.note_end(done.object.number + 1, *count);
         let pause = nanos(self.draw(client, think, Purpose::Think, u64::from(done.object.number)));
         self.wake_client_at(client, self.now.saturating_add(pause));
     }

@@ -24,7 +24,7 @@ impl Simulation<'_> {
     pub(super) fn chunk_done(&mut self, client: u32, done: Done) {
         let Kind::Video { interval_ns, buffer_chunks, count, .. } = &self.spec(client).kind else { return };
         let next = done.object.number + 1;
-        self.answered_in_turn(client, done, *count);
+        self.note_end(done.object.number + 1, *count);
         // Chunk n is asked for no earlier than when chunk n - buffer has been played, which begins with the first.
         let played = (next + 1).saturating_sub(*buffer_chunks);
         let room_at = self.start_of(client).saturating_add(u64::from(played).saturating_mul(*interval_ns));

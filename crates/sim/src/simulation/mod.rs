@@ -513,7 +513,7 @@ impl<'p> Simulation<'p> {
             Wake::Stream(stream) => self.wake_stream(stream),
             Wake::Endpoint(end) => {
                 let (slot, side) = (end / 2, (end % 2) as usize);
-                debug_assert!(self.connections[slot].live, "a connection that is over has no timers");
+                debug_assert!(self.connections[slot].live, "the endpoints of a connection that is over have no timers");
                 if self.connections[slot].ends[side].poll_timeout().is_due(self.now) {
                     self.time_out(slot, side);
                 } else {

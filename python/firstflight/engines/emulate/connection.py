@@ -92,7 +92,7 @@ class Connection:
             self._line.sendall(json.dumps(message).encode() + b"\n")
 
     def _read(self) -> None:
-        # Joined when their line is complete: an answer with a capture of a minute comes in thousands of pieces.
+        # Joined when their line is complete: an answer with a capture of a minute has more than a thousand.
         pieces: list[bytes] = []
         while True:
             try:

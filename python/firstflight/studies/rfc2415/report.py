@@ -139,8 +139,8 @@ def _table6(q: Quantities) -> Table:
         "clients",
         published,
         (
-            "The RFC labels its delays milliseconds; they are seconds. Goodput: this run's in 10⁶ "
-            'bytes, the RFC\'s "MB" is not explained.',
+            "The RFC labels its delays milliseconds; they are seconds. Goodput: this run's is in "
+            '10⁶ bytes. The RFC does not explain its "MB".',
         ),
         NEAR,
         order=["webs"],
