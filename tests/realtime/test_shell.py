@@ -120,9 +120,18 @@ def test_nothing_is_left_when_it_is_killed() -> None:
     with subprocess.Popen([*command, "sh", "-c", script], stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         mark = running.stdout.readline().strip()
-        assert len([words for words in testbeds.processes_of(mark).values() if words[0] == "sleep"]) == 2
+
+        def sleeping() -> int:
+            return len([words for words in testbeds.processes_of(mark).values() if words[0] == "sleep"])
+
+        # The program says its mark before it sleeps, and the one beside it may be later still.
+        until = time.monotonic() + 10
+        while sleeping() < 2 and time.monotonic() < until:
+            time.sleep(0.01)
+        found = sleeping()
         running.send_signal(signal.SIGKILL)
         time.sleep(0.1)
+        assert found == 2
         assert testbeds.seconds_until_gone(mark) < 2
     assert testbeds.devices() == devices
 
