@@ -18,8 +18,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from firstflight.analysis.claim import VERDICTS
-from firstflight.counted import listed, with_unit
+from firstflight.analysis.claim import VERDICTS, tally
+from firstflight.counted import with_unit
 from firstflight.records import Run
 from firstflight.studies import find, of
 
@@ -60,6 +60,7 @@ def page(name: str) -> str:
     study = find(name)
     engine = "" if kept["engine"] == study.engines[0] else f" --engine {kept['engine']}"
     verdicts = [claim["verdict"] for claim in kept["claims"]]
+    counted = tally({verdict: verdicts.count(verdict) for verdict in VERDICTS})
     shown = [table for table in kept["tables"] if table["text"]]
     longer = [f"`firstflight table runs/{name} {table['name']}`" for table in kept["tables"] if not table["text"]]
     notes = EVIDENCE / f"{name}.notes.md"
@@ -73,7 +74,7 @@ def page(name: str) -> str:
         f"Seed {kept['seed']}, {kept['cells']} cells, engine `{kept['engine']}`.",
         *(["## Answer", " ".join(kept["answer"])] if kept["answer"] else []),
         "## Claims",
-        f"{_summary(verdicts)} [Evidence](../validation.md#how-a-claim-is-judged) explains how claims are judged.",
+        f"Verdicts: {counted}. See [how a claim is judged](../validation.md#how-a-claim-is-judged).",
         _claims(kept["claims"]),
         *(["## Tables"] if kept["tables"] else []),
         *(f"`{table['name']}`\n\n```text\n{table['text'].rstrip()}\n```" for table in shown),
@@ -130,20 +131,6 @@ def _number(claim: dict[str, Any], question: dict[str, Any]) -> str:
         return number
     low, high = sorted(ends, key=float)
     return f"{number} ({low} to {high})"
-
-
-def _summary(verdicts: list[str]) -> str:
-    """The numbers of claims by verdict, as a sentence: "4 of 6 claims hold, 1 differs and 1 is undecided."."""
-    number, holding = len(verdicts), verdicts.count("holds")
-    if holding == number:
-        return f"All {number} claims hold."
-    parts = [f"{holding} of {number} claims {'holds' if holding == 1 else 'hold'}"]
-    others = {"differs": ("differs", "differ"), "undecided": ("is undecided", "are undecided")}
-    for verdict in VERDICTS[1:]:
-        if count := verdicts.count(verdict):
-            one, several = others.get(verdict, (verdict, verdict))
-            parts.append(f"{count} {one if count == 1 else several}")
-    return f"{listed(parts)}."
 
 
 def _found(claim: dict[str, Any]) -> str:

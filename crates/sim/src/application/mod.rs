@@ -371,7 +371,7 @@ impl<'p> Simulation<'p> {
         let owed = self.connections[slot].done..self.connections[slot].objects.len();
         let lost: Vec<Done> = owed.map(|index| self.record(slot, index, false)).collect();
         let client = &mut self.clients[self.connections[slot].client as usize];
-        // Also one that was idle.
+        // Also if it was idle: the next request opens another connection.
         if matches!(client.activity, Activity::Connected(own) if own == slot) {
             client.activity = Activity::None;
         }
