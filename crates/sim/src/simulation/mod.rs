@@ -486,6 +486,7 @@ impl<'p> Simulation<'p> {
         }
     }
 
+    #[inline(always)]
     pub(crate) fn set_timer(&mut self, time: Nanos, wake: Wake) {
         let order = self.order;
         self.order += 1;

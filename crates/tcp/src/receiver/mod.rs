@@ -27,6 +27,8 @@ pub(crate) struct Memory {
     pub arrivals: Option<Arrivals>,
     /// With a growing window, from the peer's SYN on.
     pub window: Option<GrowingWindow>,
+    /// Its right edge is as the latest segment announced it: nothing has arrived and nothing was read since.
+    pub is_announced: bool,
     /// Room for the data of that window, until then.
     spare: Blocks,
     pub segment_size: SegmentSize,
@@ -47,6 +49,7 @@ impl Memory {
         Self {
             arrivals,
             window: None,
+            is_announced: false,
             spare,
             segment_size: SegmentSize::new(profile.mss_bytes, u32::MAX),
             round_trip: RoundTrip::default(),
@@ -80,6 +83,16 @@ impl Memory {
 }
 
 impl Endpoint {
+    /// Data or a FIN arrived: the next segment announces another window.
+    #[inline]
+    pub(crate) fn renew_window(&mut self) {
+        if self.features & feature::RECEIVER != 0 {
+            if let Some(memory) = self.extras.memory_mut() {
+                memory.is_announced = false;
+            }
+        }
+    }
+
     pub(crate) fn last_ack_sent(&self) -> SeqNum {
         self.extras.memory().map_or(self.rcv.nxt, |memory| memory.last_ack_sent)
     }
@@ -118,7 +131,7 @@ impl Endpoint {
     }
 
     /// A segment with payload arrived, in order or ahead of a hole.
-    #[inline]
+    #[inline(always)]
     fn arrived(&mut self, now: Nanos, block: Block, segment: &Segment) -> Arrived {
         let window_bytes = self.window_in_force();
         let (stamp_bytes, most_bytes) = (self.stamp_bytes(), self.largest_segment_bytes());
@@ -221,6 +234,7 @@ impl Endpoint {
     /// When to acknowledge arrived data.
     // Linux, __tcp_ack_snd_check: more than one full segment, if the window does not shrink (it would if the application
     // does not read); or in quick mode; or because something already made it due; or after a delay.
+    #[inline(always)]
     pub(crate) fn acknowledge_adaptively(&mut self, now: Nanos) {
         let waiting = self.rcv.nxt - self.last_ack_sent();
         let in_force = u64::from(self.window_in_force());
@@ -310,7 +324,8 @@ impl Endpoint {
             return;
         }
         let (read, received, ahead) = (self.rcv.read_next, self.rcv.nxt, self.bytes_ahead());
-        if let Some(Memory { window: Some(window), round_trip, .. }) = self.extras.memory_mut() {
+        if let Some(Memory { window: Some(window), is_announced, round_trip, .. }) = self.extras.memory_mut() {
+            *is_announced = false;
             window.on_read(from, read, received, ahead, round_trip.get());
         }
         // Linux, tcp_cleanup_rbuf: the second segment, if its arrival was not acknowledged yet; and short segments, once
@@ -350,6 +365,7 @@ impl Endpoint {
             let blocks = std::mem::take(&mut memory.spare);
             memory.window = growth.map(|rules| GrowingWindow::new(rules, own_mss, window, most, self.rcv.nxt, blocks));
             memory.segment_size = SegmentSize::new(self.mss, window);
+            memory.is_announced = false;
         }
         self.rcv.edge = self.rcv.nxt + u64::from(window);
         self.acknowledge_each_from_here();

@@ -13,6 +13,7 @@ impl Endpoint {
     /// Payload, FIN or both.
     #[inline]
     pub(crate) fn on_payload(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) {
+        self.renew_window();
         let mut end = self.rcv.up_to_fin(seq + u64::from(segment.payload_bytes));
         let mut fin = segment.flags.contains(Flags::FIN);
         if end > self.rcv.edge {

@@ -56,7 +56,7 @@ impl Endpoint {
     /// 5. ECN: whether a smaller cwnd must be signaled to the peer (CWR).
     /// 6. Statistics.
     /// 7. Transmission and timers: retransmissions, the back-off, the timer.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn apply(&mut self, now: Nanos, facts: &Facts) {
         if facts.edges.has(Edges::ESTABLISHED) {
             return self.begin(now, facts);

@@ -32,11 +32,13 @@ impl Endpoint {
         // Linux calls tcp_write_xmit on events only, and its decision depends on the time: a train that waits for an
         // ACK leaves if it is asked later, and a window that is in use is so until then.
         if self.due & due::STREAM != 0 && self.state >= State::Established {
-            if self.stream_segment(now, segment) {
-                return true;
-            }
-            if self.extras.validation().is_some() {
-                self.validate_window(now);
+            if !self.only_receives() {
+                if self.stream_segment(now, segment) {
+                    return true;
+                }
+                if self.extras.validation().is_some() {
+                    self.validate_window(now);
+                }
             }
             self.due &= !due::STREAM;
         }
@@ -49,13 +51,15 @@ impl Endpoint {
 
     /// False: [`poll_transmit`](Self::poll_transmit) would find nothing to send now. A hint that costs little: true says
     /// nothing.
-    // An endpoint with nothing to validate, to retransmit or outstanding only receives.
     #[inline]
     pub fn may_transmit(&self) -> bool {
-        let only_receives = self.snd.una == self.snd.end()
-            && self.extras.validation().is_none()
-            && matches!(self.recovery, Recovery::Counting(_));
-        self.due & !due::STREAM != 0 || self.due != 0 && !only_receives
+        self.due & !due::STREAM != 0 || self.due != 0 && !self.only_receives()
+    }
+
+    /// True if all that there is to send is acknowledged, and neither validation nor a pacer has anything to do.
+    #[inline]
+    fn only_receives(&self) -> bool {
+        self.snd.una == self.snd.end() && !self.extras.may_hold_back() && !self.awaits_validation()
     }
 
     #[cold]

@@ -29,6 +29,12 @@ impl Endpoint {
         }
     }
 
+    /// Data was sent since the window was last validated.
+    #[inline]
+    pub(crate) fn awaits_validation(&self) -> bool {
+        self.snd.sent_since_validation && self.extras.validation().is_some()
+    }
+
     /// No more is sent now: records the used part of the window, and gives up a part that was unused for long.
     pub(crate) fn validate_window(&mut self, now: Nanos) {
         if !self.snd.sent_since_validation && self.snd.is_idle() {

@@ -33,6 +33,12 @@ pub(crate) struct WriteQueue {
 }
 
 impl WriteQueue {
+    /// The queue of a new connection, in the memory of this one.
+    pub(crate) fn emptied(mut self) -> Self {
+        self.sizes.clear();
+        Self { sizes: self.sizes, ..Self::default() }
+    }
+
     /// The application's data up to `end` is copied; `next` is the next position to send. The last sk_buff is filled up
     /// first.
     // Linux, tcp_sendmsg_locked.

@@ -67,22 +67,40 @@ impl Endpoint {
     /// The window field of a segment that leaves now.
     #[inline]
     fn announce_window(&mut self) -> u16 {
-        if self.features & feature::RECEIVER != 0 && self.extras.growing_window().is_some() {
-            // Linux, tcp_select_window: never less than is left of the one in force, rounded up to units of the field.
-            let last = (1 << self.scaling.rcv_shift) - 1;
-            let left = (self.rcv.window() + last) >> self.scaling.rcv_shift << self.scaling.rcv_shift;
-            let window = self.select_window().max(left);
-            self.rcv.edge = self.rcv.nxt + window;
-            return (window >> self.scaling.rcv_shift).min(u64::from(LARGEST_FIELD)) as u16;
+        if self.features & feature::RECEIVER == 0 || !self.move_growing_edge() {
+            self.move_fixed_edge();
         }
+        (self.rcv.window() >> self.scaling.rcv_shift).min(u64::from(LARGEST_FIELD)) as u16
+    }
+
+    /// False if the window does not grow.
+    #[inline(never)]
+    fn move_growing_edge(&mut self) -> bool {
+        let Some(Memory { window: Some(_), is_announced, .. }) = self.extras.memory_mut() else { return false };
+        if std::mem::replace(is_announced, true) {
+            debug_assert_eq!(self.grown_edge(), self.rcv.edge, "nothing arrived and nothing was read");
+        } else {
+            self.rcv.edge = self.grown_edge();
+        }
+        true
+    }
+
+    /// Right edge of a window that grows, as the next segment announces it.
+    // Linux, tcp_select_window: never less than is left of the one in force, rounded up to units of the field.
+    fn grown_edge(&mut self) -> SeqNum {
+        let last = (1 << self.scaling.rcv_shift) - 1;
+        let left = (self.rcv.window() + last) >> self.scaling.rcv_shift << self.scaling.rcv_shift;
+        self.rcv.nxt + self.select_window().max(left)
+    }
+
+    // RFC 9293 §3.8.6.2.2, receiver's SWS avoidance: the edge moves by min (half the buffer, MSS) or not at all.
+    #[inline]
+    fn move_fixed_edge(&mut self) {
         let edge = self.fixed_edge();
-        // RFC 9293 §3.8.6.2.2, receiver's SWS avoidance: the edge moves by min (half the buffer, MSS) or not at all.
         let step = (self.profile.receive_window_bytes / 2).min(self.mss);
         if edge >= self.rcv.edge + u64::from(step) {
             self.rcv.edge = edge;
         }
-        let window = self.rcv.window();
-        (window >> self.scaling.rcv_shift).min(u64::from(LARGEST_FIELD)) as u16
     }
 
     /// Makes an acknowledgment due if the peer may be waiting for a larger window.

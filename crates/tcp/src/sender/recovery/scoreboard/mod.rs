@@ -108,7 +108,9 @@ impl Scoreboard {
     pub fn new_in(old: Option<Box<Self>>, profile: &Profile, initial: SeqNum) -> Box<Self> {
         let Some(mut scoreboard) = old else { return Box::new(Self::new(profile, initial, Board::default())) };
         let board = std::mem::take(&mut scoreboard.board).emptied();
+        let queue = std::mem::take(&mut scoreboard.train.queue).emptied();
         *scoreboard = Self::new(profile, initial, board);
+        scoreboard.train.queue = queue;
         scoreboard
     }
 
