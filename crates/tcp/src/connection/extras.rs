@@ -161,9 +161,10 @@ impl Extras {
         self.memory()?.window.as_ref()
     }
 
+    /// If there are any.
     #[inline]
     pub fn record_ends(&self) -> Option<&RecordEnds> {
-        Some(&self.0.as_deref()?.record_ends)
+        Some(&self.0.as_deref()?.record_ends).filter(|ends| !ends.is_empty())
     }
 
     /// The reset that is due.

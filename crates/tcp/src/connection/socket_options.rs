@@ -9,6 +9,11 @@ use crate::sequence::SeqNum;
 pub(crate) struct RecordEnds(Vec<SeqNum>);
 
 impl RecordEnds {
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     #[cold]
     fn after(&self, position: SeqNum) -> Option<SeqNum> {
         self.0.get(self.0.partition_point(|end| *end <= position)).copied()
