@@ -27,14 +27,11 @@ const _: () = assert!(size_of::<Controller>() <= 48);
 impl Law {
     /// A new law, in the memory of an old one if there is one.
     fn new_in(old: Option<Box<Other>>, start: &Start) -> Self {
-        match (Other::new(start), old) {
-            (Some(law), Some(mut memory)) => {
-                *memory = law;
-                Self::Other(memory)
-            }
-            (Some(law), None) => Self::Other(Box::new(law)),
-            (None, _) => Self::Reno(Reno::new(start)),
-        }
+        let renewed = match old {
+            Some(mut memory) => memory.renew(start).then_some(memory),
+            None => Other::new(start).map(Box::new),
+        };
+        renewed.map_or_else(|| Self::Reno(Reno::new(start)), Self::Other)
     }
 }
 

@@ -198,6 +198,18 @@ macro_rules! algorithms {
                 })
             }
 
+            /// Begins anew in the same memory; false for Reno.
+            // An algorithm is small, and the largest is not: one that stays the same is written in its place.
+            fn renew(&mut self, start: &Start) -> bool {
+                match (start.algorithm, self) {
+                    $((CongestionAlgorithm::$name $({ $($field),+ })?, Self::$name(law)) => {
+                        *law = $file::$law::new(start $($(, $field)+)?);
+                        true
+                    })+
+                    (_, other) => Self::new(start).map(|new| *other = new).is_some(),
+                }
+            }
+
             fn law(&self) -> &dyn CongestionControl {
                 match self {
                     $(Self::$name(law) => law,)+
