@@ -20,6 +20,7 @@ impl Endpoint {
     }
 
     // RFC 9293 §3.10.7.4: check the sequence number, RST, SYN, ACK, then process the payload and FIN.
+    #[inline(always)]
     pub(crate) fn on_synchronised(&mut self, now: Nanos, segment: &Segment) {
         let seq = near(self.rcv.nxt, segment.seq);
         let unusual = segment.flags.intersects(Flags::RST.union(Flags::SYN)) || !segment.flags.contains(Flags::ACK);
