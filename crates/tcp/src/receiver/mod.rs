@@ -27,7 +27,8 @@ pub(crate) struct Memory {
     pub arrivals: Option<Arrivals>,
     /// With a growing window, from the peer's SYN on.
     pub window: Option<GrowingWindow>,
-    /// Its right edge is as the latest segment announced it: nothing has arrived and nothing was read since.
+    /// The next segment announces what the latest one did: nothing has arrived and nothing was read since, and there is
+    /// memory enough.
     pub is_announced: bool,
     /// Room for the data of that window, until then.
     spare: Blocks,

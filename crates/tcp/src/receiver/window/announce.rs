@@ -52,11 +52,13 @@ impl Endpoint {
     // Linux, __tcp_select_window: in less than half of the buffer, no more ACKs are quick.
     pub(crate) fn select_window(&mut self) -> u64 {
         let (in_force, shift) = (self.window_in_force(), self.scaling.rcv_shift);
-        let Some(Memory { window: Some(window), arrivals, segment_size, .. }) = self.extras.memory_mut() else {
+        let Some(Memory { window: Some(window), is_announced, arrivals, segment_size, .. }) = self.extras.memory_mut()
+        else {
             return self.fixed_edge().saturating_sub(self.rcv.nxt);
         };
         let selected = window.select(segment_size.bytes, in_force, shift);
         if selected.is_tight {
+            *is_announced = false;
             if let Some(arrivals) = arrivals {
                 arrivals.end_quick();
             }
@@ -74,10 +76,12 @@ impl Endpoint {
     }
 
     /// False if the window does not grow.
+    // Without scaling the window also depends on the one in force, which this changes.
     #[inline(never)]
     fn move_growing_edge(&mut self) -> bool {
+        let repeats = self.scaling.rcv_shift > 0;
         let Some(Memory { window: Some(_), is_announced, .. }) = self.extras.memory_mut() else { return false };
-        if std::mem::replace(is_announced, true) {
+        if std::mem::replace(is_announced, repeats) {
             debug_assert_eq!(self.grown_edge(), self.rcv.edge, "nothing arrived and nothing was read");
         } else {
             self.rcv.edge = self.grown_edge();
