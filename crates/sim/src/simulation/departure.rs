@@ -4,7 +4,7 @@ use firstflight_path::{Left, LinkOutcome, Nanos, OfferedPacket};
 
 use crate::{packet::Packet, topology::Then};
 
-use super::{Simulation, loss_draw};
+use super::{Simulation, forward::loss_draw};
 
 impl Simulation<'_> {
     /// A packet comes to the queue of a link.
