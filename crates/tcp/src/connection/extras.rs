@@ -161,7 +161,7 @@ impl Extras {
         self.memory()?.window.as_ref()
     }
 
-    /// If there are any.
+    /// Ends of records, if there are any.
     #[inline]
     pub fn record_ends(&self) -> Option<&RecordEnds> {
         Some(&self.0.as_deref()?.record_ends).filter(|ends| !ends.is_empty())

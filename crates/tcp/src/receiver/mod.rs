@@ -27,9 +27,9 @@ pub(crate) struct Memory {
     pub arrivals: Option<Arrivals>,
     /// With a growing window, from the peer's SYN on.
     pub window: Option<GrowingWindow>,
-    /// The next segment announces what the latest one did: nothing has arrived and nothing was read since, and there is
-    /// memory enough.
-    pub is_announced: bool,
+    /// The right edge of that window need not be computed again: no data has arrived or been read since the latest segment
+    /// left, at least half of the buffer is free, and the window is scaled.
+    pub edge_is_current: bool,
     /// Room for the data of that window, until then.
     spare: Blocks,
     pub segment_size: SegmentSize,
@@ -50,7 +50,7 @@ impl Memory {
         Self {
             arrivals,
             window: None,
-            is_announced: false,
+            edge_is_current: false,
             spare,
             segment_size: SegmentSize::new(profile.mss_bytes, u32::MAX),
             round_trip: RoundTrip::default(),
@@ -84,12 +84,12 @@ impl Memory {
 }
 
 impl Endpoint {
-    /// Data or a FIN arrived: the next segment announces another window.
+    /// Data or a FIN arrived: the next segment computes its window again.
     #[inline]
     pub(crate) fn renew_window(&mut self) {
         if self.features & feature::RECEIVER != 0 {
             if let Some(memory) = self.extras.memory_mut() {
-                memory.is_announced = false;
+                memory.edge_is_current = false;
             }
         }
     }
@@ -325,8 +325,8 @@ impl Endpoint {
             return;
         }
         let (read, received, ahead) = (self.rcv.read_next, self.rcv.nxt, self.bytes_ahead());
-        if let Some(Memory { window: Some(window), is_announced, round_trip, .. }) = self.extras.memory_mut() {
-            *is_announced = false;
+        if let Some(Memory { window: Some(window), edge_is_current, round_trip, .. }) = self.extras.memory_mut() {
+            *edge_is_current = false;
             window.on_read(from, read, received, ahead, round_trip.get());
         }
         // Linux, tcp_cleanup_rbuf: the second segment, if its arrival was not acknowledged yet; and short segments, once
@@ -366,7 +366,7 @@ impl Endpoint {
             let blocks = std::mem::take(&mut memory.spare);
             memory.window = growth.map(|rules| GrowingWindow::new(rules, own_mss, window, most, self.rcv.nxt, blocks));
             memory.segment_size = SegmentSize::new(self.mss, window);
-            memory.is_announced = false;
+            memory.edge_is_current = false;
         }
         self.rcv.edge = self.rcv.nxt + u64::from(window);
         self.acknowledge_each_from_here();

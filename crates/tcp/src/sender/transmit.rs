@@ -56,7 +56,8 @@ impl Endpoint {
         self.due & !due::STREAM != 0 || self.due != 0 && !self.only_receives()
     }
 
-    /// True if all that there is to send is acknowledged, and neither validation nor a pacer has anything to do.
+    /// True if all that there is to send is acknowledged, so that there is nothing to retransmit or to probe either, and
+    /// there is no window to validate, no pacer and no start-up scheme.
     #[inline]
     fn only_receives(&self) -> bool {
         self.snd.una == self.snd.end() && !self.extras.may_hold_back() && !self.awaits_validation()

@@ -29,7 +29,7 @@ impl Endpoint {
         }
     }
 
-    /// Data was sent since the window was last validated.
+    /// The profile validates windows, and data was sent since the last time.
     #[inline]
     pub(crate) fn awaits_validation(&self) -> bool {
         self.snd.sent_since_validation && self.extras.validation().is_some()

@@ -19,6 +19,7 @@ mod quick_ack;
 mod rack;
 mod receive_window;
 mod recovery;
+mod recycled;
 mod rtt;
 mod sack_receiver;
 mod startup_careful_resume;

@@ -355,3 +355,23 @@ fn what_is_held_already_does_not_open_the_window() {
     assert_eq!(receiver.window_after(1), first);
     assert!(receiver.window_after(2) > first);
 }
+
+// Linux, __tcp_select_window: each ACK of a receiver with less than half of its buffer free ends quick ACKs, one that
+// announces the same window as the ACK before it as well.
+#[test]
+fn a_repeated_window_in_a_full_buffer_ends_quick_acks() {
+    let mut receiver = Receiver(Endpoint::server(Arc::new(Profile::linux()), SERVER_ISN));
+    let stamped = |value, segment| Segment { timestamps: Some(Timestamps { value, echo: 0 }), ..segment };
+    let syn = Segment { flags: Flags::SYN, mss: NonZeroU16::new(1460), window_scale: Some(7), ..Segment::EMPTY };
+    receiver.take(stamped(1000, Segment { seq: Receiver::PEER_ISN, window: 65535, ..syn }));
+    let first = Receiver::PEER_ISN + 1;
+    receiver.take(stamped(1000, bare_ack(first, SERVER_ISN + 1)));
+    let data = |number: u32| Segment { payload_bytes: 1448, ..bare_ack(first + 1448 * number, SERVER_ISN + 1) };
+    for number in 0..40 {
+        receiver.take(stamped(1000, data(number)));
+    }
+    let old = receiver.take(stamped(900, bare_ack(first, SERVER_ISN + 1))).expect("an ACK of a segment too old");
+    let repeated = receiver.take(stamped(900, bare_ack(first, SERVER_ISN + 1))).expect("and of another");
+    assert_eq!(old.window, repeated.window);
+    assert_eq!(receiver.take(stamped(1000, data(40))), None, "acknowledged after the delay");
+}

@@ -4,7 +4,7 @@
 use crate::connection::handshake::LARGEST_FIELD;
 use crate::connection::{Endpoint, State, due, feature};
 use crate::receiver::Memory;
-use crate::receiver::window::GrowingWindow;
+use crate::receiver::window::{GrowingWindow, Selected};
 use crate::segment::{Flags, Segment};
 use crate::sequence::{SeqNum, wire};
 use crate::{Deadline, Nanos};
@@ -51,19 +51,25 @@ impl Endpoint {
     /// The window that the buffer has room for, from RCV.NXT on.
     // Linux, __tcp_select_window: in less than half of the buffer, no more ACKs are quick.
     pub(crate) fn select_window(&mut self) -> u64 {
-        let (in_force, shift) = (self.window_in_force(), self.scaling.rcv_shift);
-        let Some(Memory { window: Some(window), is_announced, arrivals, segment_size, .. }) = self.extras.memory_mut()
-        else {
+        let Some(selected) = self.selected_window() else {
             return self.fixed_edge().saturating_sub(self.rcv.nxt);
         };
-        let selected = window.select(segment_size.bytes, in_force, shift);
         if selected.is_tight {
-            *is_announced = false;
-            if let Some(arrivals) = arrivals {
-                arrivals.end_quick();
+            if let Some(memory) = self.extras.memory_mut() {
+                memory.edge_is_current = false;
+                if let Some(arrivals) = &mut memory.arrivals {
+                    arrivals.end_quick();
+                }
             }
         }
         selected.bytes
+    }
+
+    /// That of a window that grows.
+    #[inline]
+    fn selected_window(&self) -> Option<Selected> {
+        let Memory { window: Some(window), segment_size, .. } = self.extras.memory()? else { return None };
+        Some(window.select(segment_size.bytes, self.window_in_force(), self.scaling.rcv_shift))
     }
 
     /// The window field of a segment that leaves now.
@@ -75,26 +81,28 @@ impl Endpoint {
         (self.rcv.window() >> self.scaling.rcv_shift).min(u64::from(LARGEST_FIELD)) as u16
     }
 
-    /// False if the window does not grow.
-    // Without scaling the window also depends on the one in force, which this changes.
+    /// Moves the right edge of a window that grows; false if the window is of fixed size.
+    // Without scaling the selected window depends on the one in force, which an announcement changes.
     #[inline(never)]
     fn move_growing_edge(&mut self) -> bool {
-        let repeats = self.scaling.rcv_shift > 0;
-        let Some(Memory { window: Some(_), is_announced, .. }) = self.extras.memory_mut() else { return false };
-        if std::mem::replace(is_announced, repeats) {
-            debug_assert_eq!(self.grown_edge(), self.rcv.edge, "nothing arrived and nothing was read");
+        let is_scaled = self.scaling.rcv_shift > 0;
+        let Some(Memory { window: Some(_), edge_is_current, .. }) = self.extras.memory_mut() else { return false };
+        if std::mem::replace(edge_is_current, is_scaled) {
+            let repeats = |now: Selected| !now.is_tight && self.edge_of(now.bytes) == self.rcv.edge;
+            debug_assert!(self.selected_window().is_some_and(repeats), "what changes the window says so");
         } else {
-            self.rcv.edge = self.grown_edge();
+            let selected = self.select_window();
+            self.rcv.edge = self.edge_of(selected);
         }
         true
     }
 
-    /// Right edge of a window that grows, as the next segment announces it.
+    /// Right edge of a window that grows and has room for `selected` bytes, as the next segment announces it.
     // Linux, tcp_select_window: never less than is left of the one in force, rounded up to units of the field.
-    fn grown_edge(&mut self) -> SeqNum {
+    fn edge_of(&self, selected: u64) -> SeqNum {
         let last = (1 << self.scaling.rcv_shift) - 1;
         let left = (self.rcv.window() + last) >> self.scaling.rcv_shift << self.scaling.rcv_shift;
-        self.rcv.nxt + self.select_window().max(left)
+        self.rcv.nxt + selected.max(left)
     }
 
     // RFC 9293 §3.8.6.2.2, receiver's SWS avoidance: the edge moves by min (half the buffer, MSS) or not at all.

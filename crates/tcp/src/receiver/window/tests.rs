@@ -69,6 +69,12 @@ fn without_a_shift_the_window_moves_by_whole_segments() {
         assert_eq!(small.select(5000, in_force, 0).bytes, bytes, "{in_force}");
     }
     assert_eq!(window.select(0, 1000, 0).bytes, 0, "no segment size is known");
+    // The same buffer may announce another window once the one in force has become smaller.
+    let mut in_use = small;
+    in_use.on_data(&segment(0, 100));
+    for (in_force, bytes) in [(1600, 0), (400, 1584)] {
+        assert_eq!(in_use.select(5000, in_force, 0).bytes, bytes, "{in_force}");
+    }
 }
 
 #[test]

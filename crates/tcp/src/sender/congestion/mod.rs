@@ -199,14 +199,20 @@ macro_rules! algorithms {
             }
 
             /// Begins anew in the same memory; false for Reno.
-            // An algorithm is small, and the largest is not: one that stays the same is written in its place.
+            // The enum is as large as its largest algorithm; of one that stays the same only the state is written.
             fn renew(&mut self, start: &Start) -> bool {
                 match (start.algorithm, self) {
                     $((CongestionAlgorithm::$name $({ $($field),+ })?, Self::$name(law)) => {
                         *law = $file::$law::new(start $($(, $field)+)?);
                         true
                     })+
-                    (_, other) => Self::new(start).map(|new| *other = new).is_some(),
+                    (_, other) => match Self::new(start) {
+                        Some(new) => {
+                            *other = new;
+                            true
+                        }
+                        None => false,
+                    },
                 }
             }
 
