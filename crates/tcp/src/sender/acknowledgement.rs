@@ -5,7 +5,7 @@ use crate::connection::{Endpoint, Events, State, due, feature};
 use crate::profile::LARGEST_WINDOW;
 use crate::segment::{Flags, Segment, SentAt};
 use crate::sender::apply::flight;
-use crate::sender::recovery::{Ack, Recovery};
+use crate::sender::recovery::{Ack, Facts, Recovery};
 use crate::sequence::{SeqNum, near};
 
 impl Endpoint {
@@ -70,7 +70,8 @@ impl Endpoint {
     fn recover(&mut self, now: Nanos, ack: &Ack<'_>) {
         let summary = self.recovery.measure(&flight!(self, now), ack);
         self.sample_rtt(now, summary.sample);
-        let facts = self.recovery.on_ack(&flight!(self, now), ack, summary);
+        let mut facts = Facts::default();
+        self.recovery.on_ack(&flight!(self, now), ack, summary, &mut facts);
         self.apply(now, &facts);
     }
 

@@ -87,12 +87,14 @@ impl Recovery {
         }
     }
 
-    /// Finds losses and the ends of recoveries after that.
+    /// Finds losses and the ends of recoveries after that, and fills in the facts, which begin empty.
+    // Facts that are returned are copied, and the processor cannot read them before all of it is written: bulk transfers
+    // took 3% more time.
     #[inline]
-    pub fn on_ack(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, summary: AckSummary) -> Facts {
+    pub fn on_ack(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, summary: AckSummary, facts: &mut Facts) {
         match self {
-            Self::Counting(counting) => counting.on_ack(flight, ack, &summary),
-            Self::Scoreboard(scoreboard) => scoreboard.on_ack(flight, ack, summary),
+            Self::Counting(counting) => counting.on_ack(flight, ack, &summary, facts),
+            Self::Scoreboard(scoreboard) => scoreboard.on_ack(flight, ack, summary, facts),
         }
     }
 

@@ -112,19 +112,19 @@ impl Counting {
     }
 
     #[inline]
-    pub fn on_ack(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, summary: &AckSummary) -> Facts {
+    pub fn on_ack(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, summary: &AckSummary, facts: &mut Facts) {
         let was_recovering = self.recovering;
-        let mut facts = Facts { rtt: summary.rtt, advanced: ack.ack > ack.prior_una, ..Facts::default() };
+        facts.rtt = summary.rtt;
+        facts.advanced = ack.ack > ack.prior_una;
         if ack.echoes_congestion {
-            self.on_mark(flight, ack, &mut facts);
+            self.on_mark(flight, ack, facts);
         }
         if facts.advanced {
-            self.on_new_ack(flight, ack, &mut facts);
+            self.on_new_ack(flight, ack, facts);
         } else if ack.duplicate {
-            self.on_duplicate_ack(flight, &mut facts);
+            self.on_duplicate_ack(flight, facts);
         }
         facts.fast_recovery = FastRecovery::new(was_recovering, self.recovering);
-        facts
     }
 
     #[inline]

@@ -255,29 +255,28 @@ impl Scoreboard {
     }
 
     /// The meaning of a measured ACK.
-    pub fn on_ack(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, mut summary: AckSummary) -> Facts {
+    pub fn on_ack(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, mut summary: AckSummary, facts: &mut Facts) {
         let was_recovering = self.is_recovering();
-        let mut facts = Facts { advanced: summary.advanced, ..Facts::default() };
+        facts.advanced = summary.advanced;
         match summary.kind {
             Kind::Nothing => {}
             // Only the SACK blocks of an ACK below SND.UNA count.
             Kind::Old => {
-                let next = self.alert(flight, ack, &mut summary, &mut facts);
+                let next = self.alert(flight, ack, &mut summary, facts);
                 self.allow(flight, next);
             }
             Kind::NothingOutstanding => {
                 if summary.dsack {
-                    self.alert(flight, ack, &mut summary, &mut facts);
+                    self.alert(flight, ack, &mut summary, facts);
                 }
-                self.on_probe_acknowledged(flight, ack.ack, &summary, &mut facts);
+                self.on_probe_acknowledged(flight, ack.ack, &summary, facts);
             }
-            Kind::Whole => self.on_whole_ack(flight, ack, &mut summary, &mut facts),
+            Kind::Whole => self.on_whole_ack(flight, ack, &mut summary, facts),
         }
         let bytes = |segments: u32| segments.saturating_mul(flight.mss);
         facts.delivered = bytes(summary.delivered);
         facts.flight = bytes(self.board.len());
         facts.fast_recovery = FastRecovery::new(was_recovering, self.is_recovering());
-        facts
     }
 
     fn on_whole_ack(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, summary: &mut AckSummary, facts: &mut Facts) {
