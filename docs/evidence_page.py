@@ -74,7 +74,7 @@ def page(name: str) -> str:
         f"Seed {kept['seed']}, {kept['cells']} cells, engine `{kept['engine']}`.",
         *(["## Answer", " ".join(kept["answer"])] if kept["answer"] else []),
         "## Claims",
-        f"Verdicts: {counted}. See [how a claim is judged](../validation.md#how-a-claim-is-judged).",
+        f"Claims: {counted}. See [how a claim is judged](../validation.md#how-a-claim-is-judged).",
         _claims(kept["claims"]),
         *(["## Tables"] if kept["tables"] else []),
         *(f"`{table['name']}`\n\n```text\n{table['text'].rstrip()}\n```" for table in shown),
