@@ -1,4 +1,4 @@
-//! Timers: of all endpoints, clients, servers and streams, together one source of the scheduler.
+//! Timers: of all endpoints, clients, servers and streams, whose earliest competes with the scheduler's.
 //!
 //! An endpoint's deadline moves with almost every segment. Its timer is not moved to a later time: one that fires too
 //! early is set again for the deadline that holds then, so an endpoint costs one operation per expiry and not one per
@@ -62,11 +62,13 @@ pub struct Timers {
     endpoints: Tournament<Key>,
     /// No two keys are the same, so whom a timer wakes decides nothing.
     others: BinaryHeap<Reverse<(Key, Wake)>>,
+    /// When the earliest of all expires.
+    next: Nanos,
 }
 
 impl Default for Timers {
     fn default() -> Self {
-        Self { endpoints: Tournament::new(2), others: BinaryHeap::new() }
+        Self { endpoints: Tournament::new(2), others: BinaryHeap::new(), next: Nanos::MAX }
     }
 }
 
@@ -75,23 +77,20 @@ impl Timers {
     pub fn clear(&mut self) {
         self.endpoints.clear();
         self.others.clear();
+        self.next = Nanos::MAX;
     }
 
-    /// Sets the timer of a client, a server or a stream, or that of an endpoint, in place of a later one. Returns whether it
-    /// is now the earliest.
+    /// Sets the timer of a client, a server or a stream, or that of an endpoint, in place of a later one.
     #[inline(always)]
-    pub fn set(&mut self, (time, order, wake): Timer) -> bool {
+    pub fn set(&mut self, (time, order, wake): Timer) {
+        self.next = self.next.min(time);
         let Wake::Endpoint(end) = wake else {
-            let key = key_of(time, order, 0);
-            self.others.push(Reverse((key, wake)));
-            return self.first() == key;
+            return self.others.push(Reverse((key_of(time, order, 0), wake)));
         };
-        let key = key_of(time, order, end);
         if end as usize >= self.endpoints.leaves() {
             self.make_room(end);
         }
-        self.endpoints.advance(end, key);
-        self.first() == key
+        self.endpoints.advance(end, key_of(time, order, end));
     }
 
     #[cold]
@@ -110,6 +109,7 @@ impl Timers {
     pub fn cancel(&mut self, end: u32) {
         if self.endpoints.key(end) != Key::NEVER {
             self.endpoints.set(end, Key::NEVER);
+            self.next = time_of(self.first());
         }
     }
 
@@ -119,10 +119,10 @@ impl Timers {
         self.endpoints.first().min(other)
     }
 
-    /// When the earliest timer expires.
+    /// When the earliest timer expires; `Nanos::MAX` if there is none.
     #[inline]
-    pub fn next(&self) -> Deadline {
-        Deadline::at(time_of(self.first()))
+    pub fn next(&self) -> Nanos {
+        self.next
     }
 
     /// The tie-breaker of the earliest timer.
@@ -145,13 +145,8 @@ impl Timers {
             let Reverse((_, wake)) = self.others.pop()?;
             wake
         };
+        self.next = time_of(self.first());
         Some((time_of(key), order_of(key), wake))
-    }
-
-    /// Takes the earliest timer if it is due at `now` and has a tie-breaker below `order`.
-    #[inline]
-    pub fn pop_due(&mut self, now: Nanos, order: u64) -> Option<Timer> {
-        if self.first() < key_of(now, order, 0) { self.pop() } else { None }
     }
 }
 
@@ -180,7 +175,7 @@ mod tests {
                     }
                     sorted.push(timer);
                     sorted.sort_by_key(|&(time, order, _)| (time, order));
-                    assert_eq!(timers.set(timer), sorted[0] == timer);
+                    timers.set(timer);
                 }
                 4 => {
                     timers.cancel(who);
@@ -192,22 +187,9 @@ mod tests {
                     assert_eq!(timers.pop(), first);
                 }
             }
-            assert_eq!(timers.next(), sorted.first().map(|&(time, ..)| time).into());
+            assert_eq!(timers.next(), sorted.first().map_or(Nanos::MAX, |&(time, ..)| time));
             assert!(sorted.is_empty() || timers.next_order() == sorted[0].1);
         }
         assert!(taken > 1000);
-    }
-
-    #[test]
-    fn what_is_due_later_or_was_scheduled_too_late_stays() {
-        let mut timers = Timers::default();
-        for timer in [(5, 2, Wake::Client(0)), (5, 7, Wake::Endpoint(1)), (6, 1, Wake::Client(2))] {
-            timers.set(timer);
-        }
-        assert_eq!(timers.pop_due(4, 9), None);
-        assert_eq!(timers.pop_due(5, 7).map(|(_, order, _)| order), Some(2));
-        assert_eq!(timers.pop_due(5, 7), None);
-        assert_eq!(timers.pop_due(5, 8).map(|(_, order, _)| order), Some(7));
-        assert_eq!(timers.pop_due(5, 9), None);
     }
 }

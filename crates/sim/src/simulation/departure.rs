@@ -25,7 +25,7 @@ impl Simulation<'_> {
     /// The line of a link takes the next packet.
     #[cold]
     pub(super) fn depart(&mut self, source: u32) {
-        self.let_leave(self.departing[(source - self.timer_source - 1) as usize], None);
+        self.let_leave(self.departing[source as usize - self.lines.len()], None);
     }
 
     fn let_leave(&mut self, link: u32, arrival: Option<(Packet, OfferedPacket)>) {

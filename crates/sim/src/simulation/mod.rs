@@ -23,19 +23,20 @@ use crate::{
     records::Records,
     scheduler::Scheduler,
     tap::Tap,
-    timers::{Timer, Timers, Wake},
+    timers::{Timers, Wake},
     topology::{Routes, Then},
 };
 
 /// A packet that a link has accepted and not yet brought to its far end.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 struct InFlight {
     at: Nanos,
     order: u64,
     packet: Packet,
 }
 
-const _: () = assert!(size_of::<InFlight>() <= 56, "the rings are what the caches see");
+const _: () = assert!(size_of::<InFlight>() <= 64, "the rings are what the caches see");
 
 /// Fills the unused slots of a link's ring.
 const NOTHING: InFlight = InFlight { at: 0, order: 0, packet: Packet::NOTHING };
@@ -66,9 +67,7 @@ pub struct Simulation<'p> {
     pub(crate) routes: Routes,
     scheduler: Scheduler,
     timers: Timers,
-    /// The scheduler's source of timers; those before it are the links, those after it their departures.
-    timer_source: u32,
-    /// The link of each source of departures.
+    /// The link of each source of departures; these sources come after the links.
     departing: Vec<u32>,
     /// The packet that just left a queue.
     left: Vec<Left<Packet>>,
@@ -139,12 +138,12 @@ impl<'p> Simulation<'p> {
     #[inline(always)]
     fn step(&mut self) -> bool {
         let (time, source) = self.scheduler.earliest();
-        if time >= self.plan.duration_ns {
+        if self.timers.next() <= time {
+            return self.expire(time);
+        }
+        if !self.begins_at(time) {
             return false;
         }
-        debug_assert!(time >= self.now, "time runs backwards");
-        self.now = time;
-        self.records.counts.events += 1;
         let arriving = self.lines.get_mut(source as usize).and_then(|line| {
             let &InFlight { packet, order, .. } = line.in_flight.pop_front()?;
             Some((packet, order, line.in_flight.front().map(|next| next.at).into()))
@@ -154,61 +153,50 @@ impl<'p> Simulation<'p> {
                 self.arrive(packet);
             } else {
                 self.lines[source as usize].in_flight.put_back();
-                self.begin_with_first(source);
+                self.scheduler.set(source, Deadline::at(time));
+                self.begin_with_first();
             }
-        } else if source == self.timer_source {
-            self.expire();
         } else if self.scheduler.follow(time, source, Deadline::NEVER)
             || self.is_first(self.departing(source).departure_order)
         {
             self.depart(source);
         } else {
-            self.begin_with_first(source);
+            self.scheduler.set(source, Deadline::at(time));
+            self.begin_with_first();
         }
         true
     }
 
-    /// The earliest timer expires, unless something else comes first.
+    /// The earliest timer expires, unless something is due on a link at the same time and was scheduled before: the earliest
+    /// event there is at `other`.
     #[inline(never)]
-    fn expire(&mut self) {
-        let Some(timer @ (time, _, wake)) = self.timers.pop() else { return };
-        if self.scheduler.follow(time, self.timer_source, self.timers.next()) {
-            self.fire_timer(time, wake);
-        } else {
-            self.expire_together(timer);
+    fn expire(&mut self, other: Nanos) -> bool {
+        let expiry = self.timers.next();
+        if !self.begins_at(expiry) {
+            return false;
         }
+        if expiry < other { self.fire_timer() } else { self.begin_with_first() }
+        true
     }
 
-    /// The earliest timer expires, and with it those of the same moment that were scheduled before anything else that is due.
-    // Many expire at whole ticks, and to ask all sources which was first costs more than a timer.
-    #[inline(never)]
-    fn expire_together(&mut self, timer: Timer) {
-        let source = self.timer_source;
-        self.scheduler.set(source, Deadline::NEVER);
-        // Events scheduled from now on come after those that are there.
-        let mut end = self.order;
-        if self.scheduler.earliest().0 == self.now {
-            end = self.order_of(self.scheduler.first_scheduled(|source| self.order_of(source)));
+    /// Moves the clock to an event; false, and it stays, if the plan's duration is over then.
+    #[inline(always)]
+    fn begins_at(&mut self, time: Nanos) -> bool {
+        if time >= self.plan.duration_ns {
+            return false;
         }
-        if timer.1 > end {
-            self.timers.set(timer);
-            return self.begin_with_first(source);
-        }
-        let mut next = Some(timer);
-        while let Some((time, _, wake)) = next {
-            self.fire_timer(time, wake);
-            next = if self.goes_on() { self.timers.pop_due(self.now, end) } else { None };
-            self.records.counts.events += u64::from(next.is_some());
-        }
-        self.scheduler.set(source, self.timers.next());
+        debug_assert!(time >= self.now, "time runs backwards");
+        self.now = time;
+        self.records.counts.events += 1;
+        true
     }
 
     /// The link of a source of departures.
     fn departing(&self, source: u32) -> &Line {
-        &self.lines[self.departing[(source - self.timer_source - 1) as usize] as usize]
+        &self.lines[self.departing[source as usize - self.lines.len()] as usize]
     }
 
-    /// True if the event of this number was scheduled before all that are due at the time of the earliest.
+    /// True if the event of this number was scheduled before all that are due on links at the time of the earliest.
     #[cold]
     fn is_first(&self, order: u64) -> bool {
         order < self.order_of(self.scheduler.first_scheduled(|source| self.order_of(source)))
@@ -218,26 +206,21 @@ impl<'p> Simulation<'p> {
     fn order_of(&self, source: u32) -> u64 {
         match self.lines.get(source as usize) {
             Some(line) => line.in_flight.front().map_or(0, |next| next.order),
-            None if source == self.timer_source => self.timers.next_order(),
             None => self.departing(source).departure_order,
         }
     }
 
-    /// Deals with that event of those due now that was scheduled first; `source`, whose event is due and was taken out of the
-    /// scheduler, is not where it comes from.
+    /// Deals with that event of those due now that was scheduled first; something is due on a link.
     #[cold]
-    fn begin_with_first(&mut self, source: u32) {
-        self.scheduler.set(source, Deadline::at(self.now));
+    fn begin_with_first(&mut self) {
         let first = self.scheduler.first_scheduled(|source| self.order_of(source));
-        if let Some(line) = self.lines.get_mut(first as usize) {
+        if self.timers.next() == self.now && self.timers.next_order() < self.order_of(first) {
+            self.fire_timer();
+        } else if let Some(line) = self.lines.get_mut(first as usize) {
             let Some(&InFlight { packet, .. }) = line.in_flight.pop_front() else { return };
             let following = line.in_flight.front().map(|next| next.at).into();
             self.scheduler.set(first, following);
             self.arrive(packet);
-        } else if first == self.timer_source {
-            let Some((time, _, wake)) = self.timers.pop() else { return };
-            self.scheduler.set(first, self.timers.next());
-            self.fire_timer(time, wake);
         } else {
             self.scheduler.set(first, Deadline::NEVER);
             self.depart(first);
@@ -345,9 +328,7 @@ impl<'p> Simulation<'p> {
     pub(crate) fn set_timer(&mut self, time: Nanos, wake: Wake) {
         let order = self.order;
         self.order += 1;
-        if self.timers.set((time, order, wake)) {
-            self.scheduler.advance(self.timer_source, time);
-        }
+        self.timers.set((time, order, wake));
     }
 
     /// Wakes a client later.
@@ -362,7 +343,8 @@ impl<'p> Simulation<'p> {
 
     // Most timers are of an endpoint whose deadline has moved: what the others do is out of line.
     #[inline(never)]
-    fn fire_timer(&mut self, time: Nanos, wake: Wake) {
+    fn fire_timer(&mut self) {
+        let Some((time, _, wake)) = self.timers.pop() else { return };
         match wake {
             Wake::Client(client) => self.wake_client(client),
             Wake::Server(slot) => self.answer(slot, time),
@@ -451,12 +433,8 @@ impl<'p> Simulation<'p> {
     pub(crate) fn release(&mut self, slot: u32) {
         self.memory.on_over(self.now, slot, &self.connections);
         self.connections.release(slot);
-        let next = self.timers.next();
         self.timers.cancel(2 * slot);
         self.timers.cancel(2 * slot + 1);
-        if self.timers.next() != next {
-            self.scheduler.set(self.timer_source, self.timers.next());
-        }
     }
 
     /// Sends the segments of a client after it was given work outside of an event of its connection.

@@ -96,7 +96,6 @@ impl<'p> Simulation<'p> {
         let metered = if plan.population.is_some() { 0 } else { plan.duration_ns };
         let meter = Meter::new(metered, plan.meter_interval_ns.unwrap_or(plan.duration_ns));
         let mut lines: Vec<Line> = Vec::with_capacity(topology.links().len());
-        let timer_source = topology.links().len() as u32;
         let mut departing = Vec::new();
         for (index, (name, spec)) in topology.links().iter().enumerate() {
             let named = PlanError::within(format!("link {name:?}"));
@@ -104,10 +103,10 @@ impl<'p> Simulation<'p> {
             let [queue_key, link_key] = queue_stream.bits(0);
             let link = Link::new(spec, meter.clone(), link_key).map_err(&named)?;
             let holding = Holding::new(spec, queue_key).map_err(named)?;
+            let departures = (topology.links().len() + departing.len()) as u32;
             if holding.is_some() {
                 departing.push(index as u32);
             }
-            let departures = timer_source + departing.len() as u32;
             let queue_draws = Sequence::new(queue_stream);
             lines.push(Line {
                 link,
@@ -130,7 +129,7 @@ impl<'p> Simulation<'p> {
                 ));
             }
         }
-        let scheduler = Scheduler::new(lines.len() + 1 + departing.len());
+        let scheduler = Scheduler::new(lines.len() + departing.len());
         if plan.duration_ns > scheduler.end_of_time() {
             let right = format!("with {} links at most {} can be simulated", lines.len(), scheduler.end_of_time());
             return Err(SpecError::new("duration_ns", plan.duration_ns, right).into());
@@ -146,7 +145,6 @@ impl<'p> Simulation<'p> {
             replicate,
             now: 0,
             scheduler,
-            timer_source,
             departing,
             left: Vec::new(),
             is_special: plan.asks_for_rates() || !lines.iter().all(|line| line.link.is_plain()),
