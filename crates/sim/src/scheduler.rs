@@ -66,12 +66,6 @@ impl Scheduler {
         self.tree.set(source, self.key(source, next));
     }
 
-    /// As [`Scheduler::set`], where `time` is not later than that of the next event of `source` was.
-    #[inline]
-    pub fn advance(&mut self, source: u32, time: Nanos) {
-        self.tree.advance(source, self.key(source, Deadline::at(time)));
-    }
-
     /// Of the sources that are due at the time of the earliest event, the one whose event was scheduled first: `order`
     /// counts the events scheduled before a source's next one.
     pub fn first_scheduled(&self, order: impl Fn(u32) -> u64) -> u32 {

@@ -90,7 +90,7 @@ impl Timers {
         if end as usize >= self.endpoints.leaves() {
             self.make_room(end);
         }
-        self.endpoints.advance(end, key_of(time, order, end));
+        self.endpoints.set(end, key_of(time, order, end));
     }
 
     #[cold]

@@ -79,19 +79,6 @@ impl<K: Key> Tournament<K> {
         self.first = (self.replay)(&mut self.nodes, leaf, key);
     }
 
-    /// As [`Tournament::set`], to a key that is not greater than the one before.
-    #[inline]
-    pub fn advance(&mut self, leaf: u32, key: K) {
-        debug_assert!(key <= self.key(leaf), "set is for greater keys");
-        let mut node = self.leaves() + leaf as usize;
-        // Above a node that stays nothing changes either.
-        while node > 0 && key < self.nodes[node] {
-            self.nodes[node] = key;
-            node /= 2;
-        }
-        self.first = self.nodes[1];
-    }
-
     /// Visits each leaf with a key below `bound`.
     pub fn visit_below(&self, bound: K, visit: &mut impl FnMut(K)) {
         if self.first < bound {
@@ -162,7 +149,7 @@ fn smaller<K: Key>(one: K, other: K) -> K {
 mod tests {
     use super::*;
 
-    /// Sets, advances and removes keys of a tree of this size at random, and compares with a plain list.
+    /// Sets and removes keys of a tree of this size at random, and compares with a plain list.
     fn compare<K: Key + From<u32> + std::fmt::Debug>(leaves: usize) {
         let mut tree = Tournament::<K>::new(leaves);
         let mut keys = vec![K::NEVER; tree.leaves()];
@@ -170,16 +157,8 @@ mod tests {
         for step in 0..20_000 {
             draw = draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let (leaf, key) = ((draw >> 40) as usize % keys.len(), K::from((draw >> 52) as u32));
-            if draw >> 62 == 0 {
-                tree.set(leaf as u32, K::NEVER);
-                keys[leaf] = K::NEVER;
-            } else if key < keys[leaf] {
-                tree.advance(leaf as u32, key);
-                keys[leaf] = key;
-            } else {
-                tree.set(leaf as u32, key);
-                keys[leaf] = key;
-            }
+            keys[leaf] = if draw >> 62 == 0 { K::NEVER } else { key };
+            tree.set(leaf as u32, keys[leaf]);
             assert_eq!(Some(tree.first()), keys.iter().min().copied());
             if step % 1000 == 999 {
                 let bound = K::from(1000);

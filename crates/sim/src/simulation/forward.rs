@@ -1,6 +1,7 @@
 //! A packet goes from link to link: what the links do with it, and when it reaches the far end of the last.
 
 use firstflight_path::{LinkOutcome, Nanos, OfferedPacket};
+use firstflight_tcp::Deadline;
 
 use crate::{application::datagram::DatagramStream, connection::Arena, packet::Packet, topology::Then};
 
@@ -99,7 +100,7 @@ impl Simulation<'_> {
         self.order += 1;
         let in_flight = &mut self.lines[link as usize].in_flight;
         if in_flight.is_empty() {
-            self.scheduler.advance(link, at);
+            self.scheduler.set(link, Deadline::at(at));
         }
         in_flight.push_back(InFlight { at, order, packet });
     }
@@ -121,7 +122,7 @@ impl Simulation<'_> {
         let in_flight = &mut self.lines[link as usize].in_flight;
         in_flight.insert(InFlight { at, order, packet }, |other| other.at > at);
         if in_flight.front().is_some_and(|first| first.order == order) {
-            self.scheduler.advance(link, at);
+            self.scheduler.set(link, Deadline::at(at));
         }
     }
 

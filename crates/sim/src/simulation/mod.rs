@@ -175,7 +175,11 @@ impl<'p> Simulation<'p> {
         if !self.begins_at(expiry) {
             return false;
         }
-        if expiry < other { self.fire_timer() } else { self.begin_with_first() }
+        if expiry < other {
+            self.fire_timer()
+        } else {
+            self.begin_with_first()
+        }
         true
     }
 
