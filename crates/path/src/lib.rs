@@ -22,6 +22,7 @@ pub mod queue;
 mod quick_start;
 mod rate;
 mod ring;
+mod select;
 
 pub use bucket::BucketSpec;
 pub use error::SpecError;
@@ -34,6 +35,7 @@ pub use policer::PolicerSpec;
 pub use quick_start::QuickStartSpec;
 pub use rate::{Rate, ScheduleSpec, StepsSpec, TraceSpec};
 pub use ring::Ring;
+pub use select::select;
 
 /// Nanoseconds of the caller's clock.
 pub type Nanos = u64;

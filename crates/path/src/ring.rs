@@ -1,5 +1,7 @@
 //! A queue of plain values in a ring that grows and never shrinks.
 
+use crate::select;
+
 /// First in, first out. Faster than `VecDeque` for small plain values, which are read in place and never moved out.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
@@ -32,6 +34,14 @@ impl<T: Copy> Ring<T> {
     #[inline]
     pub fn front(&self) -> Option<&T> {
         (!self.is_empty()).then(|| &self.slots[self.head & (self.slots.len() - 1)])
+    }
+
+    /// What `read` finds in the first value; `otherwise` if there is none.
+    #[inline(always)]
+    pub fn read_front<U>(&self, otherwise: U, read: impl FnOnce(&T) -> U) -> U {
+        // Whether anything is left cannot be predicted: a slot is read in either case.
+        let found = read(&self.slots[self.head & (self.slots.len() - 1)]);
+        select(self.is_empty(), otherwise, found)
     }
 
     /// All values, the first one first.

@@ -3,6 +3,8 @@
 //! [`Tournament::set`] replays one path from leaf to root without a branch that depends on the data, which makes it faster
 //! than a heap when the keys are uneven (`bench` measures it).
 
+use firstflight_path::select;
+
 /// What a [`Tournament`] compares: the smallest wins.
 pub trait Key: Copy + Ord {
     /// No key: greater than all others.
@@ -138,11 +140,7 @@ fn replay_any<K: Key>(nodes: &mut [K], leaf: u32, key: K) -> K {
 /// The smaller key, without a jump: which one it is cannot be predicted.
 #[inline]
 fn smaller<K: Key>(one: K, other: K) -> K {
-    #[cfg(has_select_unpredictable)]
-    #[allow(clippy::incompatible_msrv)]
-    return std::hint::select_unpredictable(other < one, other, one);
-    #[cfg(not(has_select_unpredictable))]
-    one.min(other)
+    select(other < one, other, one)
 }
 
 #[cfg(test)]

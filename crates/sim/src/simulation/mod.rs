@@ -57,6 +57,14 @@ struct Line {
     departure_order: u64,
 }
 
+impl Line {
+    /// When the next packet reaches the far end.
+    #[inline(always)]
+    fn following(&self) -> Deadline {
+        self.in_flight.read_front(Deadline::NEVER, |next| Deadline::at(next.at))
+    }
+}
+
 /// One replicate of a plan; of a plan with a population, the users of replicates one after the other.
 pub struct Simulation<'p> {
     pub(crate) plan: &'p Plan,
@@ -146,7 +154,7 @@ impl<'p> Simulation<'p> {
         }
         let arriving = self.lines.get_mut(source as usize).and_then(|line| {
             let &InFlight { packet, order, .. } = line.in_flight.pop_front()?;
-            Some((packet, order, line.in_flight.front().map(|next| next.at).into()))
+            Some((packet, order, line.following()))
         });
         if let Some((packet, order, following)) = arriving {
             if self.scheduler.follow(time, source, following) || self.is_first(order) {
@@ -222,8 +230,7 @@ impl<'p> Simulation<'p> {
             self.fire_timer();
         } else if let Some(line) = self.lines.get_mut(first as usize) {
             let Some(&InFlight { packet, .. }) = line.in_flight.pop_front() else { return };
-            let following = line.in_flight.front().map(|next| next.at).into();
-            self.scheduler.set(first, following);
+            self.scheduler.set(first, line.following());
             self.arrive(packet);
         } else {
             self.scheduler.set(first, Deadline::NEVER);
