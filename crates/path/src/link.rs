@@ -106,22 +106,24 @@ pub enum LinkOutcome {
 
 /// A FIFO link.
 #[derive(Clone, Debug)]
+// What each packet needs comes first, so that it has few cache lines.
+#[repr(C)]
 pub struct Link {
     rate: Rate,
     delay: Nanos,
-    loss: Loss,
-    /// There is something in `loss`.
-    may_lose: bool,
-    /// The queue is drop tail and nothing else acts: every accepted packet arrives.
-    is_simple: bool,
-    /// Packets that may wait if the link is simple and its limit is one in packets; else 0. Bytes likewise.
-    room_packets: u32,
-    room_bytes: u64,
-    queue: Queue,
-    backlog: Backlog,
     /// When the line has sent everything accepted so far; with a bucket, until when its tokens are negative.
     free_at: Nanos,
+    /// Bytes that may wait if the link is simple and its limit is one in bytes; else 0. Packets likewise.
+    room_bytes: u64,
+    room_packets: u32,
+    /// The queue is drop tail and nothing else acts: every accepted packet arrives.
+    is_simple: bool,
+    /// There is something in `loss`.
+    may_lose: bool,
+    backlog: Backlog,
     meter: Meter,
+    queue: Queue,
+    loss: Loss,
     rare: Option<Box<Rare>>,
 }
 

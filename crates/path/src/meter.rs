@@ -5,8 +5,22 @@ use firstflight_records::{LinkInterval, seconds};
 use crate::Nanos;
 
 /// Counters of one interval.
+// What each packet changes comes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct Interval {
+    /// Packets whose transmission ended in the interval, including those lost then.
+    pub sent_packets: u64,
+    /// Bytes of these packets, headers included.
+    pub sent_bytes: u64,
+    /// Packets that waited, integrated over time: divided by the interval, the mean queue.
+    pub waiting: u128,
+    /// Time for which the line transmitted.
+    pub busy: Nanos,
+    /// Most packets that waited at once.
+    pub queue_max_packets: u32,
+    /// Packets that waited as the interval began.
+    queue_at_start_packets: u32,
     /// Packets that arrived.
     pub offered_packets: u64,
     /// Packets that the queue refused.
@@ -19,18 +33,6 @@ pub struct Interval {
     pub reordered_packets: u64,
     /// Packets that reach the far end twice.
     pub duplicated_packets: u64,
-    /// Packets whose transmission ended in the interval, including those lost then.
-    pub sent_packets: u64,
-    /// Bytes of these packets, headers included.
-    pub sent_bytes: u64,
-    /// Time for which the line transmitted.
-    pub busy: Nanos,
-    /// Packets that waited, integrated over time: divided by the interval, the mean queue.
-    pub waiting: u128,
-    /// Most packets that waited at once.
-    pub queue_max_packets: u32,
-    /// Packets that waited as the interval began.
-    queue_at_start_packets: u32,
 }
 
 impl Interval {
@@ -59,17 +61,17 @@ impl Interval {
 /// Splits time into equal intervals and counts each event in the one in which it falls; events after the end
 /// are not counted.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Meter {
+    /// The interval last booked to: happenings come nearly in order, so a division is rare.
+    current_start: Nanos,
+    current_end: Nanos,
+    counts: Interval,
+    current: usize,
     interval: Nanos,
     end: Nanos,
     /// All intervals but the current one, which has its place among them.
     intervals: Vec<Interval>,
-    /// The counters of the interval last booked to, and when it starts: happenings come nearly in order, so a division is
-    /// rare.
-    counts: Interval,
-    current: usize,
-    current_start: Nanos,
-    current_end: Nanos,
 }
 
 impl Meter {

@@ -297,10 +297,10 @@ impl<'p> Simulation<'p> {
 
     /// The server is done with its work.
     #[inline(never)]
-    pub(crate) fn answer(&mut self, slot: u32, time: Nanos) {
+    pub(crate) fn answer(&mut self, slot: u32) {
         let connection = &mut self.connections[slot];
         // A timer of an earlier connection in this slot means nothing.
-        if connection.live && connection.answers_at == Deadline::at(time) {
+        if connection.live && connection.answers_at == Deadline::at(self.now) {
             connection.answers_at = Deadline::NEVER;
             self.serve(slot);
             self.pump(slot, SERVER);

@@ -42,10 +42,11 @@ const _: () = assert!(size_of::<InFlight>() <= 64, "the rings are what the cache
 const NOTHING: InFlight = InFlight { at: 0, order: 0, packet: Packet::NOTHING };
 
 /// A link of the network with the packets on it.
+#[repr(C, align(64))]
 struct Line {
-    link: Link,
     /// In the order of arrival at the far end; only the head is in the scheduler.
     in_flight: Ring<InFlight>,
+    link: Link,
     queue_draws: Sequence,
     /// Its packets may arrive in another order, or twice.
     reorders: bool,
@@ -355,19 +356,23 @@ impl<'p> Simulation<'p> {
     // Most timers are of an endpoint whose deadline has moved: what the others do is out of line.
     #[inline(never)]
     fn fire_timer(&mut self) {
-        let Some((time, _, wake)) = self.timers.pop() else { return };
+        let Some(wake) = self.timers.expire() else { return };
         match wake {
             Wake::Client(client) => self.wake_client(client),
-            Wake::Server(slot) => self.answer(slot, time),
+            Wake::Server(slot) => self.answer(slot),
             Wake::Stream(stream) => self.wake_stream(stream),
             Wake::Endpoint(end) => {
                 let (slot, side) = (end / 2, (end % 2) as usize);
                 debug_assert!(self.connections[slot].live, "the endpoints of a connection that is over have no timers");
-                if self.connections[slot].ends[side].poll_timeout().is_due(self.now) {
-                    self.time_out(slot, side);
-                } else {
+                match self.connections[slot].ends[side].poll_timeout().time() {
                     // The deadline has moved since the timer was set.
-                    self.arm(slot, side);
+                    Some(later) if later > self.now => self.set_timer(later, wake),
+                    due => {
+                        self.timers.cancel(end);
+                        if due.is_some() {
+                            self.time_out(slot, side);
+                        }
+                    }
                 }
             }
         }
