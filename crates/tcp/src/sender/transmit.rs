@@ -25,8 +25,15 @@ impl Endpoint {
             segment.option_bytes() == 0 && segment.mss.is_none() && segment.ecn == Ecn::NotCapable,
             "{segment:?}"
         );
-        if self.due & due::URGENT != 0 {
-            self.urgent_segment(now, segment);
+        let urgent = self.due & due::URGENT;
+        if urgent != 0 {
+            // Nearly always an ACK: it has no part in the jump by a table.
+            if urgent == due::ACK_FIRST {
+                self.due &= !due::ACK_FIRST;
+                self.bare_segment(now, self.snd.max, segment);
+            } else {
+                self.urgent_segment(now, segment);
+            }
             return true;
         }
         // Linux calls tcp_write_xmit on events only, and its decision depends on the time: a train that waits for an
@@ -278,10 +285,12 @@ impl Endpoint {
             self.stats.data_segments_sent += 1;
             self.stats.retransmissions += u32::from(retransmission);
             self.stats.first_flight_segments += u32::from(!retransmission && self.bursts.in_first_flight());
-            self.last_sent_at = Some(SentAt::new(now));
+            let last_sent_at = self.last_sent_at.replace(SentAt::new(now));
             // Linux, tcp_write_xmit: new data only.
             self.snd.sent_since_validation |= !retransmission;
-            self.controller.on_sent(now, length, self.flight_bytes());
+            if self.flight_bytes() == 0 {
+                self.controller.on_start(now, last_sent_at.map(SentAt::nanos));
+            }
             self.pace(now, length);
         }
         self.recovery.on_transmit(now, position, end, retransmission);

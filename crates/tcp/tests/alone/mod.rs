@@ -85,6 +85,7 @@ struct Alone {
     delivered: u64,
     delivered_at: Nanos,
     first_sent_at: Nanos,
+    last_sent_at: Option<Nanos>,
     min_rtt: Nanos,
     round_end: SeqNum,
     round: Round,
@@ -133,6 +134,7 @@ impl Alone {
             delivered: 0,
             delivered_at: 0,
             first_sent_at: 0,
+            last_sent_at: None,
             min_rtt: Nanos::MAX,
             round_end: 1,
             round,
@@ -159,7 +161,10 @@ impl Alone {
     }
 
     fn send(&mut self) {
-        self.controller.on_sent(self.now, MSS, self.flight_bytes());
+        let last_sent_at = self.last_sent_at.replace(self.now);
+        if self.flight_bytes() == 0 {
+            self.controller.on_start(self.now, last_sent_at);
+        }
         if self.flying.is_empty() {
             self.first_sent_at = self.now;
             self.delivered_at = self.now;

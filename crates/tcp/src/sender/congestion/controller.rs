@@ -12,6 +12,8 @@ use crate::amounts::Bytes;
 #[derive(Clone, Debug)]
 pub(crate) struct Controller {
     window: Window,
+    /// What the law says of itself: asked for with almost every segment, and always the same.
+    is_rate_based: bool,
     law: Law,
 }
 
@@ -38,7 +40,9 @@ impl Law {
 impl Controller {
     /// A new controller, in the memory of an old one if there is one.
     pub(crate) fn new_in(old: Option<Box<Other>>, start: &Start) -> Self {
-        Self { window: Window::new(start), law: Law::new_in(old, start) }
+        let law = Law::new_in(old, start);
+        let is_rate_based = matches!(&law, Law::Other(other) if other.law().is_rate_based());
+        Self { window: Window::new(start), is_rate_based, law }
     }
 
     /// Puts the window at its beginning and leaves the law alone.
@@ -71,10 +75,9 @@ impl Controller {
     }
 
     #[inline]
-    pub(crate) fn on_sent(&mut self, now: Nanos, bytes: u32, flight_bytes: u32) {
-        // Reno has no use for it, and this is called for every segment.
+    pub(crate) fn on_start(&mut self, now: Nanos, last_sent_at: Option<Nanos>) {
         if let Law::Other(other) = &mut self.law {
-            other.law_mut().on_sent(&mut self.window, now, Bytes(bytes), Bytes(flight_bytes));
+            other.law_mut().on_start(&mut self.window, now, last_sent_at);
         }
     }
 
@@ -164,10 +167,7 @@ impl Controller {
 
     #[inline]
     pub(crate) fn is_rate_based(&self) -> bool {
-        match &self.law {
-            Law::Reno(_) => false,
-            Law::Other(other) => other.law().is_rate_based(),
-        }
+        self.is_rate_based
     }
 
     /// BBR's state.

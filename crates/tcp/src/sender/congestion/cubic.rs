@@ -48,8 +48,6 @@ pub(crate) struct Cubic {
     growth: Option<Growth>,
     /// Shortest round trip in microseconds.
     min_rtt_us: Option<u64>,
-    /// When data was last sent: not in jiffies, which take a division for each segment.
-    sent_at: Nanos,
     exit: SlowStartExit,
     clock: Clock,
 }
@@ -137,7 +135,6 @@ impl Cubic {
             epoch: None,
             growth: None,
             min_rtt_us: None,
-            sent_at: 0,
             exit: SlowStartExit::new(hystart, start.paced),
             clock: Clock::new(start.tick_ns),
         }
@@ -273,14 +270,11 @@ fn cube_root(cube: u64) -> u64 {
 
 impl CongestionControl for Cubic {
     // RFC 9438 §4.2 and §5.8: time without data to send is not time on the curve.
-    fn on_sent(&mut self, _w: &mut Window, now: Nanos, _bytes: Bytes, flight: Bytes) {
-        if flight == Bytes::ZERO {
-            if let Some(epoch) = &mut self.epoch {
-                let jiffies = self.clock.jiffies(now);
-                epoch.began = (epoch.began + (jiffies - self.clock.jiffies(self.sent_at))).min(jiffies);
-            }
+    fn on_start(&mut self, _w: &mut Window, now: Nanos, last_sent_at: Option<Nanos>) {
+        if let (Some(epoch), Some(last)) = (&mut self.epoch, last_sent_at) {
+            let jiffies = self.clock.jiffies(now);
+            epoch.began = (epoch.began + (jiffies - self.clock.jiffies(last))).min(jiffies);
         }
-        self.sent_at = now;
     }
 
     fn on_round_trip(&mut self, w: &mut Window, now: Nanos, sample: &RoundTrip) {
@@ -371,7 +365,6 @@ mod tests {
     fn acknowledge(cubic: &mut Controller, from: Nanos, count: u64) -> Nanos {
         for sent in 0..count {
             cubic.on_ack(from + sent * MILLISECOND, Acknowledged { bytes: Bytes(MSS) });
-            cubic.on_sent(from + sent * MILLISECOND, MSS, cubic.window() - MSS);
         }
         from + count * MILLISECOND
     }
@@ -383,9 +376,10 @@ mod tests {
             cubic.on_congestion(0, 100 * MSS);
             let mut now = acknowledge(&mut cubic, 0, 2000);
             if idle > 0 {
+                let last_sent_at = now - MILLISECOND;
                 now += idle;
                 // A millisecond has passed since the last departure in either case.
-                cubic.on_sent(now - MILLISECOND, MSS, 0);
+                cubic.on_start(now - MILLISECOND, Some(last_sent_at));
             }
             acknowledge(&mut cubic, now, 2000);
             cubic.window()

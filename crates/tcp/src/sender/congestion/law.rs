@@ -57,9 +57,9 @@ pub struct Delivery {
 
 /// A congestion control algorithm: a law over the sender's [`Window`].
 pub trait CongestionControl: std::fmt::Debug + Send + Sync {
-    /// So much payload is sent with `flight` in flight before them. With nothing in flight it is a start after
-    /// idleness.
-    fn on_sent(&mut self, _window: &mut Window, _now: Nanos, _bytes: Bytes, _flight: Bytes) {}
+    /// Data is sent with nothing in flight, for the first time or after idleness; the last data left at `last_sent_at`.
+    // Linux, CA_EVENT_TX_START.
+    fn on_start(&mut self, _window: &mut Window, _now: Nanos, _last_sent_at: Option<Nanos>) {}
     /// An ACK gave an RTT. Called before `on_ack` for the same ACK.
     fn on_round_trip(&mut self, _window: &mut Window, _now: Nanos, _sample: &RoundTrip) {}
     /// New data is acknowledged outside of recovery, and window validation lets cwnd grow.
@@ -86,7 +86,8 @@ pub trait CongestionControl: std::fmt::Debug + Send + Sync {
     fn min_train_segments(&self) -> Option<u32> {
         None
     }
-    /// True if cwnd follows from deliveries alone, so that recovery leaves it alone (BBR). Needs a scoreboard.
+    /// True if cwnd follows from deliveries alone, so that recovery leaves it alone (BBR). Needs a scoreboard. Asked
+    /// once, when the law is built.
     fn is_rate_based(&self) -> bool {
         false
     }

@@ -94,12 +94,10 @@ impl Vegas {
 }
 
 impl CongestionControl for Vegas {
-    fn on_sent(&mut self, _w: &mut Window, _now: Nanos, _bytes: Bytes, flight: Bytes) {
-        if flight == Bytes::ZERO {
-            self.base_rtt_us = Shortest::default();
-            self.deciding = true;
-            self.begin_round();
-        }
+    fn on_start(&mut self, _w: &mut Window, _now: Nanos, _last_sent_at: Option<Nanos>) {
+        self.base_rtt_us = Shortest::default();
+        self.deciding = true;
+        self.begin_round();
     }
 
     fn on_round_trip(&mut self, _w: &mut Window, _now: Nanos, sample: &RoundTrip) {
@@ -175,7 +173,7 @@ mod tests {
                 seed: 0,
             };
             let mut rounds = Self { vegas: Controller::new_in(None, &start), end: 0 };
-            rounds.vegas.on_sent(0, MSS, 0);
+            rounds.vegas.on_start(0, None);
             rounds.round(&[BASE; 3]);
             assert_eq!(rounds.state(), (3, 2));
             rounds.vegas.set_window(cwnd * MSS);
@@ -250,11 +248,13 @@ mod tests {
 
     #[test]
     fn base_rtt_is_forgotten_when_nothing_is_in_flight_and_only_then() {
-        for (flight_bytes, cwnd) in [(0, 21), (1, 19)] {
+        for (starts, cwnd) in [(true, 21), (false, 19)] {
             let mut rounds = Rounds::new(20, 2);
-            rounds.vegas.on_sent(0, MSS, flight_bytes);
+            if starts {
+                rounds.vegas.on_start(0, None);
+            }
             rounds.round(&[200_000; 3]);
-            assert_eq!(rounds.state().0, cwnd, "{flight_bytes} in flight");
+            assert_eq!(rounds.state().0, cwnd, "starts: {starts}");
         }
     }
 

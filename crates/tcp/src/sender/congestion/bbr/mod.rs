@@ -240,8 +240,8 @@ impl Bbr {
 }
 
 impl CongestionControl for Bbr {
-    fn on_sent(&mut self, w: &mut Window, now: Nanos, _bytes: Bytes, flight: Bytes) {
-        if flight > Bytes::ZERO || self.repair == Repair::Loss {
+    fn on_start(&mut self, w: &mut Window, now: Nanos, _last_sent_at: Option<Nanos>) {
+        if self.repair == Repair::Loss {
             return;
         }
         self.restarting = true;

@@ -76,7 +76,7 @@ impl Feed {
     /// In the middle of PROBE_BW.
     fn steady(seed: u32) -> Self {
         let mut feed = Self::new(seed);
-        feed.bbr.on_sent(&mut feed.window, 0, Bytes(MSS), Bytes::ZERO);
+        feed.bbr.on_start(&mut feed.window, 0, None);
         for _ in 0..200 {
             feed.deliver(|_| {});
         }
@@ -140,7 +140,7 @@ fn a_sender_without_data_does_not_lower_the_bandwidth() {
 #[test]
 fn after_an_idle_time_sending_resumes_at_the_bandwidth() {
     let mut feed = Feed::steady(1);
-    feed.bbr.on_sent(&mut feed.window, feed.now + SECOND, Bytes(MSS), Bytes::ZERO);
+    feed.bbr.on_start(&mut feed.window, feed.now + SECOND, None);
     assert_eq!(feed.bbr.pacing_rate(), Some(990_000));
 }
 
@@ -154,9 +154,9 @@ fn what_is_sent_after_an_idle_time_ends_probe_rtt_once_its_time_is_over() {
     feed.flight = 4 * MSS;
     feed.deliver(|_| {});
     let end = feed.bbr.probe_rtt_end.expect("the flight is down");
-    feed.bbr.on_sent(&mut feed.window, end, Bytes(MSS), Bytes::ZERO);
+    feed.bbr.on_start(&mut feed.window, end, None);
     assert_eq!(feed.bbr.mode, Mode::ProbeRtt);
-    feed.bbr.on_sent(&mut feed.window, end + 1, Bytes(MSS), Bytes::ZERO);
+    feed.bbr.on_start(&mut feed.window, end + 1, None);
     assert_eq!(feed.bbr.mode, Mode::ProbeBandwidth);
 }
 

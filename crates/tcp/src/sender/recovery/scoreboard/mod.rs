@@ -258,25 +258,33 @@ impl Scoreboard {
     pub fn on_ack(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, mut summary: AckSummary, facts: &mut Facts) {
         let was_recovering = self.is_recovering();
         facts.advanced = summary.advanced;
-        match summary.kind {
-            Kind::Nothing => {}
-            // Only the SACK blocks of an ACK below SND.UNA count.
-            Kind::Old => {
-                let next = self.alert(flight, ack, &mut summary, facts);
-                self.allow(flight, next);
-            }
-            Kind::NothingOutstanding => {
-                if summary.dsack {
-                    self.alert(flight, ack, &mut summary, facts);
-                }
-                self.on_probe_acknowledged(flight, ack.ack, &summary, facts);
-            }
-            Kind::Whole => self.on_whole_ack(flight, ack, &mut summary, facts),
+        if summary.kind == Kind::Whole {
+            self.on_whole_ack(flight, ack, &mut summary, facts);
+        } else {
+            self.on_other_ack(flight, ack, &mut summary, facts);
         }
         let bytes = |segments: u32| segments.saturating_mul(flight.mss);
         facts.delivered = bytes(summary.delivered);
         facts.flight = bytes(self.board.len());
         facts.fast_recovery = FastRecovery::new(was_recovering, self.is_recovering());
+    }
+
+    #[cold]
+    fn on_other_ack(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, summary: &mut AckSummary, facts: &mut Facts) {
+        match summary.kind {
+            // Only the SACK blocks of an ACK below SND.UNA count.
+            Kind::Old => {
+                let next = self.alert(flight, ack, summary, facts);
+                self.allow(flight, next);
+            }
+            Kind::NothingOutstanding => {
+                if summary.dsack {
+                    self.alert(flight, ack, summary, facts);
+                }
+                self.on_probe_acknowledged(flight, ack.ack, summary, facts);
+            }
+            Kind::Nothing | Kind::Whole => {}
+        }
     }
 
     fn on_whole_ack(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, summary: &mut AckSummary, facts: &mut Facts) {
