@@ -118,9 +118,11 @@ mod tests {
             }
             for _ in 0..round % 19 {
                 if ring.is_empty() {
+                    assert_eq!(ring.read_front(None, |&value| Some(value)), None);
                     break;
                 }
                 assert_eq!(ring.front(), Some(&next_out));
+                assert_eq!(ring.read_front(None, |&value| Some(value)), Some(next_out));
                 assert_eq!(ring.pop_front(), Some(&next_out));
                 if next_out % 3 == 0 {
                     ring.put_back();
