@@ -1,5 +1,5 @@
-//! Sets `has_select_unpredictable` for compilers that support it, from 1.88 on: older ones may turn a
-//! choice into a jump, which costs time and changes no result.
+//! Sets `has_select_unpredictable` for compilers that support it, from 1.88 on: older ones may turn a choice into a jump,
+//! which costs time and changes no result.
 
 use std::env;
 use std::process::Command;

@@ -106,7 +106,7 @@ pub enum LinkOutcome {
 
 /// A FIFO link.
 #[derive(Clone, Debug)]
-// What each packet needs comes first, so that it has few cache lines.
+// What each packet needs comes first, so that a packet touches few cache lines.
 #[repr(C)]
 pub struct Link {
     rate: Rate,

@@ -66,6 +66,7 @@ pub struct Meter {
     /// The interval last booked to: happenings come nearly in order, so a division is rare.
     current_start: Nanos,
     current_end: Nanos,
+    /// Its counters, and its place among all.
     counts: Interval,
     current: usize,
     interval: Nanos,

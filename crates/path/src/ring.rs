@@ -36,7 +36,7 @@ impl<T: Copy> Ring<T> {
         (!self.is_empty()).then(|| &self.slots[self.head & (self.slots.len() - 1)])
     }
 
-    /// What `read` finds in the first value; `otherwise` if there is none.
+    /// What `read` finds in the first value; `otherwise` if there is none: `read` is called with an old one then.
     #[inline(always)]
     pub fn read_front<U>(&self, otherwise: U, read: impl FnOnce(&T) -> U) -> U {
         // Whether anything is left cannot be predicted: a slot is read in either case.

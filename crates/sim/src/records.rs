@@ -69,7 +69,7 @@ records! {
 firstflight_records::counters! {
     /// The cost of a simulation.
     Counts {
-        /// Events taken from the scheduler.
+        /// Events: packets that reach the far end of a link, departures from queues, and timers.
         events: u64,
         /// Packets offered to links.
         packet_hops: u64,

@@ -176,11 +176,18 @@ mod tests {
                     sorted.retain(|&(.., other)| other != Wake::Endpoint(who));
                 }
                 _ => {
-                    let first = (!sorted.is_empty()).then(|| sorted.remove(0).2);
+                    let first = (!sorted.is_empty()).then(|| sorted.remove(0));
                     taken += u32::from(first.is_some());
-                    assert_eq!(timers.expire(), first);
-                    if let Some(Wake::Endpoint(end)) = first {
-                        timers.cancel(end);
+                    assert_eq!(timers.expire(), first.map(|(.., wake)| wake));
+                    if let Some((time, _, wake @ Wake::Endpoint(end))) = first {
+                        if draw >> 40 & 1 == 0 {
+                            timers.cancel(end);
+                        } else {
+                            let later = (time + (draw >> 41 & 31), order, wake);
+                            timers.set(later);
+                            sorted.push(later);
+                            sorted.sort_by_key(|&(time, order, _)| (time, order));
+                        }
                     }
                 }
             }
@@ -188,5 +195,8 @@ mod tests {
             assert!(sorted.is_empty() || timers.next_order() == sorted[0].1);
         }
         assert!(taken > 1000);
+        timers.set((1, 5000, Wake::Endpoint(0)));
+        timers.clear();
+        assert_eq!((timers.next(), timers.expire()), (Nanos::MAX, None));
     }
 }

@@ -79,7 +79,7 @@ def connections(base: Plan, clients: int, duration_s: float) -> Plan:
 
 
 def scheduler_sources(made: Plan) -> int:
-    """Leaves of a plan's scheduler: each direction of each link, and the timers."""
+    """Sources of a plan's scheduler: each direction of each link."""
     network = made["network"]
     pairs: Sequence[Any] = [network["bottleneck"], *network["left"], *network["right"]]
-    return 2 * len(pairs) + 1
+    return 2 * len(pairs)

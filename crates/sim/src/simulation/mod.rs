@@ -28,6 +28,7 @@ use crate::{
 };
 
 /// A packet that a link has accepted and not yet brought to its far end.
+// Of one cache line each.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct InFlight {
@@ -42,6 +43,7 @@ const _: () = assert!(size_of::<InFlight>() <= 64, "the rings are what the cache
 const NOTHING: InFlight = InFlight { at: 0, order: 0, packet: Packet::NOTHING };
 
 /// A link of the network with the packets on it.
+// As in `Link`, what each packet needs comes first.
 #[repr(C, align(64))]
 struct Line {
     /// In the order of arrival at the far end; only the head is in the scheduler.
@@ -88,6 +90,8 @@ pub struct Simulation<'p> {
     outgoing: Segment,
     /// Events scheduled so far: breaks ties.
     order: u64,
+    /// Time and number of the last event, where assertions are on.
+    last: Option<(Nanos, u64)>,
     pub(crate) connections: Arena,
     /// The data that hosts keep from their connections.
     pub(crate) memory: Memory,
@@ -159,6 +163,7 @@ impl<'p> Simulation<'p> {
         });
         if let Some((packet, order, following)) = arriving {
             if self.scheduler.follow(time, source, following) || self.is_first(order) {
+                self.check_order(order);
                 self.arrive(packet);
             } else {
                 self.lines[source as usize].in_flight.put_back();
@@ -168,6 +173,7 @@ impl<'p> Simulation<'p> {
         } else if self.scheduler.follow(time, source, Deadline::NEVER)
             || self.is_first(self.departing(source).departure_order)
         {
+            self.check_order(self.departing(source).departure_order);
             self.depart(source);
         } else {
             self.scheduler.set(source, Deadline::at(time));
@@ -176,8 +182,8 @@ impl<'p> Simulation<'p> {
         true
     }
 
-    /// The earliest timer expires, unless something is due on a link at the same time and was scheduled before: the earliest
-    /// event there is at `other`.
+    /// Deals with the earliest timer, or with what is due on a link at the same time and was scheduled before it; `other`:
+    /// when the earliest event on a link is due. False if the plan's duration is over by then.
     #[inline(never)]
     fn expire(&mut self, other: Nanos) -> bool {
         let expiry = self.timers.next();
@@ -202,6 +208,16 @@ impl<'p> Simulation<'p> {
         self.now = time;
         self.records.counts.events += 1;
         true
+    }
+
+    /// Checks that events happen by time, and those of the same time in the order of scheduling.
+    #[inline(always)]
+    fn check_order(&mut self, order: u64) {
+        if cfg!(debug_assertions) {
+            let this = Some((self.now, order));
+            assert!(self.last < this, "{:?} before {this:?}", self.last);
+            self.last = this;
+        }
     }
 
     /// The link of a source of departures.
@@ -230,11 +246,13 @@ impl<'p> Simulation<'p> {
         if self.timers.next() == self.now && self.timers.next_order() < self.order_of(first) {
             self.fire_timer();
         } else if let Some(line) = self.lines.get_mut(first as usize) {
-            let Some(&InFlight { packet, .. }) = line.in_flight.pop_front() else { return };
+            let Some(&InFlight { packet, order, .. }) = line.in_flight.pop_front() else { return };
             self.scheduler.set(first, line.following());
+            self.check_order(order);
             self.arrive(packet);
         } else {
             self.scheduler.set(first, Deadline::NEVER);
+            self.check_order(self.departing(first).departure_order);
             self.depart(first);
         }
     }
@@ -356,6 +374,7 @@ impl<'p> Simulation<'p> {
     // Most timers are of an endpoint whose deadline has moved: what the others do is out of line.
     #[inline(never)]
     fn fire_timer(&mut self) {
+        self.check_order(self.timers.next_order());
         let Some(wake) = self.timers.expire() else { return };
         match wake {
             Wake::Client(client) => self.wake_client(client),

@@ -155,6 +155,7 @@ impl<'p> Simulation<'p> {
             incoming: Segment::EMPTY,
             outgoing: Segment::EMPTY,
             order: 0,
+            last: None,
             connections: Arena::default(),
             memory: Memory::new(plan),
             asks_for_rates: plan.asks_for_rates(),

@@ -98,6 +98,7 @@ impl<'p> Simulation<'p> {
     fn restart(&mut self, user: u32, path: &Path) -> Result<(), PlanError> {
         self.now = 0;
         self.order = 0;
+        self.last = None;
         self.unfinished = 0;
         self.scheduler.clear();
         self.timers.clear();

@@ -52,6 +52,7 @@ impl Controller {
 
     /// Gives up the memory that another controller can be built in, for a controller without any.
     pub(crate) fn take_memory(&mut self, start: &Start) -> Option<Box<Other>> {
+        self.is_rate_based = false;
         match std::mem::replace(&mut self.law, Law::Reno(Reno::new(start))) {
             Law::Reno(_) => None,
             Law::Other(memory) => Some(memory),

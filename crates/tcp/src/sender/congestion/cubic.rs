@@ -361,7 +361,7 @@ mod tests {
         Controller::new_in(None, &start)
     }
 
-    /// `count` acknowledgments of a segment each, a millisecond apart, each of which lets one leave.
+    /// `count` acknowledgments of a segment each, a millisecond apart.
     fn acknowledge(cubic: &mut Controller, from: Nanos, count: u64) -> Nanos {
         for sent in 0..count {
             cubic.on_ack(from + sent * MILLISECOND, Acknowledged { bytes: Bytes(MSS) });

@@ -57,7 +57,8 @@ pub struct Delivery {
 
 /// A congestion control algorithm: a law over the sender's [`Window`].
 pub trait CongestionControl: std::fmt::Debug + Send + Sync {
-    /// Data is sent with nothing in flight, for the first time or after idleness; the last data left at `last_sent_at`.
+    /// Data is sent with nothing in flight: the first, or after idleness, or after a timeout that took all of it for lost.
+    /// `last_sent_at`: when data was last sent, retransmissions included; none for the first.
     // Linux, CA_EVENT_TX_START.
     fn on_start(&mut self, _window: &mut Window, _now: Nanos, _last_sent_at: Option<Nanos>) {}
     /// An ACK gave an RTT. Called before `on_ack` for the same ACK.

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn base_rtt_is_forgotten_when_nothing_is_in_flight_and_only_then() {
+    fn base_rtt_is_forgotten_at_a_start() {
         for (starts, cwnd) in [(true, 21), (false, 19)] {
             let mut rounds = Rounds::new(20, 2);
             if starts {

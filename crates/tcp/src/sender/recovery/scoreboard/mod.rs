@@ -269,6 +269,7 @@ impl Scoreboard {
         facts.fast_recovery = FastRecovery::new(was_recovering, self.is_recovering());
     }
 
+    /// An ACK of which only a part counts.
     #[cold]
     fn on_other_ack(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, summary: &mut AckSummary, facts: &mut Facts) {
         match summary.kind {
@@ -283,7 +284,8 @@ impl Scoreboard {
                 }
                 self.on_probe_acknowledged(flight, ack.ack, summary, facts);
             }
-            Kind::Nothing | Kind::Whole => {}
+            Kind::Nothing => {}
+            Kind::Whole => debug_assert!(false, "the caller deals with it"),
         }
     }
 
