@@ -1,7 +1,7 @@
 //! The event queue: the next event of each source, in a [`Tournament`].
 //!
 //! A source (a link's packets in flight, or its departures) keeps its own events in order, so only its next one competes.
-//! Timers are not among them.
+//! Timers are no source.
 //!
 //! Events at the same time happen in the order in which they were scheduled. The tree knows times alone, so that a key
 //! is one word: it sees that several sources are due at the same time when it has been replayed for one of them and the

@@ -63,12 +63,12 @@ pub struct Timers {
     /// No two keys are the same, so whom a timer wakes decides nothing.
     others: BinaryHeap<Reverse<(Key, Wake)>>,
     /// When the earliest of all expires.
-    next: Nanos,
+    next: Deadline,
 }
 
 impl Default for Timers {
     fn default() -> Self {
-        Self { endpoints: Tournament::new(2), others: BinaryHeap::new(), next: Nanos::MAX }
+        Self { endpoints: Tournament::new(2), others: BinaryHeap::new(), next: Deadline::NEVER }
     }
 }
 
@@ -77,7 +77,7 @@ impl Timers {
     pub fn clear(&mut self) {
         self.endpoints.clear();
         self.others.clear();
-        self.next = Nanos::MAX;
+        self.next = Deadline::NEVER;
     }
 
     /// Sets the timer of a client, a server or a stream, or that of an endpoint, in place of the one before.
@@ -91,7 +91,7 @@ impl Timers {
         } else {
             self.others.push(Reverse((key_of(time, order, 0), wake)));
         }
-        self.next = time_of(self.first());
+        self.next = Deadline::at(time_of(self.first()));
     }
 
     #[cold]
@@ -110,7 +110,7 @@ impl Timers {
     pub fn cancel(&mut self, end: u32) {
         if self.endpoints.key(end) != Key::NEVER {
             self.endpoints.set(end, Key::NEVER);
-            self.next = time_of(self.first());
+            self.next = Deadline::at(time_of(self.first()));
         }
     }
 
@@ -120,9 +120,9 @@ impl Timers {
         self.endpoints.first().min(other)
     }
 
-    /// When the earliest timer expires; `Nanos::MAX` if there is none.
+    /// When the earliest timer expires.
     #[inline]
-    pub fn next(&self) -> Nanos {
+    pub fn next(&self) -> Deadline {
         self.next
     }
 
@@ -142,7 +142,7 @@ impl Timers {
             return Some(Wake::Endpoint(end_of(key)));
         }
         let Reverse((_, wake)) = self.others.pop()?;
-        self.next = time_of(self.first());
+        self.next = Deadline::at(time_of(self.first()));
         Some(wake)
     }
 }
@@ -191,12 +191,12 @@ mod tests {
                     }
                 }
             }
-            assert_eq!(timers.next(), sorted.first().map_or(Nanos::MAX, |&(time, ..)| time));
+            assert_eq!(timers.next(), sorted.first().map(|&(time, ..)| time).into());
             assert!(sorted.is_empty() || timers.next_order() == sorted[0].1);
         }
         assert!(taken > 1000);
         timers.set((1, 5000, Wake::Endpoint(0)));
         timers.clear();
-        assert_eq!((timers.next(), timers.expire()), (Nanos::MAX, None));
+        assert_eq!((timers.next(), timers.expire()), (Deadline::NEVER, None));
     }
 }
