@@ -25,7 +25,7 @@ impl Simulation<'_> {
     /// The line of a link takes the next packet.
     #[cold]
     pub(super) fn depart(&mut self, source: u32) {
-        self.let_leave(self.departing[source as usize - self.lines.len()], None);
+        self.let_leave(self.departing[source as usize - self.in_flight.len()], None);
     }
 
     fn let_leave(&mut self, link: u32, arrival: Option<(Packet, OfferedPacket)>) {
@@ -65,13 +65,15 @@ impl Simulation<'_> {
             }
             outcome => return self.lose(&packet, link, at, outcome),
         };
-        if self.routes.hops[packet.hop() as usize].then == Then::Computed {
-            packet.advance();
-            return self.forward_special(packet, arrival);
+        match self.routes.hops[packet.hop() as usize].then {
+            Then::Computed => {
+                packet.advance();
+                self.forward_special(packet, arrival);
+            }
+            Then::Event(source) | Then::Deliver(source) if self.lines[link as usize].reorders => {
+                self.put_in_flight_anywhere(packet, source, link, arrival, copy);
+            }
+            Then::Event(source) | Then::Deliver(source) => self.put_in_flight(packet, source, arrival),
         }
-        if self.lines[link as usize].reorders {
-            return self.put_in_flight_anywhere(packet, link, arrival, copy);
-        }
-        self.put_in_flight(packet, link, arrival);
     }
 }

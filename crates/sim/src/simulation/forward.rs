@@ -23,10 +23,10 @@ impl Simulation<'_> {
             };
             self.records.counts.packet_hops += 1;
             at = arrival;
-            if hop.then != Then::Computed {
-                return self.put_in_flight(packet, hop.link, at);
+            match hop.then {
+                Then::Computed => packet.advance(),
+                Then::Event(source) | Then::Deliver(source) => return self.put_in_flight(packet, source, at),
             }
-            packet.advance();
         }
     }
 
@@ -81,48 +81,54 @@ impl Simulation<'_> {
                 }
                 outcome => return self.lose(&packet, hop.link, at, outcome),
             }
-            if hop.then == Then::Computed {
-                packet.advance();
-                continue;
+            match hop.then {
+                Then::Computed => packet.advance(),
+                Then::Event(source) | Then::Deliver(source) if SPECIAL && self.lines[hop.link as usize].reorders => {
+                    let copy = self.lines[hop.link as usize].link.copy();
+                    return self.put_in_flight_anywhere(packet, source, hop.link, at, copy);
+                }
+                Then::Event(source) | Then::Deliver(source) => return self.put_in_flight(packet, source, at),
             }
-            if SPECIAL && self.lines[hop.link as usize].reorders {
-                let copy = self.lines[hop.link as usize].link.copy();
-                return self.put_in_flight_anywhere(packet, hop.link, at, copy);
-            }
-            return self.put_in_flight(packet, hop.link, at);
         }
     }
 
-    /// A packet is on a link and reaches its far end at `at`.
+    /// A packet is on the link of a source and reaches its far end at `at`.
     #[inline(always)]
-    pub(super) fn put_in_flight(&mut self, packet: Packet, link: u32, at: Nanos) {
+    pub(super) fn put_in_flight(&mut self, packet: Packet, source: u32, at: Nanos) {
         let order = self.order;
         self.order += 1;
-        let in_flight = &mut self.lines[link as usize].in_flight;
+        let in_flight = &mut self.in_flight[source as usize];
         if in_flight.is_empty() {
-            self.scheduler.set(link, Deadline::at(at));
+            self.scheduler.set(source, Deadline::at(at));
         }
         in_flight.push_back(InFlight { at, order, packet });
     }
 
     /// A packet is on a link where it can overtake others, and a copy of it perhaps.
     #[cold]
-    pub(super) fn put_in_flight_anywhere(&mut self, packet: Packet, link: u32, at: Nanos, copy: Option<Nanos>) {
-        self.insert_in_flight(packet, link, at);
+    pub(super) fn put_in_flight_anywhere(
+        &mut self,
+        packet: Packet,
+        source: u32,
+        link: u32,
+        at: Nanos,
+        copy: Option<Nanos>,
+    ) {
+        self.insert_in_flight(packet, source, at);
         if let Some(at) = copy {
             let packet = packet.copy(&mut self.options);
             self.note_copy(&packet, link, at);
-            self.insert_in_flight(packet, link, at);
+            self.insert_in_flight(packet, source, at);
         }
     }
 
-    fn insert_in_flight(&mut self, packet: Packet, link: u32, at: Nanos) {
+    fn insert_in_flight(&mut self, packet: Packet, source: u32, at: Nanos) {
         let order = self.order;
         self.order += 1;
-        let in_flight = &mut self.lines[link as usize].in_flight;
+        let in_flight = &mut self.in_flight[source as usize];
         in_flight.insert(InFlight { at, order, packet }, |other| other.at > at);
         if in_flight.front().is_some_and(|first| first.order == order) {
-            self.scheduler.set(link, Deadline::at(at));
+            self.scheduler.set(source, Deadline::at(at));
         }
     }
 

@@ -42,12 +42,10 @@ const _: () = assert!(size_of::<InFlight>() <= 64, "the rings are what the cache
 /// Fills the unused slots of a link's ring.
 const NOTHING: InFlight = InFlight { at: 0, order: 0, packet: Packet::NOTHING };
 
-/// A link of the network with the packets on it.
+/// A link of the network.
 // As in `Link`, what each packet needs comes first.
 #[repr(C, align(64))]
 struct Line {
-    /// In the order of arrival at the far end; only the head is in the scheduler.
-    in_flight: Ring<InFlight>,
     link: Link,
     queue_draws: Sequence,
     /// Its packets may arrive in another order, or twice.
@@ -60,12 +58,10 @@ struct Line {
     departure_order: u64,
 }
 
-impl Line {
-    /// When the next packet reaches the far end.
-    #[inline(always)]
-    fn following(&self) -> Deadline {
-        self.in_flight.read_front(Deadline::NEVER, |next| Deadline::at(next.at))
-    }
+/// When the next of the packets on a link reaches its far end.
+#[inline(always)]
+fn following(in_flight: &Ring<InFlight>) -> Deadline {
+    in_flight.read_front(Deadline::NEVER, |next| Deadline::at(next.at))
 }
 
 /// One replicate of a plan; of a plan with a population, the users of replicates one after the other.
@@ -78,7 +74,10 @@ pub struct Simulation<'p> {
     pub(crate) routes: Routes,
     scheduler: Scheduler,
     timers: Timers,
-    /// The link of each source of departures; these sources come after the links.
+    /// The packets on each link that have an event when they reach its far end, in the order in which they do. Only the
+    /// first one of each link is in the scheduler.
+    in_flight: Vec<Ring<InFlight>>,
+    /// The links of the other sources of the scheduler, from whose queues packets depart.
     departing: Vec<u32>,
     /// The packet that just left a queue.
     left: Vec<Left<Packet>>,
@@ -157,16 +156,16 @@ impl<'p> Simulation<'p> {
         if !self.begins_at(time) {
             return false;
         }
-        let arriving = self.lines.get_mut(source as usize).and_then(|line| {
-            let &InFlight { packet, order, .. } = line.in_flight.pop_front()?;
-            Some((packet, order, line.following()))
+        let arriving = self.in_flight.get_mut(source as usize).and_then(|ring| {
+            let &InFlight { packet, order, .. } = ring.pop_front()?;
+            Some((packet, order, following(ring)))
         });
         if let Some((packet, order, following)) = arriving {
             if self.scheduler.follow(time, source, following) || self.is_first(order) {
                 self.check_order(order);
                 self.arrive(packet);
             } else {
-                self.lines[source as usize].in_flight.put_back();
+                self.in_flight[source as usize].put_back();
                 self.scheduler.set(source, Deadline::at(time));
                 self.begin_with_first();
             }
@@ -221,7 +220,7 @@ impl<'p> Simulation<'p> {
 
     /// The link of a source of departures.
     fn departing(&self, source: u32) -> &Line {
-        &self.lines[self.departing[source as usize - self.lines.len()] as usize]
+        &self.lines[self.departing[source as usize - self.in_flight.len()] as usize]
     }
 
     /// True if the event of this number was scheduled before all that are due on links at the time of the earliest.
@@ -232,8 +231,8 @@ impl<'p> Simulation<'p> {
 
     /// The number of a source's next event in the order of scheduling.
     fn order_of(&self, source: u32) -> u64 {
-        match self.lines.get(source as usize) {
-            Some(line) => line.in_flight.front().map_or(0, |next| next.order),
+        match self.in_flight.get(source as usize) {
+            Some(ring) => ring.front().map_or(0, |next| next.order),
             None => self.departing(source).departure_order,
         }
     }
@@ -244,9 +243,9 @@ impl<'p> Simulation<'p> {
         let first = self.scheduler.first_scheduled(|source| self.order_of(source));
         if self.timers.next().is_due(self.now) && self.timers.next_order() < self.order_of(first) {
             self.fire_timer();
-        } else if let Some(line) = self.lines.get_mut(first as usize) {
-            let Some(&InFlight { packet, order, .. }) = line.in_flight.pop_front() else { return };
-            self.scheduler.set(first, line.following());
+        } else if let Some(ring) = self.in_flight.get_mut(first as usize) {
+            let Some(&InFlight { packet, order, .. }) = ring.pop_front() else { return };
+            self.scheduler.set(first, following(ring));
             self.check_order(order);
             self.arrive(packet);
         } else {
@@ -260,7 +259,7 @@ impl<'p> Simulation<'p> {
     #[inline(always)]
     fn arrive(&mut self, mut packet: Packet) {
         match self.routes.hops[packet.hop() as usize].then {
-            Then::Deliver => self.deliver(&packet),
+            Then::Deliver(_) => self.deliver(&packet),
             _ => {
                 packet.advance();
                 self.forward(packet);
@@ -432,7 +431,7 @@ impl<'p> Simulation<'p> {
 
     /// Packets on the links that carry options.
     fn packets_with_options(&self) -> usize {
-        self.lines.iter().flat_map(|line| line.in_flight.iter()).filter(|flying| flying.packet.has_segment()).count()
+        self.in_flight.iter().flat_map(Ring::iter).filter(|flying| flying.packet.has_segment()).count()
     }
 
     /// A stream of draws of a client.

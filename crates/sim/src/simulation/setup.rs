@@ -103,20 +103,12 @@ impl<'p> Simulation<'p> {
             let [queue_key, link_key] = queue_stream.bits(0);
             let link = Link::new(spec, meter.clone(), link_key).map_err(&named)?;
             let holding = Holding::new(spec, queue_key).map_err(named)?;
-            let departures = (topology.links().len() + departing.len()) as u32;
+            let departures = (routes.sources + departing.len()) as u32;
             if holding.is_some() {
                 departing.push(index as u32);
             }
             let queue_draws = Sequence::new(queue_stream);
-            lines.push(Line {
-                link,
-                in_flight: Ring::new(NOTHING),
-                queue_draws,
-                reorders: spec.reorders(),
-                holding,
-                departures,
-                departure_order: 0,
-            });
+            lines.push(Line { link, queue_draws, reorders: spec.reorders(), holding, departures, departure_order: 0 });
         }
         for &(client, server) in &pairs {
             let links = [topology.path(client, server)?, topology.path(server, client)?].concat();
@@ -129,7 +121,7 @@ impl<'p> Simulation<'p> {
                 ));
             }
         }
-        let scheduler = Scheduler::new(lines.len() + departing.len());
+        let scheduler = Scheduler::new(routes.sources + departing.len());
         if plan.duration_ns > scheduler.end_of_time() {
             let right = format!("with {} links at most {} can be simulated", lines.len(), scheduler.end_of_time());
             return Err(SpecError::new("duration_ns", plan.duration_ns, right).into());
@@ -145,6 +137,7 @@ impl<'p> Simulation<'p> {
             replicate,
             now: 0,
             scheduler,
+            in_flight: vec![Ring::new(NOTHING); routes.sources],
             departing,
             left: Vec::new(),
             is_special: plan.asks_for_rates() || !lines.iter().all(|line| line.link.is_plain()),

@@ -1,7 +1,7 @@
 //! A user of a population: the same simulation from its beginning, with another path, and nothing allocated again.
 
 use firstflight_path::{
-    LinkSpec,
+    LinkSpec, Ring,
     queue::{DropTailSpec, QueueSpec},
 };
 
@@ -101,6 +101,7 @@ impl<'p> Simulation<'p> {
         self.last = None;
         self.unfinished = 0;
         self.scheduler.clear();
+        self.in_flight.iter_mut().for_each(Ring::clear);
         self.timers.clear();
         self.options.clear();
         self.connections.release_all();
@@ -109,7 +110,6 @@ impl<'p> Simulation<'p> {
             let member = 2 * user + index as u32;
             let queue_stream = Stream::new(self.seed, self.replicate, Purpose::Queue, 0, member);
             line.link.restart(&spec, || queue_stream.bits(0)[1])?;
-            line.in_flight.clear();
             line.queue_draws = Sequence::new(queue_stream);
             debug_assert!(line.holding.is_none(), "a user's queues decide on arrival");
         }

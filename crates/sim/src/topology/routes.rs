@@ -22,10 +22,10 @@ pub enum Then {
     /// The next link is fed by this one alone, so packets enter it in the order in which they leave here: its share of
     /// the schedule is computed immediately, without an event between.
     Computed,
-    /// The next link has other feeders: an event brings the packet there in its turn.
-    Event,
-    /// The far end is the destination.
-    Deliver,
+    /// The next link has other feeders: an event of this source brings the packet there in its turn.
+    Event(u32),
+    /// The far end is the destination, where an event of this source brings the packet.
+    Deliver(u32),
 }
 
 /// The routes in use, as runs of hops in one table.
@@ -33,6 +33,8 @@ pub enum Then {
 pub struct Routes {
     /// Hop table; a route is a run of it that ends with [`Then::Deliver`].
     pub hops: Vec<Hop>,
+    /// Sources of events: links whose packets have one at the far end, in the order of the links.
+    pub sources: usize,
     index: BTreeMap<(u32, u32), u32>,
 }
 
@@ -76,22 +78,35 @@ impl Routes {
                     };
                 }
                 let last = path.len() - 1;
-                routes.hops.extend(
-                    path.iter().enumerate().map(|(index, &link)| Hop {
-                        link,
-                        then: if index == last { Then::Deliver } else { Then::Event },
-                    }),
-                );
+                routes.hops.extend(path.iter().enumerate().map(|(index, &link)| Hop {
+                    link,
+                    then: if index == last { Then::Deliver(link) } else { Then::Event(link) },
+                }));
             }
         }
         for index in 1..routes.hops.len() {
             let before = routes.hops[index - 1];
             let only_feeder = feeders[routes.hops[index].link as usize] == Feeder::Link(before.link);
-            if before.then == Then::Event && only_feeder {
+            if matches!(before.then, Then::Event(_)) && only_feeder {
                 routes.hops[index - 1].then = Then::Computed;
             }
         }
+        routes.number_sources();
         Ok(routes)
+    }
+
+    /// Numbers the links that have events, so that the scheduler has no others.
+    fn number_sources(&mut self) {
+        let has_events = |hop: &&Hop| hop.then != Then::Computed;
+        let mut links: Vec<u32> = self.hops.iter().filter(has_events).map(|hop| hop.link).collect();
+        links.sort_unstable();
+        links.dedup();
+        for hop in &mut self.hops {
+            if let Then::Event(source) | Then::Deliver(source) = &mut hop.then {
+                *source = links.partition_point(|&link| link < hop.link) as u32;
+            }
+        }
+        self.sources = links.len();
     }
 
     /// The first hop from one host to another.
