@@ -75,7 +75,8 @@ impl Packet {
         debug_assert!(segment.payload_bytes <= u32::from(u16::MAX), "no IP packet holds {segment:?}");
         let (options, option) = match (has_more_than_one_number(segment), &segment.timestamps, segment.sent_at) {
             (false, None, None) => (NO_OPTIONS, 0),
-            (false, Some(timestamps), None) => (STAMPS, word(timestamps.value, timestamps.echo)),
+            // In this order, since in the other the compiler would read both as one word, as with `seq` and `ack`.
+            (false, Some(timestamps), None) => (STAMPS, word(timestamps.echo, timestamps.value)),
             (false, None, Some(sent_at)) => (SENT_AT, sent_at.nanos()),
             _ => (table.keep(segment), 0),
         };
@@ -235,7 +236,7 @@ impl Packet {
         if self.has_segment() {
             *into = table.segments[self.options() as usize];
         } else {
-            let (value, echo) = (self.option as u32, (self.option >> 32) as u32);
+            let (echo, value) = (self.option as u32, (self.option >> 32) as u32);
             match self.options() {
                 STAMPS => into.timestamps = Some(Timestamps { value, echo }),
                 SENT_AT => into.sent_at = Some(SentAt::new(self.option)),

@@ -259,7 +259,7 @@ impl<'p> Simulation<'p> {
     #[inline(always)]
     fn arrive(&mut self, mut packet: Packet) {
         match self.routes.hops[packet.hop() as usize].then {
-            Then::Deliver(_) => self.deliver(&packet),
+            Then::Deliver(_) => self.deliver(packet),
             _ => {
                 packet.advance();
                 self.forward(packet);
@@ -267,8 +267,10 @@ impl<'p> Simulation<'p> {
         }
     }
 
+    // By value: the packet of which nobody has the address is in registers, and its hop, which decides what happens, is
+    // known earlier.
     #[inline(always)]
-    fn deliver(&mut self, packet: &Packet) {
+    fn deliver(&mut self, packet: Packet) {
         let (slot, side) = (packet.to() / 2, (packet.to() % 2) as usize);
         if self.is_watched {
             self.note_delivery(packet, slot, side);

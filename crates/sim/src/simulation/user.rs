@@ -106,10 +106,10 @@ impl<'p> Simulation<'p> {
         self.options.clear();
         self.connections.release_all();
         self.memory.clear();
-        for (index, (line, spec)) in self.lines.iter_mut().zip([path.down(), path.up()]).enumerate() {
+        for (index, (line, spec)) in self.lines.iter_mut().zip([Path::down, Path::up]).enumerate() {
             let member = 2 * user + index as u32;
             let queue_stream = Stream::new(self.seed, self.replicate, Purpose::Queue, 0, member);
-            line.link.restart(&spec, || queue_stream.bits(0)[1])?;
+            line.link.restart(&spec(path), || queue_stream.bits(0)[1])?;
             line.queue_draws = Sequence::new(queue_stream);
             debug_assert!(line.holding.is_none(), "a user's queues decide on arrival");
         }

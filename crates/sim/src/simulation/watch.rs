@@ -87,7 +87,7 @@ impl<'p> Simulation<'p> {
 
     /// For those who watch packets: one reaches the host of an end, whether or not its connection is over by then.
     #[cold]
-    pub(super) fn note_delivery(&mut self, packet: &Packet, slot: u32, side: usize) {
+    pub(super) fn note_delivery(&mut self, packet: Packet, slot: u32, side: usize) {
         if let Some(datagram) = packet.datagram() {
             let receiver = 1 - self.sender_of(&datagram);
             return self.note_datagram(&datagram, receiver);

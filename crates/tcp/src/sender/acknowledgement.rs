@@ -68,10 +68,10 @@ impl Endpoint {
     /// Asks recovery what an ACK means and draws the consequences.
     #[inline]
     fn recover(&mut self, now: Nanos, ack: &Ack<'_>) {
-        let summary = self.recovery.measure(&flight!(self, now), ack);
+        let mut summary = self.recovery.measure(&flight!(self, now), ack);
         self.sample_rtt(now, summary.sample);
         let mut facts = Facts::default();
-        self.recovery.on_ack(&flight!(self, now), ack, summary, &mut facts);
+        self.recovery.on_ack(&flight!(self, now), ack, &mut summary, &mut facts);
         self.apply(now, &facts);
     }
 

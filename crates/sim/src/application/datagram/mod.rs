@@ -139,7 +139,7 @@ impl Simulation<'_> {
 
     /// A packet that belongs to no connection has reached its destination.
     #[cold]
-    pub(crate) fn deliver_datagram(&mut self, packet: &Packet) {
+    pub(crate) fn deliver_datagram(&mut self, packet: Packet) {
         let Some(datagram) = packet.datagram() else { return };
         let stream = &mut self.streams[datagram.stream as usize];
         stream.tally.arrived(self.now, &datagram);

@@ -91,9 +91,9 @@ impl Recovery {
     // Facts that are returned are copied, and the processor cannot read them before all of it is written: bulk transfers
     // took 3% more time.
     #[inline]
-    pub fn on_ack(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, summary: AckSummary, facts: &mut Facts) {
+    pub fn on_ack(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, summary: &mut AckSummary, facts: &mut Facts) {
         match self {
-            Self::Counting(counting) => counting.on_ack(flight, ack, &summary, facts),
+            Self::Counting(counting) => counting.on_ack(flight, ack, summary, facts),
             Self::Scoreboard(scoreboard) => scoreboard.on_ack(flight, ack, summary, facts),
         }
     }

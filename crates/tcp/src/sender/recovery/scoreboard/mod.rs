@@ -255,13 +255,13 @@ impl Scoreboard {
     }
 
     /// The meaning of a measured ACK.
-    pub fn on_ack(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, mut summary: AckSummary, facts: &mut Facts) {
+    pub fn on_ack(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, summary: &mut AckSummary, facts: &mut Facts) {
         let was_recovering = self.is_recovering();
         facts.advanced = summary.advanced;
         if summary.kind == Kind::Whole {
-            self.on_whole_ack(flight, ack, &mut summary, facts);
+            self.on_whole_ack(flight, ack, summary, facts);
         } else {
-            self.on_other_ack(flight, ack, &mut summary, facts);
+            self.on_other_ack(flight, ack, summary, facts);
         }
         let bytes = |segments: u32| segments.saturating_mul(flight.mss);
         facts.delivered = bytes(summary.delivered);
