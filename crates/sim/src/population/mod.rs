@@ -31,6 +31,10 @@ use crate::{
     records::{NO_ROW, NO_SUBNET, Records, User, seconds},
 };
 
+/// Users whose paths are drawn in a row: one by one, the code that draws them and the code that simulates them would
+/// push each other out of the processor's caches.
+const BATCH: usize = 64;
+
 /// Simulates a range of replicates of a plan with a population.
 ///
 /// # Errors
@@ -48,11 +52,18 @@ pub(crate) fn simulate(plan: &Plan, seed: u64, replicates: Range<u32>, capture: 
     }
     let paths = Paths::new(population, plan.largest_packet_bytes())?;
     let mut simulation = Simulation::of_users(plan, population, seed)?;
+    let mut drawn = Vec::with_capacity(BATCH);
     for replicate in replicates {
         simulation.begin_replicate(replicate);
-        for user in 0..population.users {
-            let path = paths.of(seed, replicate, user)?;
-            simulation.simulate_user(user, &path)?;
+        for first in (0..population.users).step_by(BATCH) {
+            let batch = first..population.users.min(first.saturating_add(BATCH as u32));
+            drawn.clear();
+            for user in batch.clone() {
+                drawn.push(paths.of(seed, replicate, user)?);
+            }
+            for (user, path) in batch.zip(&drawn) {
+                simulation.simulate_user(user, path)?;
+            }
         }
         simulation.end_replicate()?;
     }
