@@ -305,11 +305,14 @@ impl CongestionControl for Cubic {
         self.partial_segment = Bytes(bytes.0 % w.mss.0);
         if w.cwnd < w.ssthresh {
             segments = Self::slow_start(w, segments);
+            if segments == 0 {
+                return;
+            }
         }
-        if segments > 0 {
-            let per_growth = self.per_growth(w, self.jiffies(now), segments);
-            self.avoid(w, segments, per_growth);
-        }
+        // Linux, cubictcp_cong_avoid: an ACK whose data was all delivered before counts too. One that ends a recovery begins
+        // the epoch.
+        let per_growth = self.per_growth(w, self.jiffies(now), segments);
+        self.avoid(w, segments, per_growth);
     }
 
     fn on_congestion(&mut self, w: &mut Window, _now: Nanos, _flight: Bytes) {
@@ -419,6 +422,21 @@ mod tests {
         let before = cubic.window();
         acknowledge(&mut cubic, now, 70);
         assert!(cubic.window() <= before + 36 * MSS, "{}", cubic.window());
+    }
+
+    #[test]
+    fn the_epoch_begins_with_the_ack_that_ends_a_recovery_though_it_delivers_nothing_more() {
+        let window_after = |first: Option<u32>| {
+            let mut cubic = cubic(100);
+            cubic.on_congestion(0, 100 * MSS);
+            if let Some(bytes) = first {
+                cubic.on_ack(0, Acknowledged { bytes: Bytes(bytes) });
+            }
+            acknowledge(&mut cubic, 2000 * MILLISECOND, 70);
+            cubic.window()
+        };
+        assert_eq!(window_after(Some(0)), window_after(Some(MSS)));
+        assert!(window_after(Some(0)) > window_after(None));
     }
 
     #[test]
