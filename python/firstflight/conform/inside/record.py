@@ -76,7 +76,7 @@ class Recorder:
             self.drain()
             self._act(next_at)
         self._set_routes("del")
-        missed = sum(stage.missed() for stage in _stages.values())
+        missed = sum(stage.ear.missed() for stage in _stages.values())
         if missed:
             raise MachineError(f"the recorder did not hear {missed} packets: the machine is too busy")
         return [

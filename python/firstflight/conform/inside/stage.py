@@ -1,23 +1,20 @@
-"""A network namespace whose kernel is recorded: a TUN device, a socket that hears it, and a listening server."""
+"""A network namespace whose kernel is recorded: a TUN device, an ear at it, and a listening server."""
 
 import contextlib
 import os
 import socket
-import struct
 import time
 from collections.abc import Iterable
 from typing import Any, Literal
 
 from pyroute2.iproute.linux import IPRoute
 
+from firstflight.conform.inside.ear import Ear
 from firstflight.conform.writer import SYSCTLS
 from firstflight.engines.emulate.inside import devices, settings
 from firstflight.engines.emulate.inside.namespaces import Namespace
 
 ADDRESS, PORT = "192.168.0.1", 8080
-_SO_TIMESTAMPNS, _SOL_PACKET, _PACKET_STATISTICS = 35, 263, 6
-# Packets that are sent are heard by those who hear everything.
-_ETH_P_ALL = 3
 # Its resolution is a tick.
 _CLOCK_MONOTONIC_COARSE = 6
 _HEADERS = 128
@@ -46,10 +43,7 @@ class Stage:
         self._routes.link("set", index=socket.if_nametoindex("lo"), state="up")
         self._device = devices.bring_up(self._routes, devices.DEVICE)
         self._routes.addr("add", index=self._device, address=ADDRESS, prefixlen=32)
-        self.ear = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, socket.htons(_ETH_P_ALL))
-        self.ear.bind((devices.DEVICE, _ETH_P_ALL))
-        self.ear.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-        self.ear.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
+        self.ear = Ear(devices.DEVICE)
         self.server = socket.create_server((ADDRESS, PORT), backlog=4096)
         self.server.setblocking(False)
 
@@ -64,36 +58,11 @@ class Stage:
         self._namespace.call(change)
 
     def heard(self) -> list[tuple[int, bool, bytes]]:
-        """Packets since the last call: when (ns of CLOCK_MONOTONIC), whether the kernel sent it, its headers."""
+        """As `Ear.heard`; packets at the other end of the device are of no use."""
         with contextlib.suppress(BlockingIOError):
             while True:
                 os.read(self.tun, _HEADERS)
-        found: list[tuple[int, bool, bytes]] = []
-        ahead: int | None = None
-        with contextlib.suppress(BlockingIOError):
-            while True:
-                data, ancillary, _, source = self.ear.recvmsg(_HEADERS, 64)
-                if ahead is None:
-                    ahead = _realtime_ahead()
-                seconds, nanoseconds = struct.unpack("qq", ancillary[0][2][:16])
-                at = seconds * 1_000_000_000 + nanoseconds - ahead
-                found.append((at, source[2] == socket.PACKET_OUTGOING, data))
-        return found
-
-    def missed(self) -> int:
-        """Packets that were not heard since the last call, for want of room."""
-        return int(struct.unpack("II", self.ear.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8))[1])
-
-
-def _realtime_ahead() -> int:
-    """By how much CLOCK_REALTIME is ahead of CLOCK_MONOTONIC, in ns."""
-    found: list[tuple[int, int]] = []
-    for _ in range(3):
-        before = time.monotonic_ns()
-        real = time.time_ns()
-        after = time.monotonic_ns()
-        found.append((after - before, real - (before + after) // 2))
-    return min(found)[1]
+        return self.ear.heard()
 
 
 def tick_clock() -> tuple[int, int]:
