@@ -74,8 +74,8 @@ pub struct Simulation<'p> {
     pub(crate) routes: Routes,
     scheduler: Scheduler,
     timers: Timers,
-    /// The packets on each link that have an event when they reach its far end, in the order in which they do. Only the
-    /// first one of each link is in the scheduler.
+    /// By source, the packets on its link that have an event when they reach the far end, in the order in which they do.
+    /// Only the first one is in the scheduler.
     in_flight: Vec<Ring<InFlight>>,
     /// The links of the other sources of the scheduler, from whose queues packets depart.
     departing: Vec<u32>,
@@ -267,8 +267,8 @@ impl<'p> Simulation<'p> {
         }
     }
 
-    // By value: the packet of which nobody has the address is in registers, and its hop, which decides what happens, is
-    // known earlier.
+    // By value: a packet whose address is not taken stays in registers, and its hop, which decides what happens, is known
+    // earlier.
     #[inline(always)]
     fn deliver(&mut self, packet: Packet) {
         let (slot, side) = (packet.to() / 2, (packet.to() % 2) as usize);

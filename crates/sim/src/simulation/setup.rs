@@ -123,7 +123,7 @@ impl<'p> Simulation<'p> {
         }
         let scheduler = Scheduler::new(routes.sources + departing.len());
         if plan.duration_ns > scheduler.end_of_time() {
-            let right = format!("with {} links at most {} can be simulated", lines.len(), scheduler.end_of_time());
+            let right = format!("in this network at most {} can be simulated", scheduler.end_of_time());
             return Err(SpecError::new("duration_ns", plan.duration_ns, right).into());
         }
         let records = Records {

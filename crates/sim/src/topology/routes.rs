@@ -33,7 +33,7 @@ pub enum Then {
 pub struct Routes {
     /// Hop table; a route is a run of it that ends with [`Then::Deliver`].
     pub hops: Vec<Hop>,
-    /// Sources of events: links whose packets have one at the far end, in the order of the links.
+    /// Number of sources: the links whose packets have an event at the far end, in their order.
     pub sources: usize,
     index: BTreeMap<(u32, u32), u32>,
 }
@@ -78,6 +78,7 @@ impl Routes {
                     };
                 }
                 let last = path.len() - 1;
+                // The links stand for the sources until those are numbered.
                 routes.hops.extend(path.iter().enumerate().map(|(index, &link)| Hop {
                     link,
                     then: if index == last { Then::Deliver(link) } else { Then::Event(link) },
@@ -113,5 +114,30 @@ impl Routes {
     #[inline]
     pub fn first_hop(&self, from: u32, to: u32) -> u32 {
         self.index[&(from, to)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::plan::Network;
+
+    #[test]
+    fn only_links_whose_packets_have_an_event_at_the_far_end_are_sources() {
+        let link = json!({"rate_bps": 1000, "delay_ns": 1, "queue": {"kind": "drop_tail", "limit_packets": 9}});
+        let pair = json!({"forward": link, "reverse": link});
+        let network: Network = serde_json::from_value(
+            json!({"topology": "dumbbell", "bottleneck": pair, "left": [pair, pair], "right": [pair, pair]}),
+        )
+        .unwrap();
+        let topology = Topology::new(&network, 1, 0).unwrap();
+        let routes = Routes::new(&topology, [(0, 2), (1, 3)].into_iter()).unwrap();
+        // The bottleneck is computed together with the links behind it, which it alone feeds.
+        assert_eq!((topology.links().len(), routes.sources), (10, 8));
+        let first = routes.first_hop(0, 2) as usize;
+        let thens: Vec<Then> = routes.hops[first..first + 3].iter().map(|hop| hop.then).collect();
+        assert!(matches!(thens[..], [Then::Event(0), Then::Computed, Then::Deliver(4)]), "{thens:?}");
     }
 }

@@ -30,7 +30,7 @@ class Loop(Protocol):
         """A packet for the kernel; its immediate answer is recorded."""
 
     def drain(self) -> None:
-        """Tell each connection which packets were heard."""
+        """Pass each connection its captured packets."""
 
     def accepted(self, stage: Stage, end: tuple[bytes, int]) -> socket.socket | None:
         """The application's socket."""
@@ -79,7 +79,7 @@ class Connection:
             self._take()
         self._end_if_over()
 
-    def heard(self, at: int, sent: bool, header: bytes, packet: Packet) -> None:
+    def on_captured(self, at: int, sent: bool, header: bytes, packet: Packet) -> None:
         """The kernel sent the packet, or took it in."""
         if self.done:
             return

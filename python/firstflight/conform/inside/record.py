@@ -62,7 +62,7 @@ class Recorder:
         self._set_routes("add")
         poll = select.poll()
         for stage in _stages.values():
-            poll.register(stage.ear, select.POLLIN)
+            poll.register(stage.capture, select.POLLIN)
         begin_at = 0
         while self._waiting or self._live:
             now = time.monotonic_ns()
@@ -76,9 +76,11 @@ class Recorder:
             self.drain()
             self._act(next_at)
         self._set_routes("del")
-        missed = sum(stage.ear.missed() for stage in _stages.values())
+        missed = sum(stage.capture.dropped() for stage in _stages.values())
         if missed:
-            raise MachineError(f"the recorder did not hear {missed} packets: the machine is too busy")
+            raise MachineError(
+                f"the capture missed {missed} packets, since the machine is too busy: record again when it is idle"
+            )
         return [
             {
                 "events": sorted(one.events, key=lambda e: e[1]),
@@ -99,13 +101,13 @@ class Recorder:
         self.drain()
 
     def drain(self) -> None:
-        """Tell each connection which packets were heard."""
+        """Pass each connection its captured packets."""
         for stage in _stages.values():
-            for at, sent, header in stage.heard():
+            for at, sent, header in stage.packets():
                 packet = parse(header)
                 connection = self._live.get((packet.destination if sent else packet.source) if packet else (b"", 0))
                 if packet and connection:
-                    connection.heard(at, sent, header, packet)
+                    connection.on_captured(at, sent, header, packet)
 
     def accepted(self, stage: Stage, end: tuple[bytes, int]) -> socket.socket | None:
         """The application's socket."""

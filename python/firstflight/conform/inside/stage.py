@@ -1,4 +1,4 @@
-"""A network namespace whose kernel is recorded: a TUN device, an ear at it, and a listening server."""
+"""A network namespace whose kernel is recorded: a TUN device with a capture, and a listening server."""
 
 import contextlib
 import os
@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pyroute2.iproute.linux import IPRoute
 
-from firstflight.conform.inside.ear import Ear
+from firstflight.conform.inside.capture import Capture
 from firstflight.conform.writer import SYSCTLS
 from firstflight.engines.emulate.inside import devices, settings
 from firstflight.engines.emulate.inside.namespaces import Namespace
@@ -43,7 +43,7 @@ class Stage:
         self._routes.link("set", index=socket.if_nametoindex("lo"), state="up")
         self._device = devices.bring_up(self._routes, devices.DEVICE)
         self._routes.addr("add", index=self._device, address=ADDRESS, prefixlen=32)
-        self.ear = Ear(devices.DEVICE)
+        self.capture = Capture(devices.DEVICE)
         self.server = socket.create_server((ADDRESS, PORT), backlog=4096)
         self.server.setblocking(False)
 
@@ -57,12 +57,12 @@ class Stage:
 
         self._namespace.call(change)
 
-    def heard(self) -> list[tuple[int, bool, bytes]]:
-        """As `Ear.heard`; packets at the other end of the device are of no use."""
+    def packets(self) -> list[tuple[int, bool, bytes]]:
+        """As `Capture.packets`. The packets at the other end of the device are discarded."""
         with contextlib.suppress(BlockingIOError):
             while True:
                 os.read(self.tun, _HEADERS)
-        return self.ear.heard()
+        return self.capture.packets()
 
 
 def tick_clock() -> tuple[int, int]:

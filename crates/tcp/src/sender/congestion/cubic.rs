@@ -42,7 +42,7 @@ pub(crate) struct Cubic {
     counted: u32,
     /// W_max in segments, set by a loss.
     w_max: Option<NonZeroU32>,
-    /// The epoch of growth; none from a reduction to the next growth.
+    /// The epoch of growth; none from a reduction to the next ACK that lets cwnd grow.
     epoch: Option<Epoch>,
     /// Growth rate of the window, once computed.
     growth: Option<Growth>,
@@ -303,16 +303,16 @@ impl CongestionControl for Cubic {
         let bytes = self.partial_segment + acknowledged.bytes;
         let Segments(mut segments) = bytes.full_segments(w.mss);
         self.partial_segment = Bytes(bytes.0 % w.mss.0);
-        if w.cwnd < w.ssthresh {
+        let slow_start = w.cwnd < w.ssthresh;
+        if slow_start {
             segments = Self::slow_start(w, segments);
-            if segments == 0 {
-                return;
-            }
         }
-        // Linux, cubictcp_cong_avoid: an ACK whose data was all delivered before counts too. One that ends a recovery begins
-        // the epoch.
-        let per_growth = self.per_growth(w, self.jiffies(now), segments);
-        self.avoid(w, segments, per_growth);
+        // Linux, cubictcp_cong_avoid: in congestion avoidance also an ACK whose data was all SACKed before. One that ends a
+        // recovery begins the epoch.
+        if segments > 0 || (acknowledged.bytes == Bytes::ZERO && !slow_start) {
+            let per_growth = self.per_growth(w, self.jiffies(now), segments);
+            self.avoid(w, segments, per_growth);
+        }
     }
 
     fn on_congestion(&mut self, w: &mut Window, _now: Nanos, _flight: Bytes) {

@@ -63,7 +63,8 @@ pub trait CongestionControl: std::fmt::Debug + Send + Sync {
     fn on_start(&mut self, _window: &mut Window, _now: Nanos, _last_sent_at: Option<Nanos>) {}
     /// An ACK gave an RTT. Called before `on_ack` for the same ACK.
     fn on_round_trip(&mut self, _window: &mut Window, _now: Nanos, _sample: &RoundTrip) {}
-    /// New data is acknowledged outside of recovery, and window validation lets cwnd grow.
+    /// New data is acknowledged outside of recovery, and window validation lets cwnd grow. It has 0 bytes if all of it was
+    /// SACKed before.
     fn on_ack(&mut self, window: &mut Window, now: Nanos, acknowledged: Acknowledged);
     /// Every ACK that delivers, for rate-based algorithms.
     fn on_delivery(&mut self, _window: &mut Window, _now: Nanos, _delivery: &Delivery) {}

@@ -88,8 +88,8 @@ impl Recovery {
     }
 
     /// Finds losses and the ends of recoveries after that, and fills in the facts, which begin empty.
-    // Facts that are returned are copied, and the processor cannot read them before all of it is written: bulk transfers
-    // took 3% more time.
+    // Facts that are returned, and a summary that is handed over, are copied, and the processor cannot read them before all
+    // of it is written: bulk transfers took 3% more time.
     #[inline]
     pub fn on_ack(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, summary: &mut AckSummary, facts: &mut Facts) {
         match self {

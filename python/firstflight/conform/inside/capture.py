@@ -1,8 +1,7 @@
-"""Hears the packets of a device through a ring of frames in shared memory (packet_mmap, TPACKET_V2).
+"""Captures the packets of a device in a ring of frames in shared memory (packet_mmap, TPACKET_V2).
 
 A packet that waits in an ordinary packet socket is a clone of the one that TCP gets, and the kernel does not merge the
-next segment into a clone (`skb_try_coalesce`): the receive window would be another one than without the recorder. The
-ring holds copies.
+next segment into a clone (`skb_try_coalesce`): the receive window would differ. The ring holds copies.
 """
 
 import mmap
@@ -10,10 +9,12 @@ import socket
 import struct
 import time
 
+from firstflight.errors import MachineError
+
 _SOL_PACKET, _PACKET_RX_RING, _PACKET_STATISTICS, _PACKET_VERSION = 263, 5, 6, 10
 _TPACKET_V2 = 1
 _SO_TIMESTAMPNS = 35
-# Packets that are sent are heard by those who hear everything.
+# A socket for all protocols also gets the packets that are sent.
 _ETH_P_ALL = 3
 # A frame has room for struct tpacket2_hdr, struct sockaddr_ll and the headers of a packet.
 _FRAME, _FRAMES, _BLOCK = 256, 1 << 14, 1 << 16
@@ -24,18 +25,27 @@ _PACKET_TYPE = 32 + 10
 _FREE = 0
 
 
-class Ear:
-    """Hears a device of the namespace that it is made in."""
+class Capture:
+    """Of a device in the network namespace of the calling thread."""
 
     def __init__(self, device: str) -> None:
-        self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
-        self._socket.setsockopt(_SOL_PACKET, _PACKET_VERSION, _TPACKET_V2)
+        """MachineError where the kernel refuses the ring."""
         size = _FRAMES * _FRAME
         ring = struct.pack("=4I", _BLOCK, size // _BLOCK, _FRAME, _FRAMES)
-        self._socket.setsockopt(_SOL_PACKET, _PACKET_RX_RING, ring)
-        self._ring = mmap.mmap(self._socket.fileno(), size)
+        try:
+            # Protocol 0: nothing comes before the socket is bound to its device.
+            self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+            self._socket.setsockopt(_SOL_PACKET, _PACKET_VERSION, _TPACKET_V2)
+            self._socket.setsockopt(_SOL_PACKET, _PACKET_RX_RING, ring)
+            self._ring = mmap.mmap(self._socket.fileno(), size)
+        except OSError as error:
+            megabytes = f"{size >> 20} MiB"
+            raise MachineError(
+                f"the kernel refuses a packet ring of {megabytes} at {device} ({error.strerror}): it needs a kernel "
+                "with packet_mmap, and that much free memory"
+            ) from None
         self._next = 0
-        # Without it a packet that is sent carries the time at which it was due.
+        # A packet is stamped when it comes to the device, not when it is copied.
         self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         self._socket.bind((device, _ETH_P_ALL))
 
@@ -43,9 +53,9 @@ class Ear:
         """For poll: it is readable while packets wait."""
         return self._socket.fileno()
 
-    def heard(self) -> list[tuple[int, bool, bytes]]:
+    def packets(self) -> list[tuple[int, bool, bytes]]:
         """Packets since the last call: when (ns of CLOCK_MONOTONIC), whether the kernel sent it, its headers."""
-        found: list[tuple[int, bool, bytes]] = []
+        packets: list[tuple[int, bool, bytes]] = []
         ahead: int | None = None
         while _STATUS.unpack_from(self._ring, self._next)[0] != _FREE:
             if ahead is None:
@@ -55,13 +65,13 @@ class Ear:
             seconds, nanoseconds = _TIME.unpack_from(self._ring, frame)
             sent = self._ring[frame + _PACKET_TYPE] == socket.PACKET_OUTGOING
             header = self._ring[frame + begins : frame + begins + length]
-            found.append((seconds * 1_000_000_000 + nanoseconds - ahead, sent, header))
+            packets.append((seconds * 1_000_000_000 + nanoseconds - ahead, sent, header))
             _STATUS.pack_into(self._ring, frame, _FREE)
             self._next = (frame + _FRAME) % len(self._ring)
-        return found
+        return packets
 
-    def missed(self) -> int:
-        """Packets that were not heard since the last call, for want of room."""
+    def dropped(self) -> int:
+        """Packets since the last call for which the ring had no room."""
         return int(struct.unpack("II", self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8))[1])
 
 
