@@ -24,12 +24,12 @@ impl Key for u128 {
 pub struct Tournament<K> {
     /// Node 1 is the root, the children of `i` are `2 i` and `2 i + 1`; the leaves are the second half.
     nodes: Vec<K>,
-    /// Node 1.
+    /// The key of node 1, which has none in `nodes`.
     first: K,
     replay: Replay<K>,
 }
 
-/// Puts in the key of a leaf and replays its matches up to the root, which it returns.
+/// Puts in the key of a leaf and replays its matches up to the root, whose key it returns and does not store.
 type Replay<K> = fn(nodes: &mut [K], leaf: u32, key: K) -> K;
 
 impl<K: Key> Tournament<K> {
@@ -115,11 +115,10 @@ fn replay<K: Key, const N: usize>(nodes: &mut [K], leaf: u32, key: K) -> K {
     let Ok(nodes) = <&mut [K; N]>::try_from(nodes) else { return key };
     let mut node = (N / 2 + leaf as usize) % N;
     let mut winner = key;
-    nodes[node] = key;
     for _ in 1..N.trailing_zeros() {
+        nodes[node] = winner;
         winner = smaller(winner, nodes[node ^ 1]);
         node /= 2;
-        nodes[node] = winner;
     }
     winner
 }
@@ -128,11 +127,10 @@ fn replay<K: Key, const N: usize>(nodes: &mut [K], leaf: u32, key: K) -> K {
 fn replay_any<K: Key>(nodes: &mut [K], leaf: u32, key: K) -> K {
     let mut node = nodes.len() / 2 + leaf as usize;
     let mut winner = key;
-    nodes[node] = key;
     while node > 1 {
+        nodes[node] = winner;
         winner = smaller(winner, nodes[node ^ 1]);
         node /= 2;
-        nodes[node] = winner;
     }
     winner
 }
