@@ -1,7 +1,7 @@
 """The simulated work: the scenarios of `bench/scenarios`, as plans for the worker, with the cells put in."""
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,6 @@ def connections(base: Plan, clients: int, duration_s: float) -> Plan:
 
 
 def scheduler_sources(made: Plan) -> int:
-    """Sources of a plan's scheduler: each direction of each link."""
+    """Sources of a dumbbell's scheduler: both directions of the access links. The bottleneck's packets have no event."""
     network = made["network"]
-    pairs: Sequence[Any] = [network["bottleneck"], *network["left"], *network["right"]]
-    return 2 * len(pairs)
+    return 2 * (len(network["left"]) + len(network["right"]))

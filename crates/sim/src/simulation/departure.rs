@@ -71,7 +71,7 @@ impl Simulation<'_> {
                 self.forward_special(packet, arrival);
             }
             Then::Event(source) | Then::Deliver(source) if self.lines[link as usize].reorders => {
-                self.put_in_flight_anywhere(packet, source, link, arrival, copy);
+                self.put_in_flight_anywhere(packet, source, arrival, copy);
             }
             Then::Event(source) | Then::Deliver(source) => self.put_in_flight(packet, source, arrival),
         }

@@ -85,7 +85,7 @@ impl Simulation<'_> {
                 Then::Computed => packet.advance(),
                 Then::Event(source) | Then::Deliver(source) if SPECIAL && self.lines[hop.link as usize].reorders => {
                     let copy = self.lines[hop.link as usize].link.copy();
-                    return self.put_in_flight_anywhere(packet, source, hop.link, at, copy);
+                    return self.put_in_flight_anywhere(packet, source, at, copy);
                 }
                 Then::Event(source) | Then::Deliver(source) => return self.put_in_flight(packet, source, at),
             }
@@ -106,18 +106,11 @@ impl Simulation<'_> {
 
     /// A packet is on a link where it can overtake others, and a copy of it perhaps.
     #[cold]
-    pub(super) fn put_in_flight_anywhere(
-        &mut self,
-        packet: Packet,
-        source: u32,
-        link: u32,
-        at: Nanos,
-        copy: Option<Nanos>,
-    ) {
+    pub(super) fn put_in_flight_anywhere(&mut self, packet: Packet, source: u32, at: Nanos, copy: Option<Nanos>) {
         self.insert_in_flight(packet, source, at);
         if let Some(at) = copy {
             let packet = packet.copy(&mut self.options);
-            self.note_copy(&packet, link, at);
+            self.note_copy(&packet, self.routes.hops[packet.hop() as usize].link, at);
             self.insert_in_flight(packet, source, at);
         }
     }

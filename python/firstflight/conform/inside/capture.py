@@ -39,10 +39,9 @@ class Capture:
             self._socket.setsockopt(_SOL_PACKET, _PACKET_RX_RING, ring)
             self._ring = mmap.mmap(self._socket.fileno(), size)
         except OSError as error:
-            megabytes = f"{size >> 20} MiB"
             raise MachineError(
-                f"the kernel refuses a packet ring of {megabytes} at {device} ({error.strerror}): it needs a kernel "
-                "with packet_mmap, and that much free memory"
+                f"the kernel refuses a packet ring of {size >> 20} MiB at {device} ({error.strerror}): it needs a "
+                "kernel with packet_mmap, and that much free memory"
             ) from None
         self._next = 0
         # A packet is stamped when it comes to the device, not when it is copied.
@@ -77,10 +76,10 @@ class Capture:
 
 def _realtime_ahead() -> int:
     """By how much CLOCK_REALTIME is ahead of CLOCK_MONOTONIC, in ns."""
-    found: list[tuple[int, int]] = []
+    readings: list[tuple[int, int]] = []
     for _ in range(3):
         before = time.monotonic_ns()
         real = time.time_ns()
         after = time.monotonic_ns()
-        found.append((after - before, real - (before + after) // 2))
-    return min(found)[1]
+        readings.append((after - before, real - (before + after) // 2))
+    return min(readings)[1]
