@@ -79,6 +79,6 @@ def connections(base: Plan, clients: int, duration_s: float) -> Plan:
 
 
 def scheduler_sources(made: Plan) -> int:
-    """Sources of a dumbbell's scheduler: both directions of each access link. No event is at the end of the bottleneck."""
+    """Sources of a dumbbell's scheduler: both directions of the access links, but not of the bottleneck."""
     network = made["network"]
     return 2 * (len(network["left"]) + len(network["right"]))
