@@ -111,6 +111,28 @@ fn a_tabulated_law_runs_through_its_points_and_between_them_as_asked() {
 }
 
 #[test]
+fn a_tabulated_law_finds_the_points_of_a_probability_however_uneven_they_are() {
+    for power in [0.1, 0.5, 1.0, 2.0, 7.0] {
+        let points: Vec<_> = (0..=300).map(|i| ((f64::from(i) / 300.0).powf(power), f64::from(i))).collect();
+        let law = Law::Empirical {
+            points: points.clone().into(),
+            interpolation: Interpolation::Linear,
+            scale: 1.0,
+            minimum: None,
+            maximum: None,
+        };
+        for pair in points.windows(2) {
+            let ((p, value), (above, _)) = (pair[0], pair[1]);
+            assert_eq!(law.quantile(p), value);
+            let last = law.quantile(above.next_down());
+            assert!((value..=value + 1.0).contains(&last), "{last} below the probability of {}", value + 1.0);
+            assert_near(law.quantile((p + above) / 2.0), value + 0.5, 1e-9);
+        }
+        assert_eq!(law.quantile(1.0), 300.0);
+    }
+}
+
+#[test]
 fn a_tabulated_law_is_scaled_first_and_clipped_then() {
     let Law::Empirical { points, interpolation, .. } = tabulated(Interpolation::Linear) else { unreachable!() };
     let law = Law::Empirical { points, interpolation, scale: 2.0, minimum: Some(200.0), maximum: Some(2000.0) };
