@@ -36,10 +36,8 @@ pub struct Object {
 pub struct Pair {
     /// Index of the application.
     pub application: u16,
-    /// The client's host.
-    pub client_host: u32,
-    /// The server's host.
-    pub server_host: u32,
+    /// The hosts of the client and of the server.
+    pub hosts: [u32; 2],
 }
 
 /// A connection.
@@ -47,8 +45,6 @@ pub struct Pair {
 pub struct Connection {
     /// Client and server.
     pub ends: [Endpoint; 2],
-    /// Hosts of both ends.
-    pub hosts: [u32; 2],
     /// First hop of each end's packets.
     pub first_hop: [u32; 2],
     /// Tells this connection from earlier ones in the same slot.
@@ -62,7 +58,7 @@ pub struct Connection {
     /// When the client opened it.
     pub opened_at: Nanos,
     /// When the client's handshake was complete.
-    pub connected_at: Option<Nanos>,
+    pub connected_at: Deadline,
     /// The requests, without those that were finished long ago.
     pub objects: Vec<Object>,
     /// Objects (of `objects`, from the first) whose request reached the server.
@@ -98,14 +94,13 @@ impl Connection {
                 Endpoint::client(Arc::clone(client), isn_of_client),
                 Endpoint::server(Arc::clone(server), isn_of_server),
             ],
-            hosts: opening.hosts,
             first_hop: opening.first_hop,
             generation: 0,
             number: 0,
             client: opening.client,
             pair: opening.pair,
             opened_at: 0,
-            connected_at: None,
+            connected_at: Deadline::NEVER,
             objects: Vec::new(),
             served: 0,
             answers_at: Deadline::NEVER,
@@ -127,10 +122,10 @@ impl Connection {
         let [isn_of_client, isn_of_server] = opening.initial_sequences;
         self.ends[CLIENT].restart_as_client(client, isn_of_client);
         self.ends[SERVER].restart_as_server(server, isn_of_server);
-        (self.hosts, self.first_hop) = (opening.hosts, opening.first_hop);
         (self.client, self.pair, self.upload) = (opening.client, opening.pair, opening.upload);
+        self.first_hop = opening.first_hop;
         self.arm = opening.arm;
-        self.connected_at = None;
+        self.connected_at = Deadline::NEVER;
         self.objects.clear();
         (self.served, self.done, self.answers_at) = (0, 0, Deadline::NEVER);
         self.awaited = [0; 2];
@@ -229,8 +224,6 @@ pub struct Opening<'a> {
     pub initial_sequences: [u32; 2],
     /// Key of its random losses.
     pub loss_key: u64,
-    /// Hosts of the client and of the server.
-    pub hosts: [u32; 2],
     /// First hops.
     pub first_hop: [u32; 2],
     /// The client sends the files.

@@ -39,11 +39,11 @@ pub(crate) struct Memory {
 
 impl Pair {
     fn destination(&self, side: usize, policy: &Remembered) -> Key {
-        (self.application, side as u8, self.client_host / policy.hosts)
+        (self.application, side as u8, self.hosts[CLIENT] / policy.hosts)
     }
 
     fn population(&self, side: usize) -> Key {
-        (self.application, side as u8, if side == CLIENT { self.client_host } else { self.server_host })
+        (self.application, side as u8, self.hosts[side])
     }
 }
 

@@ -61,7 +61,7 @@ pub struct Timers {
     /// At most one of each endpoint.
     endpoints: Tournament<Key>,
     /// No two keys are the same, so whom a timer wakes decides nothing.
-    others: BinaryHeap<Reverse<(Key, Wake)>>,
+    others: BinaryHeap<Reverse<Timer>>,
     /// When the earliest of all expires.
     next: Deadline,
 }
@@ -89,7 +89,7 @@ impl Timers {
             }
             self.endpoints.set(end, key_of(time, order, end));
         } else {
-            self.others.push(Reverse((key_of(time, order, 0), wake)));
+            self.others.push(Reverse((time, order, wake)));
         }
         self.next = Deadline::at(time_of(self.first()));
     }
@@ -116,7 +116,7 @@ impl Timers {
 
     #[inline]
     fn first(&self) -> Key {
-        let other = self.others.peek().map_or(Key::NEVER, |Reverse((key, _))| *key);
+        let other = self.others.peek().map_or(Key::NEVER, |&Reverse((time, order, _))| key_of(time, order, 0));
         self.endpoints.first().min(other)
     }
 
@@ -141,7 +141,7 @@ impl Timers {
         if key == self.endpoints.first() {
             return Some(Wake::Endpoint(end_of(key)));
         }
-        let Reverse((_, wake)) = self.others.pop()?;
+        let Reverse((.., wake)) = self.others.pop()?;
         self.next = Deadline::at(time_of(self.first()));
         Some(wake)
     }

@@ -181,16 +181,11 @@ impl<'p> Simulation<'p> {
         let [isns, loss_key] = self.stream(client, Purpose::InitialSequence).bits(u64::from(opened));
         let opening = Opening {
             client,
-            pair: Pair {
-                application: self.clients[client as usize].application,
-                client_host: host,
-                server_host: server,
-            },
+            pair: Pair { application: self.clients[client as usize].application, hosts: [host, server] },
             profiles: spec.ends(arm),
             arm,
             initial_sequences: [isns as u32, (isns >> 32) as u32],
             loss_key,
-            hosts: [host, server],
             first_hop: [self.routes.first_hop(host, server), self.routes.first_hop(server, host)],
             upload,
         };
@@ -251,7 +246,7 @@ impl<'p> Simulation<'p> {
         let connection = &mut self.connections[slot];
         let generation = connection.generation;
         if side == CLIENT && events.contains(Events::CONNECTED) {
-            connection.connected_at = Some(now);
+            connection.connected_at = Deadline::at(now);
         }
         if is_awaited {
             self.on_awaited(slot, side);
@@ -406,7 +401,7 @@ impl<'p> Simulation<'p> {
             slot: Some(slot),
             object,
             booked,
-            connected_at: connection.connected_at,
+            connected_at: connection.connected_at.time(),
             completed,
         };
         if let Some(accounts) = &mut self.accounts {
@@ -457,7 +452,7 @@ impl<'p> Simulation<'p> {
 /// The handshake belongs to the first object; the others found the connection open.
 fn handshake_time(connection: &Connection, object: &Object) -> f64 {
     if object.asked_at == connection.opened_at {
-        seconds_between(connection.opened_at, connection.connected_at)
+        seconds_between(connection.opened_at, connection.connected_at.time())
     } else {
         f64::NAN
     }

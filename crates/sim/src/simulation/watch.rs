@@ -43,7 +43,7 @@ impl<'p> Simulation<'p> {
             for slot in 0..self.connections.len() {
                 let connection = &self.connections[slot];
                 if self.clients[connection.client as usize].application == 0 {
-                    return Ok(connection.hosts);
+                    return Ok(connection.pair.hosts);
                 }
             }
             if let Some(client) = self.first_sender() {
@@ -68,7 +68,7 @@ impl<'p> Simulation<'p> {
         let Some(tap) = &mut self.tap else { return };
         let connection = &self.connections[slot];
         let initial_sequences = [0, 1].map(|side: usize| connection.ends[side].initial_sequence());
-        let identity = Identity { number: connection.number, hosts: connection.hosts, initial_sequences };
+        let identity = Identity { number: connection.number, hosts: connection.pair.hosts, initial_sequences };
         tap.opened(slot, connection.generation, identity);
     }
 
