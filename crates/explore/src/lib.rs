@@ -11,7 +11,7 @@ pub use boundary::{input, observe, output, output_length, segments, simulate};
 use std::path::Path;
 
 use firstflight_observe::{ReadError, Reader};
-use firstflight_sim::{Plan, PlanError};
+use firstflight_sim::{Plan, PlanError, records::Row};
 use serde_json::json;
 
 /// Simulates replicate 0 of a plan and packs its tables; `capture` keeps every segment.
@@ -30,7 +30,7 @@ pub fn run(plan: &str, seed: u64, capture: bool) -> Result<Vec<u8>, PlanError> {
 /// Something that is no capture.
 pub fn segments_of(capture: &[u8], connection: u32) -> Result<Vec<u8>, ReadError> {
     let segments = Reader::new(Path::new("the file"), capture)?.segments_of(connection)?;
-    Ok(packed::pack(json!({}), [segments.into_columns()]))
+    Ok(packed::pack(json!({}), [Row::columns(&segments)]))
 }
 
 /// Reads a pcap or pcapng file and packs the tables of its connections and responses.

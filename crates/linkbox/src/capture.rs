@@ -9,6 +9,7 @@ use std::{
 };
 
 use firstflight_device::{Arrival, BATCH, PacketSocket, Readiness, Taken, Wake, monotonic_ns, wall_ahead_ns};
+use firstflight_records::Row;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -213,7 +214,7 @@ impl Capture {
             "socket_drops": self.counts.socket_drops,
             "missed": self.kept.missed(),
         });
-        control.answer(answer, vec![table.into_columns()]);
+        control.answer(answer, vec![Row::columns(&table)]);
         self.kept.clear();
         self.counts = Counts::default();
     }

@@ -1,7 +1,7 @@
 //! A row for each packet at each link.
 
 use firstflight_path::{LinkOutcome, Nanos};
-use firstflight_records::{Crossing, Crossings, DROPPED, LOST, RECEIVED};
+use firstflight_records::{Crossing, DROPPED, LOST, RECEIVED};
 
 use crate::connections::{Connections, Ends};
 
@@ -66,14 +66,11 @@ impl Log {
     }
 
     /// The rows, in the order of time, and how many there was no room for.
-    pub(crate) fn take(&mut self) -> (Crossings, u64) {
-        let mut table = Crossings::default();
-        for piece in &self.pieces {
-            piece.iter().for_each(|&row| table.push(row));
-        }
+    pub(crate) fn take(&mut self) -> (Vec<Crossing>, u64) {
+        let rows = self.pieces.concat();
         self.pieces.truncate(1);
         self.pieces.iter_mut().for_each(Vec::clear);
-        (table, std::mem::take(&mut self.missed))
+        (rows, std::mem::take(&mut self.missed))
     }
 
     /// The ends of the connections, by number.

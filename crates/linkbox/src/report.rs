@@ -4,7 +4,7 @@ use std::path::Path;
 
 use firstflight_device::{boottime_ns, monotonic_ns, realtime_priority, wall_ahead_ns};
 use firstflight_path::Nanos;
-use firstflight_records::{LinkIntervals, NamedColumns};
+use firstflight_records::{LinkInterval, NamedColumns, Row};
 use serde_json::{Value, json};
 
 use crate::{Error, link_box::LinkBox};
@@ -38,13 +38,13 @@ impl LinkBox {
         answer["suspended_ns"] = if suspended > BETWEEN_CLOCKS { suspended } else { 0 }.into();
         let mut tables = Vec::new();
         if intervals {
-            tables.push(self.intervals().into_columns());
+            tables.push(Row::columns(&self.intervals()));
         }
         if let Some(log) = &mut self.log {
             let (crossings, missed) = log.take();
             answer["log_missed"] = missed.into();
             answer["connections"] = log.ends().iter().map(|ends| json!([ends.client, ends.server])).collect();
-            tables.push(crossings.into_columns());
+            tables.push(Row::columns(&crossings));
         }
         (answer, tables)
     }
@@ -59,9 +59,9 @@ impl LinkBox {
     }
 
     /// The meters' intervals that have begun.
-    fn intervals(&self) -> LinkIntervals {
+    fn intervals(&self) -> Vec<LinkInterval> {
         let now = monotonic_ns().saturating_sub(self.origin);
-        let mut table = LinkIntervals::default();
+        let mut table = Vec::new();
         for line in 0..self.network.lines() {
             let (meter, epoch) = self.network.meter(line);
             for (start, length, counts) in meter.intervals().take_while(|(start, ..)| epoch + start <= now) {

@@ -1,6 +1,6 @@
 //! Captured packets as rows of the records' `segments`.
 
-use firstflight_records::{NO_CONNECTION, NO_LINK, RECEIVED, SENT, SegmentEvent, SegmentEvents, Sight};
+use firstflight_records::{NO_CONNECTION, NO_LINK, RECEIVED, SENT, SegmentEvent, Sight};
 use firstflight_segment::{Ipv4, TCP, read_headers};
 use firstflight_tcp::{Flags, Segment};
 
@@ -42,8 +42,8 @@ pub(crate) struct Rows {
 
 impl Rows {
     /// The rows of packets; times count from `origin`, by the monotonic clock.
-    pub(crate) fn of(&mut self, kept: &CapturedHeaders, origin: u64, replicate: u32) -> (SegmentEvents, Omitted) {
-        let mut table = SegmentEvents::default();
+    pub(crate) fn of(&mut self, kept: &CapturedHeaders, origin: u64, replicate: u32) -> (Vec<SegmentEvent>, Omitted) {
+        let mut table = Vec::new();
         let mut omitted = Omitted::default();
         for packet in kept.packets() {
             if Ipv4::at(packet.headers).is_none_or(|ip| ip.protocol() != TCP) {
@@ -140,7 +140,7 @@ mod tests {
     const SERVER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 77, 0, 2), 80);
 
     /// Packets (sender, segment), as a capture at the server keeps them, 1 µs apart from 100 µs on.
-    fn rows(packets: &[(SocketAddrV4, Segment)]) -> SegmentEvents {
+    fn rows(packets: &[(SocketAddrV4, Segment)]) -> Vec<SegmentEvent> {
         let mut kept = CapturedHeaders::default();
         for (index, (source, segment)) in packets.iter().enumerate() {
             let destination = if *source == CLIENT { SERVER } else { CLIENT };
@@ -153,6 +153,10 @@ mod tests {
         let (table, omitted) = Rows::default().of(&kept, 50_000, 3);
         assert_eq!((omitted.other, omitted.malformed), (0, 0));
         table
+    }
+
+    fn column<Value>(rows: &[SegmentEvent], of: fn(&SegmentEvent) -> Value) -> Vec<Value> {
+        rows.iter().map(of).collect()
     }
 
     fn syn(seq: u32, scale: Option<u8>) -> Segment {
@@ -175,22 +179,22 @@ mod tests {
         let data = Segment { seq: u32::MAX, ack: 1001, payload_bytes: 5, flags: Flags::ACK, ..Segment::EMPTY };
         let ack = Segment { seq: 1001, ack: 4, flags: Flags::ACK, ..Segment::EMPTY };
         let table = rows(&[(CLIENT, syn(1000, Some(7))), (SERVER, answer(Some(8))), (SERVER, data), (CLIENT, ack)]);
-        assert_eq!(table.seq, [0, 0, 1, 1]);
-        assert_eq!(table.ack, [0, 1, 1, 6]);
-        assert_eq!(table.time_ns, [50_000, 51_000, 52_000, 53_000]);
-        assert_eq!(table.event, [1, 0, 0, 1]);
-        assert_eq!(table.from_server, [0, 1, 1, 0]);
-        assert_eq!(table.length, [0, 0, 5, 0]);
-        assert_eq!(table.retransmission, [0; 4]);
+        assert_eq!(column(&table, |row| row.seq), [0, 0, 1, 1]);
+        assert_eq!(column(&table, |row| row.ack), [0, 1, 1, 6]);
+        assert_eq!(column(&table, |row| row.time_ns), [50_000, 51_000, 52_000, 53_000]);
+        assert_eq!(column(&table, |row| row.event), [1, 0, 0, 1]);
+        assert_eq!(column(&table, |row| row.from_server), [0, 1, 1, 0]);
+        assert_eq!(column(&table, |row| row.length), [0, 0, 5, 0]);
+        assert_eq!(column(&table, |row| row.retransmission), [0; 4]);
     }
 
     #[test]
     fn windows_are_scaled_only_if_both_syns_offer_it_and_never_that_of_a_syn() {
         let ack = Segment { seq: 1001, ack: u32::MAX, window: 100, flags: Flags::ACK, ..Segment::EMPTY };
         let scaled = rows(&[(CLIENT, syn(1000, Some(7))), (SERVER, answer(Some(8))), (CLIENT, ack)]);
-        assert_eq!(scaled.window_bytes, [60_000, 60_000, 100 << 7]);
+        assert_eq!(column(&scaled, |row| row.window_bytes), [60_000, 60_000, 100 << 7]);
         let refused = rows(&[(CLIENT, syn(1000, Some(7))), (SERVER, answer(None)), (CLIENT, ack)]);
-        assert_eq!(refused.window_bytes, [60_000, 60_000, 100]);
+        assert_eq!(column(&refused, |row| row.window_bytes), [60_000, 60_000, 100]);
     }
 
     #[test]
@@ -198,13 +202,14 @@ mod tests {
         let data = |seq| Segment { seq, payload_bytes: 100, flags: Flags::ACK, ..Segment::EMPTY };
         let ack = Segment { seq: 1001, flags: Flags::ACK, ..Segment::EMPTY };
         let packets = [syn(1000, Some(7)), syn(1000, Some(7)), data(1001), data(1101), data(1001), ack, data(1201)];
-        assert_eq!(rows(&packets.map(|segment| (CLIENT, segment))).retransmission, [0, 1, 0, 0, 1, 0, 0]);
+        let table = rows(&packets.map(|segment| (CLIENT, segment)));
+        assert_eq!(column(&table, |row| row.retransmission), [0, 1, 0, 0, 1, 0, 0]);
     }
 
     #[test]
     fn a_connection_that_was_open_already_counts_from_what_is_seen_first() {
         let data = Segment { seq: 5000, ack: 700, payload_bytes: 100, flags: Flags::ACK, ..Segment::EMPTY };
         let table = rows(&[(CLIENT, data), (CLIENT, Segment { seq: 5100, ..data })]);
-        assert_eq!((table.seq, table.ack), (vec![1, 101], vec![1, 1]));
+        assert_eq!(column(&table, |row| (row.seq, row.ack)), [(1, 1), (101, 1)]);
     }
 }

@@ -25,6 +25,4 @@ mod tls;
 
 pub use problems::{Problem, Trouble};
 pub use reader::{ReadError, Reader};
-pub use rows::{
-    Batch, ConnectionRow, Connections, HandshakeRow, Handshakes, ResponseRow, Responses, SegmentRow, Segments, UNKNOWN,
-};
+pub use rows::{Batch, ConnectionRow, HandshakeRow, ResponseRow, SegmentRow, UNKNOWN};

@@ -14,7 +14,7 @@ use crate::{
     connections::Table,
     packet::{self, Not, Seen},
     problems::{Problem, Problems, Trouble},
-    rows::{Batch, Segments},
+    rows::{Batch, SegmentRow},
 };
 
 /// Why a file cannot be read.
@@ -90,8 +90,8 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// As [`Reader::read`].
-    pub fn segments_of(mut self, connection: u32) -> Result<Segments, ReadError> {
-        let mut found = Segments::default();
+    pub fn segments_of(mut self, connection: u32) -> Result<Vec<SegmentRow>, ReadError> {
+        let mut found = Vec::new();
         let mut keep = |own: &Connection, seen: &Seen<'_>, time| {
             if own.number == connection {
                 found.push(own.row(seen, time));

@@ -1,13 +1,13 @@
 //! The rows of connections and responses. Times are nanoseconds since 1970, durations seconds, NaN where unknown.
 
-use firstflight_records::{NamedColumns, table};
+use firstflight_records::{NamedColumns, Row, table};
 
 /// Segments of a first flight that is not known.
 pub const UNKNOWN: u32 = u32::MAX;
 
 table! {
     /// A connection on which the server sent something.
-    ConnectionRow / Connections = "connections" {
+    ConnectionRow = "connections" {
         /// Counted from 0 in the order of their first packets; some have no row.
         connection: u32,
         /// Its first packet.
@@ -42,7 +42,7 @@ table! {
 
 table! {
     /// Data from the server between two requests.
-    ResponseRow / Responses = "responses" {
+    ResponseRow = "responses" {
         /// Of [`ConnectionRow`].
         connection: u32,
         /// Counted from 0.
@@ -76,7 +76,7 @@ table! {
 
 table! {
     /// The TLS handshake of a connection, which is no response: what the server sent before the first one.
-    HandshakeRow / Handshakes = "handshakes" {
+    HandshakeRow = "handshakes" {
         /// Of [`ConnectionRow`].
         connection: u32,
         /// Bytes that the server sent, session tickets included.
@@ -96,7 +96,7 @@ table! {
 
 table! {
     /// A TCP segment of one connection, as it passed the place of the capture.
-    SegmentRow / Segments = "segments" {
+    SegmentRow = "segments" {
         /// Since 1970.
         time_ns: i64,
         /// 1 if the server sent it.
@@ -116,20 +116,20 @@ table! {
 #[derive(Debug, Default)]
 pub struct Batch {
     /// Connections that ended or fell silent.
-    pub connections: Connections,
+    pub connections: Vec<ConnectionRow>,
     /// Responses, of connections whose row may be yet to come.
-    pub responses: Responses,
+    pub responses: Vec<ResponseRow>,
     /// Handshakes of TLS, likewise.
-    pub handshakes: Handshakes,
+    pub handshakes: Vec<HandshakeRow>,
 }
 
 impl Batch {
     pub(crate) fn rows(&self) -> usize {
-        self.connections.connection.len() + self.responses.connection.len() + self.handshakes.connection.len()
+        self.connections.len() + self.responses.len() + self.handshakes.len()
     }
 
     /// The tables by name.
     pub fn into_tables(self) -> [NamedColumns; 3] {
-        [self.connections.into_columns(), self.responses.into_columns(), self.handshakes.into_columns()]
+        [Row::columns(&self.connections), Row::columns(&self.responses), Row::columns(&self.handshakes)]
     }
 }

@@ -228,7 +228,7 @@ fn the_same_packets_give_the_same_rows_however_many_are_asked_for_at_once() {
     let mut reader = firstflight_observe::Reader::new(std::path::Path::new("made"), file.as_slice()).unwrap();
     let mut rows = Vec::new();
     while let Some(batch) = reader.read(1).unwrap() {
-        rows.extend((0..batch.responses.bytes.len()).map(|row| batch.responses.row(row)));
+        rows.extend(batch.responses);
     }
     assert_eq!(rows, whole.responses);
     assert_eq!(rows.len(), 50);
@@ -415,8 +415,7 @@ fn segments_of_a_connection_have_relative_numbers_and_their_own_times() {
     frames.extend(download(MS, 40_001, 80 * MS, 0, 3));
     frames.sort_by_key(|(time, ..)| *time);
     let file = pcap(RAW, &frames);
-    let segments = Reader::new(Path::new("made"), file.as_slice()).unwrap().segments_of(1).unwrap();
-    let rows: Vec<_> = (0..segments.seq.len()).map(|row| segments.row(row)).collect();
+    let rows = Reader::new(Path::new("made"), file.as_slice()).unwrap().segments_of(1).unwrap();
     let told: Vec<_> =
         rows.iter().map(|row| (row.time_ns - MS, row.from_server, row.seq, row.length, row.ack)).collect();
     let sent = 80 * MS;

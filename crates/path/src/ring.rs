@@ -96,7 +96,8 @@ impl<T: Copy> Ring<T> {
 
     #[cold]
     fn grow(&mut self) {
-        let mut slots: Vec<T> = self.iter().copied().collect();
+        let mut slots = Vec::with_capacity(2 * self.slots.len());
+        slots.extend(self.iter().copied());
         (self.head, self.tail) = (0, slots.len());
         slots.extend_from_within(..);
         self.slots = slots;

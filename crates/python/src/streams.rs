@@ -3,7 +3,7 @@
 use firstflight_sim::{
     Plan,
     observed::{self, Observed},
-    records::StreamReports,
+    records::{Row, StreamReport},
 };
 use pyo3::{prelude::*, types::PyDict};
 
@@ -34,11 +34,11 @@ pub(crate) struct Seen {
 #[pyfunction]
 pub(crate) fn stream_reports<'py>(py: Python<'py>, plan: &str, streams: Vec<Seen>) -> PyResult<Bound<'py, PyDict>> {
     let plan = Plan::from_json(plan).map_err(invalid)?;
-    let mut rows = StreamReports::default();
+    let mut rows = Vec::<StreamReport>::new();
     for Seen { replicate, application, arm, client, from_server, sent, arrived, lost } in streams {
         let seen = Observed { replicate, application, arm, client, from_server, sent, arrived, lost };
         let refused = || invalid(format_args!("no client {client} of application {application} can have seen this"));
         rows.push(observed::report(&plan, &seen).ok_or_else(refused)?);
     }
-    columns(py, rows.into_columns())
+    columns(py, Row::columns(&rows))
 }

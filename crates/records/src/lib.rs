@@ -10,7 +10,7 @@ pub mod table;
 
 pub use rows::*;
 pub use sight::{AtEnd, DROPPED, LOST, RECEIVED, SENT, Sight};
-pub use table::NamedColumns;
+pub use table::{NamedColumns, Row};
 
 /// Number of the schema. It is raised when a column or a file of a cell comes, goes or changes its name, type or meaning:
 /// records of another number are not read.

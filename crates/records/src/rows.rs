@@ -1,8 +1,10 @@
 //! The rows. Times are seconds, relative ones to `start_s`; NaN where a thing did not happen. The comments are the
 //! meanings that the reference of records prints.
 
-use crate::table;
-use crate::table::Declared;
+use crate::{
+    table,
+    table::{Declared, Row},
+};
 
 /// A page column of transfers that belong to no page.
 pub const NO_PAGE: u32 = u32::MAX;
@@ -24,7 +26,7 @@ pub const UNKNOWN_STATE: u8 = u8::MAX;
 table! {
     /// A file or object. The sender's counters are those of the end that sends its data; for several objects on one
     /// connection they are the increments during the object.
-    Transfer / Transfers = "transfers" {
+    Transfer = "transfers" {
         /// replicate of the experiment, from 0
         replicate: u32,
         /// name of the application
@@ -85,7 +87,7 @@ table! {
 
 table! {
     /// A web page.
-    Page / Pages = "pages" {
+    Page = "pages" {
         /// replicate of the experiment, from 0
         replicate: u32,
         /// name of the application
@@ -115,7 +117,7 @@ table! {
 
 table! {
     /// A link during an interval.
-    LinkInterval / LinkIntervals = "links" {
+    LinkInterval = "links" {
         /// replicate of the experiment, from 0
         replicate: u32,
         /// name of the link; its reverse direction ends in .reverse
@@ -151,7 +153,7 @@ table! {
 
 table! {
     /// Datagrams that one endpoint of a client's application sent to the other. Times are NaN if nothing arrived.
-    StreamReport / StreamReports = "streams" {
+    StreamReport = "streams" {
         /// replicate of the experiment, from 0
         replicate: u32,
         /// name of the application
@@ -204,7 +206,7 @@ table! {
 
 table! {
     /// A user of a population and the user's path.
-    User / Users = "users" {
+    User = "users" {
         /// replicate of the experiment, from 0
         replicate: u32,
         /// user of the replicate, from 0; `client` of the other tables
@@ -233,7 +235,7 @@ table! {
 table! {
     /// Counts and sums over the transfers or pages of a bucket. Integers, so partial results merge exactly in any
     /// order.
-    Aggregate / Aggregates = "aggregates" {
+    Aggregate = "aggregates" {
         /// replicate of the experiment, from 0
         replicate: u32,
         /// name of the application
@@ -273,7 +275,7 @@ table! {
 
 table! {
     /// A bin of the completion times of a bucket.
-    HistogramBin / Histograms = "histograms" {
+    HistogramBin = "histograms" {
         /// replicate of the experiment, from 0
         replicate: u32,
         /// name of the application
@@ -293,7 +295,7 @@ table! {
 
 table! {
     /// A segment at one point of its path.
-    SegmentEvent / SegmentEvents = "segments" {
+    SegmentEvent = "segments" {
         /// time since the start of the run
         time_ns: i64 ["ns"],
         /// replicate of the experiment, from 0
@@ -368,7 +370,7 @@ table! {
 
 table! {
     /// A packet at a link.
-    Crossing / Crossings = "crossings" {
+    Crossing = "crossings" {
         /// arrival of the packet at the link, since the start of the run
         time_ns: i64 ["ns"],
         /// replicate of the experiment, from 0
@@ -392,15 +394,15 @@ table! {
 
 /// The tables by name.
 pub const TABLES: &[(&str, &[Declared])] = &[
-    (Transfers::NAME, Transfers::COLUMNS),
-    (Pages::NAME, Pages::COLUMNS),
-    (LinkIntervals::NAME, LinkIntervals::COLUMNS),
-    (StreamReports::NAME, StreamReports::COLUMNS),
-    (Users::NAME, Users::COLUMNS),
-    (Aggregates::NAME, Aggregates::COLUMNS),
-    (Histograms::NAME, Histograms::COLUMNS),
-    (SegmentEvents::NAME, SegmentEvents::COLUMNS),
-    (Crossings::NAME, Crossings::COLUMNS),
+    (Transfer::TABLE, Transfer::COLUMNS),
+    (Page::TABLE, Page::COLUMNS),
+    (LinkInterval::TABLE, LinkInterval::COLUMNS),
+    (StreamReport::TABLE, StreamReport::COLUMNS),
+    (User::TABLE, User::COLUMNS),
+    (Aggregate::TABLE, Aggregate::COLUMNS),
+    (HistogramBin::TABLE, HistogramBin::COLUMNS),
+    (SegmentEvent::TABLE, SegmentEvent::COLUMNS),
+    (Crossing::TABLE, Crossing::COLUMNS),
 ];
 
 /// Seconds of a moment in nanoseconds.

@@ -6,7 +6,7 @@ pub trait Value: Copy {
     const DTYPE: &'static str;
 
     /// The values, little endian, one after the other.
-    fn le_bytes(values: &[Self]) -> Vec<u8>;
+    fn le_bytes(values: impl ExactSizeIterator<Item = Self>) -> Vec<u8>;
 }
 
 macro_rules! values {
@@ -14,8 +14,10 @@ macro_rules! values {
         $(impl Value for $type {
             const DTYPE: &'static str = $dtype;
 
-            fn le_bytes(values: &[Self]) -> Vec<u8> {
-                values.iter().flat_map(|value| value.to_le_bytes()).collect()
+            fn le_bytes(values: impl ExactSizeIterator<Item = Self>) -> Vec<u8> {
+                let mut bytes = Vec::with_capacity(values.len() * size_of::<$type>());
+                values.for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()));
+                bytes
             }
         })*
     };
@@ -34,7 +36,7 @@ pub struct Column {
 
 impl Column {
     /// The column of these values.
-    pub fn of<T: Value>(values: &[T]) -> Self {
+    pub fn of<T: Value>(values: impl ExactSizeIterator<Item = T>) -> Self {
         Self { dtype: T::DTYPE, bytes: T::le_bytes(values) }
     }
 }
@@ -59,14 +61,27 @@ pub struct Declared {
     pub null: Option<f64>,
 }
 
-/// Declares a row and the table of such rows.
+/// A row of a table, declared by [`table!`](crate::table). A table is a vector of its rows until its columns are asked for:
+/// to add a row is then one copy, however many columns it has.
+pub trait Row: Copy {
+    /// Name of the table.
+    const TABLE: &'static str;
+
+    /// Its columns.
+    const COLUMNS: &'static [Declared];
+
+    /// The columns of these rows, with their names.
+    fn columns(rows: &[Self]) -> NamedColumns;
+}
+
+/// Declares a row of the table of this name.
 ///
 /// A column is its meaning (the comment), name, type, unit in brackets (or `[names]`: indices for which readers see
 /// names), and the value that stands for null. Columns that are counters of one owner can stand together as
 /// `.. field: Group { ... }`, which is a separate type by [`counters!`](crate::counters).
 #[macro_export]
 macro_rules! table {
-    ($(#[$doc:meta])* $row:ident / $table:ident = $name:literal {
+    ($(#[$doc:meta])* $row:ident = $name:literal {
         $($(#[doc = $meaning:literal])+ $field:ident: $type:ty $([$unit:tt])? $(= $null:expr)?,)*
         $(
             .. $group:ident: $Group:ident {
@@ -91,22 +106,10 @@ macro_rules! table {
             $Group { $($(#[doc = $count_meaning])+ $count: $count_type,)* }
         })?
 
-        #[doc = concat!("Columns of [`", stringify!($row), "`]s.")]
-        #[derive(Clone, Debug, Default)]
-        pub struct $table {
-            $($(#[doc = $meaning])+ pub $field: Vec<$type>,)*
-            $(
-                $($(#[doc = $count_meaning])+ pub $count: Vec<$count_type>,)*
-                $($(#[doc = $more_meaning])+ pub $more: Vec<$more_type>,)*
-            )?
-        }
+        impl $crate::table::Row for $row {
+            const TABLE: &'static str = $name;
 
-        impl $table {
-            /// Name of the table.
-            pub const NAME: &'static str = $name;
-
-            /// Its columns.
-            pub const COLUMNS: &'static [$crate::table::Declared] = &[
+            const COLUMNS: &'static [$crate::table::Declared] = &[
                 $($crate::declared!($field: $type [$($unit)?] [$($null)?] $($meaning)+),)*
                 $(
                     $($crate::declared!($count: $count_type [$($count_unit)?] [] $($count_meaning)+),)*
@@ -114,45 +117,16 @@ macro_rules! table {
                 )?
             ];
 
-            /// Adds a row.
-            pub fn push(&mut self, row: $row) {
-                $(self.$field.push(row.$field);)*
-                $(
-                    $(self.$count.push(row.$group.$count);)*
-                    $(self.$more.push(row.$more);)*
-                )?
-            }
-
-            /// The row with this index.
-            pub fn row(&self, index: usize) -> $row {
-                $row {
-                    $($field: self.$field[index],)*
-                    $(
-                        $group: $Group { $($count: self.$count[index],)* },
-                        $($more: self.$more[index],)*
-                    )?
-                }
-            }
-
-            /// Adds the rows of another table.
-            pub fn append(&mut self, mut other: $table) {
-                $(self.$field.append(&mut other.$field);)*
-                $(
-                    $(self.$count.append(&mut other.$count);)*
-                    $(self.$more.append(&mut other.$more);)*
-                )?
-            }
-
-            /// The columns with their names.
-            pub fn into_columns(self) -> $crate::table::NamedColumns {
+            fn columns(rows: &[Self]) -> $crate::table::NamedColumns {
+                use $crate::table::Column;
                 let columns = vec![
-                    $((stringify!($field), $crate::table::Column::of(&self.$field)),)*
+                    $((stringify!($field), Column::of(rows.iter().map(|row| row.$field))),)*
                     $(
-                        $((stringify!($count), $crate::table::Column::of(&self.$count)),)*
-                        $((stringify!($more), $crate::table::Column::of(&self.$more)),)*
+                        $((stringify!($count), Column::of(rows.iter().map(|row| row.$group.$count))),)*
+                        $((stringify!($more), Column::of(rows.iter().map(|row| row.$more))),)*
                     )?
                 ];
-                (Self::NAME, columns)
+                (Self::TABLE, columns)
             }
         }
     };

@@ -5,7 +5,7 @@ use firstflight_tcp::{Endpoint, Segment};
 
 use crate::{
     connection::{Connection, SERVER},
-    records::{AtEnd, Crossing, Crossings, DROPPED, LOST, NO_LINK, RECEIVED, SENT, SegmentEvent, SegmentEvents, Sight},
+    records::{AtEnd, Crossing, DROPPED, LOST, NO_LINK, RECEIVED, SENT, SegmentEvent, Sight},
 };
 
 /// The segments seen so far.
@@ -80,13 +80,10 @@ impl Capture {
 
     /// The rows in the order of time. Links computed ahead lose packets at times to come, hence the sort; it is stable,
     /// so events at one time keep their order.
-    pub fn into_tables(mut self) -> (SegmentEvents, Crossings) {
+    pub fn into_tables(mut self) -> (Vec<SegmentEvent>, Vec<Crossing>) {
         self.events.sort_by_key(|event| event.time_ns);
         self.crossings.sort_by_key(|crossing| crossing.time_ns);
-        let (mut segments, mut crossings) = (SegmentEvents::default(), Crossings::default());
-        self.events.into_iter().for_each(|event| segments.push(event));
-        self.crossings.into_iter().for_each(|crossing| crossings.push(crossing));
-        (segments, crossings)
+        (self.events, self.crossings)
     }
 }
 

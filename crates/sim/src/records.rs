@@ -1,15 +1,14 @@
 //! All that a simulation writes.
 
 pub use firstflight_records::{
-    Aggregate, Aggregates, AtEnd, Crossing, Crossings, DROPPED, HistogramBin, Histograms, LOST, LinkInterval,
-    LinkIntervals, NO_CONNECTION, NO_LINK, NO_PAGE, NO_RESPONSE, NO_ROW, NO_SUBNET, NamedColumns, Page, Pages,
-    RECEIVED, SENT, SegmentEvent, SegmentEvents, SenderCounts, Sight, StreamReport, StreamReports, Sums, Transfer,
-    Transfers, User, Users, seconds, seconds_between,
+    Aggregate, AtEnd, Crossing, DROPPED, HistogramBin, LOST, LinkInterval, NO_CONNECTION, NO_LINK, NO_PAGE,
+    NO_RESPONSE, NO_ROW, NO_SUBNET, NamedColumns, Page, RECEIVED, Row, SENT, SegmentEvent, SenderCounts, Sight,
+    StreamReport, Sums, Transfer, User, seconds, seconds_between,
 };
 
 /// Declares [`Records`]: tables that there always are, and those that there are on some conditions.
 macro_rules! records {
-    ($($(#[$doc:meta])+ $table:ident: $columns:ty,)* if asked { $($(#[$more_doc:meta])+ $more:ident: $more_columns:ty,)* }) => {
+    ($($(#[$doc:meta])+ $table:ident: $row:ty,)* if asked { $($(#[$more_doc:meta])+ $more:ident: $more_row:ty,)* }) => {
         /// All that was recorded.
         #[derive(Clone, Debug, Default)]
         pub struct Records {
@@ -17,8 +16,8 @@ macro_rules! records {
             pub link_names: Vec<String>,
             /// Names of the applications, by index.
             pub application_names: Vec<String>,
-            $($(#[$doc])+ pub $table: $columns,)*
-            $($(#[$more_doc])+ pub $more: Option<$more_columns>,)*
+            $($(#[$doc])+ pub $table: Vec<$row>,)*
+            $($(#[$more_doc])+ pub $more: Option<Vec<$more_row>>,)*
             /// Costs.
             pub counts: Counts,
         }
@@ -26,17 +25,17 @@ macro_rules! records {
         impl Records {
             /// Adds the rows of another replicate of the same plan.
             pub fn append(&mut self, other: Records) {
-                $(self.$table.append(other.$table);)*
+                $(self.$table.extend(other.$table);)*
                 $(if let (Some(rows), Some(more)) = (&mut self.$more, other.$more) {
-                    rows.append(more);
+                    rows.extend(more);
                 })*
                 self.counts += other.counts;
             }
 
             /// The tables with their names.
             pub fn into_tables(self) -> Vec<NamedColumns> {
-                let always = [$(self.$table.into_columns(),)*];
-                let asked = [$(self.$more.map(<$more_columns>::into_columns),)*];
+                let always = [$(Row::columns(&self.$table),)*];
+                let asked = [$(self.$more.as_deref().map(Row::columns),)*];
                 always.into_iter().chain(asked.into_iter().flatten()).collect()
             }
         }
@@ -45,24 +44,24 @@ macro_rules! records {
 
 records! {
     /// Files and objects.
-    transfers: Transfers,
+    transfers: Transfer,
     /// Web pages.
-    pages: Pages,
+    pages: Page,
     /// Links by interval.
-    links: LinkIntervals,
+    links: LinkInterval,
     /// Streams of datagrams.
-    streams: StreamReports,
+    streams: StreamReport,
     if asked {
         /// Users with their paths, if there is a population.
-        users: Users,
+        users: User,
         /// Transfers and pages of a population by bucket, in place of their rows.
-        aggregates: Aggregates,
+        aggregates: Aggregate,
         /// Their completion times.
-        histograms: Histograms,
+        histograms: HistogramBin,
         /// Segments.
-        segments: SegmentEvents,
+        segments: SegmentEvent,
         /// Packets at every link, if segments are asked for.
-        crossings: Crossings,
+        crossings: Crossing,
     }
 }
 

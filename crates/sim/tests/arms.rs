@@ -2,9 +2,9 @@
 
 mod world;
 
-use firstflight_sim::Plan;
+use firstflight_sim::{Plan, records::Transfer};
 use serde_json::{Value, json};
-use world::{alike, constant, differing, files, pair, population, profile, run};
+use world::{alike, column, constant, differing, files, pair, population, profile, run};
 
 fn with_arms(mut plan: Value, arms: &[(&str, f64, u32)], of: &str) -> Value {
     plan["arms"] = arms.iter().map(|(name, share, _)| json!({"name": name, "share": share})).collect();
@@ -39,8 +39,8 @@ fn rows(plan: &Value, name: &str) -> Vec<(u32, u32)> {
     let records = run(plan, 3);
     let index = records.application_names.iter().position(|known| known == name).unwrap() as u16;
     let transfers = &records.transfers;
-    let of_it = (0..transfers.client.len()).filter(|&row| transfers.application[row] == index);
-    let mut rows: Vec<_> = of_it.map(|row| (transfers.client[row], transfers.initial_window_segments[row])).collect();
+    let of_it = transfers.iter().filter(|row| row.application == index);
+    let mut rows: Vec<_> = of_it.map(|row| (row.client, row.initial_window_segments)).collect();
     rows.sort_unstable();
     rows
 }
@@ -92,9 +92,8 @@ fn users_of_a_population_are_in_arms_too_and_aggregates_count_them_apart() {
     plan["population"]["keep"] = json!("aggregates");
     let aggregates = run(&plan, 3).aggregates.unwrap();
     let counted = |application: u16| {
-        let all =
-            (0..aggregates.count.len()).filter(|&row| aggregates.dimension[row] == 0 && aggregates.unit[row] == 0);
-        all.filter(|&row| aggregates.application[row] == application).map(|row| aggregates.count[row]).sum::<u64>()
+        let all = aggregates.iter().filter(|row| row.dimension == 0 && row.unit == 0);
+        all.filter(|row| row.application == application).map(|row| row.count).sum::<u64>()
     };
     assert_eq!([counted(0), counted(1)], [100 - ten as u64, ten as u64]);
 }
@@ -128,20 +127,20 @@ fn timed(kind: &str, more: &Value) -> Value {
 fn a_video_fills_its_buffer_and_then_asks_as_it_is_played() {
     let more = json!({"chunk": constant(100e3), "interval_ns": 4_000_000_000u64, "buffer_chunks": 3, "count": 8});
     let transfers = run(&timed("video", &more), 1).transfers;
-    assert_eq!(transfers.start_s.len(), 8);
-    let ends = |row: usize| transfers.start_s[row] + transfers.completion_time_s[row];
-    assert!((1..3).all(|row| (transfers.start_s[row] - ends(row - 1)).abs() < 1e-9));
-    let starts: Vec<f64> = transfers.start_s[3..].iter().map(|start| start.round()).collect();
+    assert_eq!(transfers.len(), 8);
+    let ends = |row: usize| transfers[row].start_s + transfers[row].completion_time_s;
+    assert!((1..3).all(|row| (transfers[row].start_s - ends(row - 1)).abs() < 1e-9));
+    let starts: Vec<f64> = transfers[3..].iter().map(|row| row.start_s.round()).collect();
     assert_eq!(starts, [4.0, 8.0, 12.0, 16.0, 20.0]);
-    assert!(transfers.connection.iter().all(|&connection| connection == 0));
+    assert!(transfers.iter().all(|row| row.connection == 0));
 }
 
 #[test]
 fn a_video_that_the_line_cannot_carry_asks_as_soon_as_a_chunk_is_there() {
     let more = json!({"chunk": constant(10e6), "interval_ns": 4_000_000_000u64, "buffer_chunks": 2});
     let transfers = run(&timed("video", &more), 1).transfers;
-    let whole = (1..transfers.start_s.len()).map(|row| transfers.start_s[row] - transfers.completion_time_s[row - 1]);
-    assert!(whole.zip(&transfers.start_s).all(|(start, before)| (start - before).abs() < 1e-9));
+    let whole = (1..transfers.len()).map(|row| transfers[row].start_s - transfers[row - 1].completion_time_s);
+    assert!(whole.zip(&column(&transfers, |row| row.start_s)).all(|(start, before)| (start - before).abs() < 1e-9));
 }
 
 #[test]
@@ -149,17 +148,18 @@ fn files_arrive_whether_or_not_those_before_are_done() {
     let gap = json!({"distribution": "exponential", "mean": 0.05});
     let plan = |size: f64| timed("arrivals", &json!({"size": constant(size), "gap": gap, "count": 400}));
     let (small, large) = (run(&plan(1e3), 1).transfers, run(&plan(500e3), 1).transfers);
-    let starts = |transfers: &firstflight_sim::records::Transfers| {
-        let mut starts = transfers.start_s.clone();
+    let starts = |transfers: &[Transfer]| {
+        let mut starts = column(transfers, |row| row.start_s);
         starts.sort_by(f64::total_cmp);
         starts
     };
-    assert_eq!(small.start_s.len(), 400);
+    assert_eq!(small.len(), 400);
     assert_eq!(starts(&small), starts(&large));
     let last = starts(&small)[399];
     assert!((15.0..25.0).contains(&last), "{last}");
     assert!(starts(&small)[0] > 0.0, "the first file waits, too");
-    assert!(large.completed.contains(&0) && !small.completed.contains(&0), "a load of 8 is not carried");
+    let fails = |rows: &[Transfer]| rows.iter().any(|row| row.completed == 0);
+    assert!(fails(&large) && !fails(&small), "a load of 8 is not carried");
 }
 
 #[test]
@@ -169,5 +169,5 @@ fn a_user_whose_arrivals_are_all_done_is_done() {
     plan["applications"][0]["gap"] = constant(0.01);
     plan["applications"][0].as_object_mut().unwrap().remove("direction");
     let transfers = run(&plan, 1).transfers;
-    assert_eq!((transfers.start_s.len(), transfers.completed.iter().sum::<u8>()), (15, 15));
+    assert_eq!((transfers.len(), transfers.iter().map(|row| row.completed).sum::<u8>()), (15, 15));
 }

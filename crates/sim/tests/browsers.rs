@@ -4,9 +4,9 @@ mod world;
 
 use std::collections::BTreeSet;
 
-use firstflight_sim::{Records, records::Transfers};
+use firstflight_sim::{Records, records::Transfer};
 use serde_json::{Value, json};
-use world::{constant, differing, pair, profile, run};
+use world::{column, constant, differing, pair, profile, run};
 
 /// Pages over a chain of 20 ms each way and 8 Mbit/s; `more` replaces and adds fields.
 fn pages(version: &str, persistent: &str, more: Value) -> Value {
@@ -28,16 +28,15 @@ fn pages(version: &str, persistent: &str, more: Value) -> Value {
 }
 
 fn connections(records: &Records) -> usize {
-    records.transfers.connection.iter().collect::<BTreeSet<_>>().len()
+    column(&records.transfers, |row| row.connection).iter().collect::<BTreeSet<_>>().len()
 }
 
 /// When the objects of the first page with these numbers were asked for, and when they were there.
-fn span(transfers: &Transfers, numbers: std::ops::RangeInclusive<u32>) -> [f64; 2] {
-    let rows =
-        (0..transfers.object.len()).filter(|&row| transfers.page[row] == 0 && numbers.contains(&transfers.object[row]));
+fn span(transfers: &[Transfer], numbers: std::ops::RangeInclusive<u32>) -> [f64; 2] {
+    let rows = transfers.iter().filter(|row| row.page == 0 && numbers.contains(&row.object));
     rows.fold([f64::INFINITY, 0.0], |[first, last], row| {
-        let start = transfers.start_s[row];
-        [first.min(start), last.max(start + transfers.completion_time_s[row])]
+        let start = row.start_s;
+        [first.min(start), last.max(start + row.completion_time_s)]
     })
 }
 
@@ -46,10 +45,11 @@ fn keep_alive_has_no_more_connections_than_it_may_and_keeps_them_for_the_next_pa
     for (most, used) in [(1, 1), (2, 2), (6, 6), (20, 6)] {
         let records = run(&pages("1.1", "keep_alive", json!({"connections": most, "count": 3})), 1);
         assert_eq!(connections(&records), used, "{most} connections");
-        assert_eq!(records.pages.completed, [1, 1, 1]);
-        assert_eq!(records.transfers.object.len(), 3 * 7);
+        assert_eq!(column(&records.pages, |row| row.completed), [1, 1, 1]);
+        assert_eq!(records.transfers.len(), 3 * 7);
         // Only the first use of a connection has a handshake.
-        let handshakes = records.transfers.handshake_time_s.iter().filter(|time| !time.is_nan()).count();
+        let handshakes =
+            column(&records.transfers, |row| row.handshake_time_s).iter().filter(|time| !time.is_nan()).count();
         assert_eq!(handshakes, used);
     }
 }
@@ -73,8 +73,8 @@ fn each_host_has_connections_of_its_own() {
         let transfers = &records.transfers;
         // Objects 1, 4, 7 ... are those of the first host, as the primary is.
         let of = |remainder: u32| {
-            let rows = (0..transfers.object.len()).filter(|&row| (transfers.object[row] + 2) % 3 == remainder);
-            rows.filter(|&row| transfers.object[row] > 0).map(|row| transfers.connection[row]).collect::<BTreeSet<_>>()
+            let rows = transfers.iter().filter(|row| (row.object + 2) % 3 == remainder);
+            rows.filter(|row| row.object > 0).map(|row| row.connection).collect::<BTreeSet<_>>()
         };
         assert!(of(0).is_disjoint(&of(1)) && of(1).is_disjoint(&of(2)) && of(0).is_disjoint(&of(2)));
     }
@@ -91,9 +91,9 @@ fn hosts_are_spread_over_the_servers() {
     let sent = |name: &str| {
         let index = records.link_names.iter().position(|known| known == name).unwrap() as u16;
         let links = &records.links;
-        (0..links.link.len()).filter(|&row| links.link[row] == index).map(|row| links.sent_packets[row]).sum::<u64>()
+        links.iter().filter(|row| row.link == index).map(|row| row.sent_packets).sum::<u64>()
     };
-    assert_eq!(records.pages.completed, [1]);
+    assert_eq!(column(&records.pages, |row| row.completed), [1]);
     assert!(sent("right[0].reverse") > 0 && sent("right[1].reverse") > 0);
     assert_eq!(sent("right[2].reverse"), 0);
 }
@@ -108,11 +108,11 @@ fn a_level_is_asked_for_once_the_one_before_is_there() {
         let records = run(&pages(version, persistent, json!({"then": then, "connections": 3})), 1);
         let [scripts, images] = [span(&records.transfers, 1..=6), span(&records.transfers, 7..=10)];
         assert!(span(&records.transfers, 0..=0)[1] <= scripts[0] && scripts[1] <= images[0], "{version} {persistent}");
-        assert_eq!((records.pages.completed[0], records.pages.objects[0]), (1, 11));
-        assert_eq!(records.pages.bytes[0], 10_000 + 6 * 5_000 + 4 * 3_000);
+        assert_eq!((records.pages[0].completed, records.pages[0].objects), (1, 11));
+        assert_eq!(records.pages[0].bytes, 10_000 + 6 * 5_000 + 4 * 3_000);
     }
     let joined = run(&pages("1.1", "joined", json!({"then": then})), 1);
-    assert_eq!(joined.transfers.bytes, [10_000 + 6 * 5_000 + 4 * 3_000]);
+    assert_eq!(column(&joined.transfers, |row| row.bytes), [10_000 + 6 * 5_000 + 4 * 3_000]);
 }
 
 #[test]
@@ -120,9 +120,9 @@ fn responses_of_http2_take_turns_and_those_of_a_pipeline_do_not() {
     let more = json!({"inline": constant(100e3), "inline_count": constant(3.0)});
     let times = |version: &str, persistent: &str| {
         let transfers = run(&pages(version, persistent, more.clone()), 1).transfers;
-        let mut rows: Vec<usize> = (0..transfers.object.len()).filter(|&row| transfers.object[row] > 0).collect();
-        rows.sort_by_key(|&row| transfers.object[row]);
-        rows.iter().map(|&row| [transfers.first_byte_time_s[row], transfers.completion_time_s[row]]).collect::<Vec<_>>()
+        let mut rows: Vec<_> = transfers.iter().filter(|row| row.object > 0).collect();
+        rows.sort_by_key(|row| row.object);
+        rows.iter().map(|row| [row.first_byte_time_s, row.completion_time_s]).collect::<Vec<_>>()
     };
     // 100 kB take 0.1 s at 8 Mbit/s.
     let pipelined = times("1.1", "pipelined");
@@ -148,17 +148,16 @@ fn http2_gets_through_losses_and_books_every_object_once() {
         plan["duration_ns"] = json!(400_000_000_000u64);
         plan["network"]["links"][0]["forward"]["loss"] = json!(0.03);
         let records = run(&plan, 7);
-        assert_eq!(records.pages.completed, [1; 5], "{version}");
-        let objects: BTreeSet<(u32, u32)> =
-            records.transfers.page.iter().copied().zip(records.transfers.object.iter().copied()).collect();
-        assert_eq!(objects.len(), records.transfers.object.len());
-        assert_eq!(objects.len() as u32, records.pages.objects.iter().sum::<u32>());
-        assert!(records.transfers.retransmissions.iter().sum::<u32>() > 0);
-        let rows = 0..records.transfers.bytes.len();
-        assert!(
-            rows.into_iter()
-                .all(|row| records.transfers.first_byte_time_s[row] <= records.transfers.completion_time_s[row])
-        );
+        assert_eq!(column(&records.pages, |row| row.completed), [1; 5], "{version}");
+        let objects: BTreeSet<(u32, u32)> = column(&records.transfers, |row| row.page)
+            .iter()
+            .copied()
+            .zip(column(&records.transfers, |row| row.object).iter().copied())
+            .collect();
+        assert_eq!(objects.len(), records.transfers.len());
+        assert_eq!(objects.len() as u32, records.pages.iter().map(|row| row.objects).sum::<u32>());
+        assert!(records.transfers.iter().map(|row| row.sender.retransmissions).sum::<u32>() > 0);
+        assert!(records.transfers.iter().all(|row| row.first_byte_time_s <= row.completion_time_s));
         assert_eq!(differing(records, run(&plan, 7)), [""; 0]);
     }
 }
@@ -169,11 +168,10 @@ fn a_run_that_ends_meanwhile_books_what_is_on_its_way() {
         let mut plan = pages(version, persistent, json!({"inline": constant(1e6)}));
         plan["duration_ns"] = json!(1_500_000_000u64);
         let records = run(&plan, 1);
-        assert_eq!(records.pages.completed, [0]);
-        assert!(records.transfers.completed.contains(&0) && records.transfers.completed.contains(&1));
-        assert!(
-            (0..records.transfers.bytes.len())
-                .all(|row| records.transfers.delivered_bytes[row] <= records.transfers.bytes[row])
-        );
+        assert_eq!(column(&records.pages, |row| row.completed), [0]);
+        for completed in [0, 1] {
+            assert!(records.transfers.iter().any(|row| row.completed == completed));
+        }
+        assert!(records.transfers.iter().all(|row| row.delivered_bytes <= row.bytes));
     }
 }

@@ -4,7 +4,11 @@ mod world;
 
 use std::collections::HashMap;
 
-use firstflight_sim::{Plan, Records, records::SegmentEvents, simulate};
+use firstflight_sim::{
+    Plan, Records,
+    records::{SegmentEvent, Transfer},
+    simulate,
+};
 use serde_json::{Value, json};
 use world::{differing, profile, web};
 
@@ -29,7 +33,7 @@ fn plan() -> Value {
     plan
 }
 
-fn captured() -> (Records, SegmentEvents) {
+fn captured() -> (Records, Vec<SegmentEvent>) {
     let plan = Plan::from_json(&plan().to_string()).unwrap();
     let mut records = simulate(&plan, 6, 0..1, true).unwrap();
     let segments = records.segments.take().unwrap();
@@ -45,9 +49,9 @@ fn watching_changes_nothing() {
 #[test]
 fn events_come_in_the_order_of_time_and_end_with_the_run() {
     let (_, segments) = captured();
-    assert!(segments.time_ns.is_sorted());
-    assert!(segments.time_ns.iter().all(|time| (0..20_000_000_000).contains(time)));
-    assert!([SENT, RECEIVED, DROPPED, LOST].iter().all(|kind| segments.event.contains(kind)));
+    assert!(segments.is_sorted_by_key(|row| row.time_ns));
+    assert!(segments.iter().all(|row| (0..20_000_000_000).contains(&row.time_ns)));
+    assert!([SENT, RECEIVED, DROPPED, LOST].iter().all(|&kind| segments.iter().any(|row| row.event == kind)));
 }
 
 #[test]
@@ -55,21 +59,18 @@ fn no_segment_is_received_or_lost_more_often_than_it_was_sent_or_before_it_could
     let (_, segments) = captured();
     // For each segment, how often it was sent, how often that came to an end, and when it was first sent.
     let mut known: HashMap<_, (u32, u32, i64)> = HashMap::new();
-    for row in 0..segments.time_ns.len() {
-        let segment = (
-            (segments.connection[row], segments.from_server[row], segments.seq[row]),
-            (segments.length[row], segments.ack[row], segments.flags[row]),
-        );
-        let (sent, ended, first) = known.entry(segment).or_insert((0, 0, segments.time_ns[row]));
-        if segments.event[row] == SENT {
+    for row in &segments {
+        let segment = ((row.connection, row.from_server, row.seq), (row.length, row.ack, row.flags));
+        let (sent, ended, first) = known.entry(segment).or_insert((0, 0, row.time_ns));
+        if row.event == SENT {
             *sent += 1;
             continue;
         }
         *ended += 1;
         assert!(*ended <= *sent, "{segment:?} ended {ended} times and was sent {sent} times");
-        assert_eq!(segments.link[row] == u16::MAX, segments.event[row] == RECEIVED, "only a link can lose");
-        if segments.event[row] == RECEIVED {
-            assert!(segments.time_ns[row] - *first >= 52_000_000, "faster than light");
+        assert_eq!(row.link == u16::MAX, row.event == RECEIVED, "only a link can lose");
+        if row.event == RECEIVED {
+            assert!(row.time_ns - *first >= 52_000_000, "faster than light");
         }
     }
     let missing: u32 = known.values().map(|(sent, ended, _)| sent - ended).sum();
@@ -80,18 +81,16 @@ fn no_segment_is_received_or_lost_more_often_than_it_was_sent_or_before_it_could
 #[test]
 fn the_log_and_the_tables_count_alike() {
     let (records, segments) = captured();
-    let count = |wanted: &dyn Fn(usize) -> bool| (0..segments.event.len()).filter(|&row| wanted(row)).count() as u64;
-    let data = |row: usize| segments.event[row] == SENT && segments.length[row] > 0 && segments.from_server[row] == 1;
-    let sum = |column: &[u32]| column.iter().map(|&value| u64::from(value)).sum::<u64>();
+    let count = |wanted: &dyn Fn(&SegmentEvent) -> bool| segments.iter().filter(|row| wanted(row)).count() as u64;
+    let data = |row: &SegmentEvent| row.event == SENT && row.length > 0 && row.from_server == 1;
+    let sum = |of: fn(&Transfer) -> u32| records.transfers.iter().map(|row| u64::from(of(row))).sum::<u64>();
     // A transfer's figures end with its last byte; if the ACK of that is lost, the sender sends some more.
-    let retransmissions = count(&|row| data(row) && segments.retransmission[row] == 1);
-    let [more_sent, more_again] = [
-        count(&data) - sum(&records.transfers.segments_sent),
-        retransmissions - sum(&records.transfers.retransmissions),
-    ];
+    let retransmissions = count(&|row| data(row) && row.retransmission == 1);
+    let [more_sent, more_again] =
+        [count(&data) - sum(|row| row.sender.segments_sent), retransmissions - sum(|row| row.sender.retransmissions)];
     assert!(more_sent == more_again && more_sent < 10, "{more_sent} and {more_again}");
-    let dropped = count(&|row| segments.event[row] == DROPPED);
-    let metered: u64 = records.links.dropped_packets.iter().sum();
+    let dropped = count(&|row| row.event == DROPPED);
+    let metered: u64 = records.links.iter().map(|row| row.dropped_packets).sum();
     // The meters also see packets without a connection.
     assert!(dropped > 0 && dropped <= metered && metered - dropped < 20, "{dropped} and {metered}");
 }
@@ -99,9 +98,9 @@ fn the_log_and_the_tables_count_alike() {
 #[test]
 fn a_syn_shows_its_options_and_other_segments_have_none_of_them() {
     let (_, segments) = captured();
-    for row in 0..segments.time_ns.len() {
-        let syn = segments.flags[row] & 2 != 0;
-        assert_eq!(segments.mss[row], if syn { 1460 } else { 0 });
-        assert_eq!(segments.window_scale[row] == 255, !syn);
+    for row in &segments {
+        let syn = row.flags & 2 != 0;
+        assert_eq!(row.mss, if syn { 1460 } else { 0 });
+        assert_eq!(row.window_scale == 255, !syn);
     }
 }

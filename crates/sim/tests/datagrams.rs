@@ -4,7 +4,7 @@ mod world;
 
 use firstflight_sim::{Plan, records::StreamReport, simulate};
 use serde_json::{Value, json};
-use world::{constant, differing, files, pair, profile, run};
+use world::{column, constant, differing, files, pair, profile, run};
 
 /// A client at node 0 with its server at node 1; `more` gives the datagrams.
 fn datagrams(more: &Value) -> Value {
@@ -34,8 +34,7 @@ fn plan(link: Value, applications: Vec<Value>) -> Value {
 }
 
 fn rows(plan: &Value) -> Vec<StreamReport> {
-    let streams = run(plan, 1).streams;
-    (0..streams.replicate.len()).map(|index| streams.row(index)).collect()
+    run(plan, 1).streams
 }
 
 #[test]
@@ -230,11 +229,14 @@ fn dns(more: Value) -> Value {
 #[test]
 fn a_look_up_takes_a_round_trip_and_the_servers_work() {
     let records = run(&plan(pair(None, 10_000_000, 10), vec![dns(json!({}))]), 1);
-    assert_eq!(records.transfers.completion_time_s, [0.025, 0.025]);
-    assert_eq!(records.transfers.start_s, [0.0, 0.125]);
-    assert_eq!((records.transfers.bytes, records.transfers.segments_sent), (vec![120, 120], vec![1, 1]));
-    assert_eq!(records.streams.packets_received, [2, 2]);
-    assert_eq!(records.streams.from_server, [0, 1]);
+    assert_eq!(column(&records.transfers, |row| row.completion_time_s), [0.025, 0.025]);
+    assert_eq!(column(&records.transfers, |row| row.start_s), [0.0, 0.125]);
+    assert_eq!(
+        (column(&records.transfers, |row| row.bytes), column(&records.transfers, |row| row.sender.segments_sent)),
+        (vec![120, 120], vec![1, 1])
+    );
+    assert_eq!(column(&records.streams, |row| row.packets_received), [2, 2]);
+    assert_eq!(column(&records.streams, |row| row.from_server), [0, 1]);
 }
 
 #[test]
@@ -242,9 +244,18 @@ fn a_lost_query_is_sent_again_after_the_timeout_and_then_after_twice_as_long() {
     let mut link = pair(None, 10_000_000, 10);
     link["forward"]["lose"] = json!([1, 2]);
     let records = run(&plan(link, vec![dns(json!({}))]), 1);
-    assert_eq!(records.transfers.completion_time_s, [3.025, 0.025]);
-    assert_eq!((records.transfers.segments_sent, records.transfers.retransmissions), (vec![3, 1], vec![2, 0]));
-    assert_eq!((records.streams.packets_sent, records.streams.packets_lost), (vec![4, 2], vec![2, 0]));
+    assert_eq!(column(&records.transfers, |row| row.completion_time_s), [3.025, 0.025]);
+    assert_eq!(
+        (
+            column(&records.transfers, |row| row.sender.segments_sent),
+            column(&records.transfers, |row| row.sender.retransmissions)
+        ),
+        (vec![3, 1], vec![2, 0])
+    );
+    assert_eq!(
+        (column(&records.streams, |row| row.packets_sent), column(&records.streams, |row| row.packets_lost)),
+        (vec![4, 2], vec![2, 0])
+    );
 }
 
 #[test]
@@ -252,19 +263,19 @@ fn a_look_up_fails_when_no_answer_comes_to_its_last_query() {
     let mut link = pair(None, 10_000_000, 10);
     link["reverse"]["lose"] = json!([1, 2, 3]);
     let records = run(&plan(link, vec![dns(json!({}))]), 1);
-    assert_eq!(records.transfers.completed, [0, 1]);
+    assert_eq!(column(&records.transfers, |row| row.completed), [0, 1]);
     // 1 + 2 + 4 s in vain, and 0.1 s to think.
-    assert_eq!(records.transfers.start_s, [0.0, 7.1]);
-    assert!(records.transfers.completion_time_s[0].is_nan());
+    assert_eq!(column(&records.transfers, |row| row.start_s), [0.0, 7.1]);
+    assert!(records.transfers[0].completion_time_s.is_nan());
 }
 
 #[test]
 fn an_answer_to_an_earlier_query_of_the_look_up_will_do() {
     let slow = json!({"resolve": constant(1.5), "count": 1});
     let records = run(&plan(pair(None, 10_000_000, 10), vec![dns(slow)]), 1);
-    assert_eq!((records.transfers.completion_time_s[0], records.transfers.segments_sent[0]), (1.52, 2));
+    assert_eq!((records.transfers[0].completion_time_s, records.transfers[0].sender.segments_sent), (1.52, 2));
     // The second answer comes after it and means nothing.
-    assert_eq!(records.streams.packets_received, [2, 2]);
+    assert_eq!(column(&records.streams, |row| row.packets_received), [2, 2]);
 }
 
 #[test]
@@ -279,7 +290,7 @@ fn a_replicate_is_the_same_alone_and_among_others() {
     let together = simulate(&plan, 1, 0..2, false).unwrap();
     let mut one_by_one = simulate(&plan, 1, 0..1, false).unwrap();
     one_by_one.append(simulate(&plan, 1, 1..2, false).unwrap());
-    assert!(together.streams.packets_lost.iter().all(|&lost| lost > 0));
+    assert!(together.streams.iter().all(|row| row.packets_lost > 0));
     assert_eq!(differing(together, one_by_one), [] as [String; 0]);
 }
 
@@ -288,8 +299,8 @@ fn a_capture_counts_datagrams_at_the_links_and_changes_nothing() {
     let link = pair(Some(10_000_000), 20_000_000, 10);
     let plan = Plan::from_json(&plan(link, vec![datagrams(&constant_rate("both", 1.0))]).to_string()).unwrap();
     let (plain, watched) = (simulate(&plan, 1, 0..1, false).unwrap(), simulate(&plan, 1, 0..1, true).unwrap());
-    assert_eq!(watched.crossings.as_ref().unwrap().bytes, [1000; 2000]);
-    assert_eq!(watched.streams.delay_mean_s, plain.streams.delay_mean_s);
+    assert_eq!(column(watched.crossings.as_ref().unwrap(), |row| row.bytes), [1000; 2000]);
+    assert_eq!(column(&watched.streams, |row| row.delay_mean_s), column(&plain.streams, |row| row.delay_mean_s));
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod world;
 
 use firstflight_sim::Records;
 use serde_json::{Value, json};
-use world::{constant, files, pair, profile, run, web};
+use world::{column, constant, files, pair, profile, run, web};
 
 /// Gives a connection up after two retransmissions.
 fn impatient() -> Value {
@@ -32,11 +32,14 @@ fn a_file_whose_syns_are_lost_is_booked_as_failed_and_the_next_begins() {
         let more = json!({"count": 3, "gap": constant(1.0), "direction": direction});
         let records = run(&plan(lossy(BLACK_HOLE), files("f", "node[0]", "node[1]", &more, &impatient())), 1);
         // The SYN leaves at 0 s and 1 s and is aborted at 3 s; the next file follows a second later.
-        assert_eq!(records.transfers.start_s, [0.0, 4.0, 8.0], "{direction}");
-        assert_eq!(records.transfers.completed, [0, 0, 0]);
-        assert_eq!(records.transfers.delivered_bytes, [0, 0, 0]);
+        assert_eq!(column(&records.transfers, |row| row.start_s), [0.0, 4.0, 8.0], "{direction}");
+        assert_eq!(column(&records.transfers, |row| row.completed), [0, 0, 0]);
+        assert_eq!(column(&records.transfers, |row| row.delivered_bytes), [0, 0, 0]);
         assert!(
-            records.transfers.completion_time_s.iter().chain(&records.transfers.handshake_time_s).all(|t| t.is_nan())
+            column(&records.transfers, |row| row.completion_time_s)
+                .iter()
+                .chain(&column(&records.transfers, |row| row.handshake_time_s))
+                .all(|t| t.is_nan())
         );
     }
 }
@@ -53,10 +56,10 @@ fn a_page_whose_primary_object_fails_asks_for_no_other() {
         page["think"] = constant(1.0);
         page["count"] = json!(2);
         let records = run(&plan(lossy(BLACK_HOLE), page), 1);
-        assert_eq!(records.transfers.object, [0, 0], "{version} {persistent}");
-        assert_eq!(records.pages.start_s, [0.0, 4.0]);
-        assert_eq!(records.pages.completed, [0, 0]);
-        assert_eq!(records.pages.objects, [4, 4]);
+        assert_eq!(column(&records.transfers, |row| row.object), [0, 0], "{version} {persistent}");
+        assert_eq!(column(&records.pages, |row| row.start_s), [0.0, 4.0]);
+        assert_eq!(column(&records.pages, |row| row.completed), [0, 0]);
+        assert_eq!(column(&records.pages, |row| row.objects), [4, 4]);
     }
 }
 
@@ -71,9 +74,9 @@ fn a_request_that_fails_is_followed_by_one_on_a_new_connection() {
         application.as_object_mut().unwrap().remove(field);
     }
     let records = run(&plan(lossy(BLACK_HOLE), application), 1);
-    assert_eq!(records.transfers.start_s, [0.0, 4.0, 8.0]);
-    assert_eq!(records.transfers.connection, [0, 1, 2]);
-    assert_eq!(records.transfers.completed, [0, 0, 0]);
+    assert_eq!(column(&records.transfers, |row| row.start_s), [0.0, 4.0, 8.0]);
+    assert_eq!(column(&records.transfers, |row| row.connection), [0, 1, 2]);
+    assert_eq!(column(&records.transfers, |row| row.completed), [0, 0, 0]);
 }
 
 #[test]
@@ -90,10 +93,7 @@ fn a_request_after_its_connection_failed_while_idle_opens_another_one() {
     for seed in 1..6 {
         let transfers = run(&plan(lossy(0.3), application.clone()), seed).transfers;
         for client in 0..2 {
-            let objects: Vec<u32> = (0..transfers.object.len())
-                .filter(|&row| transfers.client[row] == client)
-                .map(|row| transfers.object[row])
-                .collect();
+            let objects: Vec<u32> = transfers.iter().filter(|row| row.client == client).map(|row| row.object).collect();
             assert_eq!(objects, (0..30).collect::<Vec<_>>(), "seed {seed}, client {client}");
         }
     }
@@ -102,27 +102,26 @@ fn a_request_after_its_connection_failed_while_idle_opens_another_one() {
 fn assert_pages_add_up(records: &Records, case: &str) {
     let (pages, transfers) = (&records.pages, &records.transfers);
     let (mut whole, mut failed, mut broken) = (0, 0, 0);
-    let last = *pages.page.iter().max().unwrap();
-    for row in 0..pages.page.len() {
-        let objects: Vec<usize> =
-            (0..transfers.page.len()).filter(|&object| transfers.page[object] == pages.page[row]).collect();
-        let arrived = objects.iter().filter(|&&object| transfers.completed[object] == 1).count();
-        let mut numbers: Vec<u32> = objects.iter().map(|&object| transfers.object[object]).collect();
+    let last = pages.iter().map(|row| row.page).max().unwrap();
+    for row in pages {
+        let objects: Vec<_> = transfers.iter().filter(|object| object.page == row.page).collect();
+        let arrived = objects.iter().filter(|object| object.completed == 1).count();
+        let mut numbers: Vec<u32> = objects.iter().map(|object| object.object).collect();
         numbers.sort_unstable();
         numbers.dedup();
         assert_eq!(numbers.len(), objects.len(), "{case}: an object is booked once");
-        if pages.completed[row] == 1 {
+        if row.completed == 1 {
             whole += 1;
             assert_eq!(arrived, objects.len(), "{case}");
-            let bytes: u64 = objects.iter().map(|&object| transfers.bytes[object]).sum();
-            assert_eq!(bytes, pages.bytes[row]);
-        } else if pages.page[row] != last {
+            let bytes: u64 = objects.iter().map(|object| object.bytes).sum();
+            assert_eq!(bytes, row.bytes);
+        } else if row.page != last {
             failed += 1;
-            assert!(arrived < objects.len(), "{case}: page {} failed with all its objects", pages.page[row]);
+            assert!(arrived < objects.len(), "{case}: page {} failed with all its objects", row.page);
             broken += u32::from(arrived > 0);
         }
     }
-    assert_eq!(pages.page, (0..=last).collect::<Vec<_>>(), "{case}: pages follow one another");
+    assert_eq!(column(pages, |row| row.page), (0..=last).collect::<Vec<_>>(), "{case}: pages follow one another");
     assert!(whole > 3 && failed > 3, "{case}: {whole} whole, {failed} failed");
     assert!(broken > 0 || case.contains("joined"), "{case}: none failed half-way");
 }
@@ -144,11 +143,11 @@ fn a_run_that_ends_early_books_what_is_under_way() {
     let mut plan = plan(lossy(0.0), files("f", "node[0]", "node[1]", &json!({"size": constant(1e9)}), &impatient()));
     plan["duration_ns"] = json!(10_000_000_000u64);
     let transfers = run(&plan, 1).transfers;
-    assert_eq!(transfers.completed, [0]);
-    assert!(transfers.completion_time_s[0].is_nan());
+    assert_eq!(column(&transfers, |row| row.completed), [0]);
+    assert!(transfers[0].completion_time_s.is_nan());
     // 10 Mbit/s for 10 s at the most, and about half of the first seconds is lost to the overshoot of slow start.
-    assert!((5_000_000..12_500_000).contains(&transfers.delivered_bytes[0]), "{}", transfers.delivered_bytes[0]);
-    assert!((transfers.first_byte_time_s[0] - 0.2).abs() < 0.01);
+    assert!((5_000_000..12_500_000).contains(&transfers[0].delivered_bytes), "{}", transfers[0].delivered_bytes);
+    assert!((transfers[0].first_byte_time_s - 0.2).abs() < 0.01);
 }
 
 #[test]
@@ -161,9 +160,9 @@ fn a_connection_that_never_ends_books_each_request_once_and_in_turn() {
         application.as_object_mut().unwrap().remove(field);
     }
     let transfers = run(&plan(lossy(0.0), application), 1).transfers;
-    let done = transfers.completed.iter().filter(|&&completed| completed == 1).count();
+    let done = transfers.iter().filter(|row| row.completed == 1).count();
     assert!(done > 5000, "{done}");
-    assert!(transfers.delivered_bytes[..done].iter().all(|&bytes| bytes == 3000));
-    assert_eq!(transfers.object, (0..transfers.object.len() as u32).collect::<Vec<_>>());
-    assert!(transfers.connection.iter().all(|&connection| connection == 0));
+    assert!(column(&transfers, |row| row.delivered_bytes)[..done].iter().all(|&bytes| bytes == 3000));
+    assert_eq!(column(&transfers, |row| row.object), (0..transfers.len() as u32).collect::<Vec<_>>());
+    assert!(transfers.iter().all(|row| row.connection == 0));
 }

@@ -24,8 +24,8 @@ fn two_homes(tcp: &Value, files_each: u32, bytes: f64) -> Value {
 /// Initial windows of an application's connections, in order.
 fn windows(plan: &Value, application: u16) -> Vec<u32> {
     let transfers = run(plan, 1).transfers;
-    let mine = (0..transfers.application.len()).filter(|&row| transfers.application[row] == application);
-    mine.map(|row| transfers.initial_window_segments[row]).collect()
+    let mine = transfers.iter().filter(|row| row.application == application);
+    mine.map(|row| row.initial_window_segments).collect()
 }
 
 fn remembering(more: Value) -> Value {
@@ -85,9 +85,8 @@ fn live_connections_tell_those_that_are_opened_beside_them() {
     plan["applications"][1]["clients"] = json!(2);
     plan["applications"][1]["start"] = json!({"distribution": "uniform", "low": 0.0, "high": 1.0});
     let transfers = run(&plan, 1).transfers;
-    let mine = (0..transfers.start_s.len()).filter(|&row| transfers.application[row] == 1);
-    let mut opened: Vec<(f64, u32)> =
-        mine.map(|row| (transfers.start_s[row], transfers.initial_window_segments[row])).collect();
+    let mine = transfers.iter().filter(|row| row.application == 1);
+    let mut opened: Vec<(f64, u32)> = mine.map(|row| (row.start_s, row.initial_window_segments)).collect();
     opened.sort_by(|left, right| left.0.total_cmp(&right.0));
     assert_eq!(opened[0].1, 10);
     assert!(opened[1].0 > opened[0].0 + 0.2, "far enough apart with this seed: {opened:?}");
@@ -100,8 +99,8 @@ fn a_remembered_threshold_ends_slow_start_early() {
     let shared = two_homes(&remembering(json!({"ssthresh": true})), 6, 400_000.0);
     let retransmissions = |plan: &Value| {
         let transfers = run(plan, 1).transfers;
-        let rows = (0..transfers.application.len()).filter(|&row| transfers.application[row] == 0);
-        rows.skip(1).map(|row| transfers.retransmissions[row]).sum::<u32>()
+        let rows = transfers.iter().filter(|row| row.application == 0);
+        rows.skip(1).map(|row| row.sender.retransmissions).sum::<u32>()
     };
     assert!(retransmissions(&shared) < retransmissions(&plain));
 }

@@ -14,16 +14,15 @@ fn reno() -> Value {
 fn assert_packets_are_conserved(records: &Records) {
     let links = &records.links;
     for link in 0..records.link_names.len() as u16 {
-        let rows: Vec<usize> = (0..links.link.len()).filter(|&row| links.link[row] == link).collect();
-        let sum = |column: &Vec<u64>| rows.iter().map(|&row| column[row]).sum::<u64>();
-        let offered = sum(&links.offered_packets);
-        let gone = sum(&links.sent_packets) + sum(&links.dropped_packets);
+        let rows: Vec<_> = links.iter().filter(|row| row.link == link).collect();
+        let offered = rows.iter().map(|row| row.offered_packets).sum::<u64>();
+        let gone = rows.iter().map(|row| row.sent_packets + row.dropped_packets).sum::<u64>();
         // The rest was queued or on the line at the end; no test here gives the bottleneck, which comes first, a queue
         // of more than 40 packets.
         let held = if link < 2 { 41 } else { 1001 };
         assert!(offered >= gone && offered - gone <= held, "link {link}: {offered} offered, {gone} gone");
-        let busy: f64 = rows.iter().map(|&row| links.busy_s[row]).sum();
-        let length: f64 = rows.iter().map(|&row| links.interval_s[row]).sum();
+        let busy: f64 = rows.iter().map(|row| row.busy_s).sum();
+        let length: f64 = rows.iter().map(|row| row.interval_s).sum();
         assert!(busy <= length + 1e-9);
     }
 }
@@ -31,9 +30,9 @@ fn assert_packets_are_conserved(records: &Records) {
 #[test]
 fn packets_in_are_packets_out_dropped_or_queued() {
     let records = run(&web(32, 2, &reno()), 7);
-    assert!(records.links.dropped_packets.iter().sum::<u64>() > 0);
+    assert!(records.links.iter().map(|row| row.dropped_packets).sum::<u64>() > 0);
     assert_packets_are_conserved(&records);
-    let delivered: u64 = records.transfers.delivered_bytes.iter().sum();
+    let delivered: u64 = records.transfers.iter().map(|row| row.delivered_bytes).sum();
     assert!(delivered > 1_000_000);
 }
 
@@ -57,10 +56,9 @@ fn scenarios_that_differ_in_the_initial_window_share_sizes_and_servers() {
     let pages = |initial_window: u32| {
         let tcp = profile("ns2-full-1998", json!({"initial_window": {"policy": "fixed", "segments": initial_window}}));
         let pages = run(&web(8, 0, &tcp), 1).pages;
-        let mut rows: Vec<_> =
-            (0..pages.page.len()).filter(|&row| pages.completed[row] == 1 && pages.page[row] < 5).collect();
-        rows.sort_by_key(|&row| (pages.client[row], pages.page[row]));
-        rows.into_iter().map(|row| pages.bytes[row]).collect::<Vec<_>>()
+        let mut rows: Vec<_> = pages.iter().filter(|row| row.completed == 1 && row.page < 5).collect();
+        rows.sort_by_key(|row| (row.client, row.page));
+        rows.into_iter().map(|row| row.bytes).collect::<Vec<_>>()
     };
     assert_eq!(pages(1), pages(4));
 }
@@ -99,12 +97,10 @@ fn both_http_versions_and_pipelining_complete_their_pages() {
         plan["applications"][0]["version"] = json!(version);
         plan["applications"][0]["persistent"] = json!(persistent);
         let records = run(&plan, 2);
-        let completed = records.pages.completed.iter().filter(|&&completed| completed == 1).count();
+        let completed = records.pages.iter().filter(|row| row.completed == 1).count();
         assert!(completed > 30, "{version} {persistent}: {completed}");
         let objects = if (version, persistent) == ("1.1", "joined") { 1 } else { 4 };
-        let of_first_page = (0..records.transfers.page.len())
-            .filter(|&row| records.transfers.client[row] == 0 && records.transfers.page[row] == 0)
-            .count();
+        let of_first_page = records.transfers.iter().filter(|row| row.client == 0 && row.page == 0).count();
         assert_eq!(of_first_page, objects, "{version} {persistent}");
     }
 }
@@ -115,16 +111,15 @@ fn in_line_objects_share_the_connections_that_the_browser_allows() {
     plan["applications"][0]["inline_count"] = json!({"distribution": "constant", "value": 12.0});
     plan["applications"][0]["parallel"] = json!(2);
     let transfers = run(&plan, 2).transfers;
-    let page: Vec<usize> =
-        (0..transfers.page.len()).filter(|&row| transfers.page[row] == 0 && transfers.object[row] > 0).collect();
+    let page: Vec<_> = transfers.iter().filter(|row| row.page == 0 && row.object > 0).collect();
     assert_eq!(page.len(), 12);
     let at_once = |moment: f64| {
-        let end = |row: usize| transfers.start_s[row] + transfers.completion_time_s[row];
-        page.iter().filter(|&&row| transfers.start_s[row] <= moment && end(row) > moment + 1e-9).count()
+        let is_on_its_way = |from: f64, time: f64| from <= moment && from + time > moment + 1e-9;
+        page.iter().filter(|row| is_on_its_way(row.start_s, row.completion_time_s)).count()
     };
     // An object begins at the moment at which another is complete, so there are always two until the last has begun.
-    assert!(page.iter().all(|&row| (1..=2).contains(&at_once(transfers.start_s[row]))));
-    assert!(page.iter().filter(|&&row| at_once(transfers.start_s[row]) == 2).count() >= 11);
+    assert!(page.iter().all(|row| (1..=2).contains(&at_once(row.start_s))));
+    assert!(page.iter().filter(|row| at_once(row.start_s) == 2).count() >= 11);
 }
 
 #[test]
@@ -169,12 +164,12 @@ proptest! {
         let records = run(&plan, seed);
         assert_packets_are_conserved(&records);
         let transfers = &records.transfers;
-        for row in 0..transfers.bytes.len() {
-            if transfers.completed[row] == 1 {
-                prop_assert_eq!(transfers.delivered_bytes[row], transfers.bytes[row]);
+        for row in transfers {
+            if row.completed == 1 {
+                prop_assert_eq!(row.delivered_bytes, row.bytes);
             }
-            prop_assert!(transfers.first_flight_lost_segments[row] <= transfers.first_flight_segments[row]);
-            prop_assert!(transfers.retransmissions[row] <= transfers.segments_sent[row]);
+            prop_assert!(row.sender.first_flight_lost_segments <= row.sender.first_flight_segments);
+            prop_assert!(row.sender.retransmissions <= row.sender.segments_sent);
         }
     }
 }

@@ -4,7 +4,7 @@ mod world;
 
 use firstflight_sim::Records;
 use serde_json::{Value, json};
-use world::{pair, profile, run, single};
+use world::{column, pair, profile, run, single};
 
 /// A transfer of 2 MB over 10 Mbit/s and 20 ms through RED, which marks ECN-capable packets and drops the rest.
 fn plan(client: Value, server: Value) -> Value {
@@ -28,22 +28,22 @@ fn through_red(ends: Value) -> Records {
 fn marks_save_the_retransmissions_that_drops_cost() {
     for recovery in [json!({"new_reno": {}}), json!({"scoreboard": {}})] {
         let dropped = through_red(json!({"recovery": recovery, "sack": true}));
-        assert!(dropped.transfers.retransmissions[0] > 0);
-        assert_eq!(dropped.links.marked_packets.iter().sum::<u64>(), 0);
+        assert!(dropped.transfers[0].sender.retransmissions > 0);
+        assert_eq!(dropped.links.iter().map(|row| row.marked_packets).sum::<u64>(), 0);
         let marked = through_red(json!({"recovery": recovery, "sack": true, "ecn": "on"}));
-        assert_eq!((marked.transfers.completed[0], marked.transfers.retransmissions[0]), (1, 0));
-        assert_eq!(marked.links.dropped_packets.iter().sum::<u64>(), 0);
-        let marks = marked.links.marked_packets.iter().sum::<u64>();
-        assert!(marks > 0 && marked.transfers.ecn_cwnd_reductions[0] > 0);
-        assert!(u64::from(marked.transfers.ecn_cwnd_reductions[0]) <= marks);
+        assert_eq!((marked.transfers[0].completed, marked.transfers[0].sender.retransmissions), (1, 0));
+        assert_eq!(marked.links.iter().map(|row| row.dropped_packets).sum::<u64>(), 0);
+        let marks = marked.links.iter().map(|row| row.marked_packets).sum::<u64>();
+        assert!(marks > 0 && marked.transfers[0].sender.ecn_cwnd_reductions > 0);
+        assert!(u64::from(marked.transfers[0].sender.ecn_cwnd_reductions) <= marks);
     }
 }
 
 #[test]
 fn an_end_that_does_not_grant_ecn_gets_drops() {
     let records = run(&plan(json!({"ecn": "on"}), json!({})), 1);
-    assert_eq!(records.links.marked_packets.iter().sum::<u64>(), 0);
-    assert!(records.links.dropped_packets.iter().sum::<u64>() > 0);
+    assert_eq!(records.links.iter().map(|row| row.marked_packets).sum::<u64>(), 0);
+    assert!(records.links.iter().map(|row| row.dropped_packets).sum::<u64>() > 0);
 }
 
 /// RFC 7323: 12 bytes of every segment but the SYNs, whose options are part of the header; the payload gives way.
@@ -54,7 +54,7 @@ fn timestamps_take_twelve_bytes_of_each_segment() {
         // Ten full segments either way.
         let bytes = if timestamps { 14_480.0 } else { 14_600.0 };
         let links = run(&single(pair(Some(10_000_000), 20_000_000, 1000), bytes, &tcp), 1).links;
-        (links.sent_packets.clone(), links.sent_bytes.clone())
+        (column(&links, |row| row.sent_packets), column(&links, |row| row.sent_bytes))
     };
     let (packets, bytes) = wire(false);
     let (packets_with, bytes_with) = wire(true);

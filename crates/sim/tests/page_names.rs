@@ -4,7 +4,7 @@ mod world;
 
 use firstflight_sim::Records;
 use serde_json::{Value, json};
-use world::{constant, pair, profile, run};
+use world::{column, constant, pair, profile, run};
 
 const KINDS: [(&str, &str); 5] =
     [("1.0", "joined"), ("1.1", "joined"), ("1.1", "pipelined"), ("1.1", "keep_alive"), ("2", "joined")];
@@ -42,7 +42,7 @@ fn dns(more: Value) -> Value {
 
 fn queries(records: &Records) -> u32 {
     let streams = &records.streams;
-    (0..streams.client.len()).filter(|&row| streams.from_server[row] == 0).map(|row| streams.packets_sent[row]).sum()
+    streams.iter().filter(|row| row.from_server == 0).map(|row| row.packets_sent).sum()
 }
 
 #[test]
@@ -51,14 +51,18 @@ fn the_first_page_waits_for_its_look_up_and_the_others_know_the_name() {
         let known = run(&pages(kind, json!({})), 1);
         let asked = run(&pages(kind, json!({"dns": dns(json!({}))})), 1);
         let waits: Vec<f64> =
-            (0..3).map(|page| asked.pages.completion_time_s[page] - known.pages.completion_time_s[page]).collect();
+            (0..3).map(|page| asked.pages[page].completion_time_s - known.pages[page].completion_time_s).collect();
         assert!(
             (waits[0] - 0.0402).abs() < 1e-9 && waits[1].abs() < 1e-9 && waits[2].abs() < 1e-9,
             "{kind:?}: {waits:?}"
         );
-        assert!((asked.pages.connect_time_s[0] - known.pages.connect_time_s[0] - 0.0402).abs() < 1e-9);
-        assert_eq!((queries(&asked), asked.streams.packets_received.clone()), (1, vec![1, 1]), "{kind:?}");
-        assert_eq!(asked.transfers.object.len(), known.transfers.object.len());
+        assert!((asked.pages[0].connect_time_s - known.pages[0].connect_time_s - 0.0402).abs() < 1e-9);
+        assert_eq!(
+            (queries(&asked), column(&asked.streams, |row| row.packets_received).clone()),
+            (1, vec![1, 1]),
+            "{kind:?}"
+        );
+        assert_eq!(asked.transfers.len(), known.transfers.len());
     }
 }
 
@@ -70,7 +74,11 @@ fn an_answer_holds_for_its_time_and_an_open_connection_needs_none() {
         (500_000_000, ("1.1", "keep_alive"), 1),
     ] {
         let records = run(&pages(kind, json!({"dns": dns(json!({"ttl_ns": ttl_ns}))})), 1);
-        assert_eq!((queries(&records), records.pages.completed), (asked, vec![1, 1, 1]), "{kind:?}, {ttl_ns}");
+        assert_eq!(
+            (queries(&records), column(&records.pages, |row| row.completed)),
+            (asked, vec![1, 1, 1]),
+            "{kind:?}, {ttl_ns}"
+        );
     }
 }
 
@@ -79,7 +87,7 @@ fn each_name_is_looked_up_once() {
     let more = json!({"hosts": 3, "connections": 2, "dns": dns(json!({}))});
     for kind in [("1.1", "keep_alive"), ("2", "joined")] {
         let records = run(&pages(kind, more.clone()), 1);
-        assert_eq!((queries(&records), records.pages.completed), (3, vec![1, 1, 1]));
+        assert_eq!((queries(&records), column(&records.pages, |row| row.completed)), (3, vec![1, 1, 1]));
     }
 }
 
@@ -90,7 +98,7 @@ fn a_query_that_is_lost_costs_its_timeout() {
         let mut plan = pages(kind, json!({"dns": dns(json!({}))}));
         plan["network"]["links"][0]["reverse"]["lose"] = json!([1]);
         let asked = run(&plan, 1);
-        let wait = asked.pages.completion_time_s[0] - known.pages.completion_time_s[0];
+        let wait = asked.pages[0].completion_time_s - known.pages[0].completion_time_s;
         assert!((wait - 1.0402).abs() < 1e-9, "{kind:?}: {wait}");
         assert_eq!(queries(&asked), 2);
     }
@@ -103,10 +111,10 @@ fn without_an_answer_a_page_fails_and_the_next_one_asks_again() {
         // Both queries of the first page.
         plan["network"]["links"][0]["reverse"]["lose"] = json!([1, 2]);
         let records = run(&plan, 1);
-        assert_eq!((queries(&records), records.pages.completed), (3, vec![0, 1, 1]), "{kind:?}");
+        assert_eq!((queries(&records), column(&records.pages, |row| row.completed)), (3, vec![0, 1, 1]), "{kind:?}");
         // It gave up 1 s and then 2 s after its queries, and thought for a second.
-        assert!((records.pages.start_s[1] - 4.0).abs() < 1e-9);
-        assert!(records.transfers.page.iter().all(|&page| page > 0));
+        assert!((records.pages[1].start_s - 4.0).abs() < 1e-9);
+        assert!(records.transfers.iter().all(|row| row.page > 0));
     }
 }
 
@@ -116,8 +124,11 @@ fn a_name_that_is_not_found_costs_the_objects_behind_it_alone() {
     // Packets 1 to 3 are the look-up of the first name and the requests for the primary and the first in-line object.
     plan["network"]["links"][0]["reverse"]["lose"] = json!([4]);
     let records = run(&plan, 1);
-    assert_eq!((records.pages.completed, records.pages.bytes), (vec![0], vec![40_000]));
-    assert_eq!(records.transfers.object.len(), 4);
+    assert_eq!(
+        (column(&records.pages, |row| row.completed), column(&records.pages, |row| row.bytes)),
+        (vec![0], vec![40_000])
+    );
+    assert_eq!(records.transfers.len(), 4);
 }
 
 #[test]
@@ -126,7 +137,7 @@ fn pages_that_begin_at_times_of_their_own_wait_for_nothing_but_the_page_before()
         let more = json!({"think": constant(think), "think_from_start": true});
         run(&pages(("1.1", "joined"), more), 1).pages
     };
-    assert_eq!(starts(1.0).start_s, [1.0, 2.0, 3.0]);
+    assert_eq!(column(&starts(1.0), |row| row.start_s), [1.0, 2.0, 3.0]);
     let pages = starts(0.001);
-    assert!((pages.start_s[1] - 0.001 - pages.completion_time_s[0]).abs() < 1e-9);
+    assert!((pages[1].start_s - 0.001 - pages[0].completion_time_s).abs() < 1e-9);
 }

@@ -4,7 +4,7 @@ mod world;
 
 use std::collections::BTreeMap;
 
-use firstflight_sim::{Plan, Records, records::Users, simulate};
+use firstflight_sim::{Plan, Records, records::User, simulate};
 use firstflight_tcp::Profile;
 use serde_json::{Value, json};
 use world::{constant, exact, population, profile, spread};
@@ -49,15 +49,15 @@ fn bucket(plan: &Value, dimension: &str, value: f64) -> u16 {
 }
 
 /// The buckets of something that a user asked for.
-fn buckets(plan: &Value, users: &Users, user: u32, bytes: u64) -> [(u8, u16); 5] {
+fn buckets(plan: &Value, users: &[User], user: u32, bytes: u64) -> [(u8, u16); 5] {
     let user = user as usize;
     let linux = Profile::named("linux").unwrap();
     let segments = bytes.div_ceil(u64::from(linux.full_payload_bytes(&linux)));
-    let bdp_bytes = users.down_bps[user] * (users.rtt_s[user] * 1e9).round() / 8e9;
+    let bdp_bytes = users[user].down_bps * (users[user].rtt_s * 1e9).round() / 8e9;
     [
         (0, 0),
-        (1, bucket(plan, "rtt_s", users.rtt_s[user])),
-        (2, bucket(plan, "down_bps", users.down_bps[user])),
+        (1, bucket(plan, "rtt_s", users[user].rtt_s)),
+        (2, bucket(plan, "down_bps", users[user].down_bps)),
         (3, bucket(plan, "bdp_bytes", bdp_bytes)),
         (4, bucket(plan, "segments", segments as f64)),
     ]
@@ -95,8 +95,7 @@ fn expected(plan: &Value) -> BTreeMap<Place, Expected> {
     let mut places: BTreeMap<Place, Expected> = BTreeMap::new();
     let nanos = |seconds: f64| (!seconds.is_nan()).then(|| (seconds * 1e9).round());
     let mut pages: BTreeMap<(u32, u32), [u32; 5]> = BTreeMap::new();
-    for index in 0..rows.transfers.client.len() {
-        let row = rows.transfers.row(index);
+    for row in &rows.transfers {
         let sent = row.sender;
         let counts = [
             sent.segments_sent,
@@ -115,8 +114,7 @@ fn expected(plan: &Value) -> BTreeMap<Place, Expected> {
             page.iter_mut().zip(counts).for_each(|(sum, more)| *sum += more);
         }
     }
-    for index in 0..rows.pages.client.len() {
-        let row = rows.pages.row(index);
+    for row in &rows.pages {
         let time = nanos(row.completion_time_s);
         for (dimension, bucket) in buckets(plan, &users, row.client, row.bytes) {
             let place = places.entry((row.application, 1, dimension, bucket)).or_default();
@@ -129,8 +127,7 @@ fn expected(plan: &Value) -> BTreeMap<Place, Expected> {
 fn found(records: &Records) -> BTreeMap<Place, Expected> {
     let mut places: BTreeMap<Place, Expected> = BTreeMap::new();
     let aggregates = records.aggregates.as_ref().unwrap();
-    for index in 0..aggregates.count.len() {
-        let row = aggregates.row(index);
+    for row in aggregates {
         if row.count > 0 {
             let sums = [
                 row.count,
@@ -151,8 +148,7 @@ fn found(records: &Records) -> BTreeMap<Place, Expected> {
         }
     }
     let histograms = records.histograms.as_ref().unwrap();
-    for index in 0..histograms.count.len() {
-        let row = histograms.row(index);
+    for row in histograms {
         let place = places.get_mut(&(row.application, row.unit, row.dimension, row.bucket)).unwrap();
         assert_eq!(place.bins.insert(row.bin, row.count), None, "a bin has one row");
     }
@@ -163,8 +159,8 @@ fn found(records: &Records) -> BTreeMap<Place, Expected> {
 fn aggregates_are_the_sums_of_the_rows() {
     let plan = plan();
     let aggregates = run(&plan, "aggregates", 0..1);
-    assert!(aggregates.transfers.client.is_empty() && aggregates.pages.client.is_empty());
-    assert!(aggregates.users.is_none() && aggregates.links.link.is_empty());
+    assert!(aggregates.transfers.is_empty() && aggregates.pages.is_empty());
+    assert!(aggregates.users.is_none() && aggregates.links.is_empty());
     let [expected, found] = [expected(&plan), found(&aggregates)];
     assert!(expected.len() > 50, "only {} places are in use", expected.len());
     let all = &expected[&(0, 0, 0, 0)].sums;
@@ -178,7 +174,7 @@ fn every_bucket_has_a_row_if_only_to_say_that_it_is_empty() {
     plan["population"]["buckets"]["rtt_s"] = json!([1e-9, 1e3]);
     let aggregates = run(&plan, "aggregates", 0..1).aggregates.unwrap();
     let of = |application: u16, unit: u8, dimension: u8| {
-        let rows = (0..aggregates.count.len()).map(|index| aggregates.row(index));
+        let rows = aggregates.iter();
         rows.filter(|row| (row.application, row.unit, row.dimension) == (application, unit, dimension))
             .map(|row| (row.bucket, row.count))
             .collect::<Vec<_>>()
@@ -211,5 +207,5 @@ fn a_sum_of_times_that_its_column_cannot_hold_is_refused_in_a_sentence() {
     assert!(error.contains("add up to more than 2^63 ns"), "{error}");
     plan["population"]["users"] = json!(10);
     let aggregates = simulated(&plan).unwrap().aggregates.unwrap();
-    assert!(aggregates.completion_ns_sum[0] > 9_000_000_000_000_000_000);
+    assert!(aggregates[0].completion_ns_sum > 9_000_000_000_000_000_000);
 }

@@ -2,9 +2,9 @@
 
 mod world;
 
-use firstflight_sim::{Plan, law::Law, population::Paths, records::Users, simulate};
+use firstflight_sim::{Plan, law::Law, population::Paths, records::User, simulate};
 use serde_json::{Value, json};
-use world::{alike, constant, population, profile, spread};
+use world::{alike, column, constant, population, profile, spread};
 
 /// The users' paths, without their simulation.
 fn drawn(plan: &Value, seed: u64, users: u32) -> Vec<firstflight_sim::population::Path> {
@@ -158,16 +158,16 @@ fn table(draw: &str) -> Value {
 fn each_user_gets_their_row_of_a_table() {
     let mut plan = plan(4, table("each"));
     plan["applications"][0]["size_from_row"] = json!(true);
-    let users: Users = {
+    let users: Vec<User> = {
         let records = world::run(&plan, 1);
-        assert_eq!(records.transfers.bytes, [1000, 2000, 3000, 40_000]);
+        assert_eq!(column(&records.transfers, |row| row.bytes), [1000, 2000, 3000, 40_000]);
         records.users.unwrap()
     };
-    assert_eq!(users.row, [0, 1, 2, 3]);
-    assert_eq!(users.rtt_s, [0.02, 0.04, 0.08, 0.16]);
-    assert_eq!(users.weight, [1.0, 0.0, 3.0, 6.0]);
-    assert_eq!(users.loss, [0.0, 0.01, 0.0, 0.02]);
-    assert_eq!(users.buffer_bytes, [65_000, 48_750, 32_500, 16_250]);
+    assert_eq!(column(&users, |row| row.row), [0, 1, 2, 3]);
+    assert_eq!(column(&users, |row| row.rtt_s), [0.02, 0.04, 0.08, 0.16]);
+    assert_eq!(column(&users, |row| row.weight), [1.0, 0.0, 3.0, 6.0]);
+    assert_eq!(column(&users, |row| row.loss), [0.0, 0.01, 0.0, 0.02]);
+    assert_eq!(column(&users, |row| row.buffer_bytes), [65_000, 48_750, 32_500, 16_250]);
 }
 
 #[test]

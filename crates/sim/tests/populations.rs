@@ -2,9 +2,9 @@
 
 mod world;
 
-use firstflight_sim::{Plan, Records, simulate};
+use firstflight_sim::{Plan, Records, records::Row, simulate};
 use serde_json::{Value, json};
-use world::{alike, constant, differing, exact, files, population, profile, run, spread};
+use world::{alike, column, constant, differing, exact, files, population, profile, run, spread};
 
 /// A lognormal response, as a web search has.
 fn response() -> Value {
@@ -36,13 +36,8 @@ fn paths(loss: f64) -> Value {
 /// Columns of the transfers of one user, without those that number users and connections.
 fn transfers_of(records: &Records, user: u32) -> Vec<(String, Vec<u8>)> {
     let mut table = Vec::new();
-    let kept: Vec<usize> =
-        (0..records.transfers.client.len()).filter(|&row| records.transfers.client[row] == user).collect();
-    let mut only = firstflight_sim::records::Transfers::default();
-    for row in kept {
-        only.push(records.transfers.row(row));
-    }
-    for (name, column) in only.into_columns().1 {
+    let only: Vec<_> = records.transfers.iter().filter(|row| row.client == user).copied().collect();
+    for (name, column) in Row::columns(&only).1 {
         if name != "client" && name != "connection" {
             table.push((name.to_owned(), column.bytes));
         }
@@ -57,8 +52,8 @@ fn users_who_are_all_alike_do_what_one_client_does_in_a_network() {
         let more = json!({"size": constant(90_000.0), "count": 3, "gap": constant(0.5)});
         let expected = run(&chain(0.0, &more, &tcp), 7);
         let found = run(&population(50, paths(0.0), &more, &tcp), 7);
-        assert_eq!(found.transfers.client.len(), 150);
-        assert!(expected.transfers.retransmissions.iter().any(|&count| count > 0), "the queue is never full");
+        assert_eq!(found.transfers.len(), 150);
+        assert!(expected.transfers.iter().any(|row| row.sender.retransmissions > 0), "the queue is never full");
         for user in 0..50 {
             assert_eq!(transfers_of(&found, user), transfers_of(&expected, 0), "{name}, user {user}");
         }
@@ -98,13 +93,14 @@ fn web_pages_and_requests_end_with_their_counts() {
         plan["applications"].as_array_mut().unwrap().push(other);
     }
     let records = run(&plan, 1);
-    assert_eq!(records.pages.completed, [1; 6]);
+    assert_eq!(column(&records.pages, |row| row.completed), [1; 6]);
     for user in 0..3 {
         let rows = |application: u16, completed: u8| {
             let transfers = &records.transfers;
-            (0..transfers.client.len())
-                .filter(|&row| transfers.client[row] == user && transfers.application[row] == application)
-                .filter(|&row| transfers.completed[row] == completed)
+            transfers
+                .iter()
+                .filter(|row| row.client == user && row.application == application)
+                .filter(|row| row.completed == completed)
                 .count()
         };
         assert_eq!((rows(0, 1), rows(1, 1)), (10, 5));
@@ -118,8 +114,8 @@ fn without_a_count_users_stay_to_the_end() {
     let mut plan = population(2, paths(0.0), &json!({"size": constant(1e4)}), &profile("rfc", json!({})));
     plan["duration_ns"] = json!(10_000_000_000u64);
     let records = run(&plan, 1);
-    let last = records.transfers.start_s.last().unwrap();
-    assert!((9.0..10.0).contains(last), "{last}");
+    let last = records.transfers.last().unwrap().start_s;
+    assert!((9.0..10.0).contains(&last), "{last}");
 }
 
 #[test]
@@ -130,7 +126,7 @@ fn a_user_who_is_not_done_leaves_nothing_to_the_next() {
         let mut plan = population(20, paths(0.0), &json!({"size": constant(1e5), "count": 2}), &tcp);
         plan["duration_ns"] = json!(900_000_000u64);
         let records = run(&plan, 1);
-        assert_eq!(records.transfers.completed, [0; 20]);
+        assert_eq!(column(&records.transfers, |row| row.completed), [0; 20]);
         for user in 1..20 {
             assert_eq!(transfers_of(&records, user), transfers_of(&records, 0), "{name}");
         }
@@ -151,13 +147,16 @@ fn a_user_is_the_same_however_many_there_are_and_whatever_the_initial_window() {
         assert_eq!(transfers_of(&all, user), transfers_of(&few, user));
     }
     let [paths, fewer] = [all.users.as_ref().unwrap(), few.users.as_ref().unwrap()];
-    assert_eq!(paths.rtt_s[..70], fewer.rtt_s[..]);
+    assert_eq!(column(&paths[..70], |row| row.rtt_s), column(fewer, |row| row.rtt_s));
     let other = run(&plan(200, 3), 3);
-    let columns = |records: &Records| records.users.clone().unwrap().into_columns().1;
+    let columns = |records: &Records| Row::columns(records.users.as_ref().unwrap()).1;
     let bits = |records| columns(records).into_iter().map(|(_, column)| column.bytes).collect::<Vec<_>>();
     assert_eq!(bits(&all), bits(&other));
-    assert_eq!(all.transfers.bytes, other.transfers.bytes);
-    assert_ne!(all.transfers.completion_time_s, other.transfers.completion_time_s);
+    assert_eq!(column(&all.transfers, |row| row.bytes), column(&other.transfers, |row| row.bytes));
+    assert_ne!(
+        column(&all.transfers, |row| row.completion_time_s),
+        column(&other.transfers, |row| row.completion_time_s)
+    );
 }
 
 #[test]
@@ -225,7 +224,7 @@ fn what_is_not_done_is_the_same_alone_and_together_whatever_the_tcp() {
         plan["duration_ns"] = json!(2_000_000_000u64);
         let plan = Plan::from_json(&plan.to_string()).unwrap();
         let together = simulate(&plan, 5, 0..4, false).unwrap();
-        assert!(together.transfers.completed.contains(&0));
+        assert!(column(&together.transfers, |row| row.completed).contains(&0));
         let mut alone = simulate(&plan, 5, 0..1, false).unwrap();
         (1..4).for_each(|number| alone.append(simulate(&plan, 5, number..number + 1, false).unwrap()));
         assert_eq!(differing(alone, together), Vec::<String>::new(), "{variant}");
@@ -241,7 +240,9 @@ fn an_application_runs_for_its_share_of_the_users() {
     other["share"] = json!(0.2);
     plan["applications"].as_array_mut().unwrap().push(other);
     let records = run(&plan, 1);
-    let by = |application: u16| records.transfers.application.iter().filter(|&&index| index == application).count();
+    let by = |application: u16| {
+        column(&records.transfers, |row| row.application).iter().filter(|&&index| index == application).count()
+    };
     assert_eq!(by(0), 5000);
     // Five standard deviations of a share of 5000 draws.
     assert!((by(1) as f64 / 5000.0 - 0.2).abs() < 0.028, "{}", by(1));

@@ -29,12 +29,10 @@ fn first_round(policies: [Value; 3]) -> (usize, u32) {
     let plan = Plan::from_json(&plan.to_string()).unwrap();
     let records = simulate(&plan, 1, 0..1, true).unwrap();
     let events = records.segments.unwrap();
-    let data: Vec<i64> = (0..events.time_ns.len())
-        .filter(|&row| events.event[row] == 0 && events.from_server[row] == 1 && events.length[row] > 0)
-        .map(|row| events.time_ns[row])
-        .collect();
+    let data = events.iter().filter(|row| row.event == 0 && row.from_server == 1 && row.length > 0);
+    let data: Vec<i64> = data.map(|row| row.time_ns).collect();
     let at_once = data.iter().filter(|&&time| time == data[0]).count();
-    (at_once, records.transfers.first_flight_segments[0])
+    (at_once, records.transfers[0].sender.first_flight_segments)
 }
 
 fn grant() -> Value {

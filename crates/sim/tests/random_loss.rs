@@ -5,7 +5,7 @@ mod world;
 use firstflight_path::{Link, LinkOutcome, LinkSpec, Meter, OfferedPacket};
 use firstflight_sim::random::{Purpose, Sequence, Stream};
 use serde_json::json;
-use world::{constant, files, pair, profile, run};
+use world::{column, constant, files, pair, profile, run};
 
 #[test]
 fn packets_are_lost_as_often_as_asked_whether_or_not_the_one_before_was() {
@@ -39,14 +39,14 @@ fn files_arrive_whole_over_lossy_links_and_every_lost_data_segment_is_sent_again
         "applications": [files("files", "node[0]", "node[1]", &more, &profile("rfc", json!({})))],
     });
     let records = run(&plan, 5);
-    assert_eq!(records.transfers.completed, vec![1; 20]);
-    assert_eq!(records.transfers.delivered_bytes, vec![200_000; 20]);
+    assert_eq!(column(&records.transfers, |row| row.completed), vec![1; 20]);
+    assert_eq!(column(&records.transfers, |row| row.delivered_bytes), vec![200_000; 20]);
     let sum = |column: &[u32]| column.iter().map(|&value| u64::from(value)).sum::<u64>();
-    let retransmissions = sum(&records.transfers.retransmissions);
-    assert_eq!(sum(&records.transfers.segments_sent), 20 * 137 + retransmissions);
+    let retransmissions = sum(&column(&records.transfers, |row| row.sender.retransmissions));
+    assert_eq!(sum(&column(&records.transfers, |row| row.sender.segments_sent)), 20 * 137 + retransmissions);
     // About 2 % of 2740 segments; go-back-N repeats some that had arrived.
     assert!((30..200).contains(&retransmissions), "{retransmissions}");
-    assert_eq!(records.links.dropped_packets, [0, 0]);
+    assert_eq!(column(&records.links, |row| row.dropped_packets), [0, 0]);
 }
 
 #[test]
@@ -62,14 +62,20 @@ fn the_listed_data_segment_of_a_transfer_is_lost_and_no_acknowledgement_is_count
         run(&plan, 1)
     };
     let whole = lose(&[]);
-    assert_eq!((whole.transfers.retransmissions[0], whole.links.lost_packets.iter().sum::<u64>()), (0, 0));
+    assert_eq!(
+        (whole.transfers[0].sender.retransmissions, whole.links.iter().map(|row| row.lost_packets).sum::<u64>()),
+        (0, 0)
+    );
     let broken = lose(&[3]);
-    assert_eq!((broken.transfers.retransmissions[0], broken.transfers.first_flight_lost_segments[0]), (1, 1));
-    assert_eq!((broken.transfers.fast_retransmits[0], broken.transfers.early_retransmits[0]), (1, 0));
-    assert_eq!(broken.links.lost_packets, [0, 1]);
+    assert_eq!(
+        (broken.transfers[0].sender.retransmissions, broken.transfers[0].sender.first_flight_lost_segments),
+        (1, 1)
+    );
+    assert_eq!((broken.transfers[0].sender.fast_retransmits, broken.transfers[0].sender.early_retransmits), (1, 0));
+    assert_eq!(column(&broken.links, |row| row.lost_packets), [0, 1]);
     // The eleventh data segment is the retransmission of the third: lost as well, only the timeout is left.
     let twice = lose(&[3, 11]);
-    assert_eq!((twice.transfers.retransmissions[0], twice.transfers.timeouts[0]), (2, 1));
+    assert_eq!((twice.transfers[0].sender.retransmissions, twice.transfers[0].sender.timeouts), (2, 1));
 }
 
 /// Two clients share a link that loses 5 % each way, and whose queue is RED if `red`; the second one's server begins with
@@ -97,10 +103,9 @@ fn beside_another(other_window: u32, red: bool) -> Vec<(u64, u32, u32)> {
         ],
     });
     let found = run(&plan, 5).transfers;
-    (0..found.client.len())
-        .filter(|&row| found.application[row] == 0)
-        .map(|row| (found.completion_time_s[row].to_bits(), found.retransmissions[row], found.segments_sent[row]))
-        .collect()
+    let first = found.iter().filter(|row| row.application == 0);
+    let seen = first.map(|row| (row.completion_time_s.to_bits(), row.sender.retransmissions, row.sender.segments_sent));
+    seen.collect()
 }
 
 #[test]

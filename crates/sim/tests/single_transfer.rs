@@ -3,7 +3,7 @@
 mod world;
 
 use serde_json::json;
-use world::{pair, profile, run, single};
+use world::{column, pair, profile, run, single};
 
 /// 20 segments over 10 Mbit/s and 50 ms each way, an ACK per segment, no loss.
 fn completion_time_s(initial_window: u32) -> f64 {
@@ -12,11 +12,11 @@ fn completion_time_s(initial_window: u32) -> f64 {
         json!({"initial_window": {"policy": "fixed", "segments": initial_window}, "ack": {"policy": "every_segment"}}),
     );
     let records = run(&single(pair(Some(10_000_000), 50_000_000, 1000), 20.0 * 1460.0, &tcp), 1);
-    assert_eq!(records.transfers.completed, [1]);
-    assert_eq!(records.transfers.retransmissions, [0]);
-    assert_eq!(records.transfers.segments_sent, [20]);
-    assert_eq!(records.transfers.first_flight_segments, [initial_window]);
-    records.transfers.completion_time_s[0]
+    assert_eq!(column(&records.transfers, |row| row.completed), [1]);
+    assert_eq!(column(&records.transfers, |row| row.sender.retransmissions), [0]);
+    assert_eq!(column(&records.transfers, |row| row.sender.segments_sent), [20]);
+    assert_eq!(column(&records.transfers, |row| row.sender.first_flight_segments), [initial_window]);
+    records.transfers[0].completion_time_s
 }
 
 #[test]
@@ -39,9 +39,9 @@ fn twenty_segments_take_the_round_trips_and_serializations_that_slow_start_needs
 fn the_handshake_takes_a_round_trip_and_the_first_byte_one_more() {
     let tcp = profile("rfc", json!({}));
     let records = run(&single(pair(None, 50_000_000, 1000), 100.0, &tcp), 1);
-    assert!((records.transfers.handshake_time_s[0] - 0.1).abs() < 1e-9);
-    assert!((records.transfers.first_byte_time_s[0] - 0.2).abs() < 1e-9);
-    assert!((records.transfers.completion_time_s[0] - 0.2).abs() < 1e-9);
+    assert!((records.transfers[0].handshake_time_s - 0.1).abs() < 1e-9);
+    assert!((records.transfers[0].first_byte_time_s - 0.2).abs() < 1e-9);
+    assert!((records.transfers[0].completion_time_s - 0.2).abs() < 1e-9);
 }
 
 #[test]
@@ -50,8 +50,8 @@ fn a_server_that_works_at_its_answer_sends_it_so_much_later() {
     let mut plan = single(pair(None, 50_000_000, 1000), 100.0, &tcp);
     plan["applications"][0]["service_time_ns"] = json!(3_000_000);
     let records = run(&plan, 1);
-    assert!((records.transfers.first_byte_time_s[0] - 0.203).abs() < 1e-9);
-    assert_eq!(records.transfers.completed, [1]);
+    assert!((records.transfers[0].first_byte_time_s - 0.203).abs() < 1e-9);
+    assert_eq!(column(&records.transfers, |row| row.completed), [1]);
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn the_acknowledgement_of_a_request_takes_no_place_of_a_first_flight_that_comes_
     for (service_time_ns, lost) in [(0, 1), (40_000, 1), (45_000, 0)] {
         let mut plan = single(pair(Some(10_000_000), 50_000_000, 10), 1448.0 * 11.0, &tcp);
         plan["applications"][0]["service_time_ns"] = json!(service_time_ns);
-        assert_eq!(run(&plan, 1).transfers.first_flight_lost_segments, [lost], "{service_time_ns} ns");
+        assert_eq!(run(&plan, 1).transfers[0].sender.first_flight_lost_segments, lost, "{service_time_ns} ns");
     }
 }
 
@@ -71,8 +71,8 @@ fn an_upload_is_complete_when_the_server_has_it() {
     let mut plan = single(pair(None, 50_000_000, 1000), 1460.0 * 4.0, &profile("rfc", json!({})));
     plan["applications"][0]["direction"] = json!("upload");
     let records = run(&plan, 1);
-    assert_eq!((records.transfers.completed[0], records.transfers.delivered_bytes[0]), (1, 5840));
-    assert!((records.transfers.completion_time_s[0] - 0.15).abs() < 1e-9);
+    assert_eq!((records.transfers[0].completed, records.transfers[0].delivered_bytes), (1, 5840));
+    assert!((records.transfers[0].completion_time_s - 0.15).abs() < 1e-9);
 }
 
 #[test]
@@ -80,9 +80,9 @@ fn the_first_flight_counts_the_segments_that_the_path_lost() {
     // Ten segments into a queue of three behind one on the line: six are lost.
     let tcp = profile("rfc", json!({}));
     let records = run(&single(pair(Some(1_000_000), 50_000_000, 3), 1460.0 * 10.0, &tcp), 1);
-    assert_eq!(records.transfers.first_flight_segments, [10]);
-    assert_eq!(records.transfers.first_flight_lost_segments, [6]);
-    assert_eq!(records.transfers.completed, [1]);
+    assert_eq!(column(&records.transfers, |row| row.sender.first_flight_segments), [10]);
+    assert_eq!(column(&records.transfers, |row| row.sender.first_flight_lost_segments), [6]);
+    assert_eq!(column(&records.transfers, |row| row.completed), [1]);
 }
 
 #[test]
@@ -100,10 +100,10 @@ fn requests_on_one_connection_restart_after_idle_with_the_restart_window() {
         "think": constant(2.0), "count": 2,
     });
     let restarted = run(&plan, 1).transfers;
-    assert_eq!(restarted.completed, [1, 1]);
-    assert_eq!(restarted.connection, [0, 0]);
+    assert_eq!(column(&restarted, |row| row.completed), [1, 1]);
+    assert_eq!(column(&restarted, |row| row.connection), [0, 0]);
     plan["applications"][0]["server_tcp"]["restart_window"] = json!({"policy": "off"});
     let kept = run(&plan, 1).transfers;
-    assert!(kept.completion_time_s[1] < restarted.completion_time_s[1]);
-    assert!((kept.completion_time_s[1] - 0.1).abs() < 1e-9, "the whole window in one round: {kept:?}");
+    assert!(kept[1].completion_time_s < restarted[1].completion_time_s);
+    assert!((kept[1].completion_time_s - 0.1).abs() < 1e-9, "the whole window in one round: {kept:?}");
 }

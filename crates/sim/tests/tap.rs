@@ -3,7 +3,9 @@
 mod world;
 
 use firstflight_sim::{
-    Plan, Simulation, simulate,
+    Plan, Simulation,
+    records::LinkInterval,
+    simulate,
     tap::{Load, Place, Tapped, Watched},
 };
 use firstflight_tcp::{Ecn, Segment};
@@ -44,11 +46,12 @@ fn packets_at_a_host_are_those_that_its_ends_sent_and_received() {
         watched.packets.iter().map(|packet| packet.connection.number).collect();
     let records = simulate(&Plan::from_json(&plan.to_string()).unwrap(), 6, 0..1, true).unwrap();
     let segments = records.segments.unwrap();
-    let ours: Vec<(i64, u32, u8, u32)> = (0..segments.time_ns.len())
-        .filter(|&row| connections.contains(&segments.connection[row]))
-        .filter(|&row| (segments.event[row], segments.from_server[row]) == (0, 0) || segments.event[row] == 1)
-        .filter(|&row| segments.event[row] == 0 || segments.from_server[row] == 1)
-        .map(|row| (segments.time_ns[row], segments.connection[row], segments.from_server[row], segments.length[row]))
+    let ours: Vec<(i64, u32, u8, u32)> = segments
+        .iter()
+        .filter(|row| connections.contains(&row.connection))
+        .filter(|row| (row.event, row.from_server) == (0, 0) || row.event == 1)
+        .filter(|row| row.event == 0 || row.from_server == 1)
+        .map(|row| (row.time_ns, row.connection, row.from_server, row.length))
         .collect();
     let seen: Vec<(i64, u32, u8, u32)> = watched
         .packets
@@ -70,18 +73,17 @@ fn packets_at_a_host_are_those_that_its_ends_sent_and_received() {
 fn a_link_shows_what_its_meter_counts() {
     let plan = lossy();
     let records = simulate(&Plan::from_json(&plan.to_string()).unwrap(), 6, 0..1, false).unwrap();
-    let sum = |name: &str, column: &[u64]| -> u64 {
+    let sum = |name: &str, count: fn(&LinkInterval) -> u64| -> u64 {
         let index = records.link_names.iter().position(|link| link == name).unwrap() as u16;
-        let rows = column.iter().zip(&records.links.link);
-        rows.filter(|(_, link)| **link == index).map(|(value, _)| value).sum()
+        records.links.iter().filter(|row| row.link == index).map(count).sum()
     };
     let watched = watch(&plan, &link("bottleneck"));
     assert_eq!(watched.interfaces, ["bottleneck", "bottleneck.reverse"]);
     let count = |interface| watched.packets.iter().filter(|packet| packet.interface == interface).count() as u64;
     // A departing packet is seen when its transmission ends, lost on the way or not, as the meter counts it.
-    assert_eq!(count(1), sum("bottleneck.reverse", &records.links.sent_packets));
+    assert_eq!(count(1), sum("bottleneck.reverse", |row| row.sent_packets));
     // An arriving packet is seen later by the delay, and not if it was lost: at the end some packets are in flight.
-    let arriving = sum("bottleneck", &records.links.sent_packets) - sum("bottleneck", &records.links.lost_packets);
+    let arriving = sum("bottleneck", |row| row.sent_packets) - sum("bottleneck", |row| row.lost_packets);
     assert!((0..=10).contains(&(arriving - count(0))), "{arriving} and {}", count(0));
     assert!(watched.packets.iter().all(|packet| packet.inbound == (packet.interface == 0)));
 }

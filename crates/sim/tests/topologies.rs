@@ -2,6 +2,7 @@
 
 mod world;
 
+use firstflight_sim::records::LinkInterval;
 use serde_json::{Value, json};
 use world::{constant, differing, files, pair, profile, run};
 
@@ -16,11 +17,11 @@ fn plan(network: &Value, applications: &[Value]) -> Value {
     })
 }
 
-fn column_sum(plan_names: &[String], links: &firstflight_sim::records::LinkIntervals, name: &str) -> [u64; 3] {
+fn column_sum(plan_names: &[String], links: &[LinkInterval], name: &str) -> [u64; 3] {
     let index = plan_names.iter().position(|known| known == name).unwrap() as u16;
-    let rows = (0..links.link.len()).filter(|&row| links.link[row] == index);
+    let rows = links.iter().filter(|row| row.link == index);
     rows.fold([0; 3], |[offered, sent, dropped], row| {
-        [offered + links.offered_packets[row], sent + links.sent_packets[row], dropped + links.dropped_packets[row]]
+        [offered + row.offered_packets, sent + row.sent_packets, dropped + row.dropped_packets]
     })
 }
 
@@ -33,10 +34,10 @@ fn a_packet_crosses_a_chain_in_the_sum_of_its_links() {
     let records = run(&plan(&network, &[file]), 1);
     let one_way = |bytes: f64| 0.007 + bytes * 8.0 / 1e6 + bytes * 8.0 / 2e6;
     let handshake = 2.0 * one_way(40.0);
-    assert!((records.transfers.handshake_time_s[0] - handshake).abs() < 1e-9);
+    assert!((records.transfers[0].handshake_time_s - handshake).abs() < 1e-9);
     // The handshake's ACK goes before the request on the first link, and the second is faster.
     let expected = handshake + 40.0 * 8.0 / 1e6 + one_way(120.0) + one_way(1040.0);
-    assert!((records.transfers.completion_time_s[0] - expected).abs() < 1e-9);
+    assert!((records.transfers[0].completion_time_s - expected).abs() < 1e-9);
     assert_eq!(records.link_names[..3], ["links[0]", "links[0].reverse", "links[1]"]);
 }
 
@@ -46,12 +47,12 @@ fn each_user_of_a_star_has_its_own_round_trip_to_the_hub() {
     let network = json!({"topology": "star", "hub": pair(None, 5_000_000, 100), "spokes": spokes});
     let users = files("users", "spokes", "hub", &json!({"size": constant(1000.0), "count": 1, "clients": 5}), &rfc());
     let transfers = run(&plan(&network, &[users]), 1).transfers;
-    for (row, &client) in transfers.client.iter().enumerate() {
-        let round_trip = 2.0 * (0.005 + 0.010 * f64::from(client + 1));
-        assert!((transfers.handshake_time_s[row] - round_trip).abs() < 1e-9);
-        assert!((transfers.completion_time_s[row] - 2.0 * round_trip).abs() < 1e-9);
+    for row in &transfers {
+        let round_trip = 2.0 * (0.005 + 0.010 * f64::from(row.client + 1));
+        assert!((row.handshake_time_s - round_trip).abs() < 1e-9);
+        assert!((row.completion_time_s - 2.0 * round_trip).abs() < 1e-9);
     }
-    assert_eq!(transfers.client.len(), 5);
+    assert_eq!(transfers.len(), 5);
 }
 
 #[test]
@@ -77,9 +78,11 @@ fn cross_traffic_on_the_middle_link_of_a_chain_takes_its_share_there_and_nowhere
     let alone = run(&plan(&network, std::slice::from_ref(&through)), 1);
     let shared = run(&plan(&network, &[through, cross]), 1);
     let of = |records: &firstflight_sim::Records, application: u16| {
-        (0..records.transfers.bytes.len())
-            .filter(|&row| records.transfers.application[row] == application)
-            .map(|row| records.transfers.delivered_bytes[row])
+        records
+            .transfers
+            .iter()
+            .filter(|row| row.application == application)
+            .map(|row| row.delivered_bytes)
             .sum::<u64>()
     };
     assert!(of(&shared, 0) * 2 < of(&alone, 0), "three flows against one take more than half");
@@ -133,8 +136,8 @@ fn links_of_a_chain_computed_ahead_give_what_links_with_events_give() {
         }
         let events = run(&plan(&network, &forced), 9);
         assert!(events.counts.events > computed.counts.events * 11 / 10, "{case}: the detour made no difference");
-        assert!(computed.links.dropped_packets.iter().sum::<u64>() > 30, "{case}: nothing was dropped");
-        assert!(computed.links.lost_packets.iter().sum::<u64>() > 30, "{case}: nothing was lost");
+        assert!(computed.links.iter().map(|row| row.dropped_packets).sum::<u64>() > 30, "{case}: nothing was dropped");
+        assert!(computed.links.iter().map(|row| row.lost_packets).sum::<u64>() > 30, "{case}: nothing was lost");
         assert_eq!(differing(computed, events), Vec::<String>::new(), "{case}");
     }
 }

@@ -4,7 +4,7 @@ mod world;
 
 use firstflight_sim::{Plan, Records, simulate, topology::Topology};
 use serde_json::{Value, json};
-use world::{constant, differing, files, pair, profile, run};
+use world::{column, constant, differing, files, pair, profile, run};
 
 fn group(name: &str, behind: Option<&str>, count: u32, link: Value) -> Value {
     json!({"name": name, "behind": behind, "count": count, "link": link, "draw": [{}, {}]})
@@ -47,7 +47,7 @@ fn a_packet_to_a_user_crosses_one_link_of_each_level() {
     );
     let one_way = |bytes: f64| 0.011 + bytes * 8.0 * (1e-8 + 5e-8 + 1e-7);
     for row in 0..12 {
-        assert!((records.transfers.handshake_time_s[row] - 2.0 * one_way(40.0)).abs() < 1e-9);
+        assert!((records.transfers[row].handshake_time_s - 2.0 * one_way(40.0)).abs() < 1e-9);
     }
     let names: Vec<&str> = records.link_names.iter().map(String::as_str).collect();
     assert_eq!(names[..5], ["server[0]", "server[0].reverse", "street[0]", "street[0].reverse", "street[1]"]);
@@ -56,8 +56,8 @@ fn a_packet_to_a_user_crosses_one_link_of_each_level() {
     let links = &records.links;
     let sent = |name: &str| {
         let index = names.iter().position(|known| *known == name).unwrap() as u16;
-        let rows = (0..links.link.len()).filter(|&row| links.link[row] == index);
-        rows.map(|row| links.sent_packets[row]).sum::<u64>()
+        let rows = links.iter().filter(|row| row.link == index);
+        rows.map(|row| row.sent_packets).sum::<u64>()
     };
     let homes: u64 = (3..6).map(|home| sent(&format!("home[{home}]"))).sum();
     let devices: u64 = (6..12).map(|device| sent(&format!("device[{device}]"))).sum();
@@ -75,7 +75,7 @@ fn a_tree_of_one_group_is_a_star() {
     };
     let as_star = run(&plan(&star, &[application("spokes", "hub")]), 3);
     let as_tree = run(&plan(&tree(vec![group("home", None, 12, spoke)]), &[application("home", "server")]), 3);
-    assert!(as_star.transfers.bytes.len() > 100);
+    assert!(as_star.transfers.len() > 100);
     assert_eq!(differing(as_star, as_tree), [""; 0]);
 }
 
@@ -108,7 +108,7 @@ fn each_link_draws_its_own_and_what_it_draws_depends_on_no_other_group() {
 fn a_share_of_the_users_runs_an_application_and_a_larger_share_holds_them_all() {
     let clients = |share: f64| {
         let records = run(&plan(&tree(streets()), &[everyone(json!({"clients": 120, "share": share}))]), 5);
-        let mut clients = records.transfers.client;
+        let mut clients = column(&records.transfers, |row| row.client);
         clients.sort_unstable();
         clients
     };

@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use firstflight_records::SegmentEvents;
+use firstflight_records::SegmentEvent;
 use firstflight_segment::{Envelope, read_packet, write_packet_with};
 use firstflight_tcp::{Deadline, Endpoint, Flags, Nanos, Profile, Segment};
 
@@ -88,7 +88,7 @@ impl Host {
     }
 
     /// The rows of segments since the last call, if they are kept.
-    pub fn take_segments(&mut self) -> Option<SegmentEvents> {
+    pub fn take_segments(&mut self) -> Option<Vec<SegmentEvent>> {
         self.books.log.as_mut().map(SegmentLog::take)
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use firstflight_records::{AtEnd, NO_LINK, RECEIVED, SENT, SegmentEvents, Sight};
+use firstflight_records::{AtEnd, NO_LINK, RECEIVED, SENT, SegmentEvent, Sight};
 use firstflight_tcp::{Endpoint, Flags, Nanos, Segment};
 
 use crate::report::Life;
@@ -10,7 +10,7 @@ use crate::report::Life;
 /// The segments that the host's connections sent and received since the log was last taken.
 #[derive(Debug, Default)]
 pub(crate) struct SegmentLog {
-    rows: SegmentEvents,
+    rows: Vec<SegmentEvent>,
     /// Shifts that peers' SYNs announced, by connection.
     shifts: HashMap<u32, u8>,
 }
@@ -58,7 +58,7 @@ impl SegmentLog {
     }
 
     /// The rows since the last call.
-    pub(crate) fn take(&mut self) -> SegmentEvents {
+    pub(crate) fn take(&mut self) -> Vec<SegmentEvent> {
         std::mem::take(&mut self.rows)
     }
 }

@@ -10,7 +10,7 @@ use firstflight_device::{
 };
 use firstflight_linkbox::control::{Control, Peer};
 use firstflight_pcap::Direction;
-use firstflight_records::SegmentEvents;
+use firstflight_records::Row;
 use firstflight_tcp::{Nanos, Profile};
 use serde_json::{Value, json};
 
@@ -252,7 +252,7 @@ impl Station {
             };
             match command {
                 Command::Take => {
-                    let segments = self.host.take_segments().map(SegmentEvents::into_columns);
+                    let segments = self.host.take_segments().map(|rows| Row::columns(&rows));
                     match self.counters() {
                         Ok(counters) => control.answer(counters, segments.into_iter().collect()),
                         Err(error) => control.refuse(&format!("the socket does not tell of drops: {error}")),

@@ -19,7 +19,7 @@ fuzz_target!(|input: (bool, &[u8])| {
     let file = if with_header { [&HEADER, bytes].concat() } else { bytes.to_vec() };
     let Ok(mut reader) = Reader::new(Path::new("fuzzed"), file.as_slice()) else { return };
     while let Some(batch) = reader.read(100).expect("memory can be read") {
-        for row in (0..batch.responses.bytes.len()).map(|row| batch.responses.row(row)) {
+        for row in batch.responses {
             assert!(row.delivered_bytes <= row.bytes, "{row:?}");
             assert!(row.retransmissions <= row.segments_sent, "{row:?}");
             assert!(

@@ -139,9 +139,9 @@ pub fn read(file: &[u8]) -> Told {
 
 impl Told {
     fn add(&mut self, batch: Batch) {
-        self.connections.extend((0..batch.connections.rtt_s.len()).map(|row| batch.connections.row(row)));
-        self.handshakes.extend((0..batch.handshakes.bytes.len()).map(|row| batch.handshakes.row(row)));
-        self.responses.extend((0..batch.responses.bytes.len()).map(|row| batch.responses.row(row)));
+        self.connections.extend(batch.connections);
+        self.handshakes.extend(batch.handshakes);
+        self.responses.extend(batch.responses);
     }
 }
 

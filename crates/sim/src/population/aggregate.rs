@@ -9,7 +9,7 @@ use crate::{
     PlanError,
     histogram::{Bins, Histogram},
     plan::{Application, Direction, Kind, Plan},
-    records::{Aggregate, Aggregates, HistogramBin, Histograms, SenderCounts, Sums},
+    records::{Aggregate, HistogramBin, SenderCounts, Sums},
 };
 
 /// A request with its outcome.
@@ -122,8 +122,8 @@ impl Accounts {
     pub(crate) fn close(
         &mut self,
         replicate: u32,
-        aggregates: &mut Aggregates,
-        histograms: &mut Histograms,
+        aggregates: &mut Vec<Aggregate>,
+        histograms: &mut Vec<HistogramBin>,
     ) -> Result<(), PlanError> {
         for (index, cell) in self.cells.iter_mut().enumerate() {
             let (block, place) = (index / self.block, index % self.block);

@@ -7,14 +7,14 @@ use crate::{
     Plan, PlanError,
     plan::ArmsOf,
     random::{Purpose, Stream},
-    records::Users,
+    records::User,
 };
 
 /// Users of a replicate and all that was drawn for them before they were simulated.
 #[derive(Clone, Debug, Default)]
 pub struct Drawn {
     /// Their paths.
-    pub users: Users,
+    pub users: Vec<User>,
     /// Limits of the queues before the links from them.
     pub up_buffer_bytes: Vec<u64>,
     /// Sizes of responses, where the table of paths has such a column.

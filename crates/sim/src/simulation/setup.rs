@@ -129,6 +129,8 @@ impl<'p> Simulation<'p> {
         let records = Records {
             link_names: topology.links().iter().map(|(name, _)| name.clone()).collect(),
             application_names: plan.recorded_applications().map(|(_, name, _)| name).collect(),
+            // Most clients transfer something, many of them once. To grow would leave large holes in the heap.
+            transfers: Vec::with_capacity(clients.len()),
             ..Records::default()
         };
         Ok(Simulation {

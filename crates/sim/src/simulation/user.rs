@@ -12,7 +12,7 @@ use crate::{
     plan::{LinkPair, Network, Plan},
     population::{Keep, Path, PopulationSpec, aggregate::Accounts, arm_of_user, runs_application},
     random::{Purpose, Sequence, Stream},
-    records::{Aggregates, Histograms, Records, Users},
+    records::Records,
     topology::Topology,
 };
 
@@ -41,10 +41,10 @@ impl<'p> Simulation<'p> {
         simulation.records.link_names.clear();
         if population.keep == Keep::Aggregates {
             simulation.accounts = Some(Box::new(Accounts::new(plan, &population.buckets)));
-            simulation.records.aggregates = Some(Aggregates::default());
-            simulation.records.histograms = Some(Histograms::default());
+            simulation.records.aggregates = Some(Vec::new());
+            simulation.records.histograms = Some(Vec::new());
         } else {
-            simulation.records.users = Some(Users::default());
+            simulation.records.users = Some(Vec::new());
         }
         // Without a count users stay to the end.
         simulation.stays = plan.applications.iter().all(|application| application.kind.count().is_none());

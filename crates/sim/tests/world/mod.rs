@@ -15,6 +15,11 @@ pub fn pair(rate_bps: Option<u64>, delay_ns: u64, limit_packets: u32) -> Value {
     json!({"forward": link, "reverse": link})
 }
 
+/// A column of a table: a value of each row.
+pub fn column<Row, Value>(rows: &[Row], of: impl Fn(&Row) -> Value) -> Vec<Value> {
+    rows.iter().map(of).collect()
+}
+
 /// A law that always gives this value.
 pub fn constant(value: f64) -> Value {
     json!({"distribution": "constant", "value": value})
