@@ -15,8 +15,9 @@ macro_rules! values {
             const DTYPE: &'static str = $dtype;
 
             fn le_bytes(values: impl ExactSizeIterator<Item = Self>) -> Vec<u8> {
-                let mut bytes = Vec::with_capacity(values.len() * size_of::<$type>());
-                values.for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()));
+                let mut bytes = vec![0; values.len() * size_of::<$type>()];
+                let places = bytes.chunks_exact_mut(size_of::<$type>());
+                places.zip(values).for_each(|(place, value)| place.copy_from_slice(&value.to_le_bytes()));
                 bytes
             }
         })*
