@@ -155,7 +155,7 @@ mod tests {
         table
     }
 
-    fn column<Value>(rows: &[SegmentEvent], of: fn(&SegmentEvent) -> Value) -> Vec<Value> {
+    fn column<T>(rows: &[SegmentEvent], of: fn(&SegmentEvent) -> T) -> Vec<T> {
         rows.iter().map(of).collect()
     }
 

@@ -1,4 +1,4 @@
-//! Tables: columns by name, declared once and filled row by row.
+//! Tables: rows whose columns are declared once, and the columns made of them.
 
 /// A type of columns.
 pub trait Value: Copy {
@@ -62,8 +62,8 @@ pub struct Declared {
     pub null: Option<f64>,
 }
 
-/// A row of a table, declared by [`table!`](crate::table). A table is a vector of its rows until its columns are asked for:
-/// to add a row is then one copy, however many columns it has.
+/// A row of a table, declared by [`table!`](crate::table). A table is kept as a `Vec` of rows, so adding a row is one copy;
+/// [`Row::columns`] makes its columns.
 pub trait Row: Copy {
     /// Name of the table.
     const TABLE: &'static str;
@@ -75,7 +75,7 @@ pub trait Row: Copy {
     fn columns(rows: &[Self]) -> NamedColumns;
 }
 
-/// Declares a row of the table of this name.
+/// Declares a row, the name of its table, and its columns.
 ///
 /// A column is its meaning (the comment), name, type, unit in brackets (or `[names]`: indices for which readers see
 /// names), and the value that stands for null. Columns that are counters of one owner can stand together as

@@ -53,11 +53,11 @@ pub struct Connection {
     pub number: u32,
     /// Whose it is, among all clients.
     pub client: u32,
-    /// Its hosts and its purpose.
+    /// Its hosts and its application.
     pub pair: Pair,
     /// When the client opened it.
     pub opened_at: Nanos,
-    /// When the client's handshake was complete.
+    /// When the client's handshake was complete; NEVER before that. A `Deadline`, since `Option<Nanos>` takes a word more.
     pub connected_at: Deadline,
     /// The requests, without those that were finished long ago.
     pub objects: Vec<Object>,
@@ -214,7 +214,7 @@ impl Connection {
 pub struct Opening<'a> {
     /// Among all clients.
     pub client: u32,
-    /// Its hosts.
+    /// Its hosts and its application.
     pub pair: Pair,
     /// Its arm, counted from 1; 0 is none.
     pub arm: u8,

@@ -78,7 +78,7 @@ pub struct Points {
     values: Vec<(f64, f64)>,
     /// With the logarithms of the values, which each draw would compute again; values below 1 count as 1.
     logarithms: Vec<(f64, f64)>,
-    /// By i, the number of points whose probability is at most i / (number of points): where a draw begins to search.
+    /// Entry i: the number of points with a probability of at most i / n, of n points. A search begins there.
     guide: Vec<usize>,
 }
 
@@ -92,12 +92,13 @@ impl From<Vec<(f64, f64)>> for Points {
 }
 
 impl Points {
-    /// Between which points probability `u` lies: the index of the upper one.
-    // A guide table, and not a search by halves, whose steps have to wait for each other: H.-C. Chen, Y. Asau, "On
-    // Generating Random Variates from an Empirical Distribution", AIIE Transactions 6(2), 1974.
+    /// Index of the first point whose probability is above `u`: at least 1, and the last point if there is none.
+    // A guide table: a binary search is slower, since each of its steps depends on the one before. H.-C. Chen, Y. Asau,
+    // "On Generating Random Variates from an Empirical Distribution", AIIE Transactions 6(2), 1974.
     fn upper(&self, u: f64) -> usize {
         let last = self.values.len() - 1;
         let mut upper = self.guide[((u * self.guide.len() as f64) as usize).min(last)].clamp(1, last);
+        // The product above can be rounded up to the next entry.
         while upper > 1 && self.values[upper - 1].0 > u {
             upper -= 1;
         }
@@ -216,9 +217,10 @@ impl Law {
                 minimum * libm::pow(1.0 - u * (1.0 - beyond), -1.0 / shape)
             }
             Law::Empirical { points, interpolation, scale, minimum, maximum } => {
+                let upper = points.upper(u);
                 let value = match interpolation {
-                    Interpolation::Linear => between(&points.values, points.upper(u), u),
-                    Interpolation::Log => libm::exp(between(&points.logarithms, points.upper(u), u)),
+                    Interpolation::Linear => between(&points.values, upper, u),
+                    Interpolation::Log => libm::exp(between(&points.logarithms, upper, u)),
                 };
                 Self::clip(scale * value, *minimum, *maximum)
             }
@@ -243,7 +245,7 @@ impl Law {
     }
 }
 
-/// Linear interpolation below a point of (cumulative probability, value) at probability `u`.
+/// Linear interpolation at probability `u` between the point `upper` and the one before it.
 fn between(points: &[(f64, f64)], upper: usize, u: f64) -> f64 {
     let ((p0, x0), (p1, x1)) = (points[upper - 1], points[upper]);
     x0 + (x1 - x0) * ((u - p0) / (p1 - p0))

@@ -34,8 +34,9 @@ macro_rules! records {
 
             /// The tables with their names.
             pub fn into_tables(self) -> Vec<NamedColumns> {
-                let always = [$(Row::columns(&self.$table),)*];
-                let asked = [$(self.$more.as_deref().map(Row::columns),)*];
+                // Each table's rows are gone before the next table's columns are made.
+                let always = [$({ let rows = self.$table; Row::columns(&rows) },)*];
+                let asked = [$(self.$more.map(|rows| Row::columns(&rows)),)*];
                 always.into_iter().chain(asked.into_iter().flatten()).collect()
             }
         }

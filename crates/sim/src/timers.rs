@@ -60,7 +60,7 @@ fn end_of(key: Key) -> u32 {
 pub struct Timers {
     /// At most one of each endpoint.
     endpoints: Tournament<Key>,
-    /// No two keys are the same, so whom a timer wakes decides nothing.
+    /// No two have the same tie-breaker, so their order never depends on whom they wake.
     others: BinaryHeap<Reverse<Timer>>,
     /// When the earliest of all expires.
     next: Deadline,

@@ -123,13 +123,17 @@ fn timed(kind: &str, more: &Value) -> Value {
     plan
 }
 
+/// The second of two transfers begins when the first one is complete.
+fn follows(pair: &[Transfer]) -> bool {
+    (pair[0].start_s + pair[0].completion_time_s - pair[1].start_s).abs() < 1e-9
+}
+
 #[test]
 fn a_video_fills_its_buffer_and_then_asks_as_it_is_played() {
     let more = json!({"chunk": constant(100e3), "interval_ns": 4_000_000_000u64, "buffer_chunks": 3, "count": 8});
     let transfers = run(&timed("video", &more), 1).transfers;
     assert_eq!(transfers.len(), 8);
-    let ends = |row: usize| transfers[row].start_s + transfers[row].completion_time_s;
-    assert!((1..3).all(|row| (transfers[row].start_s - ends(row - 1)).abs() < 1e-9));
+    assert!(transfers[..3].windows(2).all(follows));
     let starts: Vec<f64> = transfers[3..].iter().map(|row| row.start_s.round()).collect();
     assert_eq!(starts, [4.0, 8.0, 12.0, 16.0, 20.0]);
     assert!(transfers.iter().all(|row| row.connection == 0));
@@ -139,8 +143,7 @@ fn a_video_fills_its_buffer_and_then_asks_as_it_is_played() {
 fn a_video_that_the_line_cannot_carry_asks_as_soon_as_a_chunk_is_there() {
     let more = json!({"chunk": constant(10e6), "interval_ns": 4_000_000_000u64, "buffer_chunks": 2});
     let transfers = run(&timed("video", &more), 1).transfers;
-    let whole = (1..transfers.len()).map(|row| transfers[row].start_s - transfers[row - 1].completion_time_s);
-    assert!(whole.zip(&column(&transfers, |row| row.start_s)).all(|(start, before)| (start - before).abs() < 1e-9));
+    assert!(transfers.windows(2).all(follows));
 }
 
 #[test]

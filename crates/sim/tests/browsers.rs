@@ -28,7 +28,7 @@ fn pages(version: &str, persistent: &str, more: Value) -> Value {
 }
 
 fn connections(records: &Records) -> usize {
-    column(&records.transfers, |row| row.connection).iter().collect::<BTreeSet<_>>().len()
+    records.transfers.iter().map(|row| row.connection).collect::<BTreeSet<_>>().len()
 }
 
 /// When the objects of the first page with these numbers were asked for, and when they were there.
@@ -48,9 +48,7 @@ fn keep_alive_has_no_more_connections_than_it_may_and_keeps_them_for_the_next_pa
         assert_eq!(column(&records.pages, |row| row.completed), [1, 1, 1]);
         assert_eq!(records.transfers.len(), 3 * 7);
         // Only the first use of a connection has a handshake.
-        let handshakes =
-            column(&records.transfers, |row| row.handshake_time_s).iter().filter(|time| !time.is_nan()).count();
-        assert_eq!(handshakes, used);
+        assert_eq!(records.transfers.iter().filter(|row| !row.handshake_time_s.is_nan()).count(), used);
     }
 }
 
@@ -149,11 +147,7 @@ fn http2_gets_through_losses_and_books_every_object_once() {
         plan["network"]["links"][0]["forward"]["loss"] = json!(0.03);
         let records = run(&plan, 7);
         assert_eq!(column(&records.pages, |row| row.completed), [1; 5], "{version}");
-        let objects: BTreeSet<(u32, u32)> = column(&records.transfers, |row| row.page)
-            .iter()
-            .copied()
-            .zip(column(&records.transfers, |row| row.object).iter().copied())
-            .collect();
+        let objects: BTreeSet<(u32, u32)> = records.transfers.iter().map(|row| (row.page, row.object)).collect();
         assert_eq!(objects.len(), records.transfers.len());
         assert_eq!(objects.len() as u32, records.pages.iter().map(|row| row.objects).sum::<u32>());
         assert!(records.transfers.iter().map(|row| row.sender.retransmissions).sum::<u32>() > 0);

@@ -112,8 +112,18 @@ fn a_tabulated_law_runs_through_its_points_and_between_them_as_asked() {
 
 #[test]
 fn a_tabulated_law_finds_the_points_of_a_probability_however_uneven_they_are() {
-    for power in [0.1, 0.5, 1.0, 2.0, 7.0] {
-        let points: Vec<_> = (0..=300).map(|i| ((f64::from(i) / 300.0).powf(power), f64::from(i))).collect();
+    let powers = [0.1, 0.5, 1.0, 2.0, 7.0].map(|power| {
+        let p = |i: u32| (f64::from(i) / 300.0).powf(power);
+        (0..=300).map(|i| (p(i), f64::from(i / 2))).collect::<Vec<_>>()
+    });
+    // Just below these points, 301 times a probability is rounded up to the next whole number.
+    let steps = (0..=300).map(|i| (if i == 300 { 1.0 } else { f64::from(i) / 301.0 }, f64::from(i / 2))).collect();
+    for points in powers.into_iter().chain([steps]) {
+        let expected = |u: f64| {
+            let upper = points.partition_point(|&(p, _)| p <= u).clamp(1, 300);
+            let ((p0, x0), (p1, x1)) = (points[upper - 1], points[upper]);
+            x0 + (x1 - x0) * ((u - p0) / (p1 - p0))
+        };
         let law = Law::Empirical {
             points: points.clone().into(),
             interpolation: Interpolation::Linear,
@@ -122,13 +132,12 @@ fn a_tabulated_law_finds_the_points_of_a_probability_however_uneven_they_are() {
             maximum: None,
         };
         for pair in points.windows(2) {
-            let ((p, value), (above, _)) = (pair[0], pair[1]);
-            assert_eq!(law.quantile(p), value);
-            let last = law.quantile(above.next_down());
-            assert!((value..=value + 1.0).contains(&last), "{last} below the probability of {}", value + 1.0);
-            assert_near(law.quantile((p + above) / 2.0), value + 0.5, 1e-9);
+            let (p, above) = (pair[0].0, pair[1].0);
+            for u in [p, f64::from_bits(p.to_bits() + 1), (p + above) / 2.0, f64::from_bits(above.to_bits() - 1)] {
+                assert_eq!(law.quantile(u), expected(u), "at {u}");
+            }
         }
-        assert_eq!(law.quantile(1.0), 300.0);
+        assert_eq!(law.quantile(1.0), 150.0);
     }
 }
 

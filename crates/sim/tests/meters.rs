@@ -15,11 +15,11 @@ fn short_intervals_add_up_to_the_whole_run() {
     let whole = run(&plan, 4).links;
     for whole in &whole {
         let of_link = || fine.iter().filter(|row| row.link == whole.link);
-        let adds_up = |count: fn(&LinkInterval) -> u64| assert_eq!(of_link().map(count).sum::<u64>(), count(whole));
-        adds_up(|row| row.offered_packets);
-        adds_up(|row| row.dropped_packets);
-        adds_up(|row| row.sent_packets);
-        adds_up(|row| row.sent_bytes);
+        let sum = |count: fn(&LinkInterval) -> u64| of_link().map(count).sum::<u64>();
+        assert_eq!(sum(|row| row.offered_packets), whole.offered_packets);
+        assert_eq!(sum(|row| row.dropped_packets), whole.dropped_packets);
+        assert_eq!(sum(|row| row.sent_packets), whole.sent_packets);
+        assert_eq!(sum(|row| row.sent_bytes), whole.sent_bytes);
         let seconds: f64 = of_link().map(|row| row.interval_s).sum();
         assert!((seconds - 60.0).abs() < 1e-6);
         let busy: f64 = of_link().map(|row| row.busy_s).sum();

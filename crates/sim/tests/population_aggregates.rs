@@ -50,14 +50,14 @@ fn bucket(plan: &Value, dimension: &str, value: f64) -> u16 {
 
 /// The buckets of something that a user asked for.
 fn buckets(plan: &Value, users: &[User], user: u32, bytes: u64) -> [(u8, u16); 5] {
-    let user = user as usize;
+    let user = &users[user as usize];
     let linux = Profile::named("linux").unwrap();
     let segments = bytes.div_ceil(u64::from(linux.full_payload_bytes(&linux)));
-    let bdp_bytes = users[user].down_bps * (users[user].rtt_s * 1e9).round() / 8e9;
+    let bdp_bytes = user.down_bps * (user.rtt_s * 1e9).round() / 8e9;
     [
         (0, 0),
-        (1, bucket(plan, "rtt_s", users[user].rtt_s)),
-        (2, bucket(plan, "down_bps", users[user].down_bps)),
+        (1, bucket(plan, "rtt_s", user.rtt_s)),
+        (2, bucket(plan, "down_bps", user.down_bps)),
         (3, bucket(plan, "bdp_bytes", bdp_bytes)),
         (4, bucket(plan, "segments", segments as f64)),
     ]
@@ -174,10 +174,10 @@ fn every_bucket_has_a_row_if_only_to_say_that_it_is_empty() {
     plan["population"]["buckets"]["rtt_s"] = json!([1e-9, 1e3]);
     let aggregates = run(&plan, "aggregates", 0..1).aggregates.unwrap();
     let of = |application: u16, unit: u8, dimension: u8| {
-        let rows = aggregates.iter();
-        rows.filter(|row| (row.application, row.unit, row.dimension) == (application, unit, dimension))
-            .map(|row| (row.bucket, row.count))
-            .collect::<Vec<_>>()
+        let rows = aggregates
+            .iter()
+            .filter(|row| (row.application, row.unit, row.dimension) == (application, unit, dimension));
+        rows.map(|row| (row.bucket, row.count)).collect::<Vec<_>>()
     };
     let everyone = of(0, 1, 0)[0].1;
     assert_eq!(of(0, 1, 1), [(0, 0), (1, everyone), (2, 0)]);

@@ -3,7 +3,10 @@
 mod world;
 
 use firstflight_path::{Link, LinkOutcome, LinkSpec, Meter, OfferedPacket};
-use firstflight_sim::random::{Purpose, Sequence, Stream};
+use firstflight_sim::{
+    random::{Purpose, Sequence, Stream},
+    records::Transfer,
+};
 use serde_json::json;
 use world::{column, constant, files, pair, profile, run};
 
@@ -41,9 +44,9 @@ fn files_arrive_whole_over_lossy_links_and_every_lost_data_segment_is_sent_again
     let records = run(&plan, 5);
     assert_eq!(column(&records.transfers, |row| row.completed), vec![1; 20]);
     assert_eq!(column(&records.transfers, |row| row.delivered_bytes), vec![200_000; 20]);
-    let sum = |column: &[u32]| column.iter().map(|&value| u64::from(value)).sum::<u64>();
-    let retransmissions = sum(&column(&records.transfers, |row| row.sender.retransmissions));
-    assert_eq!(sum(&column(&records.transfers, |row| row.sender.segments_sent)), 20 * 137 + retransmissions);
+    let sum = |of: fn(&Transfer) -> u32| records.transfers.iter().map(|row| u64::from(of(row))).sum::<u64>();
+    let retransmissions = sum(|row| row.sender.retransmissions);
+    assert_eq!(sum(|row| row.sender.segments_sent), 20 * 137 + retransmissions);
     // About 2 % of 2740 segments; go-back-N repeats some that had arrived.
     assert!((30..200).contains(&retransmissions), "{retransmissions}");
     assert_eq!(column(&records.links, |row| row.dropped_packets), [0, 0]);

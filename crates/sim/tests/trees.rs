@@ -46,8 +46,8 @@ fn a_packet_to_a_user_crosses_one_link_of_each_level() {
         1,
     );
     let one_way = |bytes: f64| 0.011 + bytes * 8.0 * (1e-8 + 5e-8 + 1e-7);
-    for row in 0..12 {
-        assert!((records.transfers[row].handshake_time_s - 2.0 * one_way(40.0)).abs() < 1e-9);
+    for row in &records.transfers[..12] {
+        assert!((row.handshake_time_s - 2.0 * one_way(40.0)).abs() < 1e-9);
     }
     let names: Vec<&str> = records.link_names.iter().map(String::as_str).collect();
     assert_eq!(names[..5], ["server[0]", "server[0].reverse", "street[0]", "street[0].reverse", "street[1]"]);

@@ -129,8 +129,9 @@ impl<'p> Simulation<'p> {
         let records = Records {
             link_names: topology.links().iter().map(|(name, _)| name.clone()).collect(),
             application_names: plan.recorded_applications().map(|(_, name, _)| name).collect(),
-            // Most clients transfer something, many of them once. To grow would leave large holes in the heap.
-            transfers: Vec::with_capacity(clients.len()),
+            // One row per client: many clients transfer one file. Each growth of the vector would leave a freed block in
+            // the heap.
+            transfers: Vec::with_capacity(clients.len().min(1 << 20)),
             ..Records::default()
         };
         Ok(Simulation {

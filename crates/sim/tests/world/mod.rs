@@ -15,8 +15,8 @@ pub fn pair(rate_bps: Option<u64>, delay_ns: u64, limit_packets: u32) -> Value {
     json!({"forward": link, "reverse": link})
 }
 
-/// A column of a table: a value of each row.
-pub fn column<Row, Value>(rows: &[Row], of: impl Fn(&Row) -> Value) -> Vec<Value> {
+/// One value per row.
+pub fn column<R, T>(rows: &[R], of: impl Fn(&R) -> T) -> Vec<T> {
     rows.iter().map(of).collect()
 }
 
