@@ -62,8 +62,8 @@ pub struct Declared {
     pub null: Option<f64>,
 }
 
-/// A row of a table, declared by [`table!`](crate::table). A table is kept as a `Vec` of rows, so adding a row is one copy;
-/// [`Row::columns`] makes its columns.
+/// A row of a table, declared by [`table!`](crate::table). A table is kept as a `Vec` of rows, so adding a row is one
+/// copy; [`Row::columns`] makes its columns.
 pub trait Row: Copy {
     /// Name of the table.
     const TABLE: &'static str;

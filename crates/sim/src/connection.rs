@@ -57,7 +57,7 @@ pub struct Connection {
     pub pair: Pair,
     /// When the client opened it.
     pub opened_at: Nanos,
-    /// When the client's handshake was complete; NEVER before that. A `Deadline`, since `Option<Nanos>` takes a word more.
+    /// When the client's handshake was complete; NEVER before. A `Deadline`, since `Option<Nanos>` takes a word more.
     pub connected_at: Deadline,
     /// The requests, without those that were finished long ago.
     pub objects: Vec<Object>,

@@ -92,7 +92,7 @@ impl From<Vec<(f64, f64)>> for Points {
 }
 
 impl Points {
-    /// Index of the first point whose probability is above `u`: at least 1, and the last point if there is none.
+    /// Index of the first point whose probability exceeds `u`, but at least 1; without such a point, of the last one.
     // A guide table: a binary search is slower, since each of its steps depends on the one before. H.-C. Chen, Y. Asau,
     // "On Generating Random Variates from an Empirical Distribution", AIIE Transactions 6(2), 1974.
     fn upper(&self, u: f64) -> usize {
