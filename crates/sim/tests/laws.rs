@@ -111,6 +111,27 @@ fn a_tabulated_law_runs_through_its_points_and_between_them_as_asked() {
 }
 
 #[test]
+fn the_value_at_a_score_is_the_quantile_of_its_probability() {
+    let bounded = |minimum, maximum| Law::Lognormal { median: 9000.0, sigma: 0.5, minimum, maximum };
+    for law in [
+        Law::Constant { value: 3.5 },
+        Law::Uniform { low: 1.0, high: 5.0 },
+        Law::Exponential { mean: 4.0 },
+        bounded(None, None),
+        bounded(Some(8000.0), Some(10_000.0)),
+        Law::Pareto { shape: 1.2, minimum: 10.0, maximum: Some(1e6) },
+        tabulated(Interpolation::Linear),
+        tabulated(Interpolation::Log),
+    ] {
+        let mut values = [0.0, 1.0, -1.959_963_984_540_054, 2.326_347_874_040_841];
+        law.at_scores(&mut values);
+        for (value, probability) in values.into_iter().zip([0.5, 0.841_344_746_068_542_9, 0.025, 0.99]) {
+            assert_near(value, law.quantile(probability), 1e-12);
+        }
+    }
+}
+
+#[test]
 fn a_tabulated_law_finds_the_points_of_a_probability_however_uneven_they_are() {
     let powers = [0.1, 0.5, 1.0, 2.0, 7.0].map(|power| {
         let p = |i: u32| (f64::from(i) / 300.0).powf(power);

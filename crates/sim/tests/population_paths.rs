@@ -10,7 +10,7 @@ use world::{alike, column, constant, population, profile, spread};
 fn drawn(plan: &Value, seed: u64, users: u32) -> Vec<firstflight_sim::population::Path> {
     let plan = Plan::from_json(&plan.to_string()).unwrap();
     let paths = Paths::new(plan.population.as_ref().unwrap(), 1500).unwrap();
-    (0..users).map(|user| paths.of(seed, 0, user).unwrap()).collect()
+    paths.of(seed, 0, 0..users).unwrap()
 }
 
 fn plan(users: u32, paths: Value) -> Value {
@@ -118,20 +118,16 @@ fn the_subnet_explains_its_share_of_a_score() {
 fn a_path_does_not_depend_on_which_were_drawn_before() {
     let plan = Plan::from_json(&plan(40, spread()).to_string()).unwrap();
     let paths = Paths::new(plan.population.as_ref().unwrap(), 1500).unwrap();
-    let users: Vec<u32> = (0..40).collect();
-    let forwards: Vec<_> = users.iter().map(|&user| paths.of(1, 2, user).unwrap()).collect();
-    let mut backwards: Vec<_> = users
-        .iter()
-        .rev()
-        .map(|&user| {
-            // Users of the same subnet's number elsewhere are strangers.
-            assert_ne!(paths.of(1, 3, user).unwrap().rtt, forwards[user as usize].rtt);
-            assert_ne!(paths.of(2, 2, user).unwrap().rtt, forwards[user as usize].rtt);
-            paths.of(1, 2, user).unwrap()
-        })
-        .collect();
-    backwards.reverse();
-    assert_eq!(backwards, forwards);
+    let together = paths.of(1, 2, 0..40).unwrap();
+    for user in (0..40).rev() {
+        let alone = |seed, replicate| paths.of(seed, replicate, user..user + 1).unwrap()[0];
+        // Users of the same subnet's number elsewhere are strangers.
+        assert_ne!(alone(1, 3).rtt, together[user as usize].rtt);
+        assert_ne!(alone(2, 2).rtt, together[user as usize].rtt);
+        assert_eq!(alone(1, 2), together[user as usize]);
+    }
+    // Subnets have five users: this range begins and ends amid one.
+    assert_eq!(paths.of(1, 2, 3..23).unwrap(), together[3..23]);
 }
 
 #[test]

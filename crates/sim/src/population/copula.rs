@@ -7,6 +7,8 @@
 //! have the stated correlations, so a user's score does as well, and two users' scores of one figure correlate by the
 //! share.
 
+use std::ops::Range;
+
 use firstflight_path::SpecError;
 
 use crate::{PlanError, normal, random::Stream};
@@ -17,8 +19,8 @@ pub const FIGURES: usize = 5;
 /// Their names, in the order of the correlations.
 pub const NAMES: [&str; FIGURES] = ["rtt", "down", "up", "buffer", "loss"];
 
-/// Independent or correlated standard normal variables, one a figure.
-pub type Scores = [f64; FIGURES];
+/// A column a figure, a row a user.
+pub type Columns = [Vec<f64>; FIGURES];
 
 /// A pivot below this means that a figure is given by the others, up to rounding.
 const LEAST_PIVOT: f64 = 1e-12;
@@ -76,23 +78,42 @@ impl Copula {
         Ok(Copula { factor, weights: [libm::sqrt(subnet_share), libm::sqrt(1.0 - subnet_share)] })
     }
 
-    /// The scores of a user; `common` gives the part that the user shares with the others of the subnet, if anything.
-    pub fn scores(&self, user: &Stream, common: impl FnOnce() -> Scores) -> Scores {
+    /// Makes independent scores of users into theirs, whose correlations are the stated ones. `subnets`: the places of
+    /// the users of each subnet, and the stream of the subnet.
+    pub fn join(&self, scores: &mut Columns, subnets: impl Iterator<Item = (Range<usize>, Stream)>) {
         let [shared, own] = self.weights;
-        let mut independent = draw(user);
         if shared > 0.0 {
-            for (score, common) in independent.iter_mut().zip(common()) {
-                *score = own * *score + shared * common;
+            let (users, streams): (Vec<_>, Vec<_>) = subnets.unzip();
+            for (column, subnets) in scores.iter_mut().zip(draw(streams.into_iter())) {
+                for (users, common) in users.iter().zip(subnets) {
+                    column[users.clone()].iter_mut().for_each(|score| *score = own * *score + shared * common);
+                }
             }
         }
-        self.factor.map(|row| row.iter().zip(independent).map(|(factor, score)| factor * score).sum())
+        // The factor is triangular: a figure needs those before it, so the last one is made first.
+        for (figure, row) in self.factor.iter().enumerate().rev() {
+            let (before, rest) = scores.split_at_mut(figure);
+            for (user, score) in rest[0].iter_mut().enumerate() {
+                let others: f64 = before.iter().zip(row).map(|(column, factor)| factor * column[user]).sum();
+                *score = others + row[figure] * *score;
+            }
+        }
     }
 }
 
-/// Independent scores: the first draws of a stream, which gives them in pairs.
-pub fn draw(stream: &Stream) -> Scores {
-    let [first, second, third] = [0, 1, 2].map(|index| stream.uniforms(index).map(normal::quantile));
-    [first[0], first[1], second[0], second[1], third[0]]
+/// Independent standard normal scores: the first draws of each stream, which gives them in pairs.
+pub fn draw(streams: impl ExactSizeIterator<Item = Stream>) -> Columns {
+    let mut columns = [(); FIGURES].map(|()| Vec::with_capacity(streams.len()));
+    for stream in streams {
+        let [[first, second], [third, fourth], [fifth, _]] = [0, 1, 2].map(|index| stream.uniforms(index));
+        for (column, draw) in columns.iter_mut().zip([first, second, third, fourth, fifth]) {
+            column.push(draw);
+        }
+    }
+    for column in &mut columns {
+        column.iter_mut().for_each(|draw| *draw = normal::quantile(*draw));
+    }
+    columns
 }
 
 /// Names the correlations of the figure at which no more room was left.

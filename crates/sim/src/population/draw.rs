@@ -34,8 +34,7 @@ pub fn draw(plan: &Plan, seed: u64, replicate: u32, users: Range<u32>) -> Result
     }
     let paths = Paths::new(population, plan.largest_packet_bytes())?;
     let mut drawn = Drawn { runs: vec![Vec::new(); plan.applications.len()], ..Drawn::default() };
-    for user in users {
-        let path = paths.of(seed, replicate, user)?;
+    for (user, path) in users.clone().zip(paths.of(seed, replicate, users)?) {
         drawn.users.push(path.row(replicate, user));
         drawn.up_buffer_bytes.push(path.up_buffer_bytes);
         drawn.bytes.extend(path.bytes);

@@ -31,9 +31,9 @@ use crate::{
     records::{NO_ROW, NO_SUBNET, Records, User, seconds},
 };
 
-/// Users whose paths are drawn in a row: one by one, the code that draws them and the code that simulates them would
-/// push each other out of the processor's caches.
-const BATCH: usize = 64;
+/// Users whose paths are drawn together: one by one, the steps of a draw would wait for each other, and the code that
+/// draws users and the code that simulates them would push each other out of the processor's caches.
+const BATCH: u32 = 64;
 
 /// Simulates a range of replicates of a plan with a population.
 ///
@@ -52,15 +52,11 @@ pub(crate) fn simulate(plan: &Plan, seed: u64, replicates: Range<u32>, capture: 
     }
     let paths = Paths::new(population, plan.largest_packet_bytes())?;
     let mut simulation = Simulation::of_users(plan, population, seed)?;
-    let mut drawn = Vec::with_capacity(BATCH);
     for replicate in replicates {
         simulation.begin_replicate(replicate);
-        for first in (0..population.users).step_by(BATCH) {
-            let batch = first..population.users.min(first.saturating_add(BATCH as u32));
-            drawn.clear();
-            for user in batch.clone() {
-                drawn.push(paths.of(seed, replicate, user)?);
-            }
+        for first in (0..population.users).step_by(BATCH as usize) {
+            let batch = first..population.users.min(first.saturating_add(BATCH));
+            let drawn = paths.of(seed, replicate, batch.clone())?;
             for (user, path) in batch.zip(&drawn) {
                 simulation.simulate_user(user, path)?;
             }

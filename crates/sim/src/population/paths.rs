@@ -1,7 +1,7 @@
 //! The path of each user: a function of plan, seed, replicate and the user's number alone, so every arm of an
 //! experiment meets the same paths.
 
-use std::cell::Cell;
+use std::ops::Range;
 
 use firstflight_path::{
     LinkSpec, Nanos, SpecError,
@@ -10,7 +10,7 @@ use firstflight_path::{
 
 use super::{
     column::Column,
-    copula::{self, Copula, FIGURES, Scores},
+    copula::{self, Columns, Copula, FIGURES},
     spec::{Draw, PathsSpec, PopulationSpec, TableSpec, check},
 };
 use crate::{
@@ -53,22 +53,12 @@ pub struct Paths<'p> {
     least_buffer_bytes: u64,
 }
 
-/// The draws that the users of a subnet share.
-#[derive(Clone, Copy, Debug)]
-struct Shared {
-    /// Seed, replicate and number of the subnet.
-    of: (u64, u32, u32),
-    scores: Scores,
-}
-
 /// A law a figure, and their dependence.
 #[derive(Debug)]
 struct Joint<'p> {
     subnet_users: u32,
     laws: [&'p Law; FIGURES],
     copula: Copula,
-    /// Of the latest user.
-    latest: Cell<Option<Shared>>,
 }
 
 #[derive(Debug)]
@@ -98,7 +88,6 @@ impl<'p> Paths<'p> {
                 subnet_users: spec.subnet_users,
                 laws: spec.laws().map(|(_, law)| law),
                 copula: Copula::new(&spec.correlation, spec.subnet_share)?,
-                latest: Cell::new(None),
             })),
             PathsSpec::Table(spec) => {
                 let mut sum = 0.0;
@@ -114,35 +103,33 @@ impl<'p> Paths<'p> {
         Ok(Paths { source, farther: population.farther_ns, least_buffer_bytes })
     }
 
-    /// The path of a user.
+    /// The paths of users.
     ///
     /// # Errors
     /// A law gave a figure that no path has.
-    pub fn of(&self, seed: u64, replicate: u32, user: u32) -> Result<Path, PlanError> {
-        let own = Stream::new(seed, replicate, Purpose::Path, 0, user);
-        let (figures, path) = match &self.source {
+    pub fn of(&self, seed: u64, replicate: u32, users: Range<u32>) -> Result<Vec<Path>, PlanError> {
+        let mut paths = Vec::with_capacity(users.len());
+        let mut add = |user, figures, path| {
+            let path = self.measured(figures, path);
+            paths.push(path.map_err(PlanError::within(format_args!("user {user} of replicate {replicate}")))?);
+            Ok::<_, PlanError>(())
+        };
+        match &self.source {
             Source::Marginals(joint) => {
-                let subnet = user / joint.subnet_users;
-                (joint.figures(&own, (seed, replicate, subnet)), Path { subnet: Some(subnet), ..UNKNOWN })
+                let [rtt, down, up, buffer, loss] = &joint.figures(seed, replicate, users.clone());
+                for (index, user) in users.enumerate() {
+                    let path = Path { subnet: Some(user / joint.subnet_users), ..UNKNOWN };
+                    add(user, [rtt[index], down[index], up[index], buffer[index], loss[index]], path)?;
+                }
             }
             Source::Table { spec, up_to } => {
-                let row = match spec.draw {
-                    Draw::Each => user as usize,
-                    Draw::Weighted => {
-                        let [u, _] = Stream::new(seed, replicate, Purpose::Row, 0, user).uniforms(0);
-                        let at = u * up_to[up_to.len() - 1];
-                        up_to.partition_point(|&sum| sum <= at).min(up_to.len() - 1)
-                    }
-                };
-                let weight = match (&spec.weight, spec.draw) {
-                    (Some(weights), Draw::Each) => weights[row],
-                    _ => 1.0,
-                };
-                let bytes = spec.bytes.as_ref().map(|bytes| bytes[row]);
-                (spec.figures(row, &own), Path { row: Some(row as u32), weight, bytes, ..UNKNOWN })
+                for user in users {
+                    let (figures, path) = spec.of(seed, replicate, user, up_to);
+                    add(user, figures, path)?;
+                }
             }
-        };
-        self.measured(figures, path).map_err(PlanError::within(format_args!("user {user} of replicate {replicate}")))
+        }
+        Ok(paths)
     }
 
     /// A path with the drawn values, in whole units.
@@ -165,20 +152,23 @@ impl<'p> Paths<'p> {
 }
 
 impl Joint<'_> {
-    /// The figures of a user; `of` are seed, replicate and number of the subnet.
-    fn figures(&self, user: &Stream, of: (u64, u32, u32)) -> Figures {
-        let scores = self.copula.scores(user, || match self.latest.get() {
-            Some(shared) if shared.of == of => shared.scores,
-            _ => {
-                let (seed, replicate, subnet) = of;
-                let scores = copula::draw(&Stream::new(seed, replicate, Purpose::Subnet, 0, subnet));
-                self.latest.set(Some(Shared { of, scores }));
-                scores
-            }
-        });
-        let mut figures = [0.0; FIGURES];
-        for (figure, (law, score)) in figures.iter_mut().zip(self.laws.iter().zip(scores)) {
-            *figure = law.at_score(score);
+    /// The figures of users.
+    // A step for all users, then the next: a step waits for the one before it of the same user, but not for others'.
+    fn figures(&self, seed: u64, replicate: u32, users: Range<u32>) -> Columns {
+        let stream = |purpose, member| Stream::new(seed, replicate, purpose, 0, member);
+        let mut figures = copula::draw(users.clone().map(|user| stream(Purpose::Path, user)));
+        let subnets = users.start / self.subnet_users..users.end.div_ceil(self.subnet_users);
+        let place = |user: u32| user.clamp(users.start, users.end) as usize - users.start as usize;
+        self.copula.join(
+            &mut figures,
+            subnets.map(|subnet| {
+                let first = subnet * self.subnet_users;
+                let next = first.saturating_add(self.subnet_users);
+                (place(first)..place(next), stream(Purpose::Subnet, subnet))
+            }),
+        );
+        for (law, column) in self.laws.iter().zip(&mut figures) {
+            law.at_scores(column);
         }
         figures
     }
@@ -199,6 +189,25 @@ const UNKNOWN: Path = Path {
 };
 
 impl TableSpec {
+    /// The figures of a user, and the path without them. `up_to`: as in [`Source::Table`].
+    fn of(&self, seed: u64, replicate: u32, user: u32, up_to: &[f64]) -> (Figures, Path) {
+        let row = match self.draw {
+            Draw::Each => user as usize,
+            Draw::Weighted => {
+                let [u, _] = Stream::new(seed, replicate, Purpose::Row, 0, user).uniforms(0);
+                let at = u * up_to[up_to.len() - 1];
+                up_to.partition_point(|&sum| sum <= at).min(up_to.len() - 1)
+            }
+        };
+        let weight = match (&self.weight, self.draw) {
+            (Some(weights), Draw::Each) => weights[row],
+            _ => 1.0,
+        };
+        let bytes = self.bytes.as_ref().map(|bytes| bytes[row]);
+        let own = Stream::new(seed, replicate, Purpose::Path, 0, user);
+        (self.figures(row, &own), Path { row: Some(row as u32), weight, bytes, ..UNKNOWN })
+    }
+
     /// The figures of a row. A value that a law fills in is drawn for each user, each value from its own draws.
     fn figures(&self, row: usize, user: &Stream) -> Figures {
         let mut figures = [0.0; FIGURES];
