@@ -74,9 +74,6 @@ enum Source<'p> {
 /// The drawn values, in the plan's units and order.
 type Figures = [f64; FIGURES];
 
-/// The names of the drawn values.
-const FIGURE_NAMES: [&str; FIGURES] = ["rtt_ns", "down_bps", "up_bps", "buffer_ns", "loss"];
-
 impl<'p> Paths<'p> {
     /// Ready to draw; a full packet has this number of bytes, headers included.
     ///
@@ -134,10 +131,12 @@ impl<'p> Paths<'p> {
 
     /// A path with the drawn values, in whole units.
     fn measured(&self, figures: Figures, path: Path) -> Result<Path, SpecError> {
-        for (name, figure) in FIGURE_NAMES.into_iter().zip(figures) {
-            check(name, figure)?;
-        }
         let [rtt_ns, down_bps, up_bps, buffer_ns, loss] = figures;
+        check("rtt_ns", rtt_ns)?;
+        check("down_bps", down_bps)?;
+        check("up_bps", up_bps)?;
+        check("buffer_ns", buffer_ns)?;
+        check("loss", loss)?;
         let buffer = |bps: f64| (libm::round(buffer_ns * bps / 8e9) as u64).max(self.least_buffer_bytes);
         Ok(Path {
             rtt: libm::round(rtt_ns) as Nanos + self.farther,

@@ -305,6 +305,8 @@ fn check_loss_law(law: &Law) -> Result<(), PlanError> {
 }
 
 /// Checks a figure of a path or a link, a weight or a size.
+// Inlined, so that the name is not compared for each user.
+#[inline(always)]
 pub(crate) fn check(name: &'static str, value: f64) -> Result<(), SpecError> {
     let (is_right, bounds) = match name {
         "rtt_ns" | "buffer_ns" | "delay_ns" => ((0.0..=LONGEST_TIME_NS).contains(&value), "from 0 to 1e18"),
