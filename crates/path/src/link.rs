@@ -234,53 +234,28 @@ impl Transmission {
     }
 }
 
-/// The checked form of a link's description.
-struct Parts {
-    rate: Rate,
-    loss: Loss,
-    queue: Queue,
-    rare: Option<Box<Rare>>,
-}
-
-impl Parts {
-    /// [`Link::is_simple`], and the room of a link that is.
-    fn simplicity(&self) -> (bool, (u32, u64)) {
-        match &self.queue {
-            Queue::DropTail(queue) if self.rare.is_none() && !self.loss.are_possible() => (true, queue.room()),
-            _ => (false, (0, 0)),
-        }
-    }
-
-    fn new(spec: &LinkSpec, key: impl Fn() -> u64) -> Result<Parts, SpecError> {
-        let rate = spec.rate_bps.map_or(Ok(Rate::INFINITE), Rate::from_bits_per_second)?;
-        let queue = spec.queue.build(|bytes| rate.serialization(bytes))?;
-        Ok(Parts { rate, loss: Loss::new(spec, &key)?, queue, rare: Rare::new(spec, rate, key)? })
-    }
-}
-
 impl Link {
     /// Builds the link with its meter. `key` keys its own draws.
     ///
     /// # Errors
     /// An impossible rate, loss or queue.
     pub fn new(spec: &LinkSpec, meter: Meter, key: u64) -> Result<Link, SpecError> {
-        let parts = Parts::new(spec, || key)?;
-        let (is_simple, (room_packets, room_bytes)) = parts.simplicity();
-        let Parts { rate, loss, queue, rare } = parts;
-        Ok(Link {
-            is_simple,
-            room_packets,
-            room_bytes,
-            rate,
-            delay: spec.delay_ns,
-            queue,
+        let mut link = Link {
+            is_simple: false,
+            room_packets: 0,
+            room_bytes: 0,
+            rate: Rate::INFINITE,
+            delay: 0,
+            queue: Queue::OnDeparture,
             backlog: Backlog::default(),
             free_at: 0,
             meter,
-            may_lose: loss.are_possible(),
-            loss,
-            rare,
-        })
+            may_lose: false,
+            loss: Loss::default(),
+            rare: None,
+        };
+        link.restart(spec, || key)?;
+        Ok(link)
     }
 
     /// Becomes the link of another description at time 0 with nothing on it. It keeps its memory, and its meter goes on
@@ -289,11 +264,16 @@ impl Link {
     /// # Errors
     /// As [`Link::new`].
     pub fn restart(&mut self, spec: &LinkSpec, key: impl Fn() -> u64) -> Result<(), SpecError> {
-        let parts = Parts::new(spec, key)?;
-        (self.is_simple, (self.room_packets, self.room_bytes)) = parts.simplicity();
-        let Parts { rate, loss, queue, rare } = parts;
-        self.backlog.restart();
+        let rate = spec.rate_bps.map_or(Ok(Rate::INFINITE), Rate::from_bits_per_second)?;
+        let queue = spec.queue.build(|bytes| rate.serialization(bytes))?;
+        let loss = Loss::new(spec, &key)?;
+        let rare = Rare::new(spec, rate, key)?;
         self.may_lose = loss.are_possible();
+        (self.is_simple, (self.room_packets, self.room_bytes)) = match &queue {
+            Queue::DropTail(queue) if rare.is_none() && !self.may_lose => (true, queue.room()),
+            _ => (false, (0, 0)),
+        };
+        self.backlog.restart();
         (self.rate, self.delay, self.free_at) = (rate, spec.delay_ns, 0);
         (self.loss, self.queue, self.rare) = (loss, queue, rare);
         Ok(())

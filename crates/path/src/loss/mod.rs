@@ -51,7 +51,7 @@ models! {
 }
 
 /// The losses of a link.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Loss {
     /// Probability of each packet, independently of the others (Bernoulli).
     probability: f64,
