@@ -240,6 +240,7 @@ impl Link {
     /// # Errors
     /// An impossible rate, loss or queue.
     pub fn new(spec: &LinkSpec, meter: Meter, key: u64) -> Result<Link, SpecError> {
+        // `restart` sets everything but the meter.
         let mut link = Link {
             is_simple: false,
             room_packets: 0,
@@ -262,7 +263,7 @@ impl Link {
     /// counting where it was. `key` is asked for where the link draws something by itself.
     ///
     /// # Errors
-    /// As [`Link::new`].
+    /// As [`Link::new`]; the link is unchanged then.
     pub fn restart(&mut self, spec: &LinkSpec, key: impl Fn() -> u64) -> Result<(), SpecError> {
         let rate = spec.rate_bps.map_or(Ok(Rate::INFINITE), Rate::from_bits_per_second)?;
         let queue = spec.queue.build(|bytes| rate.serialization(bytes))?;

@@ -82,22 +82,28 @@ pub struct Points {
     guide: Vec<u32>,
 }
 
+/// Entries of the guide for each point. With eight, most searches end at the first point that they look at.
+const GUIDE_ENTRIES_PER_POINT: usize = 8;
+
 impl From<Vec<(f64, f64)>> for Points {
     fn from(values: Vec<(f64, f64)>) -> Points {
         let logarithms = values.iter().map(|&(p, value)| (p, libm::log(value.max(1.0)))).collect();
-        let n = GUIDE_ENTRIES * values.len();
-        let up_to = |i| values.partition_point(|&(p, _)| p * n as f64 <= i as f64) as u32;
-        let guide = (0..n).map(up_to).collect();
+        let n = GUIDE_ENTRIES_PER_POINT * values.len();
+        let mut up_to = 0;
+        let entry = |i| {
+            while values.get(up_to).is_some_and(|&(p, _)| p * n as f64 <= i as f64) {
+                up_to += 1;
+            }
+            up_to as u32
+        };
+        let guide = (0..n).map(entry).collect();
         Points { values, logarithms, guide }
     }
 }
 
-/// In the guide of a tabulated law, for each of its points. With so many, most searches end where they begin.
-const GUIDE_ENTRIES: usize = 8;
-
 impl Points {
     /// What is interpolated at a probability.
-    // Out of line, this and the search take a quarter of the time in which a path is drawn.
+    // Inlined with the search: as calls, the two took 60 of the 296 ns of a path.
     #[inline(always)]
     fn at(&self, interpolation: Interpolation, u: f64) -> f64 {
         let points = match interpolation {
@@ -256,8 +262,8 @@ impl Law {
         maximum.map_or(value, |maximum| value.min(maximum))
     }
 
-    /// Replaces each score of a standard normal variable by the quantile at which this law has it.
-    // A step for all scores, then the next: a step waits for the one before it of the same score, but not for others'.
+    /// Replaces each standard normal score by this law's value at the same probability.
+    // Each step is done for all scores before the next one: the processor overlaps the steps of different scores.
     pub fn at_scores(&self, scores: &mut [f64]) {
         match self {
             Law::Constant { value } => scores.fill(*value),

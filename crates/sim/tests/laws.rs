@@ -1,5 +1,7 @@
 //! The laws against their closed forms.
 
+use std::f64::consts::FRAC_1_SQRT_2;
+
 use firstflight_sim::{
     law::{Interpolation, Law},
     random::{Purpose, Stream},
@@ -112,20 +114,32 @@ fn a_tabulated_law_runs_through_its_points_and_between_them_as_asked() {
 
 #[test]
 fn the_value_at_a_score_is_the_quantile_of_its_probability() {
-    let bounded = |minimum, maximum| Law::Lognormal { median: 9000.0, sigma: 0.5, minimum, maximum };
+    let scores = [0.0, 1.0, -1.959_963_984_540_054, 2.326_347_874_040_841];
+    let at_scores = |law: &Law| {
+        let mut values = scores;
+        law.at_scores(&mut values);
+        values
+    };
+    let of_table = |interpolation, scale, minimum, maximum| {
+        let Law::Empirical { points, .. } = tabulated(interpolation) else { unreachable!() };
+        Law::Empirical { points, interpolation, scale, minimum, maximum }
+    };
     for law in [
         Law::Constant { value: 3.5 },
         Law::Uniform { low: 1.0, high: 5.0 },
         Law::Exponential { mean: 4.0 },
-        bounded(None, None),
-        bounded(Some(8000.0), Some(10_000.0)),
         Law::Pareto { shape: 1.2, minimum: 10.0, maximum: Some(1e6) },
-        tabulated(Interpolation::Linear),
-        tabulated(Interpolation::Log),
+        of_table(Interpolation::Linear, 1.0, None, None),
+        of_table(Interpolation::Linear, 2.0, Some(150.0), Some(2000.0)),
+        of_table(Interpolation::Log, 2.0, None, None),
+        of_table(Interpolation::Log, 2.0, Some(150.0), Some(2000.0)),
     ] {
-        let mut values = [0.0, 1.0, -1.959_963_984_540_054, 2.326_347_874_040_841];
-        law.at_scores(&mut values);
-        for (value, probability) in values.into_iter().zip([0.5, 0.841_344_746_068_542_9, 0.025, 0.99]) {
+        let probability = |score: f64| 0.5 * libm::erfc(-score * FRAC_1_SQRT_2);
+        assert_eq!(at_scores(&law), scores.map(|score| law.quantile(probability(score))), "{law:?}");
+    }
+    for (minimum, maximum) in [(None, None), (Some(8000.0), Some(10_000.0))] {
+        let law = Law::Lognormal { median: 9000.0, sigma: 0.5, minimum, maximum };
+        for (value, probability) in at_scores(&law).into_iter().zip([0.5, 0.841_344_746_068_542_9, 0.025, 0.99]) {
             assert_near(value, law.quantile(probability), 1e-12);
         }
     }

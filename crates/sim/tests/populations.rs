@@ -2,7 +2,12 @@
 
 mod world;
 
-use firstflight_sim::{Plan, Records, records::Row, simulate};
+use firstflight_sim::{
+    Plan, Records,
+    population::draw,
+    records::{Row, User},
+    simulate,
+};
 use serde_json::{Value, json};
 use world::{alike, column, constant, differing, exact, files, population, profile, run, spread};
 
@@ -148,6 +153,10 @@ fn a_user_is_the_same_however_many_there_are_and_whatever_the_initial_window() {
     }
     let [paths, fewer] = [all.users.as_ref().unwrap(), few.users.as_ref().unwrap()];
     assert_eq!(column(&paths[..70], |row| row.rtt_s), column(fewer, |row| row.rtt_s));
+    let drawn = draw(&Plan::from_json(&plan(200, 10).to_string()).unwrap(), 3, 0, 0..200).unwrap().users;
+    let figures =
+        |row: &User| (row.client, row.subnet, row.rtt_s, row.down_bps, row.up_bps, row.buffer_bytes, row.loss);
+    assert_eq!(column(paths, figures), column(&drawn, figures));
     let other = run(&plan(200, 3), 3);
     let columns = |records: &Records| Row::columns(records.users.as_ref().unwrap()).1;
     let bits = |records| columns(records).into_iter().map(|(_, column)| column.bytes).collect::<Vec<_>>();

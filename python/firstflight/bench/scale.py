@@ -69,7 +69,7 @@ def tables(rates: Rates) -> str:
         "|---|---|",
         f"| connections | {ARMS} arms of 10^{len(str(CONNECTIONS)) - 1} |",
         f"| a replicate | {rates.users:,} users, one connection each; {replicates:,} replicates an arm |",
-        f"| one core, measured | {rates.connections_per_core_s:,.0f} connections/s |",
+        f"| one core, measured | {rates.connections_per_core_s:,.0f} connections/s of CPU time |",
         f"| aggregates of a replicate, measured | {rates.aggregate_bytes_per_replicate / 1e3:,.1f} kB |",
         f"| rows of a connection, measured | {rates.row_bytes_per_connection:,.1f} B |",
         f"| cores of a cluster compute, assumed | {_BUSY:.0%} of the time |",

@@ -19,7 +19,7 @@ pub const FIGURES: usize = 5;
 /// Their names, in the order of the correlations.
 pub const NAMES: [&str; FIGURES] = ["rtt", "down", "up", "buffer", "loss"];
 
-/// A column a figure, a row a user.
+/// One vector for each figure, with one element for each user.
 pub type Columns = [Vec<f64>; FIGURES];
 
 /// A pivot below this means that a figure is given by the others, up to rounding.
@@ -78,23 +78,23 @@ impl Copula {
         Ok(Copula { factor, weights: [libm::sqrt(subnet_share), libm::sqrt(1.0 - subnet_share)] })
     }
 
-    /// Makes independent scores of users into theirs, whose correlations are the stated ones. `subnets`: the places of
-    /// the users of each subnet, and the stream of the subnet.
-    pub fn join(&self, scores: &mut Columns, subnets: impl Iterator<Item = (Range<usize>, Stream)>) {
+    /// Turns independent scores into correlated ones, in place. `subnets`: for each subnet, the places of its users in the
+    /// columns, and its stream.
+    pub fn correlate(&self, scores: &mut Columns, subnets: impl Iterator<Item = (Range<usize>, Stream)>) {
         let [shared, own] = self.weights;
         if shared > 0.0 {
-            let (users, streams): (Vec<_>, Vec<_>) = subnets.unzip();
+            let (places, streams): (Vec<_>, Vec<_>) = subnets.unzip();
             for (column, subnets) in scores.iter_mut().zip(draw(streams.into_iter())) {
-                for (users, common) in users.iter().zip(subnets) {
-                    column[users.clone()].iter_mut().for_each(|score| *score = own * *score + shared * common);
+                for (places, common) in places.iter().zip(subnets) {
+                    column[places.clone()].iter_mut().for_each(|score| *score = own * *score + shared * common);
                 }
             }
         }
         // The factor is triangular: a figure needs those before it, so the last one is made first.
         for (figure, row) in self.factor.iter().enumerate().rev() {
             let (before, rest) = scores.split_at_mut(figure);
-            for (user, score) in rest[0].iter_mut().enumerate() {
-                let others: f64 = before.iter().zip(row).map(|(column, factor)| factor * column[user]).sum();
+            for (place, score) in rest[0].iter_mut().enumerate() {
+                let others: f64 = before.iter().zip(row).map(|(column, factor)| factor * column[place]).sum();
                 *score = others + row[figure] * *score;
             }
         }

@@ -31,8 +31,8 @@ use crate::{
     records::{NO_ROW, NO_SUBNET, Records, User, seconds},
 };
 
-/// Users whose paths are drawn together: one by one, the steps of a draw would wait for each other, and the code that
-/// draws users and the code that simulates them would push each other out of the processor's caches.
+/// Users whose paths are drawn together, so that the processor overlaps the draws of different users, and does not load
+/// the code that draws and the code that simulates for each user again.
 const BATCH: u32 = 64;
 
 /// Simulates a range of replicates of a plan with a population.

@@ -100,10 +100,10 @@ impl<'p> Paths<'p> {
         Ok(Paths { source, farther: population.farther_ns, least_buffer_bytes })
     }
 
-    /// The paths of users.
+    /// The paths of these users of a replicate, in order. All are held at once, some 130 bytes each while they are drawn.
     ///
     /// # Errors
-    /// A law gave a figure that no path has.
+    /// A law gave a figure that no path has; the first such user is named.
     pub fn of(&self, seed: u64, replicate: u32, users: Range<u32>) -> Result<Vec<Path>, PlanError> {
         let mut paths = Vec::with_capacity(users.len());
         let mut add = |user, figures, path| {
@@ -152,24 +152,25 @@ impl<'p> Paths<'p> {
 
 impl Joint<'_> {
     /// The figures of users.
-    // A step for all users, then the next: a step waits for the one before it of the same user, but not for others'.
+    // Each step is done for all users before the next one. The steps of one user depend on each other, those of different
+    // users do not, so the processor overlaps them.
     fn figures(&self, seed: u64, replicate: u32, users: Range<u32>) -> Columns {
         let stream = |purpose, member| Stream::new(seed, replicate, purpose, 0, member);
-        let mut figures = copula::draw(users.clone().map(|user| stream(Purpose::Path, user)));
+        let mut columns = copula::draw(users.clone().map(|user| stream(Purpose::Path, user)));
         let subnets = users.start / self.subnet_users..users.end.div_ceil(self.subnet_users);
-        let place = |user: u32| user.clamp(users.start, users.end) as usize - users.start as usize;
-        self.copula.join(
-            &mut figures,
+        let place = |user: u32| user.max(users.start).min(users.end).saturating_sub(users.start) as usize;
+        self.copula.correlate(
+            &mut columns,
             subnets.map(|subnet| {
                 let first = subnet * self.subnet_users;
                 let next = first.saturating_add(self.subnet_users);
                 (place(first)..place(next), stream(Purpose::Subnet, subnet))
             }),
         );
-        for (law, column) in self.laws.iter().zip(&mut figures) {
+        for (law, column) in self.laws.iter().zip(&mut columns) {
             law.at_scores(column);
         }
-        figures
+        columns
     }
 }
 

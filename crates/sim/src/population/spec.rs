@@ -305,7 +305,7 @@ fn check_loss_law(law: &Law) -> Result<(), PlanError> {
 }
 
 /// Checks a figure of a path or a link, a weight or a size.
-// Inlined, so that the name is not compared for each user.
+// Inlined: the compiler drops the comparisons with a constant name.
 #[inline(always)]
 pub(crate) fn check(name: &'static str, value: f64) -> Result<(), SpecError> {
     let (is_right, bounds) = match name {
