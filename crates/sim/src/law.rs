@@ -103,7 +103,7 @@ impl From<Vec<(f64, f64)>> for Points {
 
 impl Points {
     /// What is interpolated at a probability.
-    // Inlined with the search: as calls, the two took 60 of the 296 ns of a path.
+    // Inlined with the search: as calls they make a path take 296 ns and not 237.
     #[inline(always)]
     fn at(&self, interpolation: Interpolation, u: f64) -> f64 {
         let points = match interpolation {

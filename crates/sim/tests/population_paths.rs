@@ -128,7 +128,7 @@ fn a_path_does_not_depend_on_which_were_drawn_before() {
         assert_ne!(alone(2, 2).rtt, together[user as usize].rtt);
         assert_eq!(alone(1, 2), together[user as usize]);
     }
-    // Subnets have five users: this range begins and ends amid one.
+    // Subnets have five users: this range begins and ends inside one.
     assert_eq!(paths.of(1, 2, 3..23).unwrap(), together[3..23]);
 }
 
