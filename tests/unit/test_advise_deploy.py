@@ -24,12 +24,14 @@ def test_a_window_in_use_that_was_assumed_is_called_so_in_the_way_back() -> None
     assert "was not seen in the data" in back.note
 
 
-def test_each_persistent_form_names_its_file_and_the_window() -> None:
-    steps = deploy.persistent(24)
-    assert len(steps) > 2
-    for step in steps:
-        assert step.file.startswith("/etc/")
+def test_each_persistent_form_has_the_window_and_its_file_or_commands() -> None:
+    for step in deploy.persistent(24):
+        assert step.file.startswith("/etc/") or all(line.startswith("sudo ") for line in step.lines)
         assert any("24" in line for line in step.lines)
+
+
+def test_lines_for_hosts_on_which_none_was_run_are_not_printed() -> None:
+    assert deploy.elsewhere().lines == ()
 
 
 @pytest.mark.parametrize(("window", "told"), [(32, "and 32 fit"), (64, "which bounds the first flight")])

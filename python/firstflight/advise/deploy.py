@@ -1,8 +1,8 @@
 """The lines that set an initial window on Linux, keep it over a reboot, show that it works, and take it back.
 
-Tried on Linux 6.18 with iproute2 6.1: `ip route replace` with the whole line of the route changes that route; with a
-part of it, it adds a second one (another metric is another route). A later `initcwnd` in the line wins over an
-earlier one. The persistent forms are those of the manuals named next to them.
+tests/realtime/test_advise_recipes.py runs them on a host in a network namespace (Debian 12). `ip route replace` with
+the whole line of the route changes that route; with a part of it, it adds a second one (another metric is another
+route). A later `initcwnd` in the line wins over an earlier one.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ CLIENT_WINDOW_SEGMENTS = 44
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to do: a heading, the lines to type or to write into `file`, and notes on them."""
+    """One thing to do: a heading, the lines to type or to write into `file`, what to type `then`, and notes."""
 
     title: str
     lines: tuple[str, ...]
     note: str = ""
     file: str = ""
+    then: tuple[str, ...] = ()
 
 
 def steps(window: int, current: int, current_known: bool) -> list[Step]:
@@ -48,6 +49,8 @@ def steps(window: int, current: int, current_known: bool) -> list[Step]:
             "is, and both can be compared. On some of the servers only, it is an experiment, too.",
         ),
         *persistent(window),
+        container(window),
+        elsewhere(),
         verify(window),
         roll_back(current, current_known),
         receive_window(window),
@@ -64,29 +67,94 @@ def _look() -> Step:
 
 
 def persistent(window: int) -> list[Step]:
-    """The same so that it outlives a reboot, for three ways to configure a network."""
+    """The same so that it outlives a reboot, for each program that configures networks on Linux."""
+    reload = ("sudo networkctl reload",)
+    netplan = ("sudo netplan generate", *reload)
+    line = f"InitialCongestionWindow={window}"
+    second = "Two default routes would remain otherwise, and the one without the window would be used."
+    units = "The number is of segments, though older manuals say bytes. systemd.network(5)."
     return [
         Step(
-            "Keep it over a reboot: systemd-networkd",
-            ("[Route]", "Gateway=_dhcp4", f"InitialCongestionWindow={window}"),
-            "Gateway=_dhcp4 stands for the gateway that DHCP gave, _ipv6ra for the router that announced itself; a "
-            "gateway of your own is written as its address. Then: sudo networkctl reload && sudo networkctl "
-            "reconfigure DEVICE. The number is of segments, though older manuals say bytes. systemd.network(5).",
-            file="/etc/systemd/network/DEVICE.network",
+            "Keep it over a reboot: systemd-networkd, address by DHCP",
+            ("[DHCPv4]", "UseGateway=no", "[Route]", "Gateway=_dhcp4", line),
+            "NAME.network is what networkctl status DEVICE calls the network file. "
+            f"UseGateway=no is necessary. {second} The reload asks for the address anew: no packet passes for a second. "
+            f"For IPv6 the same with [IPv6AcceptRA] and _ipv6ra. {units}",
+            file="/etc/systemd/network/NAME.network.d/initcwnd.conf",
+            then=reload,
         ),
         Step(
-            "Keep it over a reboot: netplan",
+            "Keep it over a reboot: systemd-networkd, fixed gateway",
+            ("[Route]", "Gateway=GATEWAY", line),
+            f"In the place of the line Gateway=GATEWAY below [Network]. {second} {units}",
+            file="/etc/systemd/network/NAME.network",
+            then=reload,
+        ),
+        Step(
+            "Keep it over a reboot: NetworkManager",
+            (
+                f"sudo nmcli connection modify CONNECTION +ipv4.routes '0.0.0.0/0 GATEWAY 90 initcwnd={window}'",
+                "sudo nmcli device reapply DEVICE",
+            ),
+            "CONNECTION as in nmcli connection show --active. 90 is a metric below NetworkManager's own of 100: this "
+            "route is used. For IPv6: +ipv6.routes '::/0 GATEWAY 90 ...'. It keeps this GATEWAY, also if DHCP "
+            "gives another one later. Back: -ipv4.routes with the same text, and reapply. nm-settings-nmcli(5).",
+        ),
+        Step(
+            "Keep it over a reboot: netplan, address by DHCP",
+            (
+                "network:",
+                "  ethernets:",
+                "    DEVICE:",
+                "      dhcp4-overrides: {use-routes: false}",
+                "      routes:",
+                f"        - {{to: default, via: GATEWAY, congestion-window: {window}}}",
+            ),
+            "A file beside the others, with the renderer networkd. It keeps this GATEWAY, also if DHCP gives another "
+            "one later, and takes no other routes from DHCP. netplan(5).",
+            file="/etc/netplan/90-initcwnd.yaml",
+            then=("sudo chmod 600 /etc/netplan/90-initcwnd.yaml", *netplan),
+        ),
+        Step(
+            "Keep it over a reboot: netplan, fixed gateway",
             ("routes:", "  - to: default", "    via: GATEWAY", f"    congestion-window: {window}"),
-            "Below the device, with the renderer networkd. Then: sudo netplan try. netplan(5).",
+            "The last line is new. A gateway4 line is replaced by these. netplan(5).",
             file="/etc/netplan/*.yaml",
+            then=netplan,
         ),
         Step(
             "Keep it over a reboot: ifupdown",
-            (f"post-up ip route replace $(ip -4 route show default | head -n 1) initcwnd {window}",),
-            "Below the iface line of the device. interfaces(5).",
+            (f"post-up ip -4 route replace $(ip -4 route show default | head -n 1) initcwnd {window}",),
+            "Below the iface line of the device; -6 below that of inet6. It takes effect with the next ifup. "
+            "interfaces(5).",
             file="/etc/network/interfaces",
         ),
     ]
+
+
+def container(window: int) -> Step:
+    """For a server that has a network namespace of its own."""
+    return Step(
+        "For a server in a container, set it in there",
+        (
+            "sudo nsenter --net --target PID sh -c "
+            f"'ip -4 route replace $(ip -4 route show default | head -n 1) initcwnd {window}'",
+        ),
+        "The window is that of the route in the server's own network namespace. A route of the host does nothing for a "
+        "container or pod, unless it shares the host's network. PID is a process of the server: docker inspect "
+        "--format '{{.State.Pid}}' NAME. A new container begins without it, so set it where containers are started.",
+    )
+
+
+def elsewhere() -> Step:
+    """For hosts on which these lines mean nothing."""
+    return Step(
+        "Hosts that are not Linux, or not yours",
+        (),
+        "From the manuals, not tried here. FreeBSD: the sysctl net.inet.tcp.initcwnd_segments, tcp(4), for all "
+        "connections. Windows Server: the parameter InitialCongestionWindow of Set-NetTCPSetting, for a custom "
+        "template. A CDN's servers are the CDN's: the log shows its connections, and only it can change their window.",
+    )
 
 
 def verify(window: int) -> Step:
