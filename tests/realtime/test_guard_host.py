@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -51,21 +52,29 @@ def test_a_queue_that_becomes_too_short_is_found_and_every_window_falls_back() -
     assert found["as_before"]
 
 
-def test_what_a_killed_guard_leaves_is_undone() -> None:
+def test_what_a_guard_and_its_watchdog_leave_when_both_are_killed_is_undone() -> None:
     found = _found(do="killed")
     assert found["left"]
     assert found["while_running"][0] == 3
     assert "a guard is running with this state" in found["while_running"][1]
     assert "10.78.0.0/24" in found["shown"] or "10.78" in found["shown"]
     assert 'firstflight_guard_connections_total{group="10.78.0.0/16",arm="control"}' in found["metrics"]
+    assert "firstflight_guard_route_changes_total " in found["metrics"]
+    assert found["dead"][0] == 1
+    assert "was killed; run `firstflight guard undo --state " in found["dead"][1]
     assert found["undone"] == f"{counted(len(found['left']), 'route')} removed\n"
     assert found["as_before"]
 
 
-def test_routes_are_as_before_after_undo_or_a_restart_whenever_a_guard_with_traffic_was_killed() -> None:
-    found = _found(do="kills", count=8)
-    assert found["odd"] == 0
-    assert found["left_behind"] > 0
+_CAUGHT = "HUP INT QUIT TERM USR1 USR2 ALRM XCPU VTALRM PROF IO PWR STKFLT RTMIN"
+_NOT_CAUGHT = "KILL SEGV ABRT BUS FPE ILL SYS"
+_ENDING = [getattr(signal, f"SIG{name}") for name in f"{_CAUGHT} {_NOT_CAUGHT}".split()]
+
+
+def test_routes_are_as_before_whichever_signal_ended_a_guard_with_traffic() -> None:
+    found = _found(do="kills", count=len(_ENDING), signals=[int(kind) for kind in _ENDING])
+    assert found["odd"] == []
+    assert found["had_windows"] > len(_ENDING) / 3
 
 
 def test_a_window_is_learned_from_what_was_delivered_and_a_dry_run_sets_nothing() -> None:

@@ -59,3 +59,36 @@ def test_changes_by_others_win() -> None:
         ["hands off", "10.78.2.0/28", "not set: 10.78.0.0/16 has initcwnd 12 already"]
     ]
     assert found["after"] == found["before"]
+
+
+def test_a_route_of_each_kind_is_copied_with_its_way_or_left_alone_and_as_before_after_undo() -> None:
+    found = _found(do="kinds")
+    assert found["odd"] == []
+    assert found["other way"] == []
+    assert found["kinds"] + len(found["refused"]) == 67
+    # A kernel without some module refuses a few.
+    assert len(found["refused"]) <= 6
+
+
+def test_every_window_is_gone_one_look_after_policy_routing_comes_up() -> None:
+    found = _found(do="policies")
+    assert found["left"] == []
+    assert all(found["barred"].values())
+    assert found["again"] == 16
+    assert "`ip rule` has rule 100 besides local, main and default" in found["barred"].values()
+    assert "`ip -6 route` has a route by source to ::/0" in found["barred"].values()
+    assert len(found["refused"]) <= 1, found["refused"]
+
+
+def test_thousands_of_windows_set_at_once_stay_set() -> None:
+    found = _found(do="many", count=5000)
+    assert found["set"] == found["status"]["route_changes"] == 5000
+    assert found["events"] == ["set"]
+    assert not found["after"]
+
+
+def test_undo_beside_changes_of_ipv6_routes_removes_every_route_and_forgets_none() -> None:
+    found = _found(do="churn", count=3)
+    assert min(found["set"]) == 1500
+    assert found["left"] == [0, 0, 0]
+    assert found["journal"] == [0, 0, 0]

@@ -38,11 +38,13 @@ def rehearse(
     policy: Annotated[
         str, typer.Option(help="Policy that chooses the window: static, ewma, lossaware or lossaware-disc.")
     ] = "static",
-    iw: Annotated[int, typer.Option(help="Largest initial window, in segments. static always uses it.")] = 20,
+    iw: Annotated[
+        int, typer.Option(help="Largest initial window, in segments. static always uses it.", min=1, max=1000)
+    ] = 20,
     alpha: Annotated[float, typer.Option(help="Maximum probability that a harmless window is ever stopped.")] = 0.05,
     period: Annotated[str, typer.Option(help="Time after which arms are redrawn and a client counts again.")] = "60min",
     least: Annotated[
-        int, typer.Option(help="Minimum connections per network. A network with fewer joins a larger one.")
+        int, typer.Option(help="Minimum connections per network. A network with fewer joins a larger one.", min=1)
     ] = 1000,
     fallback: Annotated[
         Fallback, typer.Option(help="Window after a stop: 10 segments (rfc6928, the system's) or 3 (rfc3390).")
@@ -84,7 +86,7 @@ def rehearse(
 def run(
     iw: Annotated[
         int | None,
-        typer.Option(help="Largest initial window, in segments. Without it, only watch.", min=11),
+        typer.Option(help="Largest initial window, in segments. Without it, only watch.", min=1, max=1000),
     ] = None,
     policy: Annotated[
         str, typer.Option(help="Policy that chooses the window: static, ewma, lossaware or lossaware-disc.")
@@ -137,7 +139,7 @@ def run(
     state: State = _STATE,
 ) -> None:
     """Watch the connections that close on this host. Raise the initial window of random prefixes with routes, and fall
-    back where losses rise. SIGTERM or Ctrl-C stops the guard and removes its routes. Needs Linux and CAP_NET_ADMIN.
+    back where losses rise. Any signal that stops the guard removes its routes. Needs Linux and CAP_NET_ADMIN.
     """
     require_linux("firstflight guard run")
     from firstflight.cli.guarding_host import Limits, Request, run_command
@@ -157,7 +159,7 @@ def status(state: State = _STATE, json: Annotated[bool, typer.Option("--json", h
 
 @guard.command(short_help="Remove the routes of a guard that was killed.")
 def undo(state: State = _STATE) -> None:
-    """Remove the routes that a killed guard left behind (kill -9). Changes nothing else."""
+    """Remove the routes that a guard left behind that was killed with its watchdog. Changes nothing else."""
     require_linux("firstflight guard undo")
     from firstflight.cli.guarding_host import undo_command
 

@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from firstflight.counted import counted
-from firstflight.errors import RequestError
+from firstflight.errors import MachineError, RequestError
 from firstflight.guard.brain import Settings
 from firstflight.guard.groups import AsTable, Groups
-from firstflight.guard.journal import Journal, undo
-from firstflight.guard.policy import RFC6928_SEGMENTS, Policy
+from firstflight.guard.journal import Journal, is_held, undo
+from firstflight.guard.policy import MOST_SEGMENTS, RFC6928_SEGMENTS, Policy
 from firstflight.guard.routes import Routes
 from firstflight.guard.stop_rule import StopRule
-from firstflight.guard.watch import STATUS, Host, guard
+from firstflight.guard.watch import Host, guard
+from firstflight.guard.watchdog import STATUS
+from firstflight.input_files import check_is_file, read_text
 
 _STALE_S = 10
 _ADVICE_SCHEMA = 5
@@ -59,7 +61,7 @@ def run_command(request: Request) -> None:
     if len(prefix_lengths) != 2 or prefix_lengths[0] > 32 or 0 in prefix_lengths:
         raise RequestError(f"--units {request.units}: give prefix lengths of IPv4 and IPv6, such as 28,56")
     settings = Settings(
-        Policy(limits.policy, largest),
+        Policy(limits.policy, max(largest, RFC6928_SEGMENTS)),
         StopRule(alpha=limits.alpha, period_s=_seconds(limits.period)),
         fallback=limits.fallback,
         draw="prefix" if request.cgroup is None else "connection",
@@ -77,24 +79,54 @@ def run_command(request: Request) -> None:
         cgroup=request.cgroup if acts else None,
     )
     does = f"raises windows up to {largest} segments" if host.acts else "changes nothing"
+    if limits.iw is not None and limits.iw <= RFC6928_SEGMENTS:
+        does += f" ({limits.iw} segments are not more than the system's {RFC6928_SEGMENTS})"
     line = f"guard {does}; `firstflight guard status --state {request.state}` shows its state"
-    guard(host, lambda: print(line, file=sys.stderr, flush=True))
+
+    def started(barred: str | None) -> None:
+        print(line, file=sys.stderr)
+        if barred is not None:
+            print(f"no window is set now: {barred}, and a route of the guard's could divert packets", file=sys.stderr)
+        sys.stderr.flush()
+
+    guard(host, started)
 
 
 def status_command(state: Path, as_json: bool) -> int:
     """Print the status; 1 if no guard runs."""
+    path = state / STATUS
     try:
-        text = (state / STATUS).read_text(encoding="utf-8")
-    except OSError:
+        runs = is_held(state)
+        check_is_file(path)
+        status: dict[str, Any] = json.loads(read_text(path))
+        old_s = time.time() - status["written_at"]
+        shown = _shown(status)
+    except FileNotFoundError:
         print(f"no guard runs with {state}; start one with `firstflight guard run`", file=sys.stderr)
         return 1
-    status: dict[str, Any] = json.loads(text)
-    old_s = time.time() - status["written_at"]
+    except OSError as error:
+        raise MachineError(f"{path}: {error.strerror}; run as the guard's user, such as with sudo") from None
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise RequestError(f"{path}: not the status of a guard; remove it, a running guard writes it again") from None
+    fault = None
+    if not runs:
+        fault = f"the guard with pid {status['pid']} was killed; run `firstflight guard undo --state {state}`"
+    elif old_s > _STALE_S:
+        fault = (
+            f"the guard with pid {status['pid']} has not written for {old_s:.0f} s and hangs; kill it, then run "
+            f"`firstflight guard undo --state {state}`"
+        )
     if as_json:
-        print(json.dumps(status))
+        print(json.dumps(status | {"runs": runs}))
     else:
-        _print(status, old_s)
-    return 1 if old_s > _STALE_S else 0
+        from rich.console import Console
+
+        console = Console()
+        for part in shown:
+            console.print(part)
+    if fault is not None:
+        print(fault, file=sys.stderr)
+    return 0 if fault is None else 1
 
 
 def undo_command(state: Path) -> None:
@@ -128,14 +160,17 @@ def _ceiling(limits: Limits) -> int:
 
 
 def _advised(path: Path) -> int:
+    check_is_file(path)
     try:
-        advice = json.loads(path.read_text(encoding="utf-8"))
-        schema, window = advice["schema"], int(advice["decision"]["initial_window"])
-    except (OSError, ValueError, KeyError, TypeError):
+        advice = json.loads(read_text(path))
+        schema, window = advice["schema"], advice["decision"]["initial_window"]
+        if type(window) is not int or not 1 <= window <= MOST_SEGMENTS:
+            raise ValueError
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         raise RequestError(f"{path}: no advice; name the advice.json that `firstflight advise` wrote") from None
     if schema != _ADVICE_SCHEMA:
         raise RequestError(
-            f"{path}: this advice.json has schema {schema} and this firstflight reads {_ADVICE_SCHEMA}; run "
+            f"{path}: this advice.json has schema {str(schema)[:40]} and this firstflight reads {_ADVICE_SCHEMA}; run "
             "`firstflight advise` again"
         )
     return window
@@ -163,32 +198,35 @@ def _numbers(option: str, text: str, most: int) -> list[int]:
     return found
 
 
-def _print(status: dict[str, Any], old_s: float) -> None:
+def _shown(status: dict[str, Any]) -> list[Any]:
+    """What is printed, line by line."""
     from rich.box import SIMPLE
-    from rich.console import Console
     from rich.table import Column, Table
 
-    console = Console()
     policy, seen = status["policy"], status["connections"]
     does = "acts" if status["acts"] else "changes nothing"
-    console.print(
+    said: list[Any] = [
         f"[bold]guard[/] pid {status['pid']}, up {status['running_s']:.0f} s: {policy['name']}, initial window up to "
         f"{policy['ceiling']}; {does}"
-    )
-    if old_s > _STALE_S:
-        console.print(
-            f"[red]not written for {old_s:.0f} s: the guard hangs or was killed; run `firstflight guard undo`[/]"
-        )
-    console.print(
+    ]
+    if status.get("barred"):
+        said.append(f"[red]no window is set: {status['barred']}, and a route of the guard's could divert packets[/]")
+    said.append(
         f"{seen['reported']} connections closed, {seen['passed_over']} passed over, {seen['beyond']} beyond the limit, "
-        f"{seen['dropped']} reports dropped by the kernel, {status['uncertain']} with an uncertain window"
+        f"{seen['dropped']} reports dropped by the kernel, {status['uncertain']} with an uncertain window, "
+        f"{status['unfinished_handshakes']} handshakes unfinished"
     )
     if status["timeouts_unknown"]:
-        console.print("[yellow]this kernel does not count timeouts (6.7 and later do): they are not evaluated[/]")
-    console.print(
+        said.append("[yellow]this kernel does not count timeouts (6.7 and later do): they are not evaluated[/]")
+    said.append(
         f"{status['windows_set']} prefixes set, {status['windows_decided']} decided, {status['hands_off']} prefixes "
         "with routes of other programs left unchanged"
     )
+    if "route_changes" in status:
+        said.append(
+            f"{status['route_changes']} changes of routes, {status['route_changes_in_a_minute']} in a minute; "
+            f"{status['windows_waiting']} prefixes wait until the routes of others have settled"
+        )
     names = ("answer", "e-value", "flows", "losses", "timeouts", "needed")
     table = Table(Column("group", no_wrap=True), *names, box=SIMPLE)
     for group in status["groups"]:
@@ -202,7 +240,7 @@ def _print(status: dict[str, Any], old_s: float) -> None:
             f"{group['timeouts_raised']} of {group['timeouts']}",
             "" if more is None else str(more),
         )
-    console.print(table)
-    console.print("losses, timeouts: in the raised arm, of all; needed: further connections until harm is excluded")
+    said += [table, "losses, timeouts: in the raised arm, of all; needed: further connections until harm is excluded"]
     if status["groups_in_all"] > len(status["groups"]):
-        console.print(f"and {status['groups_in_all'] - len(status['groups'])} more groups")
+        said.append(f"and {status['groups_in_all'] - len(status['groups'])} more groups")
+    return said

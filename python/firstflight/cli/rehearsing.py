@@ -12,7 +12,7 @@ from firstflight.counted import counted
 from firstflight.errors import RequestError
 from firstflight.guard.brain import Brain, Settings
 from firstflight.guard.groups import Groups
-from firstflight.guard.policy import Policy
+from firstflight.guard.policy import RFC6928_SEGMENTS, Policy
 from firstflight.guard.rehearse import BadLink, Rehearsal, connections, rehearse
 from firstflight.guard.stop_rule import Answer, StopRule
 from firstflight.records import output
@@ -47,7 +47,7 @@ def rehearse_command(request: Request, *, as_json: bool) -> None:
         output.check(request.plot, [request.log])
     bad = _bad_link(request.bad)
     rule = StopRule(request.alpha, period_s=_seconds("--period", request.period))
-    settings = Settings(Policy(request.policy, request.iw), rule, fallback=request.fallback)
+    settings = Settings(Policy(request.policy, max(request.iw, RFC6928_SEGMENTS)), rule, fallback=request.fallback)
     loss = None if request.loss is None else _rate("--loss", request.loss)
     log, notes = connections(observe.read(request.log, request.kind), loss, request.seed)
     if bad is not None and log and bad.at > log[-1].opened:

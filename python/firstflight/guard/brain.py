@@ -115,7 +115,10 @@ class Brain:
         self._decisions = {}
         for outcome in outcomes:
             self._advance(outcome.at)
-            self._last_outcome = max(self._last_outcome, outcome.at)
+            if outcome.is_finished:
+                self._last_outcome = max(self._last_outcome, outcome.at)
+            elif outcome.prefix not in self._units:
+                continue
             self._take(outcome)
         if now is not None:
             self._advance(now)

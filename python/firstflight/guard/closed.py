@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from firstflight import _native
 from firstflight.errors import MachineError
-from firstflight.guard.outcome import Network, Outcome
+from firstflight.guard.outcome import Arm, Network, Outcome
 from firstflight.guard.policy import RFC6928_SEGMENTS
 
 # So that reading and judging stay below 5% of a core however many connections there are.
@@ -96,13 +96,18 @@ class Closed:
     def take(self, wait_s: float) -> list[tuple[Network, Row]]:
         """The connections closed within this number of seconds. Raises OSError."""
         rows = map(Row._make, self._source.take(wait_s, max(int(_MOST_PER_SECOND * wait_s), 1)))
-        return [(self._network(row.network), row) for row in rows]
+        return [(self._of(row.network), row) for row in rows]
+
+    def network(self, address: bytes) -> Network:
+        """The prefix of a client."""
+        bits = 8 * len(address) - self._kinds[len(address)][1]
+        return self._of((int.from_bytes(address) >> bits << bits).to_bytes(len(address)))
 
     def counts(self) -> Counts:
         """The connections so far."""
         return Counts(*self._source.counts())
 
-    def _network(self, packed: bytes) -> Network:
+    def _of(self, packed: bytes) -> Network:
         found = self._networks.get(packed)
         if found is None:
             if len(self._networks) >= _NETWORKS_KEPT:
@@ -137,3 +142,9 @@ def outcome(at: float, prefix: Network, row: Row, began: Began, compared: int) -
         delivery_rate=row.delivery_rate or None,
         marks=row.marks,
     )
+
+
+def unfinished_handshake(at: float, prefix: Network, began: Began) -> Outcome:
+    """A client that was answered and not heard of again, as when packets to it go astray: a timeout of its arm."""
+    arm: Arm = "raised" if began.segments > RFC6928_SEGMENTS else "control"
+    return Outcome(at, prefix, arm, began.segments, 0, 0, 0, None, 1, None, None, None, is_finished=False)

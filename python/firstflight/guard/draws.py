@@ -1,6 +1,7 @@
 """Windows drawn for each connection, by a BPF program on a cgroup that ends with the guard."""
 
 from pathlib import Path
+from typing import Any
 
 from firstflight import _native
 from firstflight.errors import MachineError
@@ -16,9 +17,6 @@ class Draws:
     Raises MachineError where the program cannot be attached to `cgroup`. `compared` is the largest window under trial.
     """
 
-    hands_off = 0
-    """The program leaves each connection alone that a route gave another window than ten segments."""
-
     def __init__(self, cgroup: Path, ports: list[int], compared: int) -> None:
         self._set: dict[Network, tuple[int, float]] = {}
         try:
@@ -29,8 +27,9 @@ class Draws:
                 "version 2, as root or with CAP_BPF and CAP_NET_ADMIN, on Linux 5.15 or later"
             ) from None
 
-    def __len__(self) -> int:
-        return len(self._set)
+    def status(self) -> dict[str, Any]:
+        """The state for `status.json`. The program leaves connections alone that a route gave another window."""
+        return {"windows_set": len(self._set), "hands_off": 0}
 
     def want(self, decision: Decision) -> None:
         """Carry out a decision."""
@@ -53,7 +52,7 @@ class Draws:
         return Began(segments, judged=True, lost=lost and row.retransmissions > row.dsacks)
 
     def follow(self) -> None:
-        """Nobody else changes these windows."""
+        """Nobody else changes these windows, and no packet takes another way."""
 
     def undo(self) -> None:
         """Draw nothing any more; windows of open connections stay."""

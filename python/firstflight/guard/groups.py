@@ -11,7 +11,10 @@ from pathlib import Path
 
 from firstflight.errors import RequestError
 from firstflight.guard.outcome import Network
+from firstflight.input_files import check_is_file, read_text
 
+# Three times a list of all prefixes of the Internet.
+_MOST_BYTES = 100 << 20
 _LEVELS = {4: (24, 20, 16), 6: (48, 40, 32)}
 
 
@@ -36,8 +39,9 @@ class AsTable:
     @classmethod
     def read(cls, path: Path) -> "AsTable":
         """Lines of a prefix and an AS number, separated by blanks or a comma; `#` begins a comment."""
+        check_is_file(path)
         try:
-            lines = path.read_text(encoding="utf-8").splitlines()
+            lines = read_text(path, _MOST_BYTES).splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise RequestError(f"{path} cannot be read as a list of prefixes and AS numbers: {error}") from None
         return cls(dict(_prefixes(path, lines)))
@@ -58,11 +62,14 @@ def _prefixes(path: Path, lines: Iterable[str]) -> Iterable[tuple[Network, int]]
         if not words:
             continue
         try:
-            prefix, number = words
-            yield ip_network(prefix), int(number.upper().removeprefix("AS"))
+            prefix, text = words
+            number = int(text.upper().removeprefix("AS"))
+            if not 0 < number < 1 << 32:
+                raise ValueError
+            yield ip_network(prefix), number
         except ValueError:
             raise RequestError(
-                f'{path}:{place}: "{line.strip()}" is no prefix with an AS; write for example 192.0.2.0/24 AS64500'
+                f'{path}:{place}: "{line.strip()[:80]}" is no prefix with an AS; write for example 192.0.2.0/24 AS64500'
             ) from None
 
 

@@ -38,7 +38,7 @@ class Memory:
                 "CREATE TABLE IF NOT EXISTS network (name TEXT PRIMARY KEY, saved REAL, connections REAL, state TEXT)"
             )
             self._load(now, time.time())
-        except (sqlite3.Error, ValueError, KeyError, TypeError) as error:
+        except (sqlite3.Error, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise MachineError(
                 f"{self._path}: cannot be used ({error}); remove it, and the guard begins with nothing learned"
             ) from None

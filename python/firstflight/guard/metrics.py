@@ -113,6 +113,11 @@ class Metrics:
             metric(f"{name}_total", "counter", meaning, [("", getattr(counts, which))])
         metric("routes", "gauge", "Prefixes whose initial window is set now.", [("", status["windows_set"])])
         metric("hands_off_prefixes", "gauge", "Prefixes left to somebody else's route.", [("", status["hands_off"])])
+        if "route_changes" in status:
+            metric("route_changes_total", "counter", "Routes set, changed or removed.", [("", status["route_changes"])])
+            metric("barred", "gauge", "1 while policy routing forbids routes.", [("", status["barred"] is not None)])
+            waiting = [("", status["windows_waiting"])]
+            metric("waiting_prefixes", "gauge", "Prefixes without their window until routes have settled.", waiting)
         evidence = [(f'{{group="{found["group"]}"}}', found["e_value"]) for found in status["groups"]]
         metric("e_value", "gauge", "Evidence that the raised arm is worse; 1/alpha stops it.", evidence)
         self._text = ("\n".join(lines) + "\n").encode()

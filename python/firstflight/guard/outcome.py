@@ -34,3 +34,5 @@ class Outcome:
     """In bytes per second."""
     marks: int | None
     """ECN marks echoed by the client."""
+    is_finished: bool = True
+    """False: a handshake that stays unfinished. It counts as a timeout, for prefixes known by other connections."""

@@ -12,6 +12,8 @@ from firstflight.errors import RequestError
 from firstflight.guard.outcome import Outcome
 
 RFC6928_SEGMENTS = 10
+MOST_SEGMENTS = 1000
+"""Largest window that may be asked for: 1.4 MB at once."""
 # Of Linux with timestamps, on Ethernet: turns acknowledged bytes into segments.
 _MSS_BYTES = 1448
 _WEIGHT = 1 / 4
@@ -73,7 +75,7 @@ POLICIES = tuple(_LEARN)
 class Policy:
     """A rule by name, one of `POLICIES`, and its bounds.
 
-    Raises RequestError for an unknown name and a ceiling below ten segments.
+    Raises RequestError for an unknown name and a ceiling outside ten to `MOST_SEGMENTS`.
     """
 
     name: str
@@ -85,8 +87,11 @@ class Policy:
     def __post_init__(self) -> None:
         if self.name not in _LEARN:
             raise RequestError(f'there is no policy "{self.name}"; the policies are {", ".join(POLICIES)}')
-        if self.ceiling < RFC6928_SEGMENTS:
-            raise RequestError(f"the largest window is {self.ceiling}; give at least {RFC6928_SEGMENTS} segments")
+        if not RFC6928_SEGMENTS <= self.ceiling <= MOST_SEGMENTS:
+            raise RequestError(
+                f"the largest window is {self.ceiling}; give at least {RFC6928_SEGMENTS} segments and no more than "
+                f"{MOST_SEGMENTS}"
+            )
 
     def learn(self, estimate: Estimate, outcome: Outcome) -> None:
         """Take in a finished connection."""

@@ -5,7 +5,7 @@ import os
 import signal
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -13,24 +13,26 @@ from typing import Any
 
 from firstflight.errors import FirstflightError, MachineError
 from firstflight.guard.brain import Brain, Settings
-from firstflight.guard.closed import Closed, Counts, outcome
+from firstflight.guard.closed import Closed, Counts, outcome, unfinished_handshake
 from firstflight.guard.draws import Draws
 from firstflight.guard.groups import Groups
 from firstflight.guard.journal import Journal
 from firstflight.guard.memory import Memory
 from firstflight.guard.metrics import Metrics
-from firstflight.guard.outcome import Network
-from firstflight.guard.policy import RFC6928_SEGMENTS
+from firstflight.guard.outcome import Network, Outcome
 from firstflight.guard.routes import Routes
+from firstflight.guard.sockets import Sockets
+from firstflight.guard.watchdog import STATUS, ending_signals, watched
 from firstflight.guard.windows import Windows
 
-_LOOK_S = 1.0
+# Windows are removed within a second after a change of rules: a look, and what is decided in it.
+_LOOK_S = 0.5
+_SHOW_S = 1.0
+_SOCKETS_S = 3.0
 _LOG_BYTES = 16 << 20
 _GROUPS_SHOWN = 50
 # linux/capability.h
 _CAP_NET_ADMIN = 12
-_KINDS = (signal.SIGTERM, signal.SIGINT)
-STATUS = "status.json"
 DECISIONS = "decisions.jsonl"
 
 
@@ -76,17 +78,29 @@ class Log:
 
 
 class _Stop(BaseException):
-    """SIGTERM or SIGINT came."""
+    """A signal came that ends a process."""
 
 
-def guard(host: Host, started: Callable[[], None] = lambda: None) -> None:
-    """Run until SIGTERM or SIGINT, then undo. `started` is called when it watches.
+def guard(host: Host, started: Callable[[str | None], None] = lambda barred: None) -> None:
+    """Run until a signal, then undo. `started` is called when it watches, with the reason if it must not set routes.
 
     Raises MachineError without CAP_NET_ADMIN, where another guard has the state, or when connections are no longer
     reported. Then, too, everything is undone first.
     """
     _check_capability()
-    before = {kind: signal.getsignal(kind) for kind in _KINDS}
+    before = {kind: signal.getsignal(kind) for kind in ending_signals()}
+    # Who connects is nobody else's business.
+    umask = os.umask(0o077)
+    try:
+        with watched(host.state):
+            _guard(host, started, before.keys())
+    finally:
+        os.umask(umask)
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
+
+
+def _guard(host: Host, started: Callable[[str | None], None], kinds: Iterable[int]) -> None:
     journal = Journal(host.state)
     log = Log(host.state / DECISIONS, not host.acts)
     routes = Routes()
@@ -98,11 +112,13 @@ def guard(host: Host, started: Callable[[], None] = lambda: None) -> None:
         means: Windows | Draws = windows
         if host.cgroup is not None:
             means = Draws(host.cgroup, host.ports, host.settings.policy.ceiling)
-        log.write("started", acts=host.acts, policy=asdict(host.settings.policy), pid=os.getpid())
-        with _signals(), Metrics.served(host.metrics_port) as metrics:
+        log.write(
+            "started", acts=host.acts, policy=asdict(host.settings.policy), pid=os.getpid(), barred=windows.barred
+        )
+        with _signals(kinds), Metrics.served(host.metrics_port) as metrics:
             watch = _Watch(host, closed, means, log, metrics)
             try:
-                started()
+                started(windows.barred if host.acts and host.cgroup is None else None)
                 watch.run()
             finally:
                 watch.close()
@@ -116,13 +132,13 @@ def guard(host: Host, started: Callable[[], None] = lambda: None) -> None:
             f"{getattr(error, 'filename', None) or host.state}: {error}; the guard ends and removes its routes"
         ) from None
     finally:
-        windows.undo()
-        (host.state / STATUS).unlink(missing_ok=True)
-        routes.close()
-        log.close()
-        journal.close()
-        for kind, handler in before.items():
-            signal.signal(kind, handler)
+        try:
+            windows.undo()
+        finally:
+            (host.state / STATUS).unlink(missing_ok=True)
+            routes.close()
+            log.close()
+            journal.close()
 
 
 def _check_capability() -> None:
@@ -135,17 +151,17 @@ def _check_capability() -> None:
 
 
 @contextmanager
-def _signals() -> Iterator[None]:
+def _signals(kinds: Iterable[int]) -> Iterator[None]:
     def stop(*_: Any) -> None:
         raise _Stop
 
-    for kind in _KINDS:
+    for kind in kinds:
         signal.signal(kind, stop)
     try:
         yield
     finally:
         # A second signal must not interrupt the undoing.
-        for kind in _KINDS:
+        for kind in kinds:
             signal.signal(kind, signal.SIG_IGN)
 
 
@@ -153,13 +169,16 @@ class _Watch:
     def __init__(self, host: Host, closed: Closed, windows: Windows | Draws, log: Log, metrics: Metrics) -> None:
         self._host, self._closed, self._windows, self._log, self._metrics = host, closed, windows, log, metrics
         self._brain = Brain(host.settings, host.groups)
-        self._decided: dict[Network, tuple[int, float]] = {}
+        self._decided: dict[Network, int] = {}
         self._uncertain = 0
         self._timeouts_unknown = 0
-        self._started = time.monotonic()
+        self._started = self._shown = self._looked = time.monotonic()
+        self._sockets = Sockets(host.ports) if host.acts and host.cgroup is None else None
+        self._unfinished = 0
         self._memory = Memory(host.state, host.settings, host.groups, self._brain, self._started)
 
     def run(self) -> None:
+        self._show(self._started)
         while True:
             try:
                 rows = self._closed.take(_LOOK_S)
@@ -167,7 +186,7 @@ class _Watch:
                 raise MachineError(f"closed connections (sock_diag): {error.strerror}; nothing stays raised") from None
             now = time.monotonic()
             self._windows.follow()
-            outcomes = []
+            outcomes = self._unfinished_handshakes(now)
             for prefix, row in rows:
                 self._timeouts_unknown += row.timeouts is None
                 began = self._windows.began(prefix, row)
@@ -181,19 +200,37 @@ class _Watch:
                     found = replace(found, first_flight_lost=None, timeouts=0)
                 outcomes.append(found)
             for decision in self._brain.decide(outcomes, now):
-                self._decided[decision.prefix] = (decision.initial_window or RFC6928_SEGMENTS, now)
                 if decision.initial_window is None:
-                    del self._decided[decision.prefix]
+                    self._decided.pop(decision.prefix, None)
+                else:
+                    self._decided[decision.prefix] = decision.initial_window
                 self._log.write("decided", **asdict(decision))
                 if self._host.acts:
                     self._windows.want(decision)
             self._memory.keep(now)
-            self._show(now)
+            if now - self._shown >= _SHOW_S:
+                self._shown = now
+                self._show(now)
 
     def close(self) -> None:
         """Store the learned state."""
         self._memory.save(time.monotonic())
         self._memory.close()
+
+    def _unfinished_handshakes(self, now: float) -> list[Outcome]:
+        """Clients whose SYN was answered and who were not heard of again, as timeouts of their prefixes' arms."""
+        if self._sockets is None or not isinstance(self._windows, Windows) or now - self._looked < _SOCKETS_S:
+            return []
+        self._looked = now
+        clients, unfinished = self._sockets.look(self._closed.network)
+        self._windows.clients = clients
+        found = []
+        for prefix in unfinished:
+            began = self._windows.began(prefix)
+            if began is not None and began.judged:
+                self._unfinished += 1
+                found.append(unfinished_handshake(now, prefix, began))
+        return found
 
     def _show(self, now: float) -> None:
         counts = self._closed.counts()
@@ -204,11 +241,11 @@ class _Watch:
             "running_s": round(now - self._started, 1),
             "acts": self._host.acts,
             "policy": asdict(self._host.settings.policy),
-            "windows_set": len(self._windows),
             "windows_decided": len(self._decided),
-            "hands_off": self._windows.hands_off,
+            **self._windows.status(),
             "connections": counts._asdict(),
             "uncertain": self._uncertain,
+            "unfinished_handshakes": self._unfinished,
             "timeouts_unknown": self._timeouts_unknown,
             "groups": [{"group": name} | asdict(verdict) for name, verdict in verdicts[:_GROUPS_SHOWN]],
             "groups_in_all": len(verdicts),
