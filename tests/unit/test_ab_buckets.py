@@ -63,15 +63,38 @@ def test_the_interval_of_a_bucket_that_is_looked_at_alone_is_its_own() -> None:
     assert (one.low, one.high) == pytest.approx((one.comparison.difference.low, one.comparison.difference.high))
 
 
-def test_holm_steps_down_from_bonferroni() -> None:
-    p_values = {name: [one.p_adjusted for one in looked_at(correction=name)] for name in ("none", "holm", "bonferroni")}
-    plain, holm, bonferroni = (np.array(p_values[name])[[0, 1, 3]] for name in ("none", "holm", "bonferroni"))
-    assert (plain <= holm).all()
-    assert (holm <= bonferroni).all()
-    assert holm[0] == plain[0]
-    assert holm.min() == pytest.approx(3 * plain.min())
+def test_p_values_are_corrected_for_the_number_of_buckets_that_have_one() -> None:
+    plain, corrected = (
+        np.array([one.p_adjusted for one in looked_at(correction=name)]) for name in ("none", "bonferroni")
+    )
+    assert corrected[[0, 1, 3]] == pytest.approx(np.minimum(1, 3 * plain[[0, 1, 3]]))
+    assert np.isnan(corrected[[2, 4]]).all()
     with pytest.raises(ValueError, match="fisher"):
         looked_at(correction="fisher")
+
+
+def test_a_verdict_never_stands_beside_an_interval_that_says_otherwise() -> None:
+    """Of buckets whose effect is about as large as their intervals are wide, by milliseconds and by percent."""
+    seen = []
+    for seed in range(25):
+        draw = np.random.default_rng(seed)
+        place = np.repeat(np.arange(6), 110)
+        base = draw.lognormal(0, 1, len(place))
+        times = {3: base, 10: base * draw.lognormal(-0.055, 0.25, len(place)) ** draw.choice([-1, 1], len(place))}
+        rows = pl.concat(
+            pl.DataFrame({"iw": iw, "client": np.arange(len(place)), "bucket": place, "time_s": time})
+            for iw, time in times.items()
+        )
+        design = Design(arm="iw", baseline=3, treatment=10, unit=["client"], least=100, resamples=400)
+        for statistic in ("mean", "p50"):
+            seen += by_bucket(rows, "time_s", "bucket", design, buckets=range(6), statistic=statistic)
+    apart = [one for one in seen if one.verdict in ("better", "worse")]
+    assert apart
+    assert len(apart) < len(seen)
+    for one in seen:
+        for low, high in ((one.low, one.high), (one.percent_low, one.percent_high)):
+            assert (one.verdict == "no significant difference") == (low <= 0 <= high)
+            assert (one.verdict == "better") == (high < 0)
 
 
 def test_a_rate_is_compared_in_buckets_too() -> None:

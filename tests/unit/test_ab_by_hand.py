@@ -32,7 +32,6 @@ from firstflight.analysis.ab import (
     units_needed,
     within_budget,
 )
-from firstflight.analysis.ab.buckets import _adjusted
 from firstflight.analysis.ab.harm import _verdict
 from firstflight.analysis.ab.interval import Percentiles, Studentised, possible, within
 from firstflight.analysis.ab.least import least_units
@@ -281,16 +280,6 @@ def test_latency_and_throughput_have_each_its_own_budget(budget: Budget, verdict
 )
 def test_harm_whose_interval_ends_exactly_at_the_budget_is_within_it(low: float, high: float, verdict: str) -> None:
     assert _verdict(cast(Comparison, SimpleNamespace(units=7)), low, high, 5) == verdict
-
-
-def test_p_values_are_corrected_for_the_number_of_buckets() -> None:
-    p_values = [0.03, 0.01, 0.4, 0.02]
-    assert _adjusted(p_values, "bonferroni") == pytest.approx([0.12, 0.04, 1.0, 0.08])
-    # In order 4 · 0.01, 3 · 0.02, 2 · 0.03, 1 · 0.4.
-    assert _adjusted(p_values, "holm") == pytest.approx([0.06, 0.04, 0.4, 0.06])
-    # The third step is not below the second: 3 · 0.02 and 1 · 0.03.
-    assert _adjusted([0.02, 0.03, 0.001], "holm") == pytest.approx([0.04, 0.04, 0.003])
-    assert _adjusted(p_values, "none") == p_values
 
 
 def test_units_that_an_interval_needs() -> None:

@@ -20,7 +20,7 @@ import polars as pl
 
 from firstflight.analysis.ab.buckets import Bucket, Correction, judged
 from firstflight.analysis.ab.comparison import Comparison
-from firstflight.analysis.ab.interval import FIGURES, Bounds, possible, within
+from firstflight.analysis.ab.interval import FIGURES, Bounds, agreeing, larger, possible, within
 from firstflight.analysis.ab.statistic import share_of
 from firstflight.analysis.intervals import Estimate
 from firstflight.records.schema import GAMMA
@@ -89,7 +89,7 @@ def by_bucket_of_aggregates(
     unit: str = "transfer",
     paired: bool = True,
     confidence: float = 0.95,
-    correction: Correction = "holm",
+    correction: Correction = "bonferroni",
     add_bins: bool = True,
 ) -> list[Bucket]:
     """`of_aggregates` in every bucket of a dimension: `buckets` are their names, in the order of their numbers."""
@@ -172,17 +172,19 @@ class _Jackknifed:
             value = self.values[name]
             kept = within(self.bounds[name], value, value - half, value + half)
             found[name] = Estimate(*kept, self.replicates[name])
-        return found
+        return agreeing(found)
 
     @property
     def p_value(self) -> float:
+        return larger(self._p_value("difference"), self._p_value("percent"))
+
+    def _p_value(self, name: str) -> float:
         from scipy.special import stdtr
 
-        beyond = abs(self.values["difference"]) - self.widened["difference"]
-        error = self.errors["difference"]
+        beyond, error = abs(self.values[name]) - self.widened[name], self.errors[name]
         if math.isnan(beyond) or beyond <= 0:
             return math.nan if math.isnan(beyond) else 1.0
-        return float(2 * stdtr(self.freedom["difference"], -beyond / error)) if error else 0.0
+        return float(2 * stdtr(self.freedom[name], -beyond / error)) if error else 0.0
 
     @property
     def standard_error(self) -> float:

@@ -1,9 +1,8 @@
 """A comparison bucket by bucket, with a correction for looking at many.
 
-Verdicts and adjusted p-values are Holm's (1979): among buckets without a difference the chance that any is called
-better or worse is at most 1 - confidence. The intervals next to them hold simultaneously by Bonferroni: each has the
-confidence 1 - (1 - confidence)/m, m the buckets that have an interval. Holm's steps see a little more than these
-intervals do; where a bucket is significant and its interval includes 0, the reason says so.
+Intervals hold simultaneously by Bonferroni: each has the confidence 1 - (1 - confidence)/m, m the buckets that have an
+interval. A verdict is read off the interval next to it: among buckets without a difference the chance that any is
+called better or worse is at most 1 - confidence.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from firstflight.analysis.ab.sample import read
 from firstflight.analysis.ab.statistic import share_of
 from firstflight.analysis.intervals import Estimate
 
-Correction = Literal["holm", "bonferroni", "none"]
+Correction = Literal["bonferroni", "none"]
 _BEYOND_EACH_END = 10
 """Resamples that must lie beyond each end of a simultaneous interval."""
 
@@ -71,7 +70,7 @@ def by_bucket(
     buckets: Sequence[object],
     denominator: str | None = None,
     statistic: str = "mean",
-    correction: Correction = "holm",
+    correction: Correction = "bonferroni",
     lower_is_better: bool = True,
 ) -> list[Bucket]:
     """`compare` of `value`, or `compare_rate` of `value` over `denominator`, in each of `buckets` of column `bucket`.
@@ -105,40 +104,17 @@ def judged(
 ) -> list[Bucket]:
     """Verdicts over comparisons that are looked at together: (name, share in percent, comparison) of each."""
     if correction not in get_args(Correction):
-        raise ValueError(f"correction: {correction!r} is not holm, bonferroni or none")
-    tested = [place for place, (_, _, one) in enumerate(found) if not math.isnan(one.p_value)]
-    adjusted = dict(zip(tested, _adjusted([found[place][2].p_value for place in tested], correction), strict=True))
-    together = confidence if correction == "none" else 1 - (1 - confidence) / max(1, len(tested))
-    return [
-        _bucket(name, share, one, adjusted.get(place, math.nan), together, 1 - confidence, lower_is_better)
-        for place, (name, share, one) in enumerate(found)
-    ]
+        raise ValueError(f"correction: {correction!r} is not bonferroni or none")
+    looks = 1 if correction == "none" else max(1, sum(not math.isnan(one.p_value) for _, _, one in found))
+    return [_bucket(name, share, one, looks, confidence, lower_is_better) for name, share, one in found]
 
 
 def _bucket(
-    name: object,
-    share: float,
-    one: Comparison,
-    p_adjusted: float,
-    together: float,
-    alpha: float,
-    lower_is_better: bool,
+    name: object, share: float, one: Comparison, looks: int, confidence: float, lower_is_better: bool
 ) -> Bucket:
-    verdict: Verdict
-    nothing = Estimate(math.nan)
-    if math.isnan(p_adjusted):
-        verdict = "no flows" if one.units == 0 else "too few flows"
-        difference = percent = nothing
-        reason = one.reason
-    else:
-        wide = one.at(together)
-        difference, percent = wide.difference, wide.percent
-        verdict, reason = "no significant difference", ""
-        if p_adjusted <= alpha:
-            faster = one.difference.value < 0
-            verdict = "better" if faster == lower_is_better else "worse"
-            if difference.low <= 0 <= difference.high:
-                reason = "significant by Holm's steps, although its simultaneous CI includes 0"
+    tested = not math.isnan(one.p_value)
+    wide = one.at(1 - (1 - confidence) / looks) if tested else one
+    difference, percent = (wide.difference, wide.percent) if tested else (Estimate(math.nan),) * 2
     return Bucket(
         name,
         share,
@@ -148,24 +124,10 @@ def _bucket(
         difference.high,
         percent.low,
         percent.high,
-        p_adjusted,
-        verdict,
-        reason,
+        float(np.minimum(1.0, looks * one.p_value)),
+        wide.verdict(lower_is_better),
+        "" if tested else one.reason,
     )
-
-
-def _adjusted(p_values: Sequence[float], correction: Correction) -> list[float]:
-    """P-values to be compared with 1 - confidence as they are."""
-    count = len(p_values)
-    if correction == "none":
-        return list(p_values)
-    if correction == "bonferroni":
-        return [min(1.0, count * p) for p in p_values]
-    order = np.argsort(p_values)
-    steps = np.maximum.accumulate([(count - rank) * p_values[place] for rank, place in enumerate(order)])
-    adjusted = np.empty(count)
-    adjusted[order] = np.minimum(1.0, steps)
-    return [float(p) for p in adjusted]
 
 
 def _masks(places: pl.Series, buckets: Sequence[object]) -> list[npt.NDArray[np.bool_]]:

@@ -5,14 +5,15 @@ for a spread that few units make up. A resample's standard error counts as a thi
 holds hardly any of those few units has hardly any itself. Other quantiles: the percentile bootstrap, its ends
 widened to those of Student's t (Hesterberg 2015, "What teachers should know about the bootstrap", section 5.3). The
 p-value is one minus the confidence at which the interval's end meets 0, never below the resolution of the number of
-resamples; no interval extends beyond the range of its statistic (`possible`).
+resamples; no interval extends beyond the range of its statistic (`possible`). Difference and percent are 0 together:
+where the interval of one includes 0, so does that of the other (`agreeing`), and the p-value is the larger of both.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -146,15 +147,17 @@ class Resampled:
 
     def estimates(self, confidence: float) -> dict[str, Estimate]:
         """`baseline`, `treatment`, `difference` and `percent`."""
-        return {
-            name: Estimate(*within(self.bounds[name], spread.value, *spread.interval(confidence)), self.units[name])
-            for name, spread in self.figures.items()
-        }
+        return agreeing(
+            {
+                name: Estimate(*within(self.bounds[name], spread.value, *spread.interval(confidence)), self.units[name])
+                for name, spread in self.figures.items()
+            }
+        )
 
     @property
     def p_value(self) -> float:
         """Of the difference being 0."""
-        return self.figures["difference"].p_value()
+        return larger(self.figures["difference"].p_value(), self.figures["percent"].p_value())
 
     @property
     def standard_error(self) -> float:
@@ -173,6 +176,25 @@ def within(bounds: Bounds, value: float, low: float, high: float) -> tuple[float
     """A value and the ends of its interval, none beyond what is possible; NaN stays NaN."""
     least, most = bounds
     return float(np.clip(value, least, most)), float(np.clip(low, least, most)), float(np.clip(high, least, most))
+
+
+def agreeing(found: dict[str, Estimate]) -> dict[str, Estimate]:
+    """`found` with difference and percent that both include 0 or both exclude it: the one that excludes it alone ends
+    at 0. The treatment equals the baseline in both or in neither, and to widen an interval costs no coverage.
+    """
+    pair = ("difference", "percent")
+    if not any(found[name].low <= 0 <= found[name].high for name in pair):
+        return found
+    return found | {
+        name: replace(found[name], low=min(found[name].low, 0.0), high=max(found[name].high, 0.0))
+        for name in pair
+        if not math.isnan(found[name].low + found[name].high)
+    }
+
+
+def larger(difference: float, percent: float) -> float:
+    """The larger of two p-values of one hypothesis; that of the difference where there is no percentage."""
+    return difference if math.isnan(percent) else max(difference, percent)
 
 
 def _two_sided(ordered: Values, value: float) -> float:
