@@ -59,7 +59,7 @@ def measurements(cases: tuple[SensitivityCase, ...] = CASES) -> Measurements:
         for application in ("response", *(("other-short", "other-long") if each.cross_traffic else ()))
     ]
     seen = pl.DataFrame({"weight": WEIGHTS, "segments": [7, 40], "subnet": [0, 1], "client": [5, 6]})
-    population = SimpleNamespace(current=SimpleNamespace(window=10), rows=seen, usable=9)
+    population = SimpleNamespace(current=SimpleNamespace(window=10), rows=seen, usable=9, assumed_shares={"RTT": 40.0})
     paths = {"rtt_s": [0.03, 0.3], "down_bps": [2e6, 8e6]}
     users = {each.name: SimpleNamespace(columns=paths, rest_s=REST_S[each.name]) for each in cases}
     experiment = SimpleNamespace(population=population, sensitivity_cases=cases, windows=[4, 10, 32], users=users)
@@ -111,7 +111,7 @@ def test_rates_and_shares_are_those_of_the_responses() -> None:
 
 
 def test_some_of_the_users_are_compared_by_themselves() -> None:
-    alone = measurements().among("far", pl.Series([1], dtype=pl.UInt32))
+    alone = measurements().among(pl.Series([1], dtype=pl.UInt32))
     assert alone.time("far", 32).treatment.value == pytest.approx(seconds("far", 32, 1, "response") + 1.0)
     long = seconds("far", 32, 1, "other-long")
     assert alone.other("far", 32, "other-long").treatment.value == pytest.approx(long)
@@ -123,7 +123,7 @@ def test_the_evidence_holds_each_change_and_check_in_its_place() -> None:
     done: list[int] = []
     found = measured.evidence(terms, done=done.append)
     assert (found.current, found.candidates, found.cases) == (10, [4, 32], ["near", "far"])
-    assert (found.flows, found.usable, done) == (2, 9, [1, 2, 3, 4])
+    assert (found.flows, found.usable, found.assumed, done) == (2, 9, {"RTT": 40.0}, [1, 2, 3, 4])
     for (case, window), change in found.changes.items():
         assert change.value == pytest.approx(100 * (time(case, window) / time(case, 10) - 1))
         checks = found.checks[case, window]
@@ -231,11 +231,11 @@ def test_slow_lines_are_those_below_a_rate_and_as_many_stay_as_are_allowed() -> 
     rates = [1e6, 0.9e6, 2e6, 0.5e6, 3e6, 0.7e6, 4e6, 0.6e6, 5e6, 6e6]
     asked: list[list[int]] = []
 
-    def among(case: str, clients: pl.Series) -> Any:
+    def among(clients: pl.Series) -> Any:
         asked.append(clients.to_list())
         gain = SimpleNamespace(percent=Estimate(-2, -3, -1))
         return SimpleNamespace(
-            time=lambda *_: gain, checks=lambda term, *_: [check(term, 20, case, Estimate(1, 0, 2), 9)]
+            time=lambda *_: gain, checks=lambda term, *_: [check(term, 20, "far", Estimate(1, 0, 2), 9)]
         )
 
     experiment = cast(Any, SimpleNamespace(users={"far": SimpleNamespace(columns={"down_bps": rates})}, seed=1))
@@ -286,7 +286,12 @@ class Bucketed(Measurements):
     def __init__(self) -> None:
         self._experiment = cast(
             Experiment,
-            SimpleNamespace(population=SimpleNamespace(assumed_percent=lambda column: 40 if column == "rtt_s" else 0)),
+            SimpleNamespace(
+                population=SimpleNamespace(
+                    assumed_percent=lambda column: 40 if column == "rtt_s" else 0,
+                    rows=SimpleNamespace(height=1000),
+                )
+            ),
         )
 
     def groups(self, case: str, window: int, dimension: Any) -> list[Bucket]:

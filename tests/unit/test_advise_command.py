@@ -135,6 +135,39 @@ def test_the_shipped_log_is_advised_on_though_it_lacks_flows_for_a_term(
     assert "p99 (needs 4,000)" in made.confidence_reason
 
 
+@pytest.mark.slow
+def test_an_access_log_without_round_trips_is_never_sure_whatever_is_assumed_besides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def few(population: Population) -> list[SensitivityCase]:
+        kept = ("reference", "shallow buffers", "no loss")
+        return [case for case in cases(population) if case.name in kept or case.about == "given"]
+
+    monkeypatch.setattr("firstflight.advise.run.cases", few)
+    random = np.random.default_rng(1)
+    log = tmp_path / "combined.log"
+    sizes = (40e3 * random.lognormal(0, 1.2, FLOWS)).astype(int)
+    lines = [
+        f'10.{row % 250}.9.7 - - [28/Nov/2026:10:{row // 60:02d}:{row % 60:02d} +0000] "GET / HTTP/1.1" 200 {size}'
+        for row, size in enumerate(sizes)
+    ]
+    log.write_text("\n".join(lines) + "\n")
+    more = [], ["buffer=150ms"], ["buffer=150ms", "loss=0.4%"]
+    made = []
+    for place, terms in enumerate(more):
+        assume = ["paths=uk-2023+30ms", *terms]
+        one, page = advise(log, iw="10,16", harm=BUDGET, out=tmp_path / f"{place}", jobs=1, assume=assume)
+        made.append(one)
+        html = page.read_text()
+        assert one.confidence == "insufficient data"
+        assert "The RTT of 100% of the users is assumed, not observed." in one.confidence_reason
+        assert '<p class="light care">' in html
+        assert "initcwnd 16" not in html
+    assert [len(one.cases) for one in made] == [3, 4, 5]
+    raised = [one.decision.outcome == "change" for one in made]
+    assert raised == sorted(raised, reverse=True)
+
+
 def test_flows_that_show_all_of_a_user_have_nothing_assumed_of_path_and_size(done: Path) -> None:
     assert stored(done)["flows"]["assumed"] == []
     html = (done / "advice.html").read_text()

@@ -259,7 +259,7 @@ def test_the_command_prints_and_stores_every_number(tmp_path: Path, shifted: tup
         done.stdout
     )
     stored = json.loads((tmp_path / "out" / "comparison.json").read_text(), parse_constant=pytest.fail)
-    assert stored["schema"] == 2
+    assert stored["schema"] == 3
     assert stored["after"]["current"]["window"] == 20
     assert "<h1>" in (tmp_path / "out" / "comparison.html").read_text()
     for words in (["x.csv", "--compare", before, after], ["x.csv", "--concurrent"], []):

@@ -1,14 +1,19 @@
 """The rule by which an initial window is recommended, on made-up comparisons."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
+import numpy as np
+import pytest
+
+from firstflight.advise.advice import Cost, Gain, Harm, UserGroup, Users
 from firstflight.advise.budget import Check, check, parse
 from firstflight.advise.decide import Decision, Evidence, decide
 from firstflight.advise.measure import Measurements
-from firstflight.advise.words import confidence, sentences, stopped_by
+from firstflight.advise.words import LEVELS, confidence, sentences, stopped_by
 from firstflight.analysis.ab import Comparison
 from firstflight.analysis.intervals import Estimate
 
@@ -302,3 +307,110 @@ def test_flows_that_are_needed_and_in_the_data_are_to_be_had_by_the_option_that_
     enough = Evidence(**{**vars(found), "usable": needed})
     assert "--max-connections" not in confidence(decide(few), few)[1]
     assert confidence(decide(enough), enough)[1].endswith(f"the data has them: add --max-connections {needed}.")
+
+
+@pytest.mark.parametrize(
+    ("assumed", "level"),
+    [
+        ({"RTT": 100.0, "link rate": 100.0}, "insufficient data"),
+        ({"RTT": 0.5}, "insufficient data"),
+        ({"link rate": 60.0}, "depends on unknowns"),
+        ({"response size": 100.0}, "depends on unknowns"),
+    ],
+)
+def test_the_confidence_is_never_high_while_a_part_of_the_users_is_assumed(
+    assumed: dict[str, float], level: str
+) -> None:
+    found = replace(evidence({"reference": {16: -5}}), assumed=assumed)
+    sure, why = confidence(decide(found), found)
+    assert sure == level
+    assert all(f"The {what} of {percent:g}% of the users is assumed" in why for what, percent in assumed.items())
+    if level == "insufficient data":
+        assert next(sentences(decide(found), found, *TOLD)).startswith(
+            "The data suggests raising the initial window from 10 to 16 segments, but is not sufficient to do so."
+        )
+
+
+def test_more_assumptions_never_give_more_courage() -> None:
+    """Random evidence of three cases, and up to three more that `--assume` adds, in every order."""
+    drawn = np.random.default_rng(7)
+    names = ["reference", "shallow", "deep", "assumed loss", "assumed buffer", "assumed lines"]
+    seen = set()
+    for _ in range(400):
+        # An end of the intervals is near a limit as often as not.
+        of = {name: {window: around(drawn.normal(-1.2, 1), 0.8) for window in (16, 32)} for name in names}
+        harm = {name: {window: around(drawn.normal(3, 1.5), 0.8) for window in (16, 32)} for name in names}
+        every = evidence(of, harm)
+        courage = []
+        for more in range(4):
+            added = [*drawn.permutation(names[3:])[:more]] if more == 1 else names[3 : 3 + more]
+            found = replace(every, cases=names[:3] + added, given=added)
+            decision = decide(found)
+            courage.append((decision.outcome == "change", 2 - LEVELS.index(confidence(decision, found)[0]), added))
+        for fewer, more in combinations(courage, 2):
+            if {*fewer[2]} <= {*more[2]}:
+                assert more[0] <= fewer[0]
+                assert more[1] <= fewer[1]
+                seen.add((fewer[:2], more[:2]))
+    assert len(seen) > 6
+
+
+def test_the_flows_needed_are_counted_over_all_users_and_those_of_the_group_are_named() -> None:
+    groups = parse("groups=+5%")[0]
+    # Of 2,000 flows 53 are in the group; it takes 6.4 times as many: from 2 up to 5, with 7.6 above.
+    few = check(groups, 16, "reference", Estimate(2, -4, 9.6), FLOWS, there=53, where="RTT up to 20 ms")
+    found = replace(evidence({"reference": {16: -5}}), checks={("reference", 16): [few]}, usable=FLOWS)
+    assert (few.flows_needed, few.needed_there) == (12836, 341)
+    assert (
+        "About 12,836 flows like these, 341 of them with RTT up to 20 ms, would decide it for 16."
+        in (confidence(decide(found), found)[1])
+    )
+    # The data has more than the group needs, and fewer than that takes of all.
+    assert "--max-connections" not in confidence(decide(found), replace(found, usable=12835))[1]
+    assert "add --max-connections 12836" in confidence(decide(found), replace(found, usable=12836))[1]
+
+
+def test_flows_for_a_part_of_the_users_are_counted_over_all_of_them_too() -> None:
+    others = parse("others_p99=+5%")[0]
+    few = check(others, 16, "reference", Estimate(2), FLOWS, there=500, lacks=4000)
+    assert (few.verdict, few.flows_needed, few.needed_there) == ("too few flows", 16000, 4000)
+
+
+def gain(statistic: str, change: Estimate, case: str = "reference") -> Gain:
+    return Gain(case, 16, statistic, Estimate(0.2), Estimate(0.19), change, (0, 0), "")
+
+
+TOLD = (
+    [gain("mean", around(-5)), gain("p50", around(-5)), gain("p95", around(-5))],
+    [Cost("reference", 16, "retransmitted segments", Estimate(0.5), Estimate(0.52), Estimate(0.02, -0.1, 0.1))],
+    [],
+    [Users(16, 40.0, 0.0)],
+)
+"""Gains, costs, harm and users of an advice in which nothing is shown to get worse."""
+
+
+def test_the_worst_change_stands_in_the_headline_even_within_the_budget() -> None:
+    found = evidence({"reference": {16: -5}})
+    gains, costs, harm, users = TOLD
+
+    def headline(*more: Cost, others: Sequence[Harm] = (), slow: Sequence[Gain] = (), groups: Any = ()) -> str:
+        all_harm, all_gains = [*harm, *others], [*gains, *slow]
+        return next(sentences(decide(found), found, all_gains, [*costs, *more], all_harm, users, groups))
+
+    assert headline() == (
+        "Raise the initial window from 10 to 16 segments. Nothing that was measured is shown to get worse."
+    )
+    name = "responses that lose in the first flight"
+    lost = Cost("reference", 16, name, Estimate(4.58), Estimate(6.85), Estimate(2.27, 2, 2.5))
+    assert headline(lost).endswith(f" segments. Worst change: {name}, 4.58 to 6.85%.")
+    short = Harm("cross traffic", 16, "short response (30 kB)", 900, Estimate(3.1, 2.9, 3.3), "")
+    assert headline(lost, others=[short]).endswith(
+        "Worst change: time of concurrent connections (short response (30 kB)), +3.1% (with cross traffic)."
+    )
+    # Not shown: its interval includes 0.
+    assert headline(lost, others=[replace(short, change_percent=Estimate(9, -1, 20))]) == headline(lost)
+    slow = UserGroup("RTT", "above 500 ms", 16, 3.0, 250, Estimate(4.0, 0.2, 8.0), "worse", "")
+    assert headline(lost, groups=[slow]).endswith("Worst change: mean time by RTT, above 500 ms: +4.0%.")
+    assert headline(slow=[gain("p99", Estimate(1.5, 1, 2), "shallow")]).endswith(
+        "Worst change: 99th percentile of the time of all responses, +1.5% (with shallow)."
+    )

@@ -4,17 +4,21 @@ import dataclasses
 import json
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from advise_made_up import advice
-from firstflight.advise import page
+from firstflight.advise import deploy, page
 from firstflight.advise.budget import check, parse
 from firstflight.advise.figures import _cost, _groups, _percentiles
+from firstflight.advise.first_look import is_elsewhere
+from firstflight.advise.missing import CAPTURE, Missing
 from firstflight.analysis.intervals import Estimate
 from firstflight.cli.advising import lines
 from firstflight.errors import MachineError
+from firstflight.observe.observation import Observation, Source
 from firstflight.report.figure import Figure, svg
 from firstflight.report.page import unbreakable
 
@@ -65,7 +69,9 @@ def html() -> str:
     ("outcome", "level", "lit"),
     [
         ("change", "high", "go"),
+        ("change", "depends on unknowns", "care"),
         ("change", "insufficient data", "care"),
+        ("keep", "depends on unknowns", "care"),
         ("keep", "insufficient data", "care"),
         ("keep", "high", "stop"),
     ],
@@ -77,6 +83,7 @@ def test_the_light_is_green_for_a_sure_change_and_red_for_none(outcome: str, lev
     html = page.render(made, figures(), [])
     assert f'<p class="light {lit}">' in html
     assert level in html
+    assert ("Not yet: insufficient data" in html) == (level == "insufficient data")
 
 
 def test_doubts_about_the_users_are_on_the_first_screen() -> None:
@@ -214,3 +221,74 @@ def rows_of(figure: Figure) -> list[dict[str, Any]]:
 
     walk(figure.chart.to_dict())
     return found
+
+
+def first_screen(html: str) -> str:
+    return html[html.index('id="answer"') : html.index('id="gain"')]
+
+
+def test_nothing_to_paste_stands_beside_insufficient_data() -> None:
+    """Neither the line that sets a window nor the one that captures more, and no such line in the terminal."""
+    needed = Missing(32, ("the paths to your users lose 0.5% of the packets rather than 2%",), CAPTURE)
+    made = dataclasses.replace(advice(), confidence="insufficient data", deploy=(), missing=needed)
+    html = page.render(made, figures(), ["firstflight advise flows.csv"])
+    assert "<pre" not in first_screen(html)
+    assert "initcwnd" not in html[: html.index('id="watch"')]
+    assert "The data is not sufficient for a change, so no line that makes one stands here." in html
+    # Where to get the missing data stands with the reasons.
+    assert CAPTURE.replace("'", "&#39;") in html[html.index('id="sure"') :]
+    assert "initcwnd" not in "\n".join(lines(made))
+
+
+def test_a_recommendation_to_keep_the_window_shows_no_line_that_sets_one() -> None:
+    kept = dataclasses.replace(advice().decision, outcome="keep", initial_window=10)
+    html = page.render(dataclasses.replace(advice(), decision=kept, deploy=()), [], [])
+    assert "initcwnd" not in html[: html.index('id="watch"')]
+    assert "The recommendation is to keep 10." in html
+
+
+def test_a_change_leads_to_the_guard_before_the_lines_that_set_it() -> None:
+    html = page.render(advice(), figures(), [], guard=["sudo firstflight guard run --advice out/advice.json"])
+    assert "initcwnd 16" in first_screen(html)
+    assert "firstflight guard" in first_screen(html)
+    section = html[html.index('<section id="deploy">') :]
+    assert section.index("guard run --advice out/advice.json") < section.index("initcwnd 16")
+
+
+def test_the_log_of_hosts_that_are_not_linux_or_not_the_reader_s_gets_no_line_for_linux() -> None:
+    made = dataclasses.replace(advice(), deploy=(deploy.elsewhere(),))
+    html = page.render(made, figures(), [])
+    assert made.command == ""
+    assert "initcwnd 16" not in html
+    assert "FreeBSD" in html
+    assert "Windows" in html
+    text = "\n".join(lines(made))
+    assert "initcwnd 16" not in text
+    assert "FreeBSD" in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "note", "elsewhere"),
+    [
+        ("log", "CloudFront standard log: it has sizes and times; no RTT", True),
+        ("log", "W3C extended log (IIS): it has sizes", True),
+        ("log", "JSON lines: it has sizes; in Fastly client.socket.tcpi_rtt", False),
+        ("log", "common or combined log: it has sizes", False),
+        ("table", "IIS: a column of that name", False),
+    ],
+)
+def test_a_log_s_format_shows_whose_hosts_sent_it(kind: str, note: str, elsewhere: bool) -> None:
+    source = Source(Path("some.log"), kind, None, (), (note,))
+    assert is_elsewhere(cast(Observation, SimpleNamespace(source=source))) == elsewhere
+
+
+def test_the_page_says_how_many_of_the_connections_were_simulated() -> None:
+    flows = dataclasses.replace(advice().flows, usable=3776, simulated=500)
+    html = page.render(dataclasses.replace(advice(), flows=flows), [], [])
+    assert "3,776 observed connections, a random 500 of them simulated with an initial window of 10" in html
+
+
+def test_an_end_of_an_interval_that_excludes_nothing_is_not_shown_as_nothing() -> None:
+    assert page.span(Estimate(-0.3, -0.6, -0.02)) == "-0.60 to -0.02"
+    assert page.span(Estimate(0.3, 0.0004, 0.6)) == "+0.0004 to +0.6000"
+    assert page.span(Estimate(0.3, -0.02, 0.6)) == "0.0 to +0.6"

@@ -14,9 +14,11 @@ from firstflight.advise.budget import Check, Term
 from firstflight.advise.current import CurrentWindow
 from firstflight.advise.decide import Decision, decide
 from firstflight.advise.experiment import OTHERS, Experiment
+from firstflight.advise.first_look import is_elsewhere
 from firstflight.advise.fit import Population
 from firstflight.advise.measure import DIMENSIONS, STATISTICS, Measurements
 from firstflight.advise.missing import Missing, missing
+from firstflight.advise.outliers import Outliers, outliers
 from firstflight.advise.sensitivity import Assumption, SensitivityCase, assumptions
 from firstflight.advise.words import Confidence, confidence, sentences
 from firstflight.analysis.ab import Comparison
@@ -24,7 +26,7 @@ from firstflight.analysis.intervals import Estimate
 from firstflight.observe import Observation
 
 Compared = Callable[[int, int], None]
-SCHEMA = 5
+SCHEMA = 6
 """Of advice.json; raised when a name in it comes, goes or changes its meaning."""
 OTHER_SEEDS = (2, 3, 4, 5)
 """Of the resampling; that of the advice is 1."""
@@ -118,7 +120,9 @@ class Flows:
 @dataclass(frozen=True)
 class Advice:
     """All of it. `answer`: three to five sentences; `confidence` (`words.Confidence`) and
-    `confidence_reason`; `missing`: the unknowns that prevent a better one.
+    `confidence_reason`; `missing`: the unknowns that prevent a better one; `outliers`: users whose time outweighs that
+    of many, and the result without them; `deploy`: empty unless the recommendation is a change that the data suffices
+    for.
     """
 
     schema: int
@@ -131,6 +135,7 @@ class Advice:
     decision: Decision
     answer: tuple[str, ...]
     missing: Missing | None
+    outliers: Outliers | None
     confidence: Confidence
     confidence_reason: str
     gains: tuple[Gain, ...]
@@ -144,6 +149,11 @@ class Advice:
     limits: tuple[str, ...]
     seed: int
     method: str
+
+    @property
+    def command(self) -> str:
+        """The line that changes a Linux host; empty where none should stand."""
+        return self.deploy[1].lines[0] if len(self.deploy) > 1 else ""
 
     @property
     def shown_window(self) -> int:
@@ -190,9 +200,15 @@ def advise(
     users = tuple(_users(measured.responses(reference), measured.current, window) for window in measured.candidates)
     checks = tuple(check for each in evidence.checks.values() for check in each)
     needed = missing(decision, evidence, experiment, measured, tuple(budget))
+    far_out = outliers(measured, evidence, decision, budget, population.rows)
     compared(steps, steps)
-    sure, why = confidence(decision, evidence, doubts)
+    sure, why = confidence(decision, evidence, doubts, far_out)
+    groups = tuple(_groups(measured, reference))
     window = decision.initial_window
+    steps_there: list[deploy.Step] = []
+    if decision.outcome == "change" and sure != "insufficient data":
+        linux = deploy.steps(window, population.current.window, population.current.known)
+        steps_there = [deploy.elsewhere()] if is_elsewhere(observed) else linux
     return Advice(
         schema=SCHEMA,
         flows=_flows(observed, population, experiment, doubts),
@@ -202,17 +218,18 @@ def advise(
         cases=tuple(experiment.sensitivity_cases),
         assumptions=tuple(assumptions(population)),
         decision=decision,
-        answer=tuple(sentences(decision, evidence, gains, costs, harm, users, needed, doubts)),
+        answer=tuple(sentences(decision, evidence, gains, costs, harm, users, groups, needed, doubts, far_out)),
         missing=needed,
+        outliers=far_out,
         confidence=sure,
         confidence_reason=why,
         gains=gains,
         users=users,
-        groups=tuple(_groups(measured, reference)),
+        groups=groups,
         costs=costs,
         harm=harm,
         checks=checks,
-        deploy=tuple(deploy.steps(window, population.current.window, population.current.known)),
+        deploy=tuple(steps_there),
         watch=tuple(deploy.watch(window)),
         limits=LIMITS,
         seed=experiment.seed,

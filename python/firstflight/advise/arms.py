@@ -6,11 +6,12 @@ Nothing is simulated. The statistics, buckets and harm budget are those of an ad
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import polars as pl
 
 from firstflight import observe
@@ -18,16 +19,18 @@ from firstflight.advise.budget import Check, Term, check, parse
 from firstflight.advise.current import CurrentWindow, current_window
 from firstflight.advise.fit import first_responses
 from firstflight.advise.measure import DIMENSIONS, LEAST_IN_BUCKET, RESAMPLES, STATISTICS, in_a_sentence
+from firstflight.advise.outliers import described, hinging
 from firstflight.analysis.ab import Comparison, Design, bucketed, by_bucket, compare, compare_rate, least_units
 from firstflight.analysis.ab.least import LEAST_BLOCKS
 from firstflight.analysis.intervals import Estimate
+from firstflight.counted import counted, listed
 from firstflight.errors import RequestError
 from firstflight.input_files import check_is_file
 from firstflight.observe import Observation
 from firstflight.observe.plain import IGNORED
 from firstflight.observe.tables import HELD_BYTES
 
-SCHEMA = 2
+SCHEMA = 3
 """Of comparison.json; raised when a name in it comes, goes or changes its meaning."""
 BEFORE, AFTER = "before", "after"
 RETRANSMISSIONS = "retransmissions"
@@ -157,7 +160,36 @@ def compare_arms(
         notes = [f"{one.source.path.name}: {note}" for one in read for note in one.source.notes]
         found = [*(note for note in notes if IGNORED in note), *found]
     outcome = _outcome(changes, checks)
+    found += _hinging(rows, seed, budget, sides[1].current.window)
     return ArmsCompared(sides[0], sides[1], concurrent, outcome, changes, checks, p_value, tuple(found))
+
+
+def _hinging(rows: pl.DataFrame, seed: int, budget: Sequence[Term], window: int) -> Iterator[str]:
+    """The responses whose time outweighs that of many others in their arm, and the outcome without them."""
+    places, shares = [], []
+    for name in (BEFORE, AFTER):
+        own = rows.filter(pl.col("arm") == name)
+        times = (own["time_s"] * own["weight"]).cast(pl.Float64).fill_null(math.nan).to_numpy()
+        far = hinging(times)
+        if len(far):
+            places += own["connection"].gather(far).to_list()
+            share = 100 * times[far].sum() / np.nansum(times)
+            records = [f"{described(own.row(at, named=True))} in {own['time_s'][at]:,.3g} s" for at in far.tolist()]
+            makes = "makes" if len(far) == 1 else "make"
+            of = f"{counted(len(far), 'response')} of {name} {makes} up {share:.0f}% of its time"
+            shares.append(f"{of} ({listed(records)})")
+    if not places:
+        return
+    rest = rows.filter(~pl.col("connection").is_in(places))
+    measured = _Measured(rest, rest, seed)
+    changes = tuple(measured.changes())
+    outcome = _outcome(changes, tuple(each for term in budget for each in measured.checks(term, window)))
+    mean = changes[0].change
+    what, rest_of = ("outlier", "it") if len(places) == 1 else ("outliers", "them")
+    yield (
+        f"{what}: {listed(shares)}; without {rest_of} the outcome is: {outcome}, with a mean change of "
+        f"{mean.value:+.3g}% ({mean.low:+.3g} to {mean.high:+.3g})"
+    )
 
 
 def _check_two_files(before: Path, after: Path) -> None:
@@ -342,9 +374,18 @@ class _Measured:
             return self._worst_buckets(term, window)
         found = self._own(term.name)
         statistic = "rate" if term.name == RETRANSMISSIONS else term.name
-        lacks = least_units(statistic) if found.evidence is None else None
+        lacks = 2 * least_units(statistic) if found.evidence is None else None
         return [
-            check(term, window, "observed", _change(found, term.name), found.units, reason=found.reason, lacks=lacks)
+            check(
+                term,
+                window,
+                "observed",
+                _change(found, term.name),
+                self._rows.height,
+                there=found.units,
+                reason=found.reason,
+                lacks=lacks,
+            )
         ]
 
     def _worst_buckets(self, term: Term, window: int) -> list[Check]:
@@ -370,7 +411,9 @@ class _Measured:
             if judged:
                 bucket, found = max(judged, key=lambda item: (item[1].low > term.limit, item[1].high))
                 where = f"{in_a_sentence(dimension.title)} {bucket.bucket}"
-                checks.append(check(term, window, "observed", found, bucket.units, where=where))
+                checks.append(
+                    check(term, window, "observed", found, self._rows.height, there=bucket.units, where=where)
+                )
         return checks
 
 

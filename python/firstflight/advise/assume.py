@@ -1,4 +1,4 @@
-"""Values that the operator knows and the data lacks: `--assume lines=uk-2023`. Used as known, shown as assumed."""
+"""Values that the data lacks and the operator assumes: `--assume lines=uk-2023`. Shown as assumed."""
 
 from __future__ import annotations
 
@@ -55,24 +55,34 @@ class Assumed:
     @property
     def texts(self) -> tuple[str, ...]:
         """The assumptions, in words, each with its option."""
+        return tuple(text for text in map(self.text, KEYS) if text)
+
+    def text(self, key: str) -> str:
+        """The assumption of one of `KEYS`, in words, with its option; empty where there is none."""
         lines = f"one rate of {self.lines}" if self.down_bps else f'the rates of the population "{self.lines}"'
         farther = f", RTT + {1e3 * self.farther_s:g} ms" if self.farther_s else ""
         away = f"+{1e3 * self.farther_s:g}ms" if self.farther_s else ""
-        said = {
-            f"rtt={1e3 * (self.rtt_s or 0):g}ms": (self.rtt_s, "the RTT of users whose flows lack one"),
-            f"paths={self.paths}{away}": (
+        value, written, meaning = {
+            "rtt": (self.rtt_s, f"{1e3 * (self.rtt_s or 0):g}ms", "the RTT of users whose flows lack one"),
+            "paths": (
                 self.paths,
+                f"{self.paths}{away}",
                 f'their RTTs and link rates are drawn from the population "{self.paths}"{farther}, whatever the size',
             ),
-            f"lines={self.lines}": (self.lines, f"access links without a rate in the data have {lines}"),
-            f"buffer={1e3 * (self.buffer_s or 0):g}ms": (
+            "lines": (self.lines, self.lines, f"access links without a rate in the data have {lines}"),
+            "buffer": (
                 self.buffer_s,
+                f"{1e3 * (self.buffer_s or 0):g}ms",
                 "queues hold that much, or the observed size if larger",
             ),
-            f"connections={self.connections}": (self.connections, "a user opens as many at once, each for a response"),
-            f"loss={100 * (self.loss or 0):g}%": (self.loss, "paths lose that much apart from overflow"),
-        }
-        return tuple(f"--assume {text}: {meaning}" for text, (value, meaning) in said.items() if value is not None)
+            "connections": (
+                self.connections,
+                self.connections,
+                "a user opens as many at once, each for a response",
+            ),
+            "loss": (self.loss, f"{100 * (self.loss or 0):g}%", "paths lose that much apart from overflow"),
+        }[key]
+        return "" if value is None else f"--assume {key}={written}: {meaning}"
 
 
 def parse(terms: Sequence[str]) -> Assumed:

@@ -77,9 +77,10 @@ class Check:
     """One term compared with one candidate in one case.
 
     `found` is the change against the current window, in the term's unit, positive where it is worse, with its 95%
-    interval. `where` names the user group for "groups". `flows_needed`: how many flows the interval would need to lie
-    on one side of the limit, if the value found is right, or to give one at all; None where it does, or where no
-    number would do. `reason`: why there is no interval. "too few flows" is no harm: it stops no candidate.
+    interval. `where` names the user group for "groups". `flows_needed`: how many flows of the data, of all users, the
+    interval would need to lie on one side of the limit, if the value found is right, or to give one at all; None where
+    it does, or where no number would do. `needed_there`: how many of these belong to the part that was compared, such
+    as the group. `reason`: why there is no interval. "too few flows" is no harm: it stops no candidate.
     """
 
     term: Term
@@ -90,6 +91,7 @@ class Check:
     flows_needed: int | None = None
     where: str = ""
     reason: str = ""
+    needed_there: int | None = None
 
 
 def parse(text: str) -> tuple[Term, ...]:
@@ -140,6 +142,7 @@ def check(
     found: Estimate,
     flows: int,
     *,
+    there: int | None = None,
     where: str = "",
     reason: str = "",
     lacks: int | None = None,
@@ -148,19 +151,22 @@ def check(
 
     Within: the upper end of the 95% CI is within the limit. Over: its lower end is above. Inconclusive: the
     interval includes the limit. Too few flows: there is no interval, which takes as many as it `lacks`. No data: there
-    is none for another `reason`. `flows`: how many it rests on.
+    is none for another `reason`. `flows`: how many the data has; `there`: how many of them are compared, such as those
+    of a user group; None if all are.
     """
     verdict: Verdict
     needed = None
+    part = there / flows if there else 1.0
     if math.isnan(found.value) or math.isnan(found.low) or math.isnan(found.high):
-        verdict, needed = ("too few flows", lacks) if lacks else ("no data", None)
+        verdict, needed = ("too few flows", math.ceil(lacks / part)) if lacks else ("no data", None)
     elif found.high <= term.limit:
         verdict = "within"
     elif found.low > term.limit:
         verdict = "over"
     else:
         verdict, needed = "inconclusive", flows_to_settle(found, term.limit, flows)
-    return Check(term, initial_window, case, found, verdict, needed, where, reason)
+    needed_there = None if needed is None or there is None else math.ceil(round(part * needed, 6))
+    return Check(term, initial_window, case, found, verdict, needed, where, reason, needed_there)
 
 
 def flows_to_settle(found: Estimate, limit: float, flows: int) -> int | None:

@@ -91,7 +91,10 @@ def judged(each: Check) -> str:
         return each.reason
     where = f"{each.where}: " if each.where else ""
     text = where + interval(each.found, " pp" if each.term.unit == "points" else "%")
-    return text + (f"; {each.flows_needed:,} connections would settle it" if each.flows_needed else "")
+    if each.flows_needed is None:
+        return text
+    of_group = f" ({each.needed_there:,} of that group)" if each.where else ""
+    return f"{text}; {each.flows_needed:,} connections{of_group} would settle it"
 
 
 def _unit(of: Change) -> str:

@@ -10,8 +10,10 @@ on which assumption the answer depends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Literal
 
 from firstflight.advise.budget import Check, flows_to_settle
@@ -25,10 +27,11 @@ Why = Literal["gain", "no gain shown", "over the budget", "budget inconclusive"]
 class Evidence:
     """The measurements. Changes are in percent of the mean time, negative where the candidate is faster.
 
-    `cases`: their names, the first the reference. `candidates`: all windows but the current one. `changes`: of
-    (case, candidate) against the current window. `step(case, from, to)`: the same between two candidates.
-    `checks`: of each (case, candidate). `flows`: how many independent ones all of it rests on; `usable`: how many
-    the data holds, of which `flows` may be a sample.
+    `cases`: their names, the first the reference; `given`: those that `--assume` added. `candidates`: all windows but
+    the current one. `changes`: of (case, candidate) against the current window. `step(case, from, to)`: the same
+    between two candidates. `checks`: of each (case, candidate). `flows`: how many independent ones all of it rests on;
+    `usable`: how many the data holds, of which `flows` may be a sample. `assumed`: the parts of the users' paths and
+    sizes that are assumed, and of how many percent of them.
     """
 
     current: int
@@ -39,6 +42,15 @@ class Evidence:
     checks: Mapping[tuple[str, int], Sequence[Check]]
     flows: int
     usable: int = 0
+    assumed: Mapping[str, float] = field(default_factory=dict)
+    given: Sequence[str] = ()
+
+    def with_fewer_assumptions(self) -> Iterator[Evidence]:
+        """The same with each choice of the `given` cases but all of them."""
+        for number in range(len(self.given)):
+            for kept in combinations(self.given, number):
+                left_out = {*self.given} - {*kept}
+                yield replace(self, cases=[case for case in self.cases if case not in left_out], given=kept)
 
 
 @dataclass(frozen=True)
@@ -54,7 +66,10 @@ class CandidateResult:
     not_gaining_in: tuple[str, ...]
     """Settings in which no gain is shown."""
     flows_needed: int | None
-    """The number of flows that would settle inconclusive terms; None where none is open or no number would do."""
+    """How many flows of the data, of all users, would settle inconclusive terms; None where none is open or no number
+    would do."""
+    needed_by: Check | None = None
+    """The term that needs that many; None where it is the gain."""
 
 
 @dataclass(frozen=True)
@@ -106,17 +121,18 @@ def candidate_result(evidence: Evidence, cases: Sequence[str], window: int) -> C
     stopped = tuple(check for check in checks if check.verdict not in ("within", "too few flows"))
     lacking = tuple(check for check in checks if check.verdict == "too few flows")
     flat = tuple(case for case in cases if not _gains(evidence.changes[case, window]))
-    needed = [check.flows_needed for check in stopped if check.verdict != "over"]
+    needed: list[tuple[int | None, Check | None]] = [
+        (check.flows_needed, check) for check in stopped if check.verdict != "over"
+    ]
     if any(check.verdict == "over" for check in stopped):
         return CandidateResult(window, "over the budget", stopped, lacking, flat, None)
     for case in flat:
         change = evidence.changes[case, window]
         # A candidate that is slower, or as fast to the last bit, is not helped by more flows.
-        needed.append(flows_to_settle(change, 0.0, evidence.flows) if change.value < 0 else None)
-    most = None if any(number is None for number in needed) else max((n for n in needed if n is not None), default=None)
-    if flat:
-        return CandidateResult(window, "no gain shown", stopped, lacking, flat, most)
-    return CandidateResult(window, "budget inconclusive" if stopped else "gain", stopped, lacking, flat, most)
+        needed.append((flows_to_settle(change, 0.0, evidence.flows) if change.value < 0 else None, None))
+    most, by = max(needed, key=lambda each: math.inf if each[0] is None else each[0], default=(None, None))
+    why: Why = "no gain shown" if flat else "budget inconclusive" if stopped else "gain"
+    return CandidateResult(window, why, stopped, lacking, flat, most, by)
 
 
 def _inconclusive(evidence: Evidence, cases: Sequence[str], chosen: int) -> tuple[int, ...]:

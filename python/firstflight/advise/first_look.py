@@ -14,6 +14,19 @@ NEAR_RTT_S = 0.001
 """A median below is a machine room's: light in glass goes 100 km in 1 ms, there and back."""
 SAME_NETWORK = 100
 """Connections of one network that users would not all be in."""
+NOT_LINUX_OR_NOT_YOURS = (
+    "IIS",
+    "CloudFront",
+    "Cloudflare",
+    "Fastly",
+    "Akamai",
+    "S3",
+    "Azure",
+    "Google",
+    "load balanc",
+    "ALB",
+)
+"""In the title of a log's format: the senders are Windows hosts, or those of a CDN or cloud."""
 HOURLY = "for as many hours as it takes, and of busy ones"
 
 
@@ -54,3 +67,9 @@ def doubts(observed: Observation, population: Population) -> Iterator[str]:
             f"all {population.rows.height:,} connections come from one network (/24 or /48): is a proxy in front? "
             "Take the log of the proxy, or the one of more users"
         )
+
+
+def is_elsewhere(observed: Observation) -> bool:
+    """Whether a log's format shows that its hosts are not Linux, or not the reader's."""
+    title = observed.source.notes[0].partition(":")[0] if observed.source.notes else ""
+    return observed.source.kind == "log" and any(word in title for word in NOT_LINUX_OR_NOT_YOURS)

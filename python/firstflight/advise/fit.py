@@ -24,6 +24,8 @@ from firstflight.observe.tables import MSS_BYTES
 # The limits of a path in the simulator.
 _RTT_S = (1e-5, 30.0)
 _DOWN_BPS = (1e3, 1e11)
+_MOST_OF_LAW = 20.0
+"""Equal shares of all segments with which one connection counts at most in the law of losses."""
 SHOWING_BYTES = 64 * MSS_BYTES
 """Of a response at least, for its mean rate to say more of the line than of slow start: from 10 segments, 64 take three
 round trips."""
@@ -73,10 +75,15 @@ class Population:
     @property
     def assumed(self) -> tuple[str, ...]:
         """The assumed parts of paths and sizes, and the number of users of each."""
-        names = {"rtt_s": "the RTT", "down_bps": "the link rate", "bytes": "the response size"}
-        shares = {what: self.assumed_percent(column) for column, what in names.items()}
-        found = [f"{what} of {share:.3g}% of the users" for what, share in shares.items() if share]
+        found = [f"the {what} of {share:.3g}% of the users" for what, share in self.assumed_shares.items()]
         return (*found, *self.given.texts)
+
+    @property
+    def assumed_shares(self) -> dict[str, float]:
+        """Of how many users, in percent, each assumed part of path and size is."""
+        names = {"rtt_s": "RTT", "down_bps": "link rate", "bytes": "response size"}
+        shares = {what: self.assumed_percent(column) for column, what in names.items()}
+        return {what: share for what, share in shares.items() if share}
 
 
 def fit(observed: Observation, users: int, seed: int) -> Population:
@@ -206,19 +213,30 @@ def _loss(frame: pl.DataFrame) -> tuple[pl.Series, float | None]:
 def shrunken(events: npt.NDArray[np.float64], trials: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Posterior means of binomial shares under a beta law with the moments of the shares themselves; shape as given.
 
-    All equal to the overall share where they do not spread more than chance makes them.
+    All equal to the overall share where they do not spread more than chance makes them. In the law that all share no
+    connection counts with more than `_MOST_OF_LAW` equal parts, so that one of many gigabytes does not speak for all.
     """
-    n = trials.sum()
-    if n == 0:
+    if trials.sum() == 0:
         return np.zeros(len(trials))
-    overall = float(events.sum() / n)
-    share = np.divide(events, trials, out=np.full(len(trials), overall), where=trials > 0)
+    told = _bounded(trials, _MOST_OF_LAW / len(trials))
+    n = told.sum()
+    share = np.divide(events, trials, out=np.zeros(len(trials)), where=trials > 0)
+    overall = float((told * share).sum() / n)
+    share = np.where(trials > 0, share, overall)
     chance = overall * (1 - overall)
-    spread = float((trials * (share - overall) ** 2).sum()) - (np.count_nonzero(trials) - 1) * chance
-    between = spread / (n - float((trials**2).sum()) / n) if len(trials) > 1 else 0.0
+    spread = float((told * (share - overall) ** 2).sum()) - (np.count_nonzero(told) - 1) * chance
+    between = spread / (n - float((told**2).sum()) / n) if len(told) > 1 else 0.0
     if between <= 0 or chance == 0:
         return np.full(len(trials), overall)
     # How many segments of prior knowledge the law of all users is worth.
     prior = max(chance / between - 1, 0.0)
     shrunk: npt.NDArray[np.float64] = share if prior == 0 else (events + prior * overall) / (trials + prior)
     return shrunk
+
+
+def _bounded(values: npt.NDArray[np.float64], share: float) -> npt.NDArray[np.float64]:
+    """`values`, none of them more than `share` of their new sum."""
+    bounded = values
+    for _ in range(20):  # each round is closer by a factor of 20 at least
+        bounded = np.minimum(values, share * bounded.sum())
+    return bounded

@@ -69,6 +69,9 @@ DIMENSIONS = (
 class Measurements:
     """The results of a finished experiment; each comparison is made once."""
 
+    _whole: Measurements | None = None
+    """Of all users, where these are of some."""
+
     def __init__(self, run: Run, experiment: Experiment) -> None:
         """`run` holds every cell of `experiment`."""
         self._run = run
@@ -102,7 +105,12 @@ class Measurements:
         `time_s` from the opening of the connection to the last byte, NaN where it did not come within the time of a
         simulation; with the user's properties.
         """
-        if case not in self._responses:
+        if self._whole is not None and case not in self._responses:
+            assert self._clients is not None
+            every = self._whole.responses(case)
+            # Of one case at a time: those of all users are in memory already.
+            self._responses = {case: every.filter(pl.col("client").is_in(self._clients.implode()))}
+        elif case not in self._responses:
             own = pl.col("application").cast(pl.String).str.starts_with(RESPONSE)
             self._responses[case] = self._with_users(self._rows(case).filter(own), case).with_columns(
                 (pl.col("time_s") + pl.col("rest_s")).alias("time_s")
@@ -118,12 +126,11 @@ class Measurements:
         rows = self._others[key]
         return rows if self._clients is None else rows.filter(pl.col("client").is_in(self._clients.implode()))
 
-    def among(self, case: str, clients: pl.Series) -> Measurements:
-        """The same of one case and of these users alone."""
+    def among(self, clients: pl.Series) -> Measurements:
+        """The same of these users alone."""
         other = copy(self)
-        other._clients, other._made, other._buckets = clients, {}, {}
-        rows = self.responses(case).filter(pl.col("client").is_in(clients.implode()))
-        other._responses = {case: rows}
+        other._whole, other._clients = self, clients
+        other._responses, other._made, other._buckets = {}, {}, {}
         return other
 
     def _rows(self, case: str) -> pl.LazyFrame:
@@ -235,6 +242,8 @@ class Measurements:
             checks={pair: checks for pair, (_, checks) in found.items()},
             flows=self.flows,
             usable=self._experiment.population.usable,
+            assumed=self._experiment.population.assumed_shares,
+            given=[case.name for case in self._experiment.sensitivity_cases if case.about == "given"],
         )
 
     def redrawn(self, evidence: Evidence, seed: int) -> Evidence:
@@ -304,6 +313,7 @@ class Measurements:
             case,
             found,
             self.flows,
+            there=made.units,
             where=where,
             reason=made.reason,
             lacks=least_units(statistic) if made.evidence is None else None,
@@ -326,7 +336,7 @@ class Measurements:
             if judged:
                 bucket, found = max(judged, key=lambda item: (item[1].low > term.limit, item[1].high))
                 where = f"{in_a_sentence(self.title(dimension))} {bucket.bucket}"
-                checks.append(check(term, window, case, found, bucket.units, where=where))
+                checks.append(check(term, window, case, found, self.flows, there=bucket.units, where=where))
         return checks
 
     def _has_others(self, case: str) -> bool:

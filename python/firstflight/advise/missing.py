@@ -1,8 +1,8 @@
 """The datum that stands between the window advised and a better one: its required value, and how to measure it.
 
-If only unknowns stop a candidate, it would be recommended if they were known to be favorable. For lines whose rates the
-data lacks, the condition is a number: users with slow lines are taken out of the simulated population until the budget
-holds, and their share then is the limit.
+If only unknowns stop a candidate, it would be recommended if the cases that stop it were known not to be true. For
+lines whose rates the data lacks, the condition is a number: users with slow lines are taken out of the simulated
+population until the budget holds, and their share then is the limit.
 """
 
 from __future__ import annotations
@@ -17,13 +17,7 @@ from firstflight.advise.budget import Term
 from firstflight.advise.decide import Decision, Evidence
 from firstflight.advise.experiment import Experiment
 from firstflight.advise.measure import Measurements
-from firstflight.advise.sensitivity import (
-    HIGH_LOSS,
-    PARALLEL_CONNECTIONS,
-    SHALLOW_BUFFER_S,
-    SLOW_UP_SHARE,
-    SensitivityCase,
-)
+from firstflight.advise.sensitivity import SensitivityCase
 from firstflight.counted import listed
 
 SLOW_BPS = (0.5e6, 1e6, 2e6, 4e6, 8e6)
@@ -31,31 +25,18 @@ SLOW_BPS = (0.5e6, 1e6, 2e6, 4e6, 8e6)
 SHARES = (0.2, 0.15, 0.1, 0.08, 0.06, 0.05, 0.04, 0.03, 0.02, 0.015, 0.01, 0.005)
 """Shares of slow lines that are tried, the largest that does."""
 CAPTURE = "timeout 600 tcpdump -i any -s 96 -w flows.pcap 'tcp port 443'"
-_CONDITIONS = {
-    "buffer": f"the queues before your users' access links hold more than {1e3 * SHALLOW_BUFFER_S:g} ms",
-    "loss": f"the paths to your users lose less than {100 * HIGH_LOSS:g}%",
-    "up": f"uplink rates are above {100 * SLOW_UP_SHARE:g}% of the downlink rates",
-    "connections": f"a user opens fewer than {PARALLEL_CONNECTIONS} parallel connections",
-}
-_IF_KNOWN = {
-    "lines": "--assume lines=uk-2023",
-    "buffer": "--assume buffer=130ms",
-    "loss": "--assume loss=0.5%",
-    "connections": "--assume connections=1",
-}
 
 
 @dataclass(frozen=True)
 class Missing:
     """`initial_window` would be advised under all of `conditions`. `command`: a command that would show the first of
-    them, empty where no data that is read here would; `assume`: the options for an operator who knows it. `slow_bps`,
-    `share`: of lines below that rate at most this share, None where lines are not in question.
+    them, empty where no data that is read here would. `slow_bps`, `share`: of lines below that rate at most this share,
+    None where lines are not in question.
     """
 
     initial_window: int
     conditions: tuple[str, ...]
     command: str
-    assume: tuple[str, ...]
     slow_bps: float | None = None
     share: float | None = None
 
@@ -63,8 +44,7 @@ class Missing:
     def sentence(self) -> str:
         """All of it in a sentence or two."""
         shown = f" A capture of ten minutes would show {self.shows}: {self.command}." if self.command else ""
-        known = f" If you know it, add {' '.join(self.assume)}." if self.assume else ""
-        return f"{self.initial_window} would be recommended if {listed(self.conditions)}.{shown}{known}"
+        return f"{self.initial_window} would be recommended if {listed(self.conditions)}.{shown}"
 
     @property
     def shows(self) -> str:
@@ -103,22 +83,19 @@ def _of(
     measured: Measurements,
     budget: Sequence[Term],
 ) -> Missing | None:
-    plain = [each.about for each in blocked]
-    if experiment.sensitivity_cases[0].rates in ("seen", "given") or not {"", "lines"} & {*plain}:
-        return _made(window, plain)
+    if experiment.sensitivity_cases[0].rates == "seen" or not {"", "lines"} & {each.about for each in blocked}:
+        return _made(window, blocked)
     tried = []
     for slow_bps in SLOW_BPS:
-        still = [
-            each.about for each in blocked if not _within(each, window, slow_bps, 0.0, experiment, measured, budget)
-        ]
+        still = [each for each in blocked if not _within(each, window, slow_bps, 0.0, experiment, measured, budget)]
         if _made(window, still, slow_bps) is not None:
-            tried.append((len(set(still)), slow_bps, still))
+            tried.append((len({each.rather for each in still}), slow_bps, still))
         if not still:
             break
     if not tried:
         return None
-    _, slow_bps, still = min(tried)
-    eased = [each for each in blocked if each.about not in still]
+    _, slow_bps, still = min(tried, key=lambda each: each[:2])
+    eased = [each for each in blocked if each not in still]
     for share in SHARES:
         if all(_within(each, window, slow_bps, share, experiment, measured, budget) for each in eased):
             return _made(window, still, slow_bps, share)
@@ -126,20 +103,20 @@ def _of(
 
 
 def _made(
-    window: int, still: Sequence[str], slow_bps: float | None = None, share: float | None = None
+    window: int, still: Sequence[SensitivityCase], slow_bps: float | None = None, share: float | None = None
 ) -> Missing | None:
-    """With these unknowns in the way, and lines if `slow_bps` says so; None if something else is."""
-    if not set(still) <= {*_CONDITIONS}:
+    """With these cases in the way, and lines if `slow_bps` says so; None if one of them is no unknown."""
+    if not all(each.rather for each in still):
         return None
-    abouts = [name for name in _CONDITIONS if name in still]
-    conditions = [_CONDITIONS[name] for name in abouts]
+    # What a capture shows comes first.
+    abouts = dict.fromkeys((each.rather, each.about) for each in sorted(still, key=lambda each: each.about != "loss"))
+    conditions, shown = [rather for rather, _ in abouts], [about for _, about in abouts]
     if slow_bps is not None:
         below = f"{slow_bps / 1e6:g} Mbit/s"
         conditions.insert(0, f"fewer than {100 * (share or 0):.2g}% of your users have links below {below}")
-        abouts.insert(0, "lines")
-    seen_in_a_capture = abouts[0] in ("lines", "loss")
-    assume = tuple(_IF_KNOWN[name] for name in abouts if name in _IF_KNOWN)
-    return Missing(window, tuple(conditions), CAPTURE if seen_in_a_capture else "", assume, slow_bps, share)
+        shown.insert(0, "lines")
+    command = CAPTURE if shown[0] in ("lines", "fast lines", "loss") else ""
+    return Missing(window, tuple(conditions), command, slow_bps, share)
 
 
 def _within(
@@ -157,7 +134,7 @@ def _within(
     kept = min(len(slow), round(share / (1 - share) * len(fast)))
     order = np.random.default_rng(experiment.seed).permutation(len(slow))
     clients = pl.Series(np.sort(np.concatenate([fast, slow[order[:kept]]])).astype(np.uint32))
-    among = measured.among(case.name, clients)
+    among = measured.among(clients)
     return all(
         check.verdict in ("within", "too few flows")
         for term in budget

@@ -12,7 +12,7 @@ import numpy as np
 
 from firstflight.advise.advice import Advice, Gain
 from firstflight.advise.budget import Check
-from firstflight.advise.words import stopped_by
+from firstflight.advise.words import Confidence, stopped_by
 from firstflight.analysis.intervals import Estimate
 from firstflight.explore.links import Link, put_beside
 from firstflight.records import output
@@ -24,20 +24,26 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 PAGE, DATA = "advice.html", "advice.json"
+_MOST_DIGITS = 6
 _HERE = Path(__file__).parent
 
 
 def write(
-    advice: Advice, figures: Sequence[Figure], commands: Sequence[str], directory: Path, transfers: Sequence[Link] = ()
+    advice: Advice,
+    figures: Sequence[Figure],
+    commands: Sequence[str],
+    directory: Path,
+    transfers: Sequence[Link] = (),
+    guard: Sequence[str] = (),
 ) -> Path:
     """Write both files into `directory` and return the path of the page; next to it the explorer, if the page links to
-    `transfers` there. MachineError where they cannot be written.
+    `transfers` there. `guard`: the lines that raise the window under watch. MachineError where they cannot be written.
 
     Each is written to a temporary file and renamed, so that a reader never sees half of it.
     """
     texts = {
         DATA: json.dumps(advice.as_dict(), indent=1, ensure_ascii=False) + "\n",
-        PAGE: render(advice, figures, commands, transfers),
+        PAGE: render(advice, figures, commands, transfers, guard),
     }
     if transfers:
         put_beside(directory / PAGE)
@@ -46,7 +52,13 @@ def write(
     return directory / PAGE
 
 
-def render(advice: Advice, figures: Sequence[Figure], commands: Sequence[str], transfers: Sequence[Link] = ()) -> str:
+def render(
+    advice: Advice,
+    figures: Sequence[Figure],
+    commands: Sequence[str],
+    transfers: Sequence[Link] = (),
+    guard: Sequence[str] = (),
+) -> str:
     """The page's HTML."""
     drawn = {figure.name: figure for figure in figures}
     html = (
@@ -54,10 +66,11 @@ def render(advice: Advice, figures: Sequence[Figure], commands: Sequence[str], t
         .get_template("advice.html.j2")
         .render(
             advice=advice,
-            light=light(advice.decision.outcome, advice.confidence == "high"),
+            light=light(advice.decision.outcome, advice.confidence),
             figures=drawn,
             commands=commands,
             transfers=transfers,
+            guard=guard,
             by_case=_by_case(advice),
             reference=advice.cases[0].name,
             percentiles=_percentiles(advice),
@@ -83,11 +96,13 @@ def environment() -> jinja2.Environment:
     return made
 
 
-def light(outcome: str, sure: bool) -> tuple[str, str]:
+def light(outcome: str, sure: Confidence) -> tuple[str, str]:
     """Of the traffic light at the top of the page: the color that is lit, and its text."""
+    if sure == "insufficient data":
+        return "care", "Not yet: insufficient data"
     if outcome == "change":
-        return ("go", "Change it") if sure else ("care", "Change it, with a doubt")
-    return ("stop", "Leave it") if sure else ("care", "Not yet: the data is inconclusive")
+        return ("go", "Change it") if sure == "high" else ("care", "Change it, with a doubt")
+    return ("stop", "Leave it") if sure == "high" else ("care", "Leave it, with a doubt")
 
 
 def change(found: Estimate, digits: int = 1) -> str:
@@ -96,9 +111,12 @@ def change(found: Estimate, digits: int = 1) -> str:
 
 
 def span(found: Estimate, digits: int = 1) -> str:
-    """Its interval; empty without one."""
+    """Its interval; empty without one. An end of an interval that excludes 0 is not rounded to 0."""
     if not (math.isfinite(found.low) and math.isfinite(found.high)):
         return ""
+    excludes = found.low * found.high > 0
+    while excludes and digits < _MOST_DIGITS and not all(round(end, digits) for end in (found.low, found.high)):
+        digits += 1
     return f"{_signed(found.low, digits)} to {_signed(found.high, digits)}"
 
 

@@ -100,7 +100,8 @@ def advise(
         measured = Measurements(run, experiment)
         advice = advise_on(observed, population, experiment, measured, asked.budget, found, compared)
         links = transfers(advice, experiment, measured)
-        path = page.write(advice, all_figures(advice, experiment), commands(asked, directory), directory, links)
+        guard = guard_commands(asked, directory, observed) if advice.command else []
+        path = page.write(advice, all_figures(advice, experiment), commands(asked, directory), directory, links, guard)
     return advice, path
 
 
@@ -116,3 +117,11 @@ def commands(asked: request.Request, directory: Path) -> list[str]:
     if asked.kind is not None:
         words += ["--kind", asked.kind]
     return [shlex.join([*words, "--out", str(directory)])]
+
+
+def guard_commands(asked: request.Request, directory: Path, observed: observe.Observation) -> list[str]:
+    """The lines that try the guard on these flows, if they have times, and that raise the window under watch."""
+    timed = observed.transfers["start_s"].count() > 0
+    run = ["sudo", "firstflight", "guard", "run", "--advice", str(directory / page.DATA)]
+    rehearse = ["firstflight", "guard", "rehearse", str(asked.flows)]
+    return [shlex.join(words) for words in ([rehearse] if timed else []) + [run]]

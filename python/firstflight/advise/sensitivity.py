@@ -1,12 +1,12 @@
 """Sensitivity cases: each assumes one value for everything that the data does not show.
 
 The first case is the reference; each other changes one value of it. An advice must hold in all of them, or say that
-it depends.
+it depends. A value given by `--assume` adds a case and removes none: it can make an advice more careful, not bolder.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from firstflight.advise.fit import SHOWING_BYTES, Population
 from firstflight.errors import RequestError
@@ -34,11 +34,12 @@ _COPIES_AT_LEAST = 0.2
 class SensitivityCase:
     """One set of assumptions for values that the data lacks.
 
-    `name`: short; `text`: the assumption, a sentence; `about`: the unknown that it changes; `buffer_s`: of lines whose
-    buffer is not known; `loss`: None as seen, or one number for all; `up_share`; `rates`: "seen", "shown" (no more than
-    the delivered rate), "given" (`--assume`), or the built-in population whose rates stand in; `shown`: whether the
-    rate delivered to others bounds them; `parallel_connections`: of a user; `cross_traffic`: whether other
-    connections share the line.
+    `name`: short; `text`: the assumption, a sentence; `about`: the unknown that it changes ("given" for a value of
+    `--assume`); `buffer_s`: of lines whose buffer is not known; `loss`: None as seen, or one number for all;
+    `up_share`; `rates`: "seen", "shown" (no more than the delivered rate), "given" (`--assume`), or the built-in
+    population whose rates stand in; `shown`: whether the rate delivered to others bounds them; `parallel_connections`:
+    of a user; `cross_traffic`: whether other connections share the line; `rather`: the reference's value of the unknown
+    and this one, as the condition under which the case does not count, empty where there is none in words.
     """
 
     name: str
@@ -51,6 +52,7 @@ class SensitivityCase:
     shown: bool = False
     parallel_connections: int = 1
     cross_traffic: bool = False
+    rather: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,21 +68,17 @@ def cases(population: Population) -> list[SensitivityCase]:
     """The reference, and one case for each bound of each unknown."""
     given = population.given
     shown = population.shows_lines
-    rates = "seen"
-    if not _enough_rates(population):
-        rates = "uk-2015" if given.lines is None else "given" if given.down_bps else given.lines
-    loss = given.loss
-    if loss is None:
-        loss = None if population.known("loss") else UNKNOWN_LOSS
-    connections = given.connections or 1
-    plain = {"rates": rates, "loss": loss, "shown": shown and given.lines is None, "parallel_connections": connections}
-    plain["buffer_s"] = REFERENCE_BUFFER_S if given.buffer_s is None else given.buffer_s
+    rates = "seen" if _enough_rates(population) else "uk-2015"
+    loss = None if population.known("loss") else UNKNOWN_LOSS
+    plain = {"rates": rates, "loss": loss, "shown": shown}
 
-    def case(name: str, text: str, about: str = "", **changes: object) -> SensitivityCase:
-        return SensitivityCase(name, text, about, **(plain | changes))  # type: ignore[arg-type]
+    def case(name: str, text: str, about: str = "", rather: str = "", **changes: object) -> SensitivityCase:
+        return SensitivityCase(name, text, about, rather=rather, **(plain | changes))  # type: ignore[arg-type]
 
     found = [case("reference", _reference_text(population, SensitivityCase("", "", **plain)))]  # type: ignore[arg-type]
-    open_buffers = population.known("buffer_s") < population.rows.height and given.buffer_s is None
+    open_buffers = population.known("buffer_s") < population.rows.height
+    queues = "the queues before your users' access links hold {:g} rather than {:g} ms"
+    shallow = queues.format(1e3 * REFERENCE_BUFFER_S, 1e3 * SHALLOW_BUFFER_S)
     if open_buffers:
         found += [
             case(
@@ -88,22 +86,33 @@ def cases(population: Population) -> list[SensitivityCase]:
                 f"every queue before a user's access link holds {1e3 * SHALLOW_BUFFER_S:g} ms or {_least()} packets, "
                 "whichever is more, independent of the RTTs seen",
                 "buffer",
+                shallow,
                 buffer_s=SHALLOW_BUFFER_S,
             ),
-            case("deep buffers", f"every such queue holds {DEEP_BUFFER_S:g} s", "buffer", buffer_s=DEEP_BUFFER_S),
+            case(
+                "deep buffers",
+                f"every such queue holds {DEEP_BUFFER_S:g} s",
+                "buffer",
+                queues.format(1e3 * REFERENCE_BUFFER_S, 1e3 * DEEP_BUFFER_S),
+                buffer_s=DEEP_BUFFER_S,
+            ),
         ]
     if loss is None:
         text = "no loss on the links: all retransmissions come from queue overflow"
-        found.append(case("no random loss", text, "loss", loss=0.0))
-    elif given.loss is None:
+        rather = "the retransmissions in the data come from loss on the paths rather than from queue overflow"
+        found.append(case("no random loss", text, "cause of loss", rather, loss=0.0))
+    else:
+        paths = f"the paths to your users lose {100 * UNKNOWN_LOSS:g}% of the packets rather than "
+        text = f"every path loses {100 * HIGH_LOSS:g}% of the packets"
         found += [
-            case("no loss", "no loss but queue overflow", "loss", loss=0.0),
-            case("high loss", f"every path loses {100 * HIGH_LOSS:g}% of the packets", "loss", loss=HIGH_LOSS),
+            case("no loss", "no loss but queue overflow", "loss", f"{paths}none", loss=0.0),
+            case("high loss", text, "loss", f"{paths}{100 * HIGH_LOSS:g}%", loss=HIGH_LOSS),
         ]
     if population.known("up_bps") < population.rows.height:
         text = f"uplink rates are {100 * SLOW_UP_SHARE:g}% of the downlink rates"
-        found.append(case("slow uplink", text, "up", up_share=SLOW_UP_SHARE))
-    if rates != "seen" and given.lines is None:
+        rather = f"uplink rates are {100 * UP_SHARE:g}% rather than {100 * SLOW_UP_SHARE:g}% of the downlink rates"
+        found.append(case("slow uplink", text, "up", rather, up_share=SLOW_UP_SHARE))
+    if rates != "seen":
         if shown:
             text = "every access link has the rate of the observed throughput, of the user or of one with a similar RTT"
             found.append(case("slow lines", text, "lines", rates="shown"))
@@ -111,25 +120,34 @@ def cases(population: Population) -> list[SensitivityCase]:
             found.append(case("slow lines", "access links have the rates of 2010 (AvgDC)", "lines", rates="avgdc"))
         bound = ", but at least the observed throughput" if shown else ""
         text = f"access links have the rates of UK homes of 2023{bound}"
-        found.append(case("fast lines", text, "lines", rates="uk-2023"))
-    if given.connections is None:
-        text = f"a user opens {PARALLEL_CONNECTIONS} parallel connections, each for one response of that size"
-        found.append(
-            case(
-                f"{PARALLEL_CONNECTIONS} parallel connections",
-                text,
-                "connections",
-                parallel_connections=PARALLEL_CONNECTIONS,
-            )
-        )
+        rather = "your users' link rates are those of UK homes of 2015 rather than of 2023"
+        found.append(case("fast lines", text, "fast lines", rather, rates="uk-2023"))
+    text = f"a user opens {PARALLEL_CONNECTIONS} parallel connections, each for one response of that size"
+    rather = f"a user opens one connection at a time rather than {PARALLEL_CONNECTIONS} in parallel"
+    name = f"{PARALLEL_CONNECTIONS} parallel connections"
+    found.append(case(name, text, "connections", rather, parallel_connections=PARALLEL_CONNECTIONS))
     text = "concurrent connections with the current window share the access link"
     found.append(case("cross traffic", text, "others", cross_traffic=True))
     if open_buffers:
         text = f"the same with queues of {1e3 * SHALLOW_BUFFER_S:g} ms"
-        found.append(
-            case("cross traffic, shallow buffers", text, "buffer", cross_traffic=True, buffer_s=SHALLOW_BUFFER_S)
-        )
+        name = "cross traffic, shallow buffers"
+        found.append(case(name, text, "buffer", shallow, cross_traffic=True, buffer_s=SHALLOW_BUFFER_S))
+    for key, changes in (
+        ("lines", {"rates": "given" if given.down_bps else given.lines, "shown": False}),
+        ("buffer", {"buffer_s": given.buffer_s}),
+        ("connections", {"parallel_connections": given.connections}),
+        ("loss", {"loss": given.loss}),
+    ):
+        if next(iter(changes.values())) is not None:
+            one = case(f"assumed {key}", given.text(key), "given", **changes)
+            if not any(_same(one, each) for each in found):
+                found.append(one)
     return found
+
+
+def _same(one: SensitivityCase, other: SensitivityCase) -> bool:
+    """Whether both assume the same values."""
+    return replace(one, name="", text="", about="", rather="") == replace(other, name="", text="", about="", rather="")
 
 
 def check_open(population: Population) -> None:
@@ -201,8 +219,6 @@ def _least() -> str:
 
 def _lines_text(population: Population) -> str:
     """The values used for line rates that the data lacks."""
-    if population.given.lines is not None:
-        return f"{population.given.lines}, given by --assume"
     if population.shows_lines:
         share = 100 * float(population.rows["shows_line"].mean() or 0.0)  # type: ignore[arg-type]
         return (
@@ -220,20 +236,12 @@ def _reference_text(population: Population, reference: SensitivityCase) -> str:
         parts = [sizes, "RTTs as assumed" if reference.rates != "seen" else "paths as assumed"]
     else:
         parts = [f"{seen} and {sizes}" if population.sizes is None else f"{seen} as seen, {sizes}"]
-    if population.given.lines is not None and reference.rates != "seen":
-        parts.append(f"link rates of {population.given.lines}")
-    elif reference.rates != "seen":
+    if reference.rates != "seen":
         parts.append(f"rates of UK homes of 2015{', at least the observed throughput' if reference.shown else ''}")
     if population.known("buffer_s") < population.rows.height:
         parts.append(f"queues of {1e3 * reference.buffer_s:g} ms or the growth of the RTT")
     parts.append("loss as seen" if reference.loss is None else f"{100 * reference.loss:g}% loss")
-    alone = "each connection alone on its access link"
-    return ", ".join(
-        [
-            *parts,
-            alone if reference.parallel_connections == 1 else f"{reference.parallel_connections} parallel connections",
-        ]
-    )
+    return ", ".join([*parts, "each connection alone on its access link"])
 
 
 def _enough_rates(population: Population) -> bool:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from firstflight.advise.budget import Check
-from firstflight.advise.decide import CandidateResult, Decision, Evidence
+from firstflight.advise.decide import CandidateResult, Decision, Evidence, decide
 from firstflight.advise.request import MOST_CONNECTIONS
 from firstflight.analysis.intervals import Estimate
 from firstflight.counted import counted
 
 Confidence = Literal["high", "depends on unknowns", "insufficient data"]
+LEVELS: tuple[Confidence, ...] = ("high", "depends on unknowns", "insufficient data")
+"""From the highest to the lowest."""
 
 if TYPE_CHECKING:
-    from firstflight.advise.advice import Cost, Gain, Harm, Users
+    from firstflight.advise.advice import Cost, Gain, Harm, UserGroup, Users
     from firstflight.advise.missing import Missing
+    from firstflight.advise.outliers import Outliers
 
 
 def sentences(
@@ -26,18 +28,26 @@ def sentences(
     costs: Sequence[Cost],
     harm: Sequence[Harm],
     users: Sequence[Users],
+    groups: Sequence[UserGroup] = (),
     needed: Missing | None = None,
     doubts: Sequence[str] = (),
+    outliers: Outliers | None = None,
 ) -> Iterator[str]:
     """The answer, its gain, its cost and its confidence. `doubts`: on the flows themselves."""
     reference = evidence.cases[0]
+    sure, why = confidence(decision, evidence, doubts, outliers)
     if decision.outcome == "keep":
         yield f"Keep the initial window of {decision.current} segments."
         yield _why_kept(decision, evidence)
     else:
-        verb = "Raise" if decision.initial_window > decision.current else "Lower"
-        yield f"{verb} the initial window from {decision.current} to {decision.initial_window} segments."
         window = decision.initial_window
+        steps = f"the initial window from {decision.current} to {window} segments"
+        up = window > decision.current
+        if sure == "insufficient data":
+            change = f"The data suggests {'raising' if up else 'lowering'} {steps}, but is not sufficient to do so."
+        else:
+            change = f"{'Raise' if up else 'Lower'} {steps}."
+        yield f"{change} {_worst_change(window, reference, gains, costs, harm, groups)}"
         own = {gain.statistic: gain for gain in gains if (gain.case, gain.initial_window) == (reference, window)}
         affected = next(each for each in users if each.initial_window == window)
         mean = own["mean"]
@@ -50,34 +60,84 @@ def sentences(
         )
         # The first of a window's costs is that of retransmitted segments.
         again = next(cost for cost in costs if (cost.case, cost.initial_window) == (reference, window))
-        worst = max(
-            (each for each in harm if each.initial_window == window and not math.isnan(each.change_percent.value)),
-            key=lambda each: each.change_percent.value,
-            default=None,
-        )
-        beside = (
-            ""
-            if worst is None
-            else (
-                ". The time of concurrent connections with the current window changes by up to "
-                f"{worst.change_percent.value:+.1f}% ({worst.who}, {worst.case})"
-            )
-        )
-        yield f"{_retransmissions(again)}{beside}."
+        yield f"{_retransmissions(again)}."
     yield from _why_not_more(decision, evidence)
+    if outliers is not None:
+        yield outliers.sentence(decision)
     if needed is not None:
         yield needed.sentence
-    sure, why = confidence(decision, evidence, doubts)
     yield f"Confidence: {sure}. {why}"
 
 
-def confidence(decision: Decision, evidence: Evidence, doubts: Sequence[str] = ()) -> tuple[Confidence, str]:
-    """The confidence of the decision, and why. `doubts`: on the flows themselves."""
+def _worst_change(
+    window: int,
+    reference: str,
+    gains: Sequence[Gain],
+    costs: Sequence[Cost],
+    harm: Sequence[Harm],
+    groups: Sequence[UserGroup],
+) -> str:
+    """The largest of all changes for the worse that are shown, in percent or percentage points, within the budget or
+    not.
+    """
+    changes = [
+        (cost.change_points, f"{cost.name}, {_from_to(cost.current_percent, cost.candidate_percent)}", cost.case)
+        for cost in costs
+        if cost.initial_window == window
+    ]
+    changes += [
+        (
+            each.change_percent,
+            f"time of concurrent connections ({each.who}), {each.change_percent.value:+.1f}%",
+            each.case,
+        )
+        for each in harm
+        if each.initial_window == window
+    ]
+    changes += [
+        (
+            each.change_percent,
+            f"mean time by {each.dimension}, {each.bucket}: {each.change_percent.value:+.1f}%",
+            reference,
+        )
+        for each in groups
+        if each.initial_window == window and each.verdict == "worse"
+    ]
+    changes += [
+        (
+            gain.change_percent,
+            f"{_named(gain.statistic)} of all responses, {gain.change_percent.value:+.1f}%",
+            gain.case,
+        )
+        for gain in gains
+        if gain.initial_window == window
+    ]
+    shown = [each for each in changes if each[0].low > 0]
+    if not shown:
+        return "Nothing that was measured is shown to get worse."
+    _, what, case = max(shown, key=lambda each: each[0].value)
+    return f"Worst change: {what}{'' if case == reference else f' (with {case})'}."
+
+
+def confidence(
+    decision: Decision, evidence: Evidence, doubts: Sequence[str] = (), outliers: Outliers | None = None
+) -> tuple[Confidence, str]:
+    """The confidence of the decision, the lowest that a reason gives, and the reasons. `doubts`: on the flows.
+
+    It is not above the confidence with fewer assumptions.
+    """
     found = list(_doubts(decision, evidence))
+    fewer = [level for less in evidence.with_fewer_assumptions() for level, _ in _doubts(decide(less), less)]
+    lowest: Confidence = max(fewer, key=LEVELS.index, default="high")
+    if not any(LEVELS.index(level) >= LEVELS.index(lowest) for level, _ in found) and lowest != "high":
+        found.append((lowest, f"Without --assume it would be: {lowest}. No assumption raises that."))
+    if outliers is not None and outliers.initial_window != decision.initial_window:
+        those = "1 response" if len(outliers.records) == 1 else f"{len(outliers.records)} responses"
+        found.append(("insufficient data", f"The result hinges on {those}: see the outliers."))
     if doubts:
         found.append(("depends on unknowns", "The flows may not be those of your users: see the doubt about them."))
     if found:
-        return found[0][0], " ".join(sentence for _, sentence in found)
+        return max((level for level, _ in found), key=LEVELS.index), " ".join(sentence for _, sentence in found)
     if decision.outcome == "keep" and not any(each.why == "over the budget" for each in decision.candidate_results):
         return "high", "No number of flows like these would show a gain within the budget."
     number = len(evidence.cases)
@@ -88,8 +148,12 @@ def confidence(decision: Decision, evidence: Evidence, doubts: Sequence[str] = (
 
 
 def _doubts(decision: Decision, evidence: Evidence) -> Iterator[tuple[Confidence, str]]:
-    """Reasons that might change the advice, the most serious first: the remaining confidence, and a sentence."""
+    """Reasons that might change the advice: the remaining confidence, and a sentence."""
     number = len(evidence.cases)
+    for what, percent in evidence.assumed.items():
+        # Without the RTT nothing of a user's path is in the data.
+        level: Confidence = "insufficient data" if what == "RTT" else "depends on unknowns"
+        yield level, f"The {what} of {percent:.3g}% of the users is assumed, not observed."
     if decision.depends_on:
         cases = []
         for window in sorted({decision.alone[name] for name in decision.depends_on}):
@@ -226,8 +290,10 @@ def _inconclusive(decision: Decision, evidence: Evidence) -> str:
         windows = _listed([str(each.initial_window) for each in of], "or")
         return f"No number of flows is known that would decide it for {windows}."
     least = min(needed, key=lambda each: each.flows_needed or 0)
+    by = least.needed_by
+    group = f", {by.needed_there:,} of them with {by.where}," if by is not None and by.term.name == "groups" else ""
     there = _there(least.flows_needed, evidence)
-    return f"About {least.flows_needed:,} flows like these would decide it for {least.initial_window}{there}."
+    return f"About {least.flows_needed:,} flows like these{group} would decide it for {least.initial_window}{there}."
 
 
 def _there(needed: int | None, evidence: Evidence) -> str:
@@ -245,17 +311,26 @@ def _short_gain(change: Estimate) -> str:
     return f"{-change.value:.1f}%"
 
 
+def _from_to(before: Estimate, after: Estimate) -> str:
+    return f"{before.value:.2f} to {after.value:.2f}%"
+
+
 def _ms(gain: Gain) -> str:
     return f"from {1e3 * gain.current_s.value:.0f} to {1e3 * gain.candidate_s.value:.0f} ms"
 
 
 def _retransmissions(cost: Cost) -> str:
     change = cost.change_points
-    shares = f"{cost.current_percent.value:.2f} to {cost.candidate_percent.value:.2f}%"
+    shares = _from_to(cost.current_percent, cost.candidate_percent)
     if change.low <= 0 <= change.high or abs(change.value) < 0.005:
         return f"No change of the retransmission rate is shown ({shares})"
     verb = "rises" if change.value > 0 else "falls"
     return f"The retransmission rate {verb} by {abs(change.value):.2f} pp ({shares})"
+
+
+def _named(statistic: str) -> str:
+    names = {"mean": "mean time", "p50": "median time"}
+    return names.get(statistic, f"{statistic[1:]}th percentile of the time")
 
 
 def _few(percent: float) -> str:

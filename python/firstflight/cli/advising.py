@@ -112,8 +112,15 @@ def lines(advice: Advice) -> list[str]:
         points = again[window].change_points.value
         why = stopped_by(advice.decision.candidate_results[place], len(advice.cases))
         found.append(f"{window:>8}{shown}{points:+12.2f} pp   {why}")
-    if advice.decision.outcome == "change":
-        found += ["", "To set it:", *(f"  {line}" for line in advice.deploy[1].lines[:1])]
+    if advice.command:
+        found += [
+            "",
+            "To set it:",
+            f"  {advice.command}",
+            "  or raise it under watch: firstflight guard (see the page)",
+        ]
+    elif advice.deploy:
+        found += ["", f"{advice.deploy[0].title}: {advice.deploy[0].note}"]
     return found
 
 

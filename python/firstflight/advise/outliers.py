@@ -1,0 +1,109 @@
+"""Records on which a result hinges: one response of 4 GB whose time outweighs those of thousands of others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from firstflight.advise.budget import Term
+from firstflight.advise.decide import Decision, Evidence, decide
+from firstflight.advise.measure import Measurements
+from firstflight.analysis.intervals import Estimate
+from firstflight.counted import listed
+
+SHARE, TIMES_FAIR = 0.01, 20.0
+"""A record is an outlier if more than a hundredth of all time is its own, and twenty times its equal share."""
+MOST = 5
+"""Records that are looked at: the advice is to hinge on a few, not on the tail of the distribution."""
+
+
+@dataclass(frozen=True)
+class Outliers:
+    """`records`: in words, with their numbers in the data, of `of` users; `share_percent`: of all time, in the
+    reference case with the current window. `initial_window`: what would be recommended without them. `shown`: a window,
+    with the change of the mean time that it makes `with_them` and `without`, in percent.
+    """
+
+    records: tuple[str, ...]
+    of: int
+    share_percent: float
+    initial_window: int
+    shown: int
+    with_them: Estimate
+    without: Estimate
+
+    def sentence(self, decision: Decision) -> str:
+        """With and without them."""
+        one = len(self.records) == 1
+        what = "1 response makes" if one else f"{len(self.records)} responses make"
+        without = "Without it" if one else "Without them"
+        if self.initial_window == decision.initial_window:
+            result = f"the recommendation is the same, and {self.shown}"
+        elif self.initial_window == decision.current:
+            result = f"the recommendation would be to keep {decision.current}, and {self.shown}"
+        else:
+            result = f"{self.initial_window} would be recommended, and {self.shown}"
+        return (
+            f"Outliers: of {self.of:,} users, {what} up {self.share_percent:.0f}% of all time "
+            f"({listed(self.records)}). {without} {result} changes the mean time by {_change(self.without)} instead of "
+            f"{_change(self.with_them)}."
+        )
+
+
+def hinging(own: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Places of the outliers among the contributions of all users to a sum; NaN contributes nothing."""
+    part = np.nan_to_num(own) / max(float(np.nansum(own)), 1e-300)
+    largest = np.argsort(-part, kind="stable")[:MOST]
+    return largest[part[largest] > max(SHARE, TIMES_FAIR / len(own))]
+
+
+def described(row: dict[str, float | None]) -> str:
+    """A record of the data by its size and path."""
+    size, rtt_s, down_bps = (float(row[name] or 0) for name in ("bytes", "rtt_s", "down_bps"))
+    parts = [f"{size / 1e6:,.3g} MB" if size < 1e9 else f"{size / 1e9:,.3g} GB"]
+    parts += [f"RTT {1e3 * rtt_s:.3g} ms"] if rtt_s else []
+    parts += [f"{down_bps / 1e6:.3g} Mbit/s"] if down_bps else []
+    return ", ".join(parts)
+
+
+def outliers(
+    measured: Measurements, evidence: Evidence, decision: Decision, budget: Sequence[Term], users: pl.DataFrame
+) -> Outliers | None:
+    """The outliers among `users`, the population's rows, and the decision without them; None if there are none."""
+    reference = evidence.cases[0]
+    rows = measured.responses(reference).filter(pl.col("iw") == measured.current)
+    times = (
+        rows.group_by("client").agg((pl.col("time_s").mean() * pl.col("weight").first()).alias("own")).sort("client")
+    )
+    own = times["own"].to_numpy()
+    found = hinging(own)
+    if not len(found):
+        return None
+    clients = times["client"].gather(found)
+    kept = times["client"].filter(~times["client"].is_in(clients.implode()))
+    rest = measured.among(kept)
+    other = rest.evidence(tuple(budget))
+    without = decide(other)
+    best = min(other.candidates, key=lambda window: other.changes[reference, window].value)
+    changed = next((each for each in (without, decision) if each.outcome == "change"), None)
+    shown = best if changed is None else changed.initial_window
+    return Outliers(
+        tuple(
+            f"connection {users['client'][at] + 1:,}: {described(users.row(at, named=True))}"
+            for at in clients.to_list()
+        ),
+        len(own),
+        100 * float(own[found].sum() / np.nansum(own)),
+        without.initial_window,
+        shown,
+        evidence.changes[reference, shown],
+        other.changes[reference, shown],
+    )
+
+
+def _change(found: Estimate) -> str:
+    return f"{found.value:+.1f}% ({found.low:+.1f} to {found.high:+.1f})"
