@@ -114,10 +114,49 @@ def test_after_the_hold_there_is_another_trial() -> None:
     assert world.windows
 
 
-def test_a_stop_may_fall_back_to_three_segments() -> None:
+def test_stops_of_two_groups_may_fall_back_to_three_segments_and_one_to_no_less_than_the_hosts_own_window() -> None:
     world = World(brain(fallback="rfc3390"), HOSTS)
     world.run(3500, harmful)
+    assert world.windows == {}
+    world = World(brain(fallback="rfc3390"), HOSTS + [host(1, number) for number in range(200)])
+    world.run(7000, harmful)
     assert set(world.windows.values()) == {3}
+
+
+def site(number: int, subnet: int) -> Network:
+    """A /56 of one of the /48s of 2001:db8::/32."""
+    return ip_network(((0x20010DB8 << 96) + (number << 80) + (subnet << 72), 56))
+
+
+@pytest.mark.parametrize(
+    ("honest", "fakers", "source"),
+    [
+        ([site(k, 0) for k in range(1, 1500)], [site(0, 0)], None),
+        ([site(k, 0) for k in range(1, 1500)], [site(0, k) for k in range(256)], "2001:db8::/48"),
+        ([site(4096 + k, 0) for k in range(1500)], [site(k % 16, k // 16) for k in range(2048)], "2001:db8::/40"),
+        (
+            [ip_network((0x0A000000 + (k << 8), 28)) for k in range(1, 256)],
+            [ip_network((0x0A000000 + 16 * k, 28)) for k in range(16)],
+            "10.0.0.0/24",
+        ),
+    ],
+)
+def test_of_an_aggregated_group_only_the_network_of_a_client_that_fakes_losses_stops(
+    honest: list[Network], fakers: list[Network], source: str | None
+) -> None:
+    fake = set(fakers)
+    world = World(brain(least=1000, fallback="rfc3390"), honest * max(9 * len(fakers) // len(honest), 1) + fakers)
+    world.run(20_000, lambda prefix, window: float(window > 10) if prefix in fake else 0.02, apart_s=2.0)
+    stopped = {decision.prefix for decision in world.decisions if decision.reason.startswith("stopped")}
+    assert stopped <= fake
+    assert {decision.evidence.get("network") for decision in world.decisions if decision.prefix in stopped} <= {
+        source,
+        None,
+    }
+    held = {name for name, group in world.brain.states().items() if group.held_until is not None}
+    assert held == ({source} if source else set())
+    assert sum(world.windows.get(prefix, 10) > 10 for prefix in honest) > len(honest) / 4
+    assert all(world.windows.get(prefix, 10) >= 10 for prefix in honest)
 
 
 def test_equal_arms_let_the_share_grow_and_a_control_arm_stays() -> None:

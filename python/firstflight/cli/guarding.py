@@ -47,7 +47,10 @@ def rehearse(
         int, typer.Option(help="Minimum connections per network. A network with fewer joins a larger one.", min=1)
     ] = 1000,
     fallback: Annotated[
-        Fallback, typer.Option(help="Window after a stop: 10 segments (rfc6928, the system's) or 3 (rfc3390).")
+        Fallback,
+        typer.Option(
+            help="Window after a stop: 10 segments (rfc6928, the system's), or 3 after stops of two groups (rfc3390)."
+        ),
     ] = Fallback.rfc6928,
     bad: Annotated[
         str | None,
@@ -120,7 +123,10 @@ def run(
         ),
     ] = None,
     fallback: Annotated[
-        Fallback, typer.Option(help="Window after a stop: 10 segments (rfc6928, the system's) or 3 (rfc3390).")
+        Fallback,
+        typer.Option(
+            help="Window after a stop: 10 segments (rfc6928, the system's), or 3 after stops of two groups (rfc3390)."
+        ),
     ] = Fallback.rfc6928,
     cgroup: Annotated[
         Path | None,

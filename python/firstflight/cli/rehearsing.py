@@ -83,8 +83,9 @@ def lines(found: Rehearsal, bad: BadLink | None) -> list[str]:
         ]
     for stop in found.stops:
         evidence = stop.evidence
+        network = evidence.get("network", stop.group)
         said.append(
-            f"stopped: {stop.group} after {_span(stop.at)}, e-value {evidence['e_value']:.0f}: "
+            f"stopped: {network} after {_span(stop.at)}, e-value {evidence['e_value']:.0f}: "
             f"{evidence['losses_raised']} of {evidence['losses']} losses and {evidence['timeouts_raised']} of "
             f"{evidence['timeouts']} timeouts in the raised arm"
         )

@@ -4,13 +4,14 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
+from ipaddress import ip_network
 from typing import Any, Literal
 
 from firstflight.errors import RequestError
 from firstflight.guard.groups import Groups, Node
 from firstflight.guard.outcome import Arm, Network, Outcome
 from firstflight.guard.policy import RFC6928_SEGMENTS, Estimate, Policy
-from firstflight.guard.stop_rule import Answer, StopRule, Trial, Verdict
+from firstflight.guard.stop_rule import Answer, Events, StopRule, Trial, Verdict
 
 # RFC 3390: min(4 MSS, max(2 MSS, 4380 bytes)) is three segments at 1460 bytes.
 RFC3390_SEGMENTS = 3
@@ -68,6 +69,8 @@ class Group:
     evidence: dict[str, Any] = field(default_factory=dict)
     """Of the last verdict."""
     seen_at: float = 0.0
+    parts: dict[str, Events] = field(default_factory=dict)
+    """Events of this stage by network within the group."""
 
     def is_held(self, at: float) -> bool:
         """Whether nothing is raised after a stop."""
@@ -87,6 +90,10 @@ class _Unit:
     """First period of the trial that goes on; None while neither arm is raised."""
     window: int | None = None
     share: float = 1.0
+
+    def names(self) -> list[str]:
+        """Its networks, smallest first."""
+        return [node.name for node in self.chain]
 
 
 class Brain:
@@ -162,23 +169,56 @@ class Brain:
         self._settings.policy.learn(group.estimate, outcome)
         # Connections that were opened before the first draw are all control's; they close in that period.
         drawn = unit.tried_since is not None and unit.tried_since < self._period
-        if drawn and not group.is_held(outcome.at) and group.trial.count(outcome):
+        if not drawn or group.is_held(outcome.at):
+            return
+        parts = unit.names()[: unit.names().index(unit.group)]
+        # A /48 within the group is one client: a site that has it has 256 prefixes of the usual length (RFC 6177).
+        events = group.trial.count(outcome, parts[0] if parts and outcome.prefix.version == 6 else None)
+        if any(events):
+            for part in parts:
+                before = group.parts.get(part, Events())
+                group.parts[part] = Events(*(old + new for old, new in zip(before, events, strict=True)))
             self._judge(unit.group, group, outcome.at)
 
     def _judge(self, name: str, group: Group, at: float) -> None:
         verdict = group.trial.verdict()
         group.evidence = asdict(verdict)
         if verdict.answer is Answer.STOP:
-            group.held_until = at + self._settings.hold_s
+            stopped = self._source(group) or name
+            held = group if stopped == name else self._states.setdefault(stopped, Group(self._trial(), seen_at=at))
+            held.held_until, held.evidence = at + self._settings.hold_s, group.evidence
             for prefix, unit in self._units.items():
-                if unit.group == name:
-                    self._set(prefix, unit, self._fallback(), "stopped: the raised arm is worse")
+                if unit.group == name and stopped in unit.names():
+                    unit.tried_since = None
+                    self._set(prefix, unit, self._fallback(at), "stopped: the raised arm is worse", stopped)
+            if stopped != name:
+                self._leave_out(group, stopped)
+                self._judge(name, group, at)
         elif verdict.answer is Answer.ENOUGH and group.stage + 1 < len(self._settings.shares):
             group.stage += 1
+            group.parts.clear()
             group.trial.split(self._settings.shares[group.stage])
             for prefix, unit in self._units.items():
                 if unit.group == name:
                     self._set(prefix, unit, unit.window, "no harm found: a larger share")
+
+    def _source(self, group: Group) -> str | None:
+        """The smallest network within the group without which little of its evidence is left; None if it is spread."""
+        for part in sorted(group.parts, key=lambda part: -ip_network(part).prefixlen):
+            if group.trial.e_value_without(group.parts[part]) ** 2 < 1 / self._settings.rule.alpha:
+                return part
+        return None
+
+    def _leave_out(self, group: Group, stopped: str) -> None:
+        events = group.parts[stopped]
+        group.trial.leave_out(events)
+        network = ip_network(stopped)
+        for part, own in list(group.parts.items()):
+            other = ip_network(part)
+            if other.version == network.version and other.subnet_of(network):  # type: ignore[arg-type]
+                del group.parts[part]
+            elif other.version == network.version and network.subnet_of(other):  # type: ignore[arg-type]
+                group.parts[part] = Events(*(old - new for old, new in zip(own, events, strict=True)))
 
     def _advance(self, at: float) -> None:
         """Begin a period: age, regroup, draw arms, set windows."""
@@ -245,12 +285,13 @@ class Brain:
         group = self._state(unit, at)
         if group.held_until is not None and not group.is_held(at):
             # The hold is over: a trial with its own error rate begins.
-            group.held_until, group.stage, group.trial = None, 0, self._trial()
+            group.held_until, group.stage, group.trial, group.parts = None, 0, self._trial(), {}
         window = self._settings.policy.window(group.estimate)
         unit.arm = "control"
-        if (why := self._not_tried(node, group, window, at)) is not None:
+        held = self._is_held(unit, at)
+        if (why := "held after a stop" if held else self._not_tried(node, window)) is not None:
             unit.tried_since = None
-            self._set(prefix, unit, self._fallback() if group.is_held(at) else None, why)
+            self._set(prefix, unit, self._fallback(at) if held else None, why)
             return
         if unit.tried_since is None:
             unit.tried_since = self._period
@@ -260,9 +301,12 @@ class Brain:
         else:
             self._set(prefix, unit, None, "control arm")
 
-    def _not_tried(self, node: Node, group: Group, window: int, at: float) -> str | None:
-        if group.is_held(at):
-            return "held after a stop"
+    def _is_held(self, unit: _Unit, at: float) -> bool:
+        """Whether the prefix's group was stopped, or a smaller network of the prefix."""
+        known = (self._states.get(name) for name in unit.names()[: unit.names().index(unit.group) + 1])
+        return any(state is not None and state.is_held(at) for state in known)
+
+    def _not_tried(self, node: Node, window: int) -> str | None:
         if node.connections < self._groups.least_connections:
             missing = int(self._groups.least_connections - node.connections) + 1
             return f"too few: {missing} more connections needed"
@@ -276,7 +320,7 @@ class Brain:
         if state is None:
             state = self._states[unit.group] = Group(self._trial(), seen_at=at)
             known = self.states()
-            names = [node.name for node in unit.chain]
+            names = unit.names()
             for larger in names[names.index(unit.group) + 1 :]:
                 if (parent := known.get(larger)) is not None:
                     state.held_until, state.evidence = parent.held_until, parent.evidence
@@ -287,8 +331,11 @@ class Brain:
     def _trial(self) -> Trial:
         return Trial(self._settings.rule, self._settings.shares[0])
 
-    def _fallback(self) -> int | None:
-        return RFC3390_SEGMENTS if self._settings.fallback == "rfc3390" else None
+    def _fallback(self, at: float) -> int | None:
+        """RFC 3390's window on the word of two groups: the clients of one could fake their losses."""
+        # A group that took over a hold has the end of the other's.
+        stops = {state.held_until for state in self.states().values() if state.is_held(at)}
+        return RFC3390_SEGMENTS if self._settings.fallback == "rfc3390" and len(stops) > 1 else None
 
     def _coin(self, unit: _Unit) -> float:
         """A number from 0 to 1 that cannot be predicted without the secret."""
@@ -300,7 +347,7 @@ class Brain:
         for prefix in list(self._units):
             self._forget(prefix, reason)
 
-    def _set(self, prefix: Network, unit: _Unit, window: int | None, reason: str) -> None:
+    def _set(self, prefix: Network, unit: _Unit, window: int | None, reason: str, stopped: str = "") -> None:
         group = self._states.get(unit.group)
         share = 1.0
         if self._settings.draw == "connection" and group is not None and (window or 0) > RFC6928_SEGMENTS:
@@ -310,5 +357,7 @@ class Brain:
         evidence: dict[str, Any] = {"group": unit.group, "arm": unit.arm}
         if group is not None:
             evidence |= {"share": group.trial.share, "estimate_segments": group.estimate.segments, **group.evidence}
+        if stopped not in ("", unit.group):
+            evidence["network"] = stopped
         unit.window, unit.share = window, share
         self._decisions[prefix] = Decision(prefix, window, reason, evidence, share)

@@ -4,6 +4,7 @@ import json
 import sqlite3
 import time
 from dataclasses import asdict
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from firstflight.errors import MachineError
 from firstflight.guard.brain import Brain, Group, Settings
 from firstflight.guard.groups import Groups
 from firstflight.guard.policy import Estimate
-from firstflight.guard.stop_rule import EProcess, Trial
+from firstflight.guard.stop_rule import EProcess, Events, Trial
 
 _VERSION = 1
 _SAVE_S = 60.0
@@ -99,15 +100,18 @@ class Memory:
             "evidence": group.evidence,
             "tried": self._tried(),
             "trial": [group.stage, trial.share, trial.connections, *events],
+            "parts": group.parts,
         }
         return json.dumps(state)
 
     def _unpacked(self, state: dict[str, Any], offset_s: float) -> Group:
         stage, share, connections, losses, timeouts = state["trial"]
+        parts: dict[str, Events] = {}
         if state["tried"] == self._tried():
             trial = Trial(self._settings.rule, share)
             trial.connections = connections
             trial.losses, trial.timeouts = EProcess(share, *losses), EProcess(share, *timeouts)
+            parts = {str(ip_network(name)): Events(*counts) for name, counts in state.get("parts", {}).items()}
         else:
             stage, trial = 0, Trial(self._settings.rule, self._settings.shares[0])
         held = state["held_until"]
@@ -118,4 +122,5 @@ class Memory:
             None if held is None else held - offset_s,
             state["evidence"],
             state["seen_at"] - offset_s,
+            parts,
         )

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from firstflight.errors import RequestError
 from firstflight.guard.outcome import Outcome
@@ -179,6 +179,15 @@ def _first(holds: Any) -> int:
     return high
 
 
+class Events(NamedTuple):
+    """Numbers of bad connections."""
+
+    losses_raised: int = 0
+    losses: int = 0
+    timeouts_raised: int = 0
+    timeouts: int = 0
+
+
 @dataclass(slots=True)
 class Trial:
     """Two concurrent arms of one group, judged after every connection."""
@@ -203,23 +212,45 @@ class Trial:
         self.losses.split(share)
         self.timeouts.split(share)
 
-    def count(self, outcome: Outcome) -> bool:
-        """Add a finished connection; true if it was an event. An unknown first flight is neither good nor bad."""
+    def count(self, outcome: Outcome, client: object = None) -> Events:
+        """Add a finished connection; the events that it was. An unknown first flight is neither good nor bad.
+
+        `client` is what counts once per period, the outcome's prefix if None.
+        """
         period = int(outcome.at // self.rule.period_s)
         if period > self._period:
             self._period = period
             self._counted.clear()
-        raised, before = outcome.arm == "raised", self.losses.events + self.timeouts.events
+        raised = outcome.arm == "raised"
+        losses = timeouts = 0
+        key = outcome.prefix if client is None else client
         if outcome.first_flight_lost is not None:
             self.connections += 1
-            if outcome.first_flight_lost and self._is_first("loss", outcome):
+            if outcome.first_flight_lost and self._is_first("loss", key):
+                losses = 1
                 self.losses.count(raised=raised)
-        if outcome.timeouts > 0 and self._is_first("timeout", outcome):
+        if outcome.timeouts > 0 and self._is_first("timeout", key):
+            timeouts = 1
             self.timeouts.count(raised=raised)
-        counted = self.losses.events + self.timeouts.events > before
-        if counted:
+        if losses or timeouts:
             self._e_value = None
-        return counted
+        return Events(losses * raised, losses, timeouts * raised, timeouts)
+
+    def events(self) -> Events:
+        """The events of this stage."""
+        return Events(self.losses.raised, self.losses.events, self.timeouts.raised, self.timeouts.events)
+
+    def e_value_without(self, part: Events) -> float:
+        """The e-value of this stage without some of its events."""
+        rest = [own - other for own, other in zip(self.events(), part, strict=True)]
+        return _exp((log_e_value(rest[0], rest[1], self.share), log_e_value(rest[2], rest[3], self.share)))
+
+    def leave_out(self, part: Events) -> None:
+        """Go on without some events, and without the evidence of earlier stages, which they may have made."""
+        for process, raised, events in ((self.losses, part[0], part[1]), (self.timeouts, part[2], part[3])):
+            process.raised, process.events = process.raised - raised, process.events - events
+            process.earlier_log_e = min(process.earlier_log_e, 0.0)
+        self._e_value = None
 
     @property
     def e_value(self) -> float:
@@ -252,8 +283,8 @@ class Trial:
             return Answer.ENOUGH
         return Answer.CONTINUE
 
-    def _is_first(self, kind: str, outcome: Outcome) -> bool:
-        key = (kind, outcome.prefix)
+    def _is_first(self, kind: str, client: object) -> bool:
+        key = (kind, client)
         if key in self._counted:
             return False
         self._counted.add(key)
