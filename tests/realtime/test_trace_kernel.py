@@ -45,3 +45,15 @@ def test_a_transfer_over_the_kernel_has_the_simulators_first_flight_and_packets_
         kernel.pcap(tmp_path / "x.pcapng", link="hub")
     with pytest.raises(RequestError, match=r"packets of the kernel are written as \.pcapng"):
         kernel.pcap(tmp_path / "x.pcap")
+
+
+@pytest.mark.parametrize("ends", ["tcp", "application.download.client_tcp", "application.download.server_tcp"])
+def test_both_directions_are_captured_at_a_host_with_our_tcp(tmp_path: Path, ends: str) -> None:
+    scenario = firstflight.load_scenario(DOWNLOAD).replace(f"{ends}.stack", "firstflight")
+    trace = firstflight.trace(scenario, engine="emulate")
+    there, back = (trace.pcap(tmp_path / "link.pcapng", link=f"links[0]{way}") for way in ("", ".reverse"))
+    for end in ("server", "client"):
+        # Nothing is lost, so each end of the cable sees all packets of both directions.
+        assert trace.pcap(tmp_path / f"{end}.pcapng", at=end) == there == back
+        found = firstflight.observe.read(tmp_path / f"{end}.pcapng").transfers
+        assert (found["bytes"].item(), found["first_flight_segments"].item()) == (SIZE + 240, 10)

@@ -113,13 +113,15 @@ impl PacketSocket {
         }
         let socket = PacketSocket { socket, interface: address.sll_ifindex };
         socket.prepare(false)?;
+        // Spares each packet of a busy box the interface's queue. Captures do not see such packets leave, and its
+        // interfaces have none.
+        socket.set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
         Ok(socket)
     }
 
     fn prepare(&self, both_ways: bool) -> Result<()> {
         if !both_ways {
             self.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
-            self.set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
         }
         self.set(libc::SOL_PACKET, libc::PACKET_AUXDATA, 1)?;
         self.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
