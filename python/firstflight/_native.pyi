@@ -66,6 +66,12 @@ def draw_users(plan: str, seed: int, replicate: int, users: int) -> Drawn:
     path can have.
     """
 
+def draw_links(plan: str, seed: int, replicate: int) -> str:
+    """The links of a network in a replicate as JSON: [[name, link], ...], each direction, in the order of the records.
+
+    Raises ValueError, one sentence, for a plan without a network and for laws that give what no link can have.
+    """
+
 def datagram_flows(plan: str) -> str:
     """What each application's ends send in datagrams, as JSON: a list for each application, empty for TCP.
 

@@ -98,7 +98,7 @@ def test_the_runner_is_told_in_one_sentence_when_a_part_of_the_testbed_is_killed
         assert testbeds.seconds_until_gone(mark) < WITHIN_S
         sentence = str(caught.value)
         assert "\n" not in sentence
-        assert ("the link box ended unasked: killed by SIGKILL" if role == "box" else "was killed") in sentence
+        assert ("the link emulator ended unasked: killed by SIGKILL" if role == "box" else "was killed") in sentence
         # It stays like that: no later call hangs.
         with pytest.raises(MachineError):
             lab.box()
@@ -179,7 +179,7 @@ REQUESTS = LONG.replace(
         ("nginx", "nginx on host node[0] ended unasked: killed by SIGKILL"),
         ("curl", "curl on host node[1] ended unasked: killed by SIGKILL"),
         ("client", "the client on host node[1] ended unasked: killed by SIGKILL"),
-        ("box", "the link box ended unasked: killed by SIGKILL"),
+        ("box", "the link emulator ended unasked: killed by SIGKILL"),
         ("capture", "the capture on host node[0] ended unasked: killed by SIGKILL"),
         ("first process", "the testbed was killed before it answered"),
     ],

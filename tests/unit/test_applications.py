@@ -208,16 +208,14 @@ def test_runs_with_all_of_it_do_not_depend_on_threads(tmp_path: Path) -> None:
     [
         ('kind = "video"\nchunk = "1MB"', "application.app.kind: the emulator has no video; use simulate"),
         (FILES + 'idle_time = "1s"', "application.app.kind: the emulator has no arrivals; use simulate"),
+        (PAGE + 'http_version = "2"', 'application.app.http_version: the emulator fetches pages by "1.0" or "1.1"'),
         (
-            PAGE + 'http_version = "2"',
-            'application.app: the emulator fetches pages with HTTP/1.0, or 1.1 "single_response"',
+            PAGE + 'http_version = "1.1"\npersistent = "keep_alive"',
+            'application.app.persistent: the emulator does not fetch pages with "keep_alive"',
         ),
-        (
-            PAGE + 'then = [{ inline = "5kB" }]',
-            'application.app: the emulator fetches pages with HTTP/1.0, or 1.1 "single_response"',
-        ),
-        (PAGE + "dns = {}", 'application.app: the emulator fetches pages with HTTP/1.0, or 1.1 "single_response"'),
-        (LOADED, 'application.app: the emulator fetches pages with HTTP/1.0, or 1.1 "single_response"'),
+        (PAGE + 'then = [{ inline = "5kB" }]', "application.app.then: the emulator fetches pages without it"),
+        (PAGE + "dns = {}", "application.app.dns: the emulator fetches pages without it"),
+        (LOADED, "application.app.load: the emulator fetches pages without it"),
     ],
 )
 def test_the_emulator_refuses_what_its_programs_cannot(application: str, error: str) -> None:

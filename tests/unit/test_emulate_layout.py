@@ -80,14 +80,21 @@ def test_a_client_of_a_tree_asks_its_neighbor_over_the_links_that_they_do_not_sh
     assert crossed(layout, "home[1]", "home[0]") == ["home[1].reverse", "home[0]"]
 
 
-def test_what_is_drawn_of_a_tree_is_refused() -> None:
-    drawn = 'delay = { distribution = "exponential", mean = "9ms" }'.join(NETWORKS["tree"].rsplit('delay = "5ms"', 1))
-    for made, error in (
-        (scenario(drawn), "group.office.link: delay_ns is drawn for each replicate"),
-        (scenario(NETWORKS["tree"], "user_fraction = 0.5"), "application.only.user_fraction: its users are drawn"),
-    ):
-        with pytest.raises(RequestError, match=error):
-            lay_out(made)
+def test_a_replicate_has_the_links_that_are_drawn_for_it() -> None:
+    delay = 'delay = { distribution = "uniform", low = "9ms", high = "90ms" }'
+    layout = lay_out(scenario(delay.join(NETWORKS["tree"].rsplit('delay = "5ms"', 1))))
+
+    def delays(seed: int, replicate: int) -> list[int]:
+        return [way["delay_ns"] for _, way in layout.of_replicate(seed, replicate).directions()]
+
+    assert delays(1, 0) == delays(1, 0) != delays(1, 1)
+    drawn = [9_000_000 <= delay <= 90_000_000 for delay in delays(1, 0)]
+    assert [delay for delay, is_drawn in zip(delays(1, 0), drawn, strict=True) if not is_drawn] == [
+        delay for delay, is_drawn in zip(delays(2, 5), drawn, strict=True) if not is_drawn
+    ]
+    assert any(drawn)
+    fixed = lay_out(scenario(NETWORKS["tree"]))
+    assert fixed.of_replicate(1, 7) is fixed
 
 
 def test_a_client_on_its_servers_host_is_refused() -> None:

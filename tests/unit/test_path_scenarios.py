@@ -8,11 +8,9 @@ import pytest
 
 from firstflight import RequestError
 from firstflight.engines.emulate.layout import lay_out
-from firstflight.engines.emulate.refusals import refuse_links
 from firstflight.engines.model.single_transfer import from_scenario
 from firstflight.engines.simulate import run_cell
 from firstflight.scenario import Cell, Scenario
-from firstflight.scenario.rates import peak_bps
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "paths"
 DOWNLOAD = """
@@ -123,11 +121,8 @@ def test_steps_that_cannot_be_are_refused(rate: str, message: str) -> None:
 def test_a_limit_in_time_of_a_rate_that_changes_is_by_its_mean() -> None:
     steps = '{ steps = [["0s", "10Mbit"], ["1s", "2Mbit"]], repeat = "2s" }'
     assert _forward(_scenario(steps, '"100ms"'))["queue"]["limit_bytes"] == 6_000_000 // 80  # type: ignore[index]
-    assert peak_bps(_forward(_scenario(steps))) == 10_000_000
     trace = "{ opportunities_ms = [1, 2, 3, 1000] }"
     assert _forward(_scenario(trace, '"1s"'))["queue"]["limit_bytes"] == 6000  # type: ignore[index]
-    # Of the busiest 100 ms.
-    assert peak_bps(_forward(_scenario(trace))) == 3 * 12_000 * 10
 
 
 def test_a_download_takes_as_long_as_the_steps_let_it() -> None:
@@ -189,9 +184,3 @@ def test_impairments_that_cannot_be_are_refused(more: str) -> None:
 def test_the_model_refuses_what_it_cannot_compute_before_it_begins(parts: dict[str, str], message: str) -> None:
     with pytest.raises(RequestError, match=message):
         from_scenario(_scenario(**parts))
-
-
-def test_emulate_refuses_a_rate_that_the_link_box_was_not_calibrated_for() -> None:
-    scenario = _scenario(rate='{ steps = [["0s", "1Mbit"], ["1s", "90Gbit"], ["2s", "1Mbit"]] }')
-    with pytest.raises(RequestError, match="is 90000 Mbit/s"):
-        refuse_links(lay_out(scenario), scenario)

@@ -19,7 +19,7 @@ use crate::{
     lateness::Lateness,
     log::Log,
     network::{Event, Network},
-    plan::Plan,
+    plan::{LinkPlan, Plan},
     pool::Pool,
     port::{Device, Inside, Port, Staging, crowded},
 };
@@ -40,6 +40,9 @@ enum Command {
         links: Option<Vec<String>>,
         /// Whose randomness they get; none: that of the replicate in progress.
         replicate: Option<u32>,
+        /// Those that are others from now on.
+        #[serde(default)]
+        changed: Vec<LinkPlan>,
     },
     /// From now on the headers of packets at the far ends of links are kept for a capture file.
     Watch {
@@ -321,8 +324,8 @@ impl LinkBox {
                     }
                     Err(error) => control.refuse(&error.to_string()),
                 },
-                Ok(Command::Reset { links, replicate }) => {
-                    let done = self.reset(links, replicate);
+                Ok(Command::Reset { links, replicate, changed }) => {
+                    let done = self.reset(links, replicate, changed);
                     self.reply(done, control);
                 }
                 Err(error) => control.refuse(&format!("unknown command {line:?} for the link emulator: {error}")),
@@ -341,9 +344,15 @@ impl LinkBox {
         }
     }
 
-    fn reset(&mut self, links: Option<Vec<String>>, replicate: Option<u32>) -> Result<(), Error> {
+    fn reset(
+        &mut self,
+        links: Option<Vec<String>>,
+        replicate: Option<u32>,
+        changed: Vec<LinkPlan>,
+    ) -> Result<(), Error> {
         let replicate = replicate.unwrap_or(self.replicate);
         let now = monotonic_ns().saturating_sub(self.origin);
+        self.network.change(changed)?;
         self.network.reset(links.as_ref().unwrap_or(&self.link_names), replicate, now)?;
         self.replicate = replicate;
         if let (None, Some(log)) = (links, &mut self.log) {

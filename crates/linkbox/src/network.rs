@@ -12,7 +12,7 @@ use firstflight_random::{Purpose, Sequence, Stream};
 use crate::{
     Error,
     accounts::LinkCounts,
-    plan::{Plan, Way},
+    plan::{LinkPlan, Plan, Way},
 };
 
 /// A packet by the number that its owner gave it.
@@ -445,6 +445,19 @@ impl Network {
         self.steps.iter().filter(|Reverse(step)| step.packet != NO_PACKET).count() + waiting
     }
 
+    /// From their next reset on the links are these, with the names that they have.
+    ///
+    /// # Errors
+    /// A name that is not there. Nothing is changed then.
+    pub fn change(&mut self, links: Vec<LinkPlan>) -> Result<(), Error> {
+        let places: Vec<usize> = links.iter().map(|link| self.first_line(&link.name)).collect::<Result<_, _>>()?;
+        for (first, LinkPlan { forward, reverse, .. }) in places.into_iter().zip(links) {
+            self.lines[first].spec = forward;
+            self.lines[first + 1].spec = reverse;
+        }
+        Ok(())
+    }
+
     /// Makes both directions of links as new at `now`: empty, their lists of losses and their draws at the beginning.
     ///
     /// # Errors
@@ -462,15 +475,17 @@ impl Network {
         Ok(())
     }
 
+    /// The first line of a link.
+    fn first_line(&self, name: &str) -> Result<usize, Error> {
+        self.lines.iter().position(|line| line.name == name).filter(|first| first % 2 == 0).ok_or_else(|| {
+            let names: Vec<_> = self.lines.iter().step_by(2).map(|line| format!("{:?}", line.name)).collect();
+            Error::Refused(format!("there is no link {name:?} to reset; the links are {}", names.join(", ")))
+        })
+    }
+
     /// The first line of a link without packets.
     fn resettable(&self, name: &str) -> Result<usize, Error> {
-        let Some(first) = self.lines.iter().position(|line| line.name == name).filter(|first| first % 2 == 0) else {
-            let names: Vec<_> = self.lines.iter().step_by(2).map(|line| format!("{:?}", line.name)).collect();
-            return Err(Error::Refused(format!(
-                "there is no link {name:?} to reset; the links are {}",
-                names.join(", ")
-            )));
-        };
+        let first = self.first_line(name)?;
         let under_way: u32 = self.lines[first..first + 2].iter().map(|line| line.under_way).sum();
         if under_way > 0 {
             return Err(Error::Refused(format!(

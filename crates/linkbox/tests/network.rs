@@ -1,6 +1,6 @@
 //! The network in virtual time.
 
-use firstflight_linkbox::{Event, Network, Plan};
+use firstflight_linkbox::{Event, LinkPlan, Network, Plan};
 use firstflight_path::{Holding, Link, LinkOutcome, Meter, Nanos, OfferedPacket};
 use firstflight_random::{Purpose, Sequence, Stream};
 use proptest::prelude::*;
@@ -338,6 +338,23 @@ fn a_link_with_packets_on_it_is_not_reset_and_nothing_is_changed() {
     network.reset(&["links[0]".into()], 0, 11 * MILLISECOND).unwrap();
     let unknown = network.reset(&["nowhere".into()], 0, 11 * MILLISECOND).unwrap_err().to_string();
     assert_eq!(unknown, "there is no link \"nowhere\" to reset; the links are \"links[0]\"");
+}
+
+#[test]
+fn a_changed_link_is_another_one_from_its_reset_on() {
+    let mut network = Network::new(&chain(&[drop_tail(None, 10 * MILLISECOND, 5)])).unwrap();
+    let hop = network.route(0, "10.77.0.2".parse().unwrap()).unwrap();
+    let sent = |network: &mut Network, at| {
+        network.enter(at, hop, 0, plain(100));
+        arrivals(&std::iter::from_fn(|| network.next(Nanos::MAX - 1)).collect::<Vec<_>>())[0].1 - at
+    };
+    let other = chain(&[drop_tail(None, 3 * MILLISECOND, 5)]).links;
+    network.change(other.clone()).unwrap();
+    assert_eq!(sent(&mut network, 0), 10 * MILLISECOND);
+    network.reset(&["links[0]".into()], 0, 20 * MILLISECOND).unwrap();
+    assert_eq!(sent(&mut network, 20 * MILLISECOND), 3 * MILLISECOND);
+    let nowhere = LinkPlan { name: "nowhere".into(), ..other[0].clone() };
+    assert!(network.change(vec![nowhere]).unwrap_err().to_string().starts_with("there is no link \"nowhere\""));
 }
 
 #[test]

@@ -218,6 +218,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(initial_window_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(population::draw_users, module)?)?;
+    module.add_function(wrap_pyfunction!(population::draw_links, module)?)?;
     module.add_function(wrap_pyfunction!(streams::datagram_flows, module)?)?;
     module.add_function(wrap_pyfunction!(streams::stream_reports, module)?)?;
     module.add_function(wrap_pyfunction!(write_packets, module)?)?;

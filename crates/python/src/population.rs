@@ -1,6 +1,6 @@
-//! Users of a population, drawn and not simulated.
+//! Users of a population and links of a network, drawn and not simulated.
 
-use firstflight_sim::{Plan, population, records::Row};
+use firstflight_sim::{Plan, population, records::Row, topology::Topology};
 use pyo3::{prelude::*, types::PyDict};
 
 use crate::{columns, invalid};
@@ -21,4 +21,13 @@ pub fn draw_users<'py>(
     result.set_item("bytes", drawn.bytes)?;
     result.set_item("runs", drawn.runs)?;
     Ok(result)
+}
+
+/// The links of a network in a replicate, `[[name, spec], ...]` as JSON: each direction, in the order of the records.
+#[pyfunction]
+pub fn draw_links(plan: &str, seed: u64, replicate: u32) -> PyResult<String> {
+    let plan = Plan::from_json(plan).map_err(invalid)?;
+    let Some(network) = &plan.network else { return Err(invalid("this plan has no network")) };
+    let topology = Topology::new(network, seed, replicate).map_err(invalid)?;
+    serde_json::to_string(topology.links()).map_err(invalid)
 }

@@ -58,8 +58,6 @@ def shell_command(file: Path, wanted: Wanted, settings: list[str], seed: int | N
             shell.host(host)
         for host, names in shell.names().items():
             _tell(f"{host}: {', '.join(names)}, {shell.layout.host(host).address}")
-        if shell.too_fast:
-            _tell(f"above the rate at which the link emulator is known to be accurate: {', '.join(shell.too_fast)}")
         if wanted.serve is not None:
             _tell(f"{wanted.serve} is at {', '.join(shell.serve(wanted.serve))}")
         for host, command in beside:
@@ -75,6 +73,8 @@ def _report(seen: Observed, wanted: Wanted, file: Path) -> None:
         if link["offered"]["packets"]:
             dropped, lost = (counted(link[what]["packets"], "packet") for what in ("dropped", "lost"))
             _tell(f"{link['name']}: {counted(link['offered']['packets'], 'packet')}, {dropped} dropped, {lost} lost")
+    for sentence in seen.too_fast:
+        _tell(sentence)
     if seen.missed:
         _tell(f"the plot has no queue, since the log of the links lacks {counted(seen.missed, 'packet')}")
     if wanted.pcap is not None:

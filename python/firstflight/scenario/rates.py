@@ -1,7 +1,6 @@
 """Rates that a link can have; a rate more that changes is a class here and its key in `_CHANGING`."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -18,8 +17,6 @@ Unlimited = Literal["unlimited"]
 _OPPORTUNITY_BYTES = 1500
 # A day of the fastest trace that mahimahi's format can spell has more, and no recorded one does.
 _MOST_OPPORTUNITIES = 1_000_000
-# For how long a trace's highest rate lasts.
-_PEAK_LASTS_MS = 100
 # The native module counts a trace's milliseconds in 32 bits.
 _LATEST_MS = 2**32 - 1
 
@@ -187,18 +184,3 @@ def mean_bps(rate: BitsPerSecond | Changing | str) -> int | None:
     if isinstance(rate, Changing):
         return rate.mean_bps()
     return None if isinstance(rate, str) else int(rate)
-
-
-def peak_bps(link: Mapping[str, Any]) -> int | None:
-    """The highest rate of a link's direction in a plan, of a trace that of its busiest 100 ms; None if unlimited."""
-    schedule, rate_bps = link.get("rate_schedule"), link["rate_bps"]
-    if schedule is None:
-        return None if rate_bps is None else int(rate_bps)
-    if schedule["kind"] == "steps":
-        return max(int(rate) for _, rate in schedule["steps"])
-    times, first, most = schedule["opportunities_ms"], 0, 1
-    for last, time in enumerate(times):
-        while times[first] <= time - _PEAK_LASTS_MS:
-            first += 1
-        most = max(most, last - first + 1)
-    return max(int(rate_bps), _OPPORTUNITY_BYTES * 8 * 1000 * most // _PEAK_LASTS_MS)

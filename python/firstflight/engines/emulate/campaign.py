@@ -16,9 +16,9 @@ import polars as pl
 
 from firstflight import _native
 from firstflight.engines.emulate import probe, selfcheck
-from firstflight.engines.emulate.accounts import added, refuse_losses
+from firstflight.engines.emulate.accounts import added, beyond_calibration, refuse_losses
 from firstflight.engines.emulate.disturbance import STALL_RULE_S
-from firstflight.engines.emulate.draws import arm_of_user
+from firstflight.engines.emulate.draws import Draws, Purpose, arm_of_user
 from firstflight.engines.emulate.kernel import EndSettings, initial_window_segments, kernel_settings
 from firstflight.engines.emulate.lab import KernelSettings, Lab
 from firstflight.engines.emulate.layout import Layout, Placement, lay_out
@@ -114,11 +114,11 @@ def _without_tcp(scenario: Scenario) -> str:
 class Prepared:
     """A cell with all settings of a replicate prepared: a cell that cannot be run is refused before anything runs.
 
-    `arms`: the arm of each user, client i of every application, counted from 1; 0 is none. An application is one of
-    its own for each arm, called as in the simulator's records.
+    User i, client i of every application, is in the arm and runs the applications that the simulator draws for them.
+    An application is one of its own for each arm, called as in the simulator's records.
     """
 
-    def __init__(self, cell: Cell, layout: Layout, arms: Sequence[int] = ()) -> None:
+    def __init__(self, cell: Cell, layout: Layout, seed: int = 0, replicate: int = 0) -> None:
         self.cell = cell
         scenario = cell.scenario
         self.plan = json.loads(cell.plan)
@@ -134,6 +134,7 @@ class Prepared:
         self.servers: dict[str, dict[str, Any]] = {}
         self.applications: list[dict[str, Any]] = []
         flows = json.loads(_native.datagram_flows(cell.plan))
+        shares = [arm.share for arm in scenario.arm or []]
         ends: dict[str, dict[str, EndSettings]] = {}
         for index, (application, placement) in enumerate(
             zip(self.plan["applications"], layout.placements, strict=True)
@@ -145,14 +146,19 @@ class Prepared:
                 refuse_what_programs_cannot(application, scenario.application[index].response_header, where)
             by_arm: dict[int, list[tuple[int, str]]] = {}
             for number, host in enumerate(placement.clients):
-                by_arm.setdefault(arms[number] if arms else 0, []).append((number, host))
+                by_arm.setdefault(arm_of_user(shares, seed, replicate, number), []).append((number, host))
             for arm, clients in sorted(by_arm.items()):
                 in_arm = _in_arm(application, arm, self.plan)
                 if flows[index]:
                     more = {"flows": flows[index], "arm": arm}
                 else:
                     more = self._tcp(index, in_arm, clients, placement, ends)
-                self.applications.append(_told(index, in_arm | more, clients, placement))
+                running = [
+                    (number, host)
+                    for number, host in clients
+                    if Draws(seed, replicate, index, number).uniform(Purpose.SHARE, 0) < application["share"]
+                ]
+                self.applications += [_told(index, in_arm | more, running, placement)] if running else []
         self.hosts = {host: _host_settings(host, peers, scenario) for host, peers in ends.items()}
         self.missing = {name for peers in ends.values() for settings in peers.values() for name in settings.missing}
 
@@ -203,11 +209,15 @@ def _told(
 
 
 def prepare(cell: Cell, layout: Layout, seed: int, replicates: range) -> list[Prepared]:
-    """A cell for each replicate; without arms it is the same for all."""
-    arms = cell.scenario.arm
-    if not arms:
+    """A cell for each replicate; it is the same for all if nothing is drawn."""
+    _refuse_arms(cell.scenario)
+    if not cell.scenario.arm and all(one["share"] == 1 for one in cell.scenario.to_plan()["applications"]):
         return [Prepared(cell, layout)] * len(replicates)
-    for arm in arms:
+    return [Prepared(cell, layout, seed, replicate) for replicate in replicates]
+
+
+def _refuse_arms(scenario: Scenario) -> None:
+    for arm in scenario.arm or []:
         if arm.of == "connections":
             raise RequestError(
                 f"arm.{arm.name}.of: the kernel has one TCP configuration per pair of hosts, not per connection; set "
@@ -215,12 +225,6 @@ def prepare(cell: Cell, layout: Layout, seed: int, replicates: range) -> list[Pr
             )
         if any(tcp is not None and tcp.stack is not None for tcp in (arm.tcp, arm.client_tcp, arm.server_tcp)):
             raise RequestError(f"arm.{arm.name}: the stack is a host's; write it in tcp or in the application")
-    shares = [arm.share for arm in arms]
-    users = range(max(len(placement.clients) for placement in layout.placements))
-    return [
-        Prepared(cell, layout, [arm_of_user(shares, seed, replicate, user) for user in users])
-        for replicate in replicates
-    ]
 
 
 def _in_arm(application: dict[str, Any], arm: int, plan: Mapping[str, Any]) -> dict[str, Any]:
@@ -258,7 +262,7 @@ def _server_settings(profile: dict[str, Any], stack: str, where: str) -> tuple[E
 def _join_ours(told: dict[str, Any], profile: dict[str, Any], where: str) -> None:
     if told.setdefault("profile", profile) != profile:
         raise RequestError(
-            f"{where}: a server of our TCP has one profile for all; give the applications different hosts"
+            f"{where}: a server of firstflight's TCP has one profile for all; give the applications different hosts"
         )
 
 
@@ -288,17 +292,19 @@ def _host_settings(host: str, peers: Mapping[str, EndSettings], scenario: Scenar
     )
 
 
-def host_settings(scenario: Scenario, layout: Layout) -> tuple[dict[str, KernelSettings], set[str]]:
+def host_settings(scenario: Scenario, layout: Layout, seed: int) -> tuple[dict[str, KernelSettings], set[str]]:
     """Settings of the hosts' kernels for the scenario's TCP, for any applications; and the sysctls among them that
-    a kernel may lack. RequestError for arms, for our own TCP, and for settings that a kernel does not have.
+    a kernel may lack. Users are in the arms of the first replicate. RequestError for arms of connections, for our own
+    TCP, and for settings that a kernel does not have.
     """
-    if scenario.arm:
-        raise RequestError(f'scenario "{scenario.name}": whoever is in an arm is drawn; leave out the arms')
+    _refuse_arms(scenario)
     ends: dict[str, dict[str, EndSettings]] = {}
-    plan = scenario.to_plan()["applications"]
-    for application, placement in zip(plan, layout.placements, strict=True):
-        where = f'scenario "{scenario.name}": application.{application["name"]}'
+    plan = scenario.to_plan()
+    shares = [arm.share for arm in scenario.arm or []]
+    for told, placement in zip(plan["applications"], layout.placements, strict=True):
+        where = f'scenario "{scenario.name}": application.{told["name"]}'
         for index, client in enumerate(placement.clients):
+            application = _in_arm(told, arm_of_user(shares, seed, 0, index), plan)
             for server in placement.servers_of(index):
                 for host, peer, end in ((client, server, "client_tcp"), (server, client, "server_tcp")):
                     if layout.host(host).stack != "kernel":
@@ -329,7 +335,7 @@ def _run(
         prepare(cell, layout, seed, range(first, first + wanted))
         for cell, wanted in zip(cells, replicates, strict=True)
     ]
-    records = [CellRecords(layout, cell) for cell in cells]
+    records = [CellRecords(cell) for cell in cells]
     with Lab(layout, seed=seed, log=True) as lab:
         campaign = Campaign(lab, layout, seed)
         campaign.configure(prepared[0][0])
@@ -341,7 +347,7 @@ def _run(
                     cell = by_turn[turn]
                     campaign.configure(cell)
                     facts, box = campaign.replicate(cell, first + turn)
-                    kept.add(first + turn, facts, box, cell.windows)
+                    kept.add(first + turn, campaign.layout, facts, box, cell.windows)
                     on_replicates(cell.cell, 1)
         tables = []
         for by_turn, kept in zip(prepared, records, strict=True):
@@ -352,12 +358,15 @@ def _run(
 
 
 class Campaign:
-    """A testbed in use, with the settings last sent to it, so that only changes are sent."""
+    """A testbed in use, with the settings last sent to it, so that only changes are sent. `layout` has the links of the
+    last replicate.
+    """
 
     def __init__(self, lab: Lab, layout: Layout, seed: int) -> None:
         self.lab = lab
-        self.layout = layout
+        self.layout = layout.of_replicate(seed, 0)
         self.seed = seed
+        self._laid_out = layout
         self._known = known_sysctls(lab)
         self._hosts: dict[str, KernelSettings] = {}
         self._servers: dict[str, dict[str, Any]] | None = None
@@ -388,7 +397,9 @@ class Campaign:
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """The same for any applications."""
         self.quiet()
-        self.lab.box("reset", replicate=replicate)
+        self.layout = self._laid_out.of_replicate(self.seed, replicate)
+        changed = [] if self.layout is self._laid_out else self.layout.links
+        self.lab.box("reset", replicate=replicate, changed=changed)
         close_s, empty_s = _CLOSING_S + self.round_trip_s() * 4, self.emptying_s()
         facts: dict[str, Any] = self.lab.call(
             "run_replicate",
@@ -402,6 +413,8 @@ class Campaign:
         )
         box = self.quiet()
         refuse_losses(box, facts)
+        if fast := beyond_calibration(self.layout, box):
+            raise MachineError(f"{fast[0]}; nothing is recorded: lower its rate or the traffic, or use simulate")
         return facts, box
 
     def patience_s(self, size: int) -> float:

@@ -41,7 +41,7 @@ def capture(scenario: Scenario, seed: int) -> Captured:
     layout = lay_out(scenario)
     refuse_links(layout, scenario)
     (prepared,) = prepare(cell, layout, seed, range(1))
-    records = CellRecords(layout, cell)
+    records = CellRecords(cell)
     placement = layout.placements[0]
     hosts = {"client": placement.clients[0], "server": placement.servers_of(0)[0]}
     packets = {}
@@ -56,11 +56,11 @@ def capture(scenario: Scenario, seed: int) -> Captured:
         for end, host in hosts.items():
             answer = lab.call("write_packets", host=host, path=str(path))
             packets[end] = Packets(answer["packets"], path.read_bytes())
-        joined = Replicate(0, layout, facts, box)
+        joined = Replicate(0, campaign.layout, facts, box)
         for link in joined.names["link"]:
             answer = lab.box("pcapng", links=[link], path=str(path))
             packets[link] = Packets(answer["packets"], path.read_bytes())
-    records.add(0, facts, box, prepared.windows)
+    records.add(0, campaign.layout, facts, box, prepared.windows)
     tables = records.finished({}) | {"crossings": joined.crossings()}
     return Captured(_from_first_packet(tables, scenario), packets)
 

@@ -26,6 +26,7 @@ class Purpose(IntEnum):
     RESPONSE_SIZE = 3
     INLINE_COUNT = 4
     SERVER = 5
+    SHARE = 11
     ARM = 15
 
 

@@ -3,11 +3,13 @@
 Links have the names that the simulator's records have, and a pair of hosts the same links in the same order.
 """
 
+import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, takewhile
 from typing import Any
 
+from firstflight import _native
 from firstflight.errors import RequestError
 from firstflight.scenario import Scenario
 
@@ -15,7 +17,7 @@ from firstflight.scenario import Scenario
 NETWORK = "10.77.0.0/16"
 # Of every host's device, where it has one: each is alone in its namespace.
 HOST_MAC = "02:66:66:00:00:01"
-# The last stretch before a deadline that the link box does not sleep: a processor takes about 33 µs to wake. The box
+# The last stretch before a deadline that the link emulator does not sleep: a processor takes about 33 µs to wake. It
 # spends at most a quarter of its time so.
 SPIN_NS = 60_000
 # A thread and a network namespace a host; the addresses would last for 65,000.
@@ -23,6 +25,8 @@ MOST_HOSTS = 4000
 
 Crossing = tuple[str, str]
 _OPPOSITE = {"forward": "reverse", "reverse": "forward"}
+# What laws of a tree can set, also by way of the rate: the limit of a queue in time.
+_DRAWN = ("rate_bps", "delay_ns", "loss", "queue")
 
 
 @dataclass(frozen=True)
@@ -55,8 +59,8 @@ class Placement:
 
 @dataclass(frozen=True)
 class Layout:
-    """All that a testbed is made of. `links` and `routes` are as the link box reads them, which calls its ports by the
-    hosts' names.
+    """All that a testbed is made of. `links` and `routes` are as the link emulator reads them, which calls its ports by
+    the hosts' names. `drawn_from`: the plan by which each replicate draws its links; none: they are the same in all.
     """
 
     hosts: tuple[Host, ...]
@@ -65,6 +69,22 @@ class Layout:
     placements: tuple[Placement, ...]
     duration_ns: int
     meter_interval_ns: int | None
+    drawn_from: str | None = None
+
+    def of_replicate(self, seed: int, replicate: int) -> "Layout":
+        """With the links that the simulator draws for this replicate. RequestError if no link can be as drawn."""
+        if self.drawn_from is None:
+            return self
+        try:
+            drawn = dict(json.loads(_native.draw_links(self.drawn_from, seed, replicate)))
+        except ValueError as error:
+            raise RequestError(str(error)) from None
+        links = [
+            {"name": link["name"]}
+            | {way: link[way] | {key: drawn[name][key] for key in _DRAWN} for name, way in _both_ways(link)}
+            for link in self.links
+        ]
+        return replace(self, links=tuple(links))
 
     def host(self, name: str) -> Host:
         """The host of that name; KeyError if the testbed has none."""
@@ -72,14 +92,10 @@ class Layout:
 
     def directions(self) -> list[tuple[str, dict[str, Any]]]:
         """Both directions of each link, named as in the records."""
-        return [
-            (name, link[way])
-            for link in self.links
-            for name, way in ((link["name"], "forward"), (f"{link['name']}.reverse", "reverse"))
-        ]
+        return [(name, link[way]) for link in self.links for name, way in _both_ways(link)]
 
     def box_plan(self, seed: int = 0, log: bool = False, spin_ns: int = SPIN_NS) -> dict[str, Any]:
-        """Settings of the link box. `seed`: of its random losses; `log`: a row for each packet at each link;
+        """Settings of the link emulator. `seed`: of its random losses; `log`: a row for each packet at each link;
         `spin_ns`: how long before a deadline it stops sleeping.
         """
         return {
@@ -98,13 +114,11 @@ def lay_out(scenario: Scenario) -> Layout:
     """The testbed for a scenario: the hosts that its applications use and every link of its network.
 
     RequestError for a client that shares a host with its server, for a host that both TCPs would have to answer for,
-    for more hosts than MOST_HOSTS, for a population, and for a tree of which something is drawn.
+    for more hosts than MOST_HOSTS, and for a population.
     """
     groups = scenario.one_network("The engine emulate").hosts()
     plan = scenario.to_plan()
     network = plan["network"]
-    if network["topology"] == "tree":
-        _refuse_draws(network, plan["applications"])
     known = {group: [f"{group}[{index}]" for index in range(count)] for group, count in groups.items()}
     if "users" in known:
         # All users of a tree, by the names of their own groups.
@@ -132,22 +146,12 @@ def lay_out(scenario: Scenario) -> Layout:
         placements=tuple(placements),
         duration_ns=plan["duration_ns"],
         meter_interval_ns=plan["meter_interval_ns"],
+        drawn_from=json.dumps(plan) if any(any(group["draw"]) for group in network.get("group", [])) else None,
     )
 
 
-def _refuse_draws(tree: dict[str, Any], applications: list[dict[str, Any]]) -> None:
-    for group in tree["group"]:
-        if drawn := {name for laws in group["draw"] for name in laws}:
-            raise RequestError(
-                f"network.group.{group['name']}.link: {', '.join(sorted(drawn))} is drawn for each replicate, but a "
-                "testbed keeps its links; set constants, or use the engine simulate"
-            )
-    for application in applications:
-        if application["share"] < 1:
-            raise RequestError(
-                f"application.{application['name']}.user_fraction: its users are drawn for each replicate, but a "
-                "testbed keeps its clients; set client_hosts and clients, or use the engine simulate"
-            )
+def _both_ways(link: dict[str, Any]) -> list[Crossing]:
+    return [(link["name"], "forward"), (f"{link['name']}.reverse", "reverse")]
 
 
 def _placement(application: dict[str, Any], known: dict[str, list[str]]) -> Placement:
@@ -181,7 +185,7 @@ def _links(network: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _without_wake(link: dict[str, Any]) -> dict[str, Any]:
-    """Real hosts wake as they do: the link box does not add the simulator's `wake` to it."""
+    """Real hosts wake as they do: the link emulator does not add the simulator's `wake` to it."""
     for way in (link[name] for name in _OPPOSITE):
         if kept := [each for each in way.pop("impairments", []) if each["kind"] != "wake"]:
             way["impairments"] = kept
@@ -201,8 +205,8 @@ def _routes(network: dict[str, Any], placements: list[Placement]) -> Iterator[di
                 before = seen.get((server, client))
                 if before is not None and before.priority != placement.priority:
                     raise RequestError(
-                        f"application.{placement.name}.priority: the link box knows classes by pairs of hosts, and "
-                        f"application.{before.name} has {before.priority} between {client} and {server}, not "
+                        f"application.{placement.name}.priority: the link emulator knows classes by pairs of hosts, "
+                        f"and application.{before.name} has {before.priority} between {client} and {server}, not "
                         f"{placement.priority}; give the two different client_hosts or server_hosts"
                     )
                 for source, destination in ((server, client), (client, server)):

@@ -38,16 +38,22 @@ Row = dict[str, Any]
 class CellRecords:
     """The rows of one cell, replicate after replicate."""
 
-    layout: Layout
     cell: Cell
     rows: dict[str, list[Row]] = field(default_factory=lambda: {"transfers": [], "pages": [], "streams": []})
     tables: dict[str, list[pl.DataFrame]] = field(default_factory=lambda: {"links": [], "segments": []})
 
-    def add(self, replicate: int, facts: Mapping[str, Any], box: Mapping[str, Any], windows: Mapping[str, int]) -> None:
-        """The result of one replicate. `facts`: answer of `inside.replicates.run_replicate`; `box`: the link box's
-        counters of the replicate; `windows`: initial window in segments by application.
+    def add(
+        self,
+        replicate: int,
+        layout: Layout,
+        facts: Mapping[str, Any],
+        box: Mapping[str, Any],
+        windows: Mapping[str, int],
+    ) -> None:
+        """The result of one replicate. `layout`: with its links; `facts`: answer of `inside.replicates.run_replicate`;
+        `box`: the link box's counters of the replicate; `windows`: initial window in segments by application.
         """
-        joined = Replicate(replicate, self.layout, facts, box)
+        joined = Replicate(replicate, layout, facts, box)
         transfers = joined.transfers(windows)
         self.rows["transfers"] += transfers
         self.rows["pages"] += joined.pages(transfers)

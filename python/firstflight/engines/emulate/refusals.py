@@ -1,13 +1,11 @@
-"""Parts of a scenario that real programs or the link box cannot do: each is refused by its key (RequestError)."""
+"""Parts of a scenario that real programs or the link emulator cannot do: each is refused by its key (RequestError)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from firstflight import _native
 from firstflight.engines.emulate.layout import Layout
 from firstflight.errors import RequestError
 from firstflight.scenario import Scenario
-from firstflight.scenario.rates import peak_bps
 
 # IPv4 and UDP.
 _DATAGRAM_HEADER_BYTES = 28
@@ -30,24 +28,24 @@ def refuse_what_programs_cannot(application: Mapping[str, Any], header: int | No
         raise RequestError(f'{where}.direction: the emulator does downloads only; write "download", or use simulate')
     if application["kind"] in ("video", "arrivals"):
         raise RequestError(f"{where}.kind: the emulator has no {application['kind']}; use simulate")
-    if application["kind"] == "web_page" and (
-        application["version"] == "2"
-        or application["persistent"] == "keep_alive"
-        or any(key in application for key in ("then", "dns", "think_from_start"))
-    ):
+    if application["kind"] == "web_page":
+        _refuse_pages(application, where)
+
+
+def _refuse_pages(application: Mapping[str, Any], where: str) -> None:
+    if application["version"] == "2":
         raise RequestError(
-            f'{where}: the emulator fetches pages with HTTP/1.0, or 1.1 "single_response", of one level, without dns '
-            "and load; write that, or use simulate"
+            f'{where}.http_version: the emulator fetches pages by "1.0" or "1.1"; set one, or use simulate'
         )
-    if (
-        application["kind"] == "web_page"
-        and application["version"] == "1.1"
-        and application["persistent"] == "pipelined"
-    ):
+    # Over HTTP/1.0 each object has its own connection.
+    if application["version"] == "1.1" and (persistent := application["persistent"]) != "joined":
         raise RequestError(
-            f'{where}.persistent: curl cannot pipeline; set "single_response", or http_version = "1.0" for one '
-            "connection per object"
+            f'{where}.persistent: the emulator does not fetch pages with "{persistent}"; set "single_response", or '
+            'http_version = "1.0" for one connection per object, or use simulate'
         )
+    for key, name in (("then", "then"), ("dns", "dns"), ("think_from_start", "load")):
+        if key in application:
+            raise RequestError(f"{where}.{name}: the emulator fetches pages without it; leave it out, or use simulate")
 
 
 def refuse_datagrams(application: Mapping[str, Any], flows: Sequence[Mapping[str, Any]], where: str) -> None:
@@ -63,19 +61,12 @@ def refuse_datagrams(application: Mapping[str, Any], flows: Sequence[Mapping[str
 
 
 def refuse_links(layout: Layout, scenario: Scenario) -> None:
-    """GSO packets, and rates above those for which the link box is calibrated."""
+    """GSO packets."""
     for link in layout.links:
         for direction in ("forward", "reverse"):
             whole = link[direction].get("burst", {}).get("gso_max_segs", 1)
             if whole > 1:
                 raise RequestError(
-                    f'scenario "{scenario.name}": burst.gso_max_segs of {link["name"]} is {whole}, and the link box '
-                    "gets the segments of a GSO packet one by one; write 1 or leave it out, or use simulate"
-                )
-            rate = peak_bps(link[direction])
-            if rate is not None and rate > _native.CALIBRATED_BPS:
-                raise RequestError(
-                    f'scenario "{scenario.name}": the rate of {link["name"]} is {rate / 1e6:g} Mbit/s, and the link '
-                    f"box is calibrated up to {_native.CALIBRATED_BPS / 1e6:g} Mbit/s; write that or less, or "
-                    '"unlimited", or use simulate'
+                    f'scenario "{scenario.name}": burst.gso_max_segs of {link["name"]} is {whole}, but the link '
+                    "emulator gets the segments of a GSO packet one by one; write 1 or leave it out, or use simulate"
                 )

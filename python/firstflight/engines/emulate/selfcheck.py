@@ -14,6 +14,7 @@ from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from firstflight import _native
 from firstflight.engines.emulate.connections import Connection
 from firstflight.engines.emulate.kernel import segment_bytes
 from firstflight.engines.emulate.layout import Layout
@@ -199,8 +200,9 @@ def _crossed(layout: Layout, source: str, destination: str) -> list[dict[str, An
 
 
 def _rate(campaign: "Campaign") -> dict[str, Any] | None:
-    """The rate of the slowest link from the first server to its first client; None where all are unlimited, and where a
-    kernel that could send or receive the train keeps silent next to our own TCP.
+    """The rate of the slowest link from the first server to its first client; None where all are unlimited or faster
+    than the link emulator is calibrated for, and where a kernel that could send or receive the train keeps silent next
+    to our own TCP.
     """
     layout = campaign.layout
     placement = layout.placements[0]
@@ -209,7 +211,7 @@ def _rate(campaign: "Campaign") -> dict[str, Any] | None:
         return None
     crossed = _crossed(layout, server, client)
     rates = [link["rate_bps"] for link in crossed if link["rate_bps"]]
-    if not rates:
+    if not rates or min(rates) > _native.CALIBRATED_BPS:
         return None
     asked = min(rates)
     room = min(_room(link["queue"]) for link in crossed)

@@ -13,8 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from firstflight import _native
-from firstflight.engines.emulate.accounts import added
+from firstflight.engines.emulate.accounts import added, beyond_calibration
 from firstflight.engines.emulate.campaign import host_settings, known_sysctls, present
 from firstflight.engines.emulate.lab import Lab
 from firstflight.engines.emulate.layout import Layout, lay_out
@@ -22,7 +21,6 @@ from firstflight.engines.emulate.records import Replicate
 from firstflight.engines.emulate.start import MARK, search_path
 from firstflight.errors import MachineError, RequestError
 from firstflight.scenario import Scenario
-from firstflight.scenario.rates import peak_bps
 
 _LISTENS_WITHIN_S = 10.0
 _QUIET_S = 1.0
@@ -72,8 +70,8 @@ class Shell:
 
     def __init__(self, scenario: Scenario, seed: int = 0, watch_links: bool = False) -> None:
         """`seed`: of the links' losses and other draws. `watch_links`: keep the headers of packets on them."""
-        self.layout: Layout = lay_out(scenario)
-        self._settings, self._missing = host_settings(scenario, self.layout)
+        self.layout: Layout = lay_out(scenario).of_replicate(seed, 0)
+        self._settings, self._missing = host_settings(scenario, self.layout, seed)
         self._lab = Lab(self.layout, seed=seed, log=True)
         self._watch_links = watch_links
         self._namespaces: dict[str, int] = {}
@@ -118,15 +116,6 @@ class Shell:
                 return host
         known = ", ".join(_plain(host.name) for host in self.layout.hosts)
         raise RequestError(f'there is no host "{called}"; there are server, client, {known}')
-
-    @property
-    def too_fast(self) -> list[str]:
-        """Links faster than the rate up to which the link box was measured to be on time, each with its rate."""
-        return [
-            f"{link['name']} ({rate / 1e6:g} Mbit/s)"
-            for link in self.layout.links
-            if (rate := max(peak_bps(link[way]) or 0 for way in ("forward", "reverse"))) > _native.CALIBRATED_BPS
-        ]
 
     def _servers(self) -> list[str]:
         return list(dict.fromkeys(name for placement in self.layout.placements for name in placement.servers))
@@ -228,7 +217,7 @@ class Shell:
 class Observed:
     """The results of a shell's programs: `segments` and `crossings`, the records' tables of these names, of all
     connections to servers; `links` the link box's counters, one per direction; `missed`: packets beyond what its log
-    holds.
+    holds; `too_fast`: a sentence for each link that carried more than the link emulator is calibrated for.
     """
 
     def __init__(self, layout: Layout, box: Mapping[str, Any], captures: Mapping[str, Any]) -> None:
@@ -255,6 +244,7 @@ class Observed:
         self.crossings = joined.crossings()
         self.links: list[dict[str, Any]] = box["links"]
         self.missed: int = box["log_missed"]
+        self.too_fast = beyond_calibration(layout, box)
 
 
 def _plain(host: str) -> str:

@@ -93,7 +93,7 @@ def _fetched(response: Mapping[str, Any], place: int, port: int) -> Fetched:
     completed = response["error"] is None
     if completed and response["status"] != 200:
         raise MachineError(
-            f"our TCP asked for {response['path']} and was answered with HTTP status {response['status']}"
+            f"firstflight's TCP asked for {response['path']} and was answered with HTTP status {response['status']}"
         )
 
     def since(event: str) -> float:

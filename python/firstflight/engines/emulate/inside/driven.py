@@ -1,4 +1,4 @@
-"""A process of the native module that does its work in real time and is driven over a socket, one line per command."""
+"""Processes of the native module that work in real time and are driven over a socket, one line per command."""
 
 import json
 import os
@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from firstflight.engines.emulate.inside.devices import DEVICE
+from firstflight.engines.emulate.inside.namespaces import Namespace
 from firstflight.engines.emulate.inside.processes import Watched
 from firstflight.errors import MachineError
 
@@ -102,3 +104,36 @@ class Driven:
         self._watched.let_go()
         self._control.close()
         self._watched.stop()
+
+
+class Box(Driven):
+    """A running link box. Its commands are those of the native module: take, reset, watch, pcapng, stop."""
+
+    def __init__(self, plan: dict[str, Any], fds: list[tuple[str, int]], on_death: Callable[[str], None]) -> None:
+        """Start it on these descriptors, (kind, descriptor) in the order of the plan's ports; it owns them then.
+
+        MachineError if it does not come up.
+        """
+        start = {"plan": plan, "fds": fds}
+        call = "_native.run_box(json.dumps(start['plan']), [tuple(port) for port in start['fds']], start['control'])"
+        super().__init__("the link emulator", call, start, [fd for _, fd in fds], subprocess.Popen, on_death)
+        self.ask("take")
+
+
+class Capture(Driven):
+    """A capture on a host: every segment that its device carries, with the kernel's time stamps. Its commands are those
+    of the native module: take, reset, pcapng, stop.
+    """
+
+    def __init__(self, namespace: Namespace, on_death: Callable[[str], None]) -> None:
+        """Start it on the host's device. MachineError if it does not come up."""
+        start = {"interface": DEVICE}
+        call = "_native.run_capture(start['interface'], start['control'])"
+        super().__init__(f"the capture on host {namespace.name}", call, start, [], namespace.spawn, on_death)
+        self.ask("reset")
+
+    def take(self, origin_ns: int, replicate: int) -> dict[str, Any]:
+        """The packets since the last reset: `tables` with `segments`, whose times count from `origin_ns` of
+        CLOCK_MONOTONIC, `connections` with the ends of each by number, and `counts`.
+        """
+        return self.ask("take", origin_ns=origin_ns, replicate=replicate)

@@ -5,7 +5,7 @@ from pathlib import Path
 from queue import Empty
 from typing import Any, Protocol
 
-from firstflight.engines.emulate.inside.capture import Capture
+from firstflight.engines.emulate.inside.driven import Capture
 from firstflight.engines.emulate.inside.nginx import PORT, Nginx
 from firstflight.engines.emulate.inside.sockets import End, Sockets
 from firstflight.engines.emulate.inside.testbed import Testbed

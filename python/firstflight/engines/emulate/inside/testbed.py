@@ -12,7 +12,7 @@ from typing import Any
 from pyroute2.iproute.linux import IPRoute
 
 from firstflight.engines.emulate.inside import devices, settings
-from firstflight.engines.emulate.inside.boxes import Box
+from firstflight.engines.emulate.inside.driven import Box
 from firstflight.engines.emulate.inside.namespaces import Namespace
 from firstflight.errors import RequestError
 

@@ -44,7 +44,7 @@ class WireHost:
             stream.write(json.dumps({"plan": plan, "device": device, "control": control}).encode())
         its.close()
         self.reports: SimpleQueue[dict[str, Any]] = SimpleQueue()
-        self._watched = Watched(f"our TCP on {plan['address']}", process, on_death, said)
+        self._watched = Watched(f"firstflight's TCP on {plan['address']}", process, on_death, said)
         self.pid = process.pid
         self._process = process
         self._control = ours
@@ -60,11 +60,11 @@ class WireHost:
                 self._control.sendall(json.dumps({"do": do, **parameters}).encode() + b"\n")
                 answer = self._answers.get(timeout=_PATIENCE_S)
             except (OSError, Empty) as error:
-                raise MachineError(f"our TCP does not answer to {do}: {error}") from None
+                raise MachineError(f"firstflight's TCP does not answer to {do}: {error}") from None
         if answer is None:
-            raise MachineError(f"our TCP ended before it answered to {do}")
+            raise MachineError(f"firstflight's TCP ended before it answered to {do}")
         if not answer.pop("ok"):
-            raise RequestError(f"our TCP does not {do}: {answer['error']}")
+            raise RequestError(f"firstflight's TCP does not {do}: {answer['error']}")
         return answer
 
     def stop(self) -> None:
@@ -116,5 +116,5 @@ def wire_reports(testbed: Testbed, host: str, count: int = 0, within_s: float = 
             found.append(testbed.wires[host].reports.get(timeout=within_s if len(found) < count else 0))
         except Empty:
             if len(found) < count:
-                raise MachineError(f"our TCP on {host} told {len(found)} things of {count} in time") from None
+                raise MachineError(f"firstflight's TCP on {host} told {len(found)} things of {count} in time") from None
             return found
