@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -13,8 +14,11 @@ from pathlib import Path
 import pytest
 
 import testbeds
+from opened import as_ordinary_user
 
-DOWNLOAD = Path(__file__).parents[2] / "examples" / "download.toml"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+DOWNLOAD = EXAMPLES / "download.toml"
+FIRSTFLIGHT = str(Path(sys.executable).with_name("firstflight"))
 SIZE = 100_000
 
 
@@ -26,7 +30,7 @@ def _machine_makes_testbeds() -> None:
 
 def shell(*words: str | Path) -> subprocess.CompletedProcess[str]:
     """The command with these words, ended within a minute."""
-    command = [Path(sys.executable).with_name("firstflight"), "shell", DOWNLOAD, *words]
+    command = [FIRSTFLIGHT, "shell", DOWNLOAD, *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -93,7 +97,7 @@ def test_a_program_on_another_host_beside() -> None:
 def test_the_users_shell_has_the_terminal() -> None:
     """Job control works, and the status is the shell's."""
     ours, its = pty.openpty()
-    command = [Path(sys.executable).with_name("firstflight"), "shell", DOWNLOAD]
+    command = [FIRSTFLIGHT, "shell", DOWNLOAD]
     environment = os.environ | {"SHELL": "/bin/bash", "TERM": "dumb"}
     with subprocess.Popen(
         command, stdin=its, stdout=its, stderr=its, env=environment, start_new_session=True
@@ -112,10 +116,85 @@ def test_the_users_shell_has_the_terminal() -> None:
     assert b"Running" in said
 
 
+SLEEPS = "echo ready; exec sleep 1000"
+COUNTS = "trap 'echo counted; exit 7' INT; echo ready; while :; do sleep 0.1; done"
+DEAF = "trap '' INT TERM HUP; echo ready; while :; do sleep 0.1; done"
+
+
+@pytest.mark.parametrize(
+    ("script", "sent", "status"),
+    [
+        # Ctrl-C and Ctrl-\\ at the terminal. The program decides what they do, and gets them once.
+        (SLEEPS, b"\x03", 130),
+        (SLEEPS, b"\x1c", 131),
+        (COUNTS, b"\x03", 7),
+        (SLEEPS, signal.SIGINT, 130),
+        (COUNTS, signal.SIGINT, 130),
+        (SLEEPS, signal.SIGTERM, 143),
+        (SLEEPS, signal.SIGHUP, 129),
+        (DEAF, signal.SIGINT, 130),
+        (DEAF, signal.SIGTERM, 143),
+    ],
+)
+def test_a_signal_ends_the_program_and_is_its_status(script: str, sent: bytes | signal.Signals, status: int) -> None:
+    ours, its = pty.openpty()
+    said = b""
+    command = ["setsid", "--ctty", FIRSTFLIGHT, "shell", str(DOWNLOAD), "--", "sh", "-c", script]
+    with subprocess.Popen(command, stdin=its, stdout=its, stderr=its) as running:
+        os.close(its)
+        try:
+            while b"ready" not in said:
+                said += os.read(ours, 4096)
+            if isinstance(sent, bytes):
+                os.write(ours, sent)
+            else:
+                running.send_signal(sent)
+            while piece := os.read(ours, 4096):
+                said += piece
+        except OSError:
+            # A terminal's read result when its other end is closed.
+            pass
+        os.close(ours)
+        assert running.wait(30) == status, said
+    assert said.count(b"counted") == (script == COUNTS)
+
+
+def test_what_runs_beside_writes_nothing_into_the_programs_output() -> None:
+    done = shell("--beside", "server=echo beside; exec sleep 1000", "--", "sh", "-c", "sleep 0.5; echo ours")
+    assert done.stdout == "ours\n"
+    assert "beside" in done.stderr
+
+
+def test_a_user_without_privilege_pings_a_host_by_its_name(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("this test becomes an ordinary user, which only root can")
+    if shutil.which("ping") is None:
+        pytest.skip("there is no ping on this machine; apt-get install iputils-ping")
+    ping = ("ping", "-c", "2", "-i", "0.2", "-q", "server")
+    done = as_ordinary_user(tmp_path, [FIRSTFLIGHT, "shell", str(DOWNLOAD), "--", *ping])
+    assert "2 packets transmitted, 2 received" in done.stdout, done.stdout + done.stderr
+    # 20 ms each way.
+    assert float(done.stdout.split("/")[3].split()[-1]) >= 40
+
+
+def test_hosts_have_the_links_and_arms_that_are_drawn_for_the_seed() -> None:
+    routes = {}
+    for seed in ("1", "1", "2"):
+        script = "cat /etc/hosts; ip route"
+        command = [FIRSTFLIGHT, "shell", str(EXAMPLES / "adoption.toml"), "--host", "server", "--seed", seed]
+        done = subprocess.run(
+            [*command, "--", "sh", "-c", script], capture_output=True, text=True, timeout=120, check=True
+        )
+        own = set(re.findall(r"(10\.77\.0\.\d+) .*initcwnd 10", done.stdout))
+        assert routes.setdefault(seed, own) == own
+        assert 0 < len(own) < 20
+    assert routes["1"] != routes["2"]
+
+
 def test_nothing_is_left_when_it_is_killed() -> None:
     devices = testbeds.devices()
     beside = "server=exec sleep 1000"
-    command = [Path(sys.executable).with_name("firstflight"), "shell", DOWNLOAD, "--beside", beside, "--"]
+    command = [FIRSTFLIGHT, "shell", DOWNLOAD, "--beside", beside, "--"]
     script = f'echo "${testbeds.MARK}"; exec sleep 1000'
     with subprocess.Popen([*command, "sh", "-c", script], stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None

@@ -6,7 +6,10 @@ no capability outside. It belongs to the testbed's PID namespace, so it cannot o
 
 import os
 import shutil
+import signal
 import subprocess
+import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,6 +28,8 @@ from firstflight.scenario import Scenario
 _LISTENS_WITHIN_S = 10.0
 _QUIET_S = 1.0
 _SERVED = (80, 443)
+_ENDING = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
+_INTO = Path(__file__).with_name("into.py")
 
 # Files of the user's: over HTTP/1.1 at port 80, over TLS with HTTP/2 at 443. Nothing is logged.
 _NGINX = """\
@@ -138,21 +143,30 @@ class Shell:
         return Observed(self.layout, box, captures)
 
     def run(self, called: str, program: Sequence[str]) -> int:
-        """Run a program on a host, with the caller's terminal and directory, until it ends; its exit status."""
+        """Run a program on a host, with the caller's terminal and directory, until it ends; its exit status, or 128 and
+        the signal that ended it. A signal to this process ends the program too, by force after 2 s; but what the
+        program does at a Ctrl-C, which reaches them both, is its own affair.
+        """
         with subprocess.Popen(self._enter(called, program), env=self._environment(called)) as process:
-            while True:
-                try:
-                    return process.wait()
-                except KeyboardInterrupt:
-                    # The terminal has signaled the program too, and the program handles it.
-                    continue
+            before = {}
+            if threading.current_thread() is threading.main_thread():
+                handled = [number for number in _ENDING if signal.getsignal(number) != signal.SIG_IGN]
+                before = {number: signal.signal(number, lambda got, _: process.send_signal(got)) for number in handled}
+            try:
+                return process.wait()
+            finally:
+                for number, handler in before.items():
+                    signal.signal(number, handler)
 
     def start(self, called: str, program: Sequence[str]) -> None:
-        """Start a program on a host in addition to `run`'s; it ends with the testbed. Its output is the caller's."""
+        """Start a program on a host in addition to `run`'s; it ends with the testbed. What it prints goes to the
+        caller's standard error.
+        """
         process = subprocess.Popen(
             self._enter(called, program),
             env=self._environment(called),
             stdin=subprocess.DEVNULL,
+            stdout=2,
             start_new_session=True,
         )
         self._background.append((f"{program[0]} on {called}", process))
@@ -187,23 +201,9 @@ class Shell:
                 time.sleep(0.02)
 
     def _enter(self, called: str, program: Sequence[str]) -> list[str]:
-        """The command that runs a program on a host, by util-linux: into the namespaces, and there under the own id."""
-        entry = f"/proc/{self._first}"
-        namespace = self._namespaces[self.host(called)]
-        return [
-            "nsenter",
-            *(f"--{kind}={entry}/ns/{kind if kind != 'mount' else 'mnt'}" for kind in ("user", "mount", "pid")),
-            f"--net={entry}/fd/{namespace}",
-            "--preserve-credentials",
-            f"--wd={Path.cwd()}",
-            "--",
-            "unshare",
-            "--user",
-            f"--map-user={os.geteuid()}",
-            f"--map-group={os.getegid()}",
-            "--",
-            *program,
-        ]
+        """The command that runs a program on a host."""
+        network = self._namespaces[self.host(called)]
+        return [sys.executable, "-I", "-S", str(_INTO), str(self._first), str(network), *program]
 
     def _environment(self, called: str) -> Mapping[str, str]:
         # A proxy of the user's has no place between the hosts of a testbed.

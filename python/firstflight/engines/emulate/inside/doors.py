@@ -5,9 +5,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from firstflight.engines.emulate.inside import settings
-from firstflight.engines.emulate.inside.capture import Capture
 from firstflight.engines.emulate.inside.commands import command
+from firstflight.engines.emulate.inside.driven import Capture
 from firstflight.engines.emulate.inside.nginx import listening
 from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.errors import MachineError
@@ -21,8 +20,8 @@ _CAPTURES: dict[str, Capture] = {}
 
 @command
 def open_doors(testbed: Testbed, names: dict[str, list[str]]) -> dict[str, int]:
-    """Give the hosts the names that programs find in /etc/hosts, and let users other than root listen at each port.
-    Answers the descriptor of each host's network namespace, by host, in this process.
+    """Give the hosts the names that programs find in /etc/hosts. Answers the descriptor of each host's network
+    namespace, by host, in this process.
     """
     lines = [f"{testbed.host(host).address} {' '.join(called)}" for host, called in names.items()]
     file = _FILES / "hosts"
@@ -30,8 +29,6 @@ def open_doors(testbed: Testbed, names: dict[str, list[str]]) -> dict[str, int]:
     if ctypes.CDLL(None, use_errno=True).mount(bytes(file), bytes(_NAMES), None, _MS_BIND, None) != 0:
         reason = os.strerror(ctypes.get_errno())
         raise MachineError(f"{_NAMES} cannot be replaced inside the testbed: {reason}")
-    for host in testbed.hosts.values():
-        host.namespace.call(settings.set_sysctls, host.name, {"net.ipv4.ip_unprivileged_port_start": "0"})
     return {host.name: host.namespace.fd for host in testbed.hosts.values()}
 
 

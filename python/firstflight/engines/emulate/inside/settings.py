@@ -22,6 +22,8 @@ _EVERYWHERE = {
     "net.ipv4.ip_forward": "0",
     # A web server needs no privilege for its port.
     "net.ipv4.ip_unprivileged_port_start": "0",
+    # Nor does `ping`: group 0 here is that of the user who runs the testbed.
+    "net.ipv4.ping_group_range": "0 0",
 }
 _NO_IPV6 = {"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.disable_ipv6": "1"}
 
