@@ -242,6 +242,19 @@ def test_logs_of_short_responses_are_refused_and_a_capture_is_asked_for(tmp_path
         compare_arms(pair[0], pair[1], harm="mean=+5%")
 
 
+def test_the_worst_change_stands_in_the_headline_even_within_the_budget(tmp_path: Path) -> None:
+    before = homes(tmp_path / "before.csv", 1, factor=1.0, lost=0.005, flows=900)
+    after = homes(tmp_path / "after.csv", 2, factor=0.8, lost=0.015, flows=900)
+    found = compare_arms(before, after, harm="retransmissions=+5,mean=+5%", concurrent=True)
+    assert found.outcome == "faster"
+    again = change(found, "retransmissions").change
+    assert again.low > 0
+    assert answer(found).endswith(f"limit. Worst change: retransmission rate {interval(again, ' pp')}.")
+    better = homes(tmp_path / "better.csv", 3, factor=0.8, lost=0.003, flows=900)
+    none = compare_arms(before, better, harm="retransmissions=+5,mean=+5%", concurrent=True)
+    assert answer(none).endswith("Nothing that was measured is shown to get worse.")
+
+
 def test_too_few_connections_are_named_as_the_reason(tmp_path: Path) -> None:
     pair = [homes(tmp_path / f"{name}.csv", seed, factor=1.0, lost=0, flows=300) for name, seed in (("a", 1), ("b", 2))]
     assert answer(compare_arms(pair[0], pair[1], harm="mean=+5%", concurrent=True)) == (

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import polars as pl
 import pytest
 
 from advise_made_up import advice
@@ -15,6 +16,8 @@ from firstflight.advise.budget import check, parse
 from firstflight.advise.figures import _cost, _groups, _percentiles
 from firstflight.advise.first_look import is_elsewhere
 from firstflight.advise.missing import CAPTURE, Missing
+from firstflight.advise.request import check as check_request
+from firstflight.advise.run import guard_commands
 from firstflight.analysis.intervals import Estimate
 from firstflight.cli.advising import lines
 from firstflight.errors import MachineError
@@ -233,6 +236,7 @@ def test_nothing_to_paste_stands_beside_insufficient_data() -> None:
     made = dataclasses.replace(advice(), confidence="insufficient data", deploy=(), missing=needed)
     html = page.render(made, figures(), ["firstflight advise flows.csv"])
     assert "<pre" not in first_screen(html)
+    assert 'What can be done now: <a href="#deploy">try it under watch</a>' in first_screen(html)
     assert "initcwnd" not in html[: html.index('id="watch"')]
     assert "The data is not sufficient for a change, so no line that makes one stands here." in html
     # Where to get the missing data stands with the reasons.
@@ -292,3 +296,14 @@ def test_an_end_of_an_interval_that_excludes_nothing_is_not_shown_as_nothing() -
     assert page.span(Estimate(-0.3, -0.6, -0.02)) == "-0.60 to -0.02"
     assert page.span(Estimate(0.3, 0.0004, 0.6)) == "+0.0004 to +0.6000"
     assert page.span(Estimate(0.3, -0.02, 0.6)) == "0.0 to +0.6"
+
+
+@pytest.mark.parametrize("timed", [True, False])
+def test_the_guard_is_rehearsed_where_the_flows_have_times(timed: bool, tmp_path: Path) -> None:
+    (tmp_path / "my log").write_text("x")
+    asked = check_request(tmp_path / "my log", None, "10,16", "mean=+5%", None, None)
+    transfers = pl.DataFrame({"start_s": [1.0] if timed else [None]}, schema={"start_s": pl.Float64})
+    seen = cast(Observation, SimpleNamespace(transfers=transfers))
+    *rehearse, run = guard_commands(asked, Path("runs/my advice"), seen)
+    assert rehearse == ([f"firstflight guard rehearse '{tmp_path}/my log'"] if timed else [])
+    assert run == "sudo $(command -v firstflight) guard run --advice 'runs/my advice/advice.json'"

@@ -51,7 +51,11 @@ def render(found: ArmsCompared, command: str) -> str:
 
 
 def answer(found: ArmsCompared) -> str:
-    """The outcome in a sentence."""
+    """The outcome in a sentence, and where it is for the better, the worst change that is shown, within the budget or
+    not.
+    """
+    if found.outcome.startswith("faster"):
+        return f"{ANSWERS[found.outcome]} {_worst_change(found)}"
     if found.outcome != "inconclusive":
         return ANSWERS[found.outcome]
     mean = next((each.change for each in found.changes if each.statistic == "mean"), None)
@@ -60,6 +64,17 @@ def answer(found: ArmsCompared) -> str:
     if math.isnan(mean.low):
         return f"Inconclusive: too few connections; the 95% CI of a mean needs {least_units('mean'):,} on each side."
     return ANSWERS[found.outcome]
+
+
+def _worst_change(found: ArmsCompared) -> str:
+    changes = [(each.change, _NAMES[each.statistic], _unit(each)) for each in found.changes]
+    # The groups' intervals hold simultaneously.
+    changes += [(each.found, f"Mean time, {each.where}", "%") for each in found.checks if each.term.name == "groups"]
+    shown = [each for each in changes if each[0].low > 0]
+    if not shown:
+        return "Nothing that was measured is shown to get worse."
+    change, name, unit = max(shown, key=lambda each: each[0].value)
+    return f"Worst change: {name[0].lower()}{name[1:]} {interval(change, unit)}."
 
 
 def light(found: ArmsCompared) -> tuple[str, str]:

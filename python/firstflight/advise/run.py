@@ -122,6 +122,7 @@ def commands(asked: request.Request, directory: Path) -> list[str]:
 def guard_commands(asked: request.Request, directory: Path, observed: observe.Observation) -> list[str]:
     """The lines that try the guard on these flows, if they have times, and that raise the window under watch."""
     timed = observed.transfers["start_s"].count() > 0
-    run = ["sudo", "firstflight", "guard", "run", "--advice", str(directory / page.DATA)]
-    rehearse = ["firstflight", "guard", "rehearse", str(asked.flows)]
-    return [shlex.join(words) for words in ([rehearse] if timed else []) + [run]]
+    rehearse = shlex.join(["firstflight", "guard", "rehearse", str(asked.flows)])
+    # sudo looks for programs in directories of its own.
+    run = f"sudo $(command -v firstflight) guard run --advice {shlex.quote(str(directory / page.DATA))}"
+    return [rehearse, run] if timed else [run]
