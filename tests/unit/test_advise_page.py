@@ -16,6 +16,7 @@ from firstflight.advise.budget import check, parse
 from firstflight.advise.figures import _cost, _groups, _percentiles
 from firstflight.advise.first_look import is_elsewhere
 from firstflight.advise.missing import CAPTURE, Missing
+from firstflight.advise.outliers import Outliers
 from firstflight.advise.request import check as check_request
 from firstflight.advise.run import guard_commands
 from firstflight.analysis.intervals import Estimate
@@ -307,3 +308,20 @@ def test_the_guard_is_rehearsed_where_the_flows_have_times(timed: bool, tmp_path
     *rehearse, run = guard_commands(asked, Path("runs/my advice"), seen)
     assert rehearse == ([f"firstflight guard rehearse '{tmp_path}/my log'"] if timed else [])
     assert run == "sudo $(command -v firstflight) guard run --advice 'runs/my advice/advice.json'"
+
+
+@pytest.mark.parametrize("window", [16, 10])
+def test_outliers_stand_in_the_answer_where_they_turn_it_and_with_the_data_in_any_case(window: int) -> None:
+    record = "connection 7: 4.29 GB, RTT 37 ms"
+    found = Outliers((record,), 1900, 73.0, window, 16, Estimate(-2, -7, 60), Estimate(-11, -12, -10))
+    told = found.sentence(advice().decision)
+    answer = (*advice().answer[:1], told, *advice().answer[1:]) if window == 10 else advice().answer
+    made = dataclasses.replace(advice(), outliers=found, answer=answer)
+    html = page.render(made, figures(), []).replace("\u00a0", " ")
+    assert told.startswith("Outliers: of 1,900 users, 1 response makes up 73% of all time (connection 7: 4.29 GB, RTT")
+    assert told.endswith("changes the mean time by -11.0% (-12.0 to -10.0) instead of -2.0% (-7.0 to +60.0).")
+    assert ("Without it the recommendation is the same" in told) == (window == 16)
+    assert ("Without it the recommendation would be to keep 10" in told) == (window == 10)
+    assert (record in first_screen(html)) == (window == 10)
+    assert record in html[html.index('id="users"') :]
+    assert "\n".join(lines(made)).count(record) == 1

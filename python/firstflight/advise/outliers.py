@@ -13,7 +13,6 @@ from firstflight.advise.budget import Term
 from firstflight.advise.decide import Decision, Evidence, decide
 from firstflight.advise.measure import Measurements
 from firstflight.analysis.intervals import Estimate
-from firstflight.counted import listed
 
 SHARE, TIMES_FAIR = 0.01, 20.0
 """A record is an outlier if more than a hundredth of all time is its own, and twenty times its equal share."""
@@ -49,8 +48,8 @@ class Outliers:
             result = f"{self.initial_window} would be recommended, and {self.shown}"
         return (
             f"Outliers: of {self.of:,} users, {what} up {self.share_percent:.0f}% of all time "
-            f"({listed(self.records)}). {without} {result} changes the mean time by {_change(self.without)} instead of "
-            f"{_change(self.with_them)}."
+            f"({'; '.join(self.records)}). {without} {result} changes the mean time by {_change(self.without)} "
+            f"instead of {_change(self.with_them)}."
         )
 
 

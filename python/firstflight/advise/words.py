@@ -62,7 +62,7 @@ def sentences(
         again = next(cost for cost in costs if (cost.case, cost.initial_window) == (reference, window))
         yield f"{_retransmissions(again)}."
     yield from _why_not_more(decision, evidence)
-    if outliers is not None:
+    if outliers is not None and outliers.initial_window != decision.initial_window:
         yield outliers.sentence(decision)
     if needed is not None:
         yield needed.sentence

@@ -95,6 +95,7 @@ def lines(advice: Advice) -> list[str]:
         *(f"  unreadable: {text}" for text in flows.problems),
         *(f"  note: {text}" for text in flows.notes),
         *(f"  assumed, not observed: {text}" for text in flows.assumed),
+        *(f"  note: {text}" for text in _outliers(advice)),
         "",
         *advice.answer,
         "",
@@ -122,6 +123,12 @@ def lines(advice: Advice) -> list[str]:
     elif advice.deploy:
         found += ["", f"{advice.deploy[0].title}: {advice.deploy[0].note}"]
     return found
+
+
+def _outliers(advice: Advice) -> list[str]:
+    """The outliers; where they turn the result, the answer has them."""
+    found = advice.outliers and advice.outliers.sentence(advice.decision)
+    return [found] if found and found not in advice.answer else []
 
 
 def _shown(change: Estimate) -> str:
