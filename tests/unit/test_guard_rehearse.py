@@ -1,15 +1,21 @@
 """Rehearsals: logs in virtual time, bad links, and values that a log lacks."""
 
+import gzip
 import json
 import runpy
 from collections.abc import Callable
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from firstflight import observe
-from firstflight.guard.rehearse import BadLink, Rehearsal, connections
+from firstflight.guard.brain import Brain, Settings
+from firstflight.guard.groups import Groups
+from firstflight.guard.policy import Policy
+from firstflight.guard.rehearse import BadLink, Connection, Rehearsal, connections, rehearse
+from firstflight.guard.stop_rule import StopRule
 
 Program = Callable[..., Any]
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -70,7 +76,7 @@ def test_the_command_prints_what_the_page_shows_and_draws_it(firstflight: Progra
 def test_json_holds_the_same(firstflight: Program) -> None:
     found = json.loads(firstflight("guard", "rehearse", VISITS, *OPTIONS, "--json").out)
     assert found["connections"] == 4000
-    assert [stop["group"] for stop in found["stops"]] == ["10.0.0.0/24"]
+    assert [stop["group"] for stop in found["stops"]] == ["10.77.0.0/24"]
     assert found["missed"] == []
 
 
@@ -96,3 +102,57 @@ def test_a_log_without_times_is_refused(firstflight: Program) -> None:
     done = firstflight("guard", "rehearse", FLOWS / "table.csv")
     assert done.status == 2
     assert "has no times" in done.err
+
+
+def lines_with(tmp_path: Path, **first: str) -> Path:
+    """The log with one line more, the first one's with other values."""
+    lines = gzip.decompress(VISITS.read_bytes()).decode().splitlines()
+    words = dict(word.split("=", 1) for word in lines[0].split()) | {"connection": "999999"} | first
+    path = tmp_path / "flows.log"
+    path.write_text("\n".join([*lines, " ".join(f"{name}={value}" for name, value in words.items())]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("values", "named"), [({"msec": "0.000"}, "1970-01-01"), ({"msec": "4102444800.000"}, "2100-01-01")]
+)
+def test_a_line_of_another_time_is_left_out_named_and_changes_nothing_else(
+    firstflight: Program, tmp_path: Path, values: dict[str, str], named: str
+) -> None:
+    found = json.loads(firstflight("guard", "rehearse", lines_with(tmp_path, **values), *OPTIONS, "--json").out)
+    assert f"left out: 1 connection ({named}) more than 30 days from all others or longer than that" in found["notes"]
+    plain = json.loads(firstflight("guard", "rehearse", VISITS, *OPTIONS, "--json").out)
+    assert {**found, "notes": None} == {**plain, "notes": None}
+
+
+def test_years_without_connections_take_no_time() -> None:
+    settings = Settings(Policy("static", 20), StopRule(period_s=1.0))
+    prefix = ip_network("192.0.2.1/32")
+    times = [year * 365 * 86400.0 + k for year in range(50) for k in range(20)]
+    log = [Connection(at, at + 0.5, prefix, 60_000, 0, False, 0, 0.05) for at in times]
+    done: list[int] = []
+    found = rehearse(log, Brain(settings, Groups(10)), 1.0, progress=done.append)
+    assert done == list(range(1000))
+    # An hour of silence is gone through, and then the years at once.
+    assert len(found.moments) < 50 * 3700
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "the log is too short: arms are drawn once per period; give --period 13s"),
+        (["--period", "10s", "--least", "5000"], "too little traffic: 10.77.0.0/24 has most, "),
+        (["--period", "10s"], "undecided: the log has no losses, so no harm could be seen; give --loss 2%"),
+        (
+            ["--period", "10s", "--loss", "2%"],
+            "`sudo firstflight guard run --iw 20 --policy static --period 10s --least ",
+        ),
+        (["--iw", "5", "--period", "10s"], "nothing to raise: 5 segments are not more than the system's"),
+    ],
+)
+def test_a_rehearsal_ends_in_what_to_do_next(firstflight: Program, options: list[str], said: str) -> None:
+    done = firstflight("guard", "rehearse", VISITS, *options)
+    assert done.status == 0, done.err
+    last = done.out.splitlines()[-1]
+    assert last.startswith("verdict: ")
+    assert said in last

@@ -5,8 +5,8 @@ import socket
 import sys
 import time
 
-_ADDRESSES = 4096
-"""In 10.78.0.0/16: 256 prefixes of the guard's usual length."""
+_PREFIXES = 5000
+"""In 10.64.0.0/15, of the guard's usual length."""
 _REQUEST = b"GET /file HTTP/1.0\r\n\r\n"
 # linux/in.h; the socket module lacks it. The port is chosen at connect, so that addresses share them.
 _IP_BIND_ADDRESS_NO_PORT = 24
@@ -17,10 +17,10 @@ def main() -> None:
     server, seconds, number = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
     made, end = 0, time.monotonic() + seconds
     while time.monotonic() < end:
-        address = (number * 997 + made * 31) % _ADDRESSES
+        address = (number * 997 + made * 31) % _PREFIXES * 16 + made % 16
         with socket.socket() as connection:
             connection.setsockopt(socket.IPPROTO_IP, _IP_BIND_ADDRESS_NO_PORT, 1)
-            connection.bind((f"10.78.{address >> 8}.{address & 255}", 0))
+            connection.bind((f"10.{64 + (address >> 16)}.{address >> 8 & 255}.{address & 255}", 0))
             connection.connect((server, 80))
             connection.send(_REQUEST)
             while connection.recv(65536):

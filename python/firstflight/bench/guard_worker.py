@@ -60,6 +60,7 @@ def _watched(job: dict[str, Any], clients: int, server: int, guard: int, state: 
     cpu_s = _cpu_s(guard) - cpu_s
     time.sleep(_STATUS_WITHIN_S)
     after = _counts(state)
+    changes = after.pop("route_changes") - before.pop("route_changes")
     return {
         "driven": driven,
         "guard_cpu_s": cpu_s,
@@ -67,6 +68,7 @@ def _watched(job: dict[str, Any], clients: int, server: int, guard: int, state: 
         "counts": {name: after[name] - before[name] for name in after},
         "resident_bytes": _peak_bytes(guard),
         "routes": len(_routes()),
+        "route_changes": changes,
     }
 
 
@@ -103,12 +105,12 @@ def _connect(clients: int) -> None:
         ["ip", "link", "add", "name", "s", "type", "veth", "peer", "name", "c", "netns", str(clients)],
         ["ip", "addr", "add", f"{_SERVER}/24", "dev", "s"],
         ["ip", "link", "set", "s", "up"],
-        ["ip", "route", "add", "10.78.0.0/16", "via", "10.79.0.2"],
+        ["ip", "route", "add", "10.64.0.0/15", "via", "10.79.0.2"],
         [*inside, "addr", "add", "10.79.0.2/24", "dev", "c"],
         [*inside, "link", "set", "lo", "up"],
         [*inside, "link", "set", "c", "up"],
         # All of these addresses are the client's own.
-        [*inside, "route", "add", "local", "10.78.0.0/16", "dev", "lo"],
+        [*inside, "route", "add", "local", "10.64.0.0/15", "dev", "lo"],
     ):
         subprocess.run(command, check=True)
 
@@ -138,7 +140,7 @@ def _guard(state: Path) -> Iterator[int]:
         "--ports",
         "80",
     ]
-    with _process([*command, "--iw", "20", "--period", "10s", "--least", "100"]) as pid:
+    with _process([*command, "--iw", "20", "--period", "20s", "--least", "100"]) as pid:
         _until((state / "status.json").exists, "the guard")
         yield pid
 
@@ -162,8 +164,15 @@ def _until(condition: Callable[[], object], what: str, within_s: float = 30) -> 
 
 
 def _counts(state: Path) -> dict[str, int]:
-    status: dict[str, Any] = json.loads((state / "status.json").read_text(encoding="utf-8"))
-    return {**status["connections"], "uncertain": status["uncertain"]}
+    asked = time.time()
+    status: dict[str, Any] = {}
+
+    def written_since() -> bool:
+        status.update(json.loads((state / "status.json").read_text(encoding="utf-8")))
+        return bool(status["written_at"] > asked)
+
+    _until(written_since, "the guard's status")
+    return {**status["connections"], **{name: status[name] for name in ("uncertain", "route_changes")}}
 
 
 def _cpu_s(pid: int) -> float:

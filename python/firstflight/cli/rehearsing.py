@@ -2,6 +2,10 @@
 
 import json
 import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -53,11 +57,15 @@ def rehearse_command(request: Request, *, as_json: bool) -> None:
     if bad is not None and log and bad.at > log[-1].opened:
         last = _span(log[-1].opened)
         raise RequestError(f'--bad "{request.bad}": {request.log} ends before, its last connection opens after {last}')
-    found = rehearse(log, Brain(settings, Groups(request.least)), rule.period_s, bad, request.seed)
+    groups = Groups(request.least)
+    with _progress(len(log)) as progress:
+        found = rehearse(log, Brain(settings, groups), rule.period_s, bad, request.seed, progress)
+    said = verdict(request, found, groups, rule, judged=any(one.lost is not None for one in log))
     if as_json:
-        print(json.dumps(asdict(found) | {"notes": notes}, allow_nan=False, default=str))
+        print(json.dumps(asdict(found) | {"notes": notes, "verdict": said}, allow_nan=False, default=str))
     else:
-        print("\n".join(map(escaped, [f"{request.log}: {heading(found)}", *_indented(notes), "", *lines(found, bad)])))
+        told = [*_indented(notes), "", *lines(found, bad), f"verdict: {said}"]
+        print("\n".join(map(escaped, [f"{request.log}: {heading(found)}", *told])))
     if request.plot is not None:
         from firstflight.guard.timeline import chart
 
@@ -109,6 +117,67 @@ def lines(found: Rehearsal, bad: BadLink | None) -> list[str]:
     if len(undecided) > _MOST_UNDECIDED:
         said.append(f"undecided: {counted(len(undecided) - _MOST_UNDECIDED, 'more group')}")
     return said
+
+
+def verdict(request: Request, found: Rehearsal, groups: Groups, rule: StopRule, *, judged: bool) -> str:
+    """What to do next, in one sentence."""
+    if found.raised == 0:
+        most = groups.largest()
+        if request.iw <= RFC6928_SEGMENTS:
+            return f"nothing to raise: {request.iw} segments are not more than the system's; give --iw 11 or more"
+        if found.span_s < 2 * rule.period_s:
+            return (
+                f"the log is too short: arms are drawn once per period; give --period {max(found.span_s // 10, 1):.0f}s"
+            )
+        if most is not None and most.connections < request.least:
+            return (
+                f"too little traffic: {most.name} has most, {most.connections:.0f} recent connections of the "
+                f"{request.least} needed; rehearse a longer log or give --least {max(int(most.connections / 2), 1)}"
+            )
+        return (
+            f"nothing larger was learned from this log with --policy {request.policy}; --policy static raises at once"
+        )
+    if not judged:
+        return "undecided: the log has no losses, so no harm could be seen; give --loss 2%, or a capture of the server"
+    names = ", ".join(str(stop.evidence.get("network", stop.group)) for stop in found.stops[:_MOST_UNDECIDED])
+    if request.bad is not None and found.missed:
+        return (
+            f"harm would go on in {', '.join(found.missed[:_MOST_UNDECIDED])}: too few connections there; rehearse a "
+            "longer log, or run with a smaller --iw"
+        )
+    command = f"sudo firstflight guard run --iw {request.iw} --policy {request.policy} --period {request.period}"
+    command += f" --least {request.least}"
+    if any(stop.raised_since_bad for stop in found.stops):
+        return f"the bad link is found ({names}); begin with `{command} --dry-run`"
+    if found.stops:
+        return (
+            f"stopped without a bad link in {names}: losses rose there by chance or with time; leave these networks out"
+        )
+    needed = [one.more_connections for one in found.verdicts.values() if one.more_connections is not None]
+    if not needed:
+        return f"no harm in any network; begin with `{command} --dry-run`"
+    wait = _span(min(needed) / found.connections * found.span_s)
+    return f"nothing stopped; a first network excludes harm after about {wait} of this traffic: `{command} --dry-run`"
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[int], None]]:
+    """Connections done, on stderr: one line on a terminal, else a line every ten seconds."""
+    terminal = sys.stderr.isatty()
+    started = shown = time.monotonic()
+
+    def on_connection(done: int) -> None:
+        nonlocal shown
+        now = time.monotonic() if done % 256 == 0 else shown
+        if done and now - shown >= (0.5 if terminal else 10):
+            shown = now
+            left = _span((now - started) * (total - done) / done)
+            line = f"rehearsed {done:,} of {total:,} connections, {left} left"
+            print(f"\r{line:<70}" if terminal else line, end="" if terminal else "\n", file=sys.stderr, flush=True)
+
+    yield on_connection
+    if terminal and shown > started:
+        print(f"\r{'':<70}\r", end="", file=sys.stderr, flush=True)
 
 
 def _indented(notes: list[str]) -> list[str]:

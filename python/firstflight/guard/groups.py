@@ -105,6 +105,10 @@ class Groups:
         """Connections of each network by name, older ones weighing less, to be kept."""
         return {name: node.connections for name, node in self._nodes.items()}
 
+    def largest(self) -> Node | None:
+        """The network with most connections; of several the smallest."""
+        return max(self._nodes.values(), key=lambda node: node.connections, default=None)
+
     def restore(self, counts: Mapping[str, float]) -> None:
         """Begin with the counts of an earlier process."""
         self._nodes = {name: Node(name, connections) for name, connections in counts.items()}

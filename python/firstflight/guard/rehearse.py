@@ -5,9 +5,10 @@ except for the losses that a bad link adds from a chosen moment.
 """
 
 import heapq
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, ip_network
 from random import Random
 
 import polars as pl
@@ -20,6 +21,10 @@ from firstflight.guard.policy import RFC6928_SEGMENTS
 from firstflight.guard.stop_rule import Verdict
 from firstflight.observe.observation import Observation
 from firstflight.observe.tables import MSS_BYTES
+
+# Connections that are further than this from all others, or last longer, are left out if they are few.
+_OUTLIER_S = 30 * 86400.0
+_MOST_OUTLIERS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +119,57 @@ def connections(log: Observation, loss: float | None, seed: int) -> tuple[list[C
         .drop_nulls("opened")
         .sort("opened", "client")
     )
-    random = Random(seed)
-    found = [_connection(row, loss, random) for row in rows.iter_rows(named=True)]
-    return found, _notes(rows, loss, found)
+    rows, left_out = _without_outliers(rows, log.source.began_s or 0.0)
+    random, networks = Random(seed), [_network(name) for name in log.source.networks]
+    found = [_connection(row, loss, random, networks) for row in rows.iter_rows(named=True)]
+    return found, [*left_out, *_notes(rows, loss, found, named=None not in networks)]
+
+
+def _without_outliers(rows: pl.DataFrame, began_s: float) -> tuple[pl.DataFrame, list[str]]:
+    """The connections with times from the first of them, and a note on those that are left out.
+
+    One line with another clock would make decades of a log.
+    """
+    part = (pl.col("opened").diff().fill_null(0.0) > _OUTLIER_S).cum_sum()
+    rows = rows.with_columns(part=part, long=pl.col("closed") - pl.col("opened") > _OUTLIER_S)
+    largest = rows["part"].mode().min()
+    is_out = (pl.col("part") != largest) | pl.col("long")
+    out = rows.filter(is_out)
+    if out.height > _MOST_OUTLIERS * rows.height and out.height > 1:
+        out, rows = out.clear(), rows.filter(~pl.col("long"))
+    else:
+        rows = rows.filter(~is_out)
+    notes = []
+    if out.height:
+        days = {_day(began_s + opened) for opened in out["opened"]}
+        shown = ", ".join(sorted(days)[:3]) + (" and others" if len(days) > 3 else "")
+        many = counted(out.height, "connection")
+        notes.append(f"left out: {many} ({shown}) more than 30 days from all others or longer than that")
+    first = pl.col("opened").min()
+    return rows.with_columns(opened=pl.col("opened") - first, closed=pl.col("closed") - first), notes
+
+
+def _day(unix: float) -> str:
+    try:
+        return time.strftime("%Y-%m-%d", time.gmtime(unix))
+    except (OverflowError, ValueError, OSError):
+        return f"{unix:g} s"
+
+
+def _network(name: str) -> Network | None:
+    try:
+        return ip_network(name)
+    except ValueError:
+        return None
 
 
 def _sum(column: str) -> pl.Expr:
     return pl.when(pl.col(column).count() > 0).then(pl.col(column).sum())
 
 
-def _connection(row: dict[str, object], loss: float | None, random: Random) -> Connection:
+def _connection(
+    row: dict[str, object], loss: float | None, random: Random, networks: Sequence[Network | None]
+) -> Connection:
     def number(name: str) -> int | None:
         value = row[name]
         return None if value is None else int(value)  # type: ignore[call-overload]
@@ -142,7 +188,7 @@ def _connection(row: dict[str, object], loss: float | None, random: Random) -> C
     return Connection(
         row["opened"],  # type: ignore[arg-type]
         row["closed"],  # type: ignore[arg-type]
-        _prefix(number("subnet"), number("client") or 0),
+        _prefix(number("subnet"), number("client") or 0, networks),
         number("bytes") or 0,
         int(bool(bad)) if again is None else again,
         bad,
@@ -152,13 +198,19 @@ def _connection(row: dict[str, object], loss: float | None, random: Random) -> C
     )
 
 
-def _prefix(subnet: int | None, client: int) -> Network:
-    """A stand-in for the client's address: a host of the /24 with the subnet's number, or of any /24 without one."""
+def _prefix(subnet: int | None, client: int, networks: Sequence[Network | None]) -> Network:
+    """A stand-in for the client's address: a host (IPv6: a /56) of its network; of the /24 with the subnet's number
+    where networks have no name; or of any /24.
+    """
+    if subnet is not None and subnet < len(networks) and (network := networks[subnet]) is not None:
+        length = max(32 if network.version == 4 else 56, network.prefixlen)
+        step = client % min(256, 1 << length - network.prefixlen)
+        return ip_network((int(network.network_address) + (step << network.max_prefixlen - length), length))
     number = client % (1 << 16) if subnet is None else (subnet << 8 | client % 256) % (1 << 24)
     return IPv4Network((0x0A000000 + number, 32))
 
 
-def _notes(rows: pl.DataFrame, loss: float | None, found: Sequence[Connection]) -> list[str]:
+def _notes(rows: pl.DataFrame, loss: float | None, found: Sequence[Connection], *, named: bool) -> list[str]:
     notes = ["a larger window is assumed to change only the losses of the bad link"]
     untold = sum(connection.lost is None for connection in found)
     if rows["lost"].null_count() == rows.height and rows["retransmissions"].null_count() == rows.height:
@@ -177,10 +229,8 @@ def _notes(rows: pl.DataFrame, loss: float | None, found: Sequence[Connection]) 
     if rows["subnet"].null_count() == rows.height:
         notes.append("no addresses in the log: every connection counts as a client of its own, all in one network")
     else:
-        notes.append(
-            "addresses are not kept: connections are dealt to 256 hosts of each /24, and these are numbered as they "
-            "appear, so a /20 or /16 holds 16 or 256 of them"
-        )
+        number = "" if named else ", and these are numbered as they appear, so a /20 or /16 holds 16 or 256 of them"
+        notes.append(f"addresses are not kept: connections are dealt to 256 hosts of each network{number}")
     return notes
 
 
@@ -260,9 +310,16 @@ class _Replay:
 
 
 def rehearse(
-    log: Sequence[Connection], brain: Brain, period_s: float, bad: BadLink | None = None, seed: int = 1
+    log: Sequence[Connection],
+    brain: Brain,
+    period_s: float,
+    bad: BadLink | None = None,
+    seed: int = 1,
+    progress: Callable[[int], None] = lambda done: None,
 ) -> Rehearsal:
-    """The decisions of `brain` on these connections, ordered by their opening."""
+    """The decisions of `brain` on these connections, ordered by their opening. `progress` is called with the number of
+    those that have opened.
+    """
     replay = _Replay(brain, bad, seed)
     open_now: list[tuple[float, int, Outcome, bool]] = []
     next_note = period_s
@@ -274,6 +331,10 @@ def rehearse(
             replay.take(brain.decide([], now=next_note), next_note)
             replay.note(next_note)
             next_note += period_s
+            if not replay.windows:
+                # Until the next connection nothing changes any more.
+                next_note = max(next_note, connection.opened // period_s * period_s)
+        progress(number)
         outcome, harmed = replay.opened(connection)
         heapq.heappush(open_now, (outcome.at, number, outcome, harmed))
     while open_now:

@@ -16,6 +16,7 @@ from firstflight.guard.outcome import Outcome
 
 _CONCENTRATION = 20.0
 _PRECISION = 1e-14
+_LEAST_ALPHA = 1e-9
 
 
 def log_e_value(raised: float, events: float, share: float, *, ratio: float = 1.0, fewer: bool = False) -> float:
@@ -129,7 +130,7 @@ class Verdict:
 class StopRule:
     """Error rate and tolerance.
 
-    Raises RequestError for an alpha outside 0 to 1 (exclusive), a period of 0 and a ratio of 1 or less.
+    Raises RequestError for an alpha outside 0 to 1 (exclusive), a period below 1 s and a ratio of 1 or less.
     """
 
     alpha: float = 0.05
@@ -140,10 +141,12 @@ class StopRule:
     """A client counts for one event of each kind per period, as its connections share a path."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.alpha < 1:
-            raise RequestError(f"alpha is {self.alpha}; give a probability between 0 and 1, such as 0.05")
-        if self.period_s <= 0:
-            raise RequestError(f"the period is {self.period_s:g} s; give a time above 0, such as 60min")
+        if not _LEAST_ALPHA <= self.alpha < 1:
+            raise RequestError(
+                f"alpha is {self.alpha}; give a probability between 0 and 1 ({_LEAST_ALPHA:g} or more), such as 0.05"
+            )
+        if self.period_s < 1:
+            raise RequestError(f"the period is {self.period_s:g} s; give a time above 0, 1s or more, such as 60min")
         if self.tolerated_ratio <= 1:
             raise RequestError(f"tolerated ratio is {self.tolerated_ratio}; give a number above 1, such as 1.5")
 

@@ -223,7 +223,7 @@ class _Watch:
             return []
         self._looked = now
         clients, unfinished = self._sockets.look(self._closed.network)
-        self._windows.clients = clients
+        self._windows.connected(clients)
         found = []
         for prefix in unfinished:
             began = self._windows.began(prefix)

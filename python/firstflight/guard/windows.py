@@ -24,8 +24,8 @@ _AGAIN_AT_MOST_S = 3600.0
 _CHECK_EVERY_S = 10.0
 # While windows are set, events are read so often that none is lost. Windows that waited are set for as long at a time.
 _FOLLOW_EVERY_S = 0.2
-# Clients whose path is looked up at a change of their prefix; prefixes whose path is looked up without ours at a check.
-_CLIENTS_ASKED = 3
+# Connections whose path is looked up at a change; prefixes whose path is looked up without our route at a check.
+_CLIENTS_ASKED, _KINDS_ASKED = 3, 8
 _PREFIXES_ASKED = 4
 # Then all are tried again.
 _MOST_HANDS_OFF = 65_536
@@ -52,8 +52,8 @@ class Windows:
 
     def __init__(self, routes: Routes, journal: Journal, note: Note) -> None:
         self._routes, self._journal, self._note = routes, journal, note
-        self.clients: dict[Network, list[Client]] = {}
-        """Connections that are open now, some of them."""
+        self._clients: dict[Network, list[Client]] = {}
+        self._kinds: list[Client] = []
         self._set: dict[Network, _Set] = {}
         self._wanted: dict[Network, int] = {}
         self._hands_off: set[Network] = set()
@@ -85,6 +85,12 @@ class Windows:
             "route_changes_in_a_minute": within,
             "hands_off": len(self._hands_off),
         }
+
+    def connected(self, clients: dict[Network, list[Client]]) -> None:
+        """Some of the connections that are open now, by prefix: the paths that a route of ours must not change."""
+        self._clients = clients
+        kinds = {(len(one.remote), one.source, one.mark, one.tos): one for some in clients.values() for one in some}
+        self._kinds = list(kinds.values())[:_KINDS_ASKED]
 
     def began(self, prefix: Network, row: Row | None = None) -> Began | None:
         """How a connection that has closed began; None while that is uncertain, just after a change."""
@@ -189,8 +195,9 @@ class Windows:
             self._note("set", prefix, f"initcwnd {segments}")
 
     def _asked(self, prefix: Network) -> list[Client]:
-        """Connections by which the way to a prefix is looked up: its own, else its first address alone."""
-        return self.clients.get(prefix, [])[:_CLIENTS_ASKED] or [Client(prefix.network_address.packed)]
+        """Connections by which the way to a prefix is looked up: its own, else such as others have."""
+        own, address = self._clients.get(prefix, [])[:_CLIENTS_ASKED], prefix.network_address.packed
+        return own or [kind._replace(remote=address) for kind in self._kinds if len(kind.remote) == len(address)]
 
     def _follow(self, changes: list[Route], now: float) -> None:
         covering: dict[Network, None] = {}
@@ -228,7 +235,7 @@ class Windows:
             if found is None or not found.is_ours or found.initial_window != ours.segments:
                 gone.append(prefix)
         self._step_back(gone, "our route is gone", now)
-        connected = [prefix for prefix in self.clients if prefix in self._set]
+        connected = [prefix for prefix in self._clients if prefix in self._set]
         for prefix in random.sample(connected, min(_PREFIXES_ASKED, len(connected))):
             self._compare(prefix, now)
 

@@ -173,7 +173,8 @@ def read(path: Path, problems: Problems, form: Format | None) -> Parts:
     responses, began_s = rows.select("client", pl.col("bytes").cast(pl.Int64)), None
     if rows["start_s"].count():
         responses, began_s = since_first(responses.with_columns(rows["start_s"]))
-    return Parts(responses, connections, began_s, notes=tuple(notes), bounds=bounds)
+    networks = subnets.networks()
+    return Parts(responses, connections, began_s, notes=tuple(notes), bounds=bounds, networks=networks)
 
 
 def _moments(text: pl.Series) -> pl.Series:

@@ -12,7 +12,7 @@ from firstflight.counted import counted
 from firstflight.errors import RequestError
 from firstflight.observe.problem import Problems
 from firstflight.observe.room import Room
-from firstflight.observe.tables import Parts
+from firstflight.observe.tables import Parts, network_of
 
 # Of pcap in both orders of bytes and both resolutions, and of pcapng.
 _MAGIC = (b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x0a\x0d\x0d\x0a")
@@ -69,10 +69,12 @@ def _parts(connections: pl.DataFrame, responses: pl.DataFrame, handshakes: pl.Da
     responses = responses.with_columns(start_s=(pl.col("start_ns") - began_ns) / 1e9)
     handshakes = handshakes.join(numbers, on="connection").sort("client").drop("connection")
     users = connections.with_columns(pl.col("subnet").rank("dense") - 1)
+    networks = tuple(network_of(site) for site in connections["subnet"].unique().sort())
     queue = (pl.col("max_rtt_s") - pl.col("rtt_s")) * pl.col("down_bps") / 8
     bounds = users.select("client", "min_down_bps", min_buffer_bytes=queue)
     notes = (read, *_notes(connections, responses))
-    return Parts(responses, users, began_ns / 1e9, notes=notes, bounds=bounds, handshakes=handshakes)
+    began_s = began_ns / 1e9
+    return Parts(responses, users, began_s, notes=notes, bounds=bounds, handshakes=handshakes, networks=networks)
 
 
 def _notes(connections: pl.DataFrame, responses: pl.DataFrame) -> Iterator[str]:

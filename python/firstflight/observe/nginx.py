@@ -1,6 +1,7 @@
 """nginx's access log with the kernel's data on the connection (`$tcpinfo_*`) when it had taken each answer."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -55,7 +56,7 @@ def read(path: Path, problems: Problems, log_format: str | None, mss_bytes: int)
                 full=_full(frame),
                 logged=_logged(frame, form),
             )
-    return _parts(*connections.done(), form, mss_bytes)
+    return replace(_parts(*connections.done(), form, mss_bytes), networks=subnet.networks())
 
 
 def _lines(first: int, lines: pl.Series, form: Format, problems: Problems) -> pl.DataFrame:

@@ -14,7 +14,8 @@ TLS = {"tls_bytes": "bytes", "tls_exchanges": "exchanges", "tls_answer_flight_se
 @dataclass(frozen=True)
 class Source:
     """Its origin. `kind`: one of `KINDS`; `began_s`: the Unix time from which `start_s` counts, None where the
-    file has no times; `ignored`: columns of the file that mean nothing here; `notes`: sentences on assumptions.
+    file has no times; `ignored`: columns of the file that mean nothing here; `notes`: sentences on assumptions;
+    `networks`: the network of each subnet by its number, where addresses are known.
     """
 
     path: Path
@@ -22,6 +23,7 @@ class Source:
     began_s: float | None
     ignored: tuple[str, ...]
     notes: tuple[str, ...]
+    networks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

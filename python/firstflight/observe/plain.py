@@ -209,7 +209,8 @@ def read(path: Path, problems: Problems) -> Parts:
     handshakes = (
         handshakes.filter(pl.col("bytes").is_not_null()) if "bytes" in handshakes.columns else handshakes.clear()
     )
-    return Parts(responses, found, began_s, ignored, notes, bounds=_bounds(responses), handshakes=handshakes)
+    bounds = _bounds(responses)
+    return Parts(responses, found, began_s, ignored, notes, bounds, handshakes, subnet.networks())
 
 
 def _bounds(responses: pl.DataFrame) -> pl.DataFrame:

@@ -52,7 +52,7 @@ def read(
     if parts.connections.is_empty():
         reason = "".join(f": {said}" for said in (*found, *parts.notes)[:1])
         raise RequestError(f"{path} holds no connection that can be read as {KINDS[kind]}{reason}")
-    source = Source(path, kind, parts.began_s, parts.ignored, parts.notes)
+    source = Source(path, kind, parts.began_s, parts.ignored, parts.notes, parts.networks)
     return Observation(
         tables.transfers(parts.responses),
         tables.users(parts.connections),

@@ -15,7 +15,7 @@ HEADER_BYTES = 52
 MSS_BYTES = 1448
 # IPv6 sites get a /48 (RFC 6177 lets it be longer, but no prefix is shared by two sites).
 _SITE_BITS = {4: 24, 6: 48}
-_IPV6 = 1 << 64
+_IPV6 = 1 << 63
 HELD_BYTES = 1 << 18
 """The most of a response that the kernel takes at once from a program, which then writes its log line: that line's time
 contains nothing of the network.
@@ -29,8 +29,8 @@ class Parts:
     """The data from an importer. `responses` and `connections` hold those columns of `transfers` and `users` that it
     knows, `client` (number of the connection, from 0) among them; `began_s` the Unix time from which `start_s` counts,
     None where there are no times; `ignored` columns of the file that mean nothing here; `notes` sentences on
-    assumptions; `bounds` bounds on a path whose value is not known, and `handshakes` those of TLS, as `Observation` has
-    them.
+    assumptions; `networks` the name of each subnet by its number; `bounds` bounds on a path whose value is not known,
+    and `handshakes` those of TLS, as `Observation` has them.
     """
 
     responses: pl.DataFrame
@@ -40,6 +40,7 @@ class Parts:
     notes: tuple[str, ...] = ()
     bounds: pl.DataFrame = field(default_factory=lambda: pl.DataFrame({"client": []}))
     handshakes: pl.DataFrame = field(default_factory=lambda: pl.DataFrame({"client": []}))
+    networks: tuple[str, ...] = ()
 
 
 def transfers(responses: pl.DataFrame) -> pl.DataFrame:
@@ -115,11 +116,22 @@ class Subnets:
             found.append(None if site is None else self._numbers.setdefault(site, len(self._numbers)))
         return _replaced(addresses, distinct, found)
 
+    def networks(self) -> tuple[str, ...]:
+        """The network, or the name that was given, by number."""
+        return tuple(network_of(site) if isinstance(site, int) else site for site in self._numbers)
+
     def numbers_of_names(self, names: pl.Series) -> pl.Series:
         """The same for networks that have a name already; null for none."""
         distinct = names.drop_nulls().unique(maintain_order=True)
         found = [self._numbers.setdefault(name, len(self._numbers)) for name in distinct]
         return _replaced(names, distinct, found)
+
+
+def network_of(site: int) -> str:
+    """The /24 or /48 of a site's number."""
+    if site & _IPV6:
+        return str(ipaddress.IPv6Network((site - _IPV6 << 128 - _SITE_BITS[6], _SITE_BITS[6])))
+    return str(ipaddress.IPv4Network((site << 32 - _SITE_BITS[4], _SITE_BITS[4])))
 
 
 def _replaced(names: pl.Series, distinct: pl.Series, numbers: Sequence[int | None]) -> pl.Series:
