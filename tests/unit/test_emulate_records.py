@@ -3,8 +3,11 @@
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import polars as pl
+import pytest
 
+from firstflight.engines.emulate.accounts import beyond_calibration
 from firstflight.engines.emulate.connections import by_ends
 from firstflight.engines.emulate.records import Replicate
 
@@ -37,3 +40,36 @@ def test_a_client_with_one_port_towards_two_servers_has_two_connections() -> Non
     rows = pl.DataFrame({"connection": pl.Series([0, 1, 1, 7], dtype=pl.UInt32), "length": [1, 2, 3, 4]})
     found = {ends: part["length"].to_list() for ends, part in by_ends(rows, connections).items()}
     assert found == {("10.77.0.2", "10.77.0.1", 40_000): [1], ("10.77.0.3", "10.77.0.1", 40_000): [2, 3]}
+
+
+@pytest.mark.parametrize(
+    ("link", "megabits_by_second", "carried"),
+    [
+        # A fast link is judged by what passes it, in its busiest second.
+        ({"rate_bps": 10**9}, [90, 99, 0, 1], None),
+        ({"rate_bps": 10**9}, [1, 150, 0, 1], 150),
+        ({"rate_bps": 10**8}, [1, 101], None),
+        ({"rate_bps": None}, [400], None),
+        ({"rate_bps": 10**7, "rate_schedule": {"kind": "steps"}}, [9, 300], 300),
+        # A trace has fast moments.
+        ({"rate_bps": 76 * 10**6, "rate_schedule": {"kind": "trace"}}, [200, 20, 20], None),
+        ({"rate_bps": 200 * 10**6, "rate_schedule": {"kind": "trace"}}, [200, 220, 180], 200),
+    ],
+)
+def test_a_link_is_judged_by_what_it_carried(
+    link: dict[str, Any], megabits_by_second: list[int], carried: int | None
+) -> None:
+    layout = SimpleNamespace(directions=lambda: [("slow", {"rate_bps": 10**7}), ("fast", link)])
+    second = np.repeat(np.arange(len(megabits_by_second)), [4 * megabits for megabits in megabits_by_second])
+    packets = second.size
+    # Each is a quarter of a megabit; what the queue drops does not pass.
+    columns: dict[str, Any] = {
+        "link": np.ones(2 * packets, np.uint16),
+        "bytes": np.full(2 * packets, 31_250, np.uint32),
+        "event": np.repeat([1, 2], packets).astype(np.uint8),
+        "end_ns": np.tile(second * 10**9 + 5 * 10**9 + 7, 2).astype(np.int64),
+    }
+    log = {name: (column.dtype.str, column.tobytes()) for name, column in columns.items()}
+    found = beyond_calibration(layout, {"tables": {"crossings": log}})  # type: ignore[arg-type]
+    said = f"fast carried {carried} Mbit/s, and the link emulator is accurate up to 100 Mbit/s"
+    assert found == ([] if carried is None else [said])

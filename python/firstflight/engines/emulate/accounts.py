@@ -48,8 +48,8 @@ def refuse_losses(box: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
             if port.get(what):
                 reason = f": {port['last_error']}" if port.get("last_error") else ""
                 raise MachineError(
-                    f"the link emulator counts {port[what]} {what.replace('_', ' ')} packets of host {port['name']}; "
-                    f"nothing is recorded{reason}"
+                    f"the link emulator counts {port[what]} packets of host {port['name']} as "
+                    f"{what.replace('_', ' ')}; nothing is recorded{reason}"
                 )
     for host, dropped in facts["device_drops"].items():
         if dropped:
@@ -58,8 +58,8 @@ def refuse_losses(box: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
         for what in _UNCAPTURED:
             if capture["counts"].get(what):
                 raise MachineError(
-                    f"the capture on host {host} counts {capture['counts'][what]} {what.replace('_', ' ')} packets; "
-                    "nothing is recorded"
+                    f"the capture on host {host} counts {capture['counts'][what]} packets as "
+                    f"{what.replace('_', ' ')}; nothing is recorded"
                 )
 
 

@@ -412,9 +412,10 @@ class Campaign:
             empty_s=empty_s,
         )
         box = self.quiet()
-        refuse_losses(box, facts)
+        # Too much traffic is why packets go astray, where both are found.
         if fast := beyond_calibration(self.layout, box):
             raise MachineError(f"{fast[0]}; nothing is recorded: lower its rate or the traffic, or use simulate")
+        refuse_losses(box, facts)
         return facts, box
 
     def patience_s(self, size: int) -> float:

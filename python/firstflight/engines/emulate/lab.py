@@ -15,7 +15,8 @@ from firstflight.errors import MachineError
 Backend = Literal["auto", "tun", "packet"]
 
 TUN_FIX = "chmod 0666 /dev/net/tun"
-_BUILD_S = 120.0
+# To make a testbed, and each of its hosts; a busy machine takes that long.
+_BUILD_S, _HOST_S = 120.0, 0.25
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,8 @@ class Lab:
         backend, reason = self._choose(found.pop("tun_refusal"))
         hosts = [asdict(host) for host in self.layout.hosts]
         network = {"hosts": hosts, "mac": HOST_MAC, "network": NETWORK}
-        self.call("build", timeout_s=_BUILD_S, backend=backend, plan=self._plan, **network)
+        patience_s = _BUILD_S + _HOST_S * len(hosts)
+        self.call("build", timeout_s=patience_s, backend=backend, plan=self._plan, **network)
         self.facts = found | {
             "backend": backend,
             "backend_reason": reason,
