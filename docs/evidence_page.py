@@ -20,8 +20,9 @@ from typing import Any
 
 from firstflight.analysis.claim import VERDICTS, tally
 from firstflight.counted import with_unit
+from firstflight.errors import RequestError
 from firstflight.records import Run
-from firstflight.studies import find, of
+from firstflight.studies import Study, find, of
 
 EVIDENCE = Path(__file__).parent / "evidence"
 QUESTIONS = EVIDENCE.parent / "questions.toml"
@@ -36,6 +37,8 @@ def store(directory: str) -> str:
     """Keep what the run in `directory` found, and return its study's name."""
     run = Run.open(directory)
     study = of(run)
+    if lacking := _lacking(run, study):
+        raise RequestError(f'"{directory}" is not a whole run of {run.study}: {lacking}; nothing was stored')
     tables = [
         {"name": table.name, "text": text if len((text := table.text()).splitlines()) <= _LINES else None}
         for table in study.tables(run)
@@ -52,6 +55,16 @@ def store(directory: str) -> str:
     path = EVIDENCE / f"{run.study}.json"
     path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return run.study
+
+
+def _lacking(run: Run, study: Study) -> str:
+    """What a run lacks of the whole study with its own number of replicates; empty if nothing."""
+    if (finished := len(run.cells)) < (cells := len(study.keys(run.engine))):
+        return f"{finished} of {cells} cells are finished; run it without --only, to the end"
+    wanted = 1 if run.engine == "model" else study.replicates
+    if (replicates := run.provenance["replicates"]) != wanted:
+        return f"it has {replicates} replicates a cell, and the study {wanted}; run it without --replicates"
+    return ""
 
 
 def page(name: str) -> str:
@@ -188,4 +201,7 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    try:
+        main(sys.argv[1:])
+    except RequestError as error:
+        sys.exit(f"evidence_page.py: {error}")

@@ -6,9 +6,11 @@ import importlib.util
 import json
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
+import firstflight
 from firstflight.studies import find
 from firstflight.studies.kernel import DeclaredStudy
 
@@ -75,3 +77,31 @@ def test_an_answer_has_one_place_for_its_number(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(pages, "QUESTIONS", changed)
     with pytest.raises(ValueError, match=r"needs one \{\} for the number"):
         pages.answers()
+
+
+@pytest.mark.parametrize(
+    ("options", "lacks"),
+    [
+        ({"only": {"iw": 3}}, "of 28 cells are finished; run it without --only, to the end"),
+        ({"replicates": 2}, "it has 2 replicates a cell, and the study 1; run it without --replicates"),
+    ],
+)
+def test_a_run_that_is_not_whole_is_not_stored(
+    options: dict[str, Any], lacks: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pages = _pages()
+    monkeypatch.setattr(pages, "EVIDENCE", tmp_path / "evidence")
+    out = tmp_path / "run"
+    firstflight.run("rfc6928-rounds", out=out, **options)
+    with pytest.raises(firstflight.RequestError, match=lacks):
+        pages.store(str(out))
+    assert not (tmp_path / "evidence").exists()
+
+
+def test_a_whole_run_is_stored_as_it_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pages = _pages()
+    kept = (DOCS / "evidence" / "rfc6928-rounds.json").read_text(encoding="utf-8")
+    monkeypatch.setattr(pages, "EVIDENCE", tmp_path)
+    firstflight.run("rfc6928-rounds", out=tmp_path / "run")
+    pages.store(str(tmp_path / "run"))
+    assert (tmp_path / "rfc6928-rounds.json").read_text(encoding="utf-8") == kept
