@@ -9,9 +9,9 @@ from firstflight.scenario.table import nearest
 from firstflight.studies import of
 from firstflight.studies.execute import Request, prepare
 from firstflight.studies.kernel.grid import EXPERIMENT
-from firstflight.studies.scorecard import NAME, REFERENCE, Judged, Scorecard
+from firstflight.studies.scorecard import NAME, REFERENCE, Scorecard
 from firstflight.studies.scorecard import scheme as scheme_of
-from firstflight.studies.scorecard.case import counted
+from firstflight.studies.scorecard.case import counted, in_words
 
 
 def scorecard_command(
@@ -43,14 +43,10 @@ def _print_card(request: Request, run: Run, kept: int, seconds: float) -> None:
     cases = study.cases(run)
     print(f"{study.title}\n{len(request.cells)} cells in {seconds:.1f} s, in {run.directory}\n")
     for case in cases:
-        print(f"{case.section:7}{case.verdict:15} {case.title}\n{'':23}{_found(case)}")
-    print(f"\n{', '.join(f'{number} {verdict}' for verdict, number in counted(cases).items())}")
+        print(f"{case.section:7}{case.title}")
+        for who, change in case.changes.items():
+            print(f"{'':7}{who:15} {change.verdict:13} {change.title} {change.shown()}")
+        if not case.changes:
+            print(f"{'':7}{case.lacks:15} {case.text}")
+    print(f"\n{in_words(counted(cases))}")
     print(write(run))
-
-
-def _found(case: Judged) -> str:
-    """Both changes, the judged one with a star; without them the criterion, or why there is none."""
-    changes = [(role, change) for role, change in (("gain", case.gain), ("harm", case.harm)) if change is not None]
-    if not changes:
-        return case.text
-    return "; ".join(f"{change.title} {change.shown()}{'*' * (role == case.judged)}" for role, change in changes)

@@ -44,8 +44,8 @@ class Content:
     provenance: list[tuple[str, str]] = field(default_factory=list)
 
     @property
-    def case_counts(self) -> dict[Verdict, int]:
-        """The number of cases by verdict."""
+    def case_counts(self) -> dict[str, dict[Verdict, int]]:
+        """The number of cases by verdict: of own flows, of others, without results."""
         from firstflight.studies.scorecard.case import counted
 
         return counted(self.cases)

@@ -12,7 +12,7 @@ from firstflight.records import Run
 from firstflight.report.figure import Figure
 from firstflight.scenario import Scenario
 from firstflight.studies.kernel import ClaimSpec, DeclaredStudy, Quantities, at_least, at_most, intervals, named
-from firstflight.studies.scorecard.case import Case, Change, Judged, counted, in_order
+from firstflight.studies.scorecard.case import Case, Change, Judged, counted, in_order, in_words
 from firstflight.studies.scorecard.scheme import Scheme, scheme
 
 NAME, REFERENCE = "scorecard", "cubic"
@@ -76,7 +76,7 @@ class Scorecard(DeclaredStudy):
     def cases(self, run: Run) -> list[Judged]:
         """Every case of the RFC, in its order."""
         q = self.quantities(run)
-        lacking = [case.row("no data") for case in self._lacking]
+        lacking = [case.row() for case in self._lacking]
         left_out = [
             Judged("", case["section"], case["title"], case["reason"], "not applicable")
             for case in self._declared["left_out"]
@@ -128,11 +128,10 @@ class Scorecard(DeclaredStudy):
 
     def _answer_of(self, q: Quantities) -> Sequence[str]:
         judged = [case.judged(q) for case in self._cases]
-        listed = ", ".join(f"{verdict} in {number}" for verdict, number in counted(judged).items())
         gained = [(case.title, case.gain) for case in judged if case.gain and case.gain.verdict == "better"]
         harmed = [(case.title, case.harm) for case in judged if case.harm and case.harm.verdict == "worse"]
         return (
-            f"{self._own} against {self._reference}, by the criteria of {len(judged)} cases: {listed}.",
+            f"{self._own} against {self._reference} in {len(judged)} cases: {in_words(counted(judged))}.",
             f"Its own flows gain in {_most(gained)}.",
             f"Others, or the link, fare worse in {_most(harmed)}.",
         )

@@ -1,4 +1,4 @@
-"""A case of the scorecard: two changes against the reference, and the criterion's result for one of them."""
+"""A case of the scorecard: two changes against the reference, each with its verdict."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from firstflight.studies.kernel.sample import DRAW
 
 Verdict = Literal["better", "equal", "worse", "inconclusive", "not applicable", "no data"]
 VERDICTS: tuple[Verdict, ...] = ("better", "equal", "worse", "inconclusive", "not applicable", "no data")
+ROLES = {"gain": "own flows", "harm": "others or link"}
 
 LINK = pl.col("link").cast(pl.String) == "spokes[0]"
 DONE = pl.col("completed") == 1
@@ -102,6 +103,8 @@ class Change:
     @property
     def verdict(self) -> Verdict:
         """By the whole 95% CI."""
+        if math.isnan(self.change.value):
+            return "no data"
         sign = 1 if self.measure.more_is_better else -1
         low, high = sorted((sign * self.change.low, sign * self.change.high))
         if math.isnan(low) or math.isnan(high):
@@ -113,30 +116,42 @@ class Change:
         return "equal" if low >= -self.measure.margin and high <= self.measure.margin else "inconclusive"
 
     def shown(self) -> str:
-        """`-12% [-15, -9]`."""
+        """`-12% [-15, -9]`, less what is not known."""
+        if math.isnan(self.change.value):
+            return ""
         digits = self.measure.digits if self.measure.absolute else 0 if abs(self.change.value) >= 10 else 1
         low, high = (f"{end:+.{digits}f}" for end in (self.change.low, self.change.high))
         change = with_unit(f"{self.change.value:+.{digits}f}", self.measure.change_unit)
-        return f"{change} [{low}, {high}]".replace("-", "\N{MINUS SIGN}")
+        interval = "" if math.isnan(self.change.low) else f" [{low}, {high}]"
+        return f"{change}{interval}".replace("-", "\N{MINUS SIGN}")
 
     def from_to(self) -> str:
         """The values themselves."""
+        if math.isnan(self.change.value):
+            return ""
         digits = self.measure.digits
         return f"{self.reference:.{digits}f} \N{RIGHTWARDS ARROW} {self.scheme:.{digits}f} {self.measure.unit}".rstrip()
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A row of the scorecard. `gain` is the change for the scheme's own flows, `harm` that for others or the link."""
+    """A row of the scorecard. `gain` is the change for the scheme's own flows, `harm` that for others or the link;
+    without them `lacks` is the verdict.
+    """
 
     id: str
     section: str
     title: str
     text: str
-    verdict: Verdict
-    judged: str = ""
+    lacks: Verdict = "no data"
     gain: Change | None = None
     harm: Change | None = None
+
+    @property
+    def changes(self) -> dict[str, Change]:
+        """By whose they are; empty without results."""
+        found = {"gain": self.gain, "harm": self.harm}
+        return {ROLES[role]: change for role, change in found.items() if change is not None}
 
 
 @dataclass(frozen=True)
@@ -175,18 +190,17 @@ class Case:
         change = self.change(q, role)
         return change * math.nan if measure.absolute else change if measure.more_is_better else -change
 
-    def row(self, verdict: Verdict) -> Judged:
+    def row(self) -> Judged:
         """The case without its results."""
         said = self.declared
-        return Judged(self.id, said["section"], said["title"], said["criterion"], verdict, said["judged"])
+        return Judged(self.id, said["section"], said["title"], said["criterion"])
 
     def judged(self, q: Quantities) -> Judged:
-        """The case with its verdict."""
+        """The case with both changes; without where nothing of either kind completed."""
         gain, harm = (self._found(q, role) for role in ("gain", "harm"))
-        decided = gain if self.declared["judged"] == "gain" else harm
-        if math.isnan(decided.change.value):
-            return self.row("no data")
-        return replace(self.row(decided.verdict), gain=gain, harm=harm)
+        if math.isnan(gain.change.value) and math.isnan(harm.change.value):
+            return self.row()
+        return replace(self.row(), gain=gain, harm=harm)
 
     def _found(self, q: Quantities, role: str) -> Change:
         array = getattr(q, f"{self.id}.{role}").isel({DRAW: 0})
@@ -195,10 +209,24 @@ class Case:
         return Change(self.measure(role), of, values[0], values[1], estimate(self.change(q, role)))
 
 
-def counted(cases: Sequence[Judged]) -> dict[Verdict, int]:
-    """The counts by verdict, best first."""
-    numbers = Counter(case.verdict for case in cases)
-    return {verdict: numbers[verdict] for verdict in VERDICTS if numbers[verdict]}
+def counted(cases: Sequence[Judged]) -> dict[str, dict[Verdict, int]]:
+    """The counts by verdict, best first: of own flows, of others or the link, and of cases without results."""
+    found: dict[str, dict[Verdict, int]] = {}
+    for who in (*ROLES.values(), "no result"):
+        numbers = Counter(
+            case.changes[who].verdict if who in case.changes else case.lacks
+            for case in cases
+            if (who in case.changes) or (who == "no result" and not case.changes)
+        )
+        found[who] = {verdict: numbers[verdict] for verdict in VERDICTS if numbers[verdict]}
+    return {who: of for who, of in found.items() if of}
+
+
+def in_words(numbers: Mapping[str, Mapping[Verdict, int]]) -> str:
+    """`own flows 2 better, 1 equal; others or link 3 equal`."""
+    return "; ".join(
+        f"{who} {', '.join(f'{number} {verdict}' for verdict, number in of.items())}" for who, of in numbers.items()
+    )
 
 
 def in_order(cases: Sequence[Judged]) -> list[Judged]:
