@@ -22,12 +22,11 @@ from firstflight.analysis.claim import (
     near,
     tally,
 )
-from firstflight.analysis.histograms import quantiles
-from firstflight.analysis.intervals import Estimate, Means, bootstrap
+from firstflight.analysis.intervals import Estimate
 from firstflight.analysis.link_share import median_share, others_share
 from firstflight.analysis.summary import _aggregated, _users, as_in_the_scenario, of_records
 from firstflight.analysis.table import Metric
-from firstflight.analysis.varied import _by_replicates, _drawn, _rows, _stream_rows, _whole
+from firstflight.analysis.varied import _both, _drawn, _rows, _stream_rows, _whole
 from firstflight.records import Run
 from firstflight.records.schema import GAMMA
 
@@ -76,7 +75,7 @@ def in_buckets(of: Run, application: str) -> dict[tuple[str, str], dict[str, flo
 
 
 def bucket(share: float, mean: float | None, median: float | None, again: float) -> Any:
-    times = {} if mean is None else {"mean_completion_time": mean, "median_completion_time": median}
+    times = {"mean_completion_time": mean, "median_completion_time": median}
     return pytest.approx({"share": share, "retransmissions": again} | times)
 
 
@@ -86,10 +85,11 @@ def test_transfers_are_counted_in_buckets_by_weight() -> None:
         ("rtt_s", "to 100 ms"): bucket(50, 5 / 3, 2, 4 / 3),
         ("rtt_s", "above 100 ms"): bucket(50, None, None, 7),
         ("down_bps", "to 1,000 kbit/s"): bucket(100 / 6, 1, 1, 4),
-        ("down_bps", "above 1,000 kbit/s"): bucket(500 / 6, 2, 2, 21 / 5),
+        # Three of five by weight did not finish.
+        ("down_bps", "above 1,000 kbit/s"): bucket(500 / 6, 2, None, 21 / 5),
         ("bdp_bytes", "to 20 kB"): bucket(100 / 6, 1, 1, 4),
-        ("bdp_bytes", "above 20 kB"): bucket(500 / 6, 2, 2, 21 / 5),
-        ("segments", "to 10 segments"): bucket(400 / 6, 1, 1, 25 / 4),
+        ("bdp_bytes", "above 20 kB"): bucket(500 / 6, 2, None, 21 / 5),
+        ("segments", "to 10 segments"): bucket(400 / 6, 1, None, 25 / 4),
         ("segments", "above 10 segments"): bucket(200 / 6, 2, 2, 0),
     }
 
@@ -130,35 +130,6 @@ def test_aggregates_are_counted_in_buckets_by_pages_where_there_are_any() -> Non
     assert sites["rtt_s", "to 100 ms"] == bucket(100, 3.5, middle[2200], 2.5)
 
 
-def test_a_quantile_of_a_histogram_lies_between_places_that_are_counted_from_nothing() -> None:
-    rows = frame("iw bin count", (3, 100, 1), (3, 200, 1), (3, 200, 1), (3, 300, 1), (10, 400, 5))
-    wanted = {"quarter": 0.25, "median": 0.5, "high": 0.9, "top": 1.0}
-    found = quantiles(rows, ["iw"], wanted).collect().to_dicts()
-    low, middle, high, other = (GAMMA**place * 2 / (1 + GAMMA) / 1e9 for place in (100, 200, 300, 400))
-    # Places 0.75, 1.5, 2.7 and 3 of 0 to 3.
-    assert found[0] == pytest.approx(
-        {"iw": 3, "quarter": low + 0.75 * (middle - low), "median": middle, "high": middle + 0.7 * (high - middle)}
-        | {"top": high}
-    )
-    assert found[1] == pytest.approx({"iw": 10} | dict.fromkeys(wanted, other))
-
-
-def test_the_bootstrap_ends_where_a_fortieth_of_the_resamples_is_beyond() -> None:
-    # Of two replicates a quarter of the resamples are both the first, a quarter both the second.
-    found = bootstrap({"a": {0: 2.0, 1: 8.0}}, lambda of: of("a"), seed=3)
-    assert (found.value, found.low, found.high, found.replicates) == (5, 2, 8, 2)
-    # Only replicates that all cells have are drawn.
-    more = bootstrap({"a": {0: 2.0, 1: 8.0, 5: 500.0}, "b": {0: 1.0, 1: 1.0}}, lambda of: of("a") * of("b"), seed=3)
-    assert (more.value, more.low, more.high, more.replicates) == (170, 2, 8, 2)
-
-
-def test_a_mean_knows_how_much_its_replicates_scatter() -> None:
-    of = Means({"a": {0: 2.0, 1: 8.0, 2: 5.0}, "b": {0: 1.0}})
-    assert of.variation("a") == pytest.approx(3 / 5)
-    assert math.isnan(of.variation("b"))
-    assert ("a" in of, "c" in of) == (True, False)
-
-
 def test_verdicts_that_no_claim_has_are_left_out_of_the_tally() -> None:
     made = [SimpleNamespace(verdict=verdict) for verdict in ("holds", "differs", "holds", "undecided")]
     numbers = counts(cast(Any, made))
@@ -189,21 +160,26 @@ def test_the_share_of_others_is_the_median_over_responses_of_one_place() -> None
 def test_a_change_over_replicates_is_in_percent_or_of_shares_in_points() -> None:
     part = pl.DataFrame(
         {
-            "iw": [3, 3, 10, 10],
-            "replicate": [0, 1, 0, 1],
-            "mean": [2.0, 4, 3, 5],
-            "lost": [2.0, 4, 3, 5],
-            "p99": [1.0, 2, 3, math.inf],
+            "iw": [3] * 5 + [10] * 5,
+            "replicate": [*range(5), *range(5)],
+            "application": "web",
+            "completion_time_s": [2.0, 4, 2, 4, 3, 3, 5, 3, 5, 4],
+            "packets_lost": [2, 4, 2, 4, 3, 3, 5, 3, 5, 4],
+            "packets_ended": 100,
         }
     )
-    mean = _by_replicates(part, "mean", "iw", 3, 10)
-    assert (mean.value, mean.replicates) == (pytest.approx(100 / 3), 2)
-    # Without either replicate 5/4 and 3/2: 25 and 50 %. Student's t of one degree of freedom is 12.7062.
-    assert mean.high - mean.value == pytest.approx(12.7062 * math.sqrt(1 / 2 * 2 * 12.5**2), rel=1e-5)
-    lost = _by_replicates(part, "lost", "iw", 3, 10)
-    assert (lost.value, lost.low, lost.high) == (1, 1, 1)
-    assert math.isnan(_by_replicates(part, "p99", "iw", 3, 10).value)
-    assert math.isnan(_by_replicates(part.filter(pl.col("iw") == 3), "mean", "iw", 3, 10).value)
+    ((_, _, mean, _),) = _both(part, "iw", 3, 10, "replicates", ("mean",))
+    assert (mean.value, mean.replicates) == (pytest.approx(100 / 3), 5)
+    # Without one in turn 13, 11, 13, 11, 12 become 17, 15, 17, 15, 16. Student's t of four degrees is 2.77645.
+    without = np.array([17 / 13, 15 / 11, 17 / 13, 15 / 11, 16 / 12]) * 100
+    spread = float(((without - without.mean()) ** 2).sum())
+    assert mean.high - mean.value == pytest.approx(2.77645 * math.sqrt(4 / 5 * spread), rel=1e-5)
+    ((_, _, lost, _),) = _both(part, "iw", 3, 10, "replicates", ("lost",))
+    assert (lost.value, lost.low, lost.high) == pytest.approx((1, 1, 1))
+    ((_, _, p50, reason),) = _both(part, "iw", 3, 10, "replicates", ("p50",))
+    assert math.isnan(p50.low)
+    assert reason == "5 rows of iw 3 are too few: p50 needs 100, so some 100 replicates"
+    assert list(_both(part.filter(pl.col("iw") == 3), "iw", 3, 10, "replicates", ("mean",))) == []
 
 
 def test_an_interval_without_width_is_none() -> None:
@@ -216,14 +192,10 @@ def named(rows: pl.LazyFrame) -> pl.LazyFrame:
     return rows.with_columns(pl.col("application").cast(pl.Enum(["file", "site"])))
 
 
-def test_what_is_compared_over_replicates_are_pages_before_transfers_and_segments_of_transfers() -> None:
+def test_what_is_compared_over_replicates_are_pages_before_transfers() -> None:
     rows = _rows(run(transfers=named(TRANSFERS), pages=named(PAGES), users=USERS), ["webs"], by_users=False)
-    site, file = sorted(rows.to_dicts(), key=lambda row: row["application"], reverse=True)
-    assert {name: site[name] for name in ("mean", "p50", "p95", "retransmitted")} == pytest.approx(
-        {"mean": 7, "p50": 7, "p95": 7.9, "retransmitted": 10}
-    )
-    # 1, 2 and one that did not finish; 11 of 100 segments.
-    assert (file["mean"], file["p50"], file["p95"], file["retransmitted"]) == (1.5, 2, math.inf, 11)
+    times = {name: part["completion_time_s"].to_list() for (name,), part in rows.group_by("application")}
+    assert times == {"site": [6, 8], "file": [1, 2, pytest.approx(math.nan, nan_ok=True)]}
 
 
 def test_what_is_compared_of_users_has_their_network_and_weight_in_the_order_of_the_records() -> None:
@@ -253,7 +225,7 @@ def test_of_aggregates_what_is_compared_is_of_all_users_and_of_pages_where_there
     assert _whole(rows)["count"].to_list() == [1, 4]
 
 
-def test_datagrams_are_shares_of_all_and_means_over_streams() -> None:
+def test_datagrams_are_named_after_their_sender_and_a_share_is_of_those_that_ended() -> None:
     streams = frame(
         "webs replicate application from_server delay_mean_s jitter_mean_s packets_received packets_lost packets_late "
         "mos",
@@ -261,12 +233,9 @@ def test_datagrams_are_shares_of_all_and_means_over_streams() -> None:
         (8, 0, "site", 1, 0.3, math.nan, 270, 30, 35, math.nan),
         (8, 0, "site", 0, 0.7, 0.02, 50, 0, 1, 3.0),
     )
-    server, client = _stream_rows(run(streams=named(streams)), ["webs"]).to_dicts()
-    assert {name: server[name] for name in ("mean_delay", "jitter", "lost", "late", "mos")} == pytest.approx(
-        {"mean_delay": 0.2, "jitter": 0.01, "lost": 10, "late": 10, "mos": 4}
-    )
-    assert (client["application"], client["lost"], client["late"]) == ("site, sender client", 0, 2)
-    assert server["application"] == "site, sender server"
+    rows = _stream_rows(run(streams=named(streams)), ["webs"])
+    assert rows["application"].to_list() == ["site, sender server", "site, sender server", "site, sender client"]
+    assert rows["packets_ended"].to_list() == [100, 300, 50]
 
 
 def test_a_summary_has_each_measure_of_transfers_and_links_over_replicates() -> None:
@@ -287,23 +256,27 @@ def test_a_summary_has_each_measure_of_transfers_and_links_over_replicates() -> 
     assert found == pytest.approx(
         {
             "completed": (3 + 1) / 2,
-            "mean_completion_time": (8 / 3 + 4) / 2,
-            "median_completion_time": (2 + 4) / 2,
-            # At place 1.9 of 0 to 2.
-            "p95_completion_time": (4.7 + 4) / 2,
+            "mean_completion_time": 12 / 4,
+            # Of 1, 2, 4, 5 and one that did not finish.
+            "median_completion_time": 4,
+            "p95_completion_time": None,
             "delivered": (8 + 2) / 2,
-            "retransmitted": (800 / 100 + 300 / 10) / 2,
-            "link_utilization": (600 / 8 + 100 / 4) / 2,
-            "packet_drop_rate": (800 / 200 + 200 / 10) / 2,
-            "mean_queue": ((2 * 6 + 6 * 2) / 8 + 1) / 2,
+            "retransmitted": 1100 / 110,
+            "link_utilization": 700 / 12,
+            "packet_drop_rate": 1000 / 210,
+            "mean_queue": (2 * 6 + 6 * 2 + 4) / 12,
         }
     )
     spread = next(row for row in of[0].frame.to_dicts() if row["metric"] == "delivered")
-    # 8 and 2: Student's t of one degree of freedom is 12.7062.
-    assert (spread["low"], spread["high"]) == pytest.approx((5 - 12.7062 * 3, 5 + 12.7062 * 3), rel=1e-5)
+    # 8 and 2: Student's t of one degree of freedom is 12.7062; less than nothing is not delivered.
+    assert (spread["low"], spread["high"]) == pytest.approx((0, 5 + 12.7062 * 3), rel=1e-5)
+    assert of[0].notes == (
+        "No 95th percentile of web: too many did not finish.",
+        "No CI of the median completion time of web: too few rows.",
+    )
 
 
-def test_where_users_weigh_differently_only_what_finished_has_weight_in_a_time() -> None:
+def test_where_users_weigh_differently_what_did_not_finish_has_its_weight_in_a_quantile() -> None:
     names = "iw replicate application client completion_time_s completed delivered_bytes retransmissions segments_sent"
     transfers = frame(
         names,
@@ -319,8 +292,9 @@ def test_where_users_weigh_differently_only_what_finished_has_weight_in_a_time()
         {
             "completed": 2,
             "mean_completion_time": (1 * 3 + 4 * 1) / 5,
-            "median_completion_time": 1,
-            "p95_completion_time": 3,
+            # Of 55 users by weight 50 did not finish.
+            "median_completion_time": None,
+            "p95_completion_time": None,
             "delivered": 2,
             "retransmitted": 100 * (1 + 8 + 200) / (10 + 80 + 500),
         }
@@ -368,10 +342,9 @@ def test_a_summary_of_aggregates_is_of_all_users_by_application() -> None:
     )
     middle = {place: GAMMA**place * 2 / (1 + GAMMA) / 1e9 for place in (1800, 2000, 2100)}
     pages, transfers = (_aggregated(sums, bins, ["webs"], unit).frame for unit in ("page", "transfer"))
-    both = (middle[2000] + middle[2100]) / 2
+    # Place 8.5 of 4 and 2 that finished and 12 that did not.
     assert dict(pages.select("metric", "ours").iter_rows()) == pytest.approx(
-        {"completed": 3, "mean_completion_time": (2.5 + 6) / 2}
-        | {"median_completion_time": both, "p95_completion_time": both}
+        {"completed": 3, "mean_completion_time": 22 / 6} | {"median_completion_time": None, "p95_completion_time": None}
     )
     assert dict(transfers.select("metric", "ours").iter_rows()) == pytest.approx(
         {"completed": 5, "mean_completion_time": 2, "retransmitted": 10}
@@ -443,12 +416,3 @@ def test_what_a_source_expects_has_ends_words_unit_and_tolerance() -> None:
     assert at_most(3, "s", 0.5) == Expectation(-inf, 3, "at most 3", "s", 0.5)
     assert above(3, "s", 0.5) == Expectation(up, inf, "above 3", "s", 0.5)
     assert below(3, "s", 0.5) == Expectation(-inf, down, "below 3", "s", 0.5)
-
-
-def test_the_ends_of_the_bootstrap_are_the_13th_least_and_greatest_of_500() -> None:
-    values = [3.0**place for place in range(10)]
-    drawn = np.random.default_rng(7).choice(10, (500, 10))
-    means = sorted(sum(values[place] for place in row) / 10 for row in drawn)
-    found = bootstrap({"a": dict(enumerate(values))}, lambda of: of("a"), seed=7)
-    assert (found.low, found.high) == pytest.approx((means[12], means[-13]))
-    assert len({round(of, 6) for of in means[7:14]}) > 1

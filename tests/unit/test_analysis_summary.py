@@ -1,4 +1,5 @@
 import polars as pl
+import pytest
 
 from firstflight.analysis.summary import of_records
 
@@ -33,12 +34,15 @@ def test_transfers_are_summarised_by_application_over_replicates():
     table = of_records(TRANSFERS, PAGES, LINKS, ["scenario"])[0]
     rows = {(row["application"], row["metric"]): row for row in table.frame.to_dicts()}
     assert rows["web", "completed"]["ours"] == 1.5
-    assert rows["web", "median_completion_time"]["ours"] == (2.0 + 4.0) / 2
+    # Of 1, 3 and 4.
+    assert rows["web", "median_completion_time"]["ours"] == 3.0
     assert rows["web", "delivered"]["ours"] == (3.0 + 5.0) / 2
-    assert rows["web", "retransmitted"]["ours"] == 0.5
+    assert rows["web", "retransmitted"]["ours"] == 100 * 1 / 200
     assert rows["web", "delivered"]["low"] < 4.0 < rows["web", "delivered"]["high"]
     assert rows["file", "completed"]["ours"] == 0
-    assert ("file", "median_completion_time") not in rows
+    assert rows["file", "median_completion_time"]["ours"] is None
+    assert "No median completion time of file: too many did not finish." in table.notes
+    assert "No mean completion time of file: there is nothing to take it of." in table.notes
 
 
 def test_links_weigh_their_intervals_and_idle_ones_are_left_out():
@@ -83,7 +87,7 @@ def test_a_run_in_real_time_says_how_much_was_disturbed():
     some = TRANSFERS.with_columns(pl.col("replicate").eq(0).cast(pl.UInt8).alias("disturbed"))
     table = of_records(some, PAGES, LINKS, ["scenario"], in_real_time=True)[0]
     rows = {(row["application"], row["metric"]): row["ours"] for row in table.frame.to_dicts()}
-    assert rows["web", "disturbed"] == 50
+    assert rows["web", "disturbed"] == pytest.approx(100 * 2 / 3)
     # A share of this run's own events has no interval, which could reach beyond 100%.
     disturbed = table.frame.filter(table.frame["metric"] == "disturbed")
     assert disturbed["low"].is_null().all()

@@ -1,5 +1,6 @@
 """A scenario varied: a grid, whose values are compared with the first over the same random numbers."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 
 import firstflight
 from firstflight import RequestError, Scenario, studies
-from firstflight.analysis.intervals import student
+from firstflight.analysis.ab import Design, compare
 from firstflight.records import Run
 from small import USERS, Answer
 
@@ -46,20 +47,20 @@ def test_tables_as_values_are_shown_as_toml(small: Scenario) -> None:
     assert run.cells[1] == {"think_time": '{ distribution = "exponential", mean = "2s" }'}
 
 
-def test_the_comparison_of_a_network_is_over_replicates(small: Scenario, tmp_path: Path) -> None:
-    run = firstflight.run(small, replicates=5, vary=IW, out=tmp_path)
-    found = value(Run.open(tmp_path), "comparison", metric="mean", application="web", initial_window=10)
-    means = (
-        run.pages.filter(pl.col("completed") == 1)
-        .group_by("initial_window", "replicate")
-        .agg(pl.col("completion_time_s").mean())
-    )
-    wide = means.collect().pivot(on="initial_window", index="replicate", values="completion_time_s").sort("replicate")
-    assert found["ours"] == pytest.approx(100 * (wide["10"].mean() / wide["3"].mean() - 1))
-    assert found["low"] < found["ours"] < found["high"]
-    # Paired: wider without.
-    apart = student(wide["10"].to_list())
-    assert found["high"] - found["low"] < 200 * (apart.high - apart.low) / wide["3"].mean()
+def test_the_comparison_of_a_network_is_that_of_its_replicates(small: Scenario, tmp_path: Path) -> None:
+    run = firstflight.run(small, replicates=6, vary=IW, out=tmp_path)
+    web = run.pages.filter(pl.col("application").cast(pl.String) == "web")
+    design = Design(arm="initial_window", baseline=3, treatment=10, unit=["replicate"])
+    for metric in ("mean", "p50", "p95"):
+        found = value(Run.open(tmp_path), "comparison", metric=metric, application="web", initial_window=10)
+        public = compare(web, "completion_time_s", design, statistic=metric)
+        same = (public.percent.value, public.percent.low, public.percent.high)
+        ours = [math.nan if found[name] is None else found[name] for name in ("ours", "low", "high")]
+        assert ours == pytest.approx(same, nan_ok=True), metric
+    mean = value(run, "comparison", metric="mean", application="web", initial_window=10)
+    assert mean["low"] < mean["ours"] < mean["high"]
+    (table,) = [table for table in studies.of(run).tables(run) if table.name == "comparison"]
+    assert any("too few: p95 needs 800, so some" in note for note in table.notes)
 
 
 def test_the_comparison_of_a_population_is_over_its_users() -> None:

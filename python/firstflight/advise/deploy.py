@@ -78,7 +78,7 @@ def persistent(window: int) -> list[Step]:
             "Keep it over a reboot: systemd-networkd, address by DHCP",
             ("[DHCPv4]", "UseGateway=no", "[Route]", "Gateway=_dhcp4", line),
             "NAME.network is what networkctl status DEVICE calls the network file. "
-            f"UseGateway=no is necessary. {second} The reload asks for the address anew: no packet passes for a second. "
+            f"UseGateway=no is necessary. {second} The reload asks for the address anew: nothing passes for a second. "
             f"For IPv6 the same with [IPv6AcceptRA] and _ipv6ra. {units}",
             file="/etc/systemd/network/NAME.network.d/initcwnd.conf",
             then=reload,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -9,8 +10,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from firstflight.analysis.ab.buckets import bucketed
-from firstflight.analysis.histograms import quantiles
-from firstflight.analysis.intervals import summarise
+from firstflight.analysis.summary import Measure, estimates, in_bins, made_table
 from firstflight.analysis.table import Metric, Table
 from firstflight.records.schema import COUNTED, DIMENSIONS
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from firstflight.records import Run
 
 METRICS = (
-    Metric("share", "Share", 2),
-    Metric("mean_completion_time", "Mean completion time", 3),
-    Metric("median_completion_time", "Median completion time", 3),
-    Metric("retransmissions", "Retransmitted", 3),
+    Metric("share", "Share", 2, least=0, most=100),
+    Metric("mean_completion_time", "Mean completion time", 3, least=0),
+    Metric("median_completion_time", "Median completion time", 3, least=0),
+    Metric("retransmissions", "Retransmitted", 3, least=0),
 )
 NO_FLOWS = " (no flows)"
 _UNITS = {
@@ -34,13 +34,13 @@ _UNITS = {
 
 def bucket_table(run: Run, edges: Mapping[str, Sequence[float]], payload_bytes: Mapping[str, int]) -> Table:
     """Table `buckets`: of each application the share of its transfers (of a page application: pages) in each bucket of
-    each dimension, their times and retransmissions, means over replicates.
+    each dimension, their times and retransmissions, over all replicates.
 
     `edges`: the upper edges of the buckets by dimension (`rtt_s`, `down_bps`, `bdp_bytes`, `segments`);
     `payload_bytes`: of a full segment, by application. The name of a bucket without users says so.
     """
     keys = list(run.cells[0]) if run.cells else []
-    counted = pl.concat([_of_rows(run, keys, edges, payload_bytes), _of_aggregates(run, keys)])
+    flows = pl.concat([_of_rows(run, keys, edges, payload_bytes), _of_aggregates(run, keys)])
     places = [
         (dimension, place, name)
         for dimension in DIMENSIONS[1:]
@@ -49,34 +49,34 @@ def bucket_table(run: Run, edges: Mapping[str, Sequence[float]], payload_bytes: 
     named = pl.DataFrame(places, schema=["dimension", "place", "bucket"], orient="row").with_row_index("order")
     groups = [*keys, "application"]
     # Every bucket of every replicate, so that one without flows says so.
-    grid = counted.select(*groups, "replicate").unique(maintain_order=True).join(named, how="cross")
-    found = grid.join(counted, on=[*groups, "replicate", "dimension", "place"], how="left").with_columns(
-        pl.col("count").fill_null(0)
-    )
-    everything = pl.col("count").sum().over([*groups, "replicate", "dimension"])
+    of_dimension = [*groups, "replicate", "dimension"]
+    everything = flows.group_by(of_dimension, maintain_order=True).agg(pl.col("count").sum().alias("everything"))
+    grid = everything.join(named, on="dimension", maintain_order="left")
     empty = pl.col("count").sum().over([*groups, "order"]) == 0
-    per_replicate = (
-        found.with_columns(
-            (100 * pl.col("count") / everything).alias("share"),
-            pl.when(empty).then(pl.col("bucket") + NO_FLOWS).otherwise(pl.col("bucket")).alias("bucket"),
-        )
-        .sort([*groups, "order", "replicate"])
-        .unpivot(
-            on=list(_UNITS),
-            index=[*groups, "dimension", "bucket", "replicate"],
-            variable_name="metric",
-            value_name="value",
-        )
+    rows = (
+        pl.concat([grid, flows.join(named, on=["dimension", "place"], maintain_order="left")], how="diagonal")
+        .with_columns(pl.col("count", "flows").fill_null(0))
+        .with_columns(pl.when(empty).then(pl.col("bucket") + NO_FLOWS).otherwise(pl.col("bucket")).alias("bucket"))
+        .sort([*groups, "order", "replicate"], maintain_order=True)
     )
-    frame = summarise(per_replicate, [*groups, "dimension", "bucket", "metric"]).with_columns(
-        pl.col("metric").replace_strict(_UNITS).alias("unit"), pl.lit(None, dtype=pl.Float64).alias("published")
-    )
+    measures: dict[str, Measure] = {
+        "share": (100 * pl.col("count").sum(), pl.col("everything").sum()),
+        "mean_completion_time": (_if_any(pl.col("done_s")), pl.col("done").sum()),
+        "retransmissions": (_if_any(pl.col("again")), pl.col("count").sum()),
+    }
+    median = {"median_completion_time": (pl.col("value_s"), pl.col("flows"), 0.5, False)}
+    found = list(estimates(rows.lazy(), [*groups, "dimension", "bucket"], measures, median))
+    found.sort(key=lambda item: list(_UNITS).index(item[0]["metric"]))
     caption = (
         "By the path of the user (RTT, downlink rate, their product) and the full segments of the response; a value on "
         "an edge is in the bucket below."
     )
-    quiet = tuple(key for key in keys if frame[key].n_unique() == 1)
-    return Table("buckets", "Buckets", caption, (*groups, "dimension", "bucket"), frame, metrics=METRICS, quiet=quiet)
+    return made_table("buckets", "Buckets", caption, [*groups, "dimension", "bucket"], found, METRICS, _UNITS)
+
+
+def _if_any(value: pl.Expr) -> pl.Expr:
+    """The sum, null in a replicate without flows."""
+    return pl.when(pl.col("count").sum() > 0).then(value.sum())
 
 
 # The quantity of a bucket, as a person writes it: a factor and a unit.
@@ -103,7 +103,7 @@ def labels(edges: Sequence[float], words: tuple[float, str]) -> list[str]:
 def _of_rows(
     run: Run, keys: Sequence[str], edges: Mapping[str, Sequence[float]], payload_bytes: Mapping[str, int]
 ) -> pl.DataFrame:
-    """One row per application, replicate, dimension and bucket with flows, from single transfers and pages."""
+    """A row of each transfer and page in each dimension."""
     wanted = [*keys, "replicate", "application", "client", "bytes", "completion_time_s", "completed", "retransmissions"]
     flows = pl.concat(
         [
@@ -121,26 +121,23 @@ def _of_rows(
         .collect()
     )
     done, weight = pl.col("completed") == 1, pl.col("weight")
-    time = pl.col("completion_time_s").filter(done)
-    by_weight = weight.filter(done).sort_by(time)
     found = [
-        bucketed(frame, dimension, edges[dimension], "place")
-        .group_by(*keys, "application", "replicate", "place", maintain_order=True)
-        .agg(
-            weight.sum().alias("count"),
-            ((time * weight.filter(done)).sum() / weight.filter(done).sum()).alias("mean_completion_time"),
-            time.sort().filter(by_weight.cum_sum() >= 0.5 * by_weight.sum()).first().alias("median_completion_time"),
-            ((weight * pl.col("retransmissions")).sum() / weight.sum()).alias("retransmissions"),
+        bucketed(frame, dimension, edges[dimension], "place").with_columns(
+            pl.lit(dimension).alias("dimension"),
+            weight.alias("count"),
+            pl.when(done).then(weight).otherwise(0).alias("done"),
+            pl.when(done).then(weight * pl.col("completion_time_s")).otherwise(0).alias("done_s"),
+            (weight * pl.col("retransmissions")).alias("again"),
+            pl.when(done).then("completion_time_s").otherwise(math.inf).alias("value_s"),
+            weight.alias("flows"),
         )
-        .with_columns(pl.lit(dimension).alias("dimension"))
-        .select(_alike(keys))
         for dimension in DIMENSIONS[1:]
     ]
-    return pl.concat(found)
+    return pl.concat(part.select(_alike(keys)) for part in found)
 
 
 def _of_aggregates(run: Run, keys: Sequence[str]) -> pl.DataFrame:
-    """The same from counts, sums and histograms."""
+    """The same from counts, sums and histograms, a row of each bin."""
     groups = [*keys, "application", "replicate", "dimension", "bucket"]
     names = [pl.col(name).cast(pl.String) for name in ("application", "unit", "dimension")]
     sums, bins = (frame.with_columns(names) for frame in (run.aggregates, run.histograms))
@@ -152,19 +149,14 @@ def _of_aggregates(run: Run, keys: Sequence[str]) -> pl.DataFrame:
         pages, transfers = (parted.filter(pl.col("unit") == unit) for unit in COUNTED[::-1])
         return pl.concat([pages, transfers.join(with_pages, on=[*keys, "application"], how="anti")])
 
-    counted = (
-        chosen(sums)
-        .group_by(groups, maintain_order=True)
-        .agg(pl.col("count", "completed", "completion_ns_sum", "retransmissions").sum())
-    )
-    found = counted.filter(pl.col("count") > 0).join(
-        quantiles(chosen(bins), groups, {"median_completion_time": 0.5}), on=groups, how="left", maintain_order="left"
-    )
+    counted = chosen(sums).filter(pl.col("count") > 0)
     return (
-        found.with_columns(
+        in_bins(counted, chosen(bins), [name for name in groups if name != "replicate"])
+        .with_columns(
             pl.col("bucket").alias("place"),
-            (pl.col("completion_ns_sum") / pl.col("completed") / 1e9).alias("mean_completion_time"),
-            pl.col("retransmissions") / pl.col("count"),
+            pl.col("completed").alias("done"),
+            (pl.col("completion_ns_sum") / 1e9).alias("done_s"),
+            pl.col("retransmissions").alias("again"),
         )
         .select(_alike(keys))
         .collect()
@@ -173,7 +165,7 @@ def _of_aggregates(run: Run, keys: Sequence[str]) -> pl.DataFrame:
 
 def _alike(keys: Sequence[str]) -> list[pl.Expr]:
     """The columns that both ways of counting end in, with the same types."""
-    numbers = ("count", "mean_completion_time", "median_completion_time", "retransmissions")
+    numbers = ("count", "done", "done_s", "again", "value_s", "flows")
     return [
         *map(pl.col, keys),
         pl.col("application", "dimension").cast(pl.String),

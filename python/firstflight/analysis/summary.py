@@ -1,44 +1,49 @@
-"""The summary of any run, study or not: transfers, pages, links and a population's users, cell by cell."""
+"""The summary of any run, study or not: transfers, pages, links and a population's users, cell by cell.
+
+A value is that of the rows of all replicates together, as in a comparison of two arms (docs/statistics.md).
+"""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from firstflight.analysis.histograms import RELATIVE_ERROR, quantiles
-from firstflight.analysis.intervals import summarise
-from firstflight.analysis.table import Metric, Table
+from firstflight.analysis.histograms import RELATIVE_ERROR, middle
+from firstflight.analysis.intervals import Estimate, quantile, ratio
+from firstflight.analysis.table import Metric, Table, rows_frame
 
 if TYPE_CHECKING:
     from firstflight.records import Run
 
+_SHARE: Any = {"least": 0, "most": 100}
 METRICS = (
-    Metric("completed", "Completed", 0),
-    Metric("disturbed", "Disturbed", 1),
-    Metric("mean_completion_time", "Mean completion time", 3),
-    Metric("median_completion_time", "Median completion time", 3),
-    Metric("p95_completion_time", "95th percentile", 3),
-    Metric("delivered", "Delivered", 2),
-    Metric("retransmitted", "Retransmitted segments", 2),
-    Metric("link_utilization", "Utilization", 1),
-    Metric("packet_drop_rate", "Packet drop rate", 2),
-    Metric("mean_queue", "Mean queue", 1),
-    Metric("streams", "Streams", 0),
-    Metric("lost", "Lost", 2),
-    Metric("late", "Late", 2),
-    Metric("mean_delay", "Mean delay", 1),
-    Metric("p95_delay", "95th percentile of delay", 1),
-    Metric("p99_delay", "99th percentile of delay", 1),
-    Metric("jitter", "Jitter", 2),
-    Metric("mouth_to_ear", "Mouth to ear", 1),
-    Metric("rating", "R", 1),
-    Metric("mos", "MOS", 2),
-    Metric("p10", "10th percentile", 2),
-    Metric("median", "Median", 2),
-    Metric("p90", "90th percentile", 2),
+    Metric("completed", "Completed", 0, least=0),
+    Metric("disturbed", "Disturbed", 1, **_SHARE),
+    Metric("mean_completion_time", "Mean completion time", 3, least=0),
+    Metric("median_completion_time", "Median completion time", 3, least=0),
+    Metric("p95_completion_time", "95th percentile", 3, least=0),
+    Metric("delivered", "Delivered", 2, least=0),
+    Metric("retransmitted", "Retransmitted segments", 2, **_SHARE),
+    Metric("link_utilization", "Utilization", 1, **_SHARE),
+    Metric("packet_drop_rate", "Packet drop rate", 2, **_SHARE),
+    Metric("mean_queue", "Mean queue", 1, least=0),
+    Metric("streams", "Streams", 0, least=0),
+    Metric("lost", "Lost", 2, **_SHARE),
+    Metric("late", "Late", 2, **_SHARE),
+    Metric("mean_delay", "Mean delay", 1, least=0),
+    Metric("p95_delay", "95th percentile of delay", 1, least=0),
+    Metric("p99_delay", "99th percentile of delay", 1, least=0),
+    Metric("jitter", "Jitter", 2, least=0),
+    Metric("mouth_to_ear", "Mouth to ear", 1, least=0),
+    Metric("rating", "R", 1, least=0),
+    Metric("mos", "MOS", 2, least=1, most=4.5),
+    Metric("p10", "10th percentile", 2, least=0),
+    Metric("median", "Median", 2, least=0),
+    Metric("p90", "90th percentile", 2, least=0),
 )
 _UNITS = {
     "completed": "count",
@@ -84,10 +89,11 @@ _INDEX = re.compile(r"\[\d+\]")
 
 
 def summary_tables(run: Run) -> list[Table]:
-    """Tables `transfers`, `pages`, `links`, `streams`, `users` of a run, means over replicates; only those with rows.
+    """Tables `transfers`, `pages`, `links`, `streams`, `users` of a run, over all replicates; only those with rows.
 
-    Completion times are those of finished transfers and pages, seconds from their start; `delivered` is the payload
-    that arrived within the run, in 10⁶ bytes. In real time `disturbed` is the share of transfers that met a stall of
+    Counts are means over replicates. A mean time is that of the transfers and pages that finished, seconds from their
+    start; in a quantile those that did not are beyond every other. `delivered` is the payload that arrived within the
+    run, in 10⁶ bytes. In real time `disturbed` is the share of transfers that met a stall of
     the machine; they are part of the other values. Where a population kept aggregates, quantiles come from histograms
     (off by 0.5% at most), and there is no `delivered`. `users` has the paths. Where users weigh differently,
     all but counts is weighted.
@@ -168,13 +174,111 @@ def of_records(
     return [table for table in tables if not table.frame.is_empty()]
 
 
+Measure = pl.Expr | tuple[pl.Expr, pl.Expr]
+"""Of the rows of a replicate: a number, whose mean over replicates is wanted, or the two sums of a ratio."""
+Quantile = tuple[pl.Expr, pl.Expr, float, bool]
+"""Of rows: the values, infinite where something did not finish, their weights, and the rest as `intervals.quantile`."""
+
+
+def estimates(
+    rows: pl.LazyFrame, keys: Sequence[str], measures: Mapping[str, Measure], quantiles: Mapping[str, Quantile]
+) -> Iterator[tuple[dict[str, Any], Estimate]]:
+    """Each measure and quantile of each value of `keys` as (`keys` and `metric`, estimate over replicates)."""
+    sums = {
+        f"{side}{name}": of.cast(pl.Float64)
+        for name, measure in measures.items()
+        for side, of in zip(("+", "/"), measure if isinstance(measure, tuple) else (measure, pl.lit(1)), strict=True)
+    }
+    # Sums of floats depend on the order of the rows in the last digit.
+    by_replicate = rows.group_by([*keys, "replicate"], maintain_order=True).agg(**sums).sort("replicate")
+    order = rows.select(keys).unique(maintain_order=True).collect()
+    summed = by_replicate.collect().partition_by(keys, as_dict=True)
+    wanted = {
+        f"{what}{name}": of
+        for name, (values, weights, _, _) in quantiles.items()
+        for what, of in (("=", values.cast(pl.Float64)), ("*", weights.cast(pl.Float64)))
+    }
+    listed = rows.select(*keys, "replicate", **wanted).collect().partition_by(keys, as_dict=True) if quantiles else {}
+    for name in measures:
+        for key in order.rows():
+            part = summed[key].select(pl.col(f"+{name}", f"/{name}").fill_nan(None).fill_null(0))
+            if summed[key][f"+{name}"].null_count() == len(part):
+                continue
+            yield (
+                dict(zip(keys, key, strict=True)) | {"metric": name},
+                ratio(*(part[c].to_numpy() for c in part.columns)),
+            )
+    for name, (_, _, p, counted) in quantiles.items():
+        for key in order.rows():
+            part = listed[key].filter(pl.col(f"*{name}") > 0, pl.col(f"={name}").is_not_null())
+            if part.height:
+                values, weights, of = (part[c].to_numpy() for c in (f"={name}", f"*{name}", "replicate"))
+                found = quantile(values, weights, of, p, counted)
+                yield dict(zip(keys, key, strict=True)) | {"metric": name}, found
+
+
 def _table(
-    name: str, title: str, caption: str, rows: pl.LazyFrame, keys: Sequence[str], values: dict[str, pl.Expr]
+    name: str,
+    title: str,
+    caption: str,
+    rows: pl.LazyFrame,
+    keys: Sequence[str],
+    measures: Mapping[str, Measure],
+    quantiles: Mapping[str, Quantile] | None = None,
 ) -> Table:
-    found = rows.group_by([*keys, "replicate"], maintain_order=True).agg(
-        value.cast(pl.Float64).alias(metric) for metric, value in values.items()
+    """The table of these measures and quantiles, in the order of METRICS, with why a cell is blank."""
+    found = list(estimates(as_in_the_scenario(rows, keys), keys, measures, quantiles or {}))
+    place = {metric.name: number for number, metric in enumerate(METRICS)}
+    found.sort(key=lambda item: place[item[0]["metric"]])
+    return made_table(name, title, caption, keys, found, METRICS, _UNITS)
+
+
+def made_table(
+    name: str,
+    title: str,
+    caption: str,
+    keys: Sequence[str],
+    found: Sequence[tuple[dict[str, Any], Estimate]],
+    metrics: Sequence[Metric],
+    units: Mapping[str, str],
+) -> Table:
+    """A table of estimates, whose notes say why a value or an interval is missing."""
+    labels = {metric.name: metric.label for metric in metrics}
+    rows: list[dict[str, Any]] = []
+    blank: dict[tuple[str, str], list[str]] = {}
+    bare: dict[str, list[str]] = {}
+    alike = tuple(key for key in keys[:-1] if len({place[key] for place, _ in found}) == 1)
+    for place, of in found:
+        metric = place["metric"]
+        # The share of a run that met a stall means nothing for other runs.
+        low, high = (math.nan, math.nan) if metric == "disturbed" else (of.low, of.high)
+        known = math.isfinite(of.value)
+        rows.append(place | {"ours": of.value if known else None, "low": low, "high": high, "unit": units[metric]})
+        row = ", ".join(str(place[key]) for key in keys if key not in alike)
+        if not known:
+            why = "too many did not finish" if of.value == math.inf else "there is nothing to take it of"
+            blank.setdefault((labels[metric], why), []).append(row)
+        elif math.isnan(of.low) and of.replicates > 1 and metric != "disturbed":
+            bare.setdefault(labels[metric], []).append(row)
+    notes = [f"No {label.lower()} of {_some(of)}: {why}." for (label, why), of in blank.items()]
+    notes += [f"No CI of the {label.lower()} of {_some(of)}: too few rows." for label, of in bare.items()]
+    if found and all(of.replicates < 2 for _, of in found):
+        notes.append("No CIs: they take two replicates.")
+    return Table(
+        name,
+        title,
+        caption,
+        tuple(keys),
+        rows_frame(keys, rows),
+        metrics=tuple(metrics),
+        notes=tuple(notes),
+        quiet=alike,
     )
-    return _over_replicates(name, title, caption, as_in_the_scenario(found, keys), keys, list(values))
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = list(dict.fromkeys(names))
+    return ", ".join(shown) if len(shown) < 4 else f"{', '.join(shown[:2])} and {len(shown) - 2} more"
 
 
 def as_in_the_scenario(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
@@ -189,25 +293,6 @@ def as_in_the_scenario(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
     return ordered.with_columns(pl.col(named).cast(pl.String))
 
 
-def _over_replicates(
-    name: str, title: str, caption: str, found: pl.LazyFrame, keys: Sequence[str], metrics: Sequence[str]
-) -> Table:
-    """The table of metrics that are columns of `found`, one row per replicate and value of `keys`."""
-    per_replicate = found.unpivot(
-        on=list(metrics), index=[*keys, "replicate"], variable_name="metric", value_name="value"
-    ).collect()
-    # The share of a run that met a stall means nothing for other runs.
-    estimated = pl.when(pl.col("metric") != "disturbed")
-    frame = summarise(per_replicate, [*keys, "metric"]).with_columns(
-        estimated.then(pl.col("low")).alias("low"),
-        estimated.then(pl.col("high")).alias("high"),
-        pl.col("metric").replace_strict(_UNITS).alias("unit"),
-        pl.lit(None, dtype=pl.Float64).alias("published"),
-    )
-    alike = tuple(key for key in keys[:-1] if frame[key].n_unique() == 1)
-    return Table(name, title, caption, tuple(keys), frame, metrics=METRICS, quiet=alike)
-
-
 def _by(frame: pl.LazyFrame, column: str) -> pl.LazyFrame:
     return frame.with_columns(pl.col(column).cast(pl.String))
 
@@ -217,30 +302,22 @@ def _differ(weights: pl.LazyFrame) -> bool:
     return int(weights.select(pl.col("weight").n_unique()).collect().item()) > 1
 
 
-def _times(weighted: bool) -> dict[str, pl.Expr]:
+def _times(weighted: bool) -> dict[str, Measure]:
     finished = pl.col("completed") == 1
     done = pl.col("completion_time_s").filter(finished)
-    completed = {"completed": pl.col("completed").sum()}
-    if not weighted:
-        wanted = {name: done.quantile(q, "linear") for name, q in _QUANTILES.items()}
-        return completed | {"mean_completion_time": done.mean()} | wanted
-    weight = pl.col("weight").filter(finished)
-    in_order = weight.sort_by(done)
-    return (
-        completed
-        | {"mean_completion_time": (done * weight).sum() / weight.sum()}
-        | {name: _of_weights(done.sort(), in_order, q) for name, q in _QUANTILES.items()}
-    )
+    weight = (pl.col("weight") if weighted else pl.lit(1)).filter(finished)
+    mean = ((done * weight).sum(), weight.sum() if weighted else finished.sum())
+    return {"completed": pl.col("completed").sum(), "mean_completion_time": mean}
 
 
-def _of_weights(ascending: pl.Expr, weight: pl.Expr, q: float) -> pl.Expr:
-    """The smallest value that has a share `q` of all weight at or below it."""
-    # The last one by itself where rounding leaves the sum of shares below 1.
-    return pl.coalesce(ascending.filter(weight.cum_sum() >= q * weight.sum()).first(), ascending.last())
+def _quantiles(weighted: bool) -> dict[str, Quantile]:
+    value = pl.when(pl.col("completed") == 1).then(pl.col("completion_time_s")).otherwise(math.inf)
+    weight = pl.col("weight") if weighted else pl.lit(1)
+    return {name: (value, weight, p, not weighted) for name, p in _QUANTILES.items()}
 
 
 def _transfers(transfers: pl.LazyFrame, keys: Sequence[str], in_real_time: bool, weighted: bool) -> Table:
-    disturbed = {"disturbed": 100 * pl.col("disturbed").mean()} if in_real_time else {}
+    disturbed: dict[str, Measure] = {"disturbed": (100 * pl.col("disturbed").sum(), pl.len())} if in_real_time else {}
     weight = pl.col("weight") if weighted else pl.lit(1)
     told = " Disturbed: by a stall of the machine of more than a millisecond, and counted all the same."
     values = (
@@ -248,9 +325,10 @@ def _transfers(transfers: pl.LazyFrame, keys: Sequence[str], in_real_time: bool,
         | disturbed
         | {
             "delivered": pl.col("delivered_bytes").sum() / 1e6,
-            "retransmitted": 100
-            * (weight * pl.col("retransmissions")).sum()
-            / (weight * pl.col("segments_sent")).sum(),
+            "retransmitted": (
+                100 * (weight * pl.col("retransmissions")).sum(),
+                (weight * pl.col("segments_sent")).sum(),
+            ),
         }
     )
     return _table(
@@ -260,6 +338,7 @@ def _transfers(transfers: pl.LazyFrame, keys: Sequence[str], in_real_time: bool,
         transfers,
         [*keys, "application"],
         values,
+        _quantiles(weighted),
     )
 
 
@@ -271,14 +350,15 @@ def _pages(pages: pl.LazyFrame, keys: Sequence[str], weighted: bool) -> Table:
         pages,
         [*keys, "application"],
         _times(weighted),
+        _quantiles(weighted),
     )
 
 
 def _links(links: pl.LazyFrame, keys: Sequence[str]) -> Table:
-    values = {
-        "link_utilization": 100 * pl.col("busy_s").sum() / pl.col("interval_s").sum(),
-        "packet_drop_rate": 100 * pl.col("dropped_packets").sum() / pl.col("offered_packets").sum(),
-        "mean_queue": (pl.col("queue_mean_packets") * pl.col("interval_s")).sum() / pl.col("interval_s").sum(),
+    values: dict[str, Measure] = {
+        "link_utilization": (100 * pl.col("busy_s").sum(), pl.col("interval_s").sum()),
+        "packet_drop_rate": (100 * pl.col("dropped_packets").sum(), pl.col("offered_packets").sum()),
+        "mean_queue": ((pl.col("queue_mean_packets") * pl.col("interval_s")).sum(), pl.col("interval_s").sum()),
     }
     link = pl.col("link")
     used = links.filter(pl.col("offered_packets").sum().over([*keys, "replicate", link]) > 0)
@@ -322,6 +402,11 @@ _STREAM_TIMES = {
 
 def _streams(streams: pl.LazyFrame, keys: Sequence[str]) -> Table:
     ended = (pl.col("packets_received") + pl.col("packets_lost")).sum()
+    counts: dict[str, Measure] = {
+        "streams": pl.len(),
+        "lost": (100 * pl.col("packets_lost").sum(), ended),
+        "late": (100 * pl.col("packets_late").sum(), ended),
+    }
     sender = pl.when(pl.col("from_server") == 1).then(pl.lit("server")).otherwise(pl.lit("client"))
     return _table(
         "streams",
@@ -329,36 +414,47 @@ def _streams(streams: pl.LazyFrame, keys: Sequence[str]) -> Table:
         "Datagrams by application and sender: shares of all, then means over streams.",
         streams.with_columns(sender.alias("sender")),
         [*keys, "application", "sender"],
-        {
-            "streams": pl.len(),
-            "lost": 100 * pl.col("packets_lost").sum() / ended,
-            "late": 100 * pl.col("packets_late").sum() / ended,
-        }
-        | {name: 1e3 * pl.col(column).fill_nan(None).mean() for name, column in _STREAM_TIMES.items()}
-        | {name: pl.col(name).fill_nan(None).mean() for name in ("rating", "mos")},
+        counts
+        | {name: _mean(1e3 * pl.col(column)) for name, column in _STREAM_TIMES.items()}
+        | {name: _mean(pl.col(name)) for name in ("rating", "mos")},
     )
+
+
+def _mean(value: pl.Expr) -> Measure:
+    known = value.fill_nan(None)
+    # No sum where nothing is known: there is no row of a measure that these streams do not have.
+    return pl.when(known.count() > 0).then(known.sum()), known.count()
 
 
 def _aggregated(aggregates: pl.LazyFrame, histograms: pl.LazyFrame, keys: Sequence[str], unit: str) -> Table:
     """The table of transfers or pages where a population kept sums and histograms in the place of rows."""
-    groups = [*keys, "application", "replicate"]
     wanted = (pl.col("dimension").cast(pl.String) == "all") & (pl.col("unit").cast(pl.String) == unit)
     counted, binned = (_by(frame.filter(wanted), "application") for frame in (aggregates, histograms))
-    sums = counted.group_by(groups, maintain_order=True).agg(
-        pl.col("completed").sum().cast(pl.Float64),
-        (pl.col("completion_ns_sum").sum() / pl.col("completed").sum() / 1e9).alias("mean_completion_time"),
-        (100 * pl.col("retransmissions").sum() / pl.col("segments_sent").sum()).alias("retransmitted"),
-    )
-    metrics = ["completed", "mean_completion_time", *_QUANTILES, *(["retransmitted"] if unit == "transfer" else [])]
-    name = f"{unit}s"
-    return _over_replicates(
-        name,
-        name.capitalize(),
+    measures: dict[str, Measure] = {
+        "completed": pl.col("completed").sum(),
+        "mean_completion_time": (pl.col("completion_ns_sum").sum() / 1e9, pl.col("completed").sum()),
+    }
+    if unit == "transfer":
+        measures["retransmitted"] = (100 * pl.col("retransmissions").sum(), pl.col("segments_sent").sum())
+    return _table(
+        f"{unit}s",
+        f"{unit}s".capitalize(),
         f"By application, from counts and histograms: quantiles are off by {100 * RELATIVE_ERROR:.1f}% at most.",
-        sums.join(quantiles(binned, groups, _QUANTILES), on=groups, how="left", maintain_order="left"),
+        in_bins(counted, binned, [*keys, "application"]),
         [*keys, "application"],
-        metrics,
+        measures,
+        {name: (pl.col("value_s"), pl.col("flows"), p, True) for name, p in _QUANTILES.items()},
     )
+
+
+def in_bins(counted: pl.LazyFrame, binned: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
+    """The rows of aggregates and, below, of histograms as `value_s` and number of `flows`, the unfinished infinite."""
+    open_ = counted.with_columns(
+        pl.lit(math.inf).alias("value_s"), (pl.col("count") - pl.col("completed")).alias("flows")
+    )
+    # The counts of a histogram are among those of the aggregates.
+    bins = binned.select(*keys, "replicate", middle(pl.col("bin")).alias("value_s"), pl.col("count").alias("flows"))
+    return pl.concat([open_, bins], how="diagonal_relaxed")
 
 
 def _users(users: pl.LazyFrame, keys: Sequence[str]) -> Table:
@@ -372,10 +468,11 @@ def _users(users: pl.LazyFrame, keys: Sequence[str]) -> Table:
         "users",
         "Users",
         "The paths that were drawn: round trip and rates without anybody's traffic.",
-        long.sort([*keys, "replicate", order, "value"]),
+        long.sort([*keys, order], maintain_order=True),
         [*keys, "quantity"],
+        {},
         {
-            name: _of_weights(pl.col("value"), pl.col("weight"), q)
-            for name, q in (("p10", 0.1), ("median", 0.5), ("p90", 0.9))
+            name: (pl.col("value"), pl.col("weight"), p, False)
+            for name, p in (("p10", 0.1), ("median", 0.5), ("p90", 0.9))
         },
     )

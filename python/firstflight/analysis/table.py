@@ -29,7 +29,7 @@ class Metric:
 
     `near` is the difference that still counts as close: a share of the published value if
     `compare` is "relative", the metric's own unit if it is "absolute". It steers colors only;
-    verdicts come from claims.
+    verdicts come from claims. `least` and `most` bound what is possible, and the intervals of a table.
     """
 
     name: str
@@ -37,6 +37,8 @@ class Metric:
     digits: int = 2
     compare: Literal["relative", "absolute"] = "relative"
     near: float = 0.1
+    least: float = -math.inf
+    most: float = math.inf
 
     def difference(self, ours: float, published: float) -> float | None:
         """Ours minus published in multiples of `near`; None where it is not defined."""
@@ -102,6 +104,14 @@ class Table:
         frame = self.frame.select(
             *self.keys, *(pl.col(name).cast(kind) for name, kind in _VALUE_TYPES.items())
         ).with_columns(pl.col(numbers).fill_nan(None))
+        possible = [
+            pl.col("metric").replace_strict({"": 0.0} | of, default=end, return_dtype=pl.Float64)
+            for end, of in (
+                (-math.inf, {metric.name: metric.least for metric in self.metrics}),
+                (math.inf, {metric.name: metric.most for metric in self.metrics}),
+            )
+        ]
+        frame = frame.with_columns(pl.col("low", "high").clip(*possible))
         object.__setattr__(self, "frame", frame)
 
     def metric(self, name: str) -> Metric:
@@ -161,7 +171,7 @@ class Table:
         return f"<pre>{html.escape(self.text())}</pre>"
 
     def text(self) -> str:
-        """For a terminal: `ours ±half-width [published]` in each place.
+        """For a terminal: `ours ±half-width [published]` in each place, or `ours (low to high)`.
 
         With `across` one block per metric, one column per value of that key; without, one column per metric.
         """
@@ -176,7 +186,12 @@ class Table:
                 places = [i for i, column in enumerate(layout.columns) if column[0] == name]
                 titles = [f"{self.across}={layout.columns[i][1]}" for i in places]
                 blocks.append(f"{self._heading(name)}\n{self._block(layout, places, titles)}")
-        legend = "this run ±half of the 95% CI"
+        ends = any(
+            entry is not None and interval_text(entry, self.metric(name)).startswith("(")
+            for _, entries in layout.rows
+            for (name, _), entry in zip(layout.columns, entries, strict=True)
+        )
+        legend = f"this run ±half of the 95% CI{', or (its ends)' if ends else ''}"
         if self.frame["published"].is_not_null().any():
             legend += " [published]"
         return "\n\n".join([*blocks, "\n".join([legend, *self.notes])])
@@ -224,12 +239,25 @@ def number(value: float | None, digits: int) -> str:
     return text[1:] if text.startswith("-") and not text.strip("-0.,") else text
 
 
+def interval_text(entry: Entry, metric: Metric) -> str:
+    """Half of the 95% CI, or its ends where the value is not near its middle; empty without one."""
+    if entry.ours is None or entry.low is None or entry.high is None:
+        return ""
+    half, digits = (entry.high - entry.low) / 2, metric.digits
+    slack = 0.5 * 10**-digits
+    off = abs(entry.high - half - entry.ours)
+    within = metric.least - slack <= entry.ours - half and entry.ours + half <= metric.most + slack
+    if off <= max(half / 4, slack) and within:
+        return f"\N{PLUS-MINUS SIGN}{number(half, digits)}"
+    return f"({number(entry.low, digits)} to {number(entry.high, digits)})"
+
+
 def _entry_text(entry: Entry | None, metric: Metric) -> str:
     if entry is None:
         return ""
     text = number(entry.ours, metric.digits)
-    if entry.low is not None and entry.high is not None:
-        text += f" ±{number((entry.high - entry.low) / 2, metric.digits)}"
+    if interval := interval_text(entry, metric):
+        text += f" {interval}"
     if entry.published is not None:
         text += f" [{number(entry.published, metric.digits)}{'?' if entry.misprint else ''}]"
     return text

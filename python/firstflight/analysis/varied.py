@@ -1,7 +1,7 @@
 """Each value of a key that was varied against its first value: the same replicates and users in both arms.
 
-In a population users are the units, drawn by subnet where they share one (`analysis.ab`). In one network they share
-queues, and a population's aggregates hold no single users: there replicates are, with intervals by the jackknife.
+All by `analysis.ab`. In a population users are the units, drawn by subnet where they share one. In one network they
+share queues, and a population's aggregates hold no single users: there replicates are.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from firstflight.analysis.ab import Design, compare, compare_rate, of_aggregates
-from firstflight.analysis.intervals import Estimate, Means, jackknife
+from firstflight.analysis.ab import Comparison, Design, compare, compare_rate, of_aggregates
+from firstflight.analysis.intervals import Estimate
 from firstflight.analysis.table import Metric, Table, rows_frame
 
 if TYPE_CHECKING:
@@ -25,17 +25,17 @@ Value = str | int | float
 Order = Mapping[str, Sequence[Value]]
 """Keys that were varied, and the values of each as they were given."""
 
-_QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
-_TIMES = ("mean", *_QUANTILES)
-_RETRANSMITTED = "retransmitted"
-# Delivery of datagrams: shares of all in percent, and means over streams.
-_STREAMS = {
-    "mean_delay": pl.col("delay_mean_s").fill_nan(None).mean(),
-    "jitter": pl.col("jitter_mean_s").fill_nan(None).mean(),
-    "lost": 100 * pl.col("packets_lost").sum() / (pl.col("packets_received") + pl.col("packets_lost")).sum(),
-    "late": 100 * pl.col("packets_late").sum() / (pl.col("packets_received") + pl.col("packets_lost")).sum(),
-    "mos": pl.col("mos").fill_nan(None).mean(),
+_TIMES = ("mean", "p50", "p95", "p99")
+_RETRANSMITTED, _SENT = "retransmitted", "segments_sent"
+# Shares of two sums.
+_SHARES = {
+    _RETRANSMITTED: ("retransmissions", _SENT),
+    "lost": ("packets_lost", "packets_ended"),
+    "late": ("packets_late", "packets_ended"),
 }
+# Means over streams.
+_OF_STREAMS = {"mean_delay": "delay_mean_s", "jitter": "jitter_mean_s", "mos": "mos"}
+_DELIVERY = ("mean_delay", "jitter", "lost", "late", "mos")
 # Metrics that are compared by their difference, with its unit; the others are by their ratio.
 _DIFFERENCES = {
     _RETRANSMITTED: "percentage points",
@@ -44,16 +44,16 @@ _DIFFERENCES = {
     "mos": "points",
 }
 METRICS = (
-    Metric("mean", "Mean time", 1),
-    Metric("p50", "Median time", 1),
-    Metric("p95", "95th percentile", 1),
-    Metric("p99", "99th percentile", 1),
-    Metric(_RETRANSMITTED, "Retransmitted segments", 2),
-    Metric("mean_delay", "Mean delay", 1),
-    Metric("jitter", "Jitter", 1),
-    Metric("lost", "Lost", 2),
-    Metric("late", "Late", 2),
-    Metric("mos", "MOS", 2),
+    Metric("mean", "Mean time", 1, least=-100),
+    Metric("p50", "Median time", 1, least=-100),
+    Metric("p95", "95th percentile", 1, least=-100),
+    Metric("p99", "99th percentile", 1, least=-100),
+    Metric(_RETRANSMITTED, "Retransmitted segments", 2, least=-100, most=100),
+    Metric("mean_delay", "Mean delay", 1, least=-100),
+    Metric("jitter", "Jitter", 1, least=-100),
+    Metric("lost", "Lost", 2, least=-100, most=100),
+    Metric("late", "Late", 2, least=-100, most=100),
+    Metric("mos", "MOS", 2, least=-3.5, most=3.5),
 )
 # Differences up to this size come from rounding.
 _SAME = 1e-9
@@ -61,8 +61,7 @@ _CAPTION = (
     "{key} = {values} against {key} = {first}, with the same random numbers: change of completion times in percent, "
     "and of the share of retransmitted segments in percentage points; of datagrams change of delay and jitter in "
     "percent, of lost and late ones in percentage points, of the MOS in points. Intervals over {units}. Unfinished "
-    "transfers count as longer than every time in a quantile, which is left out if it reaches them, and are not in a "
-    "mean."
+    "transfers count as longer than every time in a quantile, and are not in a mean."
 )
 
 
@@ -70,7 +69,8 @@ _CAPTION = (
 class Compared:
     """One metric of one application where `key` has `value` instead of `first`, and the other keys are `others`.
 
-    `estimate`: change in percent; of shares in percentage points, of the MOS in points. NaN where there is nothing.
+    `estimate`: change in percent; of shares in percentage points, of the MOS in points. NaN where there is nothing, and
+    `reason` says why there is no value or no interval.
     """
 
     key: str
@@ -82,6 +82,7 @@ class Compared:
     estimate: Estimate
     units: str
     """The unit resampled for the interval: users or replicates."""
+    reason: str = ""
 
 
 def compared(run: Run, order: Order, population: bool) -> list[Compared]:
@@ -92,6 +93,7 @@ def compared(run: Run, order: Order, population: bool) -> list[Compared]:
         bins = _whole(run.histograms)
     else:
         rows = _rows(run, list(order), population)
+        segments = rows if population else _with_all_arms(run.transfers).collect()
     streams = _stream_rows(run, list(order))
     for key, (first, *values) in order.items():
         others = [name for name in order if name != key]
@@ -99,17 +101,23 @@ def compared(run: Run, order: Order, population: bool) -> list[Compared]:
             fixed = dict(zip(others, point, strict=True))
             for value in values:
                 arms = _where(rows, fixed).filter(_is(rows, key, first) | _is(rows, key, value))
-                both = (
-                    _of_aggregates(arms, _where(bins, fixed), key, first, value)
-                    if aggregated
-                    else _both(arms, key, first, value, population)
-                )
                 units = "users" if population and not aggregated else "replicates"
                 sent = _where(streams, fixed).filter(_is(streams, key, first) | _is(streams, key, value))
-                of_streams = _both(sent, key, first, value, False, tuple(_STREAMS))
+                of_streams = _both(
+                    sent, key, first, value, "replicates", ("mean_delay", "jitter", "lost", "late", "mos")
+                )
+                if aggregated:
+                    both = [*_of_aggregates(arms, _where(bins, fixed), key, first, value)]
+                else:
+                    again = _where(segments, fixed).filter(_is(segments, key, first) | _is(segments, key, value))
+                    both = [
+                        *_both(arms, key, first, value, units, _TIMES),
+                        *_both(again, key, first, value, units, (_RETRANSMITTED,)),
+                    ]
                 for drawn, estimates in ((units, both), ("replicates", of_streams)):
-                    for application, metric, estimate in estimates:
-                        found.append(Compared(key, first, value, fixed, application, metric, _drawn(estimate), drawn))
+                    for application, metric, estimate, reason in estimates:
+                        shown = _drawn(estimate)
+                        found.append(Compared(key, first, value, fixed, application, metric, shown, drawn, reason))
     return found
 
 
@@ -138,9 +146,15 @@ def comparison_tables(found: Sequence[Compared], order: Order) -> list[Table]:
                 for item in rows
             ),
         )
+        notes: dict[str, list[str]] = {}
+        for item in rows:
+            if item.reason:
+                label = next(metric.label for metric in METRICS if metric.name == item.metric).lower()
+                notes.setdefault(f"{label}: {item.reason}", []).append(f"{key} {item.value} of {item.application}")
+        why = tuple(f"{'; '.join(dict.fromkeys(of))}: no CI of the {reason}." for reason, of in notes.items())
         name = "comparison" if len(order) == 1 else f"comparison_{key}"
         caption = _CAPTION.format(key=key, first=first, values=", ".join(map(str, values)), units=rows[0].units)
-        tables.append(Table(name, f"{key}: compared with {first}", caption, keys, frame, metrics=METRICS))
+        tables.append(Table(name, f"{key}: compared with {first}", caption, keys, frame, metrics=METRICS, notes=why))
     return tables
 
 
@@ -177,26 +191,48 @@ def _is(rows: pl.DataFrame, key: str, value: Value) -> pl.Expr:
     return pl.col(key) == (str(value) if rows.schema[key] == pl.String else value)
 
 
+Found = tuple[str, str, Estimate, str]
+"""Application, metric, change, and why there is no interval."""
+
+
 def _both(
-    arms: pl.DataFrame,
-    key: str,
-    first: Value,
-    value: Value,
-    by_users: bool,
-    metrics: Sequence[str] = (*_TIMES, _RETRANSMITTED),
-) -> Iterator[tuple[str, str, Estimate]]:
+    arms: pl.DataFrame, key: str, first: Value, value: Value, units: str, metrics: Sequence[str]
+) -> Iterator[Found]:
     baseline, treatment = (str(side) if arms.schema[key] == pl.String else side for side in (first, value))
+    design = Design(arm=key, baseline=baseline, treatment=treatment, unit=["replicate"])
+    if units == "users":
+        in_subnets = arms["subnet"].null_count() == 0
+        cluster = ["replicate", "subnet"] if in_subnets else None
+        design = replace(design, unit=["replicate", "client"], cluster=cluster)
+    weight = "weight" if units == "users" else None
     for (application,), part in arms.partition_by("application", as_dict=True, maintain_order=True).items():
         if part[key].n_unique() < 2:
             continue
         for metric in metrics:
-            estimate = (
-                _by_users(part, metric, key, baseline, treatment)
-                if by_users
-                else _by_replicates(part, metric, key, baseline, treatment)
-            )
-            if estimate is not None and not math.isnan(estimate.value):
-                yield str(application), metric, estimate
+            if metric in _SHARES:
+                of = _SHARES[metric]
+                if part[of[1]].null_count():
+                    continue
+                found = compare_rate(part, *of, design)
+            elif metric in _OF_STREAMS:
+                known = part.with_columns(pl.col(_OF_STREAMS[metric]).fill_nan(None))
+                found = compare(known, _OF_STREAMS[metric], design)
+            else:
+                found = compare(part, "completion_time_s", replace(design, weight=weight), statistic=metric)
+            if found.units:
+                yield str(application), metric, *_change(found, metric)
+
+
+def _change(found: Comparison, metric: str) -> tuple[Estimate, str]:
+    """The change in the unit of the metric, and why it has no interval."""
+    if metric not in _DIFFERENCES:
+        if math.isnan(found.percent.low) and not found.reason:
+            return Estimate(math.nan), "that of the first value includes 0, so there is no change in percent"
+        value = found.percent.value
+        return (found.percent if math.isfinite(value) else Estimate(math.nan)), found.reason
+    scale = 100 if metric in _SHARES else 1
+    of = found.difference
+    return Estimate(scale * of.value, scale * of.low, scale * of.high, of.replicates), found.reason
 
 
 def _whole(table: pl.LazyFrame) -> pl.DataFrame:
@@ -208,9 +244,7 @@ def _whole(table: pl.LazyFrame) -> pl.DataFrame:
     return whole.filter(of_pages == of_pages.any().over("application")).collect()
 
 
-def _of_aggregates(
-    sums: pl.DataFrame, bins: pl.DataFrame, key: str, first: Value, value: Value
-) -> Iterator[tuple[str, str, Estimate]]:
+def _of_aggregates(sums: pl.DataFrame, bins: pl.DataFrame, key: str, first: Value, value: Value) -> Iterator[Found]:
     for application, unit in (
         sums.select("application", pl.col("unit").cast(pl.String)).unique(maintain_order=True).rows()
     ):
@@ -226,9 +260,8 @@ def _of_aggregates(
                 application=application,
                 unit=unit,
             )
-            estimate = _in_percent(found.difference) if rate else found.percent
-            if not math.isnan(estimate.value):
-                yield application, metric, estimate
+            if found.units:
+                yield application, metric, *_change(found, metric)
 
 
 def _drawn(estimate: Estimate) -> Estimate:
@@ -238,45 +271,8 @@ def _drawn(estimate: Estimate) -> Estimate:
     return Estimate(estimate.value, math.nan, math.nan, estimate.replicates)
 
 
-def _in_percent(share: Estimate) -> Estimate:
-    return Estimate(100 * share.value, 100 * share.low, 100 * share.high, share.replicates)
-
-
-def _by_users(part: pl.DataFrame, metric: str, key: str, baseline: object, treatment: object) -> Estimate | None:
-    unit, cluster = ["replicate", "client"], None
-    if part["subnet"].null_count() == 0:
-        cluster = ["replicate", "subnet"]
-    design = Design(arm=key, baseline=baseline, treatment=treatment, unit=unit, cluster=cluster)
-    if metric == _RETRANSMITTED:
-        if part[_SENT].null_count():
-            return None
-        return _in_percent(compare_rate(part, "retransmissions", _SENT, design).difference)
-    return compare(part, "completion_time_s", replace(design, weight="weight"), statistic=metric).percent
-
-
-def _by_replicates(part: pl.DataFrame, metric: str, key: str, baseline: object, treatment: object) -> Estimate:
-    values: dict[object, dict[int, float]] = {baseline: {}, treatment: {}}
-    for side, replicate, value in part.select(key, "replicate", metric).iter_rows():
-        if value is not None:
-            values[side][replicate] = value
-    # Without those replicates in which the unfinished reach into a quantile, it would be that of the better ones.
-    if not all(values.values()) or not all(math.isfinite(value) for side in values.values() for value in side.values()):
-        return Estimate(math.nan)
-
-    def change(mean: Means[object]) -> float:
-        one, other = mean(treatment), mean(baseline)
-        if metric in _DIFFERENCES:
-            return one - other
-        return 100 * (one / other - 1) if other else math.nan
-
-    return jackknife(values, change)
-
-
-_SENT = "segments_sent"
-
-
 def _rows(run: Run, keys: list[str], by_users: bool) -> pl.DataFrame:
-    """The compared rows, pages before transfers of the same application: one row per user, else one per replicate."""
+    """The compared rows, pages before transfers of the same application; `by_users`: with their subnet and weight."""
     pages, transfers = _with_all_arms(run.pages), _with_all_arms(run.transfers)
     columns = [*keys, "replicate", "application", "client", "completion_time_s", "retransmissions"]
     # A page's segments are those of its transfers, and its time is its own.
@@ -287,38 +283,20 @@ def _rows(run: Run, keys: list[str], by_users: bool) -> pl.DataFrame:
             transfers.filter(~pl.col("application").is_in(on_pages)).select(*columns, _SENT),
         ]
     )
-    if by_users:
-        users = run.users.select(*keys, "replicate", "client", "subnet", "weight")
-        # Sums of floats depend on the order of the rows in the last digit.
-        paired = times.join(users, on=[*keys, "replicate", "client"], how="left", maintain_order="left")
-        return paired.collect()
-    finished = pl.col("completion_time_s")
-    by = [*keys, "application", "replicate"]
-    retransmissions = transfers.group_by(by).agg(
-        (100 * pl.col("retransmissions").sum() / pl.col(_SENT).sum()).alias(_RETRANSMITTED)
-    )
-    return (
-        times.group_by(by, maintain_order=True)
-        .agg(
-            finished.filter(finished.is_not_nan()).mean().alias("mean"),
-            *(finished.fill_nan(math.inf).quantile(q, "linear").alias(name) for name, q in _QUANTILES.items()),
-        )
-        .join(retransmissions, on=by, how="left", maintain_order="left")
-        .collect()
-    )
+    if not by_users:
+        return times.collect()
+    users = run.users.select(*keys, "replicate", "client", "subnet", "weight")
+    # Sums of floats depend on the order of the rows in the last digit.
+    return times.join(users, on=[*keys, "replicate", "client"], how="left", maintain_order="left").collect()
 
 
 def _stream_rows(run: Run, keys: list[str]) -> pl.DataFrame:
-    """Delivery of datagrams, one row per replicate, application and sender."""
+    """Delivery of datagrams, named after application and sender."""
     sender = pl.when(pl.col("from_server") == 1).then(pl.lit("server")).otherwise(pl.lit("client"))
     name = pl.format("{}, sender {}", pl.col("application"), sender)
-    return (
-        _with_all_arms(run.streams)
-        .with_columns(name.alias("application"))
-        .group_by([*keys, "application", "replicate"], maintain_order=True)
-        .agg(value.alias(metric) for metric, value in _STREAMS.items())
-        .collect()
-    )
+    ended = (pl.col("packets_received") + pl.col("packets_lost")).alias("packets_ended")
+    columns = [*keys, "replicate", "packets_lost", "packets_late", *_OF_STREAMS.values()]
+    return _with_all_arms(run.streams).select(name.alias("application"), ended, *columns).collect()
 
 
 def _with_all_arms(rows: pl.LazyFrame) -> pl.LazyFrame:

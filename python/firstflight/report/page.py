@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from firstflight.analysis.claim import VERDICTS, counts, tally
-from firstflight.analysis.table import NOTHING, Entry, Metric, Table, number
+from firstflight.analysis.table import NOTHING, Entry, Metric, Table, interval_text, number
 from firstflight.explore.links import put_beside
 from firstflight.records import output
 from firstflight.records.files import explained
@@ -67,7 +67,7 @@ def render(content: Content) -> str:
     environment.globals.update(
         tone=_tone, figure_pictures=_pictures, metric_runs=_metric_runs, unit_of=_unit_of, verdicts=VERDICTS
     )
-    environment.filters.update(number=number, short=short, half=_half)
+    environment.filters.update(number=number, short=short, interval=interval_text)
     drawn = {figure.name for figure in content.figures}
     html = environment.get_template("report.html.j2").render(
         content=content,
@@ -97,10 +97,6 @@ def short(value: float | str | None) -> str:
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
     text = number(value, digits)
     return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def _half(entry: Entry) -> float | None:
-    return None if entry.low is None or entry.high is None else (entry.high - entry.low) / 2
 
 
 def _tone(entry: Entry, metric: Metric) -> str:

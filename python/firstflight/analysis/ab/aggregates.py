@@ -1,8 +1,8 @@
 """The same comparison from counts, sums and histograms: of populations too large to keep one row per connection.
 
 The replicate is the unit: the contents of each are merged, exactly and in any order, and a figure is taken from all
-replicates merged. Its interval rests on the delete-one jackknife over replicates with Student's t (as
-`analysis.intervals.jackknife` does), which a few replicates suffice for, since each holds many connections.
+replicates merged. Its interval rests on the delete-one jackknife over replicates with Student's t, which a few
+replicates suffice for, since each holds many connections.
 
 A quantile is read from log bins, geometrically between a bin's ends. It may be off by as much as the bin is wide; how
 far its bin's farther end lies is added to its interval, of a difference that of both arms, unless `add_bins` is False.
@@ -11,7 +11,7 @@ far its bin's farther end lies is added to its interval, of a difference that of
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,14 +20,14 @@ import polars as pl
 
 from firstflight.analysis.ab.buckets import Bucket, Correction, judged
 from firstflight.analysis.ab.comparison import Comparison
-from firstflight.analysis.ab.interval import FIGURES, Bounds, agreeing, larger, possible, within
+from firstflight.analysis.ab.interval import FIGURES, Bounds, Jackknifed, jackknifed, possible
+from firstflight.analysis.ab.least import LEAST_REPLICATES
 from firstflight.analysis.ab.statistic import share_of
 from firstflight.analysis.intervals import Estimate
 from firstflight.records.schema import GAMMA
 
 Values = npt.NDArray[np.float64]
 
-LEAST_REPLICATES = 5
 _NS = 1e-9
 _RATES = {
     "retransmission rate": ("retransmissions", "segments_sent"),
@@ -152,45 +152,6 @@ class _Side:
         return _quantile(counted @ self.bins, self.edges, count, p)
 
 
-@dataclass(frozen=True)
-class _Jackknifed:
-    """See `interval.Evidence`."""
-
-    values: dict[str, float]
-    errors: dict[str, float]
-    widened: dict[str, float]
-    freedom: dict[str, float]
-    bounds: dict[str, Bounds]
-    replicates: dict[str, int]
-
-    def estimates(self, confidence: float) -> dict[str, Estimate]:
-        from scipy.special import stdtrit
-
-        found = {}
-        for name in FIGURES:
-            half = float(stdtrit(self.freedom[name], (1 + confidence) / 2)) * self.errors[name] + self.widened[name]
-            value = self.values[name]
-            kept = within(self.bounds[name], value, value - half, value + half)
-            found[name] = Estimate(*kept, self.replicates[name])
-        return agreeing(found)
-
-    @property
-    def p_value(self) -> float:
-        return larger(self._p_value("difference"), self._p_value("percent"))
-
-    def _p_value(self, name: str) -> float:
-        from scipy.special import stdtr
-
-        beyond, error = abs(self.values[name]) - self.widened[name], self.errors[name]
-        if math.isnan(beyond) or beyond <= 0:
-            return math.nan if math.isnan(beyond) else 1.0
-        return float(2 * stdtr(self.freedom[name], -beyond / error)) if error else 0.0
-
-    @property
-    def standard_error(self) -> float:
-        return self.errors["difference"]
-
-
 def _compared(
     statistic: str, sides: Sequence[_Side], unmatched: tuple[int, int], paired: bool, confidence: float, add_bins: bool
 ) -> Comparison:
@@ -238,53 +199,22 @@ def _share(statistic: str) -> float | None:
     return None if statistic in _RATES else share_of(statistic)
 
 
-def _jackknife(one: _Side, other: _Side, paired: bool, add_bins: bool) -> _Jackknifed:
+def _jackknife(one: _Side, other: _Side, paired: bool, add_bins: bool) -> Jackknifed:
     (base, base_bin), (treat, treat_bin) = (side.figure(np.ones(len(side.replicates))) for side in (one, other))
-    without = [
-        [side.figure(_all_but(place, side))[0] for place in range(len(side.replicates))] for side in (one, other)
-    ]
-    figures: dict[str, Callable[[float, float], float]] = {
-        "baseline": lambda b, t: b,
-        "treatment": lambda b, t: t,
-        "difference": lambda b, t: t - b,
-        "percent": lambda b, t: 100 * (t / b - 1) if b else math.nan,
-    }
+    without = tuple(
+        np.array([side.figure(_all_but(place, side))[0] for place in range(len(side.replicates))])
+        for side in (one, other)
+    )
     relative = (100 * treat / base * (base_bin / base + treat_bin / treat)) if base and treat else 0.0
     widened = {"baseline": base_bin, "treatment": treat_bin, "difference": base_bin + treat_bin, "percent": relative}
-    errors, freedom = {}, {}
-    for name, figure in figures.items():
-        if paired:
-            parts = [[figure(b, t) for b, t in zip(*without, strict=True)]]
-        else:
-            parts = [[figure(b, treat) for b in without[0]], [figure(base, t) for t in without[1]]]
-        squares = [_variance(np.array(part)) for part in parts]
-        counts = [len(part) - 1 for part in parts]
-        errors[name] = math.sqrt(sum(squares))
-        weights = sum(square**2 / max(1, count) for square, count in zip(squares, counts, strict=True))
-        freedom[name] = sum(squares) ** 2 / weights if weights > 0 else float(max(1, min(counts)))
-    sizes = {"baseline": len(one.replicates), "treatment": len(other.replicates)}
-    joint = sizes["baseline"] if paired else sum(sizes.values())
-    return _Jackknifed(
-        {name: figure(base, treat) for name, figure in figures.items()},
-        errors,
-        widened if add_bins else dict.fromkeys(FIGURES, 0.0),
-        freedom,
-        possible(one.bounds, other.bounds),
-        sizes | dict.fromkeys(("difference", "percent"), joint),
-    )
+    bounds = possible(one.bounds, other.bounds)
+    return jackknifed((base, treat), (without[0], without[1]), paired, bounds, widened if add_bins else None)
 
 
 def _all_but(place: int, side: _Side) -> Values:
     counted = np.ones(len(side.replicates))
     counted[place] = 0
     return counted
-
-
-def _variance(without: Values) -> float:
-    n = len(without)
-    if n < 2 or not np.isfinite(without).all():
-        return math.nan
-    return (n - 1) / n * float(((without - without.mean()) ** 2).sum())
 
 
 def _quantile(counts: Values, edges: Values, count: float, p: float) -> tuple[float, float]:

@@ -20,9 +20,10 @@ class Comparison:
     """A statistic in two arms, and by how much it differs.
 
     `baseline`, `treatment` and `difference` (treatment minus baseline) are in the value's unit, `percent` is
-    100·(treatment/baseline - 1); NaN where the baseline is 0. Each is an `Estimate` whose `replicates` is the number of
-    units behind it; its interval is NaN where `reason` says why there is none. `units`: pairs that were compared or,
-    not paired, units of both arms together. `unmatched`: units of one arm without a partner in the other, left out.
+    100·(treatment/baseline - 1); NaN where the baseline is 0, without an interval where that of the baseline includes
+    0. Each is an `Estimate` whose `replicates` is the number of units behind it; its interval is NaN where `reason`
+    says why there is none. `units`: pairs that were compared or, not paired, units of both arms together. `unmatched`:
+    units of one arm without a partner in the other, left out.
     `unfinished`: rows whose value is NaN; `unknown`: rows whose value is null, left out. These three are
     (baseline, treatment). `p_value`: of no difference, two-sided, by turning the interval of the difference round.
     `standard_error`: of the difference. `confidence`: of the intervals.

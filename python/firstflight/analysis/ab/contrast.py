@@ -11,8 +11,8 @@ import numpy.typing as npt
 from firstflight.analysis.ab.comparison import Comparison, described
 from firstflight.analysis.ab.design import Design
 from firstflight.analysis.ab.figures import Arms
-from firstflight.analysis.ab.interval import FIGURES, Resampled
-from firstflight.analysis.ab.least import shortage
+from firstflight.analysis.ab.interval import FIGURES, Evidence, Resampled
+from firstflight.analysis.ab.least import LEAST_BLOCKS, REPLICATE, shortage
 from firstflight.analysis.ab.resampling import MOST_BLOCKS, Blocks, blocks_of
 from firstflight.analysis.ab.sample import Arm, Sample
 from firstflight.analysis.ab.statistic import Statistic
@@ -31,7 +31,8 @@ def of_sample(
     """The comparison of a sample that is read, by the statistic that `make` makes of an arm."""
     one, other = sample.baseline, sample.treatment
     reason = shortage(sample, statistic, design.least)
-    resampled, method_words = None, "none"
+    evidence: Evidence | None = None
+    method_words = "none"
     generator = np.random.default_rng(design.seed)
     units = {"baseline": one.units, "treatment": other.units}
     units |= dict.fromkeys(("difference", "percent"), one.units if sample.paired else one.units + other.units)
@@ -41,11 +42,16 @@ def of_sample(
     elif reason:
         values = _arms(sample, make, generator, design.shares).values()
         found = {name: Estimate(values[name], replicates=units[name]) for name in FIGURES}
+    elif sample.block == REPLICATE and len(sample.strata) == 1 and min(one.blocks, other.blocks) < LEAST_BLOCKS:
+        evidence = _arms(sample, make, generator, design.shares).jackknifed()
+        found = evidence.estimates(design.confidence)
+        method_words = f"delete-one jackknife over {'pairs of ' if sample.paired else ''}replicates, Student's t"
+        reason = _no_interval(found)
     else:
         arms = _arms(sample, make, generator, design.shares)
         spreads = arms.spreads(design.resamples, generator)
-        resampled = Resampled(spreads, arms.bounds, units, sample.paired)
-        found = resampled.estimates(design.confidence)
+        evidence = Resampled(spreads, arms.bounds, units, sample.paired)
+        found = evidence.estimates(design.confidence)
         method_words = described(sample, spreads, design.resamples, arms.drawn_from)
         reason = _no_interval(found)
     return Comparison(
@@ -58,12 +64,12 @@ def of_sample(
         unmatched=(one.unmatched, other.unmatched),
         unfinished=(one.unfinished, other.unfinished),
         unknown=(one.unknown, other.unknown),
-        p_value=math.nan if resampled is None else resampled.p_value,
-        standard_error=math.nan if resampled is None else resampled.standard_error,
+        p_value=math.nan if evidence is None else evidence.p_value,
+        standard_error=math.nan if evidence is None else evidence.standard_error,
         method=method_words,
         confidence=design.confidence,
         reason=reason,
-        evidence=resampled,
+        evidence=evidence,
     )
 
 

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from firstflight.analysis.ab.interval import Bounds, Percentiles, Spread, Studentised, possible
+from firstflight.analysis.ab.interval import (
+    Bounds,
+    Jackknifed,
+    Percentiles,
+    Spread,
+    Studentised,
+    jackknifed,
+    possible,
+)
 from firstflight.analysis.ab.quantile import Quantile
 from firstflight.analysis.ab.resampling import Blocks, Sums, draws
 from firstflight.analysis.ab.statistic import Statistic
@@ -72,6 +80,13 @@ class Arms:
             else:
                 found[name] = Percentiles(value, error, drawn.value, min(free, *(each.freedom for each in quantiles)))
         return found
+
+    def jackknifed(self) -> Jackknifed:
+        """The figures with each block left out in turn."""
+        base, treat = (statistic.columns.sum(axis=0) - statistic.columns for statistic in self._made)
+        without = (self._made[0].of(base), self._made[1].of(treat))
+        values = self.values()
+        return jackknifed((values["baseline"], values["treatment"]), without, self._paired, self.bounds)
 
     @property
     def bounds(self) -> dict[str, Bounds]:

@@ -12,7 +12,7 @@ where the interval of one includes 0, so does that of the other (`agreeing`), an
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -147,12 +147,8 @@ class Resampled:
 
     def estimates(self, confidence: float) -> dict[str, Estimate]:
         """`baseline`, `treatment`, `difference` and `percent`."""
-        return agreeing(
-            {
-                name: Estimate(*within(self.bounds[name], spread.value, *spread.interval(confidence)), self.units[name])
-                for name, spread in self.figures.items()
-            }
-        )
+        found = {name: (spread.value, *spread.interval(confidence)) for name, spread in self.figures.items()}
+        return _estimates(found, self.bounds, self.units)
 
     @property
     def p_value(self) -> float:
@@ -163,6 +159,105 @@ class Resampled:
     def standard_error(self) -> float:
         """Of the difference, to the first order; NaN where it is not finite."""
         return self.figures["difference"].error
+
+
+@dataclass(frozen=True)
+class Jackknifed:
+    """From each value without one unit (Tukey's delete-one jackknife), with Student's t. `widened`: is added to each
+    half of an interval.
+    """
+
+    values: dict[str, float]
+    errors: dict[str, float]
+    widened: dict[str, float]
+    freedom: dict[str, float]
+    bounds: Mapping[str, Bounds]
+    units: dict[str, int]
+
+    def estimates(self, confidence: float) -> dict[str, Estimate]:
+        """`baseline`, `treatment`, `difference` and `percent`."""
+        from scipy.special import stdtrit
+
+        found = {}
+        for name, value in self.values.items():
+            half = float(stdtrit(self.freedom[name], (1 + confidence) / 2)) * self.errors[name] + self.widened[name]
+            found[name] = (value, value - half, value + half)
+        return _estimates(found, self.bounds, self.units)
+
+    @property
+    def p_value(self) -> float:
+        """Of no change: the larger of difference and percent."""
+        return larger(self._p_value("difference"), self._p_value("percent"))
+
+    def _p_value(self, name: str) -> float:
+        from scipy.special import stdtr
+
+        beyond, error = abs(self.values[name]) - self.widened[name], self.errors[name]
+        if math.isnan(beyond) or beyond <= 0:
+            return math.nan if math.isnan(beyond) else 1.0
+        return float(2 * stdtr(self.freedom[name], -beyond / error)) if error else 0.0
+
+    @property
+    def standard_error(self) -> float:
+        """Of the difference."""
+        return self.errors["difference"]
+
+
+def jackknifed(
+    whole: tuple[float, float],
+    without: tuple[Values, Values],
+    paired: bool,
+    bounds: Mapping[str, Bounds],
+    widened: Mapping[str, float] | None = None,
+) -> Jackknifed:
+    """Of a statistic in both arms, of all and `without` each unit in turn; paired: the same units."""
+    base, treat = whole
+    of_base, of_treat = (values.tolist() for values in without)
+    figures: dict[str, Callable[[float, float], float]] = {
+        "baseline": lambda b, t: b,
+        "treatment": lambda b, t: t,
+        "difference": lambda b, t: t - b,
+        "percent": lambda b, t: 100 * (t / b - 1) if b else math.nan,
+    }
+    errors, freedom = {}, {}
+    for name, figure in figures.items():
+        if paired:
+            parts = [[figure(b, t) for b, t in zip(of_base, of_treat, strict=True)]]
+        else:
+            parts = [[figure(b, treat) for b in of_base], [figure(base, t) for t in of_treat]]
+        squares = [_variance(np.array(part)) for part in parts]
+        counts = [len(part) - 1 for part in parts]
+        errors[name] = math.sqrt(sum(squares))
+        weights = sum(square**2 / max(1, count) for square, count in zip(squares, counts, strict=True))
+        freedom[name] = sum(squares) ** 2 / weights if weights > 0 else float(max(1, min(counts)))
+    sizes = {name: len(values) for name, values in zip(FIGURES, without, strict=False)}
+    joint = sizes["baseline"] if paired else sum(sizes.values())
+    return Jackknifed(
+        {name: figure(base, treat) for name, figure in figures.items()},
+        errors,
+        dict(widened or dict.fromkeys(FIGURES, 0.0)),
+        freedom,
+        bounds,
+        sizes | dict.fromkeys(("difference", "percent"), joint),
+    )
+
+
+def _variance(without: Values) -> float:
+    n = len(without)
+    if n < 2 or not np.isfinite(without).all():
+        return math.nan
+    return (n - 1) / n * float(((without - without.mean()) ** 2).sum())
+
+
+def _estimates(
+    found: Mapping[str, tuple[float, float, float]], bounds: Mapping[str, Bounds], units: Mapping[str, int]
+) -> dict[str, Estimate]:
+    """No interval beyond what is possible, and none in percent of a baseline whose own interval includes 0."""
+    made = {name: Estimate(*within(bounds[name], *ends), units[name]) for name, ends in found.items()}
+    value, low, high = found["baseline"]
+    if value and low <= 0 <= high:
+        made["percent"] = Estimate(made["percent"].value, replicates=units["percent"])
+    return agreeing(made)
 
 
 def possible(base: Bounds, treat: Bounds) -> dict[str, Bounds]:

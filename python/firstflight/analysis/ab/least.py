@@ -11,6 +11,9 @@ from firstflight.analysis.ab.statistic import share_of
 
 LEAST_BLOCKS = 50
 """Clusters to draw from."""
+LEAST_REPLICATES = 5
+"""Repetitions of a whole experiment, where the interval is Student's."""
+REPLICATE = "replicate"
 _OF_SUMS = 400
 """Units of a mean or a ratio of sums, whose skewness fades with their number."""
 _IN_TAIL = 40
@@ -25,6 +28,8 @@ def least_units(statistic: str) -> int:
 
 def shortage(sample: Sample, statistic: str, least: int | None) -> str:
     """Why there is no interval, with how many units it takes; empty where there are enough."""
+    if sample.block == REPLICATE:
+        return _replicates(sample, statistic, LEAST_REPLICATES if least is None else least)
     wanted = least_units(statistic) if least is None else least
     for title, arm in zip(sample.arms, (sample.baseline, sample.treatment), strict=True):
         kind = "pairs" if sample.paired else f"{sample.unit}s of {title}"
@@ -43,6 +48,19 @@ def shortage(sample: Sample, statistic: str, least: int | None) -> str:
             if size == 1:
                 of = f"stratum {name} of " if name else ""
                 return f"only one {sample.block} of {of}{title}: at least two are needed"
+    return ""
+
+
+def _replicates(sample: Sample, statistic: str, wanted: int) -> str:
+    """The same where a replicate is drawn: each is a repetition of the experiment, a quantile is of their rows."""
+    of_quantile = statistic not in ("rate", "jain") and share_of(statistic) is not None
+    for title, arm in zip(sample.arms, (sample.baseline, sample.treatment), strict=True):
+        if arm.blocks < wanted:
+            return f"{arm.blocks} replicates of {title} are too few: it takes {wanted}"
+        rows = len(arm.values)
+        if of_quantile and rows < (needed := least_units(statistic)):
+            enough = math.ceil(arm.blocks * needed / rows)
+            return f"{rows:,} rows of {title} are too few: {statistic} needs {needed:,}, so some {enough:,} replicates"
     return ""
 
 
