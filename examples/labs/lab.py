@@ -3,6 +3,7 @@
 import hashlib
 import math
 import random
+import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -47,16 +48,30 @@ class Student:
         digest = hashlib.sha256(f"{self.name}/{what}".encode()).digest()
         return random.Random(digest).choice(values)
 
-    def check(self, question: str, answer: float | None, found: float, within: float = 0.0) -> None:
+    def check(self, question: str, answer: float | str | None, found: float, within: float = 0.0) -> None:
         """Print the verdict on an answer, and keep it: "holds" if it is `found`, give or take the share `within`."""
-        if answer is None or (isinstance(answer, float) and math.isnan(answer)):
-            verdict = "no answer yet"
-        elif abs(answer - found) <= within * abs(found) + 1e-9:
-            verdict = "holds"
+        number = _number(answer)
+        if number is None:
+            verdict, hint = "no answer yet", "" if answer in (None, "") else f' ("{answer}" is not a number; write one)'
+        elif abs(number - found) <= within * abs(found) + 1e-9:
+            verdict, hint = "holds", f" (found {found:.4g})"
         else:
-            verdict = "differs"
+            verdict, hint = "differs", f" ({number:g} is too {'small' if number < found else 'large'})"
         self.verdicts[question] = verdict
-        print(f"{question}: {verdict}" + (f" (found {found:.4g})" if verdict == "holds" else ""))
+        print(f"{question}: {verdict}{hint}")
+
+    def total(self) -> None:
+        """Print how many answers hold."""
+        held = sum(verdict == "holds" for verdict in self.verdicts.values())
+        print(f"{self.name}: {held} of {len(self.verdicts)} answers hold")
+
+
+def _number(answer: float | str | None) -> float | None:
+    """The answer, also typed as text such as "3" or "41.5 ms"; None if it is no number."""
+    if isinstance(answer, str):
+        found = re.match(r"\s*[+-]?\d+([.,]\d+)?", answer)
+        return float(found[0].replace(",", ".")) if found else None
+    return None if answer is None or math.isnan(answer) else float(answer)
 
 
 def download(rate_mbit: float, rtt_ms: float, queue: str, size_bytes: int, iw: int = 10) -> Scenario:

@@ -121,7 +121,7 @@ class Trace:
     @property
     def label(self) -> str:
         """Its label in a plot of several."""
-        window = self._window
+        window = self._sender_tcp["initial_window"]
         words = f"IW {window['segments']}" if window["policy"] == "fixed" else f"IW by {window['policy']}"
         return self._label or words
 
@@ -144,14 +144,14 @@ class Trace:
         return traces
 
     @property
-    def _window(self) -> dict[str, Any]:
-        """Of the server, which sends in a download; with arms that of the arm of this connection."""
+    def _sender_tcp(self) -> dict[str, Any]:
+        """The profile of the server, which sends in a download; with arms that of the arm of this connection."""
         tcp = self.scenario.to_plan()["applications"][0]
         if self.scenario.arm:
             arm = self.scenario.recorded_names().index(self.outcome["application"])
             tcp = [tcp, *tcp["arms"]][arm]
-        window: dict[str, Any] = tcp["server_tcp"]["initial_window"]
-        return window
+        profile: dict[str, Any] = tcp["server_tcp"]
+        return profile
 
     @property
     def what(self) -> str:
@@ -160,11 +160,12 @@ class Trace:
 
     @property
     def _title(self) -> str:
-        window = self._window
+        window, scheme = self._sender_tcp["initial_window"], self._sender_tcp["startup"]["scheme"]
         fixed = window["policy"] == "fixed"
         how = f"of {counted(window['segments'], 'segment')}" if fixed else f"by {window['policy']}"
         kernel = ", on the kernel" if self.engine == "emulate" else ""
-        return f"{self.what}: initial window {how}{kernel}"
+        startup = "" if scheme == "window" else f"start-up {scheme}, "
+        return f"{self.what}: {startup}initial window {how}{kernel}"
 
     @property
     def events(self) -> pl.DataFrame:

@@ -50,7 +50,7 @@ def test_right_answers_hold(name: str, tmp_path: Path) -> None:
     assert done.stdout.startswith("['holds']\n"), done.stdout
 
 
-def test_verdicts_and_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verdicts_hints_and_draws(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.syspath_prepend(LABS)
     from lab import Student
 
@@ -60,5 +60,13 @@ def test_verdicts_and_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     me.check("none", None, 10.0)
     me.check("exact", 3, 3)
     assert me.verdicts == {"right": "holds", "wrong": "differs", "none": "no answer yet", "exact": "holds"}
+    me.check("text", "41.5 ms", 41.5)
+    me.check("words", "many", 41.5)
+    assert (me.verdicts["text"], me.verdicts["words"]) == ("holds", "no answer yet")
+    me.total()
+    printed = capsys.readouterr().out
+    assert "wrong: differs (10.6 is too large)" in printed
+    assert 'words: no answer yet ("many" is not a number; write one)' in printed
+    assert printed.endswith("ada lovelace: 3 of 6 answers hold\n")
     assert Student("ada lovelace").draw("rtt", range(1000)) == me.draw("rtt", range(1000))
     assert len({Student(str(number)).draw("rtt", range(1000)) for number in range(20)}) > 15

@@ -12,7 +12,7 @@ from firstflight.explain.ladder import sheet
 from firstflight.explain.page import page
 from firstflight.explain.rounds import Transfer
 from firstflight.explain.rounds import transfer as of_trace
-from firstflight.explain.words import comparison, heading, line
+from firstflight.explain.words import comparison, cost, heading, line
 from firstflight.scenario import Scenario
 from firstflight.tracing import Trace
 
@@ -48,6 +48,16 @@ def test_a_window_that_overflows_the_queue_is_no_faster_and_its_retransmissions_
     assert all(one.segments == 0 for one in large.rounds[1:])
     assert line(large.rounds[1]).startswith("round 2: 1 retransmission, from ")
     assert comparison([three, large]).startswith("IW 32 is no faster than IW 3: ")
+
+
+def test_a_larger_window_is_shown_with_its_cost_to_others():
+    long = DOWNLOAD.replace("application.file_transfer.size", "60kB")
+    ten, hundred = transfer(long, 10), transfer(long, 100)
+    # 42 segments, all in one flight: the last waits for 41 of 1.2 ms each, and is shorter itself.
+    assert hundred.longest_wait_s == pytest.approx(41 * 0.0012, abs=0.001)
+    assert cost([ten, hundred]).startswith("Cost: with IW 100 a packet of somebody else waits up to 48.")
+    assert "(with IW 10 " in cost([ten, hundred])
+    assert "and 13 of its segments are dropped." in cost([transfer(SHALLOW, 32)])
 
 
 def test_a_transfer_that_does_not_complete_is_not_compared():

@@ -7,7 +7,7 @@ from firstflight.cli.settings import load_scenario
 from firstflight.errors import RequestError
 from firstflight.explain.page import page
 from firstflight.explain.rounds import transfer
-from firstflight.explain.words import comparison, heading, line
+from firstflight.explain.words import comparison, cost, heading, line
 from firstflight.records import output
 from firstflight.tracing import Trace
 
@@ -28,8 +28,7 @@ def explain_command(file: Path | None, iw: str, settings: list[str], seed: int |
         print(f"\n{heading(of)}")
         for one in of.rounds:
             print(f"  {line(one)}")
-    if said := comparison(transfers):
-        print(f"\n{said}")
+    print("\n" + "\n".join(said for said in (comparison(transfers), cost(transfers)) if said))
     if out is not None:
         output.write(out, page(title, transfers).encode())
         print(out)

@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 
 from firstflight.explain.ladder import CAPTION, COLORS, ladders, style
 from firstflight.explain.rounds import Transfer
-from firstflight.explain.words import TERMS, comparison, heading, line
+from firstflight.explain.words import TERMS, comparison, cost, heading, line
 
 TEMPLATE = Path(__file__).with_name("explain.html.j2")
 
@@ -36,6 +36,7 @@ def page(title: str, transfers: Sequence[Transfer]) -> str:
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         title=title,
         comparison=comparison(transfers),
+        cost=cost(transfers),
         transfers=[(heading(of), [line(one) for one in of.rounds]) for of in transfers],
         ladders=[Markup(one) for one in ladders(transfers)],
         caption=CAPTION,

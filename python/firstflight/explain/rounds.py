@@ -24,6 +24,11 @@ class Crossing:
     sent_s: float
     arrives_s: float | None
 
+    @property
+    def carries_data(self) -> bool:
+        """Whether it carries data of the sender."""
+        return self.kind in ("data", "retransmission")
+
 
 @dataclass(frozen=True)
 class Round:
@@ -48,6 +53,17 @@ class Transfer:
     crossings: tuple[Crossing, ...]
     rounds: tuple[Round, ...]
     sender_is_server: bool
+
+    @property
+    def longest_wait_s(self) -> float:
+        """The longest time that a segment with data waited in queues: its way compared with the fastest one's."""
+        ways = [c.arrives_s - c.sent_s for c in self.crossings if c.carries_data and c.arrives_s is not None]
+        return max(ways, default=0.0) - min(ways, default=0.0)
+
+    @property
+    def dropped(self) -> int:
+        """Segments with data that did not arrive."""
+        return sum(c.carries_data and c.arrives_s is None for c in self.crossings)
 
 
 def transfer(trace: Trace) -> Transfer:
@@ -101,7 +117,7 @@ def _rounds(crossings: list[Crossing]) -> list[Round]:
     rounds: list[list[Crossing]] = []
     ends_s = 0.0
     for crossing in crossings:
-        if crossing.kind not in ("data", "retransmission"):
+        if not crossing.carries_data:
             continue
         if not rounds or crossing.sent_s >= ends_s:
             rounds.append([])
