@@ -168,6 +168,9 @@ class CaptureReader:
     def problems(self) -> list[tuple[str, int, list[int]]]:
         """What could not be read so far: what, how often, and the first bytes of the file where it stands."""
 
+    def others(self) -> list[tuple[str, int]]:
+        """The packets so far that were no TCP segments, by protocol, the most frequent first."""
+
     def counts(self) -> tuple[int, int]:
         """Packets read so far, and TCP segments among them."""
 

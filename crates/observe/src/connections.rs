@@ -3,19 +3,23 @@
 
 use std::collections::HashMap;
 
+use firstflight_segment::Flags;
+
 use crate::{
     connection::{Connection, Stage},
     packet::{End, Seen},
-    problems::Problems,
+    problems::{Problems, Trouble},
     rows::Batch,
 };
 
 const SECOND: i64 = 1_000_000_000;
 /// How long a connection may be silent, by its stage: a later packet begins another connection. After the end,
-/// stragglers come.
-const PATIENCE: [i64; 3] = [60 * SECOND, 300 * SECOND, 2 * SECOND];
-/// More concurrent ones are not kept: the one that was silent for the longest goes.
+/// stragglers come; the ends of one that is over are known for as long as TIME-WAIT lasts on Linux.
+const PATIENCE: [i64; 4] = [60 * SECOND, 300 * SECOND, 2 * SECOND, 60 * SECOND];
+/// More concurrent ones are not kept: of those that are over, else of all, the one that was silent for the longest goes.
 const MOST: usize = 1 << 18;
+/// A packet so much earlier than another before it shows that the clock was set back, whichever interface it came from.
+const SET_BACK: i64 = SECOND;
 const NONE: u32 = u32::MAX;
 
 /// The lower end first.
@@ -24,7 +28,8 @@ type Ends = (End, End);
 #[derive(Debug)]
 struct Slot {
     ends: Ends,
-    connection: Option<Connection>,
+    /// None of one that is over.
+    connection: Option<Box<Connection>>,
     last: i64,
     stage: Stage,
     before: u32,
@@ -46,9 +51,13 @@ pub(crate) struct Table {
     places: HashMap<Ends, u32>,
     slots: Vec<Slot>,
     free: Vec<u32>,
-    queues: [Queue; 3],
+    queues: [Queue; PATIENCE.len()],
     begun: u32,
     now: i64,
+    /// By how much the clock was set back, all in all: with it, times never go back.
+    behind: i64,
+    /// How often it was set back.
+    era: u32,
 }
 
 impl Table {
@@ -57,10 +66,19 @@ impl Table {
             places: HashMap::new(),
             slots: Vec::new(),
             free: Vec::new(),
-            queues: [Queue { first: NONE, last: NONE }; 3],
+            queues: [Queue { first: NONE, last: NONE }; PATIENCE.len()],
             begun: 0,
             now: i64::MIN,
+            behind: 0,
+            era: 0,
         }
+    }
+
+    /// The clock was set back before a packet of this time. Of connections that go on after it no time is known.
+    pub(crate) fn set_back(&mut self, time: i64) {
+        self.era += 1;
+        // Before the first segment there is no time to go back from.
+        self.behind = self.behind.max(self.now.saturating_sub(time).max(0));
     }
 
     /// Processes a segment at `offset` of the file; returns its connection.
@@ -72,12 +90,16 @@ impl Table {
         batch: &mut Batch,
         problems: &mut Problems,
     ) -> Option<&Connection> {
+        if time.saturating_add(self.behind) < self.now.saturating_sub(SET_BACK) {
+            self.set_back(time);
+        }
         // Captures on several processors are not quite in order.
-        self.now = self.now.max(time);
+        self.now = self.now.max(time.saturating_add(self.behind));
         self.let_go(batch, problems);
         let ends = if seen.from < seen.to { (seen.from, seen.to) } else { (seen.to, seen.from) };
         let mut place = self.places.get(&ends).copied();
-        if let Some(over) = place.filter(|&at| self.connection(at).is_some_and(|it| it.is_over_with(seen))) {
+        let is_over = |it: Option<&Connection>| it.map_or(seen.flags.contains(Flags::SYN), |it| it.is_over_with(seen));
+        if let Some(over) = place.filter(|&at| is_over(self.connection(at))) {
             self.end(over, batch, problems);
             place = None;
         }
@@ -86,15 +108,18 @@ impl Table {
             None => self.begin(ends, seen, time, offset, batch, problems),
         };
         let slot = &mut self.slots[at as usize];
-        let connection = slot.connection.as_mut()?;
-        if let Some(trouble) = connection.take(seen, time, batch) {
+        let Some(connection) = &mut slot.connection else {
+            // The other end did not get the last acknowledgment, or sends what nobody wants.
+            if seen.payload > 0 {
+                problems.add(Trouble::AfterEnd, offset);
+            }
+            return None;
+        };
+        if let Some(trouble) = connection.take(seen, time, self.era, batch) {
             problems.add(trouble, offset);
         }
         let stage = connection.stage();
-        self.remove(at);
-        self.slots[at as usize].stage = stage;
-        self.slots[at as usize].last = self.now;
-        self.append(at);
+        self.queue(at, stage, self.now);
         self.connection(at)
     }
 
@@ -108,7 +133,7 @@ impl Table {
     }
 
     fn connection(&self, at: u32) -> Option<&Connection> {
-        self.slots[at as usize].connection.as_ref()
+        self.slots[at as usize].connection.as_deref()
     }
 
     fn let_go(&mut self, batch: &mut Batch, problems: &mut Problems) {
@@ -118,7 +143,13 @@ impl Table {
                 if first == NONE || self.now - self.slots[first as usize].last < patience {
                     break;
                 }
-                self.end(first, batch, problems);
+                let cut_off = self.slots[first as usize].connection.as_mut().is_some_and(|it| it.is_cut_off(stage));
+                if stage == Stage::Closed as usize || cut_off {
+                    self.finish_connection(first, batch, problems);
+                    self.queue(first, Stage::Gone, self.now);
+                } else {
+                    self.end(first, batch, problems);
+                }
             }
         }
     }
@@ -133,15 +164,18 @@ impl Table {
         problems: &mut Problems,
     ) -> u32 {
         if self.places.len() >= MOST {
-            let oldest = self.queues.iter().map(|queue| queue.first).find(|&first| first != NONE);
+            let over = &self.queues[Stage::Gone as usize];
+            let oldest =
+                std::iter::once(over).chain(&self.queues).map(|queue| queue.first).find(|&first| first != NONE);
             if let Some(oldest) = oldest {
                 self.end(oldest, batch, problems);
             }
         }
-        let connection = Connection::new(self.begun, seen, time, offset);
+        let connection = Connection::new(self.begun, seen, time, self.era, offset);
         self.begun += 1;
         let stage = connection.stage();
-        let slot = Slot { ends, connection: Some(connection), last: self.now, stage, before: NONE, after: NONE };
+        let slot =
+            Slot { ends, connection: Some(Box::new(connection)), last: self.now, stage, before: NONE, after: NONE };
         let at = match self.free.pop() {
             Some(at) => {
                 self.slots[at as usize] = slot;
@@ -158,14 +192,25 @@ impl Table {
     }
 
     fn end(&mut self, at: u32, batch: &mut Batch, problems: &mut Problems) {
+        self.finish_connection(at, batch, problems);
         self.remove(at);
-        let slot = &mut self.slots[at as usize];
-        self.places.remove(&slot.ends);
-        let trouble = slot.connection.take().and_then(|connection| connection.finish(batch));
-        if let Some((trouble, offset)) = trouble {
+        self.places.remove(&self.slots[at as usize].ends);
+        self.free.push(at);
+    }
+
+    fn finish_connection(&mut self, at: u32, batch: &mut Batch, problems: &mut Problems) {
+        let finished = self.slots[at as usize].connection.take().and_then(|connection| connection.finish(batch));
+        if let Some((trouble, offset)) = finished {
             problems.add(trouble, offset);
         }
-        self.free.push(at);
+    }
+
+    /// Puts a connection behind the others of a stage.
+    fn queue(&mut self, at: u32, stage: Stage, last: i64) {
+        self.remove(at);
+        let slot = &mut self.slots[at as usize];
+        (slot.stage, slot.last) = (stage, last);
+        self.append(at);
     }
 
     fn append(&mut self, at: u32) {
@@ -202,7 +247,6 @@ impl Table {
 mod tests {
     use super::*;
     use crate::packet::Found;
-    use firstflight_segment::Flags;
 
     const SYN: Flags = Flags::SYN;
     const ACK: Flags = Flags::ACK;
@@ -236,11 +280,14 @@ mod tests {
             take(&mut table, second, seen(port, 80, ACK));
             if second % 2 == 0 {
                 take(&mut table, second, seen(port, 80, ACK | FIN));
-                take(&mut table, second, seen(80, port, ACK | FIN));
+                take(&mut table, second, Seen { ack: 2, ..seen(80, port, ACK | FIN) });
+                take(&mut table, second, Seen { seq: 2, ack: 2, ..seen(port, 80, ACK) });
             }
         }
-        // Half of them are open for five minutes, the other half is gone.
-        assert!((140..=160).contains(&table.places.len()), "{}", table.places.len());
+        // Half of them are open for five minutes; of the other half the ends are known for one minute.
+        let kept = table.slots.iter().filter(|slot| slot.connection.is_some()).count();
+        assert!((140..=160).contains(&kept), "{kept}");
+        assert!((170..=190).contains(&table.places.len()), "{}", table.places.len());
         assert!(table.slots.len() < 200, "{}", table.slots.len());
     }
 

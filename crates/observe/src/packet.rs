@@ -1,8 +1,8 @@
-//! Reads a packet: link layer, IPv4 or IPv6, TCP. Checksums are not verified: offloads leave them to the network card.
+//! Reads a packet: link layer, tunnels, IPv4 or IPv6, TCP. Checksums are not verified: offloads leave them to the network card.
 
-use std::net::Ipv4Addr;
+use std::{fmt, net::Ipv4Addr};
 
-use firstflight_segment::{Flags, IPV4_BYTES, Ipv4, Ipv6, Options, TCP, TCP_BYTES, Tcp, Upper, kind};
+use firstflight_segment::{Flags, IPV4_BYTES, Ipv4, Ipv6, Options, TCP, TCP_BYTES, Tcp, UDP, UDP_BYTES, Upper, kind};
 
 use crate::capture::Record;
 
@@ -43,46 +43,260 @@ pub(crate) struct Found {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Not {
     /// Of another protocol, which is no problem.
-    Tcp,
+    Tcp(Other),
     LinkLayer,
     Fragment,
     Short,
     Malformed,
 }
 
-/// Reads a packet of which `bytes` were kept.
+/// Where a packet that is no TCP's ends for the reader.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Other {
+    /// An EtherType, or a protocol of PPP.
+    Type(u16),
+    /// A protocol over IP.
+    Protocol(u8),
+    /// UDP with one of these ports, the destination first.
+    Udp(u16),
+}
+
+/// Headers around a segment that are looked through; more have no use.
+const MOST_LAYERS: usize = 16;
+
+/// What begins at a byte of a packet.
+#[derive(Clone, Copy)]
+enum Layer {
+    /// A frame of Ethernet, from its addresses on.
+    Ethernet,
+    /// What this EtherType names.
+    Type(u16),
+    /// The number of a protocol of PPP (RFC 1661 section 2), of one byte or two, and its packet.
+    Ppp,
+    Ip,
+}
+
+/// The result of a look at an IP packet.
+enum Carries<'a> {
+    Segment(Seen<'a>),
+    /// A tunnel: what it carries, and from which byte of the IP packet on.
+    Inside(Layer, usize),
+}
+
+/// Reads a packet of which `bytes` were kept; a tunnel that is not encrypted is looked into.
 pub(crate) fn read<'a>(record: &Record, bytes: &'a [u8]) -> Result<Seen<'a>, Not> {
-    let at = network_layer(record, bytes)?;
-    let packet = bytes.get(at..).ok_or(Not::Short)?;
-    // Behind the link layer's header; a card that divides packets leaves the IP header's own length at 0.
-    let length = (record.length as usize).saturating_sub(at);
-    match packet.first().ok_or(Not::Short)? >> 4 {
-        4 => ipv4(packet, length),
-        6 => ipv6(packet, length),
-        _ => Err(Not::Malformed),
+    let (mut layer, mut at) = outermost(record, bytes)?;
+    for _ in 0..MOST_LAYERS {
+        let rest = bytes.get(at..).ok_or(Not::Short)?;
+        let (next, length) = match layer {
+            Layer::Ethernet => (Layer::Type(half(rest, 12)?), 14),
+            Layer::Ppp => ppp(rest)?,
+            Layer::Type(0x0800 | 0x86dd) | Layer::Ip => {
+                // Behind what came before; a card that divides packets leaves the IP header's own length at 0.
+                let length = (record.length as usize).saturating_sub(at);
+                let carries = match rest.first().ok_or(Not::Short)? >> 4 {
+                    4 => ipv4(rest, length)?,
+                    6 => ipv6(rest, length)?,
+                    _ => return Err(Not::Malformed),
+                };
+                match carries {
+                    Carries::Segment(seen) => return Ok(seen),
+                    Carries::Inside(layer, at) => (layer, at),
+                }
+            }
+            Layer::Type(kind) => inside(kind, rest)?,
+        };
+        layer = next;
+        at += length;
+    }
+    Err(Not::Malformed)
+}
+
+/// The first layer of a packet and where it begins.
+fn outermost(record: &Record, bytes: &[u8]) -> Result<(Layer, usize), Not> {
+    Ok(match record.link_type {
+        // BSD's loopback begins with the address family, in the machine's or the network's order.
+        0 | 108 => {
+            family(bytes, record.link_type == 0 && record.little_endian)?;
+            (Layer::Ip, 4)
+        }
+        1 => (Layer::Ethernet, 0),
+        // PPP, with the address and control of HDLC or without; PPPoE.
+        9 | 50 => (Layer::Ppp, if bytes.starts_with(&[0xff, 3]) { 2 } else { 0 }),
+        51 => (Layer::Type(0x8864), 0),
+        // Raw IP, by its three numbers; IPv4, IPv6.
+        12 | 14 | 101 | 228 | 229 => (Layer::Ip, 0),
+        // Linux's cooked captures, version 1 and 2.
+        113 => (Layer::Type(half(bytes, 14)?), 16),
+        276 => (Layer::Type(half(bytes, 0)?), 20),
+        _ => return Err(Not::LinkLayer),
+    })
+}
+
+fn half(bytes: &[u8], at: usize) -> Result<u16, Not> {
+    bytes.get(at..at + 2).map(|two| u16::from_be_bytes([two[0], two[1]])).ok_or(Not::Short)
+}
+
+/// What follows an EtherType other than IP's, and after how many bytes.
+fn inside(kind: u16, rest: &[u8]) -> Result<(Layer, usize), Not> {
+    Ok(match kind {
+        // IEEE 802.1Q and its stacks: a tag, then the type of the next header. 802.1ah: a service, then a frame.
+        0x8100 | 0x88a8 | 0x9100 => (Layer::Type(half(rest, 2)?), 4),
+        0x88e7 => (Layer::Ethernet, 4),
+        // LLC with SNAP (RFC 1042), whose frames have their length in the place of the type.
+        ..=1500 if rest.starts_with(&[0xaa, 0xaa, 3, 0, 0, 0]) => (Layer::Type(half(rest, 6)?), 8),
+        // A session of PPPoE (RFC 2516); PPP in GRE (RFC 2637).
+        0x8864 => (Layer::Ppp, 6),
+        0x880b => (Layer::Ppp, if rest.starts_with(&[0xff, 3]) { 2 } else { 0 }),
+        // MPLS (RFC 3032): labels, of which the last is marked. Behind it IP, or a frame, maybe after a control word
+        // that begins with 0 (RFC 4385).
+        0x8847 | 0x8848 => match (rest.get(2), rest.get(4)) {
+            (Some(label), _) if label & 1 == 0 => (Layer::Type(kind), 4),
+            (_, Some(first)) => match first >> 4 {
+                4 | 6 => (Layer::Ip, 4),
+                0 => (Layer::Ethernet, 8),
+                _ => (Layer::Ethernet, 4),
+            },
+            _ => return Err(Not::Short),
+        },
+        // A frame in GRE or GENEVE; mirrored ones (draft-foschiano-erspan), of version 3 with eight bytes more if it says so.
+        0x6558 => (Layer::Ethernet, 0),
+        0x88be => (Layer::Ethernet, 8),
+        0x22eb => (Layer::Ethernet, 12 + usize::from(*rest.get(11).ok_or(Not::Short)? & 1) * 8),
+        // A service header (RFC 8300): its length in words, and what it carries.
+        0x894f => match (rest.get(1), rest.get(3)) {
+            (Some(length), Some(1 | 2)) => (Layer::Ip, usize::from(length & 0x3f) * 4),
+            (Some(length), Some(3)) => (Layer::Ethernet, usize::from(length & 0x3f) * 4),
+            _ => return Err(Not::Tcp(Other::Type(kind))),
+        },
+        _ => return Err(Not::Tcp(Other::Type(kind))),
+    })
+}
+
+/// What a packet of PPP carries: RFC 1661 section 6.5 lets the number be one byte, which is odd.
+fn ppp(rest: &[u8]) -> Result<(Layer, usize), Not> {
+    let first = *rest.first().ok_or(Not::Short)?;
+    let (protocol, length) = if first & 1 == 1 { (first.into(), 1) } else { (half(rest, 0)?, 2) };
+    match protocol {
+        0x21 | 0x57 => Ok((Layer::Ip, length)),
+        0x0281 => Ok((Layer::Type(0x8847), length)),
+        _ => Err(Not::Tcp(Other::Type(protocol))),
     }
 }
 
-/// Offset of the IP header.
-fn network_layer(record: &Record, bytes: &[u8]) -> Result<usize, Not> {
-    let kind = |at: usize| bytes.get(at..at + 2).map(|kind| u16::from_be_bytes([kind[0], kind[1]])).ok_or(Not::Short);
-    let (mut kind_at, mut next) = match record.link_type {
-        // BSD's loopback begins with the address family, in the machine's or the network's order.
-        0 | 108 => return family(bytes, record.link_type == 0 && record.little_endian).map(|()| 4),
-        1 => (12, 14),
-        // Raw IP, by its three numbers; IPv4, IPv6.
-        12 | 14 | 101 | 228 | 229 => return Ok(0),
-        // Linux's cooked captures, version 1 and 2.
-        113 => (14, 16),
-        276 => (0, 20),
-        _ => return Err(Not::LinkLayer),
+/// A protocol over IP other than TCP, at a byte of the packet: a tunnel, or no segment.
+fn tunnel(protocol: u8, packet: &[u8], at: usize) -> Result<(Layer, usize), Not> {
+    let rest = packet.get(at..).ok_or(Not::Short)?;
+    let (layer, length) = match protocol {
+        // IP in IP (RFC 2003), 6in4 (RFC 4213); an Ethernet frame after two bytes (RFC 3378); MPLS (RFC 4023).
+        4 | 41 => (Layer::Ip, 0),
+        47 => gre(rest)?,
+        97 => (Layer::Ethernet, 2),
+        137 => (Layer::Type(0x8847), 0),
+        UDP => datagram(rest)?,
+        _ => return Err(Not::Tcp(Other::Protocol(protocol))),
     };
-    loop {
-        match kind(kind_at)? {
-            0x0800 | 0x86dd => return Ok(next),
-            // IEEE 802.1Q and its stacks: a tag, then the type of the next header.
-            0x8100 | 0x88a8 | 0x9100 => (kind_at, next) = (next + 2, next + 4),
-            _ => return Err(Not::Tcp),
+    Ok((layer, at + length))
+}
+
+/// GRE (RFC 2784, 2890; version 1: RFC 2637).
+fn gre(rest: &[u8]) -> Result<(Layer, usize), Not> {
+    let (flags, kind) = (half(rest, 0)?, half(rest, 2)?);
+    let has = |bits: u16| usize::from(flags & bits != 0) * 4;
+    let length = 4 + has(0xc000) + has(0x2000) + has(0x1000) + if flags & 7 == 1 { has(0x80) } else { 0 };
+    // Mirrored frames without a number are of the first version, which has no header of its own.
+    let plain_mirror = kind == 0x88be && flags & 0x1000 == 0;
+    Ok((if plain_mirror { Layer::Ethernet } else { Layer::Type(kind) }, length))
+}
+
+/// UDP, by its destination's port.
+fn datagram(rest: &[u8]) -> Result<(Layer, usize), Not> {
+    let (from, to) = (half(rest, 0)?, half(rest, 2)?);
+    let other = Not::Tcp(Other::Udp(if tunnel_name(to).is_some() { to } else { from }));
+    let Some(inner) = rest.get(UDP_BYTES..).filter(|inner| inner.len() >= 8) else { return Err(other) };
+    let (layer, length) = match to {
+        // VXLAN (RFC 7348; 8472: Linux's before that), and with another protocol inside (draft-ietf-nvo3-vxlan-gpe).
+        4789 | 8472 if inner[0] & 8 != 0 => (Layer::Ethernet, 8),
+        4790 if inner[0] & 12 == 12 => match inner[3] {
+            1 | 2 => (Layer::Ip, 8),
+            3 => (Layer::Ethernet, 8),
+            4 => (Layer::Type(0x894f), 8),
+            _ => return Err(other),
+        },
+        // GENEVE (RFC 8926): options in words.
+        6081 if inner[0] >> 6 == 0 => (Layer::Type(half(inner, 2)?), 8 + usize::from(inner[0] & 0x3f) * 4),
+        // GTP-U (3GPP TS 29.281): data, maybe with four bytes more and extension headers.
+        2152 if inner[0] >> 4 == 3 && inner[1] == 255 => (Layer::Ip, mobile(inner)?),
+        // L2TP (RFC 2661): data, with the fields that its flags name.
+        1701 if inner[0] & 0x80 == 0 && inner[1] & 15 == 2 => {
+            let has = |bit: u8, bytes: usize| if inner[0] & bit != 0 { bytes } else { 0 };
+            let fixed = 6 + has(0x40, 2) + has(0x08, 4);
+            let offset = if inner[0] & 2 != 0 { 2 + usize::from(half(inner, fixed)?) } else { 0 };
+            let begin = fixed + offset;
+            let framed = inner.get(begin..).is_some_and(|rest| rest.starts_with(&[0xff, 3]));
+            (Layer::Ppp, begin + if framed { 2 } else { 0 })
+        }
+        6635 => (Layer::Type(0x8847), 0),
+        _ => return Err(other),
+    };
+    Ok((layer, UDP_BYTES + length))
+}
+
+/// Bytes of the header of GTP-U.
+fn mobile(inner: &[u8]) -> Result<usize, Not> {
+    if inner[0] & 7 == 0 {
+        return Ok(8);
+    }
+    let (mut at, mut next) = (12, *inner.get(11).ok_or(Not::Short)?);
+    while next != 0 {
+        let words = usize::from(*inner.get(at).ok_or(Not::Short)?);
+        if words == 0 {
+            return Err(Not::Malformed);
+        }
+        at += words * 4;
+        next = *inner.get(at - 1).ok_or(Not::Short)?;
+    }
+    Ok(at)
+}
+
+/// Tunnels over UDP, by port.
+fn tunnel_name(port: u16) -> Option<&'static str> {
+    Some(match port {
+        500 | 4500 => "IPsec over UDP (encrypted)",
+        1194 => "OpenVPN (encrypted)",
+        1701 => "L2TP",
+        2152 => "GTP-U",
+        3544 => "Teredo",
+        4341 => "LISP",
+        4789 | 8472 | 4790 => "VXLAN",
+        6081 => "GENEVE",
+        51820 => "WireGuard (encrypted)",
+        443 => "QUIC",
+        53 => "DNS",
+        _ => return None,
+    })
+}
+
+impl fmt::Display for Other {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = match *self {
+            Self::Type(0x0806) => Some("ARP"),
+            Self::Type(0x8863) => Some("PPPoE discovery"),
+            Self::Type(0x88cc) => Some("LLDP"),
+            Self::Type(0x88e5) => Some("MACsec (encrypted)"),
+            Self::Type(0xfd) => Some("PPP, compressed or encrypted"),
+            Self::Type(0xc021 | 0xc023 | 0xc223 | 0x8021 | 0x8057) => Some("PPP control"),
+            Self::Protocol(1 | 58) => Some("ICMP"),
+            Self::Protocol(50) => Some("ESP (encrypted)"),
+            Self::Protocol(115) => Some("L2TP, version 3"),
+            Self::Protocol(132) => Some("SCTP"),
+            Self::Udp(port) => Some(tunnel_name(port).unwrap_or("UDP")),
+            _ => None,
+        };
+        match (known, *self) {
+            (Some(known), _) => f.write_str(known),
+            (None, Self::Protocol(protocol)) => write!(f, "IP protocol {protocol}"),
+            (None, Self::Type(kind) | Self::Udp(kind)) => write!(f, "type 0x{kind:04x}"),
         }
     }
 }
@@ -92,43 +306,57 @@ fn family(bytes: &[u8], little_endian: bool) -> Result<(), Not> {
     let word: [u8; 4] = bytes.first_chunk().copied().ok_or(Not::Short)?;
     let family = if little_endian { u32::from_le_bytes(word) } else { u32::from_be_bytes(word) };
     // AF_INET; AF_INET6 of NetBSD, FreeBSD, macOS, and Linux.
-    if matches!(family, 2 | 24 | 28 | 30 | 10) { Ok(()) } else { Err(Not::Tcp) }
+    if matches!(family, 2 | 24 | 28 | 30 | 10) { Ok(()) } else { Err(Not::Tcp(Other::Type(family as u16))) }
 }
 
-fn ipv4(packet: &[u8], length: usize) -> Result<Seen<'_>, Not> {
+fn ipv4(packet: &[u8], length: usize) -> Result<Carries<'_>, Not> {
     let ip = Ipv4::at(packet).ok_or(Not::Short)?;
-    if ip.protocol() != TCP {
-        return Err(Not::Tcp);
-    }
-    if ip.is_later_fragment() {
-        return Err(Not::Fragment);
-    }
     let header = ip.header_bytes();
+    if ip.is_later_fragment() {
+        return Err(if ip.protocol() == TCP { Not::Fragment } else { Not::Tcp(Other::Protocol(ip.protocol())) });
+    }
+    if header < IPV4_BYTES {
+        return Err(Not::Malformed);
+    }
+    let (protocol, at) = match ip.protocol() {
+        // An authentication header (RFC 4302) has the next protocol and its own length in it.
+        51 => {
+            let [next, length] = half(packet, header)?.to_be_bytes();
+            (next, header + 8 + usize::from(length) * 4)
+        }
+        protocol => (protocol, header),
+    };
+    if protocol != TCP {
+        return tunnel(protocol, packet, at).map(|(layer, at)| Carries::Inside(layer, at));
+    }
     let total = match usize::from(ip.total_bytes()) {
         0 => length,
         total => total,
     };
-    if header < IPV4_BYTES || total < header {
+    if total < at {
         return Err(Not::Malformed);
     }
     let address = |four: Ipv4Addr| 0xffff_0000_0000 | u128::from(four.to_bits());
     let ends = [address(ip.source()), address(ip.destination())];
-    tcp(packet.get(header..).ok_or(Not::Short)?, total - header, header, ends)
+    tcp(packet.get(at..).ok_or(Not::Short)?, total - at, at, ends).map(Carries::Segment)
 }
 
-fn ipv6(packet: &[u8], length: usize) -> Result<Seen<'_>, Not> {
+fn ipv6(packet: &[u8], length: usize) -> Result<Carries<'_>, Not> {
     let ip = Ipv6::at(packet).ok_or(Not::Short)?;
     let total = ip.total_bytes().unwrap_or(length);
-    let at = match ip.tcp() {
-        Upper::Tcp(at) => at,
-        Upper::Other => return Err(Not::Tcp),
+    let (protocol, at) = match ip.upper() {
+        Upper::At(protocol, at) => (protocol, at),
         Upper::Fragment => return Err(Not::Fragment),
         Upper::Short => return Err(Not::Short),
     };
+    if protocol != TCP {
+        return tunnel(protocol, packet, at).map(|(layer, at)| Carries::Inside(layer, at));
+    }
     if total < at {
         return Err(Not::Malformed);
     }
-    tcp(packet.get(at..).ok_or(Not::Short)?, total - at, at, [ip.source(), ip.destination()])
+    let ends = [ip.source(), ip.destination()];
+    tcp(packet.get(at..).ok_or(Not::Short)?, total - at, at, ends).map(Carries::Segment)
 }
 
 fn tcp(segment: &[u8], length: usize, ip_header: usize, [from, to]: [u128; 2]) -> Result<Seen<'_>, Not> {

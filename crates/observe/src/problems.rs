@@ -26,6 +26,10 @@ pub enum Trouble {
     Outside,
     /// A SYN-ACK with another number than the one that the client goes on with.
     OtherAnswer,
+    /// Data of a connection that is over, more than two seconds after its end.
+    AfterEnd,
+    /// A connection during which the capture's clock was set.
+    ClockSet,
     /// A connection without data from the server.
     Silent,
     /// A connection that lacks packets which its acknowledgments speak of.
@@ -33,7 +37,7 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 14] = [
         Self::CutOff,
         Self::Damaged,
         Self::WithoutTime,
@@ -44,6 +48,8 @@ impl Trouble {
         Self::Twice,
         Self::Outside,
         Self::OtherAnswer,
+        Self::AfterEnd,
+        Self::ClockSet,
         Self::Silent,
         Self::Missed,
     ];
@@ -61,6 +67,11 @@ impl Trouble {
             Self::Twice => "packets captured twice, which count once",
             Self::Outside => "segments with numbers far outside of their connection, which count for nothing",
             Self::OtherAnswer => "SYN-ACKs with another number than the one that the client goes on with",
+            Self::AfterEnd => "segments with data after the end of their connection, which count for nothing",
+            Self::ClockSet => {
+                "connections left out because the clock of the capture was set while they lasted (times go back, or \
+                 jump further than a sender waits): none of their times is known"
+            }
             Self::Silent => "connections without data from the server",
             Self::Missed => {
                 "connections with bytes acknowledged that the capture lacks: their segments and retransmissions are \

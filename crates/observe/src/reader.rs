@@ -1,6 +1,7 @@
 //! From a capture file to rows.
 
 use std::{
+    collections::BTreeMap,
     error::Error,
     fmt,
     fs::File,
@@ -12,7 +13,7 @@ use crate::{
     capture::Capture,
     connection::Connection,
     connections::Table,
-    packet::{self, Not, Seen},
+    packet::{self, Not, Other, Seen},
     problems::{Problem, Problems, Trouble},
     rows::{Batch, SegmentRow},
 };
@@ -48,6 +49,7 @@ pub struct Reader<R> {
     problems: Problems,
     packets: u64,
     segments: u64,
+    others: BTreeMap<Other, u64>,
 }
 
 impl Reader<File> {
@@ -70,7 +72,8 @@ impl<R: Read> Reader<R> {
         let capture = Capture::new(reader).map_err(|error| ReadError::Io(path.to_owned(), error))?;
         let capture = capture.ok_or_else(|| ReadError::NoCapture(path.to_owned()))?;
         let table = Some(Table::new());
-        Ok(Self { path: path.to_owned(), capture, table, problems: Problems::default(), packets: 0, segments: 0 })
+        let (problems, others) = (Problems::default(), BTreeMap::new());
+        Ok(Self { path: path.to_owned(), capture, table, problems, packets: 0, segments: 0, others })
     }
 
     /// At least `rows` rows, or those that are left; None after them.
@@ -115,6 +118,9 @@ impl<R: Read> Reader<R> {
             return Ok(false);
         };
         self.packets += 1;
+        if record.set_back {
+            table.set_back(record.time_ns);
+        }
         match packet::read(&record, bytes) {
             Ok(seen) => {
                 self.segments += 1;
@@ -122,7 +128,7 @@ impl<R: Read> Reader<R> {
                     each(own, &seen, record.time_ns);
                 }
             }
-            Err(Not::Tcp) => {}
+            Err(Not::Tcp(other)) => *self.others.entry(other).or_default() += 1,
             Err(Not::LinkLayer) => self.problems.add(Trouble::LinkLayer, record.offset),
             Err(Not::Fragment) => self.problems.add(Trouble::Fragment, record.offset),
             Err(Not::Short) => self.problems.add(Trouble::TooShort, record.offset),
@@ -139,5 +145,16 @@ impl<R: Read> Reader<R> {
     /// Packets read so far, and those of them that were TCP segments.
     pub fn counts(&self) -> (u64, u64) {
         (self.packets, self.segments)
+    }
+
+    /// The packets that were no TCP segments, by protocol, the most frequent first.
+    pub fn others(&self) -> Vec<(String, u64)> {
+        let mut named = BTreeMap::<String, u64>::new();
+        for (other, count) in &self.others {
+            *named.entry(other.to_string()).or_default() += count;
+        }
+        let mut found: Vec<_> = named.into_iter().collect();
+        found.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        found
     }
 }

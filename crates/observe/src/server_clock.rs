@@ -29,6 +29,20 @@ impl ServerClock {
         self.most = self.most.max(now - self.last);
     }
 
+    /// True if this timestamp shows a tenth at most of the time that has passed since the last one by the capture's clock,
+    /// which then was set. The rate of this clock is that seen before, or once a second, the least of RFC 7323 §5.4.
+    pub(crate) fn stood_still(&self, value: u32, now: i64) -> bool {
+        let gap = now - self.last_seen;
+        let ticks = i64::from(value.wrapping_sub(self.first) as i32) - self.last / MS;
+        if gap < 1000 * MS || ticks < 0 {
+            return false;
+        }
+        let (passed, ticked) = (self.last_seen - self.first_seen, self.last / MS);
+        let known = ticked >= 5 && passed > 0;
+        let tick = if known { (passed / ticked).max(MS) } else { 100 * MS };
+        ticks.saturating_mul(10).saturating_mul(tick) < gap
+    }
+
     /// When the last segment was sent at the latest: within the millisecond that its timestamp names.
     pub(crate) fn latest(&self) -> i64 {
         self.last + MS

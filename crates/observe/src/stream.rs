@@ -73,6 +73,8 @@ pub(crate) struct Stream {
     holes: Vec<Hole>,
     /// The last position that was too far ahead to be believed.
     far: Option<SeqNum>,
+    /// That of the FIN.
+    fin: Option<SeqNum>,
 }
 
 impl Stream {
@@ -103,6 +105,22 @@ impl Stream {
     /// Behind the last byte that was both seen and acknowledged.
     pub(crate) fn delivered(&self) -> SeqNum {
         self.acked.min(self.next)
+    }
+
+    /// The FIN has this sequence number.
+    pub(crate) fn end(&mut self, seq: u32) {
+        // A number farther ahead was damaged.
+        self.fin = Some(self.position(seq)).filter(|&fin| fin <= self.next + NEAR).or(self.fin);
+    }
+
+    /// True if the other end has acknowledged the FIN: until then it is retransmitted.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.fin.is_some_and(|fin| self.acked > fin)
+    }
+
+    /// True if bytes in flight were sent once, after others that were acknowledged.
+    pub(crate) fn is_waiting(&self) -> bool {
+        0 < self.acked && self.acked < self.next && !self.is_recovering()
     }
 
     /// True during loss recovery.

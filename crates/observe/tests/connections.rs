@@ -434,3 +434,84 @@ fn segments_of_a_connection_have_relative_numbers_and_their_own_times() {
     assert_eq!(told[..10], expected);
     assert_eq!(rows[0].flags, SYN.into());
 }
+
+/// A response of nine segments, of which the last with its FIN is never acknowledged and sent again with doubled
+/// timeouts, as Linux does to a client that is gone.
+#[test]
+fn a_fin_that_is_sent_again_for_half_a_minute_belongs_to_its_connection() {
+    let mut frames = download(0, 40_000, 80 * MS, 0, 9);
+    frames.truncate(frames.len() - 4);
+    let client_ends = 180 * MS;
+    frames.push(raw(client_ends, &segment(false, 200, 8500, FIN | ACK, 0).stamped(120, 1051)));
+    let mut time = client_ends + MS;
+    for again in 0..8 {
+        frames.push(raw(time, &segment(true, 8500, 201, FIN | ACK, 1000).stamped(1231 + (240 << again), 120)));
+        time += (240 * MS) << again;
+    }
+    let told = told(&frames);
+    let rows: Vec<_> = told.responses.iter().map(|row| (row.bytes, row.segments_sent, row.retransmissions)).collect();
+    assert_eq!((told.connections.len(), rows), (1, vec![(9000, 17, 8)]), "{:?}", told.problems);
+}
+
+#[test]
+fn data_after_the_end_of_its_connection_makes_no_other_one() {
+    let mut frames = download(0, 40_000, 80 * MS, 0, 9);
+    let again = segment(true, 8500, 200, FIN | ACK, 1000).stamped(9000, 201);
+    frames.extend([5000, 12_000].map(|at| raw(at * MS, &again)));
+    let told = told(&frames);
+    assert_eq!((told.connections.len(), told.responses[0].bytes), (1, 9000));
+    assert_eq!(left_out(&told), [(Trouble::AfterEnd, 2)]);
+    frames.extend(download(20_000 * MS, 40_000, 80 * MS, 0, 9));
+    assert_eq!(self::told(&frames).connections.len(), 2);
+}
+
+/// Three downloads, the second of which is open when the clock is set by `by` at the sixth of its packets.
+fn with_a_clock_that_is_set(by: i64, keep_timestamps: bool) -> Told {
+    let mut frames = download(0, 40_000, 80 * MS, 0, 20);
+    let mut during = download(20_000 * MS, 40_001, 80 * MS, 0, 20);
+    let mut after = download(30_000 * MS, 40_002, 80 * MS, 0, 20);
+    for frame in during.iter_mut().skip(25).chain(&mut after) {
+        frame.0 += by;
+    }
+    frames.extend(during);
+    frames.extend(after);
+    if !keep_timestamps {
+        for (_, kept, _) in &mut frames {
+            // Two options that mean nothing, instead of the last ten bytes.
+            let at = kept.len() - 10;
+            kept[at..].fill(1);
+        }
+    }
+    told(&frames)
+}
+
+#[test]
+fn a_connection_during_which_the_clock_was_set_back_is_left_out_and_told() {
+    for by in [-20, -9000, -19_990] {
+        let told = with_a_clock_that_is_set(by * MS, false);
+        assert_eq!(told.connections.len(), 2, "{by} ms");
+        assert_eq!(left_out(&told), [(Trouble::ClockSet, 1)], "{by} ms");
+        assert!(told.responses.iter().all(|row| row.completion_time_s < 1.0 && row.first_byte_time_s >= 0.0));
+    }
+}
+
+#[test]
+fn a_connection_during_which_the_clock_was_set_forward_is_left_out_and_told() {
+    for (by, keep_timestamps) in [(9000, true), (9000, false), (3_600_000, true), (250_000, false)] {
+        let told = with_a_clock_that_is_set(by * MS, keep_timestamps);
+        assert!(left_out(&told).contains(&(Trouble::ClockSet, 1)), "{by} ms: {:?}", told.problems);
+        let rows: Vec<_> = told.connections.iter().filter(|row| row.from_start == 1).collect();
+        assert_eq!(rows.len(), 2, "{by} ms");
+    }
+}
+
+#[test]
+fn packets_of_several_processors_out_of_order_by_milliseconds_are_no_set_clock() {
+    let mut frames = download(0, 40_000, 80 * MS, 0, 10);
+    for pair in frames[6..24].chunks_exact_mut(2) {
+        pair.swap(0, 1);
+    }
+    let told = told(&frames);
+    assert_eq!(told.connections.len(), 1);
+    assert!(told.responses.iter().all(|row| row.completion_time_s >= 0.0));
+}

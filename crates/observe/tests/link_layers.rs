@@ -196,3 +196,120 @@ fn an_unknown_link_layer_is_told_by_the_place_of_its_packets() {
     assert_eq!(told.problems[0].trouble, firstflight_observe::Trouble::LinkLayer);
     assert_eq!(told.problems[0].first[0], 24);
 }
+
+const MAC: [u8; 12] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
+
+fn frame(packet: &[u8]) -> Vec<u8> {
+    [&MAC[..], &[8, 0], packet].concat()
+}
+
+fn over_ipv4(protocol: u8, carried: &[u8]) -> Vec<u8> {
+    let total = (20 + carried.len() as u16).to_be_bytes();
+    [&[0x45, 0][..], &total, &[0, 0, 0, 0, 64, protocol, 0, 0, 10, 9, 9, 1, 10, 9, 9, 2], carried].concat()
+}
+
+fn over_ipv6(protocol: u8, carried: &[u8]) -> Vec<u8> {
+    let length = (carried.len() as u16).to_be_bytes();
+    [&[0x60, 0, 0, 0][..], &length, &[protocol, 64], &[7; 32], carried].concat()
+}
+
+fn over_udp(port: u16, carried: &[u8]) -> Vec<u8> {
+    over_ipv4(17, &[&[0x9c, 0x40][..], &port.to_be_bytes(), &[0; 4], carried].concat())
+}
+
+#[test]
+fn a_connection_is_read_through_every_tunnel_that_is_not_encrypted() {
+    type Wrap = fn(&[u8]) -> Vec<u8>;
+    let ethernet: &[(&str, Wrap)] = &[
+        ("PPPoE", |p| [&MAC[..], &[0x88, 0x64, 0x11, 0, 0, 1, 0, 60, 0, 0x21], p].concat()),
+        ("PPPoE in a VLAN", |p| [&MAC[..], &[0x81, 0, 0, 7, 0x88, 0x64, 0x11, 0, 0, 1, 0, 60, 0, 0x21], p].concat()),
+        ("MPLS", |p| [&MAC[..], &[0x88, 0x47, 0, 1, 0, 64, 0, 2, 1, 64], p].concat()),
+        ("MPLS with a frame", |p| [&MAC[..], &[0x88, 0x47, 0, 2, 1, 64, 0, 0, 0, 0], &frame(p)].concat()),
+        ("three tags", |p| [&MAC[..], &[0x88, 0xa8, 0, 5, 0x81, 0, 0, 7, 0x81, 0, 0, 9, 8, 0], p].concat()),
+        ("provider backbone", |p| [&MAC[..], &[0x88, 0xe7, 0, 0, 0, 1], &frame(p)].concat()),
+        ("SNAP", |p| [&MAC[..], &[0, 60, 0xaa, 0xaa, 3, 0, 0, 0, 8, 0], p].concat()),
+    ];
+    for (name, wrap) in ethernet {
+        expect_the_connection(&pcap(ETHERNET, &dressed(wrap)), name);
+    }
+    let over_ip: &[(&str, Wrap)] = &[
+        ("IP in IP", |p| over_ipv4(4, p)),
+        ("IPv4 in IPv6", |p| over_ipv6(4, p)),
+        ("GRE", |p| over_ipv4(47, &[&[0, 0, 8, 0], p].concat())),
+        ("GRE with a checksum, a key and a number", |p| {
+            over_ipv4(47, &[&[0xb0, 0, 8, 0, 1, 1, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1], p].concat())
+        }),
+        ("GRE with a frame, over IPv6", |p| over_ipv6(47, &[&[0, 0, 0x65, 0x58][..], &frame(p)].concat())),
+        ("PPTP", |p| over_ipv4(47, &[&[0x30, 1, 0x88, 0x0b, 0, 60, 0, 7, 0, 0, 0, 1, 0xff, 3, 0, 0x21], p].concat())),
+        ("ERSPAN I", |p| over_ipv4(47, &[&[0, 0, 0x88, 0xbe][..], &frame(p)].concat())),
+        ("ERSPAN II", |p| {
+            over_ipv4(47, &[&[0x10, 0, 0x88, 0xbe, 0, 0, 0, 1, 0x10, 1, 0, 1, 0, 0, 0, 0][..], &frame(p)].concat())
+        }),
+        ("ERSPAN III", |p| {
+            let head = [0x10, 0, 0x22, 0xeb, 0, 0, 0, 1, 0x20, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 9, 9, 9, 9, 9, 9, 9, 9];
+            over_ipv4(47, &[&head[..], &frame(p)].concat())
+        }),
+        ("VXLAN", |p| over_udp(4789, &[&[8, 0, 0, 0, 0, 0, 1, 0][..], &frame(p)].concat())),
+        ("VXLAN on Linux's old port", |p| over_udp(8472, &[&[8, 0, 0, 0, 0, 0, 1, 0][..], &frame(p)].concat())),
+        ("VXLAN-GPE", |p| over_udp(4790, &[&[12, 0, 0, 1, 0, 0, 1, 0], p].concat())),
+        ("GENEVE with an option", |p| {
+            over_udp(6081, &[&[2, 0, 0x65, 0x58, 0, 0, 1, 0, 1, 2, 0, 1, 0, 0, 0, 0][..], &frame(p)].concat())
+        }),
+        ("GENEVE with IP", |p| over_udp(6081, &[&[0, 0, 8, 0, 0, 0, 1, 0], p].concat())),
+        ("GTP-U", |p| over_udp(2152, &[&[0x30, 255, 0, 60, 0, 0, 0, 1], p].concat())),
+        ("GTP-U with an extension", |p| {
+            over_udp(2152, &[&[0x34, 255, 0, 60, 0, 0, 0, 1, 0, 0, 0, 0x85, 1, 0, 9, 0], p].concat())
+        }),
+        ("L2TP", |p| over_udp(1701, &[&[0, 2, 0, 1, 0, 1, 0xff, 3, 0, 0x21], p].concat())),
+        ("MPLS over UDP", |p| over_udp(6635, &[&[0, 1, 1, 64], p].concat())),
+        ("an authentication header", |p| over_ipv4(51, &[&[4, 4, 0, 0], &[0; 20][..], p].concat())),
+        ("a tunnel in a tunnel", |p| over_ipv4(4, &over_ipv4(47, &[&[0, 0, 8, 0], p].concat()))),
+    ];
+    for (name, wrap) in over_ip {
+        expect_the_connection(&pcap(101, &dressed(wrap)), name);
+    }
+    for (name, link_type, head) in [
+        ("PPP", 9, &[0xff, 3, 0, 0x21][..]),
+        ("PPP with a short number", 9, &[0x21]),
+        ("PPPoE as a link layer", 51, &[0x11, 0, 0, 1, 0, 60, 0, 0x21]),
+    ] {
+        expect_the_connection(&pcap(link_type, &dressed(behind(head))), name);
+    }
+}
+
+#[test]
+fn six_in_four_is_read() {
+    let frames: Vec<Frame> = segments()
+        .into_iter()
+        .map(|(time, segment)| {
+            let kept = over_ipv4(41, &segment.ipv6(&[], 6));
+            let length = kept.len() as u32 + segment.payload;
+            (time, kept, length)
+        })
+        .collect();
+    assert_eq!(read(&pcap(101, &frames)).responses[0].bytes, 2000);
+}
+
+#[test]
+fn what_is_no_tcp_is_counted_by_what_it_is() {
+    let packets = [
+        over_ipv4(50, &[0; 40]),
+        over_ipv4(50, &[0; 40]),
+        over_udp(51820, &[4; 40]),
+        over_udp(9999, &[4; 40]),
+        over_udp(4789, &[0; 40]),
+        over_ipv4(1, &[0; 8]),
+    ];
+    let frames: Vec<Frame> = packets.iter().map(|packet| (0, packet.clone(), packet.len() as u32)).collect();
+    let file = pcap(101, &frames);
+    let mut reader =
+        firstflight_observe::Reader::new(std::path::Path::new("made"), file.as_slice()).expect("a capture");
+    while reader.read(1000).expect("memory can be read").is_some() {}
+    let others: Vec<_> = reader.others();
+    let named = |name: &str, count: u64| others.contains(&(name.to_owned(), count));
+    assert_eq!(others[0], ("ESP (encrypted)".to_owned(), 2));
+    assert!(
+        named("WireGuard (encrypted)", 1) && named("UDP", 1) && named("VXLAN", 1) && named("ICMP", 1),
+        "{others:?}"
+    );
+}

@@ -37,6 +37,11 @@ impl CaptureReader {
         self.0.problems().into_iter().map(|found| (found.trouble.text(), found.count, found.first)).collect()
     }
 
+    /// The packets so far that were no TCP segments, by protocol, the most frequent first.
+    fn others(&self) -> Vec<(String, u64)> {
+        self.0.others()
+    }
+
     /// Packets read so far, and TCP segments among them.
     fn counts(&self) -> (u64, u64) {
         self.0.counts()

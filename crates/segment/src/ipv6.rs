@@ -1,7 +1,5 @@
 //! The IPv6 header (RFC 8200).
 
-use crate::TCP;
-
 const FIXED_BYTES: usize = 40;
 
 /// A look at an IPv6 header.
@@ -11,13 +9,11 @@ pub struct Ipv6<'a> {
     packet: &'a [u8],
 }
 
-/// Offset of a packet's TCP header, or why it has none.
+/// What a packet carries, or why that is not known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Upper {
-    /// At this byte.
-    Tcp(usize),
-    /// The packet carries another protocol.
-    Other,
+    /// The header of this protocol, at this byte.
+    At(u8, usize),
     /// It is a fragment that begins behind that header.
     Fragment,
     /// The bytes end before.
@@ -52,25 +48,24 @@ impl<'a> Ipv6<'a> {
         self.address(24)
     }
 
-    /// The TCP header, behind any extension headers.
-    pub fn tcp(self) -> Upper {
+    /// The header behind any extension headers.
+    pub fn upper(self) -> Upper {
         let (mut kind, mut at) = (self.fixed[6], FIXED_BYTES);
         // RFC 8200 section 4: extension headers, each with the kind of the next one.
-        while kind != TCP {
+        while matches!(kind, 0 | 43 | 44 | 51 | 60) {
             let extension: Option<&[u8; 4]> = self.packet.get(at..).and_then(|rest| rest.first_chunk());
             let Some(extension) = extension else { return Upper::Short };
             at += match kind {
-                // Hop-by-hop options, routing, destination options: in units of eight bytes after the first.
-                0 | 43 | 60 => 8 + usize::from(extension[1]) * 8,
                 44 if u16::from_be_bytes([extension[2], extension[3]]) & 0xfff8 != 0 => return Upper::Fragment,
                 44 => 8,
                 // Authentication (RFC 4302): in units of four bytes, less two.
                 51 => 8 + usize::from(extension[1]) * 4,
-                _ => return Upper::Other,
+                // Hop-by-hop options, routing, destination options: in units of eight bytes after the first.
+                _ => 8 + usize::from(extension[1]) * 8,
             };
             kind = extension[0];
         }
-        Upper::Tcp(at)
+        Upper::At(kind, at)
     }
 
     #[inline]

@@ -25,8 +25,31 @@ pub(crate) struct Record {
     pub(crate) offset: u64,
     /// Bytes of the file between its own and the next packet's header.
     trailer: usize,
+    /// The interface's clock was set back before it.
+    pub(crate) set_back: bool,
     /// Words of the link layer are in the order of this machine's bytes, which is that of the file: little endian.
     pub(crate) little_endian: bool,
+}
+
+/// The clock of an interface.
+#[derive(Clone, Copy, Debug)]
+struct Clock(i64);
+
+/// Packets that several processors capture are out of order by less than this.
+const OUT_OF_ORDER: i64 = 10_000_000;
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self(i64::MIN)
+    }
+}
+
+impl Clock {
+    /// It shows `time` now; whether it was set back.
+    fn read(&mut self, time: i64) -> bool {
+        let before = std::mem::replace(&mut self.0, time);
+        time < before.saturating_sub(OUT_OF_ORDER)
+    }
 }
 
 /// A file's format, and its data so far.

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Result};
 
-use super::{Next, Record, word};
+use super::{Clock, Next, Record, word};
 use crate::{
     problems::Trouble,
     source::{LARGEST_BYTES, Source},
@@ -18,6 +18,7 @@ pub(super) struct Header {
     /// Nanoseconds of a unit below the second.
     unit_ns: u32,
     link_type: u16,
+    clock: Clock,
 }
 
 impl Header {
@@ -34,10 +35,10 @@ impl Header {
         // Its upper bits describe frame check sequences, which follow the data that is read here.
         let link_type = word(bytes, 20, little_endian) as u16;
         source.consume(FILE_HEADER);
-        Ok(Some(Self { little_endian, unit_ns, link_type }))
+        Ok(Some(Self { little_endian, unit_ns, link_type, clock: Clock::default() }))
     }
 
-    pub(super) fn next<R: Read>(&self, source: &mut Source<R>) -> Result<Next> {
+    pub(super) fn next<R: Read>(&mut self, source: &mut Source<R>) -> Result<Next> {
         let offset = source.offset();
         let Some(header) = source.peek(PACKET_HEADER)? else {
             return Ok(if source.is_at_end()? { Next::End } else { Next::Bad(Trouble::CutOff) });
@@ -53,13 +54,15 @@ impl Header {
             return Ok(Next::Bad(Trouble::CutOff));
         }
         source.consume(PACKET_HEADER);
+        let time_ns = i64::from(seconds) * 1_000_000_000 + i64::from(parts) * i64::from(self.unit_ns);
         Ok(Next::Packet(Record {
-            time_ns: i64::from(seconds) * 1_000_000_000 + i64::from(parts) * i64::from(self.unit_ns),
+            time_ns,
             link_type: self.link_type,
             kept,
             length,
             offset,
             trailer: 0,
+            set_back: self.clock.read(time_ns),
             little_endian: self.little_endian,
         }))
     }

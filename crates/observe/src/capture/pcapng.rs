@@ -3,7 +3,7 @@
 
 use std::io::{Read, Result};
 
-use super::{Next, Record, half, word};
+use super::{Clock, Next, Record, half, word};
 use crate::{
     problems::Trouble,
     source::{LARGEST_BYTES, Source},
@@ -32,6 +32,7 @@ struct Interface {
     link_type: u16,
     units_a_second: u64,
     offset_s: i64,
+    clock: Clock,
 }
 
 /// A section in progress.
@@ -93,8 +94,8 @@ impl Section {
     }
 
     fn interface(&self, body: &[u8]) -> Option<Interface> {
-        let mut interface =
-            Interface { link_type: half(body, 0, self.little_endian), units_a_second: 1_000_000, offset_s: 0 };
+        let link_type = half(body, 0, self.little_endian);
+        let mut interface = Interface { link_type, units_a_second: 1_000_000, offset_s: 0, clock: Clock::default() };
         let mut options = body.get(8..)?;
         while options.len() >= 4 {
             let (code, length) = (half(options, 0, self.little_endian), half(options, 2, self.little_endian));
@@ -118,7 +119,7 @@ impl Section {
         Some(interface)
     }
 
-    fn packet(&self, kind: u32, body: &[u8], offset: u64) -> Option<Record> {
+    fn packet(&mut self, kind: u32, body: &[u8], offset: u64) -> Option<Record> {
         let fields = body.get(..PACKET_FIELDS)?;
         let [_, high, low, kept, length] = [0, 4, 8, 12, 16].map(|at| word(fields, at, self.little_endian));
         let index = if kind == PACKET {
@@ -126,7 +127,7 @@ impl Section {
         } else {
             word(fields, 0, self.little_endian)
         };
-        let interface = self.interfaces.get(index as usize)?;
+        let interface = self.interfaces.get_mut(index as usize)?;
         let kept = kept as usize;
         if kept > body.len() - PACKET_FIELDS || length as usize > LARGEST_BYTES {
             return None;
@@ -137,8 +138,10 @@ impl Section {
         let part_ns = (u128::from(part) * 1_000_000_000 / u128::from(interface.units_a_second)) as i64;
         // From 1970 to 2106 as in pcap, so that times can be added and taken from one another.
         let seconds = u32::try_from(whole.checked_add_signed(interface.offset_s)?).ok()?;
+        let time_ns = i64::from(seconds) * 1_000_000_000 + part_ns;
         Some(Record {
-            time_ns: i64::from(seconds) * 1_000_000_000 + part_ns,
+            time_ns,
+            set_back: interface.clock.read(time_ns),
             link_type: interface.link_type,
             kept,
             length,

@@ -26,6 +26,7 @@ impl Connection {
         match told.sent {
             Some(sent) if !recovering => {
                 let idle = self.to_client.least();
+                self.clock_was_set |= self.to_client.is_too_long(time - sent);
                 self.to_client.add(time - sent, told.lone);
                 let idle = idle.or(self.to_client.least()).unwrap_or_default();
                 if told.lone {

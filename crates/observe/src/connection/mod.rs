@@ -53,8 +53,10 @@ pub(crate) enum Stage {
     /// The handshake is not complete.
     Opening,
     Open,
-    /// Both ends are done, or one has reset it.
+    /// Both ends are done and know it of each other, or one has reset it.
     Closed,
+    /// Over: only its ends are known.
+    Gone,
 }
 
 /// The connection.
@@ -92,8 +94,10 @@ pub(crate) struct Connection {
     /// The handshake of TLS, while it lasts.
     secures: Option<Box<Secures>>,
     most_bps: f64,
-    finished: [bool; 2],
     reset: bool,
+    /// How often the capture's clock had been set back when it began.
+    era: u32,
+    clock_was_set: bool,
     unseen: bool,
     /// Offset of its first packet in the file.
     offset: u64,
@@ -101,7 +105,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// A connection that begins with this segment, which stands at `offset` of the file.
-    pub(crate) fn new(number: u32, seen: &Seen<'_>, time: i64, offset: u64) -> Self {
+    pub(crate) fn new(number: u32, seen: &Seen<'_>, time: i64, era: u32, offset: u64) -> Self {
         let from_client = match seen.flags & SYN_ACK {
             Flags::SYN => true,
             SYN_ACK => false,
@@ -138,8 +142,9 @@ impl Connection {
             early_data: false,
             secures: None,
             most_bps: 0.0,
-            finished: [false; 2],
             reset: false,
+            era,
+            clock_was_set: false,
             unseen: false,
             offset,
         }
@@ -160,7 +165,7 @@ impl Connection {
     }
 
     pub(crate) fn stage(&self) -> Stage {
-        if self.reset || self.finished == [true; 2] {
+        if self.reset || self.client_sends.is_closed() && self.server_sends.is_closed() {
             Stage::Closed
         } else if self.response.is_some() || self.handshake.complete.is_some() {
             Stage::Open
@@ -169,9 +174,18 @@ impl Connection {
         }
     }
 
+    /// Whether it fell silent in the `stage` of being open with data that was neither acknowledged nor sent again, which
+    /// every sender does: the clock was set, or the capture stood still.
+    pub(crate) fn is_cut_off(&mut self, stage: usize) -> bool {
+        let cut_off = stage == Stage::Open as usize && self.server_sends.is_waiting();
+        self.clock_was_set |= cut_off;
+        cut_off
+    }
+
     /// Processes one of its segments; returns a problem with it.
-    pub(crate) fn take(&mut self, seen: &Seen<'_>, time: i64, batch: &mut Batch) -> Option<Trouble> {
+    pub(crate) fn take(&mut self, seen: &Seen<'_>, time: i64, era: u32, batch: &mut Batch) -> Option<Trouble> {
         let side = if seen.from == self.client { Side::Client } else { Side::Server };
+        self.clock_was_set |= era != self.era;
         if seen.flags.contains(Flags::SYN) {
             return self.open(seen, side, time);
         }
@@ -200,13 +214,16 @@ impl Connection {
                 let trouble =
                     (seen.flags.contains(Flags::ACK)).then(|| self.acknowledged_by_server(seen, time)).flatten();
                 if let Some((value, _)) = seen.options.timestamps {
-                    self.clock.get_or_insert_with(|| ServerClock::new(value, time)).read(value, time);
+                    let clock = self.clock.get_or_insert_with(|| ServerClock::new(value, time));
+                    self.clock_was_set |= clock.stood_still(value, time);
+                    clock.read(value, time);
                 }
                 (seen.payload > 0).then(|| self.answer(seen, time, batch)).flatten().or(trouble)
             }
         };
         if seen.flags.contains(Flags::FIN) {
-            self.finished[side as usize] = true;
+            let own = if side == Side::Client { &mut self.client_sends } else { &mut self.server_sends };
+            own.end(seen.seq.wrapping_add(seen.payload));
         }
         trouble
     }
@@ -252,6 +269,7 @@ impl Connection {
         if side == Side::Server {
             self.client_sends.begin(seen.ack);
             if let Some(syn) = self.handshake.syn.filter(|_| !self.handshake.repeated) {
+                self.clock_was_set |= self.to_server.is_too_long(time - syn);
                 self.to_server.add(time - syn, false);
             }
         }
@@ -268,6 +286,7 @@ impl Connection {
                 self.server_sends.begin_again(first);
                 self.mss[Side::Server as usize] = mss;
             } else if let Some(syn_ack) = handshake.syn_ack.filter(|_| !handshake.repeated) {
+                self.clock_was_set |= self.to_client.is_too_long(time - syn_ack);
                 self.to_client.add(time - syn_ack, false);
             }
         }
@@ -276,7 +295,7 @@ impl Connection {
     /// From SYN until the client had completed the handshake of TCP; NaN if that was not seen.
     fn handshake_time_s(&self) -> f64 {
         let Handshake { syn, complete, .. } = self.handshake;
-        syn.zip(complete).map_or(f64::NAN, |(syn, complete)| (complete - syn) as f64 / 1e9)
+        syn.zip(complete).map_or(f64::NAN, |(syn, complete)| (complete - syn).max(0) as f64 / 1e9)
     }
 
     /// True if the capture was taken nearer to the client.

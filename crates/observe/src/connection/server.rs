@@ -22,6 +22,7 @@ impl Connection {
     pub(super) fn acknowledged_by_server(&mut self, seen: &Seen<'_>, time: i64) -> Option<Trouble> {
         let Some(position) = self.client_sends.locate(seen.ack) else { return Some(Trouble::Outside) };
         if let Some(sent) = self.client_sends.acknowledge(position).and_then(|told| told.sent) {
+            self.clock_was_set |= self.to_server.is_too_long(time - sent);
             self.to_server.add(time - sent, false);
         }
         None

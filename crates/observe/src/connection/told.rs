@@ -18,7 +18,8 @@ impl Connection {
             (response.first_acked, response.last_acked)
         };
         let delivered = (self.server_sends.delivered().min(response.end) - response.begin).max(0);
-        let since = |time: Option<i64>| time.map_or(f64::NAN, |time| (time - response.start) as f64 / 1e9);
+        // Captures on several processors are not quite in order.
+        let since = |time: Option<i64>| time.map_or(f64::NAN, |time| (time - response.start).max(0) as f64 / 1e9);
         // At the server the last acknowledgment came an RTT after its data was sent.
         let away = if at_client { 0 } else { self.to_client.least().unwrap_or_default() };
         let took = last.map_or(0, |last| last - response.first_sent - away);
@@ -55,6 +56,9 @@ impl Connection {
 
     /// Reports a finished connection. Returns a problem with it, and the place where it began.
     pub(crate) fn finish(mut self, batch: &mut Batch) -> Option<(Trouble, u64)> {
+        if self.clock_was_set {
+            return Some((Trouble::ClockSet, self.offset));
+        }
         let mut secures = self.secures.take().filter(|_| !self.early_data);
         if let Some(secures) = &mut secures {
             // Data that came by itself after the request was the answer, and no session ticket.
