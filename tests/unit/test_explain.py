@@ -16,13 +16,37 @@ from firstflight.explain.words import comparison, cost, heading, line
 from firstflight.scenario import Scenario
 from firstflight.tracing import Trace
 
-DOWNLOAD = Scenario.load(Path(explain.__file__).with_name("download.toml"))
+ROOT = Path(__file__).resolve().parents[2]
+SHOWN = Scenario.load(Path(explain.__file__).with_name("download.toml"))
+DOWNLOAD = Scenario.from_toml("""
+name = "download"
+duration = "60s"
+tcp = { profile = "linux" }
+
+[network]
+topology = "chain"
+links = { rate = "10Mbit", delay = "50ms", queue = "100p" }
+
+[[application]]
+kind = "file_transfer"
+size = "30kB"
+""")
 # A queue of 8 packets behind a flight of 21: 12 are dropped.
 SHALLOW = DOWNLOAD.replace("network.links[0].queue", "8p")
 
 
 def transfer(scenario: Scenario, segments: int) -> Transfer:
     return of_trace(Trace(scenario.replace("tcp.initial_window", segments)))
+
+
+def test_the_first_commands_show_one_scenario_and_the_pictures_say_what_they_draw():
+    assert SHOWN.to_dict() == Scenario.load(ROOT / "examples/download.toml").to_dict()
+    times = ["{:.1f} ms".format(1e3 * (transfer(SHOWN, iw).completion_s or 0)) for iw in (3, 10)]
+    for name in ("README.md", "docs/start.md"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert "firstflight explain --iw 3,10 --out explain.html" in text
+        (alt,) = re.findall(r"!\[(.*?)\]\((?:docs/)?images/explain\.png\)", text)
+        assert re.findall(r"[0-9.]+ ms", alt)[-2:] == times
 
 
 def test_rounds_double_from_the_initial_window():
@@ -89,7 +113,7 @@ def test_the_command_prints_rounds_and_writes_the_page(tmp_path):
     target = tmp_path / "explain.html"
     result = CliRunner().invoke(app, ["explain", "--out", str(target)])
     assert result.exit_code == 0, result.output
-    assert "IW 3: 3 rounds, complete after 416.8 ms" in result.output
+    assert "IW 3: 5 rounds, complete after 274.3 ms" in result.output
     assert "Written by firstflight" in target.read_text()
 
 
