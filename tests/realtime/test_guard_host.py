@@ -77,6 +77,12 @@ def test_routes_are_as_before_whichever_signal_ended_a_guard_with_traffic() -> N
     assert found["had_windows"] > len(_ENDING) / 3
 
 
+def test_a_client_whose_syn_is_answered_and_that_is_not_heard_of_again_is_seen_once() -> None:
+    found = _found(do="unanswered")
+    assert found["looks"] == [[], ["10.78.0.3/32"], []]
+    assert found["clients"] == {"10.78.0.2/32": [[7, 16, 80]]}
+
+
 def test_a_window_is_learned_from_what_was_delivered_and_a_dry_run_sets_nothing() -> None:
     found = _found(do="learned")
     assert found["dry"]["set"] == 0

@@ -1,6 +1,7 @@
 """The guard's decisions: when it raises, when it falls back, and for whom."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from ipaddress import ip_network
 from random import Random
 
@@ -215,6 +216,20 @@ def test_one_client_that_repeats_itself_does_not_stop_its_group_within_a_period(
     world.take(world.brain.decide(lost))
     after = world.brain.verdicts()
     assert sum(v.losses for v in after.values()) - sum(v.losses for v in before.values()) <= 1
+
+
+def test_handshakes_that_stay_unfinished_in_raised_prefixes_stop_the_group() -> None:
+    world = World(brain(), HOSTS)
+    world.run(2000, harmless)
+    raised = list(world.windows)
+    unknown = Outcome(world.at, host(9, 1), "raised", 32, 0, 0, 0, None, 1, None, None, None, is_finished=False)
+    assert world.brain.decide([unknown]) == []
+    assert world.brain.group_of(unknown.prefix) is None
+    for prefix in raised[:20]:
+        world.take(world.brain.decide([replace(unknown, prefix=prefix)]))
+    assert world.windows == {}
+    stops = [decision for decision in world.decisions if decision.reason.startswith("stopped")]
+    assert stops[0].evidence["timeouts_raised"] > 0
 
 
 def test_the_number_of_prefixes_is_bounded() -> None:

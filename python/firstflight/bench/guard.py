@@ -79,7 +79,7 @@ def rows_of(found: Measured) -> list[Row]:
         Row("connections seen", seen, "connections", "made", made, same=seen == made),
         Row("reports dropped", counts["dropped"], "reports"),
         Row("connections judged", judged, "connections", "made", made, note=f"{found.routes} windows set"),
-        Row("route changes", found.route_changes, "routes", note="arms are drawn again every 20 s"),
+        Row("route changes", found.route_changes, "routes", note="in the time of the clients"),
         Row("nginx and clients", *_cost_us(found.driven), "without the guard", _cost_us(found.alone)[0]),
     ]
 

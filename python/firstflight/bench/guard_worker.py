@@ -140,7 +140,7 @@ def _guard(state: Path) -> Iterator[int]:
         "--ports",
         "80",
     ]
-    with _process([*command, "--iw", "20", "--period", "20s", "--least", "100"]) as pid:
+    with _process([*command, "--iw", "20", "--least", "100"]) as pid:
         _until((state / "status.json").exists, "the guard")
         yield pid
 
@@ -164,14 +164,16 @@ def _until(condition: Callable[[], object], what: str, within_s: float = 30) -> 
 
 
 def _counts(state: Path) -> dict[str, int]:
-    asked = time.time()
-    status: dict[str, Any] = {}
+    """The counts once those of two statuses in turn are equal: the kernel may be late with its reports."""
+    status: dict[str, Any] = {"connections": None, "written_at": 0.0}
 
-    def written_since() -> bool:
-        status.update(json.loads((state / "status.json").read_text(encoding="utf-8")))
-        return bool(status["written_at"] > asked)
+    def settled() -> bool:
+        found = json.loads((state / "status.json").read_text(encoding="utf-8"))
+        same = found["connections"] == status["connections"] and found["written_at"] > status["written_at"]
+        status.update(found if found["written_at"] > status["written_at"] + 1.5 else {})
+        return bool(same)
 
-    _until(written_since, "the guard's status")
+    _until(settled, "the guard's status", within_s=60)
     return {**status["connections"], **{name: status[name] for name in ("uncertain", "route_changes")}}
 
 
