@@ -21,10 +21,10 @@ LOGS = {
     "common or combined log, common": '2001:db8::{i} - bob [22/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 {size}',
     "common or combined log, time": COMBINED + " 1.250",
     "HAProxy HTTP log": (
-        "Nov 22 10:00:00 lb haproxy[14389]: 203.0.113.{i}:33317 [22/Nov/2026:10:00:00.655] http-in static/srv1 "
+        "Nov 22 10:00:00 lb haproxy[14389]: 203.0.113.{i}:{size} [22/Nov/2026:10:00:00.655] http-in static/srv1 "
         '10/0/30/69/1250 200 {size} - - ---- 1/1/1/1/0 0/0 {{1wt.eu}} {{}} "GET /index.html HTTP/1.1"'
     ),
-    "Envoy access log": (
+    "Envoy or Istio access log": (
         '[2026-11-22T10:00:00.310Z] "POST /api/v1 HTTP/2" 200 - 154 {size} 1250 100 "10.0.35.{i}" "nsq2http" '
         '"cc21d9b0" "locations" "tcp://10.0.2.1:80"'
     ),
@@ -51,7 +51,7 @@ def written(path: Path, name: str, lines: int = 500, size: int = 9000) -> Path:
 def test_sizes_and_networks_are_read_and_the_line_for_round_trips_is_told(tmp_path: Path, name: str) -> None:
     seen = observe.read(written(tmp_path / "access.log", name))
     assert seen.source.kind == "log"
-    assert seen.source.notes[0].startswith(name.split(",")[0])
+    assert seen.source.form.startswith(name.split(",")[0])
     assert seen.transfers["bytes"].to_list() == list(range(9000, 9500))
     assert seen.users["subnet"].n_unique() in (1, 2)
     assert seen.users["rtt_s"].null_count() == 500

@@ -29,7 +29,7 @@ def run(monkeypatch, capsys):
     return command
 
 
-def test_it_prints_what_was_read_what_is_unknown_and_what_was_left_out(run, tmp_path):
+def test_it_prints_what_was_read_what_is_missing_and_what_was_left_out(run, tmp_path):
     cut = tmp_path / "cut.pcapng"
     cut.write_bytes((EXAMPLES / "server.pcapng").read_bytes()[:-3])
     status, printed, _ = run(cut)

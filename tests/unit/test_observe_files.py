@@ -140,7 +140,7 @@ def test_clients_of_a_socket_for_both_families_are_neighbours_by_their_ipv4_addr
 def test_a_kind_that_there_is_not_and_a_format_for_another_kind_are_refused(file):
     with pytest.raises(RequestError, match="the kinds are nginx, ss, capture, ndt7, log, table"):
         observe.read(file(LINE), "apache")
-    with pytest.raises(RequestError, match='is for the kind "nginx"'):
+    with pytest.raises(RequestError, match='is for the kinds "nginx" and "log"'):
         observe.read(file(LINE), "ss", log_format="$tcpinfo_rtt")
 
 
@@ -187,18 +187,9 @@ def test_a_log_in_another_format_is_read_by_that_format(file):
     assert seen.source.ignored == ("$remote_user", "$time_local", "$request", "$status", "$http_user_agent")
 
 
-@pytest.mark.parametrize(
-    ("form", "said"),
-    [
-        ("$body_bytes_sent$tcpinfo_rtt", "nothing between \\$body_bytes_sent and \\$tcpinfo_rtt"),
-        ("$remote_addr $bytes_sent", "lacks \\$tcpinfo_rtt"),
-        ("$remote_addr $tcpinfo_rtt", "lacks \\$bytes_sent"),
-        ("no variables", "lacks \\$tcpinfo_rtt"),
-    ],
-)
-def test_a_format_that_cannot_be_read_or_says_too_little_is_refused(form, said):
-    with pytest.raises(RequestError, match=said):
-        nginx_format.parse(form)
+def test_a_format_whose_variables_nothing_separates_is_refused():
+    with pytest.raises(RequestError, match=r"nothing between \$body_bytes_sent and \$tcpinfo_rtt"):
+        nginx_format.parse("$body_bytes_sent$tcpinfo_rtt")
 
 
 def test_nginx_counts_connections_anew_when_it_is_started_anew(file):

@@ -98,11 +98,13 @@ class Users:
 @dataclass(frozen=True)
 class Flows:
     """The data that was read. `left_out`, `problems`, `doubts` (whether these are users) and `notes` (with them):
-    sentences; `assumed`: the assumed parts of path and size, for how many.
+    sentences; `assumed`: the assumed parts of path and size, for how many; `unit`: what is counted, "response" where
+    the log does not show connections.
     """
 
     source: str
     kind: str
+    unit: str
     read: int
     usable: int
     simulated: int
@@ -327,6 +329,7 @@ def _flows(observed: Observation, population: Population, experiment: Experiment
     return Flows(
         source=source.path.name,
         kind=source.kind,
+        unit="response" if source.lines_apart else "connection",
         read=population.read,
         usable=population.usable,
         simulated=population.rows.height,

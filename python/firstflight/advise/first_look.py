@@ -61,6 +61,12 @@ def doubts(observed: Observation, population: Population) -> Iterator[str]:
             f"median RTT {1e3 * rtt_s:.3g} ms: is this log from behind a load balancer? Then this advises for the path "
             "to it: take the log of the machine where users' TCP connections end"
         )
+    if observed.source.lines_apart:
+        yield (
+            f"the log does not show connections: each of {population.usable:,} responses counts as the first of one, "
+            "and over HTTP/2 and kept connections most are later ones; log $connection and $connection_requests "
+            "(nginx) or the client's port (Apache: %{remote}p)"
+        )
     subnets = population.rows["subnet"]
     if population.rows.height >= SAME_NETWORK and subnets.null_count() == 0 and subnets.n_unique() == 1:
         yield (

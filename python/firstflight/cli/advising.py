@@ -89,7 +89,7 @@ def lines(advice: Advice) -> list[str]:
     flows, current = advice.flows, advice.current
     seen = f"{current.share_percent:.0f}% of {current.flows:,} that show it" if current.known else "assumed"
     found = [
-        f"{flows.source}: {counted(flows.read, 'connection')}, {flows.usable:,} usable, {flows.simulated:,} simulated; "
+        f"{flows.source}: {counted(flows.read, flows.unit)}, {flows.usable:,} usable, {flows.simulated:,} simulated; "
         f"current initial window: {current.window} ({seen})",
         *(f"  skipped: {text}" for text in flows.left_out),
         *(f"  unreadable: {text}" for text in flows.problems),

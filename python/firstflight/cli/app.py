@@ -383,17 +383,28 @@ def explain(
 
 @app.command(short_help="Read your own traffic: logs, captures, tables.")
 def observe(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A log, snapshots, a capture or a table.", show_default=False)
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="A log, snapshots, a capture or a table; a rotated log in order; - for standard input.",
+            show_default=False,
+        ),
     ],
     kind: Annotated[
         str | None,
-        typer.Option(help="nginx, ss, capture, ndt7 or table. Default: detected from the content.", show_default=False),
+        typer.Option(
+            help="nginx, ss, capture, ndt7, log or table. Default: detected from the content.", show_default=False
+        ),
     ] = None,
     log_format: Annotated[
         str | None,
         typer.Option(
-            metavar="STRING", help="log_format of an nginx log, if not one of docs/observe.md.", show_default=False
+            "--format",
+            "--log-format",
+            metavar="STRING",
+            help="Format of a log: nginx's log_format, Apache's LogFormat, or JSON fields (\"bytes=response.size\").",
+            show_default=False,
         ),
     ] = None,
     mss: Annotated[
@@ -411,10 +422,10 @@ def observe(
         typer.Option(metavar="F", help="Write one row per response, to .parquet or .csv.", show_default=False),
     ] = None,
 ) -> None:
-    """Read a file of your own traffic as records. Print a summary, the columns that it lacks and the rows skipped."""
+    """Read your own traffic as records. Print a summary, the columns that it lacks and the rows skipped."""
     from firstflight.cli.observing import observe_command
 
-    observe_command(file, kind, log_format, mss, out)
+    observe_command(files, kind, log_format, mss, out)
 
 
 @app.command(short_help="Recommend an initial window for your own users.")

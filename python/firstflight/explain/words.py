@@ -89,7 +89,9 @@ def cost(transfers: Sequence[Transfer]) -> str:
     """What the last transfer does to the packets of others in the same queue, against the first, in one sentence."""
     first, last = transfers[0], transfers[-1]
     against = "" if first is last else f" (with {first.label} {1e3 * first.longest_wait_s:.1f} ms)"
-    dropped = f", and {counted(last.dropped, 'of its segments is', 'of its segments are')} dropped" if last.dropped else ""
+    dropped = (
+        f", and {counted(last.dropped, 'of its segments is', 'of its segments are')} dropped" if last.dropped else ""
+    )
     return (
         f"Cost: with {last.label} a packet of somebody else waits up to {1e3 * last.longest_wait_s:.1f} ms behind these "
         f"segments{against}{dropped}."

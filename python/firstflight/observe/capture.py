@@ -44,6 +44,10 @@ def read(path: Path, problems: Problems) -> Parts:
         problems.add_counted(what, count, first, "byte")
     packets, segments = reader.counts()
     read = f"{counted(packets, 'packet')}, {segments:,} of them TCP's"
+    if others := reader.others():
+        read += f"; others: {', '.join(f'{count:,} of {name}' for name, count in others[:4])}"
+    if not segments and any("encrypted" in name for name, _ in others):
+        read += "; capture on the tunnel's own interface, where it is not encrypted"
     return _parts(pl.concat(connections), pl.concat(responses), pl.concat(handshakes), read)
 
 

@@ -1,4 +1,6 @@
-"""Tables with named columns, CSV or Parquet, in pieces: which columns there are, and the wanted ones of every row."""
+"""Tables with named columns, CSV, JSON lines or Parquet, in pieces: which columns there are, and the wanted ones of
+every row.
+"""
 
 import csv
 from collections.abc import Iterator, Sequence
@@ -7,6 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from firstflight.errors import RequestError
+from firstflight.observe.formats import json_object, leaves
 from firstflight.observe.lines import begins, pieces
 from firstflight.observe.problem import Problems, Unit
 from firstflight.records.files import UNREADABLE, scan
@@ -19,8 +22,8 @@ _ROWS_AT_ONCE = 1 << 16
 
 
 class ColumnFile:
-    """A table in a file. `names`: its columns, those within structs by their whole name (`a.MinRTT`); `unit`: the
-    kind of place in it.
+    """A table in a file. `names`: its columns, those within structs and objects by their whole name (`a.MinRTT`);
+    `unit`: the kind of place in it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -29,6 +32,7 @@ class ColumnFile:
         beginning = begins(path)
         self._leaves: dict[str, pl.Expr] = {}
         self.unit: Unit = "line"
+        self._is_json = False
         if beginning.startswith(PARQUET):
             self.unit = "row"
             try:
@@ -40,6 +44,9 @@ class ColumnFile:
                 ) from None
             self._leaves = dict(_leaves(schema.items()))
             self.names = list(self._leaves)
+        elif rows := _objects(path):
+            self._is_json = True
+            self.names = list(dict.fromkeys(name for row in rows for name, _ in leaves(row, lists=True)))
         else:
             head = beginning.split(b"\n", 1)[0].decode("utf-8", errors="replace").strip("\r\ufeff")
             self._separator = max(_SEPARATORS, key=head.count)
@@ -55,6 +62,9 @@ class ColumnFile:
         at = {name: self.names.index(name) for name in names}
         for first, lines in pieces(self.path, problems):
             frame = pl.DataFrame({PLACE: pl.int_range(first, first + lines.len(), eager=True), "line": lines})
+            if self._is_json:
+                yield _json_rows(frame, names, problems)
+                continue
             # The head is line 1.
             frame = frame.filter(pl.col(PLACE) > 1, pl.col("line").str.strip_chars() != "")
             quoted = frame.filter(pl.col("line").str.contains('"', literal=True))
@@ -80,6 +90,28 @@ class ColumnFile:
         except UNREADABLE as error:
             reason = str(error).splitlines()[0]
             raise RequestError(f"{self.path} cannot be read as Parquet ({reason}); write it again") from None
+
+
+def _objects(path: Path) -> list[dict[str, object]]:
+    """The first objects of JSON lines; none of another file."""
+    _, lines = next(pieces(path, Problems(), 1 << 16), (1, []))
+    return [row for line in list(lines)[:100] if (row := json_object(line)) is not None]
+
+
+def _json_rows(frame: pl.DataFrame, names: Sequence[str], problems: Problems) -> pl.DataFrame:
+    """The fields of JSON lines as text; of a list of objects those of the last one, as in Parquet."""
+    rows: list[dict[str, object]] = []
+    odd: list[int] = []
+    for place, line in frame.iter_rows():
+        if (found := json_object(line)) is not None:
+            told = dict(leaves(found, lists=True))
+            rows.append(
+                {PLACE: place} | {name: None if (value := told.get(name)) is None else str(value) for name in names}
+            )
+        elif line.strip():
+            odd.append(place)
+    problems.add("not a JSON object", odd)
+    return pl.DataFrame(rows, schema={PLACE: pl.Int64} | dict.fromkeys(names, pl.String))
 
 
 def numbers(frame: pl.DataFrame, name: str, unit: Unit, problems: Problems) -> pl.DataFrame:

@@ -1,6 +1,7 @@
 """nginx's access log with the kernel's data on the connection (`$tcpinfo_*`) when it had taken each answer."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from firstflight.observe.nginx_format import LOG_FORMAT, NUMBERS, Format
 from firstflight.observe.problem import Problems
 from firstflight.observe.room import Room
 from firstflight.observe.tables import HEADER_BYTES, HELD_BYTES, Parts, Subnets, mean_rate, seconds, since_first
+from firstflight.observe.wrappers import Wrapper, peeled
 
 # Lines of one connection agree on its start to within twice the resolution of the log's clock; connection numbers
 # begin again with nginx, and no earlier than this.
@@ -39,16 +41,15 @@ def recognises(line: str) -> bool:
     return line.startswith("msec=") and " tcpinfo_rtt=" in line
 
 
-def read(path: Path, problems: Problems, log_format: str | None, mss_bytes: int) -> Parts:
-    """The parts of an access log in `log_format` (as in nginx.conf; by default the one to configure).
-
-    RequestError for a format that cannot be read or lacks required variables.
-    """
-    form = nginx_format.parse(log_format or LOG_FORMAT)
+def read(
+    path: Path, problems: Problems, form: Format | None, mss_bytes: int, wrappers: Sequence[Wrapper] = ()
+) -> Parts:
+    """The parts of an access log of a format that has an RTT and a size; by default the one to configure."""
+    form = form or nginx_format.parse(LOG_FORMAT)
     connections = Merged(lambda rows: _connection(rows, form), _told(form), Room(path))
     subnet = Subnets()
     for first, lines in pieces(path, problems):
-        frame = _paths(_lines(first, lines, form, problems), form, mss_bytes)
+        frame = _paths(_lines(first, peeled(lines, wrappers), form, problems), form, mss_bytes)
         if not frame.is_empty():
             connections.add(
                 _rows(frame, form, subnet),

@@ -49,38 +49,35 @@ class Format:
 def parse(text: str) -> Format:
     """The format of a `log_format` directive as it stands in nginx.conf, or of its string alone.
 
-    RequestError without variables, with two that nothing separates, or without the values that an observation
-    needs: a size ($bytes_sent or $body_bytes_sent) and a round trip ($tcpinfo_rtt).
+    RequestError for two variables that nothing separates.
     """
-    written = _string(text)
     pattern: list[str] = []
     used: list[str] = []
     ignored: list[str] = []
-    at = 0
-    for found in _VARIABLE.finditer(written):
-        between = written[at : found.start()]
-        if at and not between:
+    for at, (between, name) in enumerate(parts(text)):
+        if at and name and not between:
             raise RequestError(
-                f"the log format has nothing between ${used[-1] if used else ''} and {found[0]}, so a line cannot be "
-                "split; put a space there"
+                f"the log format has nothing between ${(used or ignored)[-1]} and ${name}, so a line cannot be split; "
+                "put a space there"
             )
         pattern.append(re.escape(between))
-        name = found[1] or found[2]
         if name in (*NUMBERS, *TEXTS) and name not in used:
             used.append(name)
             pattern.append(f"(?P<{name}>{'-|[0-9.]*' if name in NUMBERS else '.*?'})")
-        else:
+        elif name:
             ignored.append(name)
             pattern.append(".*?")
-        at = found.end()
-    pattern.append(re.escape(written[at:]))
-    if "tcpinfo_rtt" not in used or not {"bytes_sent", "body_bytes_sent"} & set(used):
-        raise RequestError(
-            "the log format lacks "
-            + ("$tcpinfo_rtt" if "tcpinfo_rtt" not in used else "$bytes_sent")
-            + ", without which a line has no data on the path; docs/observe.md has the format to configure"
-        )
     return Format("^" + "".join(pattern) + "$", tuple(used), tuple(ignored))
+
+
+def parts(text: str) -> list[tuple[str, str]]:
+    """The text before each variable, and its name; the last one empty."""
+    written = _string(text)
+    found, at = [], 0
+    for variable in _VARIABLE.finditer(written):
+        found.append((written[at : variable.start()], variable[1] or variable[2]))
+        at = variable.end()
+    return [*found, (written[at:], "")]
 
 
 def _string(text: str) -> str:

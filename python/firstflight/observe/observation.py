@@ -15,7 +15,8 @@ TLS = {"tls_bytes": "bytes", "tls_exchanges": "exchanges", "tls_answer_flight_se
 class Source:
     """Its origin. `kind`: one of `KINDS`; `began_s`: the Unix time from which `start_s` counts, None where the
     file has no times; `ignored`: columns of the file that mean nothing here; `notes`: sentences on assumptions;
-    `networks`: the network of each subnet by its number, where addresses are known.
+    `form`: the format in words; `lines_apart`: the log does not show which responses a connection had, so each of them
+    counts as a connection; `networks`: the network of each subnet by its number, where addresses are known.
     """
 
     path: Path
@@ -23,6 +24,8 @@ class Source:
     began_s: float | None
     ignored: tuple[str, ...]
     notes: tuple[str, ...]
+    form: str
+    lines_apart: bool = False
     networks: tuple[str, ...] = ()
 
 

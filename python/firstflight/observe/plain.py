@@ -1,4 +1,6 @@
-"""Plain tables, CSV or Parquet, whose columns are named as documented: a quantity and its unit, such as `rtt_ms`."""
+"""Plain tables, CSV, JSON lines or Parquet, whose columns are named as documented: a quantity and its unit, such as
+`rtt_ms`.
+"""
 
 import difflib
 from collections.abc import Iterable
@@ -17,6 +19,7 @@ from firstflight.observe.tables import Parts, Subnets, mean_rate, since_first
 
 # The value of one unit in the records' own unit: seconds, bits a second, bytes, a share, a number.
 _TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_RTTS = {f"rtt_{unit}" for unit in _TIMES}
 _RATES = {"bps": 1.0, "kbps": 1e3, "mbps": 1e6, "gbps": 1e9}
 _SIZES = {"bytes": 1.0, "kb": 1e3, "mb": 1e6, "kib": 1024.0, "mib": 1048576.0}
 _SHARES = {"": 1.0, "percent": 1e-2}
@@ -93,6 +96,8 @@ ALIASES = {
     "retrans": "retransmissions",
     "segs_out": "segments_sent",
     "client_ip": "remote_addr",
+    "sc_bytes": "bytes",
+    "c_ip": "remote_addr",
     "initial_window": "initial_window_segments",
     "initcwnd": "initial_window_segments",
 }
@@ -134,8 +139,15 @@ def accepted() -> dict[str, tuple[Quantity, float]]:
 
 
 def recognises(names: list[str]) -> bool:
-    """Whether columns with these names make a plain table: a round trip is the one thing it must have."""
-    return any(_plain(name) in {f"rtt_{unit}" for unit in _TIMES} for name in names)
+    """Whether columns with these names make a plain table: it must have a round trip or a size."""
+    return any(_plain(name) in {*_RTTS, *_SIZES} for name in names)
+
+
+def has_more(names: list[str]) -> bool:
+    """Whether there is a column with a meaning that no access log has."""
+    known = accepted()
+    found = {known[plain][0].column for name in names if (plain := _plain(name)) in known}
+    return not found <= {"rtt_s", "bytes", "start_s"}
 
 
 def suggestions(names: list[str]) -> str:
@@ -156,14 +168,17 @@ def suggestions(names: list[str]) -> str:
 
 
 def read(path: Path, problems: Problems) -> Parts:
-    """The parts of a plain table. RequestError without a round trip, with a quantity in two columns, or with a column
-    that has another name since.
+    """The parts of a plain table. RequestError without a round trip and a size, with a quantity in two columns, or with
+    a column that has another name since.
     """
     file = ColumnFile(path)
-    if not recognises(file.names):
+    meant = suggestions(file.names)
+    has_rtt = any(_plain(name) in _RTTS for name in file.names)
+    if not recognises(file.names) or (not has_rtt and " as rtt_" in meant):
+        none = "" if has_rtt or recognises(file.names) else " and none of sizes (bytes)"
         raise RequestError(
-            f"{path} has no column of round trips (rtt_ms, rtt_s or rtt_us): its columns are "
-            f"{', '.join(file.names[:20])}; {suggestions(file.names) or 'name them as docs/observe.md#tables does'}"
+            f"{path} has no column of round trips (rtt_ms, rtt_s or rtt_us){none}: its columns are "
+            f"{', '.join(file.names[:20])}; {meant or 'name them as docs/observe.md#tables does'}"
         )
     renamed = {name: _RENAMED[_plain(name)] for name in file.names if _plain(name) in _RENAMED}
     if renamed:
@@ -198,7 +213,6 @@ def read(path: Path, problems: Problems) -> Parts:
         sized = frame.filter(pl.col("bytes").is_not_null()) if "bytes" in columns else frame.clear()
         connections.add(frame.select(*_path(taken)), responses=sized.select(OF, *columns))
     ignored = tuple(name for name in file.names if name not in names)
-    meant = suggestions(file.names)
     notes = (f"{IGNORED} that may have another name here: {meant}",) if meant else ()
     found, beside = connections.done()
     if found.is_empty():
@@ -244,8 +258,8 @@ def _converted(
         frame = _valid(numbers(frame, name, unit, problems), name, quantity, factor, unit, problems)
         value = pl.col(name) * factor
         columns.append((value.round().cast(pl.Int64) if quantity.whole else value).alias(column))
-    rtt = taken["rtt_s"]
-    frame = within(frame, rtt, pl.col(rtt).is_not_null(), "there, and a path needs it", unit, problems)
+    if (rtt := taken.get("rtt_s")) is not None:
+        frame = within(frame, rtt, pl.col(rtt).is_not_null(), "there, and a path needs it", unit, problems)
     frame = frame.select(columns)
     if "buffer_time_s" not in taken or "down_bps" not in taken:
         return frame
@@ -274,7 +288,8 @@ def _path(taken: Iterable[str]) -> dict[str, pl.Expr]:
     if _ADDRESS in taken or _SUBNET in taken:
         kept.append(_SUBNET)
     told = {name: pl.col(name).drop_nulls().first() for name in kept}
-    told["rtt_s"] = pl.col("rtt_s").min()
+    if "rtt_s" in told:
+        told["rtt_s"] = pl.col("rtt_s").min()
     if "max_rtt_s" in told:
         told["max_rtt_s"] = pl.col("max_rtt_s").max()
     return {"name": pl.col("name").first()} | told

@@ -1,27 +1,60 @@
-"""Reading a file of any kind: its kind, and its tables."""
+"""Reading a file of any kind: its kind and format, and its tables."""
 
 import os
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from firstflight.errors import RequestError
 from firstflight.input_files import check_is_file
-from firstflight.observe import access_log, capture, ndt7, nginx, plain, ss, tables
-from firstflight.observe.columns import ColumnFile
-from firstflight.observe.lines import begins, is_packed
+from firstflight.observe import (
+    access_log,
+    capture,
+    formats,
+    given_format,
+    ndt7,
+    nginx,
+    nginx_format,
+    plain,
+    ss,
+    tables,
+    wrappers,
+)
+from firstflight.observe.columns import PARQUET, ColumnFile
+from firstflight.observe.lines import begins, packed_by, pieces
 from firstflight.observe.observation import Observation, Source
 from firstflight.observe.problem import Problems
 from firstflight.observe.tables import MSS_BYTES, Parts
+from firstflight.observe.wrappers import Wrapper
 
 # Name of a kind, and its description.
 KINDS = {
     "nginx": "access log of nginx with $tcpinfo_* variables",
     "ss": "output of ss -tinH, one snapshot or many",
     "capture": "pcap or pcapng capture",
-    "ndt7": "M-Lab NDT7 rows, CSV or Parquet",
-    "log": "access log: common, combined, HAProxy, Envoy, W3C (IIS, CloudFront), JSON lines, tcplife",
-    "table": "CSV or Parquet with named columns",
+    "ndt7": "M-Lab NDT7 rows: CSV, JSON lines or Parquet",
+    "log": "access log of a web server, a proxy or a CDN, or JSON lines",
+    "table": "CSV, JSON lines or Parquet with named columns",
 }
+# What every refusal ends with: this is always read.
+WAY_OUT = (
+    'Any log can be written as JSON lines, such as {"bytes": 48000, "client_ip": "192.0.2.7", "rtt_ms": 38, "time": '
+    '"2026-05-01T10:00:00Z"}, or as CSV whose first line names the columns, such as bytes,rtt_ms,remote_addr; only '
+    "bytes is required (docs/observe.md#tables)"
+)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The kind of a file; of a log, its format and the wrappers around its lines."""
+
+    kind: str
+    form: formats.Format | nginx_format.Format | None = None
+    around: tuple[Wrapper, ...] = ()
+
+    @property
+    def title(self) -> str:
+        title = self.form.title if isinstance(self.form, formats.Format) else KINDS[self.kind]
+        return "".join((title, *(f", in {wrapper.title}" for wrapper in reversed(self.around))))
 
 
 def read(
@@ -29,52 +62,80 @@ def read(
 ) -> Observation:
     """The traffic in a file, as records.
 
-    `kind`: one of `KINDS`; by default recognized by the content. `log_format`: of an nginx log that is not of the
-    format in docs/observe.md, as it stands in nginx.conf. `mss_bytes`: payload of a full segment, where a format
-    counts segments and does not say how large they are.
+    `kind`: one of `KINDS`; by default recognized by the content. `log_format`: of a log of another format, as it stands
+    in nginx.conf (`log_format`) or httpd.conf (`LogFormat`), or for JSON lines where the fields are
+    ("bytes=response.size time_ms=took"). `mss_bytes`: payload of a full segment, where a format counts segments and
+    does not say how large they are.
 
-    RequestError, one sentence, for a file that is not there, is of no kind known, or in which nothing can be read;
-    damage to a part is reported in `problems`.
+    RequestError for a file that is not there, is of no kind known, or in which nothing can be read, with a way out as
+    its last sentence; damage to a part is reported in `problems`.
     """
     path = Path(path)
     if kind is not None and kind not in KINDS:
         raise RequestError(f'there is no kind of file "{kind}"; the kinds are {", ".join(KINDS)}')
-    if log_format is not None and kind not in (None, "nginx"):
-        raise RequestError(f'a log format is for the kind "nginx", not for "{kind}"; leave one of the two out')
+    if log_format is not None and kind not in (None, "nginx", "log"):
+        raise RequestError(
+            f'a log format is for the kinds "nginx" and "log", not for "{kind}"; leave one of the two out'
+        )
+    form = None if log_format is None else given_format.parse(log_format)
     beginning = _beginning(path)
-    kind = kind or ("nginx" if log_format is not None else _kind(path, beginning))
+    try:
+        return _read(path, kind, form, beginning, mss_bytes)
+    except RequestError as error:
+        if kind == "capture" or capture.recognises(beginning):
+            raise
+        raise RequestError(f"{error}. {WAY_OUT}") from None
+
+
+def _read(
+    path: Path, kind: str | None, form: formats.Format | nginx_format.Format | None, beginning: bytes, mss_bytes: int
+) -> Observation:
+    if form is not None:
+        found = _given(path, form)
+    elif kind in ("log", "nginx"):
+        found = next((each for each in _logs(_lines(path)) if each.kind == kind), _Found(kind))
+    else:
+        found = _Found(kind) if kind else _found(path, beginning)
     problems = Problems()
-    if kind == "capture" and is_packed(path):
-        raise RequestError(f"{path} is packed by gzip, and captures are read as they are; unpack it first (gunzip)")
-    form = access_log.recognised(_lines(beginning)) if kind == "log" else None
-    parts = _importer(kind, log_format, mss_bytes, form)(path, problems)
-    found = problems.found()
+    if found.kind == "capture" and (packer := packed_by(path)):
+        unpack = {"gzip": "gunzip", "bzip2": "bunzip2", "xz": "unxz"}[packer]
+        raise RequestError(
+            f"{path} is packed by {packer}, and captures are read as they are; unpack it first ({unpack})"
+        )
+    parts = _parts(path, found, mss_bytes, problems)
+    told = problems.found()
     if parts.connections.is_empty():
-        reason = "".join(f": {said}" for said in (*found, *parts.notes)[:1])
-        raise RequestError(f"{path} holds no connection that can be read as {KINDS[kind]}{reason}")
-    source = Source(path, kind, parts.began_s, parts.ignored, parts.notes, parts.networks)
+        reason = "".join(f": {said}" for said in (*told, *parts.notes)[:1])
+        raise RequestError(f"{path} holds no connection that can be read as {found.title}{reason}")
+    source = Source(
+        path, found.kind, parts.began_s, parts.ignored, parts.notes, found.title, parts.lines_apart, parts.networks
+    )
     return Observation(
         tables.transfers(parts.responses),
         tables.users(parts.connections),
         tables.bounds(parts.bounds),
         tables.handshakes(parts.handshakes),
-        found,
+        told,
         source,
     )
 
 
-def _importer(
-    kind: str, log_format: str | None, mss_bytes: int, form: access_log.Format | None
-) -> Callable[[Path, Problems], Parts]:
-    importers: dict[str, Callable[[Path, Problems], Parts]] = {
-        "nginx": lambda path, problems: nginx.read(path, problems, log_format, mss_bytes),
-        "ss": ss.read,
-        "capture": capture.read,
-        "ndt7": ndt7.read,
-        "log": lambda path, problems: access_log.read(path, problems, form),
-        "table": plain.read,
-    }
-    return importers[kind]
+def _parts(path: Path, found: _Found, mss_bytes: int, problems: Problems) -> Parts:
+    form = found.form
+    match found.kind:
+        case "nginx":
+            own = None if isinstance(form, formats.Format) else form
+            return nginx.read(path, problems, own, mss_bytes, found.around)
+        case "log":
+            return access_log.read(path, problems, form if isinstance(form, formats.Format) else None, found.around)
+        case "ss":
+            return ss.read(path, problems)
+        case "capture":
+            return capture.read(path, problems)
+        case "ndt7":
+            return ndt7.read(path, problems)
+        case _:
+            return plain.read(path, problems)
 
 
 def _beginning(path: Path) -> bytes:
@@ -88,33 +149,55 @@ def _beginning(path: Path) -> bytes:
     return beginning
 
 
-def _lines(beginning: bytes) -> list[str]:
-    return beginning.decode("utf-8", errors="replace").splitlines()
+def _lines(path: Path) -> list[str]:
+    """The first lines. The very first one may be cut off, by whatever rotates a log, and so is the last one here."""
+    _, first = next(pieces(path, Problems(), 1 << 16), (1, []))
+    return [line for line in first if line][:200]
 
 
-def _kind(path: Path, beginning: bytes) -> str:
+def _given(path: Path, form: formats.Format | nginx_format.Format) -> _Found:
+    """A format that was given, and the wrappers around its lines."""
+    kind = "log" if isinstance(form, formats.Format) else "nginx"
+    for around, lines in wrappers.layers(_lines(path)):
+        if formats.fits(form, lines[:20]):
+            return _Found(kind, form, around)
+    return _Found(kind, form)
+
+
+def _logs(lines: list[str]) -> list[_Found]:
+    """The kinds of log that these may be, by what is around their lines."""
+    found = []
+    for around, inner in wrappers.layers(lines):
+        if any(nginx.recognises(line) for line in inner[:20]):
+            found.append(_Found("nginx", None, around))
+        if (form := formats.recognised(inner[:20])) is not None:
+            found.append(_Found("log", form, around))
+    return found
+
+
+def _found(path: Path, beginning: bytes) -> _Found:
     """The kind of the file, by its content."""
     if capture.recognises(beginning):
-        return "capture"
-    lines = _lines(beginning)
-    # The first line of a log may be cut off, by whatever rotates it.
-    if any(nginx.recognises(line) for line in lines[:20]):
-        return "nginx"
-    if ss.recognises(lines[:200]):
-        return "ss"
-    if (wrong := ss.lacks(lines[:200])) is not None:
+        return _Found("capture")
+    lines = [] if beginning.startswith(PARQUET) else _lines(path)
+    if ss.recognises(lines):
+        return _Found("ss")
+    if (wrong := ss.lacks(lines)) is not None:
         raise RequestError(f"{path} {wrong}")
-    if access_log.recognised(lines[:20]) is not None:
-        return "log"
-    if b"\0" not in beginning[:256] or beginning.startswith(b"PAR1"):
-        names = ColumnFile(path).names
-        if ndt7.recognises(names):
-            return "ndt7"
-        # Its own message reports an error in its names.
-        if plain.recognises(names) or plain.suggestions(names):
-            return "table"
+    is_table = b"\0" not in beginning[:256] or beginning.startswith(PARQUET)
+    names = ColumnFile(path).names if is_table else []
+    if ndt7.recognises(names):
+        return _Found("ndt7")
+    if logs := _logs(lines):
+        is_json = isinstance(logs[0].form, formats.Format) and logs[0].form.shape == "json" and not logs[0].around
+        # Of JSON lines, those with columns that only a table has.
+        if not (is_json and plain.recognises(names) and plain.has_more(names)):
+            return logs[0]
+    # Its own message reports an error in its names.
+    if plain.recognises(names) or plain.suggestions(names):
+        return _Found("table")
     kinds = "; ".join(f"{name}: {what}" for name, what in KINDS.items())
     raise RequestError(
-        f"{path} is of no kind that is recognized; say which with --kind ({kinds}), and for an nginx log of another "
-        "format --log-format"
+        f"{path} is of no kind that is recognized; say which with --kind ({kinds}), or for a log of another format "
+        "--format, with nginx's log_format, Apache's LogFormat or the fields of JSON lines"
     )

@@ -15,7 +15,7 @@ _KEY = "__key"
 
 
 class Sample:
-    """At most `MOST_ROWS` rows of a file, in their order; each row has the same chance. The same file gives the same
+    """At most `MOST_ROWS` rows of a file, in their order; each has the same chance. The same file gives the same
     rows, whatever the pieces that it is read in.
     """
 
@@ -44,9 +44,12 @@ class Sample:
         return f"{counted(self.read, 'response', 'responses')} read, of which a random sample of {kept:,} is kept"
 
     def chosen(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The rows of the next piece, by their `line`, that `add` takes: the others need no more work."""
+        """The rows of the next piece that `add` takes, by their `connection`, so that all of it is taken, or else by
+        their `line`: the others need no more work.
+        """
         self.read += frame.height
-        return self._thinned(frame.with_columns(pl.Series(_KEY, _keys(frame["line"].to_numpy().astype(np.uint64)))))
+        of = frame.select(pl.coalesce(pl.col("connection"), pl.col("line").cast(pl.UInt64))).to_series()
+        return self._thinned(frame.with_columns(pl.Series(_KEY, _keys(of.to_numpy()))))
 
     def add(self, chosen: pl.DataFrame) -> None:
         """Keep them, and fewer of all if they are too many."""
@@ -61,9 +64,9 @@ class Sample:
         return frame.filter(pl.col(_KEY) < pl.lit(self._below, dtype=pl.UInt64)) if self._below < 1 << 64 else frame
 
 
-def _keys(lines: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-    """Random numbers of 64 bits, each a function of its line alone: the finalizer of SplitMix64 (Steele 2014)."""
-    mixed = lines * np.uint64(0x9E3779B97F4A7C15)
+def _keys(numbers: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    """Random numbers of 64 bits, each a function of its number alone: the finalizer of SplitMix64 (Steele 2014)."""
+    mixed = numbers * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     return mixed ^ (mixed >> np.uint64(31))

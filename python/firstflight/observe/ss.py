@@ -38,9 +38,10 @@ def recognises(lines: list[str]) -> bool:
 
 def lacks(lines: list[str]) -> str | None:
     """The problem of an output of ss that lacks data: written without -i, or a head alone; None for others."""
-    sockets = [line for line in lines if line.split()[:1] in (["ESTAB"], ["TIME-WAIT"], ["CLOSE-WAIT"])]
+    states = ("ESTAB", "TIME-WAIT", "CLOSE-WAIT")
+    sockets = [line for line in lines if any(word in states for word in line.removeprefix("tcp").split()[:1])]
     if not sockets:
-        heads = [line for line in lines if line.split()[:2] == ["State", "Recv-Q"]]
+        heads = [line for line in lines if line.removeprefix("Netid").split()[:2] == ["State", "Recv-Q"]]
         return "is output of ss without a connection; write it while some are open, with ss -tinH" if heads else None
     return "is output of ss without -i, which has no RTTs; write it with ss -tinH"
 

@@ -8,11 +8,17 @@ import polars as pl
 from firstflight.observe.lines import pieces
 from firstflight.observe.problem import Problems
 
-# State, which ss leaves out if it was asked for one state only, two queues, the two ends, and with -O the rest. Without
-# -n ports have names.
-_HEAD = r"^(?:[A-Z][A-Z0-9-]*\s+)?\d+\s+\d+\s+(?P<own>\S+:[\w.-]+)\s+(?P<other>\S+:[\w.-]+)(?P<info>\s.*)?$"
-# Titles without -H; output of `date +%s.%N` or `date -Ins` between snapshots.
-_PASSED = r"^(?:(?:State|Netid|Recv-Q)\s|\d{9,11}(?:\.\d+)?\s*$|\d{4}-\d\d-\d\d[T ]\d\d:\d\d)"
+# The kind of socket, which ss leaves out if it was asked for one only, as it does with the state; two queues, the two
+# ends, and with -O the rest. Without -n ports have names.
+_HEAD = (
+    r"^(?:(?:mp)?tcp\s+)?(?:[A-Z][A-Z0-9-]*\s+)?\d+\s+\d+\s+(?P<own>\S+:[\w.-]+)\s+(?P<other>\S+:[\w.-]+)"
+    r"(?P<info>\s.*)?$"
+)
+# Titles without -H; sockets that are not TCP's; output of `date +%s.%N` or `date -Ins` between snapshots.
+_PASSED = (
+    r"^(?:(?:State|Netid|Recv-Q|udp|raw|nl|u_\w+|p_\w+|icmp6?|v_\w+)\s|\d{9,11}(?:\.\d+)?\s*$"
+    r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d)"
+)
 _NUMBERS = ("minrtt", "mss", "cwnd", "bytes_sent", "bytes_retrans", "bytes_acked", "data_segs_out", "busy")
 _PREFIXES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 

@@ -4,7 +4,6 @@ import polars as pl
 
 from firstflight.counted import counted, with_unit
 from firstflight.observe.observation import Observation
-from firstflight.observe.reading import KINDS
 
 # Of the users, then of the transfers: column, title, factor, unit.
 _MEDIANS = (
@@ -18,7 +17,7 @@ _MEDIANS = (
     ("transfers", "completion_time_s", "completion time", 1e3, "ms"),
     ("transfers", "first_flight_segments", "first flight", 1.0, "segments"),
 )
-# The data for advice, where it is known.
+# What advice takes from the data.
 _WANTED = {
     "users": ("rtt_s", "max_rtt_s", "down_bps", "up_bps", "buffer_bytes", "loss", "subnet"),
     "transfers": (
@@ -36,35 +35,35 @@ _WANTED = {
 
 
 def lines(seen: Observation) -> list[str]:
-    """The data that was read: its amount, its time range, medians with the tenth and ninetieth percentile; unknown
-    values; rows that were left out.
+    """The data that was read: its format and amount, its time range, medians with the tenth and ninetieth percentile of
+    what is known; what is not; rows that were left out.
     """
     source = seen.source
-    told = [f"{source.path}: {KINDS[source.kind]}", f"  connections  {seen.users.height:,}"]
+    told = [f"{source.path}: {source.form}"]
+    if source.lines_apart:
+        told.append("  connections  not in this log: each response counts as a connection of its own")
+    else:
+        told.append(f"  connections  {seen.users.height:,}")
     told.append(f"  responses    {seen.transfers.height:,}")
     told.extend(f"  note         {note}" for note in source.notes)
     start = seen.transfers["start_s"].drop_nulls()
     if start.len():
         told.append(f"  time span    {_number(float(start.max()) - float(start.min()))} s")  # type: ignore[arg-type]
-    told.append(f"  {'median (10%, 90%)':28} {'':>30}  known of")
-    told.extend(_median(seen, *row) for row in _MEDIANS)
-    told.append(f"  {'retransmissions':28} {_share(seen, 'retransmissions', 'segments_sent')}")
-    told.append(
-        f"  {'first flight retransmitted':28} {_share(seen, 'first_flight_lost_segments', 'first_flight_segments')}"
-    )
+    known = [line for row in _MEDIANS if (line := _median(seen, *row))]
+    known += _share(seen, "retransmissions", "retransmissions", "segments_sent")
+    known += _share(seen, "first flight retransmitted", "first_flight_lost_segments", "first_flight_segments")
     marks = seen.transfers["ecn_cwnd_reductions"].drop_nulls()
     if marks.len():
-        told.append(f"  {'congestion marks (ECN)':28} {marks.sum():>30,}  {counted(marks.len(), 'response')}")
-    told.append(f"  missing in this format: {', '.join(_untold(seen)) or 'nothing that advise uses'}")
+        known.append(f"  {'congestion marks (ECN)':28} {marks.sum():>30,}  {counted(marks.len(), 'response')}")
+    if known:
+        told += [f"  {'median (10%, 90%)':28} {'':>30}  known of", *known]
+    unknown = seen.unknown()
+    missing = [column for table, columns in _WANTED.items() for column in columns if column in unknown[table]]
+    told.append(f"  missing in this format: {', '.join(missing) or 'nothing that advise uses'}")
     if source.ignored:
         told.append(f"  ignored columns: {', '.join(source.ignored)}")
     told.extend(f"  left out: {problem}" for problem in seen.problems)
     return told
-
-
-def _untold(seen: Observation) -> list[str]:
-    unknown = seen.unknown()
-    return [column for table, columns in _WANTED.items() for column in columns if column in unknown[table]]
 
 
 def _median(seen: Observation, table: str, column: str, name: str, factor: float, unit: str) -> str:
@@ -74,20 +73,20 @@ def _median(seen: Observation, table: str, column: str, name: str, factor: float
         # Later answers on a connection have none.
         values = values.filter(values > 0)
     if values.is_empty():
-        return f"  {name:28} {'unknown':>30}"
+        return ""
     quantiles = [float(values.quantile(share, "linear") or 0.0) * factor for share in (0.5, 0.1, 0.9)]
     middle, low, high = map(_number, quantiles)
     shown = f"{with_unit(middle, unit)} ({low}, {high})"
     return f"  {name:28} {shown:>30}  {counted(values.len(), 'connection' if table == 'users' else 'response')}"
 
 
-def _share(seen: Observation, part: str, of: str) -> str:
+def _share(seen: Observation, name: str, part: str, of: str) -> list[str]:
     known = seen.transfers.filter(pl.col(part).is_not_null() & pl.col(of).is_not_null())
     total = int(known[of].sum())
     if not total:
-        return f"{'unknown':>30}"
+        return []
     counts = int(known[part].sum())
-    return f"{f'{100 * counts / total:.3g}%':>30}  {counts:,} of {counted(total, 'segment')}"
+    return [f"  {name:28} {f'{100 * counts / total:.3g}%':>30}  {counts:,} of {counted(total, 'segment')}"]
 
 
 def _number(value: float) -> str:

@@ -30,7 +30,8 @@ class Parts:
     knows, `client` (number of the connection, from 0) among them; `began_s` the Unix time from which `start_s` counts,
     None where there are no times; `ignored` columns of the file that mean nothing here; `notes` sentences on
     assumptions; `networks` the name of each subnet by its number; `bounds` bounds on a path whose value is not known,
-    and `handshakes` those of TLS, as `Observation` has them.
+    and `handshakes` those of TLS, as `Observation` has them; `lines_apart`: which responses a connection had is not
+    known, so each counts as a connection.
     """
 
     responses: pl.DataFrame
@@ -41,6 +42,7 @@ class Parts:
     bounds: pl.DataFrame = field(default_factory=lambda: pl.DataFrame({"client": []}))
     handshakes: pl.DataFrame = field(default_factory=lambda: pl.DataFrame({"client": []}))
     networks: tuple[str, ...] = ()
+    lines_apart: bool = False
 
 
 def transfers(responses: pl.DataFrame) -> pl.DataFrame:

@@ -1,0 +1,317 @@
+"""The formats of access logs that are known, one a row, and the words for what a line has.
+
+The words: `bytes` and `kib` (of the response), `address` of the client, its `port`, the `connection`, `at` (when it
+was), `time_s`, `time_ms`, `time_us`, `time_ns` (how long the response took), `rtt_s`, `rtt_ms`, `rtt_us`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Literal
+
+import polars as pl
+
+from firstflight.observe import nginx_format
+
+NGINX = "log_format firstflight '... tcpinfo_rtt=$tcpinfo_rtt ...' (the whole line: docs/observe.md#nginx)"
+CAPTURE = "take a capture where users' connections end"
+NUMBERS = {
+    "bytes": 1.0,
+    "kib": 1024.0,
+    **{f"time_{unit}": value for unit, value in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))},
+    **{f"rtt_{unit}": value for unit, value in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))},
+}
+"""The value of one unit of each word that is a number."""
+TEXTS = ("address", "port", "connection", "at")
+Shape = Literal["line", "fields", "json"]
+
+
+@dataclass(frozen=True)
+class Format:
+    """`title`; `add`: how to make it log RTTs. Of the shape "line", `pattern` has a group for each word; of "fields"
+    (W3C) and "json", `names` gives the word of each field. A JSON field in an object has the names of both, with a
+    point between, or of the last ones of them; without what is no letter and no digit, in small letters, the best
+    first. `sure`: text of the head (fields), or names of which a line has one (json). `exact`: names are whole ones.
+    `whole`: a line is a connection.
+    """
+
+    title: str
+    add: str
+    pattern: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
+    sure: tuple[str, ...] = ()
+    shape: Shape = "line"
+    exact: bool = False
+    whole: bool = False
+
+
+_QUOTED = r'"(?:[^"\\]|\\.)*"'
+_IP = r"(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F]*:[0-9a-fA-F:]+(?:[0-9.]*))"
+# Before the time of a common log: the client, what proxies say of it, a virtual host, names. Of syslog a word ends in
+# a colon.
+_AHEAD = r'(?P<address>[^\s\["<|]*[^\s\[":<|] (?:[^\s\["|]*[^\s\[":|] )*)'
+_FIELDS = {
+    "sc-bytes": "bytes",
+    "c-ip": "address",
+    "c-port": "port",
+    "date": "date",
+    "time": "time",
+}
+
+
+def _words(**names: str) -> dict[str, str]:
+    """Names of JSON fields by word, the best first."""
+    return {name: word for word, of_word in names.items() for name in of_word.split()}
+
+
+_JSON = _words(
+    bytes="bytessent bodybytessent respbodysize responsebodysize responsebodybytes totalbytes edgeresponsebytes "
+    "downstreamcontentsize responsesize responsebytes respbytes scbytes sentbytes bytesout http.response.bytes "
+    "http.response.body.bytes response.bytes response.size response.bodysize response.body.bytes res.bytes res.size "
+    "response.contentlength res.contentlength bytes size",
+    address="remoteaddr clientip cliip remoteip clientaddr clientaddress callerip calleripaddress cip client.ip "
+    "source.ip client.address source.address downstreamremoteaddress xforwardedfor ip",
+    port="remoteport clientport client.port source.port",
+    time_s="requesttime timeelapseds",
+    time_ms="transfertimemsec timeelapsedmsec durationms",
+    rtt_s="rtts",
+    rtt_us="tcpinfortt tcpirtt tcprttus clientrttus rttus",
+    rtt_ms="clienttcprttms rttms tcprttms",
+    at="time timestamp timeiso8601 timelocal reqtimesec edgestarttimestamp ts startedat starttime startutc "
+    "starteddatetime msec datetime",
+    connection="connection connectionid",
+)
+_JSON_RTT = f'in nginx add "tcpinfo_rtt":"$tcpinfo_rtt"; in Fastly client.socket.tcpi_rtt as tcpi_rtt; or {NGINX}'
+
+
+def _json(title: str, add: str, sure: str, **names: str) -> Format:
+    """A JSON format whose own names come before the usual ones."""
+    own = _words(**names)
+    return Format(
+        title,
+        add,
+        names=own | {name: _JSON[name] for name in _JSON if name not in own},
+        sure=tuple(sure.split()),
+        shape="json",
+    )
+
+
+FORMATS = (
+    Format(
+        "CloudFront standard log",
+        "CloudFront logs no RTT that is read here; take a capture or the log of a server of your own",
+        names=_FIELDS | {"time-taken": "time_s"},
+        sure=("x-edge-location",),
+        shape="fields",
+    ),
+    Format(
+        "W3C extended log (IIS)",
+        "IIS logs no RTT; take a capture (pktmon or tcpdump)",
+        names=_FIELDS | {"time-taken": "time_ms"},
+        sure=("#Fields:",),
+        shape="fields",
+    ),
+    _json(
+        "HAR of a browser",
+        CAPTURE,
+        "response.bodysize",
+        bytes="response.transfersize response.bodysize",
+        time_ms="time",
+        at="starteddatetime",
+    ),
+    _json(
+        "Traefik JSON log", CAPTURE, "downstreamcontentsize", time_ns="duration", at="startutc", address="clienthost"
+    ),
+    _json(
+        "Caddy JSON log",
+        CAPTURE,
+        "request.remoteip",
+        bytes="size",
+        time_s="duration",
+        address="request.remoteip request.clientip",
+        port="request.remoteport",
+    ),
+    _json("Envoy or Istio JSON log", CAPTURE, "downstreamremoteaddress", time_ms="duration"),
+    _json("Google Cloud load balancer log", CAPTURE, "httprequest.responsesize", time_s="httprequest.latency"),
+    _json("Azure Front Door log", CAPTURE, "properties.responsebytes", time_s="properties.timetaken"),
+    _json("Azure Application Gateway log", CAPTURE, "properties.sentbytes", time_s="properties.timetaken"),
+    _json("Elastic Common Schema", CAPTURE, "http.response.bytes http.response.body.bytes", time_ns="event.duration"),
+    _json(
+        "JSON lines",
+        _JSON_RTT,
+        " ".join(name for name, word in _JSON.items() if word == "bytes" or word.startswith("rtt")),
+    ),
+    Format(
+        "HAProxy HTTP log",
+        'log-format \'{"client_ip":"%ci","bytes":%B,"duration_ms":%Ta,"tcpi_rtt":%[fc_rtt(us)]}\'',
+        r"(?P<address>[0-9a-fA-F:.]+:\d+) \[(?P<at>[^\]]+)\] \S+ \S+/\S+ -?\d+/-?\d+/-?\d+/-?\d+/\+?(?P<time_ms>\d+) "
+        r"\d{3} \+?(?P<bytes>\d+) ",
+    ),
+    Format(
+        "HAProxy TCP log",
+        'log-format \'{"client_ip":"%ci","bytes":%B,"duration_ms":%Tt,"tcpi_rtt":%[fc_rtt(us)]}\'',
+        r"(?P<address>[0-9a-fA-F:.]+:\d+) \[(?P<at>[^\]]+)\] \S+ \S+/\S+ -?\d+/-?\d+/\+?(?P<time_ms>\d+) "
+        r"\+?(?P<bytes>\d+) \S\S \d+/",
+        whole=True,
+    ),
+    Format(
+        "Envoy or Istio access log",
+        CAPTURE,
+        # After the flags Istio has three fields more, and after the host four, of which the last is the client.
+        rf"^\[(?P<at>[^\]]+)\] {_QUOTED} \d{{1,3}} \S+ (?:\S+ \S+ )?(?:{_QUOTED} )?\d+ (?P<bytes>\d+) (?P<time_ms>\d+) "
+        rf'\S+ "(?P<forwarded>[^"]*)"(?: {_QUOTED}){{4}}(?: \S+ \S+ \S+ (?P<address>{_IP}:\d+|\[{_IP}\]:\d+))?',
+    ),
+    Format(
+        "AWS Application Load Balancer log",
+        "the load balancer logs no RTT; take a capture behind it",
+        rf"^(?:https?|h2|grpcs|wss?) (?P<at>\S+) \S+ (?P<address>\S+:\d+) (?:\S+ ){{4}}(?:\d{{3}}|-) (?:\d{{3}}|-) \d+ "
+        rf"(?P<bytes>\d+) {_QUOTED} ",
+    ),
+    Format(
+        "AWS Classic Load Balancer log",
+        "the load balancer logs no RTT; take a capture behind it",
+        rf"^(?P<at>\S+T\S+Z) \S+ (?P<address>\S+:\d+) (?:\S+ ){{4}}(?:\d{{3}}|-) (?:\d{{3}}|-) \d+ "
+        rf"(?P<bytes>\d+) {_QUOTED}",
+    ),
+    Format(
+        "AWS Network Load Balancer log",
+        "the load balancer logs no RTT; take a capture behind it",
+        r"^tls \d\.\d (?P<at>\S+) net/\S+ \S+ (?P<address>\S+:\d+) \S+:\d+ (?P<time_ms>\d+) (?:\d+|-) \d+ "
+        r"(?P<bytes>\d+) ",
+        whole=True,
+    ),
+    Format(
+        "S3 server access log",
+        "S3 logs no RTT; take the log of a server of your own",
+        rf"^\S+ \S+ \[(?P<at>[^\]]+)\] (?P<address>\S+) \S+ \S+ \S+ \S+ (?:{_QUOTED}|-) (?:\d{{3}}|-) \S+ "
+        r"(?P<bytes>\d+|-) (?:\d+|-) (?P<time_ms>\d+|-) ",
+    ),
+    Format(
+        "Squid log",
+        CAPTURE,
+        r"^(?P<at>\d{9,11}\.\d+) +(?P<time_ms>\d+) (?P<address>\S+) [A-Z_]+/\d{3} (?P<bytes>\d+) \S+ ",
+    ),
+    Format(
+        "Traefik log",
+        CAPTURE,
+        rf"^{_AHEAD}\[(?P<at>[^\]]+)\] {_QUOTED} \d{{3}} (?P<bytes>\d+|-) {_QUOTED} {_QUOTED} \d+ {_QUOTED} {_QUOTED} "
+        r"(?P<time_ms>\d+)ms$",
+    ),
+    Format(
+        "common or combined log",
+        NGINX,
+        # After it a length of the request and a time in seconds, as ingress-nginx has them.
+        rf"^{_AHEAD}\[(?P<at>[^\]]+)\] {_QUOTED} \d{{3}} (?P<bytes>\d+|-)"
+        rf"(?:(?: {_QUOTED})*(?: \d+)? (?:rt=|request_time=)?\"?(?P<time_s>\d+\.\d+)(?:[\s\"]|$))?",
+    ),
+    Format(
+        "tcplife (bcc)",
+        "take a capture, or ss -tinH once a second (docs/observe.md#ss)",
+        # LADDR LPORT RADDR RPORT TX_KB RX_KB MS, after the columns that options add; with -s commas between them.
+        r"[\s,][0-9a-fA-F:.]+(?:,|\s+)\d+(?:,|\s+)(?P<address>[0-9a-fA-F:.]+)(?:,|\s+)\d+(?:,|\s+)(?P<kib>\d+)"
+        r"(?:,|\s+)\d+(?:,|\s+)(?P<time_ms>\d+\.\d+)\s*$",
+        whole=True,
+    ),
+)
+
+
+def recognised(lines: Sequence[str]) -> Format | None:
+    """The format of which most of the first lines are; None for none."""
+    head = "\n".join(lines)
+    full = pl.Series([line for line in lines if line and not line.startswith("#")], dtype=pl.String)
+    objects = [row for line in full[:20] if (row := json_object(line)) is not None]
+    for form in FORMATS:
+        if form.shape == "fields" and form.sure[0] in head:
+            return form
+        if form.shape == "json" and 2 * len(objects) > full[:20].len() and has_sure(form, objects):
+            return form
+        if form.shape == "line" and full.len() and full.str.contains(form.pattern).mean() > 0.5:  # type: ignore[operator]
+            return form
+    return None
+
+
+def fits(form: Format | nginx_format.Format, lines: Sequence[str]) -> bool:
+    """Whether most of these lines are of a format that was given."""
+    if isinstance(form, Format) and form.shape == "json":
+        words = JsonWords(form)
+        found = [bool(words(json_object(line))) for line in lines]
+    else:
+        found = pl.Series(lines, dtype=pl.String).str.contains(form.pattern).to_list()
+    return 2 * sum(found) > len(found)
+
+
+def has_sure(form: Format, rows: Iterable[object]) -> bool:
+    """Whether one of these JSON objects has a field that the format always has."""
+    always = JsonWords(replace(form, names=dict.fromkeys(form.sure, "bytes")))
+    return any(always(row) for row in rows)
+
+
+def json_object(text: str) -> dict[str, object] | None:
+    """The object in a line; None for another line."""
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+# No log has objects so deep in each other.
+_DEEPEST = 16
+
+
+def leaves(value: object, above: str = "", *, lists: bool = False, depth: int = 0) -> Iterator[tuple[str, object]]:
+    """The fields of an object that are no objects, by whole name: in objects of it with a point between; with `lists`
+    also those of the last object in a list.
+    """
+    if lists and isinstance(value, list) and value and isinstance(value[-1], dict):
+        value = value[-1]
+    if isinstance(value, dict):
+        for name, inner in value.items() if depth < _DEEPEST else ():
+            yield from leaves(inner, f"{above}.{name}" if above else name, lists=lists, depth=depth + 1)
+    elif not isinstance(value, list):
+        yield above, value
+
+
+# A size in these is not that of the response, and an address in the others is not the client's.
+_NOT_THE_RESPONSE = {"request", "req", "clientrequest", "upstream", "origin", "backend"}
+_NOT_THE_CLIENT = {"server", "upstream", "destination", "host", "origin", "backend", "target", "observer", "proxy"}
+
+
+class JsonWords:
+    """The words that a JSON object has in a format, each from the best of its names; of two of one name, the first."""
+
+    def __init__(self, form: Format) -> None:
+        self._exact = form.exact
+        self._names = [(tuple(name.split(".")), word) for name, word in form.names.items()]
+        # Fields are the same in each line, but a file may be anything.
+        self._meaning = lru_cache(maxsize=1 << 12)(self._find)
+
+    def __call__(self, row: object) -> dict[str, str]:
+        """The words and their texts."""
+        best: dict[str, tuple[int, str]] = {}
+        for path, value in leaves(row):
+            if value is None or value == -1 or (meaning := self._meaning(path)) is None:
+                continue
+            word, rank = meaning
+            if word not in best or rank < best[word][0]:
+                best[word] = rank, str(value)
+        # Google writes "0.125s".
+        return {word: text.removesuffix("s") if word == "time_s" else text for word, (_, text) in best.items()}
+
+    def _find(self, path: str) -> tuple[str, int] | None:
+        """The word of a field and how good a name of it this is, 0 for the best; None for others."""
+        parts = tuple(re.sub(r"[^a-z0-9]", "", part) for part in path.lower().split("."))
+        for rank, (name, word) in enumerate(self._names):
+            if parts != name if self._exact else parts[-len(name) :] != name:
+                continue
+            others = {"bytes": _NOT_THE_RESPONSE, "address": _NOT_THE_CLIENT, "port": _NOT_THE_CLIENT}.get(word, set())
+            if not self._exact and len(name) == 1 and not others.isdisjoint(parts[:-1]):
+                return None
+            return word, rank
+        return None

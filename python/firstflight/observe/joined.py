@@ -1,0 +1,66 @@
+"""Several files as one: the parts of a rotated log, and standard input."""
+
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from firstflight.errors import MachineError, RequestError
+from firstflight.input_files import check_is_file
+from firstflight.observe import capture
+from firstflight.observe.lines import begins, unpacked
+
+STANDARD_INPUT = Path("-")
+
+
+@contextmanager
+def joined(files: Sequence[Path]) -> Iterator[Path]:
+    """One file with the contents of these, unpacked and in this order: itself if it is alone, else a copy for as long
+    as the context lasts. The head of a table counts once.
+
+    RequestError for a file that is not there, and for captures; MachineError without room for the copy.
+    """
+    if len(files) == 1 and files[0] != STANDARD_INPUT:
+        yield files[0]
+        return
+    with TemporaryDirectory(prefix="firstflight-") as directory:
+        copy = Path(directory) / ("standard-input" if files[0] == STANDARD_INPUT else f"{files[0].name}-and-others")
+        try:
+            with copy.open("wb") as out:
+                if len(files) == 1:
+                    shutil.copyfileobj(sys.stdin.buffer, out)
+                else:
+                    for content in _contents(files):
+                        out.write(content)
+        except OSError as error:
+            raise MachineError(
+                f"{copy} cannot be written: {error.strerror or error}; set TMPDIR to a place with room"
+            ) from None
+        yield copy
+
+
+def _contents(files: Sequence[Path]) -> Iterator[bytes]:
+    head = None
+    for file in files:
+        if file == STANDARD_INPUT:
+            raise RequestError("- is standard input and is read alone; name files, or write all of them to it")
+        check_is_file(file)
+        try:
+            if capture.recognises(begins(file)):
+                raise RequestError(f"{file} is a capture; captures are joined first: mergecap -w all.pcapng FILE...")
+            last = b"\n"
+            for number, content in enumerate(unpacked(file)):
+                first = content.split(b"\n", 1)[0] if number == 0 else None
+                # The names of columns.
+                if first is not None and first == head and not re.search(rb"\d", first):
+                    content = content[len(first) + 1 :]
+                head = head or first
+                yield content
+                last = content or last
+            if not last.endswith(b"\n"):
+                yield b"\n"
+        except OSError as error:
+            raise RequestError(f"{file} cannot be read: {error.strerror or error}") from None
