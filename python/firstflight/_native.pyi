@@ -94,8 +94,9 @@ def write_packets(
     comment: str,
     at: str = "client",
     link: str | None = None,
+    ipv6: bool = False,
 ) -> int:
-    """Simulate a replicate and write the packets that pass a place; returns how many.
+    """Simulate a replicate and write the packets that pass a place, over IPv4 or IPv6; returns how many.
 
     `at` is "client" or "server": the host of that end of the first application's first connection. With `link`, the
     place is the far end of that link. A path that ends in .pcap makes a pcap file, any other pcapng; it appears

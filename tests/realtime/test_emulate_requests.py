@@ -30,7 +30,8 @@ from firstflight.scenario.tcp import profile
         ({"tcp__restart_window": "off"}, 'app_limited_decay: true does not go with restart_window = "off"'),
         ({"tcp__nagle": "classic"}, "nagle: a kernel has Minshall's variant"),
         ({"tcp__sack": False}, "recovery.scoreboard.undo_by_dsack have no effect without sack = true"),
-        ({"tcp__mss": "8960B"}, "mss: emulated paths carry packets of 1500 bytes"),
+        ({"tcp__mss": "64B"}, "mss: a kernel needs at least 88 bytes, not 64"),
+        ({"tcp__mss": "65500B"}, "tcp.mss: its packets have 65540B, and a device carries at most 65535B"),
         ({"tcp__rto": {"minimum": "1.5ms"}}, "rto.minimum: a kernel counts in whole milliseconds"),
         (
             {"tcp__rto": {"minimum": "300ms"}},
@@ -42,7 +43,7 @@ from firstflight.scenario.tcp import profile
             {"web__client_tcp": {"initial_ssthresh_segments": 20}},
             'initial_ssthresh_segments: the kernel has only "none", not 20',
         ),
-        ({"header_size": "60B"}, "header is 60 B, but real packets have 40 B"),
+        ({"header_size": "60B"}, "header_size is 60 B, but real packets have 40 B"),
         ({"web__direction": "upload"}, "direction: the emulator does downloads only"),
         ({"web__response_header": "0B"}, "response_header: nginx sends a header"),
         (

@@ -104,7 +104,7 @@ def test_a_stream_that_nobody_sends_is_refused() -> None:
     ("application", "problem"),
     [
         ('kind = "dns"\nname = "names"\nthink_time = "1s"\n', "application.names.kind: the emulator looks no names up"),
-        (CALL + 'header_size = "20B"\n', "application.call.header_size: real datagrams have 28 B of IPv4 and UDP"),
+        (CALL + 'header_size = "20B"\n', "application.call.header_size: real datagrams have 28 B of IP and UDP"),
     ],
 )
 def test_what_no_program_sends_is_refused_by_its_key(application: str, problem: str) -> None:

@@ -326,7 +326,7 @@ def test_a_link_that_is_not_there_is_answered_with_those_that_are(tmp_path: Path
 
 def test_a_segment_too_large_for_ip_is_one_sentence_and_no_file(tmp_path: Path) -> None:
     huge = LOSSY.replace("initial_window = 10", 'initial_window = 10\nmss = "65510B"').replace("20p", "200p")
-    with pytest.raises(RequestError, match="a packet of 65550 bytes does not fit into IPv4"):
+    with pytest.raises(RequestError, match="a packet of 65550 bytes does not fit into the Internet Protocol"):
         capture_packets(Scenario.from_toml(huge), 1, tmp_path / "x.pcap")
     assert not list(tmp_path.iterdir())
 

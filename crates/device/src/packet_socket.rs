@@ -42,8 +42,8 @@ pub struct Taken {
     pub time: Nanos,
     /// The host of the interface sent it.
     pub outgoing: bool,
-    /// The link layer calls it IPv4.
-    pub is_ipv4: bool,
+    /// The link layer calls it IPv4 or IPv6.
+    pub is_ip: bool,
     /// The sender left the checksum to the interface: an offload is on.
     pub lacks_checksum: bool,
 }
@@ -205,7 +205,7 @@ impl PacketSocket {
                 length: message.msg_len as usize,
                 time: last,
                 outgoing: address.sll_pkttype == libc::PACKET_OUTGOING as libc::c_uchar,
-                is_ipv4: address.sll_protocol == (libc::ETH_P_IP as u16).to_be(),
+                is_ip: matches!(u16::from_be(address.sll_protocol).into(), libc::ETH_P_IP | libc::ETH_P_IPV6),
                 lacks_checksum,
             };
         }
@@ -214,13 +214,14 @@ impl PacketSocket {
         Ok(found)
     }
 
-    /// Sends an IPv4 packet to a neighbor.
+    /// Sends an IP packet to a neighbor.
     ///
     /// # Errors
     /// An interface that is down (ENETDOWN), no room there (ENOBUFS), a packet that is too long for it (EMSGSIZE).
     #[inline]
     pub fn write(&self, packet: &[u8], neighbour: MacAddress) -> Result<()> {
-        let address = self.address(libc::ETH_P_IP, neighbour);
+        let is_version_6 = packet.first().is_some_and(|first| first >> 4 == 6);
+        let address = self.address(if is_version_6 { libc::ETH_P_IPV6 } else { libc::ETH_P_IP }, neighbour);
         // SAFETY: the pointers and lengths are those of a slice and of a sockaddr_ll, which outlive the call.
         let sent = unsafe {
             libc::sendto(

@@ -70,7 +70,7 @@ pub fn capture(
 #[derive(Debug, Default)]
 struct Counts {
     packets: u64,
-    /// Not IPv4.
+    /// Not IP.
     foreign: u64,
     /// Longer than the MTU: an offload is on.
     oversized: u64,
@@ -144,7 +144,7 @@ impl Capture {
                 Error::System { what, source }
             })?;
             for (taken, seen) in self.taken[..found].iter().zip(self.room.chunks_exact(MOST_HEADER_BYTES)) {
-                if !taken.is_ipv4 {
+                if !taken.is_ip {
                     self.counts.foreign += 1;
                     continue;
                 }

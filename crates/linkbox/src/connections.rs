@@ -1,9 +1,9 @@
 //! Connections by the packets that they consist of.
 
-use std::{collections::HashMap, net::SocketAddrV4};
+use std::{collections::HashMap, net::SocketAddr};
 
 use firstflight_records::NO_CONNECTION;
-use firstflight_segment::{Flags, Ipv4, TCP, Tcp, UDP, ports};
+use firstflight_segment::{Flags, Ip, TCP, Tcp, UDP, ports};
 use serde::Serialize;
 
 /// Connections beyond these are not distinguished.
@@ -13,8 +13,8 @@ const MOST: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Ends {
     /// The sender of its first packet.
-    pub(crate) client: SocketAddrV4,
-    pub(crate) server: SocketAddrV4,
+    pub(crate) client: SocketAddr,
+    pub(crate) server: SocketAddr,
 }
 
 /// A packet's connection.
@@ -29,12 +29,12 @@ pub(crate) struct Member {
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
     /// By protocol and ends, the one with the lower address first: the number, and the first sequence number.
-    numbers: HashMap<(u8, SocketAddrV4, SocketAddrV4), (u32, u32)>,
+    numbers: HashMap<(u8, SocketAddr, SocketAddr), (u32, u32)>,
     ends: Vec<Ends>,
 }
 
 impl Connections {
-    /// The connection of a whole IPv4 packet, of which the headers suffice. A new one begins with a packet between ends
+    /// The connection of a whole IP packet, of which the headers suffice. A new one begins with a packet between ends
     /// without one, and with a SYN that is not the repetition of theirs.
     pub(crate) fn of(&mut self, packet: &[u8]) -> Member {
         let nobody = Member { connection: NO_CONNECTION, from_server: false };
@@ -70,24 +70,24 @@ impl Connections {
 /// The fields of a packet that identify its connection.
 struct Seen {
     protocol: u8,
-    from: SocketAddrV4,
-    to: SocketAddrV4,
+    from: SocketAddr,
+    to: SocketAddr,
     /// The sequence number of a SYN that opens a connection.
     begins_with: Option<u32>,
 }
 
 impl Seen {
     fn at(packet: &[u8]) -> Option<Seen> {
-        let ip = Ipv4::at(packet).filter(|ip| !ip.is_later_fragment())?;
-        let protocol = ip.protocol();
-        let body = packet.get(ip.header_bytes()..)?;
+        let ip = Ip::at(packet).filter(|ip| !ip.is_later_fragment)?;
+        let protocol = ip.protocol;
+        let body = packet.get(ip.header_bytes..)?;
         let [source, destination] = match protocol {
             TCP | UDP => ports(body)?,
             _ => return None,
         };
         let opens = |tcp: &Tcp<'_>| tcp.flags() & (Flags::SYN | Flags::ACK) == Flags::SYN;
         let begins_with = Tcp::at(body).filter(|tcp| protocol == TCP && opens(tcp)).map(Tcp::seq);
-        let (from, to) = (SocketAddrV4::new(ip.source(), source), SocketAddrV4::new(ip.destination(), destination));
+        let (from, to) = (SocketAddr::new(ip.source, source), SocketAddr::new(ip.destination, destination));
         Some(Seen { protocol, from, to, begins_with })
     }
 }
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     fn packet(from: u16, to: u16, flags: Flags, seq: u32) -> Vec<u8> {
-        let end = |port| SocketAddrV4::new(Ipv4Addr::new(10, 77, 0, 1), port);
+        let end = |port| SocketAddr::from((Ipv4Addr::new(10, 77, 0, 1), port));
         let envelope =
             Envelope { source: end(from), destination: end(to), identification: 0, time_to_live: 64, stream_offset: 0 };
         let mut bytes = Vec::new();

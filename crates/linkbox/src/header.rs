@@ -1,80 +1,87 @@
-//! The header fields of an IPv4 packet that a link needs.
+//! The header fields of an IP packet that a link needs.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use firstflight_path::OfferedPacket;
-use firstflight_segment::{Ecn, IPV4_BYTES, Ipv4, TCP, Tcp, UDP};
-
-const UDP_HEADER_BYTES: usize = 8;
+use firstflight_segment::{Ecn, IPV4_BYTES, Ip, Ipv4, TCP, Tcp, UDP, UDP_BYTES};
 
 /// The fields that the link box reads from a packet's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PacketHeader {
     /// Its length by its header: bytes after it are padding.
     pub(crate) total_bytes: u16,
-    pub(crate) destination: Ipv4Addr,
+    pub(crate) destination: IpAddr,
     pub(crate) offered: OfferedPacket,
     pub(crate) is_fragment: bool,
 }
 
 impl PacketHeader {
-    /// Reads the header of a packet. None: it is no whole IPv4 packet.
+    /// Reads the header of a packet. None: it is no whole IP packet.
     #[inline]
     pub(crate) fn at(packet: &[u8]) -> Option<PacketHeader> {
-        let ip = Ipv4::at(packet)?;
-        let (header_bytes, total_bytes) = (ip.header_bytes(), ip.total_bytes());
-        let total = usize::from(total_bytes);
-        if ip.version() != 4 || header_bytes < IPV4_BYTES || total < header_bytes || total > packet.len() {
-            return None;
-        }
-        let body = &packet[header_bytes..total];
+        let ip = Ip::at(packet)?;
+        let body = packet.get(ip.header_bytes..ip.total_bytes)?;
+        let total_bytes = u16::try_from(ip.total_bytes).ok()?;
         // A later fragment is payload alone; a packet that is neither TCP nor UDP has none that a stream would count.
-        let headers = match ip.protocol() {
-            _ if ip.is_later_fragment() => 0,
+        let headers = match ip.protocol {
+            _ if ip.is_later_fragment => 0,
             TCP => Tcp::at(body).map_or(body.len(), Tcp::header_bytes),
-            UDP => UDP_HEADER_BYTES,
+            UDP => UDP_BYTES,
             _ => body.len(),
         };
         Some(PacketHeader {
             total_bytes,
-            destination: ip.destination(),
+            destination: ip.destination,
             offered: OfferedPacket {
                 bytes: u32::from(total_bytes),
                 ecn_capable: ip.ecn() != Ecn::NotCapable,
                 carries_data: body.len() > headers,
-                connection: flow(packet, if ip.is_later_fragment() { &[] } else { body }),
-                class: packet[1] >> 5,
+                connection: flow(packet, &ip, if ip.is_later_fragment { &[] } else { body }),
+                class: ip.traffic_class >> 5,
             },
-            is_fragment: ip.is_fragment(),
+            is_fragment: ip.is_fragment,
         })
     }
 }
 
-/// A number for the flow of a packet with this IP header: a hash (FNV-1a) of its addresses, protocol and ports.
-fn flow(header: &[u8], body: &[u8]) -> u32 {
+/// A number for the flow of a packet: a hash (FNV-1a) of its addresses, protocol and ports.
+fn flow(packet: &[u8], ip: &Ip, body: &[u8]) -> u32 {
+    let addresses = if ip.destination.is_ipv4() { 12..20 } else { 8..40 };
     let ports = &body[..body.len().min(4)];
-    let bytes = header[12..20].iter().chain(&header[9..10]).chain(ports);
+    let bytes = packet[addresses].iter().chain([&ip.protocol]).chain(ports);
     bytes.fold(0x811c_9dc5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
-/// True if there are options in a packet that [`PacketHeader::at`] found whole.
+/// True if there are IPv4 options in a packet that [`PacketHeader::at`] found whole.
 #[inline]
 pub(crate) fn has_options(packet: &[u8]) -> bool {
-    Ipv4::at(packet).is_some_and(|ip| ip.header_bytes() > IPV4_BYTES)
+    Ipv4::at(packet).is_some_and(|ip| ip.version() == 4 && ip.header_bytes() > IPV4_BYTES)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::net::SocketAddrV4;
+    use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
     use firstflight_segment::{Envelope, Flags, PathOption, QuickStart, Segment, Timestamps, write_packet};
 
     use super::*;
 
+    const ADDRESSES: [[IpAddr; 2]; 2] = [
+        [IpAddr::V4(Ipv4Addr::new(10, 77, 0, 1)), IpAddr::V4(Ipv4Addr::new(10, 77, 0, 2))],
+        [
+            IpAddr::V6(Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 1)),
+            IpAddr::V6(Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 2)),
+        ],
+    ];
+
     fn packet(segment: Segment) -> Vec<u8> {
+        between(ADDRESSES[0], segment)
+    }
+
+    fn between([source, destination]: [IpAddr; 2], segment: Segment) -> Vec<u8> {
         let envelope = Envelope {
-            source: SocketAddrV4::new(Ipv4Addr::new(10, 77, 0, 1), 80),
-            destination: SocketAddrV4::new(Ipv4Addr::new(10, 77, 0, 2), 40_000),
+            source: SocketAddr::new(source, 80),
+            destination: SocketAddr::new(destination, 40_000),
             identification: 7,
             time_to_live: 64,
             stream_offset: 0,
@@ -104,8 +111,22 @@ mod tests {
                 header.offered,
                 OfferedPacket { bytes: bytes.len() as u32, carries_data, ecn_capable: false, ..header.offered }
             );
-            assert_eq!(header.destination, Ipv4Addr::new(10, 77, 0, 2));
+            assert_eq!(header.destination, ADDRESSES[0][1]);
         }
+    }
+
+    #[test]
+    fn an_ipv6_packet_has_its_longer_header_its_marks_and_its_class() {
+        let segment = Segment { payload_bytes: 1, ecn: Ecn::Capable0, flags: Flags::ACK, ..Segment::EMPTY };
+        let mut bytes = between(ADDRESSES[1], segment);
+        bytes[0] |= 5 << 1;
+        let header = PacketHeader::at(&bytes).unwrap();
+        assert_eq!((header.total_bytes, header.destination, header.is_fragment), (61, ADDRESSES[1][1], false));
+        let OfferedPacket { ecn_capable, carries_data, class, .. } = header.offered;
+        assert_eq!((ecn_capable, carries_data, class), (true, true, 5));
+        let other = PacketHeader::at(&between([ADDRESSES[1][0]; 2], segment)).unwrap();
+        assert_ne!(header.offered.connection, other.offered.connection);
+        assert!(!has_options(&bytes));
     }
 
     #[test]
@@ -116,13 +137,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_whole_ipv4_packet_is_seen_as_such() {
+    fn what_is_no_whole_ip_packet_is_seen_as_such() {
         let bytes = packet(Segment { payload_bytes: 100, ..Segment::EMPTY });
         assert_eq!(PacketHeader::at(&bytes[..139]), None);
         assert_eq!(PacketHeader::at(&bytes[..10]), None);
-        let mut of_version_6 = bytes.clone();
-        of_version_6[0] = 0x65;
-        assert_eq!(PacketHeader::at(&of_version_6), None);
+        let mut of_version_5 = bytes.clone();
+        of_version_5[0] = 0x55;
+        assert_eq!(PacketHeader::at(&of_version_5), None);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use firstflight_path::Nanos;
 use firstflight_pcap::{CaptureFile, Direction, FileError, Record};
+use firstflight_segment::{Ip, TCP, Tcp};
 
 use crate::Error;
 
@@ -13,7 +14,7 @@ const PIECE_BYTES: usize = 1 << 20;
 /// Bytes that may be kept, of headers and of entries.
 const MOST_BYTES: usize = 512 << 20;
 
-/// The headers of IPv4 and TCP with all options: the maximum kept of a packet.
+/// The headers of IPv4 and TCP with all options: the maximum kept of a packet. IPv6's without extensions are shorter.
 pub(crate) const MOST_HEADER_BYTES: usize = 120;
 
 /// A packet.
@@ -138,10 +139,7 @@ fn write(path: &Path, interfaces: &[&str], wall_ahead: Nanos, packets: &[KeptPac
 
 /// Bytes of the headers with their options; for packets that are not TCP, all that may be kept.
 fn header_bytes(packet: &[u8]) -> usize {
-    let ip = packet.first().map_or(0, |first| usize::from(first & 15) * 4);
-    let is_tcp = packet.get(9) == Some(&6);
-    match packet.get(ip + 12) {
-        Some(offset) if is_tcp => (ip + usize::from(offset >> 4) * 4).min(MOST_HEADER_BYTES),
-        _ => MOST_HEADER_BYTES,
-    }
+    let Some(ip) = Ip::at(packet).filter(|ip| ip.protocol == TCP) else { return MOST_HEADER_BYTES };
+    let tcp = packet.get(ip.header_bytes..).and_then(Tcp::at);
+    tcp.map_or(MOST_HEADER_BYTES, |tcp| (ip.header_bytes + tcp.header_bytes()).min(MOST_HEADER_BYTES))
 }

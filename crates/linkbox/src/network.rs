@@ -3,7 +3,7 @@
 use std::{
     cmp::Reverse,
     collections::{BinaryHeap, VecDeque},
-    net::Ipv4Addr,
+    net::IpAddr,
 };
 
 use firstflight_path::{Holding, Left, Link, LinkOutcome, LinkSpec, Meter, Nanos, OfferedPacket};
@@ -142,7 +142,7 @@ pub struct Network {
     /// By first hop of a route: the class of packets that carry none.
     classes: Vec<u8>,
     /// By port of entry: destination addresses with the first hop towards each, sorted.
-    routes: Vec<Vec<(Ipv4Addr, u32)>>,
+    routes: Vec<Vec<(IpAddr, u32)>>,
     steps: BinaryHeap<Reverse<Step>>,
     /// Events that were not reported yet.
     happened: VecDeque<Event>,
@@ -256,7 +256,7 @@ impl Network {
 
     /// The first hop from a port to an address; none: there is no route.
     #[inline]
-    pub fn route(&self, port: u16, destination: Ipv4Addr) -> Option<u32> {
+    pub fn route(&self, port: u16, destination: IpAddr) -> Option<u32> {
         let routes = &self.routes[usize::from(port)];
         let place = routes.binary_search_by_key(&destination, |&(address, _)| address).ok()?;
         Some(routes[place].1)

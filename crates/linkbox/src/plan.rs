@@ -1,6 +1,6 @@
 //! The plan of a link box, as JSON.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use firstflight_path::{LinkSpec, Nanos};
 use serde::Deserialize;
@@ -90,7 +90,7 @@ pub struct PortPlan {
     /// Its name.
     pub name: String,
     /// The host's address.
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     /// The Ethernet address of the host's end of a veth pair, like "02:00:00:00:00:01": needed for a packet socket.
     #[serde(default)]
     pub peer_mac: Option<String>,
@@ -134,7 +134,7 @@ impl Plan {
 
     fn check(&self) -> Result<(), Error> {
         if self.mtu < SMALLEST_MTU {
-            return Err(Error::Refused(format!("mtu is {}; IPv4 takes at least {SMALLEST_MTU}", self.mtu)));
+            return Err(Error::Refused(format!("mtu is {}; it must be at least {SMALLEST_MTU}", self.mtu)));
         }
         if self.most_packets > MOST_PACKETS {
             return Err(Error::Refused(format!(

@@ -168,7 +168,7 @@ impl Port {
         self.behind = (found == BATCH).then(|| inside.staging.taken[BATCH - 1].time);
         for index in 0..found {
             let taken = inside.staging.taken[index];
-            if !taken.is_ipv4 {
+            if !taken.is_ip {
                 self.counts.foreign += 1;
             } else if taken.length > usize::from(inside.mtu) {
                 self.counts.oversized += 1;

@@ -1,7 +1,7 @@
 //! Captured packets as rows of the records' `segments`.
 
 use firstflight_records::{NO_CONNECTION, NO_LINK, RECEIVED, SENT, SegmentEvent, Sight};
-use firstflight_segment::{Ipv4, TCP, read_headers};
+use firstflight_segment::{Ip, TCP, read_headers};
 use firstflight_tcp::{Flags, Segment};
 
 use crate::{
@@ -46,7 +46,7 @@ impl Rows {
         let mut table = Vec::new();
         let mut omitted = Omitted::default();
         for packet in kept.packets() {
-            if Ipv4::at(packet.headers).is_none_or(|ip| ip.protocol() != TCP) {
+            if Ip::at(packet.headers).is_none_or(|ip| ip.protocol != TCP) {
                 omitted.other += 1;
                 continue;
             }
@@ -129,18 +129,18 @@ fn shift(ends: &[End; 2], from: usize, segment: &Segment) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{Ipv4Addr, SocketAddrV4};
+    use std::net::{IpAddr, Ipv4Addr, SocketAddr};
     use std::num::NonZeroU16;
 
     use firstflight_segment::{Envelope, write_packet};
 
     use super::*;
 
-    const CLIENT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 77, 0, 1), 40_000);
-    const SERVER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 77, 0, 2), 80);
+    const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 77, 0, 1)), 40_000);
+    const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 77, 0, 2)), 80);
 
     /// Packets (sender, segment), as a capture at the server keeps them, 1 µs apart from 100 µs on.
-    fn rows(packets: &[(SocketAddrV4, Segment)]) -> Vec<SegmentEvent> {
+    fn rows(packets: &[(SocketAddr, Segment)]) -> Vec<SegmentEvent> {
         let mut kept = CapturedHeaders::default();
         for (index, (source, segment)) in packets.iter().enumerate() {
             let destination = if *source == CLIENT { SERVER } else { CLIENT };

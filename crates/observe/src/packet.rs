@@ -344,11 +344,10 @@ fn ipv4(packet: &[u8], length: usize) -> Result<Carries<'_>, Not> {
 fn ipv6(packet: &[u8], length: usize) -> Result<Carries<'_>, Not> {
     let ip = Ipv6::at(packet).ok_or(Not::Short)?;
     let total = ip.total_bytes().unwrap_or(length);
-    let (protocol, at) = match ip.upper() {
-        Upper::At(protocol, at) => (protocol, at),
-        Upper::Fragment => return Err(Not::Fragment),
-        Upper::Short => return Err(Not::Short),
-    };
+    let Upper { protocol, at, is_later_fragment, .. } = ip.upper().ok_or(Not::Short)?;
+    if is_later_fragment {
+        return Err(Not::Fragment);
+    }
     if protocol != TCP {
         return tunnel(protocol, packet, at).map(|(layer, at)| Carries::Inside(layer, at));
     }

@@ -3,7 +3,7 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    net::{Ipv4Addr, SocketAddrV4},
+    net::{Ipv4Addr, SocketAddr},
     process::Command,
     sync::Arc,
 };
@@ -65,7 +65,7 @@ fn download() -> (Vec<Passing>, u32) {
 }
 
 fn write(passing: &[Passing], path: &std::path::Path) {
-    let ends = [49_152, 5001].map(|port| SocketAddrV4::new(Ipv4Addr::LOCALHOST, port));
+    let ends = [49_152, 5001].map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     let mut file = CaptureFile::create(path, "slow_reader", "", &["server"]).unwrap();
     for (number, &(time_ns, from_server, segment)) in passing.iter().enumerate() {
         let from = usize::from(from_server);

@@ -106,9 +106,10 @@ fn simulate<'py>(
 }
 
 /// Simulates one replicate and writes the packets that pass a place to a capture file; returns how many there are.
-/// The place is that of the first client or server, or the far end of the link that is named.
+/// The place is that of the first client or server, or the far end of the link that is named. The packets are of IPv4,
+/// or of `ipv6`.
 #[pyfunction]
-#[pyo3(signature = (plan, seed, replicate, path, comment, at = "client", link = None))]
+#[pyo3(signature = (plan, seed, replicate, path, comment, at = "client", link = None, ipv6 = false))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
 fn write_packets(
     py: Python<'_>,
@@ -119,6 +120,7 @@ fn write_packets(
     comment: &str,
     at: &str,
     link: Option<String>,
+    ipv6: bool,
 ) -> PyResult<usize> {
     let place = match (link, at) {
         (Some(name), _) => Place::Link(name),
@@ -131,7 +133,7 @@ fn write_packets(
     py.detach(|| {
         let plan = Plan::from_json(plan).map_err(invalid)?;
         let watched = Simulation::watch(&plan, seed, replicate, &place).map_err(invalid)?;
-        match capture_file::write(&watched, &path, comment) {
+        match capture_file::write(&watched, &path, comment, ipv6) {
             Ok(()) => Ok(watched.packets.len()),
             Err(error @ FileError::Io { .. }) => Err(PyOSError::new_err(error.to_string())),
             Err(error @ FileError::Packet(_)) => Err(invalid(error)),

@@ -1,6 +1,6 @@
 //! The Internet checksum (RFC 1071).
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// A sum in progress: 16-bit words, in one's complement.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,6 +14,13 @@ impl Checksum {
         self.0 += words.remainder().first().map_or(0, |&last| u64::from(last) << 8);
         self.0 += words.map(|word| u64::from(word[0]) << 8 | u64::from(word[1])).sum::<u64>();
         self
+    }
+
+    fn add_address(self, address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(address) => self.add(&address.octets()),
+            IpAddr::V6(address) => self.add(&address.octets()),
+        }
     }
 
     /// The checksum of a header in which two bytes at an even place have changed.
@@ -36,13 +43,14 @@ impl Checksum {
 
 /// The checksum of a header of a transport protocol and its payload: for one in which the field is zero, the value
 /// that belongs there; for one in which it is filled, zero.
-// RFC 9293 section 3.1, RFC 768: a pseudo-header of both addresses, protocol and length is summed as well.
-pub(crate) fn transport(protocol: u8, source: Ipv4Addr, destination: Ipv4Addr, bytes: &[u8]) -> u16 {
+// RFC 9293 section 3.1, RFC 768, RFC 8200 section 8.1: a pseudo-header of both addresses, protocol and length is summed
+// as well. That IPv6 gives more room to the last two changes no sum.
+pub(crate) fn transport(protocol: u8, source: IpAddr, destination: IpAddr, bytes: &[u8]) -> u16 {
     Checksum::default()
-        .add(&source.octets())
-        .add(&destination.octets())
+        .add_address(source)
+        .add_address(destination)
         .add(&[0, protocol])
-        .add(&(bytes.len() as u16).to_be_bytes())
+        .add(&(bytes.len() as u32).to_be_bytes())
         .add(bytes)
         .finish()
 }

@@ -1,6 +1,6 @@
 //! The parts of a packet outside its segment, and the reasons why a segment fits no packet.
 
-use std::{error::Error, fmt, net::SocketAddrV4};
+use std::{error::Error, fmt, net::SocketAddr};
 
 use crate::options::MOST_BYTES;
 
@@ -8,10 +8,10 @@ use crate::options::MOST_BYTES;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Envelope {
     /// Address and port of the sender.
-    pub source: SocketAddrV4,
-    /// Address and port of the receiver.
-    pub destination: SocketAddrV4,
-    /// IP identification.
+    pub source: SocketAddr,
+    /// Address and port of the receiver, of the same version of the Internet Protocol.
+    pub destination: SocketAddr,
+    /// IPv4's identification; IPv6 has none.
     pub identification: u16,
     /// Hops that the packet may still take.
     pub time_to_live: u8,
@@ -25,8 +25,13 @@ pub struct Envelope {
 pub enum Unrepresentable {
     /// The options take this number of bytes; a TCP header has room for 40 (RFC 9293 §3.1).
     Options(usize),
-    /// Headers and payload take this number of bytes; an IPv4 packet has at most 65535 (RFC 791 §3.1).
+    /// Headers and payload take this number of bytes; an IPv4 packet has at most 65535 (RFC 791 §3.1), one of IPv6 as many
+    /// behind its header (RFC 8200 section 3).
     Length(usize),
+    /// Quick-Start in IPv6 (RFC 4782 section 3.2), which is not modeled.
+    QuickStart,
+    /// The two addresses are of different versions of the Internet Protocol.
+    Versions,
     /// The payload given is not as long as the segment says.
     Payload {
         /// Bytes that the segment counts.
@@ -43,8 +48,13 @@ impl fmt::Display for Unrepresentable {
                 write!(f, "a segment has {bytes} bytes of TCP options; a header has room for {}", MOST_BYTES)
             }
             Self::Length(bytes) => {
-                write!(f, "a packet of {bytes} bytes does not fit into IPv4, whose packets have at most 65535")
+                write!(
+                    f,
+                    "a packet of {bytes} bytes does not fit into the Internet Protocol, whose packets have at most 65535"
+                )
             }
+            Self::QuickStart => f.write_str("a Quick-Start option in IPv6 is not modeled"),
+            Self::Versions => f.write_str("a packet has two IPv4 or two IPv6 addresses, not one of each"),
             Self::Payload { counted, given } => {
                 write!(f, "a segment counts {counted} bytes of payload, and was given {given}")
             }

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use crate::{
-    Ecn, Malformed, Options, QUICK_START_BYTES, QuickStart, Segment, TCP, checksum::Checksum, envelope::Envelope, kind,
+    Ecn, Malformed, Options, QUICK_START_BYTES, QuickStart, Segment, checksum::Checksum, envelope::Envelope, kind,
 };
 
 /// A header without options.
@@ -13,7 +13,6 @@ const DONT_FRAGMENT: u16 = 0x4000;
 const MORE_FRAGMENTS: u16 = 0x2000;
 const FRAGMENT_OFFSET: u16 = 0x1fff;
 const CHECKSUM_AT: usize = 10;
-const ECN: u8 = 0b11;
 
 /// Functions of the Quick-Start option (RFC 4782 section 3.1).
 const REQUEST: u8 = 0;
@@ -78,17 +77,6 @@ impl<'a> Ipv4<'a> {
         self.0[9]
     }
 
-    /// The ECN bits.
-    #[inline]
-    pub fn ecn(self) -> Ecn {
-        match self.0[1] & ECN {
-            0 => Ecn::NotCapable,
-            1 => Ecn::Capable1,
-            2 => Ecn::Capable0,
-            _ => Ecn::Congestion,
-        }
-    }
-
     /// Its source address.
     #[inline]
     pub fn source(self) -> Ipv4Addr {
@@ -112,10 +100,10 @@ impl<'a> Ipv4<'a> {
     }
 }
 
-/// Sets "congestion experienced" (RFC 3168 section 5) in a packet whose header is whole.
-pub fn mark(packet: &mut [u8]) {
+/// Sets "congestion experienced" (RFC 3168 section 5).
+pub(crate) fn mark(packet: &mut [u8]) {
     let before = [packet[0], packet[1]];
-    packet[1] |= ECN;
+    packet[1] |= Ecn::Congestion as u8;
     let after = [packet[0], packet[1]];
     let checksum = Checksum::updated([packet[CHECKSUM_AT], packet[CHECKSUM_AT + 1]], before, after);
     packet[CHECKSUM_AT..CHECKSUM_AT + 2].copy_from_slice(&checksum);
@@ -127,7 +115,7 @@ pub fn mark(packet: &mut [u8]) {
 // which the receiver knows. No TTL is lowered here, so the QS TTL is raised instead: once, for it only matters whether
 // they differ.
 pub fn answer_quick_start(packet: &mut [u8], answer: impl FnOnce(u8) -> Option<u8>) {
-    let Some(ip) = Ipv4::at(packet) else { return };
+    let Some(ip) = Ipv4::at(packet).filter(|ip| ip.version() == 4) else { return };
     let (header_bytes, time_to_live) = (ip.header_bytes(), ip.time_to_live());
     let mut options = Options(packet.get(FIXED_BYTES..header_bytes).unwrap_or_default());
     let request = loop {
@@ -177,6 +165,7 @@ pub(crate) fn write_header(
     protocol: u8,
     ecn: Ecn,
     envelope: &Envelope,
+    [source, destination]: [Ipv4Addr; 2],
     options: &[u8],
     total_length: u16,
     into: &mut Vec<u8>,
@@ -188,44 +177,26 @@ pub(crate) fn write_header(
     into.extend_from_slice(&envelope.identification.to_be_bytes());
     into.extend_from_slice(&DONT_FRAGMENT.to_be_bytes());
     into.extend_from_slice(&[envelope.time_to_live, protocol, 0, 0]);
-    into.extend_from_slice(&envelope.source.ip().octets());
-    into.extend_from_slice(&envelope.destination.ip().octets());
+    into.extend_from_slice(&source.octets());
+    into.extend_from_slice(&destination.octets());
     into.extend_from_slice(options);
     write_checksum(&mut into[start..]);
 }
 
-const HEADER: &str = "IPv4";
-
-/// The header at the beginning of a packet, checked, and its options; the rest may be truncated.
-pub(crate) fn read_header(bytes: &[u8]) -> Result<(Ipv4<'_>, QuickStart), Malformed> {
-    let short = |needs| Malformed::Short { header: HEADER, needs, has: bytes.len() };
-    let ip = Ipv4::at(bytes).ok_or(short(FIXED_BYTES))?;
-    if ip.version() != 4 {
-        return Err(Malformed::Version(ip.version()));
-    }
-    let header_bytes = ip.header_bytes();
-    if header_bytes < FIXED_BYTES || header_bytes > usize::from(ip.total_bytes()) {
-        return Err(Malformed::HeaderLength { header: HEADER, bytes: header_bytes });
-    }
-    let header = bytes.get(..header_bytes).ok_or(short(header_bytes))?;
+/// The Quick-Start option of a header that is checked: its checksum, and its options.
+pub(crate) fn read_options(header: &[u8], time_to_live: u8) -> Result<QuickStart, Malformed> {
     if Checksum::default().add(header).finish() != 0 {
-        return Err(Malformed::Checksum(HEADER));
-    }
-    if ip.is_fragment() {
-        return Err(Malformed::Fragment);
-    }
-    if ip.protocol() != TCP {
-        return Err(Malformed::Protocol(ip.protocol()));
+        return Err(Malformed::Checksum("IPv4"));
     }
     let mut quick_start = QuickStart::None;
     for option in Options(&header[FIXED_BYTES..]) {
-        let malformed = |kind| Malformed::Option { header: HEADER, kind };
+        let malformed = |kind| Malformed::Option { header: "IPv4", kind };
         let (kind, value) = option.map_err(malformed)?;
         if kind == kind::QUICK_START {
-            quick_start = read_quick_start(value, ip.time_to_live()).ok_or(malformed(kind))?;
+            quick_start = read_quick_start(value, time_to_live).ok_or(malformed(kind))?;
         }
     }
-    Ok((ip, quick_start))
+    Ok(quick_start)
 }
 
 // RFC 4782 section 3.1; see the writer's side for the TTL.

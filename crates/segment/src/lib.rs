@@ -1,14 +1,15 @@
 //! TCP segments: their fields, flags, options and sequence numbers; and the packets that carry them. The only crate that
 //! reads or writes headers, and a leaf: it depends on no other.
 //!
-//! [`write_packet`] makes the bytes of an IPv4 packet from a [`Segment`]: real headers, options in Linux's order, both
+//! [`write_packet`] makes the bytes of an IPv4 or IPv6 packet from a [`Segment`]: real headers, options in Linux's order, the
 //! checksums, and a payload that is a function of the stream offset alone, so that a retransmission carries the bytes of
 //! the first transmission; [`write_packet_with`] takes the payload from its caller. [`read_packet`] is the inverse, for
 //! packets from a network, and [`read_headers`] for truncated packets of a capture. For a few fields of a header, see
-//! [`Ipv4`], [`Ipv6`], [`Tcp`], [`Options`].
+//! [`Ip`], [`Ipv4`], [`Ipv6`], [`Tcp`], [`Options`].
 
 mod checksum;
 mod envelope;
+mod ip;
 mod ipv4;
 mod ipv6;
 mod malformed;
@@ -22,8 +23,9 @@ mod tcp;
 mod udp;
 
 pub use envelope::{Envelope, Unrepresentable};
-pub use ipv4::{FIXED_BYTES as IPV4_BYTES, Ipv4, answer_quick_start, mark};
-pub use ipv6::{Ipv6, Upper};
+pub use ip::{Ip, mark};
+pub use ipv4::{FIXED_BYTES as IPV4_BYTES, Ipv4, answer_quick_start};
+pub use ipv6::{FIXED_BYTES as IPV6_BYTES, Ipv6, Upper};
 pub use malformed::Malformed;
 pub use options::{Options, QUICK_START_BYTES, TIMESTAMPS_BYTES, kind};
 pub use packet::{write_packet, write_packet_with};

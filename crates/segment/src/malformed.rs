@@ -2,21 +2,21 @@
 
 use std::{error::Error, fmt};
 
-/// Why bytes are not an IPv4 packet with a TCP segment.
+/// Why bytes are not an IP packet with a TCP segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Malformed {
     /// There are fewer bytes than a header says or needs.
     Short {
-        /// The header: "IPv4" or "TCP".
+        /// The header: "IPv4", "IPv6" or "TCP".
         header: &'static str,
         /// Bytes that there should be.
         needs: usize,
         /// Bytes that there are.
         has: usize,
     },
-    /// The version of the Internet Protocol is not 4.
+    /// The version of the Internet Protocol is neither 4 nor 6.
     Version(u8),
-    /// A header ("IPv4" or "TCP") says that it is shorter than its fixed part, or longer than its packet.
+    /// A header ("IPv4", "IPv6" or "TCP") says that it is shorter than its fixed part, or longer than its packet.
     HeaderLength {
         /// Whose.
         header: &'static str,
@@ -44,7 +44,9 @@ impl fmt::Display for Malformed {
             Self::Short { header, needs, has } => {
                 write!(f, "the packet has {has} bytes where its {header} header asks for {needs}")
             }
-            Self::Version(version) => write!(f, "the packet is of version {version} of the Internet Protocol, not 4"),
+            Self::Version(version) => {
+                write!(f, "the packet is of version {version} of the Internet Protocol, not 4 or 6")
+            }
             Self::HeaderLength { header, bytes } => {
                 write!(f, "the {header} header gives its length as {bytes} bytes, which cannot be")
             }

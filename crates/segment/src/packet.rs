@@ -1,8 +1,8 @@
-//! A segment as an IPv4 packet.
+//! A segment as an IP packet.
 
-use crate::{Envelope, Segment, TCP, Unrepresentable, checksum, ipv4, payload::write_payload, tcp};
+use crate::{Envelope, Segment, TCP, Unrepresentable, checksum, ip, ipv4, payload::write_payload, tcp};
 
-/// Appends the packet: IPv4 header, TCP header, and the payload that [`write_payload`] makes of the stream offset.
+/// Appends the packet: IP header of the version of its addresses, TCP header, and the payload that [`write_payload`] makes of the stream offset.
 ///
 /// # Errors
 /// A segment that no packet can carry; `into` is then as it was.
@@ -36,14 +36,12 @@ fn write(
     let ip_options = &ip_options[..ip_length];
     let options = tcp::Written::of(segment)?;
     let tcp_bytes = tcp::FIXED_BYTES + options.as_slice().len() + segment.payload_bytes as usize;
-    let total = ipv4::FIXED_BYTES + ip_options.len() + tcp_bytes;
-    let total_length = u16::try_from(total).map_err(|_| Unrepresentable::Length(total))?;
-    into.reserve(total);
-    ipv4::write_header(TCP, segment.ecn, envelope, ip_options, total_length, into);
+    ip::write_header(TCP, segment.ecn, envelope, ip_options, tcp_bytes, into)?;
+    into.reserve(tcp_bytes);
     let header = into.len();
     tcp::write_header(segment, envelope, &options, into);
     payload(into);
-    let checksum = checksum::transport(TCP, *envelope.source.ip(), *envelope.destination.ip(), &into[header..]);
+    let checksum = checksum::transport(TCP, envelope.source.ip(), envelope.destination.ip(), &into[header..]);
     into[header + tcp::CHECKSUM_AT..][..2].copy_from_slice(&checksum.to_be_bytes());
     Ok(())
 }

@@ -95,6 +95,19 @@ pub enum Ecn {
     Congestion = 3,
 }
 
+impl Ecn {
+    /// The low two bits of the byte that is called type of service in IPv4 and traffic class in IPv6.
+    #[inline]
+    pub(crate) fn of(byte: u8) -> Self {
+        match byte & 0b11 {
+            0 => Self::NotCapable,
+            1 => Self::Capable1,
+            2 => Self::Capable0,
+            _ => Self::Congestion,
+        }
+    }
+}
+
 /// The timestamps option (RFC 7323 §3.2), in milliseconds of each side's clock.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Timestamps {

@@ -1,6 +1,6 @@
 //! Segments as packets: every byte of the headers, and both checksums.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU16;
 
 use firstflight_segment::{Ecn, Flags, PathOption, QuickStart, SackBlocks, Segment, Timestamps};
@@ -8,8 +8,8 @@ use firstflight_segment::{Envelope, Unrepresentable, write_packet};
 
 fn envelope() -> Envelope {
     Envelope {
-        source: SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 49_152),
-        destination: SocketAddrV4::new(Ipv4Addr::new(10, 0, 1, 44), 5001),
+        source: SocketAddr::from((Ipv4Addr::new(10, 0, 0, 1), 49_152)),
+        destination: SocketAddr::from((Ipv4Addr::new(10, 0, 1, 44), 5001)),
         identification: 0x1234,
         time_to_live: 64,
         stream_offset: 0,

@@ -1,6 +1,6 @@
 //! A written packet reads back unchanged; anything else is an error.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU16;
 
 use firstflight_segment::{Ecn, Flags, PathOption, QuickStart, SackBlocks, Segment, Timestamps};
@@ -8,13 +8,19 @@ use firstflight_segment::{Envelope, Malformed, Packet, Unrepresentable, read_hea
 use proptest::{collection::vec, option, prelude::*};
 
 fn an_envelope() -> impl Strategy<Value = Envelope> {
-    let end = || (any::<u32>(), any::<u16>()).prop_map(|(ip, port)| SocketAddrV4::new(Ipv4Addr::from_bits(ip), port));
-    (end(), end(), any::<u16>(), any::<u8>()).prop_map(|(source, destination, identification, time_to_live)| Envelope {
-        source,
-        destination,
-        identification,
-        time_to_live,
-        stream_offset: 0,
+    let numbers = (any::<u16>(), any::<u8>());
+    (any::<bool>(), any::<[u128; 2]>(), any::<[u16; 2]>(), numbers).prop_map(|(ipv6, addresses, ports, numbers)| {
+        let address = |bits: u128| match ipv6 {
+            true => Ipv6Addr::from_bits(bits).into(),
+            false => Ipv4Addr::from_bits(bits as u32).into(),
+        };
+        Envelope {
+            source: SocketAddr::new(address(addresses[0]), ports[0]),
+            destination: SocketAddr::new(address(addresses[1]), ports[1]),
+            identification: if ipv6 { 0 } else { numbers.0 },
+            time_to_live: numbers.1,
+            stream_offset: 0,
+        }
     })
 }
 
@@ -78,8 +84,8 @@ fn a_packet() -> (Segment, Vec<u8>) {
         ..Segment::EMPTY
     };
     let envelope = Envelope {
-        source: SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 40_000),
-        destination: SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 2), 80),
+        source: SocketAddr::from((Ipv4Addr::new(10, 0, 0, 1), 40_000)),
+        destination: SocketAddr::from((Ipv4Addr::new(10, 0, 0, 2), 80)),
         identification: 1,
         time_to_live: 64,
         stream_offset: 0,
@@ -107,6 +113,7 @@ proptest! {
         let mut bytes = Vec::new();
         match write_packet_with(&segment, &envelope, &payload, &mut bytes) {
             Err(Unrepresentable::Options(_)) => {}
+            Err(Unrepresentable::QuickStart) => prop_assert!(envelope.source.is_ipv6()),
             Err(other) => panic!("{other}"),
             Ok(()) => {
                 let packet = read_packet(&bytes).unwrap();
@@ -184,12 +191,46 @@ fn a_wrong_checksum_of_tcp_is_noticed_unless_the_packet_is_cut() {
 
 #[test]
 fn other_packets_are_named() {
-    assert_eq!(read_packet(&with_ip_byte(0, 6 << 4 | 5)), Err(Malformed::Version(6)));
+    assert_eq!(read_packet(&with_ip_byte(0, 5 << 4 | 5)), Err(Malformed::Version(5)));
     assert_eq!(read_packet(&with_ip_byte(9, 17)), Err(Malformed::Protocol(17)));
     assert_eq!(read_packet(&with_ip_byte(6, 0x20)), Err(Malformed::Fragment));
     assert_eq!(read_packet(&with_ip_byte(0, 4 << 4 | 4)), Err(Malformed::HeaderLength { header: "IPv4", bytes: 16 }));
     let sentence = read_packet(&with_ip_byte(9, 1)).unwrap_err().to_string();
     assert_eq!(sentence, "the packet carries protocol 1, not TCP (6)");
+}
+
+/// An IPv6 packet whose header is followed by this extension header.
+fn extended(kind: u8, extension: &[u8]) -> Vec<u8> {
+    let (segment, packet) = a_packet();
+    let end = SocketAddr::from((Ipv6Addr::LOCALHOST, 80));
+    let envelope = Envelope { source: end, destination: end, ..read_packet(&packet).unwrap().envelope };
+    let mut packet = Vec::new();
+    write_packet_with(&segment, &envelope, b"GET / HTTP/1.1", &mut packet).unwrap();
+    packet[6] = kind;
+    packet[5] += extension.len() as u8;
+    packet.splice(40..40, extension.iter().copied());
+    packet
+}
+
+#[test]
+fn a_segment_of_ipv6_is_found_behind_extension_headers() {
+    let packet = extended(60, &[6, 0, 1, 4, 0, 0, 0, 0]);
+    let read = read_packet(&packet).unwrap();
+    assert_eq!((read.segment, read.payload), (a_packet().0, packet.len() - 14..packet.len()));
+    assert_eq!(read_packet(&extended(44, &[6, 0, 0, 8, 0, 0, 0, 1])), Err(Malformed::Fragment));
+    assert_eq!(read_packet(&extended(44, &[6, 0, 0, 1, 0, 0, 0, 1])), Err(Malformed::Fragment));
+    assert_eq!(read_packet(&extended(60, &[58, 0, 1, 4, 0, 0, 0, 0])), Err(Malformed::Protocol(58)));
+    assert!(matches!(read_packet(&packet[..41]), Err(Malformed::Short { header: "IPv6", .. })));
+    assert!(matches!(read_packet(&packet[..90]), Err(Malformed::Short { header: "IPv6", needs: 94, has: 90 })));
+}
+
+#[test]
+fn addresses_of_two_versions_are_refused() {
+    let (segment, packet) = a_packet();
+    let envelope = read_packet(&packet).unwrap().envelope;
+    let mixed = Envelope { source: SocketAddr::from((Ipv6Addr::LOCALHOST, 80)), ..envelope };
+    let refused = write_packet_with(&segment, &mixed, b"GET / HTTP/1.1", &mut Vec::new());
+    assert_eq!(refused, Err(Unrepresentable::Versions));
 }
 
 #[test]

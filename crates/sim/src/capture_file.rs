@@ -2,17 +2,17 @@
 
 use std::{
     collections::HashMap,
-    net::{Ipv4Addr, SocketAddrV4},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::Path,
 };
 
 use firstflight_pcap::{CaptureFile, Direction, FileError, Record};
-use firstflight_segment::{Envelope, IPV4_BYTES, UDP_BYTES, write_packet, write_payload, write_udp};
+use firstflight_segment::{Envelope, IPV4_BYTES, IPV6_BYTES, UDP_BYTES, write_packet, write_payload, write_udp};
 use firstflight_tcp::{Flags, Segment};
 
 use crate::{
     connection::{CLIENT, SERVER},
-    tap::{Identity, Load, Sight, Watched},
+    tap::{Identity, Load, Sight, Tapped, Watched},
 };
 
 /// The port of every server: that of iperf, where Wireshark looks for no protocol.
@@ -28,13 +28,14 @@ const TIME_TO_LIVE: u8 = 64;
 
 /// Writes the packets to `path`, pcap if it ends in `.pcap`, else pcapng. `comment` is for the reader of the file.
 ///
-/// Host i of the network has the i-th address of 10.0.0.0/8, from 10.0.0.1 on. Times count from the start of the run,
+/// Host i of the network has the i-th address of 10.0.0.0/8, from 10.0.0.1 on, or of fd00::/64 where the packets are of
+/// `ipv6`. Times count from the start of the run,
 /// which the file's readers take for 1970. The IP identification counts a connection's packets of one side as they
-/// pass the tap. A datagram whose headers are said to be shorter than those of IPv4 and UDP is written with these.
+/// pass the tap. A datagram whose headers are said to be shorter than those of IP and UDP is written with these.
 ///
 /// # Errors
-/// The file system's error, and an error for a packet too large for IPv4; there is then no file.
-pub fn write(watched: &Watched, path: &Path, comment: &str) -> Result<(), FileError> {
+/// The file system's error, and an error for a packet too large for the Internet Protocol; there is then no file.
+pub fn write(watched: &Watched, path: &Path, comment: &str, ipv6: bool) -> Result<(), FileError> {
     let program = concat!("firstflight ", env!("CARGO_PKG_VERSION"));
     let interfaces: Vec<&str> = watched.interfaces.iter().map(String::as_str).collect();
     let mut file = CaptureFile::create(path, program, comment, &interfaces)?;
@@ -46,14 +47,14 @@ pub fn write(watched: &Watched, path: &Path, comment: &str) -> Result<(), FileEr
         bytes.clear();
         match &packet.load {
             Load::Segment(segment) => {
-                let mut envelope = envelope(&packet.connection, packet.from_server, *identification, SERVER_PORT);
+                let mut envelope = envelope(packet, *identification, SERVER_PORT, ipv6);
                 envelope.stream_offset = stream_offset(&packet.connection, packet.from_server, segment);
                 write_packet(segment, &envelope, &mut bytes)?;
             }
             Load::Datagram(datagram) => {
                 let port = if datagram.rtp.is_some() { RTP_PORT } else { SERVER_PORT };
-                let envelope = envelope(&packet.connection, packet.from_server, *identification, port);
-                write_udp(&envelope, &payload(datagram, packet.connection.number), &mut bytes)?;
+                let envelope = envelope(packet, *identification, port, ipv6);
+                write_udp(&envelope, &payload(datagram, packet.connection.number, ipv6), &mut bytes)?;
             }
         }
         let direction = if packet.inbound { Direction::Inbound } else { Direction::Outbound };
@@ -62,11 +63,12 @@ pub fn write(watched: &Watched, path: &Path, comment: &str) -> Result<(), FileEr
     file.finish()
 }
 
-fn envelope(connection: &Identity, from_server: bool, identification: u16, port: u16) -> Envelope {
+fn envelope(packet: &Tapped, identification: u16, port: u16, ipv6: bool) -> Envelope {
+    let connection = &packet.connection;
     let client_port = FIRST_CLIENT_PORT + (connection.number % CLIENT_PORTS) as u16;
-    let client = SocketAddrV4::new(address(connection.hosts[CLIENT]), client_port);
-    let server = SocketAddrV4::new(address(connection.hosts[SERVER]), port);
-    let (source, destination) = if from_server { (server, client) } else { (client, server) };
+    let client = SocketAddr::new(address(connection.hosts[CLIENT], ipv6), client_port);
+    let server = SocketAddr::new(address(connection.hosts[SERVER], ipv6), port);
+    let (source, destination) = if packet.from_server { (server, client) } else { (client, server) };
     Envelope { source, destination, identification, time_to_live: TIME_TO_LIVE, stream_offset: 0 }
 }
 
@@ -79,8 +81,9 @@ fn stream_offset(connection: &Identity, from_server: bool, segment: &Segment) ->
 }
 
 /// The UDP payload: a header of RTP where there is one, and bytes that say where in the datagram they are.
-fn payload(datagram: &Sight, source: u32) -> Vec<u8> {
-    let length = (datagram.bytes as usize).saturating_sub(IPV4_BYTES + UDP_BYTES);
+fn payload(datagram: &Sight, source: u32, ipv6: bool) -> Vec<u8> {
+    let headers = UDP_BYTES + if ipv6 { IPV6_BYTES } else { IPV4_BYTES };
+    let length = (datagram.bytes as usize).saturating_sub(headers);
     let mut bytes = Vec::with_capacity(length);
     if let Some(rtp) = datagram.rtp.filter(|_| length >= RTP_BYTES) {
         // RFC 3550 section 5.1: version 2, payload type, sequence number, timestamp, source.
@@ -93,6 +96,10 @@ fn payload(datagram: &Sight, source: u32) -> Vec<u8> {
     bytes
 }
 
-fn address(host: u32) -> Ipv4Addr {
-    Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 1).to_bits() + host)
+fn address(host: u32, ipv6: bool) -> IpAddr {
+    if ipv6 {
+        Ipv6Addr::from_bits(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1).to_bits() + u128::from(host)).into()
+    } else {
+        Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 1).to_bits() + host).into()
+    }
 }

@@ -1,7 +1,7 @@
 //! Errors that stop a host or a command.
 
 use std::io;
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 
 use firstflight_pcap::FileError;
 use firstflight_tcp::{ProfileError, name_renamed};
@@ -54,7 +54,7 @@ pub enum Error {
         /// The first that is given to connections that we open.
         first: u16,
         /// Whom to connect to.
-        peer: SocketAddrV4,
+        peer: SocketAddr,
     },
     /// A system call failed.
     #[error("{what}: {error}")]

@@ -3,7 +3,7 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BinaryHeap},
-    net::{Ipv4Addr, SocketAddrV4},
+    net::{IpAddr, SocketAddr},
     sync::Arc,
 };
 
@@ -41,7 +41,7 @@ pub struct Listener {
 /// A connection to be opened.
 pub struct Opening {
     /// To where.
-    pub peer: SocketAddrV4,
+    pub peer: SocketAddr,
     /// Its profile.
     pub profile: Arc<Profile>,
     /// Makes what it is for, given its number.
@@ -49,11 +49,11 @@ pub struct Opening {
 }
 
 /// Our port, and the peer's address and port.
-type Tuple = (u16, SocketAddrV4);
+type Tuple = (u16, SocketAddr);
 
 /// A host.
 pub struct Host {
-    address: Ipv4Addr,
+    address: IpAddr,
     secret: u64,
     listeners: Vec<(Listener, Memory)>,
     /// Results learned from connections that were opened here.
@@ -68,7 +68,7 @@ pub struct Host {
 
 impl Host {
     /// A host without connections. `seed` decides its initial sequence numbers, together with the clock.
-    pub fn new(address: Ipv4Addr, seed: u64) -> Host {
+    pub fn new(address: IpAddr, seed: u64) -> Host {
         Host {
             address,
             secret: seed,
@@ -131,7 +131,7 @@ impl Host {
             return;
         };
         let Envelope { source: peer, destination, .. } = packet.envelope;
-        if *destination.ip() != self.address {
+        if destination.ip() != self.address {
             self.books.traffic.foreign += 1;
             return;
         }
@@ -173,6 +173,11 @@ impl Host {
         std::mem::take(&mut self.books.reports)
     }
 
+    /// Its address.
+    pub fn address(&self) -> IpAddr {
+        self.address
+    }
+
     /// Counters since the beginning.
     pub fn traffic(&self) -> &Traffic {
         &self.books.traffic
@@ -206,7 +211,7 @@ impl Host {
                 None => &mut self.memory,
             };
             if !connection.is_of_before {
-                memory.learn(now, *tuple.1.ip(), &connection.endpoint);
+                memory.learn(now, tuple.1.ip(), &connection.endpoint);
             }
         }
         if connection.is_gone() {
@@ -255,13 +260,13 @@ impl Host {
         listener: Option<usize>,
         application: Box<dyn Application>,
     ) {
-        let peer = *tuple.1.ip();
+        let peer = tuple.1.ip();
         let memory = match listener {
             Some(index) => &mut self.listeners[index].1,
             None => &mut self.memory,
         };
         let same = |(other, connection): (&Tuple, &'_ Connection)| {
-            *other.1.ip() == peer && connection.listener == listener && !connection.is_of_before
+            other.1.ip() == peer && connection.listener == listener && !connection.is_of_before
         };
         let alive = self.connections.iter().filter(|&entry| same(entry)).map(|(_, connection)| &connection.endpoint);
         if let Some(start) = memory.starting_point(now, &endpoint.profile().initial_window, peer, alive) {
@@ -270,7 +275,7 @@ impl Host {
         let life = Life {
             connection: self.opened,
             opened_here: listener.is_none(),
-            local: SocketAddrV4::new(self.address, tuple.0),
+            local: SocketAddr::new(self.address, tuple.0),
             peer: tuple.1,
             opened_at_ns: now,
             connected_at_ns: None,
@@ -287,7 +292,7 @@ impl Host {
         let Some(reset) = nobody.poll_transmit(now) else { return };
         self.books.traffic.refused += 1;
         let envelope = Envelope {
-            source: SocketAddrV4::new(self.address, tuple.0),
+            source: SocketAddr::new(self.address, tuple.0),
             destination: tuple.1,
             identification: 0,
             time_to_live: 64,
@@ -300,7 +305,7 @@ impl Host {
         }
     }
 
-    fn free_port(&mut self, peer: SocketAddrV4) -> Option<u16> {
+    fn free_port(&mut self, peer: SocketAddr) -> Option<u16> {
         if self.connections.len() >= MOST_CONNECTIONS {
             return None;
         }
@@ -316,10 +321,18 @@ impl Host {
 
     // RFC 6528 §3: ISN = M + F(local address, local port, remote address, remote port, secret), where M ticks every 4 µs.
     fn initial_sequence(&self, now: Nanos, (port, peer): Tuple) -> u32 {
-        let addresses = u64::from(self.address.to_bits()) << 32 | u64::from(peer.ip().to_bits());
+        let addresses = bits(self.address).rotate_left(32) ^ bits(peer.ip());
         let ports = u64::from(port) << 16 | u64::from(peer.port());
         let hash = mix(mix(mix(self.secret) ^ addresses) ^ ports);
         ((now / 4000) as u32).wrapping_add(hash as u32)
+    }
+}
+
+/// An address in 64 bits: one of IPv4 as it is.
+fn bits(address: IpAddr) -> u64 {
+    match address {
+        IpAddr::V4(address) => address.to_bits().into(),
+        IpAddr::V6(address) => mix((address.to_bits() >> 64) as u64) ^ address.to_bits() as u64,
     }
 }
 

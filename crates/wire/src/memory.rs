@@ -1,7 +1,7 @@
 //! Data that a host keeps from its connections for the IW of later ones: `remembered` per peer's address, `adaptive`
 //! over all connections that it opens, or answers on a port.
 
-use std::{collections::BTreeMap, net::Ipv4Addr};
+use std::{collections::BTreeMap, net::IpAddr};
 
 use firstflight_tcp::{
     DestinationMemory, Endpoint, InitialWindow, Nanos, PopulationWindow, Remembered, StartingPoint, State,
@@ -10,7 +10,7 @@ use firstflight_tcp::{
 /// The results learned on a port, or by all connections that are opened here.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    destinations: BTreeMap<Ipv4Addr, DestinationMemory>,
+    destinations: BTreeMap<u128, DestinationMemory>,
     population: Option<PopulationWindow>,
 }
 
@@ -21,7 +21,7 @@ impl Memory {
         &mut self,
         now: Nanos,
         policy: &InitialWindow,
-        peer: Ipv4Addr,
+        peer: IpAddr,
         alive: impl Iterator<Item = &'a Endpoint>,
     ) -> Option<StartingPoint> {
         match policy {
@@ -39,7 +39,7 @@ impl Memory {
     }
 
     /// A connection is over.
-    pub(crate) fn learn(&mut self, now: Nanos, peer: Ipv4Addr, endpoint: &Endpoint) {
+    pub(crate) fn learn(&mut self, now: Nanos, peer: IpAddr, endpoint: &Endpoint) {
         let outcome = endpoint.outcome();
         match &endpoint.profile().initial_window {
             InitialWindow::Remembered(policy) if has_sent(endpoint) => {
@@ -56,8 +56,12 @@ impl Memory {
 }
 
 /// Neighbors that share a memory have one key.
-fn key(peer: Ipv4Addr, policy: &Remembered) -> Ipv4Addr {
-    Ipv4Addr::from(u32::from(peer) / policy.hosts)
+fn key(peer: IpAddr, policy: &Remembered) -> u128 {
+    let address = match peer {
+        IpAddr::V4(address) => address.to_bits().into(),
+        IpAddr::V6(address) => address.to_bits(),
+    };
+    address / u128::from(policy.hosts)
 }
 
 /// The window of a live connection, if it has one to speak of.

@@ -1,8 +1,9 @@
 //! The plan of a host on the wire.
 
-use std::{net::Ipv4Addr, path::PathBuf, sync::Arc};
+use std::{net::IpAddr, path::PathBuf, sync::Arc};
 
 use firstflight_device::MacAddress;
+use firstflight_segment::{IPV4_BYTES, IPV6_BYTES, TCP_BYTES};
 use firstflight_tcp::{Nanos, Profile};
 use serde::{Deserialize, Deserializer, de::Error as _};
 
@@ -13,7 +14,7 @@ use crate::{Error, disturb::Disturbance, http::Fetch, http::LEAST_HEADER_BYTES};
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// Its address. The kernel's side of the interface must not have this address, or it would answer as well.
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     /// Link-layer destination of its packets: six bytes in hexadecimal with colons. Devices without a link layer
     /// ignore it.
     #[serde(default = "anyone", deserialize_with = "mac_address")]
@@ -74,7 +75,7 @@ impl Plan {
     pub fn from_json(text: &str) -> Result<Plan, Error> {
         let plan: Plan = serde_json::from_str(text).map_err(Error::Plan)?;
         if plan.mtu < SMALLEST_MTU {
-            let limit = format!("IPv4 takes at least {SMALLEST_MTU}");
+            let limit = format!("it must be at least {SMALLEST_MTU}");
             return Err(Error::OutOfRange { name: "mtu", value: plan.mtu.into(), limit });
         }
         plan.disturb.as_ref().map_or(Ok(()), Disturbance::validate)?;
@@ -83,22 +84,22 @@ impl Plan {
 }
 
 impl Command {
-    /// Reads a command for a host with packets of up to `mtu` bytes.
+    /// Reads a command for a host with this address and packets of up to `mtu` bytes.
     ///
     /// # Errors
     /// One sentence: what is wrong, and what would be right.
-    pub fn from_json(text: &str, mtu: u16) -> Result<Command, Error> {
+    pub fn from_json(text: &str, address: IpAddr, mtu: u16) -> Result<Command, Error> {
         let command: Command = serde_json::from_str(text).map_err(Error::Command)?;
         match &command {
             Command::Listen { profile, header_bytes, .. } => {
-                check_profile(profile, mtu)?;
+                check_profile(profile, address, mtu)?;
                 if let Some(bytes) = header_bytes.filter(|&bytes| bytes < LEAST_HEADER_BYTES) {
                     let limit = format!("a header takes at least {LEAST_HEADER_BYTES}");
                     return Err(Error::OutOfRange { name: "header_bytes", value: bytes, limit });
                 }
             }
             Command::Fetch { profile, what } => {
-                check_profile(profile, mtu)?;
+                check_profile(profile, address, mtu)?;
                 what.validate()?;
             }
             Command::Take | Command::Stop => {}
@@ -110,12 +111,11 @@ impl Command {
 /// RFC 791 §3.2: what every link carries.
 const SMALLEST_MTU: u16 = 68;
 
-/// Headers of IPv4 and TCP without options, which the MSS does not count.
-const HEADER_BYTES: u32 = 40;
-
-fn check_profile(profile: &Profile, mtu: u16) -> Result<(), Error> {
+fn check_profile(profile: &Profile, address: IpAddr, mtu: u16) -> Result<(), Error> {
     profile.validate()?;
-    let (mss, most) = (profile.mss_bytes, u32::from(mtu).saturating_sub(HEADER_BYTES));
+    // RFC 9293 §3.7.1: the headers without options, which the MSS does not count.
+    let headers = TCP_BYTES + if address.is_ipv4() { IPV4_BYTES } else { IPV6_BYTES };
+    let (mss, most) = (profile.mss_bytes, u32::from(mtu).saturating_sub(headers as u32));
     if mss > most {
         let limit = format!("packets of {mtu} bytes hold segments of at most {most}");
         return Err(Error::OutOfRange { name: "mss_bytes", value: mss, limit });
@@ -152,18 +152,25 @@ mod tests {
         assert_eq!(other.neighbour, [2, 0x66, 0x66, 0, 0, 255]);
     }
 
+    fn refusal(command: &str, address: &str) -> String {
+        Command::from_json(command, address.parse().unwrap(), 1500).unwrap_err().to_string()
+    }
+
     #[test]
     fn what_is_wrong_is_told() {
         let refused = |text| Plan::from_json(text).unwrap_err().to_string();
         assert!(refused(r#"{"address": "10.0.0.1", "neighbour": "02:66"}"#).contains("link-layer address"));
         assert!(refused(r#"{"address": "10.0.0.1", "mtu": 0}"#).contains("mtu is 0"));
         assert!(refused(r#"{"address": "10.0.0.1", "disturb": {"lose": 2}}"#).contains("disturb.lose"));
-        let command = |text: &str| Command::from_json(text, 1500).unwrap_err().to_string();
+        let command = |text: &str| refusal(text, "10.0.0.1");
         assert!(command(r#"{"do": "dance"}"#).contains("dance"));
         let profile = serde_json::to_string(&Profile { mss_bytes: 9000, ..Profile::linux() }).unwrap();
         let listen = format!(r#"{{"do": "listen", "port": 80, "profile": {profile}}}"#);
         assert!(command(&listen).contains("mss_bytes is 9000"));
         let short = listen.replace("9000", "1460").replace("\"port\"", "\"header_bytes\": 10, \"port\"");
         assert!(command(&short).contains("header_bytes is 10"));
+        let of_ethernet = listen.replace("9000", "1460");
+        assert!(Command::from_json(&of_ethernet, "10.0.0.1".parse().unwrap(), 1500).is_ok());
+        assert!(refusal(&of_ethernet, "fd00::1").contains("at most 1440"));
     }
 }

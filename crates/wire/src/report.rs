@@ -1,6 +1,6 @@
 //! A host's report on its connections.
 
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 
 use firstflight_tcp::{Endpoint, Nanos, Stats};
 use serde::Serialize;
@@ -40,9 +40,9 @@ pub struct ConnectionFacts {
     /// True if this host opened it.
     pub opened_here: bool,
     /// Our address and port.
-    pub local: SocketAddrV4,
+    pub local: SocketAddr,
     /// The peer's.
-    pub peer: SocketAddrV4,
+    pub peer: SocketAddr,
     /// How it ended.
     pub end: End,
     /// When the first SYN was sent or received.
@@ -94,8 +94,8 @@ pub struct ConnectionFacts {
 pub(crate) struct Life {
     pub connection: u32,
     pub opened_here: bool,
-    pub local: SocketAddrV4,
-    pub peer: SocketAddrV4,
+    pub local: SocketAddr,
+    pub peer: SocketAddr,
     pub opened_at_ns: Nanos,
     pub connected_at_ns: Option<Nanos>,
 }

@@ -219,7 +219,7 @@ impl Station {
             let read = self.port.socket.read(&mut buffers, &mut self.arrival, &mut self.taken);
             let count = read.map_err(Error::system("packets cannot be received"))?;
             for (taken, bytes) in self.taken[..count].iter().zip(self.room.chunks_exact(self.mtu.into())) {
-                if taken.outgoing || !taken.is_ipv4 {
+                if taken.outgoing || !taken.is_ip {
                     continue;
                 }
                 let Some(packet) = bytes.get(..taken.length).filter(|_| !taken.lacks_checksum) else {
@@ -243,7 +243,7 @@ impl Station {
     fn handle_command(&mut self, control: &mut Control) -> Then {
         let mut then = if control.receive() == Peer::Gone { Then::Stop } else { Then::GoOn };
         while let Some(line) = control.next_line() {
-            let command = match Command::from_json(&line, self.mtu) {
+            let command = match Command::from_json(&line, self.host.address(), self.mtu) {
                 Ok(command) => command,
                 Err(error) => {
                     control.refuse(&error.to_string());

@@ -17,7 +17,7 @@ pub trait Wire {
 pub struct Traffic {
     /// Packets that arrived for it, including discarded ones.
     pub received: u64,
-    /// Packets that could not be read: not TCP over IPv4, or damaged.
+    /// Packets that could not be read: not TCP over IP, or damaged.
     pub unreadable: u64,
     /// Packets for another address.
     pub foreign: u64,

@@ -1,6 +1,13 @@
 //! Two hosts on a wire in virtual time.
 
-use std::{cell::RefCell, collections::BTreeMap, net::Ipv4Addr, num::NonZeroU16, rc::Rc, sync::Arc};
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    net::{IpAddr, Ipv4Addr},
+    num::NonZeroU16,
+    rc::Rc,
+    sync::Arc,
+};
 
 use firstflight_segment::{read_packet, write_packet_with, write_payload};
 use firstflight_tcp::{Deadline, Flags, Nanos, Profile, Segment, Startup};
@@ -11,8 +18,8 @@ use firstflight_wire::{
 use sha2::{Digest, Sha256};
 
 const MS: Nanos = 1_000_000;
-const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
 /// Packets in flight, by when they arrive; ties in the order of sending.
 type InFlight = Rc<RefCell<BTreeMap<(Nanos, u64), (usize, Vec<u8>)>>>;

@@ -50,7 +50,9 @@ def capture_packets(
 
     comment = f"firstflight trace: scenario {scenario.name}, seed {seed}, replicate {replicate}, virtual time"
     try:
-        return _native.write_packets(json.dumps(scenario.to_plan()), seed, replicate, path, comment, at, link)
+        return _native.write_packets(
+            json.dumps(scenario.to_plan()), seed, replicate, path, comment, at, link, scenario.ip == "ipv6"
+        )
     except (ValueError, OverflowError) as error:
         raise RequestError(f'scenario "{scenario.name}": {error}') from None
     except OSError as error:

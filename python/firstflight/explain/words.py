@@ -6,7 +6,7 @@ from firstflight.counted import counted
 from firstflight.explain.rounds import Round, Transfer
 
 TERMS = {
-    "segment": "The data that TCP sends in one packet: at most MSS bytes, 1460 on Ethernet, fewer with options.",
+    "segment": "The data that TCP sends in one packet: at most MSS bytes, 1460 on Ethernet (IPv6 1440), less options.",
     "initial window": "IW: number of segments that a sender may send before the first ACK of its data (RFC 6928: 10).",
     "ACK": "Acknowledgment: the receiver's message up to which byte it has everything.",
     "RTT": "Round-trip time: from sending a segment to receiving its ACK.",

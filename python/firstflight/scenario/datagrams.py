@@ -5,8 +5,8 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from firstflight.scenario.applications import Application, Count
-from firstflight.scenario.laws import SizeLaw, TimeLaw, law_plan
-from firstflight.scenario.queries import Header, Interval, Payload, Queries
+from firstflight.scenario.laws import SizeLaw, TimeLaw, largest, law_plan
+from firstflight.scenario.queries import UDP_BYTES, Header, Interval, Payload, Queries
 from firstflight.scenario.table import Table
 from firstflight.scenario.units import BitsPerSecond, Bytes, Duration
 
@@ -14,16 +14,26 @@ Direction = Literal["download", "upload", "both"]
 
 
 class DatagramApplication(Application):
-    """Clients that exchange datagrams, each with a `header`, with their servers; the emulator runs all but `dns`."""
+    """Clients that exchange datagrams, each with a header of `header_size`, with their servers; the emulator runs all
+    but `dns`.
+    """
 
-    header_size: Header = Field(default=Bytes("28B"), description="header bytes per datagram: UDP and IPv4")
+    header_size: Header | None = Field(
+        default=None, description='header bytes per datagram: UDP and IP; default: `"28B"`, with IPv6 `"48B"`'
+    )
 
+    # Bytes of headers above IP's.
+    over_ip: ClassVar[int] = UDP_BYTES
     # Keys that only applications over TCP have.
     response_header: ClassVar[None] = None
     service_time: ClassVar[None] = None
     tcp: ClassVar[None] = None
     client_tcp: ClassVar[None] = None
     server_tcp: ClassVar[None] = None
+
+    def payloads(self) -> dict[str, float | None]:
+        """The most bytes of a datagram, by the key that gives them; None where there is no bound."""
+        raise NotImplementedError
 
 
 class StreamApplication(DatagramApplication):
@@ -49,12 +59,15 @@ class ConstantRate(StreamApplication):
         default=None, description="delay above which a datagram counts as late; default: none"
     )
 
+    def payloads(self) -> dict[str, float | None]:
+        """See DatagramApplication."""
+        return {"payload": float(self.payload)}
+
     def plan(self) -> dict[str, Any]:
         """The part of the plan that is special to this kind."""
         return {
             "rate_bps": int(self.rate),
             "payload_bytes": int(self.payload),
-            "datagram_header_bytes": int(self.header_size),
             "direction": self.direction,
             "length_ns": self._length_plan(),
             "deadline_ns": None if self.deadline is None else int(self.deadline),
@@ -68,6 +81,9 @@ class Impairment(Table):
     bpl: float = Field(gt=0)
 
 
+# Of the header (RFC 3550 section 5.1).
+_RTP_BYTES = 12
+
 # ITU-T G.113 appendix I: G.711 without concealment of losses, and with that of its own appendix I.
 _G711 = {False: Impairment(ie=0.0, bpl=4.3), True: Impairment(ie=0.0, bpl=25.1)}
 _G711_RATE = BitsPerSecond("64kbit")
@@ -78,7 +94,7 @@ _OPUS_FRAMES = [Duration(f"{milliseconds}ms") for milliseconds in (2.5, 5, 10, 2
 
 
 class Voice(StreamApplication):
-    """Calls: a datagram of voice each `frame`, with a `header` of RTP, UDP and IP.
+    """Calls: a datagram of voice each `frame`, with a header of RTP, UDP and IP.
 
     The receiver plays the first datagram `playout` after it arrived and the others in their time; a datagram that has
     not arrived by then is late and counts as lost. `bitrate` is for "opus"; "g711" has 64kbit. Calls are rated by the
@@ -104,7 +120,11 @@ class Voice(StreamApplication):
     direction: Direction = Field(
         default="both", description='speaker: `"upload"` the client, `"download"` the server, or `"both"`'
     )
-    header_size: Header = Field(default=Bytes("40B"), description="header bytes per datagram: UDP, IPv4 and RTP")
+    header_size: Header | None = Field(
+        default=None, description='header bytes per datagram: RTP, UDP and IP; default: `"40B"`, with IPv6 `"60B"`'
+    )
+
+    over_ip: ClassVar[int] = _RTP_BYTES + UDP_BYTES
 
     @model_validator(mode="after")
     def _frames_that_the_codec_has(self) -> "Voice":
@@ -115,17 +135,22 @@ class Voice(StreamApplication):
             raise ValueError(f'frame: "opus" has no frames of "{self.frame}"; it has {known}')
         return self
 
+    def _bit_rate(self) -> int:
+        return int(_G711_RATE if self.codec == "g711" else self.bitrate or _OPUS_RATE)
+
+    def payloads(self) -> dict[str, float | None]:
+        """See DatagramApplication."""
+        return {"frame": self._bit_rate() * self.frame.seconds / 8}
+
     def plan(self) -> dict[str, Any]:
         """The part of the plan that is special to this kind."""
-        of_g711 = self.codec == "g711"
-        impairment = self.impairment or (_G711[self.concealment] if of_g711 else None)
+        impairment = self.impairment or (_G711[self.concealment] if self.codec == "g711" else None)
         return {
             "codec": self.codec,
-            "bit_rate_bps": int(_G711_RATE if of_g711 else self.bitrate or _OPUS_RATE),
+            "bit_rate_bps": self._bit_rate(),
             "frame_ns": int(self.frame),
             "playout_ns": int(self.playout),
             "impairment": None if impairment is None else impairment.model_dump(),
-            "datagram_header_bytes": int(self.header_size),
             "direction": self.direction,
             "length_ns": self._length_plan(),
         }
@@ -154,6 +179,10 @@ class Game(StreamApplication):
         default=None, description="delay above which a datagram counts as late; default: none"
     )
 
+    def payloads(self) -> dict[str, float | None]:
+        """See DatagramApplication."""
+        return {"client_payload": largest(self.client_payload), "server_payload": largest(self.server_payload)}
+
     def plan(self) -> dict[str, Any]:
         """The part of the plan that is special to this kind."""
         return {
@@ -161,7 +190,6 @@ class Game(StreamApplication):
             "tick_ns": int(self.tick),
             "client_payload": law_plan(self.client_payload),
             "server_payload": law_plan(self.server_payload),
-            "datagram_header_bytes": int(self.header_size),
             "length_ns": self._length_plan(),
             "deadline_ns": None if self.deadline is None else int(self.deadline),
         }

@@ -247,15 +247,15 @@ def _probability(data: Any, info: ValidationInfo) -> Any:
 
 
 def _below_one(law: Any) -> Any:
-    largest = _largest(law)
-    if largest is None:
+    greatest = largest(law)
+    if greatest is None:
         raise ValueError(
             f"this {law.distribution} distribution has no upper end: a probability is below 1; add maximum = 0.5, for "
             "example"
         )
-    if largest >= 1:
+    if greatest >= 1:
         raise ValueError(
-            f"this distribution reaches {largest:g}: a probability of loss is below 1, or nothing ever arrives"
+            f"this distribution reaches {greatest:g}: a probability of loss is below 1, or nothing ever arrives"
         )
     return law
 
@@ -292,7 +292,7 @@ def _smallest(law: Any) -> float:
     return math.ulp(0.0)
 
 
-def _largest(law: Any) -> float | None:
+def largest(law: Any) -> float | None:
     """The greatest value that can be drawn; None: there is no bound."""
     if isinstance(law, Constant):
         return float(law.value)

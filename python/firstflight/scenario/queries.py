@@ -1,10 +1,10 @@
 """Look-ups of names, by a separate application or before a page's connections; sizes of datagrams."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from firstflight.scenario.laws import SizeLaw, TimeLaw, law_plan
+from firstflight.scenario.laws import SizeLaw, TimeLaw, largest, law_plan
 from firstflight.scenario.table import Table
 from firstflight.scenario.units import Bytes, Duration
 
@@ -27,13 +27,16 @@ def _in_16_bits(header: Bytes) -> Bytes:
     return header
 
 
+# Of the header (RFC 768).
+UDP_BYTES = 8
+
 Header = Annotated[Bytes, AfterValidator(_in_16_bits)]
 Payload = Annotated[Bytes, AfterValidator(_in_an_ip_packet)]
 Interval = Annotated[Duration, AfterValidator(_not_zero)]
 
 
 class Queries(Table):
-    """Queries and answers over UDP, each with a `header`.
+    """Queries and answers over UDP, each with a header of `header_size`.
 
     A query without an answer is retransmitted after `timeout`, the next after `backoff` times as long, until `attempts`
     have been sent and waited for. The defaults are those of glibc with one server (resolv.conf(5); `res_send.c` doubles
@@ -51,7 +54,15 @@ class Queries(Table):
     )
     backoff: float = Field(default=2.0, ge=1, description="factor from each timeout to the next")
     attempts: int = Field(default=2, ge=1, le=100, description="maximum number of times that a query is sent")
-    header_size: Header = Field(default=Bytes("28B"), description="header bytes per datagram: UDP and IPv4")
+    header_size: Header | None = Field(
+        default=None, description='header bytes per datagram: UDP and IP; default: `"28B"`, with IPv6 `"48B"`'
+    )
+
+    over_ip: ClassVar[int] = UDP_BYTES
+
+    def payloads(self) -> dict[str, float | None]:
+        """The most bytes of a datagram, by key; None where there is no bound."""
+        return {"query": float(self.query), "answer": largest(self.answer)}
 
     def queries_plan(self) -> dict[str, Any]:
         """The part of a plan that says how names are looked up."""
@@ -62,7 +73,6 @@ class Queries(Table):
             "timeout_ns": int(self.timeout),
             "backoff": self.backoff,
             "attempts": self.attempts,
-            "datagram_header_bytes": int(self.header_size),
         }
 
 

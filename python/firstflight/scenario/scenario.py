@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
@@ -14,15 +14,16 @@ from firstflight.errors import RequestError
 from firstflight.input_files import read_text
 from firstflight.scenario.applications import Application, Arrivals, FileTransfer, WebPage
 from firstflight.scenario.arms import Arm, arms_plan, check_arms
-from firstflight.scenario.datagrams import StreamApplication
+from firstflight.scenario.datagrams import DatagramApplication, StreamApplication
 from firstflight.scenario.document import Text, check, parsed
 from firstflight.scenario.explain import cut, sentence
 from firstflight.scenario.kinds import AnyApplication
 from firstflight.scenario.laws import law_plan
 from firstflight.scenario.load import link_rate_bps, mean
 from firstflight.scenario.population import AnyPopulation, PathsTable
+from firstflight.scenario.queries import Queries
 from firstflight.scenario.table import Table, nearest
-from firstflight.scenario.tcp import Stack, Tcp, check_profile
+from firstflight.scenario.tcp import Stack, Tcp, check_profile, friendly
 from firstflight.scenario.toml import written
 from firstflight.scenario.topologies import AnyNetwork, Network
 from firstflight.scenario.tree import Tree
@@ -34,13 +35,21 @@ _STEP = re.compile(r"([A-Za-z0-9_-]+)(?:\[([0-9]{1,9})\])?")
 
 # The size of the option in each segment (RFC 7323 appendix A).
 _TIMESTAMPS_BYTES = 12
+# Headers without options or extensions.
+_TCP_BYTES = 20
+IP_HEADER_BYTES = {"ipv4": 20, "ipv6": 40}
+# What every link carries (RFC 791 section 3.2, RFC 8200 section 5), the most that a header can say, and Ethernet's.
+_SMALLEST_MTU = {"ipv4": 68, "ipv6": 1280}
+LARGEST_MTU = 65_535
+_DEFAULT_MTU = 1500
 
 
 class Scenario(Table):
     """One experiment. Every field can be read, assigned (checked at once, RequestError) and dumped as TOML.
 
     `duration` is simulated time; `meter_interval` cuts the link counters into intervals (left out: one interval for
-    the whole run); `header` is the size that TCP and IP add to each packet. Exactly one of `network` and `population`
+    the whole run); `header_size` is what TCP and IP add to each packet; with `ip` or `mtu` segments that have no `mss`
+    fill a packet of `mtu`. Exactly one of `network` and `population`
     is there: one network that all clients share, or a population whose users have a path each, and are simulated for
     `duration` at most.
     """
@@ -52,7 +61,15 @@ class Scenario(Table):
         default=None,
         description="interval length of the link counters; default: one interval, the whole run",
     )
-    header_size: Bytes = Field(default=Bytes("40B"), description="TCP and IP header bytes per packet")
+    ip: Literal["ipv4", "ipv6"] = Field(default="ipv4", description='version of all packets: `"ipv4"` or `"ipv6"`')
+    mtu: Bytes | None = Field(
+        default=None,
+        description="largest IP packet, on every link: path MTU discovery and fragmentation are not modeled. An `mss` "
+        'that is not set is `mtu` less `header_size`; default: `"1500B"`, with IPv4 as much as the largest `mss` needs',
+    )
+    header_size: Bytes | None = Field(
+        default=None, description='TCP and IP header bytes per packet; default: `"40B"`, with IPv6 `"60B"`'
+    )
     tcp: Tcp = Field(description="TCP of all endpoints, see below")
     network: Network | None = Field(default=None, description="links, see below; default: this or `[population]`")
     population: AnyPopulation | None = Field(
@@ -69,6 +86,18 @@ class Scenario(Table):
         if value is not None and value == 0:
             raise ValueError('a length of "0s" leaves nothing to simulate: write for example "60s"')
         return value
+
+    @model_validator(mode="after")
+    def _packets_that_there_are(self) -> Self:
+        least = _TCP_BYTES + IP_HEADER_BYTES[self.ip]
+        if self.ip == "ipv6" and self.header_bytes() < least:
+            raise ValueError(
+                f'header_size is "{self.header_size}", and IPv6 and TCP have {least}B at least; leave it out'
+            )
+        smallest = max(_SMALLEST_MTU[self.ip], self.header_bytes() + 1)
+        if self._largest_segment() is not None and not smallest <= (mtu := self.mtu or _DEFAULT_MTU) <= LARGEST_MTU:
+            raise ValueError(f"mtu is {int(mtu)}B, and must be from {smallest}B to {LARGEST_MTU}B")
+        return self
 
     @model_validator(mode="after")
     def _one_kind_of_paths(self) -> Self:
@@ -182,7 +211,7 @@ class Scenario(Table):
         return {
             "duration_ns": int(self.duration),
             "meter_interval_ns": None if self.stats_interval is None else int(self.stats_interval),
-            "header_bytes": int(self.header_size),
+            "header_bytes": self.header_bytes(),
             "network" if self.population is None else "population": paths.plan(),
             "applications": [self._application_plan(index, name, outer) for index, name in enumerate(self.names())],
             **arms_plan(self.arm),
@@ -207,6 +236,25 @@ class Scenario(Table):
                 "the engine simulate"
             )
         return self.network
+
+    def header_bytes(self) -> int:
+        """Bytes of TCP and IP headers in each packet."""
+        return _TCP_BYTES + IP_HEADER_BYTES[self.ip] if self.header_size is None else int(self.header_size)
+
+    def mtu_bytes(self) -> int:
+        """Bytes of the largest IP packet."""
+        if self._largest_segment() is not None:
+            return int(self.mtu or _DEFAULT_MTU)
+        applications = self.to_plan()["applications"]
+        ends = [*applications, *(arm for application in applications for arm in application.get("arms", ()))]
+        most = max(int(tcp[end]["mss_bytes"]) for tcp in ends for end in ("client_tcp", "server_tcp"))
+        return max(_DEFAULT_MTU, most + self.header_bytes())
+
+    def _largest_segment(self) -> int | None:
+        """Bytes of payload that fit into a packet; None where the largest `mss` decides on the packets."""
+        if self.ip == "ipv4" and self.mtu is None:
+            return None
+        return int(self.mtu or _DEFAULT_MTU) - self.header_bytes()
 
     def star_of_users(self, seed: int, replicate: int = 0, users: int = 10) -> "Scenario":
         """The first `users` of a replicate of the population as a star network; see `scenario.star`."""
@@ -263,6 +311,9 @@ class Scenario(Table):
         if self.arm:
             plan["arms"] = [self._ends(application, where, outer, arm) for arm in self.arm]
         plan |= application.plan()
+        for datagrams, table in ((application, plan), (getattr(application, "dns", None), plan.get("dns", {}))):
+            if isinstance(datagrams, DatagramApplication | Queries):
+                table["datagram_header_bytes"] = self._datagram_header(datagrams, where)
         if isinstance(application, Arrivals | WebPage) and application.load is not None:
             plan["gap" if isinstance(application, Arrivals) else "think"] = self._gap(application, plan, where)
         return plan
@@ -273,17 +324,52 @@ class Scenario(Table):
         """TCP of both ends of an application, of those in an arm or of the rest."""
         ends = {}
         for end in ("client_tcp", "server_tcp"):
-            effective, named = outer, "tcp"
+            effective, named, sized = outer, "tcp", "tcp" if _sets_mss(self.tcp) else None
             try:
                 for key, table in self._tables(application, where, end, arm):
                     if table is not None:
                         named = key
                         effective = table.over(effective)
+                        sized = key if _sets_mss(table) else None if table.profile else sized
+                effective = self._in_packets(effective, sized, named)
                 check_profile(effective)
             except ValueError as error:
                 raise RequestError(f"{named}.{error}") from None
             ends[end] = effective
         return ends
+
+    def _in_packets(self, profile: dict[str, Any], sized: str | None, named: str) -> dict[str, Any]:
+        """The profile with segments that fit into a packet; `sized`: the table that sets its `mss`."""
+        if self.ip == "ipv6" and profile["startup"]["scheme"] == "quick_start":
+            raise RequestError(f'{named}.startup: "quick_start" is not modeled over IPv6; write ip = "ipv4"')
+        most = self._largest_segment()
+        if most is None:
+            return profile
+        if sized is None:
+            return profile | {"mss_bytes": most}
+        if profile["mss_bytes"] > most:
+            raise RequestError(
+                f'{sized}.mss is "{profile["mss_bytes"]}B", which exceeds the mtu of {self.mtu_bytes()}B with '
+                f'{self.header_bytes()}B of headers; write at most "{most}B", leave it out, or write a larger mtu'
+            )
+        return profile
+
+    def _datagram_header(self, datagrams: DatagramApplication | Queries, where: str) -> int:
+        """Bytes of headers of each datagram; RequestError for datagrams that do not fit into a packet."""
+        given = datagrams.header_size
+        header = datagrams.over_ip + IP_HEADER_BYTES[self.ip] if given is None else int(given)
+        if self._largest_segment() is None:
+            return header
+        most = self.mtu_bytes() - header
+        for key, payload in datagrams.payloads().items():
+            if payload is None:
+                raise RequestError(f'{where}.{key}: it has no upper end, and a packet has one; add maximum = "{most}B"')
+            if payload > most:
+                raise RequestError(
+                    f"{where}.{key}: {payload:.0f}B exceed the mtu of {self.mtu_bytes()}B with {header}B of headers, "
+                    "and fragmentation is not modeled; make it smaller, or mtu larger"
+                )
+        return header
 
     @staticmethod
     def _tables(application: AnyApplication, where: str, end: str, arm: Arm | None) -> list[tuple[str, Tcp | None]]:
@@ -311,7 +397,7 @@ class Scenario(Table):
             except ValueError as error:
                 raise RequestError(f"{where}.{key}: {error}") from None
         payload = min(int(plan[end]["mss_bytes"]) for end in ("client_tcp", "server_tcp"))
-        on_the_wire = file_bytes * (payload + int(self.header_size)) / payload
+        on_the_wire = file_bytes * (payload + self.header_bytes()) / payload
         clients = plan["clients"] * application.user_fraction
         return {"distribution": "exponential", "mean": clients * on_the_wire * 8 / (application.load * rate)}
 
@@ -363,6 +449,10 @@ class Scenario(Table):
             "share": application.user_fraction,
             "size_from_row": from_row,
         }
+
+
+def _sets_mss(table: Tcp) -> bool:
+    return any(friendly(key) == "mss" for key, _ in table)
 
 
 def _hosts(groups: dict[str, int], selection: str, where: str) -> str:

@@ -26,11 +26,15 @@ RENAMED = {
     "version": "http_version",
 }
 """Keys that earlier versions had, where the table has the new one; those of `[tcp]` are in `profile/renamed.rs`."""
+# Keys of the scenario that a reader may look for in a link.
+_OF_ALL_LINKS = ("ip", "mtu")
 
 
 def unknown(key: str, known: Iterable[str]) -> str:
     """The replacement for an unknown key: its new name, or the nearest of the known ones."""
     names = set(known)
+    if key in _OF_ALL_LINKS:
+        return f'"{key}" is one for the whole scenario; write it at the top, beside "duration"'
     if RENAMED.get(key) in names:
         return f'"{key}" is now "{RENAMED[key]}"; write that instead'
     return f'unknown key "{key}"; {nearest(key, names)}'

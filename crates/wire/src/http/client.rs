@@ -1,6 +1,6 @@
 //! A client that fetches files over one connection, one after the other.
 
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 
 use firstflight_tcp::{Deadline, Nanos};
 use serde::Deserialize;
@@ -20,7 +20,7 @@ pub struct Fetch {
     /// Number that the reports carry.
     pub fetch: u64,
     /// Address and port of the server.
-    pub server: SocketAddrV4,
+    pub server: SocketAddr,
     /// The paths, asked for one after the other.
     pub paths: Vec<String>,
     /// Asks the server to close after the last response; otherwise the client closes.
@@ -64,7 +64,8 @@ impl Fetch {
         let close = if last { "Connection: close\r\n" } else { "" };
         let (path, host) = (&self.paths[index], self.server);
         // RFC 9110 §4.2.1: the default port may be left out.
-        let host = if host.port() == 80 { host.ip().to_string() } else { host.to_string() };
+        let host = host.to_string();
+        let host = host.strip_suffix(":80").unwrap_or(&host);
         format!("GET {path}{padding} HTTP/1.1\r\nHost: {host}\r\n{close}\r\n")
     }
 

@@ -33,14 +33,15 @@ from firstflight.engines.emulate.start import search_path
 from firstflight.errors import MachineError, RequestError
 from firstflight.records.machine import usable_cpus
 from firstflight.scenario import Cell, Scenario
+from firstflight.scenario.scenario import IP_HEADER_BYTES
 
 # A connection's last packets: FIN, its ACK, and a retransmission of either.
 _CLOSING_S = 4.0
 _QUIET_S = 10.0
-_HEADER_BYTES = 40
+# Of TCP, without options.
+_TCP_HEADER_BYTES = 20
 # See `jobs`.
 _BEARS_NEIGHBOURS_BPS = 10e6
-_PACKET_BYTES = 1500
 
 OnReplicates = Callable[[Cell, int], None]
 
@@ -122,10 +123,11 @@ class Prepared:
         self.cell = cell
         scenario = cell.scenario
         self.plan = json.loads(cell.plan)
-        if self.plan["header_bytes"] != _HEADER_BYTES:
+        real = _TCP_HEADER_BYTES + IP_HEADER_BYTES[layout.ip]
+        if self.plan["header_bytes"] != real:
             raise RequestError(
-                f'scenario "{scenario.name}": header is {self.plan["header_bytes"]} B, but real packets have '
-                f"{_HEADER_BYTES} B of IPv4 and TCP; leave it out"
+                f'scenario "{scenario.name}": header_size is {self.plan["header_bytes"]} B, but real packets have '
+                f"{real} B of IP and TCP; leave it out"
             )
         # By the name of an application in the records.
         self.windows: dict[str, int] = {}
@@ -141,7 +143,7 @@ class Prepared:
         ):
             where = f'scenario "{scenario.name}": application.{application["name"]}'
             if flows[index]:
-                refuse_datagrams(application, flows[index], where)
+                refuse_datagrams(application, flows[index], layout.ip, where)
             else:
                 refuse_what_programs_cannot(application, scenario.application[index].response_header, where)
             by_arm: dict[int, list[tuple[int, str]]] = {}
@@ -437,7 +439,9 @@ class Campaign:
     def emptying_s(self) -> float:
         """The time that every link takes, one after the other, to carry off a full queue."""
         ways = [link[direction] for link in self.layout.links for direction in ("forward", "reverse")]
-        return float(sum(way["delay_ns"] / 1e9 + _queue_s(way["queue"], way["rate_bps"]) for way in ways))
+        return float(
+            sum(way["delay_ns"] / 1e9 + _queue_s(way["queue"], way["rate_bps"], self.layout.mtu) for way in ways)
+        )
 
     def quiet(self) -> dict[str, Any]:
         """Wait until nothing is in flight; the box's counters since they were taken last."""
@@ -452,8 +456,8 @@ class Campaign:
         return counters
 
 
-def _queue_s(queue: Mapping[str, Any], rate_bps: float | None) -> float:
+def _queue_s(queue: Mapping[str, Any], rate_bps: float | None, packet_bytes: int) -> float:
     packets, size = selfcheck.held(queue)
     # One more is in service.
-    content = size + _PACKET_BYTES if packets is None else (packets + 1) * _PACKET_BYTES
+    content = size + packet_bytes if packets is None else (packets + 1) * packet_bytes
     return 8 * content / rate_bps if rate_bps else 0.0

@@ -136,4 +136,4 @@ def by_ends(
 
 def _end(text: str) -> tuple[str, int]:
     address, _, port = text.rpartition(":")
-    return address, int(port)
+    return address.strip("[]"), int(port)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from firstflight.engines.emulate.layout import HOST_MAC, NETWORK, SPIN_NS, Layout
+from firstflight.engines.emulate.layout import HOST_MAC, NETWORKS, SPIN_NS, Layout
 from firstflight.engines.emulate.realtime import make_realtime
 from firstflight.engines.emulate.start import Inside
 from firstflight.errors import MachineError
@@ -131,7 +131,7 @@ class Lab:
         found = self.call("examine")
         backend, reason = self._choose(found.pop("tun_refusal"))
         hosts = [asdict(host) for host in self.layout.hosts]
-        network = {"hosts": hosts, "mac": HOST_MAC, "network": NETWORK}
+        network = {"hosts": hosts, "mac": HOST_MAC, "network": str(NETWORKS[self.layout.ip])}
         patience_s = _BUILD_S + _HOST_S * len(hosts)
         self.call("build", timeout_s=patience_s, backend=backend, plan=self._plan, **network)
         self.facts = found | {

@@ -6,15 +6,20 @@ Links have the names that the simulator's records have, and a pair of hosts the 
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from itertools import chain, takewhile
 from typing import Any
 
 from firstflight import _native
 from firstflight.errors import RequestError
 from firstflight.scenario import Scenario
+from firstflight.scenario.scenario import LARGEST_MTU
 
-# Every host has one address in it, and a route to all of it over its only device.
-NETWORK = "10.77.0.0/16"
+# Every host has one address in it, by the scenario's `ip`, and a route to all of it over its only device.
+NETWORKS: dict[str, IPv4Network | IPv6Network] = {
+    "ipv4": ip_network("10.77.0.0/16"),
+    "ipv6": ip_network("fd77::/64"),
+}
 # Of every host's device, where it has one: each is alone in its namespace.
 HOST_MAC = "02:66:66:00:00:01"
 # The last stretch before a deadline that the link emulator does not sleep: a processor takes about 33 µs to wake. It
@@ -69,6 +74,8 @@ class Layout:
     placements: tuple[Placement, ...]
     duration_ns: int
     meter_interval_ns: int | None
+    ip: str = "ipv4"
+    mtu: int = 1500
     drawn_from: str | None = None
 
     def of_replicate(self, seed: int, replicate: int) -> "Layout":
@@ -107,6 +114,7 @@ class Layout:
             "seed": seed,
             "log": log,
             "spin_ns": spin_ns,
+            "mtu": self.mtu,
         }
 
 
@@ -114,7 +122,7 @@ def lay_out(scenario: Scenario) -> Layout:
     """The testbed for a scenario: the hosts that its applications use and every link of its network.
 
     RequestError for a client that shares a host with its server, for a host that both TCPs would have to answer for,
-    for more hosts than MOST_HOSTS, and for a population.
+    for more hosts than MOST_HOSTS, for a population, and for segments longer than a packet.
     """
     groups = scenario.one_network("The engine emulate").hosts()
     plan = scenario.to_plan()
@@ -138,7 +146,12 @@ def lay_out(scenario: Scenario) -> Layout:
     if len(stacks) > MOST_HOSTS:
         raise RequestError(f"the applications use {len(stacks)} hosts; a testbed has at most {MOST_HOSTS}")
     used = [name for name in dict.fromkeys(chain.from_iterable(known.values())) if name in stacks]
-    hosts = tuple(Host(name, f"10.77.{at >> 8}.{at & 255}", stacks[name]) for at, name in enumerate(used, start=1))
+    if (mtu := scenario.mtu_bytes()) > LARGEST_MTU:
+        raise RequestError(
+            f"tcp.mss: its packets have {mtu}B, and a device carries at most {LARGEST_MTU}B; write a smaller one"
+        )
+    network_of = NETWORKS[scenario.ip]
+    hosts = tuple(Host(name, str(network_of[at]), stacks[name]) for at, name in enumerate(used, start=1))
     return Layout(
         hosts=hosts,
         links=tuple(map(_without_wake, _links(network))),
@@ -146,6 +159,8 @@ def lay_out(scenario: Scenario) -> Layout:
         placements=tuple(placements),
         duration_ns=plan["duration_ns"],
         meter_interval_ns=plan["meter_interval_ns"],
+        ip=scenario.ip,
+        mtu=mtu,
         drawn_from=json.dumps(plan) if any(any(group["draw"]) for group in network.get("group", [])) else None,
     )
 

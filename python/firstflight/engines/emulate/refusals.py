@@ -6,9 +6,9 @@ from typing import Any
 from firstflight.engines.emulate.layout import Layout
 from firstflight.errors import RequestError
 from firstflight.scenario import Scenario
+from firstflight.scenario.scenario import IP_HEADER_BYTES
 
-# IPv4 and UDP.
-_DATAGRAM_HEADER_BYTES = 28
+_UDP_HEADER_BYTES = 8
 
 
 def refuse_one_way_delays(profile: Mapping[str, Any], where: str) -> None:
@@ -48,14 +48,15 @@ def _refuse_pages(application: Mapping[str, Any], where: str) -> None:
             raise RequestError(f"{where}.{name}: the emulator fetches pages without it; leave it out, or use simulate")
 
 
-def refuse_datagrams(application: Mapping[str, Any], flows: Sequence[Mapping[str, Any]], where: str) -> None:
+def refuse_datagrams(application: Mapping[str, Any], flows: Sequence[Mapping[str, Any]], ip: str, where: str) -> None:
     """Look-ups of names, and headers shorter than real ones."""
     if application["kind"] == "dns":
         raise RequestError(f"{where}.kind: the emulator looks no names up; use simulate")
+    real = _UDP_HEADER_BYTES + IP_HEADER_BYTES[ip]
     for flow in flows:
-        if flow["header_bytes"] < _DATAGRAM_HEADER_BYTES:
+        if flow["header_bytes"] < real:
             raise RequestError(
-                f"{where}.header_size: real datagrams have {_DATAGRAM_HEADER_BYTES} B of IPv4 and UDP, and this has "
+                f"{where}.header_size: real datagrams have {real} B of IP and UDP, and this has "
                 f"{flow['header_bytes']} B"
             )
 

@@ -20,6 +20,7 @@ from firstflight.engines.emulate.kernel import segment_bytes
 from firstflight.engines.emulate.layout import Layout
 from firstflight.engines.emulate.records import Replicate
 from firstflight.errors import MachineError, SelfCheckError
+from firstflight.scenario.scenario import IP_HEADER_BYTES
 
 if TYPE_CHECKING:
     from firstflight.engines.emulate.campaign import Campaign, Prepared
@@ -35,11 +36,10 @@ _TRIES = 6
 # Before the second try, and twice as long before each further one: a machine that is busy for seconds must not end a
 # campaign of an hour.
 _FIRST_PAUSE_S = 0.25
-# IPv4 and TCP headers; on a SYN-ACK 20 bytes of options, on an ACK with timestamps 12.
-_HEADER_BYTES = 40
-_SYN_ACK_BYTES = _HEADER_BYTES + 20
-_ACK_BYTES = _HEADER_BYTES + 12
-_TRAIN_BYTES = 1500
+# TCP headers: on a SYN-ACK 20 bytes of options, on an ACK with timestamps 12.
+_SYN_ACK_BYTES = 20 + 20
+_ACK_BYTES = 20 + 12
+_MOST_TRAIN_BYTES = 1500
 _TRAIN_PACKETS = 101
 # A slow link's train is short enough to last no longer, and one into a short queue has no more packets than it holds:
 # of such there are more.
@@ -178,7 +178,9 @@ def _lost(packets: int) -> str:
 
 
 def _round_trip_asked(layout: Layout, client: str, server: str) -> float:
-    return _one_way(layout, server, client, _SYN_ACK_BYTES) + _one_way(layout, client, server, _ACK_BYTES)
+    header = IP_HEADER_BYTES[layout.ip]
+    there = _one_way(layout, server, client, header + _SYN_ACK_BYTES)
+    return there + _one_way(layout, client, server, header + _ACK_BYTES)
 
 
 def _one_way(layout: Layout, source: str, destination: str, size: int) -> float:
@@ -214,20 +216,21 @@ def _rate(campaign: "Campaign") -> dict[str, Any] | None:
     if not rates or min(rates) > _native.CALIBRATED_BPS:
         return None
     asked = min(rates)
-    room = min(_room(link["queue"]) for link in crossed)
-    lasting = max(3, round(_TRAIN_LASTS_S * asked / (8 * _TRAIN_BYTES)))
+    size = min(_MOST_TRAIN_BYTES, layout.mtu)
+    room = min(_room(link["queue"], size) for link in crossed)
+    lasting = max(3, round(_TRAIN_LASTS_S * asked / (8 * size)))
     packets = min(_TRAIN_PACKETS, room, lasting)
     if packets < 2 or any(link["loss"] or link["lose"] or _NO_STEADY_RATE & link.keys() for link in crossed):
         return None
     trains = min(max(_FEWEST_TRAINS, _PACKETS // packets), _MOST_TRAINS if asked > 1e6 else _FEWEST_TRAINS)
-    interval_s = 2 * 8 * _TRAIN_BYTES * packets / asked + 0.005
-    patience_s = _one_way(layout, server, client, _TRAIN_BYTES * packets) + _TRAIN_WAIT_S
+    interval_s = 2 * 8 * size * packets / asked + 0.005
+    patience_s = _one_way(layout, server, client, size * packets) + _TRAIN_WAIT_S
     answer = campaign.lab.call(
         "probe_packets",
         timeout_s=trains * interval_s + patience_s + _TRAIN_ANSWER_S,
         client=server,
         server=client,
-        packet_bytes=_TRAIN_BYTES,
+        packet_bytes=size,
         burst=packets,
         bursts=trains,
         interval_s=interval_s,
@@ -238,7 +241,7 @@ def _rate(campaign: "Campaign") -> dict[str, Any] | None:
     if None in received:
         raise MachineError(f"self-check: of {len(received)} packets from {server} to {client} not all arrived")
     arrived = [received[at : at + packets] for at in range(0, len(received), packets)]
-    found = min((8 * _TRAIN_BYTES / spacing for spacing in _spacings(arrived)), key=lambda rate: abs(rate - asked))
+    found = min((8 * size / spacing for spacing in _spacings(arrived)), key=lambda rate: abs(rate - asked))
     if abs(found / asked - 1) > RATE_TOLERANCE:
         raise SelfCheckError(
             f"self-check of {server} and {client}: the rate should be {asked / 1e6:g} Mbit/s to within "
@@ -255,12 +258,12 @@ def _spacings(trains: list[list[int]]) -> Iterator[float]:
     yield max(median(after - before for train in trains for before, after in pairwise(train)) / 1e9, 1e-9)
 
 
-def _room(queue: dict[str, Any]) -> int:
+def _room(queue: dict[str, Any], packet_bytes: int) -> int:
     """Packets of a train that a queue holds for certain, that in service not counted."""
     if "min_threshold_packets" in queue:
         return int(queue["min_threshold_packets"])
     packets, size = held(queue)
-    return size // _TRAIN_BYTES if packets is None else packets
+    return size // packet_bytes if packets is None else packets
 
 
 def held(queue: Mapping[str, Any]) -> tuple[int | None, int]:

@@ -51,8 +51,8 @@ http {{
     uwsgi_temp_path {at}/uwsgi;
     scgi_temp_path {at}/scgi;
     server {{
-        listen 80 backlog=4096;
-        listen 443 ssl http2 backlog=4096;
+        listen {any}80 backlog=4096;
+        listen {any}443 ssl http2 backlog=4096;
         ssl_certificate {at}/certificate.pem;
         ssl_certificate_key {at}/key.pem;
         root "{root}";
@@ -182,7 +182,8 @@ class Shell:
         hosts = self._servers()
         for name in hosts:
             at = f"/dev/shm/{_plain(name)}"
-            content = _NGINX.format(at=at, root=root, user="user root root;" if os.geteuid() == 0 else "")
+            anyone = "[::]:" if self.layout.ip == "ipv6" else ""
+            content = _NGINX.format(at=at, root=root, any=anyone, user="user root root;" if os.geteuid() == 0 else "")
             config = self._lab.call("keep_file", name=f"{_plain(name)}/nginx.conf", content=content)
             command = f"{_CERTIFICATE.format(at=at)} && exec nginx -p {at} -c {config} -e stderr"
             self.start(name, ["sh", "-c", command])
@@ -223,7 +224,7 @@ class Observed:
     def __init__(self, layout: Layout, box: Mapping[str, Any], captures: Mapping[str, Any]) -> None:
         address = {host.address: host.name for host in layout.hosts}
         ends = [
-            (server, *client.rpartition(":")[::2])
+            (server, client.rpartition(":")[0].strip("[]"), client.rpartition(":")[2])
             for server, capture in captures.items()
             for client, _ in capture["connections"]
         ]

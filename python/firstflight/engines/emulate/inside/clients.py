@@ -47,7 +47,7 @@ class OurClient:
     def __init__(self, testbed: Testbed, host: str) -> None:
         target = testbed.host(host)
         self._host = host
-        self._wire = WireHost({"address": target.address}, target.namespace.spawn, testbed.on_death)
+        self._wire = WireHost({"address": target.address, "mtu": testbed.mtu}, target.namespace.spawn, testbed.on_death)
         testbed.raise_priority(self._wire.pid)
         self._numbers = count()
         self._waiting: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}

@@ -112,10 +112,10 @@ def round_trip(testbed: Testbed, client: str, server: str, port: int = 7) -> flo
     asked, asking = testbed.host(server), testbed.host(client)
 
     def listen() -> socket.socket:
-        return socket.create_server((asked.address, port))
+        return socket.create_server((asked.address, port), family=asked.family)
 
     def connect() -> float:
-        with socket.socket() as client_socket:
+        with socket.socket(asked.family) as client_socket:
             client_socket.settimeout(10)
             began = time.perf_counter()
             client_socket.connect((asked.address, port))

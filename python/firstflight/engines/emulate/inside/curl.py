@@ -34,7 +34,7 @@ _WRITE_OUT = "%{stderr}{" + ",".join(f'"{key}":"%{{{name}}}"' for key, name in _
 
 
 Target = tuple[str, str]
-"""Address of the server, and path."""
+"""Address of the server as in a URL, and path."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def _command(targets: Sequence[Target], request: int, no_delay: bool, within_s: 
     if len(targets) > MOST_PARALLEL:
         raise RequestError(f"curl does at most {MOST_PARALLEL} transfers at once, and this asks for {len(targets)}")
     command = [program, "--disable", "--silent", "--no-progress-meter", "--show-error"]
-    command += ["--http1.1", "--ipv4", "--noproxy", "*", "--max-time", f"{within_s:.3f}", "--write-out", _WRITE_OUT]
+    command += ["--http1.1", "--globoff", "--noproxy", "*", "--max-time", f"{within_s:.3f}", "--write-out", _WRITE_OUT]
     command += ["--header", "User-Agent:", "--header", "Accept:", "--tcp-nodelay" if no_delay else "--no-tcp-nodelay"]
     if len(targets) > 1:
         command += ["--parallel", "--parallel-immediate", "--parallel-max", str(len(targets))]

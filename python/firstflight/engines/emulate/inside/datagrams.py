@@ -10,12 +10,11 @@ from firstflight.engines.emulate.draws import Draws, Purpose
 from firstflight.engines.emulate.inside import exchange
 from firstflight.engines.emulate.inside.applications import Seen
 from firstflight.engines.emulate.inside.processes import ending
-from firstflight.engines.emulate.inside.testbed import Testbed
+from firstflight.engines.emulate.inside.testbed import Host, Testbed
 from firstflight.errors import MachineError, RequestError
 
-# IPv4 and UDP; other headers of a stream are filler in its payload.
-HEADER_BYTES = 28
-_PACKET_BYTES = 1500
+# IP and UDP; other headers of a stream are filler in its payload.
+_HEADER_BYTES = {socket.AF_INET: 28, socket.AF_INET6: 48}
 _BUFFER_BYTES = 1 << 22
 
 
@@ -29,7 +28,9 @@ class StreamClient:
         self._draws = draws
         server = plan["servers"][draws.server(plan["server_choice"], len(plan["servers"]), 0)]
         hosts = testbed.host(host), testbed.host(server)
-        self._ends = [end.namespace.call(_open, end.address) for end in hosts]
+        self._header_bytes = _HEADER_BYTES[hosts[0].family]
+        self._most_bytes = testbed.mtu - self._header_bytes
+        self._ends = [end.namespace.call(_open, end) for end in hosts]
         command = [sys.executable, "-I", exchange.__file__]
         keeps = [end.fileno() for end in self._ends]
         self._program = hosts[0].namespace.spawn(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=keeps)
@@ -86,9 +87,9 @@ class StreamClient:
     def _told(self, flow: dict[str, Any], origin_ns: int) -> dict[str, Any]:
         client, server = self._ends
         source, target = (server, client) if flow["from_server"] else (client, server)
-        more = flow["header_bytes"] - HEADER_BYTES
+        more = flow["header_bytes"] - self._header_bytes
         sizes = [size + more for size in flow["sizes"]]
-        least, most = exchange.MARK_BYTES, _PACKET_BYTES - HEADER_BYTES
+        least, most = exchange.MARK_BYTES, self._most_bytes
         for size in sizes:
             if not least <= size <= most:
                 raise RequestError(
@@ -105,9 +106,9 @@ class StreamClient:
         }
 
 
-def _open(address: str) -> socket.socket:
-    end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+def _open(host: Host) -> socket.socket:
+    end = socket.socket(host.family, socket.SOCK_DGRAM)
     for buffer in (socket.SO_RCVBUF, socket.SO_SNDBUF):
         end.setsockopt(socket.SOL_SOCKET, buffer, _BUFFER_BYTES)
-    end.bind((address, 0))
+    end.bind((host.address, 0))
     return end

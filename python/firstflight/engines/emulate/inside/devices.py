@@ -17,7 +17,7 @@ from firstflight.engines.emulate.inside.namespaces import Namespace
 from firstflight.errors import MachineError
 
 DEVICE = "ff0"
-MTU = 1500
+_MTU = 1500
 # The kernel's default of 500 packets would drop before the box can count.
 QUEUE = 10_000
 
@@ -61,7 +61,7 @@ def open_tun(host: Namespace, end: str) -> int:
     return fd
 
 
-def open_pair(host: Namespace, end: str, mac: str) -> int:
+def open_pair(host: Namespace, end: str, mac: str, mtu: int = _MTU) -> int:
     """A veth pair: the device, with this Ethernet address, in the host's namespace, `end` in the calling thread's; a
     packet socket on `end`, as a descriptor.
     """
@@ -72,18 +72,18 @@ def open_pair(host: Namespace, end: str, mac: str) -> int:
         except NetlinkError as error:
             raise MachineError(f"host {host.name}: the kernel makes no veth pair: {error}") from None
         offloads_off(host.name, end)
-        bring_up(netlink, end)
+        bring_up(netlink, end, mtu)
     try:
         return _native.open_device("packet", end)
     except OSError as error:
         raise MachineError(f"host {host.name}: the kernel opens no packet socket: {error.strerror}") from None
 
 
-def bring_up(netlink: IPRoute, device: str, without_arp: bool = False) -> int:
+def bring_up(netlink: IPRoute, device: str, mtu: int = _MTU, without_arp: bool = False) -> int:
     """Set a device's queue and packet size, and up; its index."""
     index = socket.if_nametoindex(device)
     flags = _IFF_UP | _IFF_NOARP if without_arp else _IFF_UP
-    netlink.link("set", index=index, mtu=MTU, txqlen=QUEUE, flags=flags, change=flags)
+    netlink.link("set", index=index, mtu=mtu, txqlen=QUEUE, flags=flags, change=flags)
     return index
 
 

@@ -25,7 +25,7 @@ def open_doors(testbed: Testbed, names: dict[str, list[str]]) -> dict[str, int]:
     """
     lines = [f"{testbed.host(host).address} {' '.join(called)}" for host, called in names.items()]
     file = _FILES / "hosts"
-    file.write_text("\n".join(["127.0.0.1 localhost", *lines, ""]), encoding="ascii")
+    file.write_text("\n".join(["127.0.0.1 localhost", "::1 localhost", *lines, ""]), encoding="ascii")
     if ctypes.CDLL(None, use_errno=True).mount(bytes(file), bytes(_NAMES), None, _MS_BIND, None) != 0:
         reason = os.strerror(ctypes.get_errno())
         raise MachineError(f"{_NAMES} cannot be replaced inside the testbed: {reason}")
@@ -51,7 +51,7 @@ def ports(testbed: Testbed, host: str) -> list[int]:
 def start_captures(testbed: Testbed, hosts: list[str]) -> None:
     """Keep the headers of packets at the devices of these hosts, from now on."""
     for host in hosts:
-        _CAPTURES[host] = Capture(testbed.host(host).namespace, testbed.on_death)
+        _CAPTURES[host] = Capture(testbed.host(host).namespace, testbed.mtu, testbed.on_death)
 
 
 @command

@@ -125,10 +125,10 @@ class Capture(Driven):
     of the native module: take, reset, pcapng, stop.
     """
 
-    def __init__(self, namespace: Namespace, on_death: Callable[[str], None]) -> None:
-        """Start it on the host's device. MachineError if it does not come up."""
-        start = {"interface": DEVICE}
-        call = "_native.run_capture(start['interface'], start['control'])"
+    def __init__(self, namespace: Namespace, mtu: int, on_death: Callable[[str], None]) -> None:
+        """Start it on the host's device, for packets of up to `mtu` bytes. MachineError if it does not come up."""
+        start = {"interface": DEVICE, "mtu": mtu}
+        call = "_native.run_capture(start['interface'], start['control'], start['mtu'])"
         super().__init__(f"the capture on host {namespace.name}", call, start, [], namespace.spawn, on_death)
         self.ask("reset")
 

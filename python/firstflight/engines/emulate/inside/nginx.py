@@ -49,7 +49,7 @@ http {{
     uwsgi_temp_path {directory}/uwsgi;
     scgi_temp_path {directory}/scgi;
     server {{
-        listen {port} backlog=4096;
+        listen {listen} backlog=4096;
         listen unix:{directory}/socket;
 {locations}
     }}
@@ -73,14 +73,16 @@ class Nginx:
         headers: Iterable[int],
         no_delay: bool,
         on_death: Callable[[str], None],
+        family: socket.AddressFamily = socket.AF_INET,
     ) -> None:
-        """Start it. `on_death` is called if it ends without a command. MachineError where it does not start,
-        RequestError for a header that it cannot make.
+        """Start it, for clients of this address family. `on_death` is called if it ends without a command.
+        MachineError where it does not start, RequestError for a header that it cannot make.
         """
         self._namespace = namespace
         self._on_death = on_death
         self._directory = directory
         self._no_delay = no_delay
+        self._listen = f"[::]:{PORT}" if family == socket.AF_INET6 else str(PORT)
         (directory / "files").mkdir(parents=True, exist_ok=True)
         programs.give(directory)
         self._program = programs.find("nginx", "nginx-light")
@@ -116,7 +118,7 @@ class Nginx:
             _CONFIG.format(
                 directory=self._directory,
                 no_delay="on" if self._no_delay else "off",
-                port=PORT,
+                listen=self._listen,
                 locations="\n".join(locations),
             ),
             encoding="ascii",
@@ -191,6 +193,7 @@ def _pad(header: int, own: int) -> str:
 
 
 def listening() -> set[int]:
-    """The ports at which something accepts connections over IPv4, in the calling thread's namespace."""
-    lines = [line.split() for line in Path("/proc/thread-self/net/tcp").read_text(encoding="ascii").splitlines()[1:]]
+    """The ports at which something accepts connections, in the calling thread's namespace."""
+    files = [path for name in ("tcp", "tcp6") if (path := Path("/proc/thread-self/net") / name).exists()]
+    lines = [line.split() for path in files for line in path.read_text(encoding="ascii").splitlines()[1:]]
     return {int(line[1].rpartition(":")[2], 16) for line in lines if line[3] == "0A"}

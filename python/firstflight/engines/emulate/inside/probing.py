@@ -13,7 +13,8 @@ from firstflight.engines.emulate.inside.exchange import SO_TIMESTAMPNS, arrivals
 from firstflight.engines.emulate.inside.testbed import Testbed
 
 _PORT = 9
-_HEADERS = 28
+# IP and UDP.
+_HEADERS = {socket.AF_INET: 28, socket.AF_INET6: 48}
 _UDP_SEGMENT = 103
 # Segments that one call sends, as many as fit into the largest packet of which the kernel makes them.
 _FLOOD_SEGMENTS = 43
@@ -41,12 +42,13 @@ def probe_packets(
     "received": [...]}, null for one that did not arrive.
     """
     sender, receiver = _sockets(testbed, client, server)
+    payload_bytes = packet_bytes - _HEADERS[testbed.host(server).family]
     sent: list[int] = []
     received: list[int | None] = [None] * (burst * bursts)
-    padding = bytes(packet_bytes - _HEADERS - 4)
+    padding = bytes(payload_bytes - 4)
     with sender, receiver:
         if at_once:
-            sender.setsockopt(socket.IPPROTO_UDP, _UDP_SEGMENT, packet_bytes - _HEADERS)
+            sender.setsockopt(socket.IPPROTO_UDP, _UDP_SEGMENT, payload_bytes)
         due = time.monotonic()
         for _ in range(bursts):
             due += interval_s
@@ -69,13 +71,14 @@ def flood(
 ) -> int:
     """Send as many packets as possible, or at a rate in bursts of a millisecond; returns their number."""
     sender, receiver = _sockets(testbed, client, server)
+    payload_bytes = packet_bytes - _HEADERS[testbed.host(server).family]
     in_a_burst = (rate_bps or math.inf) * _BURST_S / (8 * packet_bytes)
     segments = int(min(max(in_a_burst, 1), _FLOOD_SEGMENTS))
     interval_s = 8 * packet_bytes * segments / rate_bps if rate_bps else 0.0
-    payload = bytes((packet_bytes - _HEADERS) * segments)
+    payload = bytes(payload_bytes * segments)
     sent = 0
     with sender, receiver:
-        sender.setsockopt(socket.IPPROTO_UDP, _UDP_SEGMENT, packet_bytes - _HEADERS)
+        sender.setsockopt(socket.IPPROTO_UDP, _UDP_SEGMENT, payload_bytes)
         sender.setblocking(True)
         due = time.monotonic()
         end = due + duration_s
@@ -100,14 +103,14 @@ def device_drops(testbed: Testbed) -> dict[str, int]:
 
 def _sockets(testbed: Testbed, client: str, server: str) -> tuple[socket.socket, socket.socket]:
     def listening() -> socket.socket:
-        receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        receiver = socket.socket(testbed.host(server).family, socket.SOCK_DGRAM)
         receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
         receiver.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         receiver.bind((testbed.host(server).address, _PORT))
         return receiver
 
     def sending() -> socket.socket:
-        sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sender = socket.socket(testbed.host(server).family, socket.SOCK_DGRAM)
         sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
         sender.connect((testbed.host(server).address, _PORT))
         return sender

@@ -78,7 +78,7 @@ def run_replicate(
     seen = clock(duration_s)
     clients: list[Callable[[], None]] = [partial(stream.run, seen, close_s + empty_s) for stream in streams]
     for application in (one for one in applications if one not in of_datagrams):
-        offered = tuple((name, testbed.host(name).address, _SERVERS[name]) for name in application["servers"])
+        offered = tuple((name, testbed.host(name).in_url, _SERVERS[name]) for name in application["servers"])
         for index, host in application["clients"]:
             draws = Draws(seed, replicate, application["number"], index)
             at = testbed.host(host).namespace

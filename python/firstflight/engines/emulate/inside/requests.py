@@ -4,6 +4,8 @@ It runs as a separate program in a client host's namespace, so that no other thr
 
     python -I requests.py ADDRESS PORT NODELAY
 
+ADDRESS is as in a URL.
+
 For each line {"path", "request_bytes", "response_bytes", "within_s"} on stdin it sends a request and writes a line
 {"start_s", "port", "connect_s", "first_byte_s", "total_s", "body_bytes", "header_bytes", "completed"} to stdout, as
 `curl.Fetched` has them; `connect_s` is null on a connection that was open. TCP is the kernel's.
@@ -25,7 +27,8 @@ class _FailedError(Exception):
 
 class _Client:
     def __init__(self, address: str, port: int, no_delay: bool) -> None:
-        self._server = (address, port)
+        self._host = address
+        self._server = (address.strip("[]"), port)
         self._no_delay = no_delay
         self._open: socket.socket | None = None
 
@@ -52,7 +55,7 @@ class _Client:
         return told
 
     def _connect(self, deadline: float) -> None:
-        self._open = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._open = socket.socket(socket.AF_INET6 if ":" in self._host else socket.AF_INET, socket.SOCK_STREAM)
         if self._no_delay:
             self._open.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._wait_until(deadline)
@@ -61,7 +64,7 @@ class _Client:
     def _send(self, asked: dict[str, Any], deadline: float) -> None:
         assert self._open is not None
         self._wait_until(deadline)
-        self._open.sendall(f"GET {asked['path']} HTTP/1.1\r\nHost: {self._server[0]}\r\n\r\n".encode())
+        self._open.sendall(f"GET {asked['path']} HTTP/1.1\r\nHost: {self._host}\r\n\r\n".encode())
 
     def _receive(self, asked: dict[str, Any], told: dict[str, Any], start: float, deadline: float) -> None:
         assert self._open is not None

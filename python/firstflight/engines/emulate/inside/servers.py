@@ -46,16 +46,16 @@ class KernelServer:
 
     def __init__(self, testbed: Testbed, host: str, directory: Path, told: dict[str, Any]) -> None:
         """`told`: "headers", bytes of each response header that will be asked for, and "no_delay"."""
-        namespace = testbed.host(host).namespace
-        self._nginx = Nginx(namespace, directory, told["headers"], told["no_delay"], testbed.on_death)
+        namespace, family = testbed.host(host).namespace, testbed.host(host).family
+        self._nginx = Nginx(namespace, directory, told["headers"], told["no_delay"], testbed.on_death, family)
         self.path = self._nginx.path
         try:
-            self._sockets = namespace.call(Sockets, PORT)
+            self._sockets = namespace.call(Sockets, PORT, family)
         except OSError as error:
             raise MachineError(
                 f"host {host}: the kernel does not report closed sockets (sock_diag): {error.strerror}"
             ) from None
-        self._capture = Capture(namespace, testbed.on_death)
+        self._capture = Capture(namespace, testbed.mtu, testbed.on_death)
 
     def reset(self) -> None:
         """As Server."""
@@ -84,7 +84,7 @@ class OurServer:
     def __init__(self, testbed: Testbed, host: str) -> None:
         """Start it; `listen` comes next."""
         target = testbed.host(host)
-        plan = {"address": target.address, "segments": True}
+        plan = {"address": target.address, "mtu": testbed.mtu, "segments": True}
         self._wire = WireHost(plan, target.namespace.spawn, testbed.on_death)
         testbed.raise_priority(self._wire.pid)
         self._listening: dict[str, Any] = {}
@@ -143,4 +143,4 @@ class OurServer:
 
 def _end(text: str) -> End:
     address, _, port = text.rpartition(":")
-    return address, int(port)
+    return address.strip("[]"), int(port)

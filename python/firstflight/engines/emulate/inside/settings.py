@@ -26,15 +26,24 @@ _EVERYWHERE = {
     "net.ipv4.ping_group_range": "0 0",
 }
 _NO_IPV6 = {"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.disable_ipv6": "1"}
+# The addresses that are given and no others, and no packet about neighbors, routers or groups.
+_QUIET_IPV6 = {
+    "net.ipv6.conf.all.disable_ipv6": "0",
+    "net.ipv6.conf.default.disable_ipv6": "0",
+    "net.ipv6.conf.default.accept_ra": "0",
+    "net.ipv6.conf.default.addr_gen_mode": "1",
+    "net.ipv6.conf.all.forwarding": "0",
+}
 
 _MAIN_TABLE = 254
+_STATIC = 4
 # Route attributes by iproute2's names, and pyroute2's where they differ.
 _ATTRIBUTES = {"congctl": "cc_algo"}
 
 
-def everywhere() -> dict[str, str]:
-    """The sysctls of every host."""
-    return _EVERYWHERE | no_ipv6()
+def everywhere(family: socket.AddressFamily = socket.AF_INET) -> dict[str, str]:
+    """The sysctls of every host with an address of this family."""
+    return _EVERYWHERE | (no_ipv6() if family == socket.AF_INET else _QUIET_IPV6)
 
 
 def no_ipv6() -> dict[str, str]:
@@ -88,7 +97,7 @@ def set_route(netlink: IPRoute, host: str, address: str, to: str, device: int, a
     not have.
     """
     metrics = {_ATTRIBUTES.get(name, name): value for name, value in attributes.items()}
-    route = {"dst": to, "oif": device, "scope": "link", "prefsrc": address, "proto": "static"}
+    route = {"family": _family(to), "dst": to, "oif": device, "prefsrc": address, "proto": "static"} | _scope(to)
     try:
         netlink.route("replace", **route, **({"metrics": metrics} if metrics else {}))
     except NetlinkError as error:
@@ -106,14 +115,28 @@ def set_route(netlink: IPRoute, host: str, address: str, to: str, device: int, a
 
 
 def route_attributes(netlink: IPRoute) -> dict[str, dict[str, Any]]:
-    """The attributes of each route of the main table, by destination, with pyroute2's names."""
+    """The attributes of each route of the main table that is not the kernel's own, by destination, with pyroute2's
+    names.
+    """
     found = {}
-    for route in netlink.get_routes(family=2, table=_MAIN_TABLE):
-        metrics = route.get("metrics")
-        attributes = metrics["attrs"] if metrics else []
-        to = f"{route.get('dst')}/{route['dst_len']}"
-        found[to] = {name.removeprefix("RTAX_").lower(): value for name, value in attributes}
+    for family in (socket.AF_INET, socket.AF_INET6):
+        for route in netlink.get_routes(family=family, table=_MAIN_TABLE):
+            if route["proto"] != _STATIC:
+                continue
+            metrics = route.get("metrics")
+            attributes = metrics["attrs"] if metrics else []
+            to = f"{route.get('dst')}/{route['dst_len']}"
+            found[to] = {name.removeprefix("RTAX_").lower(): value for name, value in attributes}
     return found
+
+
+def _family(to: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in to else socket.AF_INET
+
+
+def _scope(to: str) -> dict[str, str]:
+    """Nothing is behind a gateway; IPv6's routes have no scope."""
+    return {"scope": "link"} if _family(to) == socket.AF_INET else {}
 
 
 def routes() -> dict[str, dict[str, Any]]:
@@ -137,7 +160,7 @@ def route_takes(control: str) -> bool:
 def keep_only_routes(netlink: IPRoute, kept: set[str]) -> None:
     """Delete every route to the testbed that an earlier call made and this one does not have."""
     for to in route_attributes(netlink).keys() - kept:
-        netlink.route("del", dst=to, scope="link", table=_MAIN_TABLE)
+        netlink.route("del", family=_family(to), dst=to, table=_MAIN_TABLE, **_scope(to))
 
 
 def cubic() -> dict[str, str]:

@@ -12,7 +12,9 @@ import time
 from collections.abc import Iterator
 
 _NETLINK_SOCK_DIAG = 4
-_DESTROY_GROUP = 1
+# SKNLGRP_INET_TCP_DESTROY and SKNLGRP_INET6_TCP_DESTROY, as bits.
+_DESTROY_GROUPS = {socket.AF_INET: 1, socket.AF_INET6: 4}
+_ADDRESS_BYTES = {socket.AF_INET: 4, socket.AF_INET6: 16}
 _BUFFER_BYTES = 8 << 20
 _SO_RCVBUFFORCE = 33
 _DATAGRAM_BYTES = 1 << 18
@@ -53,11 +55,12 @@ End = tuple[str, int]
 
 
 class Sockets:
-    """Listens in the calling thread's namespace for TCP sockets on `port` that close, in a separate thread."""
+    """Listens, in a thread, for TCP sockets on `port` of the calling thread's namespace that close."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, family: socket.AddressFamily = socket.AF_INET) -> None:
         """OSError where the kernel does not allow listening; then `listening` would be false."""
         self._port = port
+        self._family = family
         self._closed: dict[End, dict[str, int]] = {}
         self._arrived = threading.Condition()
         self._events = _netlink()
@@ -65,7 +68,7 @@ class Sockets:
             self._events.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
         except PermissionError:
             self._events.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER_BYTES)
-        self._events.bind((0, _DESTROY_GROUP))
+        self._events.bind((0, _DESTROY_GROUPS[family]))
         self._events.settimeout(_LOOK_UP_S)
         self._gone = False
         # A namespace's sockets are asked for by a socket of the namespace, whichever thread uses it.
@@ -109,7 +112,7 @@ class Sockets:
 
     def _open(self) -> Iterator[tuple[End, dict[str, int]]]:
         """The sockets that there are now."""
-        request = _REQUEST.pack(socket.AF_INET, socket.IPPROTO_TCP, 1 << (_INET_DIAG_INFO - 1), 0, 0xFFFFFFFF, b"")
+        request = _REQUEST.pack(self._family, socket.IPPROTO_TCP, 1 << (_INET_DIAG_INFO - 1), 0, 0xFFFFFFFF, b"")
         head = _MESSAGE.pack(_MESSAGE.size + len(request), _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST_DUMP, 0, 0)
         self._questions.send(head + request)
         while True:
@@ -124,11 +127,12 @@ class Sockets:
             if kind != _SOCK_DIAG_BY_FAMILY:
                 continue
             family, state, _, _, own, other, _, destination, *_ = _DIAG.unpack_from(body)
-            if family != socket.AF_INET or state == _LISTEN or int.from_bytes(own) != self._port:
+            if family != self._family or state == _LISTEN or int.from_bytes(own) != self._port:
                 continue
             info = _attribute(body[_DIAG.size :], _INET_DIAG_INFO)
             if info is not None:
-                yield (socket.inet_ntoa(destination[:4]), int.from_bytes(other)), tcp_info(info)
+                address = socket.inet_ntop(self._family, destination[: _ADDRESS_BYTES[self._family]])
+                yield (address, int.from_bytes(other)), tcp_info(info)
 
 
 def tcp_info(raw: bytes) -> dict[str, int]:

@@ -17,6 +17,7 @@ from firstflight.engines.emulate.inside.namespaces import Namespace
 from firstflight.errors import RequestError
 
 _BOX_FIRST_S = 0.1
+_IFA_F_NODAD = 0x02
 
 
 @dataclass
@@ -29,6 +30,16 @@ class Host:
     namespace: Namespace
     device: int = 0
 
+    @property
+    def family(self) -> socket.AddressFamily:
+        """Of its address."""
+        return socket.AF_INET6 if ":" in self.address else socket.AF_INET
+
+    @property
+    def in_url(self) -> str:
+        """Its address as a URL has it (RFC 3986 section 3.2.2)."""
+        return f"[{self.address}]" if ":" in self.address else self.address
+
 
 class Testbed:
     """Everything there is."""
@@ -39,6 +50,7 @@ class Testbed:
         self.hosts: dict[str, Host] = {}
         self.network = ""
         self.backend = ""
+        self.mtu = 0
         # Hosts that run our own TCP, by name.
         self.wires: dict[str, Any] = {}
         self._box: Box | None = None
@@ -84,7 +96,7 @@ class Testbed:
 
         MachineError, with the host, for each refusal of the kernel.
         """
-        self.network, self.backend = network, backend
+        self.network, self.backend, self.mtu = network, backend, plan["mtu"]
         middle = Namespace("the middle")
         middle.call(_prepare_middle)
         for told in hosts:
@@ -96,12 +108,12 @@ class Testbed:
     def _attach(self, host: Host, middle: Namespace, end: str, mac: str) -> tuple[str, int]:
         """The host's device, up; and the box's side of it."""
         veth = self.backend == "packet"
-        host.namespace.call(settings.set_sysctls, host.name, settings.everywhere())
+        host.namespace.call(settings.set_sysctls, host.name, settings.everywhere(host.family))
         if veth:
-            fd = middle.call(devices.open_pair, host.namespace, end, mac)
+            fd = middle.call(devices.open_pair, host.namespace, end, mac, self.mtu)
         else:
             fd = middle.call(devices.open_tun, host.namespace, end)
-        host.device = host.namespace.call(_configure, host, self.network, veth=veth)
+        host.device = host.namespace.call(_configure, host, self.network, self.mtu, veth=veth)
         return self.backend, fd
 
     def set(self, host: str, sysctls: dict[str, str], route: dict[str, Any], peers: dict[str, dict[str, Any]]) -> None:
@@ -110,20 +122,23 @@ class Testbed:
         Attributes that an earlier call gave to a route and this one does not are gone.
         """
         target = self.host(host)
-        addressed = {f"{self.host(peer).address}/32": attributes for peer, attributes in peers.items()}
+        bits = 32 if target.family == socket.AF_INET else 128
+        addressed = {f"{self.host(peer).address}/{bits}": attributes for peer, attributes in peers.items()}
         target.namespace.call(settings.set_sysctls, host, sysctls)
         target.namespace.call(_set_routes, target, {self.network: route} | addressed)
 
 
-def _configure(host: Host, network: str, veth: bool) -> int:
+def _configure(host: Host, network: str, mtu: int, veth: bool) -> int:
     """Bring up a host's device, with its address and route if its kernel answers there; the device's index."""
     with IPRoute() as netlink:
         netlink.link("set", index=socket.if_nametoindex("lo"), state="up")
         if veth:
             devices.offloads_off(host.name, devices.DEVICE)
-        index = devices.bring_up(netlink, devices.DEVICE, without_arp=veth)
+        index = devices.bring_up(netlink, devices.DEVICE, mtu, without_arp=veth)
         if host.stack == "kernel":
-            netlink.addr("add", index=index, address=host.address, prefixlen=32)
+            # Without duplicate address detection, which would keep routes waiting.
+            alone = {"prefixlen": 32} if host.family == socket.AF_INET else {"prefixlen": 128, "flags": _IFA_F_NODAD}
+            netlink.addr("add", index=index, family=host.family, address=host.address, **alone)
             settings.set_route(netlink, host.name, host.address, network, index, {})
     return index
 

@@ -97,7 +97,7 @@ def wire(testbed: Testbed, host: str, do: str, plan: dict[str, Any] | None = Non
     if target.stack != "firstflight":
         raise RequestError(f'host "{host}" has the kernel\'s TCP: its stack is "{target.stack}"')
     if host not in testbed.wires:
-        told = {"address": target.address, **(plan or {})}
+        told = {"address": target.address, "mtu": testbed.mtu, **(plan or {})}
         testbed.wires[host] = WireHost(told, target.namespace.spawn, testbed.on_death)
         testbed.raise_priority(testbed.wires[host].pid)
     answer: dict[str, Any] = testbed.wires[host].ask(do, **parameters)
