@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import closing
 from itertools import islice
 
-from firstflight.guard.netlink import DUMP, Asking, attributes
+from firstflight.guard.netlink import Asking, attributes
 from firstflight.guard.outcome import Network
 from firstflight.guard.routes import Client
 
@@ -54,7 +54,7 @@ def _sockets(family: int, port: int, states: int, most: int) -> list[tuple[Clien
     found = []
     asking = Asking(_SOCK_DIAG)
     with closing(asking.socket):
-        for message in islice(asking.ask(_BY_FAMILY, DUMP, body), most):
+        for message in islice(asking.dump(_BY_FAMILY, body), most):
             size = 4 if family == socket.AF_INET else 16
             local, remote = (_address(message[place : place + size]) for place in (8, 24))
             if remote[:1] == b"\x7f" or remote == bytes(15) + b"\1":
