@@ -13,6 +13,7 @@ from firstflight.analysis.claim import (
     below,
     between,
     counts,
+    deciding,
     near,
 )
 from firstflight.analysis.intervals import Estimate
@@ -143,3 +144,21 @@ def test_a_judged_claim_gives_value_and_ends_of_the_interval_each_in_its_place()
         "verdict": "undecided",
         "reason": "At 20 ms. Because. The 95% CI includes the limit; more replicates could decide.",
     }
+
+
+def test_what_is_undecided_says_how_many_replicates_would_decide():
+    # The lower half of 4 is to shrink to 2: four times the replicates.
+    found = claim(above(0), 0, Estimate(2.0, -2.0, 6.0, 10))
+    assert found.times == pytest.approx(4)
+    decided = claim(above(0), 0, Estimate(2.0, 1.0, 3.0, 10))
+    assert decided.times is None
+    at_the_limit = claim(at_most(2), 0, Estimate(2.0, 1.0, 3.0, 10))
+    assert (at_the_limit.verdict, at_the_limit.times) == ("undecided", None)
+    said = deciding([found, decided, at_the_limit], 10, "firstflight run x --replicates")
+    assert said == (
+        "About 45 replicates would decide 1 of the 2 undecided claims, if the values found are right: "
+        "firstflight run x --replicates 45"
+    )
+    assert deciding([decided, at_the_limit], 10, "x") == ""
+    # No replicate narrows a spread, and without an interval there is nothing to go by.
+    assert claim(above(0), 0, Estimate(2.0)).times is None

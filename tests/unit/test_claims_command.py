@@ -14,7 +14,8 @@ from firstflight.cli import reading
 
 def printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *claims: Claim) -> str:
     monkeypatch.setattr(reading.Run, "open", lambda directory: SimpleNamespace(study="rfc2415"))
-    monkeypatch.setattr(reading, "of", lambda run: SimpleNamespace(claims=lambda run: list(claims)))
+    study = SimpleNamespace(claims=lambda run: list(claims), deciding=lambda run, claims: "")
+    monkeypatch.setattr(reading, "of", lambda run: study)
     reading.print_claims(Path("anywhere"), as_json=False)
     return capsys.readouterr().out
 

@@ -41,7 +41,7 @@ def transfer(scenario: Scenario, segments: int) -> Transfer:
 
 def test_the_first_commands_show_one_scenario_and_the_pictures_say_what_they_draw():
     assert SHOWN.to_dict() == Scenario.load(ROOT / "examples/download.toml").to_dict()
-    times = ["{:.1f} ms".format(1e3 * (transfer(SHOWN, iw).completion_s or 0)) for iw in (3, 10)]
+    times = [f"{1e3 * (transfer(SHOWN, iw).completion_s or 0):.1f} ms" for iw in (3, 10)]
     for name in ("README.md", "docs/start.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
         assert "firstflight explain --iw 3,10 --out explain.html" in text

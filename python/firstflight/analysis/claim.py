@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -41,7 +41,8 @@ class Claim:
     `expected` is a number where the source gives one, else a phrase such as "at least 15".
     `found`, `low` and `high` (95% CI over replicates) and `tolerance` are in `unit`;
     None where there is nothing to give. `reason` justifies the tolerance, or states why the claim is
-    undecided, or which data is missing.
+    undecided, or which data is missing. `times`: how many times the replicates would decide an undecided one, if the
+    value is right; None where no number would.
     """
 
     id: str
@@ -55,10 +56,11 @@ class Claim:
     tolerance: float
     verdict: Verdict
     reason: str
+    times: float | None = field(default=None, kw_only=True)
 
     def as_dict(self) -> dict[str, Any]:
         """The claim as the JSON object that `firstflight claims --json` prints."""
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if name != "times"}
 
     def shown(self) -> str:
         """Verdict, sentence, limits, value and reason: as `firstflight claims` prints it."""
@@ -155,7 +157,17 @@ class Sentence:
             tolerance=self.tolerance,
             verdict=verdict,
             reason=" ".join(part for part in (note, self.why, because) if part),
+            times=self._times(found) if verdict == "undecided" and not self.spread else None,
         )
+
+    def _times(self, found: Estimate) -> float | None:
+        """Half a CI shrinks with the root of the number of replicates: until each limit within it is outside."""
+        limits = (self.expectation.lowest - self.tolerance, self.expectation.highest + self.tolerance)
+        ends = [(limit, found.low if limit <= found.value else found.high) for limit in limits]
+        inside = [(limit, end) for limit, end in ends if found.low <= limit <= found.high]
+        if not inside or any(limit == found.value for limit, _ in inside):
+            return None
+        return max(((end - found.value) / (limit - found.value)) ** 2 for limit, end in inside)
 
     def _verdict(self, found: Estimate) -> tuple[Verdict, str]:
         """The verdict and, where the interval alone makes it, why."""
@@ -206,6 +218,20 @@ def tally(numbers: Mapping[Verdict, int]) -> str:
         for verdict, number in numbers.items()
         if number
     )
+
+
+_MOST_TIMES = 1_000
+
+
+def deciding(claims: Sequence[Claim], replicates: int, command: str) -> str:
+    """How many replicates would decide the claims that these left undecided, and the command; empty without any."""
+    undecided = [claim for claim in claims if claim.verdict == "undecided"]
+    times = [claim.times for claim in undecided if claim.times is not None and claim.times <= _MOST_TIMES]
+    if not times:
+        return ""
+    number = math.ceil(replicates * max(times) * 1.1)
+    which = "the undecided claim" if len(undecided) == 1 else f"{len(times)} of the {len(undecided)} undecided claims"
+    return f"About {number:,} replicates would decide {which}, if the values found are right: {command} {number}"
 
 
 def _finite(value: float) -> float | None:

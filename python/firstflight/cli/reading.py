@@ -19,7 +19,8 @@ def print_studies() -> None:
 def print_claims(directory: Path, as_json: bool) -> None:
     """Every claim with its limits, value and reason; or all of them as JSON."""
     run = Run.open(directory)
-    claims = of(run).claims(run)
+    study = of(run)
+    claims = study.claims(run)
     if as_json:
         print(json.dumps([claim.as_dict() for claim in claims], indent=2, ensure_ascii=False))
         return
@@ -27,6 +28,8 @@ def print_claims(directory: Path, as_json: bool) -> None:
         print(f'"{run.study}" makes no claims')
     for claim in claims:
         print(claim.shown())
+    if more := study.deciding(run, claims):
+        print(more)
 
 
 def print_table(directory: Path, name: str | None, form: str) -> None:

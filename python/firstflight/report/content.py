@@ -66,16 +66,17 @@ def gather(run: Run) -> Content:
     study = studies.of(run)
     alone = run.scenario is not None
     keys = list(run.cells[0]) if run.cells else []
+    claims = study.claims(run)
     return Content(
         kind="scenario" if alone else "study",
         name=study.name,
         title=study.title,
         asked=OWN_SCENARIO if alone else study.asked or study.shows,
         source=study.source,
-        notice=_notice(run),
+        notice=" ".join(part for part in (_notice(run), study.deciding(run, claims)) if part),
         answer=study.answer(run),
         cases=study.cases(run),
-        claims=study.claims(run),
+        claims=claims,
         figures=[
             *study.figures(run),
             *(_distributions(run, keys) if alone else []),

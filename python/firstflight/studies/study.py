@@ -1,5 +1,6 @@
 """A study: a grid of scenarios, and the evaluation of their records."""
 
+import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
@@ -82,6 +83,15 @@ class Study(ABC):
     def cases(self, run: "Run") -> "list[Judged]":
         """Rows of a scorecard; empty for other studies."""
         return []
+
+    def deciding(self, run: "Run", claims: "Sequence[Claim]") -> str:
+        """How many replicates would decide what `claims` of the run leave undecided, and the command; or nothing."""
+        from firstflight.analysis.claim import deciding
+
+        replicates = run.provenance["replicates"]
+        engine = [] if run.engine == self.engines[0] else ["--engine", run.engine]
+        words = ["firstflight", *self.words, *engine, "--out", f"{run.directory}-more", "--replicates"]
+        return deciding(claims, replicates, shlex.join(words))
 
     @property
     def words(self) -> list[str]:
