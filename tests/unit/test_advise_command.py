@@ -1,6 +1,7 @@
 """`firstflight advise` from flows to page: its stored files, its resumption, its refusals."""
 
 import base64
+import gzip
 import json
 import re
 import shutil
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import advise_flows
 import firstflight
@@ -20,6 +22,7 @@ from firstflight.advise import advise, experiment
 from firstflight.advise.fit import Population
 from firstflight.advise.sensitivity import SensitivityCase, cases
 from firstflight.analysis.ab import least_units
+from firstflight.cli.app import app
 from firstflight.errors import RequestError
 from firstflight.explore.page import PAGE
 from firstflight.records import Run
@@ -314,3 +317,14 @@ def test_the_page_links_users_to_the_explorer_and_they_take_the_time_that_was_st
         alone = _native.simulate(json.dumps(opening["plan"]), opening["seed"], 0, 1, False)
         (took,) = np.frombuffer(alone["tables"]["transfers"]["completion_time_s"][1])
         assert took in every
+
+
+@pytest.mark.slow
+def test_the_first_advice_of_the_readme_is_about_what_its_program_makes_and_warns_of_nothing(tmp_path: Path) -> None:
+    shipped, flows = VISITS.with_name("homes.csv.gz"), tmp_path / "homes.csv"
+    subprocess.run([sys.executable, VISITS.with_name("homes.py"), flows, "--flows", "4000"], check=True)
+    assert gzip.decompress(shipped.read_bytes()) == flows.read_bytes()
+    words = ["advise", str(shipped), "--iw", "10,20", "--out", str(tmp_path / "advice")]
+    said = CliRunner().invoke(app, words, catch_exceptions=False).output
+    assert "Raise the initial window from 10 to 20 segments." in said
+    assert not re.search("insufficient|single network|proxy|doubt", said)

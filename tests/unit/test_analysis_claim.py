@@ -156,8 +156,8 @@ def test_what_is_undecided_says_how_many_replicates_would_decide():
     assert (at_the_limit.verdict, at_the_limit.times) == ("undecided", None)
     said = deciding([found, decided, at_the_limit], 10, "firstflight run x --replicates")
     assert said == (
-        "About 45 replicates would decide 1 of the 2 undecided claims, if the values found are right: "
-        "firstflight run x --replicates 45"
+        "About 44 replicates would decide 1 of the 2 undecided claims, if the values found are right: "
+        "firstflight run x --replicates 44"
     )
     assert deciding([decided, at_the_limit], 10, "x") == ""
     # No replicate narrows a spread, and without an interval there is nothing to go by.
