@@ -232,7 +232,6 @@ RateLaw = Annotated[
     PlainSerializer(_written),
 ]
 Probability = Annotated[float, Field(ge=0, lt=1)]
-_read_probability = _Reader(Probability)
 
 
 def _probability(data: Any, info: ValidationInfo) -> Any:
@@ -268,6 +267,8 @@ _ProbabilityLaws = (
     | Empirical[Probability]
     | Exponential[Probability]
 )
+# After the types are named: pickle finds a type by its name in this module.
+_read_probability = _Reader(Probability)
 ProbabilityLaw = Annotated[
     _ProbabilityLaws,
     BeforeValidator(

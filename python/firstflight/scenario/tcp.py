@@ -202,11 +202,9 @@ class Tcp(TcpFields):
             raise ValueError('idle_check has no effect with restart_window = "off"; leave it out')
         return complete
 
-    def __copy__(self) -> "Tcp":
-        return Tcp(**self.as_table())
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Tcp":
-        return Tcp(**self.as_table())
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles are made from the table, since assignment is checked."""
+        return Tcp._validated, (self.as_table(),)
 
     @classmethod
     def _validated(cls, data: Any) -> "Tcp":

@@ -52,6 +52,10 @@ class Quantity(int):
         """The quantity of this number of base units (ns, bytes, bit/s or packets)."""
         return int.__new__(cls, base_units)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles are made from base units, which the constructor refuses."""
+        return self.of, (int(self),)
+
     @classmethod
     def _parse(cls, value: object) -> int:
         known = ", ".join(dict.fromkeys(cls.units))
