@@ -1,5 +1,6 @@
 """Quantities, claims and tables of the study kernel, on quantities that differ in every cell."""
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,6 +19,7 @@ from firstflight.scenario import Scenario
 from firstflight.studies import find
 from firstflight.studies.kernel import (
     ClaimSpec,
+    DeclaredStudy,
     Quantities,
     Sample,
     Source,
@@ -50,6 +52,65 @@ def quantity(values: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]") -> xr.
 
 
 TIME = Quantity("time", "Time", "ms", pl.col("time").mean())
+
+
+DECLARED = """
+title = "T"
+source = "S"
+shows = "s"
+question = "Q"
+limitations = []
+engines = ["model"]
+replicates = 1
+grid = { scenario = "a.toml", keys = { iw = { title = "IW", set = "tcp.initial_window", values = [3, 10] } } }
+"""
+SAMPLE = Sample(lambda run, piece: pl.DataFrame(), ("cluster",))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"percentiles": (50,)}, "percentiles are of a Sample"),
+        ({"weight": pl.col("w")}, "weight is of a Sample"),
+        ({"over": "middle"}, 'over is "middle"; write mean'),
+        ({"records": SAMPLE, "over": "median"}, 'over "median" has no effect on a Sample'),
+        ({"records": SAMPLE, "over": "each"}, 'over "each" has no effect on a Sample'),
+        ({"records": SAMPLE, "over": "sum", "percentiles": (50,)}, 'over "sum" has no effect on percentiles'),
+        ({"records": SAMPLE, "by": ("client",)}, "a Sample needs by with labels"),
+    ],
+)
+def test_an_argument_of_a_quantity_that_would_have_no_effect_is_refused(
+    arguments: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(RequestError, match=problem):
+        Quantity("p", "P", "ms", pl.col("x").mean(), **arguments)
+
+
+@pytest.mark.parametrize("name", [*(name for name in dir(Quantities) if not name.startswith("_")), "_run", ""])
+def test_a_quantity_cannot_have_the_name_of_a_method_of_quantities(name: str) -> None:
+    with pytest.raises(RequestError, match=f'quantity "{name}": '):
+        Quantity(name, "T", "ms", pl.col("x").mean())
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"grid": "homes"}, '"time" is of a grid "homes"; there is one without a name'),
+        ({"at": {"webs": [8]}}, '"time" has labels at "webs", no key of its grid'),
+        ({"title": "Again"}, 'two quantities are called "time"'),
+    ],
+)
+def test_a_study_refuses_a_quantity_that_it_would_leave_out(
+    tmp_path: Path, changed: dict[str, Any], problem: str
+) -> None:
+    (tmp_path / "study.toml").write_text(DECLARED)
+    DeclaredStudy(tmp_path, [replace(TIME, name="other"), TIME])
+    with pytest.raises(RequestError, match=problem):
+        DeclaredStudy(tmp_path, [replace(TIME, **changed), TIME])
+
+
+def test_quantities_are_copied_as_other_objects_are(times: xr.DataArray) -> None:
+    assert copy.copy(only(times)).time.identical(times)
 
 
 def only(times: xr.DataArray) -> Quantities:

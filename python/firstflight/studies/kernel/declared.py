@@ -53,7 +53,7 @@ class DeclaredStudy(Study):
         self.title, self.source, self.shows = said["title"], said["source"], said["shows"]  # type: ignore[misc]
         self.asked, self.limitations = said["question"], tuple(said["limitations"])  # type: ignore[misc]
         self.engines, self.replicates = tuple(said["engines"]), said["replicates"]  # type: ignore[misc]
-        self._folder, self._quantities = folder, quantities
+        self._folder, self._quantities = folder, _checked(quantities, said, self.name)
         self._claims, self._tables, self._figures, self._answer = claims, tables, figures, answer
         self._build = build
 
@@ -143,6 +143,21 @@ class DeclaredStudy(Study):
             return []
         sentences = depending(self._answer, self.quantities(run), lambda own, other: own != other)
         return [sentence for sentence, lacking in sentences if sentence and not lacking]
+
+
+def _checked(quantities: Sequence[Quantity], declared: dict[str, Any], study: str) -> Sequence[Quantity]:
+    """RequestError for a quantity of a grid or a key that study.toml does not declare, and for two of one name."""
+    grids = declared.get("grids") or {"": declared["grid"]}
+    names = [of.name for of in quantities]
+    for of in quantities:
+        if of.grid not in grids:
+            there = "there is one without a name" if "" in grids else f"there are {', '.join(grids)}"
+            raise RequestError(f'{study}: quantity "{of.name}" is of a grid "{of.grid}"; {there}')
+        if unknown := [key for key in of.at or {} if key not in grids[of.grid]["keys"]]:
+            raise RequestError(f'{study}: quantity "{of.name}" has labels at "{unknown[0]}", no key of its grid')
+        if names.count(of.name) > 1:
+            raise RequestError(f'{study}: two quantities are called "{of.name}"; give each its own name')
+    return quantities
 
 
 @kept

@@ -21,6 +21,7 @@ import xarray as xr
 
 from firstflight.analysis.ab.threads import one_blas_thread
 from firstflight.analysis.intervals import CONFIDENCE, Estimate, seed_of, t_quantile
+from firstflight.errors import RequestError
 from firstflight.studies.kernel.filling import Filling
 from firstflight.studies.kernel.grid import EXPERIMENT
 from firstflight.studies.kernel.sample import DRAW, METHOD, PERCENTILE, REPLICATE, Sample, draws
@@ -80,6 +81,22 @@ class Quantity:
     partial: bool = False
     percentiles: tuple[float, ...] = ()
     weight: pl.Expr | None = None
+
+    def __post_init__(self) -> None:
+        """RequestError for a name that `Quantities` cannot give, and for arguments that would have no effect."""
+        sampled, named = isinstance(self.records, Sample), not isinstance(self.by, Mapping)
+        for wrong, problem in (
+            (not self.name or self.name.startswith("_"), "the name is empty or begins with _; give it another"),
+            (hasattr(Quantities, self.name), "q has a method of this name; give it another"),
+            (self.over not in ("mean", "each", *_SUMMARIES), f'over is "{self.over}"; write mean, each or a summary'),
+            (not sampled and self.percentiles, "percentiles are of a Sample; aggregate in value, or give a Sample"),
+            (not sampled and self.weight is not None, "weight is of a Sample; weigh in value, or give a Sample"),
+            (sampled and self.over not in ("mean", "sum"), f'over "{self.over}" has no effect on a Sample'),
+            (sampled and self.over == "sum" and self.percentiles, 'over "sum" has no effect on percentiles'),
+            (sampled and named and self.by, "a Sample needs by with labels, as a mapping"),
+        ):
+            if wrong:
+                raise RequestError(f'quantity "{self.name}": {problem}')
 
     def columns(self) -> set[str]:
         """The columns of the records that it reads, in addition to the keys and `replicate`."""
@@ -206,6 +223,9 @@ class Quantities:
         self._given: dict[str, xr.DataArray] = {}
 
     def __getattr__(self, name: str) -> xr.DataArray:
+        if name.startswith("_"):
+            # A copy is asked before it has its attributes.
+            raise AttributeError(name)
         if name not in self._given:
             try:
                 own = self._measured[name]
