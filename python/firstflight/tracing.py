@@ -47,7 +47,7 @@ class Trace:
         if engine == "emulate":
             require_linux("emulation")
         else:
-            memory.check_together([scenario])
+            memory.check_together([scenario], capture=True)
         self.scenario = scenario
         self.engine = engine
         self.seed = SingleScenario.seed if seed is None else seed

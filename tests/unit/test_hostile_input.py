@@ -1,7 +1,11 @@
 """Requests that no honest user writes: one sentence with the problem, and never a traceback or an abort."""
 
+import copy
+import datetime
+import math
 import re
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,7 @@ from firstflight.report.figure import svg
 from firstflight.scenario import Scenario
 
 Program = Callable[..., Any]
+ROOT = Path(__file__).parents[2]
 
 DIGITS = "9" * 5000
 NESTED = "[" * 5000 + "]" * 5000
@@ -66,6 +71,114 @@ def test_a_number_of_thousands_of_digits_in_a_file_is_refused_in_a_sentence(
     answer = firstflight("run", small_file)
     assert (answer.status, answer.err.count("\n")) == (2, 1)
     assert "small.toml: a number in it is too large" in answer.err
+
+
+# A value of every type of TOML, and numbers and texts at the ends of what they can be.
+ODD: list[Any] = [
+    [],
+    {},
+    "",
+    "x" * 4000,
+    "1e300s",
+    True,
+    -1,
+    2**63 - 1,
+    1e-320,
+    1e300,
+    -math.inf,
+    math.nan,
+    [1, [2]],
+    [{}],
+    ["x"] * 3000,
+    {"": 1},
+    {"y" * 4000: 1},
+    {"distribution": []},
+    {"kind": {}},
+    datetime.date(2000, 1, 1),
+]
+
+
+def places(value: Any, above: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    yield above
+    inside = value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
+    for step, inner in inside:
+        yield from places(inner, (*above, step))
+
+
+def keys_by_example() -> dict[Path, list[tuple[str | int, ...]]]:
+    """A place of each key, in the first example that has it."""
+    found: dict[tuple[str, ...], tuple[Path, tuple[str | int, ...]]] = {}
+    for path in sorted((ROOT / "examples").rglob("*.toml")):
+        if "[[application]]" in (text := path.read_text("utf-8")):
+            for place in places(tomllib.loads(text)):
+                found.setdefault(tuple(step for step in place if isinstance(step, str)), (path, place))
+    return {path: [place for own, place in found.values() if own == path] for path, _ in found.values()}
+
+
+KEYS = keys_by_example()
+
+
+def put(document: dict[str, Any], place: tuple[str | int, ...], value: Any) -> Any:
+    changed: Any = copy.deepcopy(document)
+    if not place:
+        return value
+    table = changed
+    for step in place[:-1]:
+        table = table[step]
+    table[place[-1]] = value
+    return changed
+
+
+@pytest.mark.parametrize("path", KEYS, ids=lambda path: path.stem)
+def test_every_key_of_a_scenario_takes_a_wrong_value_of_any_type_in_one_sentence(path: Path) -> None:
+    document = tomllib.loads(path.read_text("utf-8"))
+    for place in KEYS[path]:
+        for value in ODD:
+            try:
+                scenario = Scenario.from_dict(put(document, place, value), directory=path.parent, source="file")
+            except RequestError as error:
+                said = str(error)
+                assert said.startswith("file: "), said
+                assert "\n" not in said
+                assert len(said) < 1500
+                assert not re.search("Input should|pydantic|NoneType|function-|Value error", said), said
+            else:
+                assert Scenario.from_toml(scenario.to_toml()).to_plan() == scenario.to_plan()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("tcp = { profile = [] }", "tcp.profile: unknown profile []; known here: "),
+        ("arm = { name = 1 }", "arm: this is one table of a list; write [[arm]] above it"),
+        ("duration = 2000-01-01", 'duration: 2000-01-01 has no unit: write a time such as "50ms"'),
+        (f"{'k' * 200} = 1", f'the key "{"k" * 20}..." has 200 characters; none is so long'),
+    ],
+)
+def test_what_is_wrong_with_a_value_is_said_as_the_file_spells_it(text: str, said: str, small_toml: str) -> None:
+    document = tomllib.loads(small_toml) | tomllib.loads(text)
+    with pytest.raises(RequestError, match=re.escape(said)):
+        Scenario.from_dict(document)
+
+
+@pytest.mark.parametrize(
+    "size",
+    [
+        '{ distribution = "lognormal", median = "20kB", sigma = 60.0 }',
+        '{ distribution = "lognormal", median = "20kB", sigma = 60.0, maximum = "1GB" }',
+        '{ distribution = "lognormal", median = "20kB", sigma = 1e300 }',
+        '{ distribution = "pareto", shape = 1e-320, minimum = "1kB", maximum = "1GB" }',
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "explain", "trace"])
+def test_a_load_of_sizes_without_a_mean_to_compute_is_refused(
+    firstflight: Program, small_file: Path, size: str, command: str
+) -> None:
+    others = 'kind = "arrivals"\nname = "others"\nload = 0.5\nof = "bottleneck"\n'
+    small_file.write_text(f"{small_file.read_text()}\n[[application]]\n{others}size = {size}\n")
+    answer = firstflight(command, small_file)
+    assert (answer.status, answer.err.count("\n")) == (2, 1)
+    assert "application.others.size: the mean of this distribution is too large" in answer.err
 
 
 def test_a_varied_text_with_control_characters_is_refused(firstflight: Program, small_file: Path) -> None:

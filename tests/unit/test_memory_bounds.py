@@ -4,6 +4,7 @@ import resource
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -146,3 +147,86 @@ def test_free_memory_is_that_of_the_machine_or_its_control_group() -> None:
     free = machine.free_memory_bytes()
     assert free is not None
     assert 0 < free <= (machine.memory_bytes() or 0)
+
+
+ARRIVING = """
+name = "load"
+duration = "600s"
+tcp = { profile = "linux" }
+network = { topology = "chain", links = { rate = "10Mbit", delay = "30ms", queue = "50ms" } }
+
+[[application]]
+name = "others"
+kind = "arrivals"
+size = "20kB"
+load = 2.0
+of = "links[0]"
+"""
+
+
+@pytest.mark.parametrize("command", ["run", "explain", "trace"])
+@pytest.mark.parametrize("load", ["500000.0", "30", "10.1"])
+def test_a_load_above_ten_times_the_rate_is_refused(
+    firstflight: Program, tmp_path: Path, command: str, load: str
+) -> None:
+    file = tmp_path / "load.toml"
+    file.write_text(ARRIVING.replace("2.0", load))
+    answer = firstflight(command, file)
+    assert (answer.status, answer.err.count("\n")) == (2, 1)
+    assert f"application.others.load: {float(load)} is too large; write at most 10" in answer.err.replace(
+        "30 ", "30.0 "
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "gigabytes"),
+    [
+        ({"load": 10.0, "duration": "6000s"}, "18.1 GB of memory for 3,650,000 files"),
+        ({"idle_time": "30us"}, "109.8 GB of memory for 20,000,000 files"),
+        ({"idle_time": "30us", "clients": 3}, "329.8 GB of memory for 60,000,000 files"),
+        ({"load": 0.9, "duration": "400000min"}, "315.4 GB of memory for 1,314,000,000 files"),
+    ],
+)
+def test_files_that_arrive_are_counted_before_any_is_simulated(
+    monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], gigabytes: str
+) -> None:
+    monkeypatch.setattr(machine, "free_memory_bytes", lambda: 8 * GIGABYTE)
+    document = tomllib.loads(ARRIVING)
+    others = document["application"][0]
+    if "idle_time" in settings:
+        del others["load"], others["of"]
+    document["duration"] = settings.pop("duration", "600s")
+    others |= settings
+    with pytest.raises(MachineError, match=f'scenario "load" needs about {gigabytes} of "others", and 8.0 GB are free'):
+        memory.check_together([Scenario.from_dict(document)])
+
+
+def test_a_number_of_files_that_ends_early_is_no_reason_to_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "free_memory_bytes", lambda: GIGABYTE)
+    scenario = Scenario.from_toml(
+        ARRIVING.replace("load = 2.0", 'count = 1000\nidle_time = "1us"').replace("of =", "#")
+    )
+    memory.check_together([scenario])
+
+
+@pytest.mark.parametrize(("load", "capture"), [("2.0", False), ("0.5", False), ("0.5", True)])
+def test_the_estimate_of_an_open_loop_is_about_what_it_takes(load: str, capture: bool) -> None:
+    file = ARRIVING.replace("600s", "60s" if capture else "150s").replace("2.0", load).replace("20kB", "5kB")
+    program = MEASURED.replace('"application.web.clients", 10', '"duration", "1s"').replace(
+        'scenario.replace("application.web.clients", 40_000)', "scenario"
+    )
+    program = program.replace('Cell({"a": 1}, scenario)', f'Cell({{"a": 1}}, scenario, capture={capture})')
+    program = program.replace("about_bytes(scenario)", f"about_bytes(scenario, {capture})")
+    done = subprocess.run([sys.executable, "-c", program], input=file, capture_output=True, text=True, check=True)
+    estimated, taken = map(int, done.stdout.split())
+    assert 0.4 * taken < estimated < 1.6 * taken
+
+
+@pytest.mark.parametrize("limit", ["RLIMIT_AS", "RLIMIT_DATA"])
+def test_free_memory_is_what_the_process_may_still_take(limit: str) -> None:
+    program = (
+        "import resource; from firstflight.records.machine import free_memory_bytes; "
+        f"resource.setrlimit(resource.{limit}, (2 << 30, 2 << 30)); print(free_memory_bytes())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert 0 < int(done.stdout) < 2 << 30

@@ -21,7 +21,8 @@ def explain_command(file: Path | None, iw: str, settings: list[str], seed: int |
         output.check(out, [] if file is None else [file])
     scenario = load_scenario(file or _DOWNLOAD, settings)
     traces = [Trace(scenario.replace("tcp.initial_window", segments), seed) for segments in windows]
-    transfers = [transfer(trace) for trace in traces]
+    # Each is let go of before the next is simulated.
+    transfers = [transfer(traces.pop(0)) for _ in windows]
     title = scenario.description or scenario.name
     print(title)
     for of in transfers:

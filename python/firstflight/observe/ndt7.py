@@ -12,6 +12,7 @@ import polars as pl
 
 from firstflight.errors import RequestError
 from firstflight.observe.columns import ColumnFile, numbers, within
+from firstflight.observe.plain import PATH
 from firstflight.observe.problem import Problems
 from firstflight.observe.room import Room
 from firstflight.observe.tables import HEADER_BYTES, Parts, Subnets, seconds
@@ -46,6 +47,8 @@ def read(path: Path, problems: Problems) -> Parts:
         raise RequestError(f"{path} has no column {missing}; export it, or use --kind table for a table of your own")
     loss, most, address = _found(plain, _LOSS), _ending(plain, _RTT_US), _found(plain, _ADDRESS)
     taken = [name for name in (throughput, rtt, loss, most, address) if name is not None]
+    limits = ((throughput, 1e6, PATH["down"]), (rtt, rtt_factor, PATH["rtt"]), (most, 1e-6, PATH["max_rtt"]))
+    bounded = [(name, factor, quantity) for name, factor, quantity in limits if name is not None]
     subnet = Subnets()
     found: list[pl.DataFrame] = []
     room = Room(path)
@@ -56,6 +59,9 @@ def read(path: Path, problems: Problems) -> Parts:
         for name in (throughput, rtt):
             rule = pl.col(name).is_not_null() & (pl.col(name) > 0)
             frame = within(frame, name, rule, "above 0", file.unit, problems)
+        for name, factor, quantity in bounded:
+            below = quantity.below / factor
+            frame = within(frame, name, pl.col(name) < below, f"below {below:.12g}", file.unit, problems)
         if loss is not None:
             frame = within(frame, loss, pl.col(loss).is_between(0, 1, closed="left"), "a share", file.unit, problems)
         # Bytes on links include headers.

@@ -229,7 +229,7 @@ def read(path: Path, problems: Problems) -> Parts:
 
 def _bounds(responses: pl.DataFrame) -> pl.DataFrame:
     """The delivery rate during the fastest response of each connection, from opening it or asking to the last byte."""
-    if "completion_time_s" not in responses.columns:
+    if not {"bytes", "completion_time_s"} <= set(responses.columns):
         return pl.DataFrame({"client": []})
     arrived = pl.col("bytes")
     if "completed" in responses.columns:

@@ -117,8 +117,16 @@ def memory_bytes() -> int | None:
 
 
 def free_memory_bytes() -> int | None:
-    """The memory left to this process without swapping, of the machine and of its control group; None if unknown."""
+    """The memory left to this process without swapping, of the machine, its control group and its own limits
+    (`ulimit -v`, `ulimit -d`); None if unknown.
+    """
     free = []
+    with contextlib.suppress(OSError, LookupError, ValueError, ImportError):
+        import resource
+
+        for kind, name in ((resource.RLIMIT_AS, "VmSize:"), (resource.RLIMIT_DATA, "VmData:")):
+            if (most := resource.getrlimit(kind)[0]) != resource.RLIM_INFINITY:
+                free.append(most - 1024 * int(_entries(Path("/proc/self/status"))[name]))
     with contextlib.suppress(OSError, LookupError, ValueError):
         free.append(1024 * int(_entries(Path("/proc/meminfo"))["MemAvailable:"]))
     for limit, used, statistics, files in _GROUP_MEMORY:
@@ -131,8 +139,8 @@ def free_memory_bytes() -> int | None:
 
 def _entries(path: Path) -> dict[str, str]:
     """Names and numbers of a file of lines."""
-    lines = path.read_text(encoding="ascii").splitlines()
-    return {name: number for name, number, *_ in map(str.split, lines)}
+    lines = path.read_text(encoding="ascii", errors="replace").splitlines()
+    return {words[0]: words[1] for words in map(str.split, lines) if len(words) > 1}
 
 
 def command() -> list[str]:

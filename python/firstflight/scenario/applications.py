@@ -20,6 +20,8 @@ from firstflight.scenario.units import Bytes, Duration
 
 # The native module counts them in 32 bits.
 Count = Annotated[int, Field(ge=1, le=2**32 - 1)]
+# A share, not percent: at ten times a link's rate next to nothing gets through.
+MOST_LOAD = 10
 
 
 def _clients(data: Any, number: ValidatorFunctionWrapHandler) -> Any:
@@ -186,6 +188,7 @@ class WebPage(TcpApplication):
     load: float | None = Field(
         default=None,
         gt=0,
+        le=MOST_LOAD,
         description="offered load of all clients together, as a fraction of the rate of link `of`: `load = 0.9`, `of "
         '= "cabinet"`. Pages start at random times. Headers of full segments count; requests, retransmissions and DNS '
         "lookups do not. A page waits until the client's previous page is complete, so use many clients; default: "
@@ -356,6 +359,7 @@ class Arrivals(TcpApplication):
     load: float | None = Field(
         default=None,
         gt=0,
+        le=MOST_LOAD,
         description="offered load of all clients together (Poisson), as a fraction of the rate of link `of`: `load = "
         '0.8`, `of = "bottleneck"`. Headers of full segments count; requests and retransmissions do not; default: '
         "this or `idle_time`",

@@ -13,6 +13,8 @@ MOST_LEVELS = 32
 _MOST = 2**63
 # As long as a path can be.
 _MOST_CHARACTERS = 4096
+# Of a key; more than any has.
+_LONGEST_KEY = 100
 
 # A value's place: that of the table or list around it, and the key or index in it.
 _Place = tuple[Any, str | int] | None
@@ -57,6 +59,10 @@ def check(document: dict[str, Any]) -> None:
             waiting += (((place, step), value, level + 1) for step, value in steps if not isinstance(value, float))
             if isinstance(item, dict):
                 for key in item:
+                    if len(str(key)) > _LONGEST_KEY:
+                        raise RequestError(
+                            f'the key "{str(key)[:20]}..." has {len(str(key))} characters; none is so long'
+                        )
                     if (found := control(str(key))) is not None:
                         raise RequestError(
                             f'the key "{escaped(str(key))}" has a control character ({found}); remove it'

@@ -1,6 +1,7 @@
 """One sentence for an error from pydantic: the key's path, the value, and the correct form."""
 
 from collections.abc import Sequence
+from datetime import date, time
 from typing import Any
 
 from pydantic import ValidationError
@@ -64,6 +65,12 @@ def _message(detail: ErrorDetails, context: dict[str, Any]) -> str:
             return f"{value} is not a number"
         case "finite_number":
             return f"{value} is not a finite number"
+        case "list_type" if isinstance(detail["input"], dict):
+            return f"this is one table of a list; write [[{_path(list(detail['loc']))}]] above it"
+        case "list_type" | "tuple_type":
+            return f"{value} is not a list; write [ ... ]"
+        case "dict_type":
+            return f"{value} is not a table; write {{ ... }}"
         case "bool_type" | "bool_parsing":
             return f"{value} is not true or false"
         case "string_type":
@@ -88,6 +95,8 @@ def _path(steps: list[Any]) -> str:
 
 def shown(value: object) -> str:
     """The value as a file spells it, cut to a length that fits a sentence."""
+    if isinstance(value, date | time):
+        return value.isoformat()
     try:
         text = {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value).replace("'", '"')
     except (ValueError, RecursionError):

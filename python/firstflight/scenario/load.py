@@ -10,11 +10,22 @@ from firstflight.scenario.laws import Constant, Empirical, Exponential, Lognorma
 if TYPE_CHECKING:
     from firstflight.scenario.table import Table
 
+_MOST = 2.0**63
 _LINK = re.compile(r"([a-z][a-z0-9_-]*)(?:\[([0-9]{1,9})\])?(\.reverse)?")
 
 
 def mean(law: "Table") -> float:
-    """Mean of a law, in base units; ValueError for one that has none."""
+    """Mean of a law, in base units; ValueError for one that has none, or one that no size or number can be."""
+    try:
+        found = _mean(law)
+    except (OverflowError, ZeroDivisionError):
+        found = math.inf
+    if not found < _MOST:
+        raise ValueError("the mean of this distribution is too large; narrow it, or give a maximum")
+    return found
+
+
+def _mean(law: "Table") -> float:
     if isinstance(law, Constant):
         return float(law.value)
     if isinstance(law, Uniform):

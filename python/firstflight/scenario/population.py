@@ -176,7 +176,7 @@ class PathsTable(Population):
             columns = read_columns(data["file"], (info.context or {}).get("directory"))
         rows = columns.get("rtt_s") if isinstance(columns, dict) else getattr(columns, "rtt_s", None)
         users = data.get("users")
-        if users is None and data.get("row_sampling", "in_order") == "in_order" and rows:
+        if users is None and data.get("row_sampling", "in_order") == "in_order" and isinstance(rows, list | tuple):
             users = len(rows)
         return data | {"columns": columns} | ({} if users is None else {"users": users})
 

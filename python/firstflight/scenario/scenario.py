@@ -16,7 +16,7 @@ from firstflight.scenario.applications import Application, Arrivals, FileTransfe
 from firstflight.scenario.arms import Arm, arms_plan, check_arms
 from firstflight.scenario.datagrams import DatagramApplication, StreamApplication
 from firstflight.scenario.document import Text, check, parsed
-from firstflight.scenario.explain import cut, sentence
+from firstflight.scenario.explain import cut, sentence, shown
 from firstflight.scenario.kinds import AnyApplication
 from firstflight.scenario.laws import law_plan
 from firstflight.scenario.load import link_rate_bps, mean
@@ -146,6 +146,8 @@ class Scenario(Table):
         Raises RequestError, which begins with `source`.
         """
         prefix = f"{source}: " if source else ""
+        if not isinstance(document, dict):
+            raise RequestError(f"{prefix}{shown(document)} is not a table of keys")
         try:
             check(document)
             scenario = cls.model_validate(document, context={"directory": directory})

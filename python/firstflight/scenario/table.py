@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, Validatio
 from pydantic_core import PydanticCustomError
 
 from firstflight.errors import RequestError
-from firstflight.scenario.explain import sentence, shown
+from firstflight.scenario.explain import cut, sentence, shown
 
 RENAMED = {
     "draw": "row_sampling",
@@ -37,7 +37,7 @@ def unknown(key: str, known: Iterable[str]) -> str:
         return f'"{key}" is one for the whole scenario; write it at the top, beside "duration"'
     if RENAMED.get(key) in names:
         return f'"{key}" is now "{RENAMED[key]}"; write that instead'
-    return f'unknown key "{key}"; {nearest(key, names)}'
+    return f'unknown key "{cut(key)}"; {nearest(key, names)}'
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -96,5 +96,5 @@ def choose(data: Any, kinds: Mapping[str, type[Table]], key: str, noun: str, con
         raise ValueError(f'the {noun} has no "{key}"; known: {", ".join(kinds)}')
     kind = kinds.get(data[key]) if isinstance(data[key], str) else None
     if kind is None:
-        raise ValueError(f'unknown {key} "{data[key]}"; {nearest(str(data[key]), kinds)}')
+        raise ValueError(f"unknown {key} {shown(data[key])}; {nearest(str(data[key]), kinds)}")
     return kind.model_validate(data, context=context)

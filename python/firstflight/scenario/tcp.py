@@ -107,8 +107,8 @@ def examples() -> dict[str, list[Any]]:
 def profile(name: str) -> dict[str, Any]:
     """A copy of the profile `name`; ValueError with the nearest known name."""
     known = profiles()
-    if name not in known:
-        raise ValueError(f'profile: unknown profile "{name}"; {nearest(str(name), known)}')
+    if not isinstance(name, str) or name not in known:
+        raise ValueError(f"profile: unknown profile {shown(name)}; {nearest(str(name), known)}")
     return copied(known[name])
 
 
@@ -256,7 +256,7 @@ def _native_name(written: str, base: dict[str, Any], where: str) -> tuple[str, t
             return written + ending, unit
     _refuse_renamed(where + friendly(written))
     known = {friendly(name) for name in base} | ({"profile", "stack"} if not where else set())
-    raise ValueError(f'{where}{written}: unknown key "{written}"; {nearest(written, known)}')
+    raise ValueError(f"{where}{written}: unknown key {shown(written)}; {nearest(written, known)}")
 
 
 def _refuse_renamed(path: str) -> None:
@@ -311,7 +311,7 @@ def _whole(path: str, value: Any) -> int:
 def _word(path: str, value: Any, known: list[str]) -> str:
     if not isinstance(value, str) or value not in known:
         _refuse_renamed(f"{path}.{value}")
-        raise ValueError(f'{path}: unknown choice "{value}"; {nearest(str(value), known)}')
+        raise ValueError(f"{path}: unknown choice {shown(value)}; {nearest(str(value), known)}")
     return value
 
 
@@ -348,7 +348,7 @@ def _variant(name: str, value: Any, before: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"{name}: {shown(value)} is not {article} {tag}: write for example {name} = {example}")
     chosen = value[tag]
     if chosen not in variants:
-        raise ValueError(f'{name}: unknown {tag} "{chosen}"; {nearest(chosen, variants)}')
+        raise ValueError(f"{name}: unknown {tag} {shown(chosen)}; {nearest(chosen, variants)}")
     # Keys that are left out are unchanged where the variant is the same. Another variant keeps the set keys for which
     # it has a default, too; the rest get their default, if there is one.
     parameters = {key: default for key, default in variants[chosen].items() if key != tag}
