@@ -3,8 +3,6 @@
 Exit statuses: 2 when the request was wrong, 3 when the machine cannot do it.
 """
 
-import platform
-
 
 class FirstflightError(Exception):
     """Base of the errors this package raises on purpose; `exit_status` is the command line's exit status."""
@@ -38,6 +36,8 @@ class MachineError(FirstflightError):
 
 def require_linux(what: str) -> None:
     """Raise MachineError on another system: `what`, which the sentence begins with, is done by Linux itself."""
+    import platform
+
     if platform.system() != "Linux":
         raise MachineError(
             f"{what} needs Linux's TCP, and this is {platform.system()}: use a Linux machine, a virtual one will do; "

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from firstflight import observe
+from firstflight import RequestError, observe
 
 # Headers of 52 bytes on 1448; 4 MiB may still be held by the kernel.
 HEADERS = 1500 / 1448
@@ -303,3 +303,23 @@ def test_each_unit_of_a_plain_table_is_what_it_is_called(
     seen = read(tmp_path / "table.csv", f"{names}\n{values}\n")
     every = told(seen.users)[0] | (told(seen.transfers) or [{}])[0]
     assert {name: every[name] for name in found} == pytest.approx(found)
+
+
+@pytest.mark.parametrize(
+    "column",
+    ["start_ms", "handshake_time_ms", "first_byte_time_ms", "completion_time_ms", "retransmissions", "completed"],
+)
+def test_a_column_of_responses_without_their_size_is_refused(tmp_path: Path, column: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"rtt_ms,{column}\n80,1\n")
+    with pytest.raises(RequestError, match=f'column "{column}" is about responses, which need their size'):
+        observe.read(path)
+
+
+def test_speed_tests_out_of_all_bounds_are_left_out_and_named(tmp_path: Path) -> None:
+    path = tmp_path / "ndt.csv"
+    odd = ["1e300,20,0.1", "inf,20,0", "20,1e300,0", "20,inf,0", "20,30,1e300", "1e308,1e308,0", "-1,20,0", "nan,20,0"]
+    path.write_text("\n".join(["a.MeanThroughputMbps,a.MinRTT,a.LossRate", *odd, "50,30,0.001", ""]))
+    read = observe.read(path)
+    assert read.users["rtt_s"].to_list() == [0.03]
+    assert sum(problem.count for problem in read.problems) == len(odd)

@@ -1,64 +1,111 @@
 """The `firstflight` program. Exit status: 0 done; 1 something did not hold; 2 wrong request; 3 the machine cannot."""
 
-import errno
-import os
 import sys
 
-from firstflight.characters import escaped
 from firstflight.errors import FirstflightError, MachineError, RequestError
 
 # The exit status in a shell for a program ended by Ctrl-C (128 + SIGINT).
 _INTERRUPTED = 130
-_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+# Plus-minus, micro, ellipsis, arrow, at least and at most, where the terminal or the pipe has no others than ASCII.
+_IN_ASCII = {"\xb1": "+-", "\xb5": "u", "\u2026": "...", "\u2192": "->", "\u2265": ">=", "\u2264": "<="}
 
 
 def main() -> None:
     """Run the program with this process's arguments and end the process."""
+    try:
+        sys.exit(_run())
+    except KeyboardInterrupt:
+        _interrupted()
+
+
+def _run() -> int:
+    # Imports take a tenth of a second, in which Ctrl-C can come.
+    import errno
+
     import typer
     from typer.exceptions import TyperException
 
-    from firstflight.cli.app import app
+    from firstflight.characters import escaped
 
     try:
-        _check_python()
+        _check_surroundings()
         _check_arguments()
+        from firstflight.cli.app import app
+
         status = app(standalone_mode=False)
         sys.stdout.flush()
     except FirstflightError as error:
         print(f"firstflight: {escaped(str(error))}", file=sys.stderr)
-        sys.exit(error.exit_status)
+        return error.exit_status
     except TyperException as error:
         print(f"firstflight: {escaped(error.format_message())}", file=sys.stderr)
         context = getattr(error, "ctx", None)
         if context is not None:
             print(f'Try "{context.command_path} --help".', file=sys.stderr)
-        sys.exit(error.exit_code)
-    except (KeyboardInterrupt, typer.Abort):
-        print("firstflight: interrupted", file=sys.stderr)
-        sys.exit(_INTERRUPTED)
+        return error.exit_code
+    except typer.Abort:
+        raise KeyboardInterrupt from None
     except (BrokenPipeError, SystemExit) as error:
         # Typer makes status 1 of a reader that has gone (`| head`), which here means that something did not hold.
         if not isinstance(error, BrokenPipeError) and not isinstance(error.__context__, BrokenPipeError):
             raise
         _discard_output()
-        sys.exit(0)
+        return 0
     except OSError as error:
-        if error.filename is not None:
-            # A path that cannot be looked at or read, such as a name that is too long.
-            print(f"firstflight: {error.filename}: {error.strerror}", file=sys.stderr)
-            sys.exit(MachineError.exit_status)
-        if error.errno not in _NO_SPACE:
-            raise
-        _discard_output()
-        print(f"firstflight: the output cannot be written: {error.strerror}; make room", file=sys.stderr)
-        sys.exit(MachineError.exit_status)
-    sys.exit(status if isinstance(status, int) else 0)
+        # A path that cannot be looked at or read, a full disk, too many open files: the machine's state.
+        what = f"{error.filename}: {error.strerror}"
+        if error.filename is None:
+            _discard_output()
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            what = (
+                f"the output cannot be written: {error.strerror}; make room" if full else f"{error.strerror or error}"
+            )
+        print(f"firstflight: {escaped(what)}", file=sys.stderr)
+        return MachineError.exit_status
+    except MemoryError:
+        print("firstflight: there is not enough memory for this; ask for less", file=sys.stderr)
+        return MachineError.exit_status
+    if status == _INTERRUPTED:
+        # Typer's answer to Ctrl-C.
+        raise KeyboardInterrupt
+    return status if isinstance(status, int) else 0
 
 
-def _check_python() -> None:
-    """Raise MachineError where Python has dropped all docstrings: Altair, which draws the charts, copies some."""
+def _check_surroundings() -> None:
+    """Raise MachineError where Python has dropped all docstrings (Altair, which draws the charts, copies some), and
+    where the current folder is gone, by which paths are found. Output that the terminal cannot show is spelled in
+    ASCII.
+    """
+    import codecs
+    from pathlib import Path
+
+    codecs.register_error("firstflight", _in_ascii)
+    for stream in (sys.stdout, sys.stderr):
+        # Others have no encoding, such as those of tests.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="firstflight")
     if sys.flags.optimize > 1:
         raise MachineError("Python runs without docstrings (PYTHONOPTIMIZE=2 or -OO), which charts need; use at most 1")
+    try:
+        Path.cwd()
+    except OSError as error:
+        raise MachineError(f"the current folder cannot be used ({error.strerror}); change to another one") from None
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    return "".join(_IN_ASCII.get(one, one.encode("ascii", "backslashreplace").decode()) for one in text), error.end
+
+
+def _interrupted() -> None:
+    """End the process. A second Ctrl-C, while it ends, changes nothing."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    print("firstflight: interrupted", file=sys.stderr)
+    sys.exit(_INTERRUPTED)
 
 
 def _check_arguments() -> None:
@@ -72,4 +119,6 @@ def _check_arguments() -> None:
 
 def _discard_output() -> None:
     """Buffered output must not fail again at exit."""
+    import os
+
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -198,6 +198,11 @@ def read(path: Path, problems: Problems) -> Parts:
         names.append(name)
     identity = next((name for name in CONNECTION if name in taken), None)
     columns = [quantity.column for quantity in RESPONSE.values() if quantity.column in taken]
+    if columns and "bytes" not in columns:
+        raise RequestError(
+            f'{path}: column "{taken[columns[0]]}" is about responses, which need their size; add a column bytes, or '
+            "leave it out"
+        )
     connections = Merged(_connection if identity else _own, _path(taken), Room(path))
     subnet = Subnets()
     for frame in file.rows(names, problems):
@@ -210,7 +215,7 @@ def read(path: Path, problems: Problems) -> Parts:
         own = pl.coalesce(pl.col(identity), pl.format("row {}", PLACE)) if identity else pl.lit(None, dtype=pl.String)
         frame = frame.with_columns(own.alias("name"), pl.int_range(pl.len()).alias(OF))
         # Without a size there is no response.
-        sized = frame.filter(pl.col("bytes").is_not_null()) if "bytes" in columns else frame.clear()
+        sized = frame.filter(pl.col("bytes").is_not_null()) if columns else frame.clear()
         connections.add(frame.select(*_path(taken)), responses=sized.select(OF, *columns))
     ignored = tuple(name for name in file.names if name not in names)
     notes = (f"{IGNORED} that may have another name here: {meant}",) if meant else ()
@@ -229,7 +234,7 @@ def read(path: Path, problems: Problems) -> Parts:
 
 def _bounds(responses: pl.DataFrame) -> pl.DataFrame:
     """The delivery rate during the fastest response of each connection, from opening it or asking to the last byte."""
-    if not {"bytes", "completion_time_s"} <= set(responses.columns):
+    if "completion_time_s" not in responses.columns:
         return pl.DataFrame({"client": []})
     arrived = pl.col("bytes")
     if "completed" in responses.columns:
