@@ -1,8 +1,10 @@
 """The result of several flights together, and a probe's messages to a server."""
 
+import signal
 import socket
+import time
 from dataclasses import replace
-from threading import Barrier
+from threading import Barrier, Event, Thread
 from typing import Any, cast
 
 import pytest
@@ -13,8 +15,8 @@ from firstflight.errors import RequestError
 from firstflight.probe import Flight, hosts
 from firstflight.probe.http2 import Http2
 from firstflight.probe.judge import judge
-from firstflight.probe.measure import _Connection
-from firstflight.probe.raw import RawPort
+from firstflight.probe.measure import Scouted, _Connection
+from firstflight.probe.raw import RawPort, Segment, StoppedError
 from firstflight.probe.speech import Speech, Target, client_context
 
 TEN = Flight(
@@ -282,3 +284,196 @@ def test_an_answer_in_another_protocol_is_a_doubt() -> None:
     assert (speech.protocol(), speech.status()) == ("no HTTP", None)
     (window,) = judge([replace(TEN, status=None, protocol="no HTTP")] * 2).windows
     assert window.doubts == ("the server did not answer in HTTP",)
+
+
+BAD = [
+    "http://[::1",
+    "http://[x]y/",
+    "http://a..b/",
+    f"http://{'a' * 70}.example/",
+    "http://a\0b/",
+    "http://\x1b]0;pwn\x07/",
+    "http://a\u2100b/",
+    "http://a b/",
+    "http://a:99999/",
+    "http://a:0/",
+    "http://a:-1/",
+    "http://a/\u202e",
+    "http://a/\x7f",
+    "http:///x",
+    "http://@/",
+    "http://[::1]x/",
+    "http://[fe80::1%\x1b]/",
+    "file:///etc/passwd",
+    "http://[v1.a]/",
+]
+
+
+@pytest.mark.parametrize("url", BAD)
+def test_a_malformed_url_is_refused_wherever_it_comes_from(url: str) -> None:
+    with pytest.raises(RequestError, match=r"is no URL|is no address of a web server|must write as %XX"):
+        Target.parse(url)
+
+
+def _without_network(monkeypatch: pytest.MonkeyPatch, addresses: dict[str, str], scout: Any) -> None:
+    monkeypatch.setattr(hosts, "open_raw", lambda _: socket.socket())
+    monkeypatch.setattr(hosts, "_resolve", lambda target: (socket.AF_INET, addresses[target.host]))
+    monkeypatch.setattr(hosts, "scout", scout)
+    monkeypatch.setattr(hosts, "measure", lambda *_: TEN)
+
+
+TWO = {"bad.example": "8.8.8.8", "good.example": "9.9.9.9"}
+
+
+@pytest.mark.parametrize(
+    "url", [*(url for url in BAD if url != "http:///x"), "//[x]y/", "//a..b/", "//[", "http://[::ffff:1.2.3.4.5]/"]
+)
+def test_a_redirection_to_a_malformed_url_is_an_error_of_that_server_alone(
+    monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    speech = Speech(Target.parse("http://bad.example/"), client_context())
+    speech.begin()
+    speech.hear(b"HTTP/1.1 302 Found\r\nLocation: " + url.encode() + b"\r\n\r\n")
+
+    def scout(target: Target, *_: object) -> Scouted:
+        told = speech.redirection() if target.host == "bad.example" else None
+        return Scouted(0.0, 200, told, "HTTP/1.1")
+
+    _without_network(monkeypatch, TWO, scout)
+    bad, good = hosts.probe([f"http://{name}/" for name in TWO], (64,), 2, 0.0)
+    assert (bad.verdict, good.error) == (None, None)
+    assert bad.error is not None
+    assert "\n" not in bad.error
+    assert good.verdict is not None
+
+
+@pytest.mark.parametrize("problem", [ValueError("odd"), UnicodeError("odd"), OSError(5, "odd"), RuntimeError("odd")])
+def test_whatever_one_server_does_the_rest_of_the_list_is_probed(
+    monkeypatch: pytest.MonkeyPatch, problem: Exception
+) -> None:
+    def scout(target: Target, *_: object) -> Scouted:
+        if target.host == "bad.example":
+            raise problem
+        return Scouted(0.0, 200, None, "HTTP/1.1")
+
+    _without_network(monkeypatch, TWO, scout)
+    bad, good = hosts.probe([f"http://{name}/" for name in TWO], (64,), 2, 0.0)
+    assert "odd" in str(bad.error)
+    assert (good.error, good.verdict is not None) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("given", "found", "followed"),
+    [
+        ("8.8.8.8", "9.9.9.9", True),
+        ("8.8.8.8", "127.0.0.1", False),
+        ("8.8.8.8", "169.254.169.254", False),
+        ("8.8.8.8", "10.1.2.3", False),
+        ("8.8.8.8", "100.64.0.1", False),
+        ("8.8.8.8", "0.0.0.0", False),
+        ("8.8.8.8", "::1", False),
+        ("8.8.8.8", "fe80::1%eth0", False),
+        ("8.8.8.8", "fd00::1", False),
+        ("8.8.8.8", "::ffff:10.0.0.1", False),
+        ("8.8.8.8", "64:ff9b::a00:1", False),
+        ("8.8.8.8", "2002:a00:1::1", False),
+        ("127.0.0.1", "127.0.0.2", True),
+        ("127.0.0.1", "169.254.169.254", False),
+        ("192.168.1.1", "10.0.0.1", True),
+        ("192.168.1.1", "127.0.0.1", False),
+    ],
+)
+def test_a_redirection_leads_to_no_address_that_is_nearer_than_the_one_given(
+    monkeypatch: pytest.MonkeyPatch, given: str, found: str, followed: bool
+) -> None:
+    probed = []
+
+    def scout(target: Target, address: tuple[Any, str], *_: object) -> Scouted:
+        probed.append(address[1])
+        return Scouted(0.0, 200, "http://b.example/" if target.host == "a.example" else None, "HTTP/1.1")
+
+    _without_network(monkeypatch, {"a.example": given, "b.example": found}, scout)
+    (answer,) = hosts.probe(["http://a.example/"], (64,), 1, 0.0)
+    assert (found in probed) is followed
+    assert (answer.error is None) is followed
+    assert followed or "is not followed; give that URL if you want it" in str(answer.error)
+
+
+def test_a_server_without_data_is_no_small_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    _without_network(monkeypatch, {"a.example": "8.8.8.8"}, lambda *_: Scouted(0.0, 200, None, "HTTP/1.1"))
+    empty = replace(TEN, segments=0, bytes=0, limited=False, ended="silent")
+    monkeypatch.setattr(hosts, "measure", lambda *_: empty)
+    (answer,) = hosts.probe(["http://a.example/"], (64,), 2, 0.0)
+    assert (answer.verdict, answer.error) == (None, "the server sent no data before the first ACK")
+
+
+class Port:
+    """Of a server that sends these segments at once, by offset and length, and then is silent."""
+
+    first_seq = 0
+
+    def __init__(self, segments: list[tuple[int, int]]) -> None:
+        self._left = iter(segments)
+
+    def receive(self, until_s: float) -> Any:
+        for at, length in self._left:
+            yield Segment(time.time(), (1 + at) % 2**32, 1, 16, b"", bytes(length))
+
+    def send(self, *_: object, **__: object) -> None:
+        pass
+
+
+def _connected(segments: list[tuple[int, int]], mss: int) -> _Connection:
+    speech = Speech(Target.parse("http://test/"), client_context())
+    connection = _Connection(cast("RawPort", Port(segments)), speech, mss)
+    connection._greet(Segment(time.time(), 0, 1, 18, b"", b""), 0.001)
+    return connection
+
+
+def test_a_server_that_goes_on_without_any_ack_is_ended_early_and_named() -> None:
+    connection = _connected([(64 * place, 64) for place in range(200_000)], 64)
+    began = time.process_time()
+    assert connection.hold() == "flooded"
+    assert connection.counted().segments == 10_001
+    assert time.process_time() - began < 10
+    (window,) = judge([replace(TEN, limited=False, ended="flooded")]).windows
+    assert window.at_least
+    assert "it has no congestion window" in window.doubts[0]
+
+
+@pytest.mark.parametrize("ahead", [64 << 20, 1 << 30, 65 * 1460 + 14_600])
+def test_a_packet_far_ahead_counts_nothing_and_is_named(ahead: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("firstflight.probe.measure._SILENCE_S", 0.2)
+    flight = [(1460 * place, 1460) for place in range(10)]
+    connection = _connected([*flight[:5], (ahead, 1460), *flight[5:]], 1460)
+    assert connection.hold() == "silent"
+    counted = connection.counted()
+    assert (counted.segments, counted.bytes, counted.lost) == (10, 14_600, 0)
+    (window,) = judge([replace(TEN, strays=1), TEN]).windows
+    assert "1 segment far ahead of all others was left out" in window.doubts
+
+
+def test_ctrl_c_is_answered_at_once_while_servers_and_names_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = Event()
+
+    def scout(target: Target, address: object, stop: Event) -> Scouted:
+        if target.host == "bad.example":
+            # As a name server that does not answer: nothing ends it.
+            Event().wait(60)
+        waiting.set()
+        stop.wait(60)
+        raise StoppedError
+
+    _without_network(monkeypatch, TWO, scout)
+    Thread(target=lambda: (waiting.wait(30), signal.raise_signal(signal.SIGINT)), daemon=True).start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        hosts.probe([f"http://{name}/" for name in TWO], (64,), 2, 0.0)
+    assert waiting.is_set()
+    assert time.monotonic() - began < 20
+
+
+def test_a_frame_of_http2_larger_than_allowed_ends_the_conversation() -> None:
+    http2 = Http2()
+    assert http2.hear(bytes.fromhex("ffffff") + bytes(1 << 20)) == b""
+    assert (http2.is_over, http2._buffer) == (True, b"")

@@ -10,6 +10,7 @@ _END_STREAM, _ACK, _END_HEADERS, _PADDED, _PRIORITY = 1, 1, 4, 8, 32
 _ENABLE_PUSH, _INITIAL_WINDOW_SIZE = 2, 4
 _LARGEST_WINDOW, _DEFAULT_WINDOW = (1 << 31) - 1, 65_535
 _STREAM = 1
+_LARGEST_FRAME = 1 << 14
 # RFC 7541: changes of the table's size (section 6.3), then `:status` as an entry of the static table or as a literal
 # with its name from there (sections 6.1, 6.2), in digits or in Huffman's code.
 _STATUS = re.compile(
@@ -43,6 +44,9 @@ class Http2:
     def hear(self, data: bytes) -> bytes:
         """Take the server's next bytes; returns the required answer."""
         self._buffer += data
+        if len(self._buffer) >= 3 and int.from_bytes(self._buffer[:3]) > _LARGEST_FRAME:
+            # RFC 9113 section 4.2: larger than we allow. What follows cannot be read.
+            self._buffer, self.is_over = b"", True
         reply = b""
         while len(self._buffer) >= 9 and len(self._buffer) >= (end := 9 + int.from_bytes(self._buffer[:3])):
             kind, flags, payload = self._buffer[3], self._buffer[4], self._buffer[9:end]

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from firstflight.counted import counted
 from firstflight.engines.initial_window import initial_window_bytes
 from firstflight.probe.measure import Flight, Shape
 from firstflight.probe.speech import NO_HTTP
@@ -81,7 +82,11 @@ def _window(flights: Sequence[Flight]) -> Window:
 
 
 def _doubts(best: Flight, flights: Sequence[Flight]) -> Iterable[str]:
-    if not best.limited:
+    if best.ended == "flooded":
+        yield "the server went on without any ACK: it has no congestion window, and the count was ended"
+    elif not best.limited and best.ended == "silent":
+        yield "the server sent nothing more when its data was acknowledged"
+    elif not best.limited:
         yield f"the object is too small: all of it ({best.bytes} bytes) arrived without an ACK; give a larger one"
     elif not best.settled:
         yield "the server repeated itself before it had the time to send all: it may be larger"
@@ -93,6 +98,8 @@ def _doubts(best: Flight, flights: Sequence[Flight]) -> Iterable[str]:
         yield f"segments were lost in {len(lossy)} of {len(flights)} connections"
     if others := {flight.segments for flight in flights if flight.limited and flight.segments != best.segments}:
         yield f"other connections saw {', '.join(map(str, sorted(others)))}"
+    if strays := sum(flight.strays for flight in flights):
+        yield f"{counted(strays, 'segment')} far ahead of all others {'was' if strays == 1 else 'were'} left out"
     if len(flights) == 1:
         yield "there was one connection only"
     if any(flight.ended == "silent" for flight in flights):

@@ -10,11 +10,12 @@ import ssl
 import struct
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
+from threading import Event
 from typing import Literal
 
 from firstflight.conform.packet import ACK, FIN, PSH, RST, SYN, read_options
@@ -23,7 +24,7 @@ from firstflight.probe.raw import RawPort, Segment
 from firstflight.probe.speech import HTTP2, Speech, Target, client_context
 
 Shape = Literal["burst", "paced", "spread"]
-Ended = Literal["repeated", "silent", "closed"]
+Ended = Literal["repeated", "silent", "closed", "flooded"]
 
 _SYN_TRIES = 3
 _SYN_WAIT_S = 1.0
@@ -37,8 +38,11 @@ _REORDERED_S = 0.05
 # RFC 9293 section 3.7.1: for who names none.
 _DEFAULT_MSS = 536
 _ETHERNET_MSS = 1460
-# No server sends more at once; a broken one shall not fill the memory.
-_LARGEST_FLIGHT = 64 << 20
+# No initial window is as large: who sends more has no congestion window.
+_MOST_SEGMENTS = 10_000
+# Segments of a flight that are lost one after another. A segment beyond as many, and beyond as many as came, is none of
+# the flight.
+_LARGEST_HOLE = 64
 _ROUND_TRIPS = 4
 _LONGEST_S = 30.0
 _SHIFT = 14
@@ -73,7 +77,8 @@ class Flight:
     before it repeated itself; `lost` of these segments did not come. `limited`: more data followed once these were
     acknowledged, so the server had waited for an ACK. `settled`: it had had the time to write and send all that it
     might.
-    `ended`: why the count ended. `shape` ("spread": paced, or by a slow link) is None where a round trip is too short
+    `ended`: why the count ended; "flooded": there were too many to be a window. `strays`: segments far ahead of all
+    others, which were left out. `shape` ("spread": paced, or by a slow link) is None where a round trip is too short
     or the segments are too few. `spread_s`: from the first to the last segment behind the request.
     """
 
@@ -91,6 +96,7 @@ class Flight:
     settled: bool
     status: int | None
     protocol: str
+    strays: int = 0
 
 
 @dataclass(frozen=True)
@@ -105,35 +111,40 @@ class Scouted:
     protocol: str
 
 
-def scout(target: Target, address: tuple[socket.AddressFamily, str]) -> Scouted:
+def scout(target: Target, address: tuple[socket.AddressFamily, str], stop: Event) -> Scouted:
     """Ask as any client does, and read the response's beginning. Errors as of `measure`."""
-    found = _scout(target, address, client_context())
+    found = _scout(target, address, client_context(), stop)
     # The address of a redirection is read over HTTP/1.1 alone.
     is_unread = found.protocol.endswith(HTTP2) and (found.status or 0) // 100 == 3
-    return _scout(target, address, client_context(["http/1.1"])) if is_unread else found
+    return _scout(target, address, client_context(["http/1.1"]), stop) if is_unread else found
 
 
-def _scout(target: Target, address: tuple[socket.AddressFamily, str], tls: ssl.SSLContext) -> Scouted:
-    with _opened(target, address, _ETHERNET_MSS, tls) as (connection, speech):
-        return Scouted(connection.read(), speech.status(), speech.redirection(), speech.protocol())
+def _scout(target: Target, address: tuple[socket.AddressFamily, str], tls: ssl.SSLContext, stop: Event) -> Scouted:
+    with _opened(target, address, _ETHERNET_MSS, tls, stop) as (connection, speech):
+        late_s = connection.read()
+        if not connection.has_data:
+            raise MachineError(f"the server took the connection and {connection.without_data}")
+        return Scouted(late_s, speech.status(), speech.redirection(), speech.protocol())
 
 
-def measure(target: Target, address: tuple[socket.AddressFamily, str], mss: int, scouted: Scouted) -> Flight:
+def measure(
+    target: Target, address: tuple[socket.AddressFamily, str], mss: int, scouted: Scouted, stop: Event
+) -> Flight:
     """Open one connection to `address` and count. MachineError where nothing answers, RequestError where TLS fails."""
-    with _opened(target, address, mss, client_context()) as (connection, _):
+    with _opened(target, address, mss, client_context(), stop) as (connection, _):
         ended = connection.hold()
         counted = connection.counted()
         settled = connection.settled(scouted.late_s)
-        limited = ended != "closed" and connection.release()
+        limited = ended not in ("closed", "flooded") and connection.release()
         return connection.flight(ended, counted, limited, settled, scouted)
 
 
 @contextmanager
 def _opened(
-    target: Target, address: tuple[socket.AddressFamily, str], mss: int, tls: ssl.SSLContext
+    target: Target, address: tuple[socket.AddressFamily, str], mss: int, tls: ssl.SSLContext, stop: Event
 ) -> Iterator[tuple["_Connection", Speech]]:
     family, host = address
-    with RawPort(family, (host, target.port)) as port:
+    with RawPort(family, (host, target.port), stop) as port:
         speech = Speech(target, tls)
         connection = _Connection(port, speech, mss)
         connection.open()
@@ -165,6 +176,11 @@ class _Stream:
     def offset(self, seq: int) -> int:
         """Offset of a sequence number from the server's first byte; negative before it."""
         return (seq - self._first + (1 << 31)) % (1 << 32) - (1 << 31)
+
+    def is_far(self, start: int, size: int) -> bool:
+        """Whether a segment lies further ahead than one of a flight of segments of this size can."""
+        came = sum(right - left for left, right in self.spans)
+        return start - self.highest > max(_LARGEST_HOLE * size, came)
 
     def has(self, start: int, end: int) -> bool:
         """Whether all these bytes came."""
@@ -205,6 +221,8 @@ class _Connection:
         self._they_have = 0
         self._acknowledged = 0
         self._fin_at: int | None = None
+        self._strays = 0
+        self._was_reset = False
         self._arrivals: list[tuple[float, int]] = []
         self._before_asking = 0
         self._rtt_s = 0.0
@@ -230,6 +248,17 @@ class _Connection:
                     self._greet(segment, segment.time_s - began)
                     return
         raise MachineError(f"nothing answered {_SYN_TRIES} SYNs within {_SYN_TRIES * _SYN_WAIT_S:.0f} s")
+
+    @property
+    def has_data(self) -> bool:
+        """Whether the server sent anything."""
+        return self._stream.highest > 0
+
+    @property
+    def without_data(self) -> str:
+        """How a connection without data ended."""
+        closed = self._was_reset or self._fin_at is not None
+        return "closed it without data" if closed else f"sent no data within {_SCOUTED_S:.0f} s"
 
     def read(self) -> float:
         """Ask, and acknowledge arriving data until it is enough. The longest wait for more, less a round trip."""
@@ -264,6 +293,8 @@ class _Connection:
                     self._update_soon()
                 if self._is_over():
                     return "closed"
+                if max(len(self._arrivals), self._stream.highest // _ETHERNET_MSS) > _MOST_SEGMENTS:
+                    return "flooded"
             self._retry()
             self._update()
         self._ended_s = time.time()
@@ -287,7 +318,8 @@ class _Connection:
         size = self._segment_bytes() if self._arrivals else self._mss
         holes = sum(right[0] - left[1] for left, right in pairwise([(0, 0), *self._stream.spans]))
         lost = -(-holes // size)
-        came = sum(self._segments_in(length, size) for _, length in self._arrivals)
+        lengths = Counter(length for _, length in self._arrivals)
+        came = sum(count * self._segments_in(length, size, lengths) for length, count in lengths.items())
         return _Count(came + lost, size, self._stream.highest, lost, *self._shape())
 
     def release(self) -> bool:
@@ -320,6 +352,7 @@ class _Connection:
             settled=settled,
             status=scouted.status,
             protocol=scouted.protocol,
+            strays=self._strays,
         )
 
     def close(self) -> None:
@@ -381,6 +414,7 @@ class _Connection:
         self._send(len(self._sent), ACK)
 
     def _note(self, segment: Segment) -> None:
+        self._was_reset |= bool(segment.flags & RST)
         self._ended_s = segment.time_s
         self._they_have = max(self._they_have, (segment.ack - self._port.first_seq - 1) & 0xFFFFFFFF)
 
@@ -398,7 +432,10 @@ class _Connection:
         start = self._stream.offset(segment.seq)
         if segment.flags & FIN:
             self._fin_at = start + len(segment.payload)
-        if start < 0 or not segment.payload or start > _LARGEST_FLIGHT:
+        if start < 0 or not segment.payload:
+            return False
+        if self._stream.is_far(start, max(self._mss, len(segment.payload))):
+            self._strays += 1
             return False
         had_asked = self._speech.has_asked
         if reply := self._speech.hear(self._stream.take(start, segment.payload)):
@@ -407,11 +444,12 @@ class _Connection:
             self._before_asking = len(self._arrivals) + 1
         return True
 
-    def _segments_in(self, length: int, size: int) -> int:
+    @staticmethod
+    def _segments_in(length: int, size: int, lengths: Iterable[int]) -> int:
         """Segments that the card or the kernel has joined are of one length, but for the last. It may be below the MSS:
         Apache writes TLS records of 1300 bytes over HTTP/2.
         """
-        shorter = {other for _, other in self._arrivals if size < 2 * other < 2 * size and length % other == 0}
+        shorter = {other for other in lengths if size < 2 * other < 2 * size and length % other == 0}
         return -(-length // max(shorter, default=size))
 
     def _segment_bytes(self) -> int:

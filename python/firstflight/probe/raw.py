@@ -14,6 +14,7 @@ import struct
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from threading import Event
 from types import TracebackType
 from typing import Self
 
@@ -29,6 +30,14 @@ _CHECKSUM_AT = 16
 _RECEIVE_BYTES = 8 << 20
 # Classic BPF: load a byte's low half times four into X, load a half-word at X + k, compare, return.
 _LDX_HEADER, _LDH_X, _LDH, _JEQ, _RET = 0xB1, 0x48, 0x28, 0x15, 0x06
+
+
+# How often a waiting connection looks whether it is to stop.
+_LOOK_S = 0.1
+
+
+class StoppedError(Exception):
+    """The probe was interrupted."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +57,10 @@ class Segment:
 class RawPort:
     """A port towards one server, to be used in a `with` statement. MachineError where the machine refuses."""
 
-    def __init__(self, family: socket.AddressFamily, server: tuple[str, int]) -> None:
+    def __init__(self, family: socket.AddressFamily, server: tuple[str, int], stop: Event) -> None:
+        """`stop`: what ends all waiting."""
         self._family = family
+        self._stop = stop
         self._server = server
         self._local = _source(family, server)
         self._holder = socket.socket(family, socket.SOCK_STREAM)
@@ -99,10 +110,12 @@ class RawPort:
             raise MachineError(f"{self._server[0]} cannot be reached: {error.strerror}") from None
 
     def receive(self, until_s: float) -> Iterator[Segment]:
-        """Yields arriving data until `time.monotonic()` is `until_s`."""
+        """Yields arriving data until `time.monotonic()` is `until_s`. StoppedError if all is to end."""
         while (left := until_s - time.monotonic()) > 0:
-            if not select.select([self._raw], [], [], left)[0]:
-                return
+            if self._stop.is_set():
+                raise StoppedError
+            if not select.select([self._raw], [], [], min(left, _LOOK_S))[0]:
+                continue
             data, ancillary, _, _ = self._raw.recvmsg(1 << 16, 64)
             if (segment := _read(data, ancillary, self._family)) is not None:
                 yield segment

@@ -1,9 +1,11 @@
 """A probe's messages to a server: a request over HTTP/1.1 or HTTP/2, plain or in TLS. Bytes in, bytes out."""
 
+import ipaddress
+import re
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from firstflight.errors import RequestError
 from firstflight.probe.http2 import Http2
@@ -13,6 +15,8 @@ _PORTS = {"http": 80, "https": 443}
 # A redirection's head is shorter; a body is not kept.
 _HEAD_BYTES = 16384
 _HTTP = b"HTTP/"
+# Of a name in ASCII or an address, of IPv6 with a zone.
+_HOST = re.compile(r"[a-z0-9_.-]+|[0-9a-f:.]+(%[a-z0-9_.-]+)?", re.IGNORECASE)
 HTTP2, NO_HTTP = "HTTP/2", "no HTTP"
 _HEADERS = {
     "accept": "*/*",
@@ -34,14 +38,22 @@ class Target:
     @classmethod
     def parse(cls, url: str) -> "Target":
         """`url`: http or https; a name alone is https. RequestError for anything else."""
-        parts = _split(url if "://" in url else f"https://{url}")
-        if parts.scheme not in _PORTS or not parts.hostname:
+        # Names, addresses and ports are read when they are asked for, each with its own errors.
+        try:
+            parts = urlsplit(url if "://" in url else f"https://{url}")
+            host, port = (parts.hostname or "").encode("idna").decode(), parts.port
+            if "[" in parts.netloc:
+                ipaddress.ip_address(host.partition("%")[0])
+                if re.search(r"\][^:]", parts.netloc):
+                    raise ValueError("there is text behind the address")
+        except ValueError as error:
+            raise RequestError(f"{url} is no URL: {error}") from None
+        if parts.scheme not in _PORTS or _HOST.fullmatch(host) is None or port == 0:
             raise RequestError(f"{url} is no address of a web server; give one such as https://example.org/large.jpg")
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        if not path.isascii() or any(character <= " " for character in path):
+        if not path.isascii() or any(not " " < character < "\x7f" for character in path):
             raise RequestError(f"the path of {url} has characters that a URL must write as %XX")
-        host = parts.hostname.encode("idna").decode()
-        return cls(parts.geturl(), parts.scheme, host, parts.port or _PORTS[parts.scheme], path)
+        return cls(parts.geturl(), parts.scheme, host, port or _PORTS[parts.scheme], path)
 
 
 class Speech:
@@ -91,14 +103,18 @@ class Speech:
         return self._outgoing.read()
 
     def redirection(self) -> str | None:
-        """The target of the response, if it is a redirection."""
+        """The target of the response, if it is a redirection. RequestError if it is no URL."""
         status, _, fields = self._head.partition(b"\r\n")
         if status[9:12] not in (b"301", b"302", b"303", b"307", b"308"):
             return None
         for line in fields.partition(b"\r\n\r\n")[0].split(b"\r\n"):
             name, _, value = line.partition(b":")
             if name.strip().lower() == b"location":
-                return urljoin(self._target.url, value.strip().decode("latin-1"))
+                told = value.strip().decode("latin-1")
+                try:
+                    return urljoin(self._target.url, told)
+                except ValueError as error:
+                    raise RequestError(f"it redirects to {told}, which is no URL: {error}") from None
         return None
 
     def status(self) -> int | None:
@@ -138,12 +154,3 @@ def client_context(protocols: Sequence[str] = ("h2", "http/1.1")) -> ssl.SSLCont
     context.verify_mode = ssl.CERT_NONE
     context.set_alpn_protocols(list(protocols))
     return context
-
-
-def _split(url: str) -> SplitResult:
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError as error:
-        raise RequestError(f"{url} is no URL: {error}") from None
-    return parts
