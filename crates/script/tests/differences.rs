@@ -150,6 +150,23 @@ fn a_blocking_call_returns_when_it_can_and_at_the_time_that_the_script_says() {
 }
 
 #[test]
+fn a_syn_in_an_open_connection_leaves_later_numbers_as_they_were() {
+    for syn in ["S 0:0(0) win 1000", "S 70000:70000(0) win 1000", "S. 4242:4242(0) ack 1 win 1000"] {
+        let rest = format!(
+            "+0 write(4, ..., 500) = 500
++0 > P. 1:501(500) ack 1
++.1 < {syn} <mss 1000>
++0 > . 501:501(0) ack 1
++.1 < P. 1:101(100) ack 501 win 65535
++.2 > . 501:501(0) ack 101
+"
+        );
+        let report = run(&rest);
+        assert_eq!(report.verdict, Verdict::Pass, "{syn}: {} {:?}", report.reason, report.details);
+    }
+}
+
+#[test]
 fn several_connections_follow_one_another_on_one_listening_socket() {
     let rest = "+0 close(4) = 0
 +0 > F. 1:1(0) ack 1

@@ -2,6 +2,7 @@
 
 use super::errno::Errno;
 use super::numbers::Numbers;
+use crate::script::Packet;
 use firstflight_tcp::{Endpoint, Events, Flags, Nanos, Profile, Segment, State};
 use std::sync::Arc;
 
@@ -54,6 +55,11 @@ impl Connection {
             error: None,
             failed: false,
         }
+    }
+
+    /// The packet that a script would write for a segment of ours.
+    pub fn packet_of(&self, segment: &Segment) -> Packet {
+        self.numbers.packet_of(segment, self.endpoint.peer_initial_sequence())
     }
 
     /// True if a last segment that is not full waits for more data, whatever call wrote it.

@@ -162,7 +162,8 @@ impl<'a> Runner<'a> {
             }
         };
         let scale = self.plan.scale_echoes;
-        let segment = self.world.connections[index].numbers.segment_of(packet, scale);
+        let connection = &self.world.connections[index];
+        let segment = connection.numbers.segment_of(packet, connection.endpoint.peer_initial_sequence(), scale);
         let segment = segment.map_err(|refusal| Problem::malformed(line, refusal))?;
         self.world.deliver(index, &segment, &packet.to_string());
         self.resume()
@@ -224,7 +225,7 @@ impl<'a> Runner<'a> {
     }
 
     fn written(&self, departure: &Departure) -> Packet {
-        self.world.connections[departure.connection].numbers.packet_of(&departure.segment)
+        self.world.connections[departure.connection].packet_of(&departure.segment)
     }
 
     /// The next segment that the endpoint sends, at the latest then.

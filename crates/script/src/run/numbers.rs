@@ -18,8 +18,6 @@ pub(super) struct Numbers {
     /// Our initial sequence number, and the one the script writes on our SYN.
     local: u32,
     local_written: u32,
-    /// The peer's, which is the one that the script writes.
-    remote: u32,
     /// The first TSval of ours as written and as sent.
     first_stamp: Option<(u32, u32)>,
     /// TSval as written to TSval as sent.
@@ -28,18 +26,16 @@ pub(super) struct Numbers {
 
 impl Numbers {
     pub fn new(local: u32) -> Self {
-        Self { local, local_written: 0, remote: 0, first_stamp: None, stamps: BTreeMap::new() }
+        Self { local, local_written: 0, first_stamp: None, stamps: BTreeMap::new() }
     }
 
-    /// The segment that a script's packet stands for.
-    pub fn segment_of(&mut self, packet: &Packet, scale_echoes: bool) -> Result<Segment, Refusal> {
+    /// The segment that a script's packet stands for. `remote`: initial sequence number of the SYN that the endpoint has
+    /// accepted, the one that the script wrote; another SYN changes nothing.
+    pub fn segment_of(&self, packet: &Packet, remote: Option<u32>, scale_echoes: bool) -> Result<Segment, Refusal> {
         let syn = packet.flags.contains(Flags::SYN);
-        if syn {
-            self.remote = packet.seq;
-        }
         let local = if syn { self.local.wrapping_sub(self.local_written) } else { self.local };
         let mut segment = Segment {
-            seq: if syn { packet.seq } else { self.remote.wrapping_add(packet.seq) },
+            seq: if syn { packet.seq } else { remote.unwrap_or(0).wrapping_add(packet.seq) },
             ack: packet.ack.map_or(0, |ack| ack.wrapping_add(local)),
             payload_bytes: packet.payload_bytes,
             window: packet.window.unwrap_or(0),
@@ -103,17 +99,18 @@ impl Numbers {
         }
     }
 
-    /// The packet that a script would write for a segment of ours.
-    pub fn packet_of(&self, segment: &Segment) -> Packet {
+    /// The packet that a script would write for a segment of ours; `remote` as in [`segment_of`](Self::segment_of).
+    pub fn packet_of(&self, segment: &Segment, remote: Option<u32>) -> Packet {
         let syn = segment.flags.contains(Flags::SYN);
         let local = if syn { self.local.wrapping_sub(self.local_written) } else { self.local };
-        let remote = if syn { 0 } else { self.remote };
+        let base = remote.unwrap_or(0);
+        let remote = if syn { 0 } else { base };
         let mut options = crate::wire::options_of(segment);
         for option in &mut options {
             match option {
                 TcpOption::Sack(blocks) => {
                     for edge in blocks.iter_mut().flatten() {
-                        *edge = edge.wrapping_sub(self.remote);
+                        *edge = edge.wrapping_sub(base);
                     }
                 }
                 TcpOption::Timestamps { value, .. } => {

@@ -74,7 +74,7 @@ impl World {
             if self.is_exhausted() {
                 return;
             }
-            let packet = self.connections[connection].numbers.packet_of(&segment);
+            let packet = self.connections[connection].packet_of(&segment);
             self.seen.push(format!("{} > {packet}", seconds(self.now)));
             let number = self.seen.len();
             self.departures.push_back(Departure { at: self.now, connection, segment, number });
