@@ -79,6 +79,9 @@ impl Endpoint {
         if facts.edges != Edges::NONE || facts.retransmit {
             self.apply_rest(now, facts, cwnd_before);
         }
+        if self.controller.window() < cwnd_before {
+            self.note_lower_cwnd(cwnd_before);
+        }
         self.set_timer(now, facts.timer);
     }
 
@@ -117,7 +120,6 @@ impl Endpoint {
     #[cold]
     fn apply_edges(&mut self, now: Nanos, facts: &Facts) {
         let edges = facts.edges;
-        self.sharing.largest_cwnd = self.sharing.largest_cwnd.max(self.controller.window());
         if facts.marked {
             self.forbid_cwnd_restore();
         }

@@ -63,6 +63,12 @@ impl Endpoint {
         }
     }
 
+    /// cwnd falls from this value, in bytes.
+    #[cold]
+    pub(crate) fn note_lower_cwnd(&mut self, before: u32) {
+        self.sharing.largest_cwnd = self.sharing.largest_cwnd.max(before);
+    }
+
     /// Something is retransmitted: remember it if it was part of the initial window.
     // RFC 9040 §C.3 step 4: if (seqno - ISN) < IW, the re-sent segment fixes an IW loss.
     #[cold]

@@ -80,6 +80,7 @@ impl Endpoint {
         }
         let unused = Unused { window_segments: window, initial_window_segments, rto: self.rtt.rto(), open };
         if let Some(shrunk) = validation.unused(now, &unused) {
+            self.note_lower_cwnd(self.controller.window());
             self.controller.set_window(shrunk.window_segments * self.mss);
             let least = shrunk.least_ssthresh_segments * self.mss;
             let ssthresh = self.controller.ssthresh().max(least);

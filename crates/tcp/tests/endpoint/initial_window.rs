@@ -1,7 +1,7 @@
 //! Number of segments sent before the first acknowledgment.
 
 use crate::wire::*;
-use firstflight_tcp::{Flags, InitialWindow, Profile, SynLossResponse};
+use firstflight_tcp::{Flags, InitialWindow, Profile, RestartWindow, SynLossResponse, WindowValidation};
 
 #[test]
 fn each_policy_gives_its_rfc_number_at_every_segment_size() {
@@ -156,4 +156,25 @@ fn a_later_retransmission_does_not_make_a_failed_initial_window_good() {
     wire.server.write(wire.now, 100 * 1460);
     wire.run();
     assert!(wire.server.outcome().initial_window_failed);
+}
+
+// RFC 9040 §C.3; the largest of a connection, whatever lowered it later.
+#[test]
+fn the_largest_cwnd_does_not_fall_with_an_idle_restart_or_with_window_validation() {
+    let idle = Profile { window_validation: WindowValidation::Off, ..rfc() };
+    let unused = Profile { restart_window: RestartWindow::Off, ..Profile::linux() };
+    for profile in [idle, unused] {
+        let mut wire = Wire::connected(&profile, 50 * MS);
+        let mut largest = 0;
+        for bytes in [300_000, 10_000, 100, 100] {
+            wire.server.write(wire.now, bytes);
+            wire.run();
+            wire.run_until(wire.now + 3 * SECOND);
+            let outcome = wire.server.outcome();
+            assert!(outcome.largest_window_segments >= largest, "{} after {largest}", outcome.largest_window_segments);
+            largest = outcome.largest_window_segments;
+        }
+        let now = wire.server.outcome().window_segments;
+        assert!(now < largest, "something lowered cwnd: {now}, {largest} before");
+    }
 }
