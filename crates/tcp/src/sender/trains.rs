@@ -53,7 +53,7 @@ impl Trains {
         let room = now.room();
         let enough = (u64::from(now.window).min(now.peer_window)) / u64::from(self.window_divisor);
         let (Some(head_sent_at), Some(srtt)) = (now.head_sent_at, now.srtt) else { return false };
-        now.last_sent_at.is_none_or(|sent_at| now.now.saturating_sub(sent_at) <= MILLISECOND)
+        now.last_sent_at.is_none_or(|sent_at| now.now.saturating_sub(sent_at) < MILLISECOND)
             && room < u64::from(full) * mss
             && room < enough
             && (head_sent_at + srtt).saturating_sub(now.now) <= (srtt / 2).min(MILLISECOND)
