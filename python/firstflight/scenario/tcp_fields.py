@@ -12,6 +12,8 @@ class TcpFields:
 
     mss: Bytes
     """Largest payload of a segment, advertised in the MSS option; 1 to 65535."""
+    min_mss: Bytes
+    """Smallest MSS that the peer is taken at its word for; 1 to 65535 (Linux: `tcp_min_snd_mss`)."""
     initial_window: int | str | dict[str, Any]
     """Initial window."""
     restart_window: int | str | dict[str, Any]
@@ -36,6 +38,10 @@ class TcpFields:
     """Growth of the advertised window up to `receive_window_bytes`; none: full size from the start."""
     window_scaling: bool
     """Offer the window scale option (RFC 7323)."""
+    ignore_shrinking_duplicates: bool
+    """Ignore a smaller rwnd, unless 0, of a segment that neither acknowledges new data nor has a later sequence number
+    (Linux: `tcp_may_update_window`).
+    """
     loose_sequence_check: bool
     """Accept a segment that ends at the latest acknowledgment number (Linux: `tcp_sequence`), so that the timestamp of
     a duplicate is echoed.
@@ -95,3 +101,7 @@ class TcpFields:
     """Retransmissions of a SYN-ACK before the connection is aborted."""
     linear_syn_timeouts: int
     """Number of initial SYN timeouts without exponential backoff (Linux: `tcp_syn_linear_timeouts`)."""
+    retry_stale_syn_ack: bool
+    """After a segment with a wrong acknowledgment number retransmit the SYN within 10 ms or two ticks, once, and refuse
+    a SYN-ACK with a wrong timestamp echo (Linux: `tcp_rcv_synsent_state_process`).
+    """

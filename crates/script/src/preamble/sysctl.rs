@@ -41,6 +41,7 @@ const TABLE: &[(&str, Meaning)] = &[
     ("tcp_frto", Sets(|environment, value| refine(environment, "f_rto", if value == "0" { "false" } else { "true" }))),
     ("tcp_invalid_ratelimit", Harmless),
     ("tcp_limit_output_bytes", Harmless),
+    ("tcp_min_snd_mss", Sets(|environment, value| environment.settings.write("min_mss_bytes", value))),
     ("tcp_min_tso_segs", Sets(shortest_train)),
     ("tcp_moderate_rcvbuf", Harmless),
     ("tcp_mtu_probing", Only("0")),

@@ -36,6 +36,7 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
     ])?;
     let sack = u.arbitrary()?;
     let mut profile = Profile {
+        min_mss_bytes: u.int_in_range(1..=100)?,
         mss_bytes: u.int_in_range(if timestamps { 13 } else { 1 }..=9000)?,
         initial_window: initial_window(u)?,
         restart_window: *u.choose(&[
@@ -55,6 +56,7 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
             .map(|initial_bytes| ReceiveWindowGrowth { initial_bytes }),
         window_scaling,
         loose_sequence_check: u.arbitrary()?,
+        ignore_shrinking_duplicates: u.arbitrary()?,
         ack: acknowledgements(u)?,
         sack,
         dsack: sack && u.arbitrary()?,
@@ -116,6 +118,7 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
         max_syn_retries: u.int_in_range(0..=20)?,
         max_syn_ack_retries: u.int_in_range(0..=20)?,
         linear_syn_timeouts: u.int_in_range(0..=4)?,
+        retry_stale_syn_ack: u.arbitrary()?,
     };
     // Switches without effect are refused.
     profile.undo_spurious_syn &= timestamps;

@@ -56,6 +56,12 @@ impl Endpoint {
         let acknowledges = segment.flags.contains(Flags::ACK);
         let ours_was_sent = self.snd.max > self.snd.initial();
         if acknowledges && !(ours_was_sent && near(self.snd.una, segment.ack) == self.snd.initial() + 1) {
+            if self.profile.retry_stale_syn_ack && ours_was_sent && self.timers.retries == 0 {
+                self.set_retransmit_timer(now, self.profile.timeout_after_stale_syn_ack());
+            }
+            return self.refuse(segment);
+        }
+        if acknowledges && self.profile.retry_stale_syn_ack && !self.may_be_echo(now, segment) {
             return self.refuse(segment);
         }
         if segment.flags.contains(Flags::RST) {
@@ -121,7 +127,7 @@ impl Endpoint {
     fn learn_peer(&mut self, now: Nanos, segment: &Segment) {
         self.rcv.begin(segment.seq);
         // RFC 9293 §3.7.1: the effective MSS is bounded by the size that the peer is willing to receive.
-        let offered = segment.mss.map_or(DEFAULT_MSS, |mss| mss.get().into());
+        let offered = segment.mss.map_or(DEFAULT_MSS, |mss| mss.get().into()).max(self.profile.min_mss_bytes);
         self.negotiate(now, segment, self.profile.mss_bytes.min(offered));
         // RFC 7323 §2.2 and §2.3: scaling is on only if both SYNs carry the option; a shift above 14 counts as 14.
         if let Some(shift) = segment.window_scale.filter(|_| self.profile.window_scaling) {
@@ -185,6 +191,12 @@ impl Endpoint {
         self.profile.undo_spurious_syn
             && self.stats.syn_retransmissions > 0
             && echo.zip(self.extras.memory()).is_some_and(|(echo, memory)| memory.timestamps.echoes_first_syn(echo))
+    }
+
+    /// False if the segment echoes a timestamp that none of our SYNs had.
+    fn may_be_echo(&self, now: Nanos, segment: &Segment) -> bool {
+        let theirs = segment.timestamps.filter(|theirs| self.profile.timestamps && theirs.echo != 0);
+        theirs.zip(self.extras.memory()).is_none_or(|(theirs, memory)| memory.timestamps.may_echo(now, theirs.echo))
     }
 
     /// Our SYN or SYN-ACK is due again.

@@ -209,9 +209,9 @@ impl Endpoint {
         }
     }
 
-    /// These bytes arrived twice.
+    /// These bytes arrived twice. In TIME-WAIT nobody is left for whom that matters, and as in Linux no block reports it.
     pub(crate) fn note_duplicate(&mut self, start: SeqNum, end: SeqNum) {
-        if self.features & feature::SACK != 0 && self.profile.dsack {
+        if self.features & feature::SACK != 0 && self.profile.dsack && self.state != State::TimeWait {
             self.rcv.reassembly.note_duplicate(start, end);
         }
     }

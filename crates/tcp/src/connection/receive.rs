@@ -59,6 +59,9 @@ impl Endpoint {
         } else if segment.flags.contains(Flags::SYN) {
             // RFC 9293 §3.10.7.4: a SYN on a synchronized connection is answered with a challenge ACK.
             self.due |= due::ACK;
+        } else if self.state == State::TimeWait {
+            // As Linux: whatever comes in TIME-WAIT is answered, except for a reset and a bare ACK in order.
+            self.due |= due::ACK;
         }
     }
 

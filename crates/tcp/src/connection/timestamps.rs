@@ -58,6 +58,11 @@ impl TimestampState {
         echo == self.syn
     }
 
+    /// True if we may have sent this value, on the first SYN or since.
+    pub(crate) fn may_echo(&self, now: Nanos, echo: u32) -> bool {
+        echo.wrapping_sub(self.syn) <= self.value(now).wrapping_sub(self.syn)
+    }
+
     /// Takes over the peer's value for the echo.
     #[inline]
     pub(crate) fn record(&mut self, now: Nanos, value: u32) {

@@ -36,6 +36,8 @@ pub(crate) const LARGEST_WINDOW: u32 = 1 << 30;
 pub struct Profile {
     /// Largest payload of a segment, advertised in the MSS option; 1 to 65535.
     pub mss_bytes: u32,
+    /// Smallest MSS that the peer is taken at its word for; 1 to 65535 (Linux: `tcp_min_snd_mss`).
+    pub min_mss_bytes: u32,
     /// Initial window.
     pub initial_window: InitialWindow,
     /// Restart window after an idle time longer than the RTO.
@@ -59,6 +61,9 @@ pub struct Profile {
     pub receive_window_growth: Option<ReceiveWindowGrowth>,
     /// Offer the window scale option (RFC 7323).
     pub window_scaling: bool,
+    /// Ignore a smaller rwnd, unless 0, of a segment that neither acknowledges new data nor has a later sequence number
+    /// (Linux: `tcp_may_update_window`).
+    pub ignore_shrinking_duplicates: bool,
     /// Accept a segment that ends at the latest acknowledgment number (Linux: `tcp_sequence`), so that the timestamp of
     /// a duplicate is echoed.
     pub loose_sequence_check: bool,
@@ -114,6 +119,9 @@ pub struct Profile {
     pub max_syn_ack_retries: u32,
     /// Number of initial SYN timeouts without exponential backoff (Linux: `tcp_syn_linear_timeouts`).
     pub linear_syn_timeouts: u32,
+    /// After a segment with a wrong acknowledgment number retransmit the SYN within 10 ms or two ticks, once, and refuse a
+    /// SYN-ACK with a wrong timestamp echo (Linux: `tcp_rcv_synsent_state_process`).
+    pub retry_stale_syn_ack: bool,
 }
 
 /// Use of explicit congestion notification.
@@ -278,6 +286,7 @@ impl Profile {
     pub fn rfc() -> Self {
         Self {
             mss_bytes: 1460,
+            min_mss_bytes: 1,
             initial_window: InitialWindow::Rfc6928,
             restart_window: RestartWindow::Rfc5681,
             idle_check: IdleCheck::OnSend,
@@ -289,6 +298,7 @@ impl Profile {
             receive_window_bytes: 1 << 20,
             receive_window_growth: None,
             window_scaling: true,
+            ignore_shrinking_duplicates: false,
             loose_sequence_check: false,
             sack: false,
             dsack: false,
@@ -325,6 +335,7 @@ impl Profile {
             max_syn_retries: 7,
             max_syn_ack_retries: 7,
             linear_syn_timeouts: 0,
+            retry_stale_syn_ack: false,
         }
     }
 
@@ -333,6 +344,8 @@ impl Profile {
     pub fn linux() -> Self {
         let rfc = Self::rfc();
         Self {
+            // TCP_MIN_SND_MSS.
+            min_mss_bytes: 48,
             // TCP_INIT_CWND: ten segments at any segment size.
             initial_window: InitialWindow::Linux,
             // tcp_slow_start_after_idle = 1: tcp_cwnd_restart.
@@ -347,6 +360,8 @@ impl Profile {
             // tcp_rmem[1] = 128 KB.
             receive_window_bytes: 3 << 20,
             receive_window_growth: Some(ReceiveWindowGrowth { initial_bytes: 65536 }),
+            // tcp_may_update_window.
+            ignore_shrinking_duplicates: true,
             // tcp_sequence.
             loose_sequence_check: true,
             // tcp_sack, tcp_dsack, tcp_timestamps = 1: segments of 1448 bytes on a path of 1500.
@@ -402,6 +417,8 @@ impl Profile {
             max_syn_retries: 10,
             max_syn_ack_retries: 5,
             linear_syn_timeouts: 4,
+            // tcp_rcv_synsent_state_process.
+            retry_stale_syn_ack: true,
             ..rfc
         }
     }
@@ -421,6 +438,7 @@ impl Profile {
     pub fn ns2_full_1998() -> Self {
         Self {
             mss_bytes: 1460,
+            min_mss_bytes: 1,
             initial_window: InitialWindow::Fixed { segments: 1 },
             restart_window: RestartWindow::Fixed { segments: 1 },
             idle_check: IdleCheck::OnSend,
@@ -432,6 +450,7 @@ impl Profile {
             receive_window_bytes: 11 * 1460,
             receive_window_growth: None,
             window_scaling: false,
+            ignore_shrinking_duplicates: false,
             loose_sequence_check: false,
             sack: false,
             dsack: false,
@@ -472,6 +491,7 @@ impl Profile {
             max_syn_retries: 6,
             max_syn_ack_retries: 6,
             linear_syn_timeouts: 0,
+            retry_stale_syn_ack: false,
         }
     }
 }

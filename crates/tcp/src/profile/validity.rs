@@ -27,6 +27,7 @@ impl Profile {
         // A window in segments must stay expressible in bytes.
         let max_segments = largest / u64::from(self.mss_bytes.max(1));
         within("mss_bytes", self.mss_bytes, 1..=65535)?;
+        within("min_mss_bytes", self.min_mss_bytes, 1..=65535)?;
         if self.timestamps {
             let least = 1 + u64::from(OPTION_BYTES);
             within_given(Some("with timestamps"), "mss_bytes", self.mss_bytes, least..=65535)?;

@@ -25,7 +25,8 @@ impl Endpoint {
         // RFC 5681 §2: a duplicate acknowledgment: data outstanding, no payload, no SYN or FIN, the greatest
         // acknowledgment received, and the window as it was.
         let bare = ack == prior_una && self.snd.max > prior_una && segment.sequence_length() == 0;
-        let duplicate = bare && window == self.peer_window.bytes && seq >= self.rcv.nxt;
+        // The answers to probes of a closed window are none.
+        let duplicate = bare && window == self.peer_window.bytes && seq >= self.rcv.nxt && !self.timers.persisting;
         if advanced {
             self.snd.una = ack;
             // After a timeout, segments that the peer already holds need not be retransmitted.
@@ -35,11 +36,12 @@ impl Endpoint {
             if self.bursts.is_unacknowledged() {
                 self.bursts.end(self.snd.initial(), self.snd.max);
             }
-        } else if self.timers.persisting {
-            // RFC 9293 §3.8.6.1: a closed window is no reason to give up as long as the peer acknowledges.
+        } else if self.timers.persisting || self.peer_window.bytes == 0 {
+            // RFC 9293 §3.8.6.1: a closed window is no reason to give up as long as the peer acknowledges. Linux counts no
+            // retransmissions that probe one (tcp_retransmit_timer).
             self.timers.retries = 0;
         }
-        let window_changed = ack >= prior_una && self.update_peer_window(seq, ack, window);
+        let window_changed = ack >= prior_una && self.update_peer_window(seq, ack, window, advanced);
         let marked = self.features & feature::ECN != 0 && segment.flags.contains(Flags::ECE);
         if !advanced && !marked && self.says_nothing_new(duplicate, segment) {
             return self.state != State::Closed;
@@ -86,8 +88,10 @@ impl Endpoint {
 
     /// Takes over the window of an acknowledgment; true if it changed.
     #[inline]
-    fn update_peer_window(&mut self, seq: SeqNum, ack: SeqNum, window: u32) -> bool {
-        let changed = self.snd.takes_window(seq, ack) && window != self.peer_window.bytes;
+    fn update_peer_window(&mut self, seq: SeqNum, ack: SeqNum, window: u32, advanced: bool) -> bool {
+        let shrinks = window < self.peer_window.bytes && window > 0;
+        let old_keeps = shrinks && !advanced && self.profile.ignore_shrinking_duplicates;
+        let changed = self.snd.takes_window(seq, ack, old_keeps) && window != self.peer_window.bytes;
         if changed {
             self.peer_window.set(window, self.max_send_window());
         }

@@ -258,7 +258,8 @@ impl Endpoint {
         stats.early_retransmits += u32::from(facts.early);
         stats.ecn_cwnd_reductions += u32::from(edges.has(Edges::REDUCED));
         stats.spurious_recoveries_undone += u32::from(edges.has(Edges::UNDONE));
-        if facts.retransmit {
+        // A closed window is probed when the timer expires.
+        if facts.retransmit && self.peer_window.bytes > 0 {
             self.due |= due::RETRANSMIT;
         }
         if facts.go_back {

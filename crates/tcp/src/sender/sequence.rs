@@ -66,11 +66,11 @@ impl SendSequence {
         (self.wl1, self.wl2) = (seq, ack);
     }
 
-    /// True if an acknowledgment updates the window.
+    /// True if an acknowledgment updates the window; `later_only`: only if its sequence number is later.
     // RFC 9293 §3.10.7.4: SND.WL1 and SND.WL2 keep old segments from updating the window.
     #[inline]
-    pub fn takes_window(&mut self, seq: SeqNum, ack: SeqNum) -> bool {
-        let newer = seq > self.wl1 || seq == self.wl1 && ack >= self.wl2;
+    pub fn takes_window(&mut self, seq: SeqNum, ack: SeqNum, later_only: bool) -> bool {
+        let newer = seq > self.wl1 || seq == self.wl1 && ack >= self.wl2 && !later_only;
         if newer {
             self.wl1 = seq;
             self.wl2 = ack;
@@ -132,10 +132,11 @@ mod tests {
     fn an_older_segment_does_not_update_the_window() {
         let mut snd = SendSequence::new(100, Nagle::Off);
         snd.begin_window(10, 1);
-        assert!(snd.takes_window(10, 2));
-        assert!(!snd.takes_window(10, 1), "an older acknowledgment");
-        assert!(!snd.takes_window(9, 7), "an older segment");
-        assert!(snd.takes_window(12, 2));
-        assert!(!snd.takes_window(11, 3), "older than the latest");
+        assert!(snd.takes_window(10, 2, false));
+        assert!(!snd.takes_window(10, 1, false), "an older acknowledgment");
+        assert!(!snd.takes_window(9, 7, false), "an older segment");
+        assert!(snd.takes_window(12, 2, false));
+        assert!(!snd.takes_window(11, 3, false), "older than the latest");
+        assert!(!snd.takes_window(12, 2, true) && snd.takes_window(13, 2, true), "only a later segment");
     }
 }

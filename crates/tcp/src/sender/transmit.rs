@@ -179,11 +179,12 @@ impl Endpoint {
         length
     }
 
-    /// A probe of the tail, or a lost segment that cwnd allows.
+    /// A probe of the tail, or a lost segment that cwnd and the peer's window allow.
     fn retransmit_lost(&mut self, now: Nanos, into: &mut Segment) -> bool {
         let flight = flight!(self, now);
+        let edge = self.snd.una + u64::from(self.peer_window.bytes);
         let Recovery::Scoreboard(scoreboard) = &mut self.recovery else { return false };
-        let Some((number, sent, as_probe)) = scoreboard.next_to_retransmit(&flight) else { return false };
+        let Some((number, sent, as_probe)) = scoreboard.next_to_retransmit(&flight, edge) else { return false };
         let timer = if as_probe {
             self.stats.tail_loss_probes += 1;
             scoreboard.on_probe_sent(&flight, Some(number))
@@ -270,7 +271,9 @@ impl Endpoint {
             if length > 0 {
                 flags = flags | Flags::PSH;
             }
-            if self.snd.closing && (length == 0 || self.profile.piggyback_fin) {
+            // The FIN takes room in the peer's window.
+            let fits = end < self.snd.una + u64::from(self.peer_window.bytes);
+            if self.snd.closing && (length == 0 || self.profile.piggyback_fin && fits) {
                 flags = flags | Flags::FIN;
                 end += 1;
                 self.on_fin_sent();
@@ -306,10 +309,10 @@ impl Endpoint {
         end
     }
 
-    /// The first unacknowledged segment again; not more than was sent.
+    /// The first unacknowledged segment again; not more than was sent, and than the peer's window has room for.
     fn retransmit_first(&mut self, now: Nanos, into: &mut Segment) {
         let sent = self.snd.max.min(self.record_end(self.snd.una));
-        let length = sent.saturating_sub(self.snd.una).min(u64::from(self.mss)) as u32;
+        let length = sent.saturating_sub(self.snd.una).min(self.mss.min(self.peer_window.bytes).into()) as u32;
         self.transmit(now, self.snd.una, length, into);
     }
 

@@ -29,6 +29,12 @@ impl Profile {
         self.timer_tick.map_or(0, |_| 2 * MILLISECOND)
     }
 
+    /// Time after which the SYN leaves again once a stale SYN-ACK was refused.
+    // Linux, TCP_TIMEOUT_MIN: two ticks; on average half a tick of 4 ms more.
+    pub(crate) fn timeout_after_stale_syn_ack(&self) -> Nanos {
+        self.timer_tick.map_or(10 * MILLISECOND, |tick| 2 * tick.period_ns)
+    }
+
     /// This timeout, in whole ticks.
     #[inline]
     pub(crate) fn whole_ticks(&self, timeout: Nanos) -> Nanos {

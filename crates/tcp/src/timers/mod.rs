@@ -68,11 +68,21 @@ impl Endpoint {
 
     // RFC 6298 §5.4 to §5.6 and RFC 5681 §3.1; or a timer that runs in place of the retransmission timer.
     fn on_data_timeout(&mut self, now: Nanos) {
+        // RFC 9293 §3.8.6: a window that shrank to zero is probed in the standard way (MUST-35), first after one RTO
+        // (SHLD-29). Linux's scoreboard retransmits the first segment instead.
+        let shrunk = self.recovery.scoreboard().is_none() && self.peer_window.bytes < self.mss;
+        if shrunk && self.peer_window.bytes == 0 {
+            self.snd.nxt = self.snd.una;
+            self.timers.persisting = true;
+            return self.on_persist_timeout(now);
+        }
         if self.recovery.waits_for_timeout() && self.timers.retries >= self.profile.max_retries {
             return self.finish(State::Closed, Events::TIMED_OUT);
         }
         let facts = self.recovery.on_timer(&flight!(self, now));
         self.apply(now, &facts);
+        // RFC 9293 §3.8.6: data within the window is retransmitted as usual (SHLD-16), however small the window is.
+        self.due |= if shrunk { due::OVERRIDE } else { 0 };
     }
 
     // RFC 9293 §3.8.6.1: probe a closed window, at increasing intervals, for as long as the peer answers.

@@ -178,6 +178,9 @@ fn profiles() -> impl Strategy<Value = Profile> {
                 early_retransmit: refinements[7],
                 undo_spurious_syn: refinements[9] && timestamps,
                 loose_sequence_check: refinements[2],
+                ignore_shrinking_duplicates: refinements[2],
+                retry_stale_syn_ack: refinements[3],
+                min_mss_bytes: if refinements[3] { 48 } else { 1 },
                 nagle: if refinements[11] { Nagle::Minshall } else { Nagle::Off },
                 pacing: (startup == Startup::Window && refinements[4] && !bbr).then_some(WindowPacing {
                     slow_start_percent: 200,

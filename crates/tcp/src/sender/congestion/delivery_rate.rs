@@ -85,6 +85,12 @@ impl DeliveryRate {
         self.departures[(number - self.first) as usize] = departure;
     }
 
+    /// The segment of this number is two from now on.
+    pub fn split(&mut self, number: u64) {
+        let index = (number - self.first) as usize;
+        self.departures.insert(index + 1, self.departures[index]);
+    }
+
     /// The segment of this number, ending at `end`, was delivered.
     pub fn on_delivered(&mut self, number: u64, end: SeqNum) {
         let departure = &mut self.departures[(number - self.first) as usize];

@@ -198,6 +198,28 @@ impl Board {
         }
     }
 
+    /// Makes two segments of one, the second from `at` on.
+    // Linux, tcp_fragment.
+    pub fn split(&mut self, number: u64, at: SeqNum) {
+        let sent = self.get_mut(number);
+        let second = Sent { start: at, length: (sent.end() - at) as u32, ..*sent };
+        sent.length -= second.length;
+        self.queue.insert((number + 1 - self.first) as usize, second);
+        self.sacked += u32::from(second.is_sacked());
+        self.lost += u32::from(second.is_lost());
+        self.in_repair += u32::from(second.is_in_repair());
+        self.unanswered += u32::from(second.is_unanswered());
+        let moved = |other: u64| other + u64::from(other > number);
+        (self.next_lost, self.undecided) = (moved(self.next_lost), moved(self.undecided));
+        let repeated = std::mem::take(&mut self.repeated);
+        for (sent_at, other) in repeated {
+            self.repeated.push_back((sent_at, moved(other)));
+            if other == number {
+                self.repeated.push_back((sent_at, number + 1));
+            }
+        }
+    }
+
     /// The peer holds this segment.
     pub fn mark_sacked(&mut self, number: u64) {
         let sent = self.get_mut(number);
@@ -401,4 +423,49 @@ pub(crate) enum Judgement {
     Wait,
     /// Neither it nor any that left after it can be judged yet.
     Stop,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Segments 0 to 3 of 100 bytes: 0 is lost, 1 is retransmitted, 2 is SACKed.
+    fn board() -> Board {
+        let mut board = Board::default();
+        for start in [1_000, 1_100, 1_200, 1_300] {
+            board.push(7, start, 100, 0);
+        }
+        for number in [0, 1] {
+            board.mark_lost(number);
+        }
+        board.repeat(9, 1, 0, true);
+        board.mark_sacked(2);
+        board
+    }
+
+    #[test]
+    fn both_parts_of_a_segment_that_is_cut_are_in_its_state() {
+        for (number, expected) in [(0, [5, 1, 3, 1]), (1, [5, 1, 3, 2]), (2, [5, 2, 2, 1]), (3, [5, 1, 2, 1])] {
+            let mut board = board();
+            let start = board.get(number).start;
+            board.split(number, start + 30);
+            let counts = [board.len(), board.sacked(), board.lost(), board.in_repair()];
+            assert_eq!(counts, expected, "segment {number}");
+            let parts = [number, number + 1].map(|part| (board.get(part).start, board.get(part).length));
+            assert_eq!(parts, [(start, 30), (start + 30, 70)]);
+        }
+    }
+
+    #[test]
+    fn what_is_lost_is_found_on_both_sides_of_a_cut() {
+        let mut board = board();
+        assert_eq!(board.next_lost(), Some(0));
+        board.split(0, 1_040);
+        board.repeat(11, 0, 0, true);
+        assert_eq!(board.next_lost(), Some(1), "the second part of segment 0");
+        board.repeat(12, 1, 0, true);
+        assert_eq!(board.next_lost(), None, "segment 1 is retransmitted");
+        let lost = board.mark_losses(|sent| if sent.sent_at == 9 { Judgement::Lost } else { Judgement::Wait });
+        assert_eq!((lost.segments, board.next_lost()), (1, Some(2)), "it is segment 2 now, and lost again");
+    }
 }

@@ -397,10 +397,13 @@ impl Scoreboard {
     }
 
     /// The next segment that may be retransmitted now: its number, its state, and whether it is a probe of the tail.
-    pub fn next_to_retransmit(&mut self, flight: &Flight<'_>) -> Option<(u64, Sent, bool)> {
+    /// Nothing from `edge` on has room in the peer's window.
+    pub fn next_to_retransmit(&mut self, flight: &Flight<'_>, edge: SeqNum) -> Option<(u64, Sent, bool)> {
         self.board.cut_acknowledged(flight.una);
         if self.probing && !flight.has_new_data {
             let last = self.board.numbers().end.checked_sub(1).filter(|_| !self.board.is_empty())?;
+            self.probing = false;
+            let last = self.fit(flight, edge, last)?;
             return Some((last, *self.board.get(last), true));
         }
         if !self.repairing {
@@ -410,8 +413,25 @@ impl Scoreboard {
         // (which with PRR has room for it).
         let first = self.state == State::Recovery && !self.reduction.has_sent();
         let next = if first || self.in_flight() < flight.cwnd / flight.mss { self.next_of_holes(flight) } else { None };
+        let next = next.and_then(|number| self.fit(flight, edge, number));
         self.repairing = next.is_some();
         next.map(|number| (number, *self.board.get(number), false))
+    }
+
+    /// Cuts a segment at the edge of a window that has shrunk; none if all of it is beyond.
+    // Linux, __tcp_retransmit_skb; the first segment leaves whole if the window is closed, as a probe of it.
+    fn fit(&mut self, flight: &Flight<'_>, edge: SeqNum, number: u64) -> Option<u64> {
+        let sent = self.board.get(number);
+        if sent.start >= edge {
+            return (sent.start == flight.una).then_some(number);
+        }
+        if sent.end().min(flight.data_end) > edge {
+            self.board.split(number, edge);
+            if let Some(rate) = &mut self.rate {
+                rate.split(number);
+            }
+        }
+        Some(number)
     }
 
     // RFC 6675 §4, NextSeg (): (1) the first segment that is marked lost; (2) new data; (3) without any, a segment that
