@@ -123,7 +123,7 @@ fn the_probe_is_new_data_beyond_cwnd_if_there_is_any() {
 
 #[test]
 fn the_probe_is_the_last_segment_if_the_peers_window_is_full() {
-    let mut peer = linux();
+    let mut peer = Peer::new(&Profile { ignore_shrinking_duplicates: false, ..Profile::linux() });
     peer.window = 4 * MSS as u16;
     peer.ack(0, &[]);
     assert_eq!(peer.write(12), [0, 1, 2, 3]);
@@ -191,9 +191,10 @@ fn a_probe_that_a_duplicate_ack_answers_reduces_nothing() {
 #[test]
 fn a_window_update_after_the_probe_is_no_duplicate_ack_of_it() {
     let mut peer = probed(50);
+    peer.window -= 1;
     peer.ack(10, &[]);
     peer.wait(50);
-    peer.window -= 1;
+    peer.window += 1;
     peer.ack(10, &[]);
     peer.write(1);
     peer.wait(100);
