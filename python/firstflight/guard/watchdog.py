@@ -15,13 +15,16 @@ STATUS = "status.json"
 _TRY_FOR_S = 10.0
 _FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, signal.SIGTRAP, signal.SIGSYS}
 _HARMLESS = {signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH, signal.SIGCONT}
+_KEPT = {signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ}
 _STOPPING = {signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
 
 
 def ending_signals() -> set[int]:
-    """The signals that end a process and that it can catch, but for faults and those that it ignores now (nohup)."""
-    others = _FAULTS | _HARMLESS | _STOPPING | {signal.SIGKILL}
-    return {kind for kind in signal.valid_signals() - others if signal.getsignal(kind) is not signal.SIG_IGN}
+    """The signals that end a process and that it can catch, but for faults. SIGHUP stays ignored under nohup, SIGPIPE and
+    SIGXFSZ as Python has them.
+    """
+    kept = {kind for kind in _KEPT if signal.getsignal(kind) is signal.SIG_IGN}
+    return signal.valid_signals() - _FAULTS - _HARMLESS - _STOPPING - kept - {signal.SIGKILL}
 
 
 @contextmanager
