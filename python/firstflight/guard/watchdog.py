@@ -20,11 +20,13 @@ _STOPPING = {signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
 
 
 def ending_signals() -> set[int]:
-    """The signals that end a process and that it can catch, but for faults. SIGHUP stays ignored under nohup, SIGPIPE and
-    SIGXFSZ as Python has them.
+    """The signals that end a process and that it can catch, but for faults.
+
+    SIGHUP stays ignored under nohup, SIGPIPE and SIGXFSZ as Python has them.
     """
-    kept = {kind for kind in _KEPT if signal.getsignal(kind) is signal.SIG_IGN}
-    return signal.valid_signals() - _FAULTS - _HARMLESS - _STOPPING - kept - {signal.SIGKILL}
+    left_out: set[int] = {*_FAULTS, *_HARMLESS, *_STOPPING, signal.SIGKILL}
+    left_out |= {kind for kind in _KEPT if signal.getsignal(kind) is signal.SIG_IGN}
+    return {int(kind) for kind in signal.valid_signals()} - left_out
 
 
 @contextmanager
