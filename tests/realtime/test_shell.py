@@ -81,10 +81,12 @@ def test_a_served_file_comes_with_the_asked_window(site: Path, tmp_path: Path) -
     assert plot.read_text().startswith("<svg")
 
 
-def test_over_tls_it_is_http_2(site: Path) -> None:
+def test_over_tls_it_is_http_2_and_the_capture_shows_the_handshake_as_such(site: Path, tmp_path: Path) -> None:
     curl = ("curl", "-sk", "-w", "%{http_version} %{size_download}\\n", "-o", os.devnull, "https://server/file")
-    done = shell("--serve", site, "--", *curl)
+    done = shell("--serve", site, "--pcap", tmp_path / "packets.pcapng", "--", *curl)
     assert (done.returncode, done.stdout) == (0, f"2 {SIZE}\n"), done.stderr
+    assert "1 connection with TLS" in done.stderr
+    assert re.search(r"responses +1\n", done.stderr)
 
 
 def test_a_program_on_another_host_beside() -> None:

@@ -17,6 +17,9 @@ const MOST_BYTES: usize = 512 << 20;
 /// The headers of IPv4 and TCP with all options: the maximum kept of a packet. IPv6's without extensions are shorter.
 pub(crate) const MOST_HEADER_BYTES: usize = 120;
 
+/// Bytes of data that are kept with the headers: so much of a record shows that it is TLS, and its version.
+const RECORD_BYTES: usize = 32;
+
 /// A packet.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -38,7 +41,7 @@ pub(crate) struct KeptPacket<'a> {
     pub(crate) interface: u16,
     /// The interface's host sent it.
     pub(crate) outgoing: bool,
-    /// Its headers.
+    /// Its headers, and the beginning of its data.
     pub(crate) headers: &'a [u8],
     /// Its original length, headers included.
     pub(crate) bytes: u16,
@@ -57,7 +60,7 @@ const PIECE_ENTRIES: usize = 8192;
 impl CapturedHeaders {
     /// Keeps the headers of a packet of `bytes`; `seen` is its available part.
     pub(crate) fn add(&mut self, time: Nanos, interface: u16, outgoing: bool, seen: &[u8], bytes: u16) {
-        let headers = &seen[..header_bytes(seen).min(seen.len())];
+        let headers = &seen[..(header_bytes(seen) + RECORD_BYTES).min(MOST_HEADER_BYTES).min(seen.len())];
         if self.pieces.last().is_none_or(|piece| piece.len() + headers.len() > PIECE_BYTES) {
             if self.pieces.len() * PIECE_BYTES + self.entries.len() * PIECE_ENTRIES * size_of::<Entry>() >= MOST_BYTES {
                 self.missed += 1;
@@ -125,7 +128,7 @@ impl CapturedHeaders {
 
 fn write(path: &Path, interfaces: &[&str], wall_ahead: Nanos, packets: &[KeptPacket<'_>]) -> Result<usize, FileError> {
     let program = concat!("firstflight ", env!("CARGO_PKG_VERSION"));
-    let comment = "Written by firstflight: headers alone, as they passed in real time.";
+    let comment = "Written by firstflight: headers and the beginning of the data, as they passed in real time.";
     let mut file = CaptureFile::create(path, program, comment, interfaces)?;
     for packet in packets {
         let direction = if packet.outgoing { Direction::Outbound } else { Direction::Inbound };
