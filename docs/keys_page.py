@@ -12,13 +12,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from firstflight.scenario import applications, arms, datagrams, network, population, queries, queues, scenario, tree
+from firstflight.scenario import applications, arms, datagrams, network, population, queries, queues, scenario, tls, tree
 from firstflight.scenario.table import Table
 from firstflight.scenario.toml import value as toml_value
 from firstflight.scenario.units import Quantity
 
 PAGES = tuple(Path(__file__).with_name(name) for name in ("keys.md", "populations.md"))
-MODULES = (scenario, network, tree, population, queues, applications, datagrams, queries, arms)
+MODULES = (scenario, network, tree, population, queues, applications, datagrams, queries, arms, tls)
 MODELS: dict[str, type[Table]] = {
     name: found
     for module in MODULES

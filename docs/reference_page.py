@@ -26,6 +26,7 @@ RECORDS = {
     "transfers": "one row per file, object or response",
     "pages": "one row per web page",
     "links": "one row per link and interval",
+    "handshakes": "one row per connection with `tls`: what passed before its first request",
     "streams": "one row per client of a datagram application and sending endpoint",
     "users": "one row per user of a population",
     "aggregates": "counts and sums by application and bucket, of a population that keeps aggregates",

@@ -39,6 +39,8 @@ pub enum Purpose {
     Work,
     /// The arm of a user or of a client's connections.
     Arm,
+    /// The handshake of a connection.
+    Handshake,
 }
 
 /// A stream of draws with one purpose and one owner.

@@ -14,7 +14,7 @@ pub use table::{NamedColumns, Row};
 
 /// Number of the schema. It is raised when a column or a file of a cell comes, goes or changes its name, type or meaning:
 /// records of another number are not read.
-pub const SCHEMA_VERSION: u32 = 10;
+pub const SCHEMA_VERSION: u32 = 11;
 
 /// What `aggregates` and `histograms` count, by the index in their column `unit`.
 pub const COUNTED: [&str; 2] = ["transfer", "page"];

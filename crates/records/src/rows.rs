@@ -43,8 +43,12 @@ table! {
         start_s: f64 ["s"],
         /// from start to the end of the handshake at the client
         handshake_time_s: f64 ["s"],
+        /// from start to the end of the TLS handshake at the client; null without one
+        tls_handshake_time_s: f64 ["s"],
         /// from start to the arrival of the first byte at the receiver
         first_byte_time_s: f64 ["s"],
+        /// from start to the arrival of the whole first TLS record, before which no byte can be used; null without TLS
+        first_usable_byte_time_s: f64 ["s"],
         /// from start to the arrival of the last byte at the receiver
         completion_time_s: f64 ["s"],
         /// bytes requested, response header included
@@ -111,6 +115,40 @@ table! {
         /// retransmission timeouts of the sender
         timeouts: u32,
         /// 1 if all bytes arrived before the end of the run, else 0
+        completed: u8,
+    }
+}
+
+table! {
+    /// What passed on a connection before its first request: the handshake of TLS, or another dialog.
+    Handshake = "handshakes" {
+        /// replicate of the experiment, from 0
+        replicate: u32,
+        /// name of the application
+        application: u16 [names],
+        /// client of the application, or user of the population, from 0
+        client: u32,
+        /// connection of the replicate, from 0
+        connection: u32,
+        /// time at which the client opened the connection
+        start_s: f64 ["s"],
+        /// from start to the end of TCP's handshake at the client
+        handshake_time_s: f64 ["s"],
+        /// from start to the end of the handshake at the client
+        tls_handshake_time_s: f64 ["s"],
+        /// bytes of the client's flights
+        client_bytes: u64 ["B"],
+        /// bytes of the server's flights, without session tickets
+        server_bytes: u64 ["B"],
+        /// data segments that the server sent before the handshake was complete at the client, retransmissions included
+        server_segments: u32 ["segments"],
+        /// data segments retransmitted by both ends until then
+        retransmissions: u32 ["segments"],
+        /// retransmission timeouts of both ends until then
+        timeouts: u32,
+        /// 0 a full handshake, 1 a resumed one, 2 a resumed one with early data (0-RTT)
+        resumption: u8,
+        /// 1 if it was complete before the end of the run, else 0
         completed: u8,
     }
 }
@@ -396,6 +434,7 @@ table! {
 pub const TABLES: &[(&str, &[Declared])] = &[
     (Transfer::TABLE, Transfer::COLUMNS),
     (Page::TABLE, Page::COLUMNS),
+    (Handshake::TABLE, Handshake::COLUMNS),
     (LinkInterval::TABLE, LinkInterval::COLUMNS),
     (StreamReport::TABLE, StreamReport::COLUMNS),
     (User::TABLE, User::COLUMNS),

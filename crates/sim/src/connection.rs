@@ -5,7 +5,7 @@ use std::sync::Arc;
 use firstflight_path::Nanos;
 use firstflight_tcp::{Deadline, Endpoint, Profile, Stats};
 
-use crate::{loss_draws::LossDraws, packet::Packet, records::SenderCounts};
+use crate::{application::handshake::Exchange, loss_draws::LossDraws, packet::Packet, records::SenderCounts};
 
 /// The end that opened the connection.
 pub const CLIENT: usize = 0;
@@ -29,6 +29,19 @@ pub struct Object {
     pub asked_at: Nanos,
     /// When its first byte arrived.
     pub first_byte_at: Option<Nanos>,
+    /// Of `bytes`, the headers and tags of TLS records.
+    pub overhead_bytes: u64,
+    /// Bytes of which the receiver can use the first: those of the first TLS record, or one.
+    pub usable_bytes: u64,
+    /// When they arrived.
+    pub usable_at: Deadline,
+}
+
+impl Object {
+    /// Bytes of the file without the headers and tags of TLS records.
+    pub fn payload_bytes(&self) -> u64 {
+        self.bytes - self.overhead_bytes
+    }
 }
 
 /// The two hosts of a connection, and whose it is.
@@ -59,6 +72,8 @@ pub struct Connection {
     pub opened_at: Nanos,
     /// When the client's handshake was complete; NEVER before. A `Deadline`, since `Option<Nanos>` takes a word more.
     pub connected_at: Deadline,
+    /// What passes before the first request.
+    pub exchange: Option<Box<Exchange>>,
     /// The requests, without those that were finished long ago.
     pub objects: Vec<Object>,
     /// Objects (of `objects`, from the first) whose request reached the server.
@@ -101,6 +116,7 @@ impl Connection {
             pair: opening.pair,
             opened_at: 0,
             connected_at: Deadline::NEVER,
+            exchange: None,
             objects: Vec::new(),
             served: 0,
             answers_at: Deadline::NEVER,
@@ -126,6 +142,7 @@ impl Connection {
         self.first_hop = opening.first_hop;
         self.arm = opening.arm;
         self.connected_at = Deadline::NEVER;
+        self.exchange = None;
         self.objects.clear();
         (self.served, self.done, self.answers_at) = (0, 0, Deadline::NEVER);
         self.awaited = [0; 2];
@@ -168,13 +185,17 @@ impl Connection {
         end.received_bytes() >= self.awaited[side]
     }
 
-    /// Sets the data that an endpoint's application waits for: the whole of the next request, the first byte of a file,
-    /// all of it.
+    /// Sets the data that an endpoint's application waits for: the whole of the next request; the first byte of a file, the
+    /// first that can be used, all of it.
     pub fn await_more(&mut self, side: usize) {
         let request = self.objects.get(self.served).filter(|_| side == SERVER).map(|object| object.request_end);
         let file = self.objects.get(self.done).filter(|_| side != self.data_sender()).map(|object| {
-            let rest = if object.first_byte_at.is_none() { object.bytes - 1 } else { 0 };
-            self.file_start(self.done) + object.bytes - rest
+            let next = match object.first_byte_at {
+                None => 1,
+                Some(_) if !object.usable_at.is_set() => object.usable_bytes,
+                Some(_) => object.bytes,
+            };
+            self.file_start(self.done) + next
         });
         self.awaited[side] = request.unwrap_or(u64::MAX).min(file.unwrap_or(u64::MAX));
     }

@@ -1,7 +1,7 @@
 //! All that a simulation writes.
 
 pub use firstflight_records::{
-    Aggregate, AtEnd, Crossing, DROPPED, HistogramBin, LOST, LinkInterval, NO_CONNECTION, NO_LINK, NO_PAGE,
+    Aggregate, AtEnd, Crossing, DROPPED, Handshake, HistogramBin, LOST, LinkInterval, NO_CONNECTION, NO_LINK, NO_PAGE,
     NO_RESPONSE, NO_ROW, NO_SUBNET, NamedColumns, Page, RECEIVED, Row, SENT, SegmentEvent, SenderCounts, Sight,
     StreamReport, Sums, Transfer, User, seconds, seconds_between,
 };
@@ -53,6 +53,8 @@ records! {
     /// Streams of datagrams.
     streams: StreamReport,
     if asked {
+        /// Handshakes behind TCP's, if some application has them.
+        handshakes: Handshake,
         /// Users with their paths, if there is a population.
         users: User,
         /// Transfers and pages of a population by bucket, in place of their rows.

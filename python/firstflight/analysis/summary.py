@@ -26,8 +26,13 @@ METRICS = (
     Metric("mean_completion_time", "Mean completion time", 3, least=0),
     Metric("median_completion_time", "Median completion time", 3, least=0),
     Metric("p95_completion_time", "95th percentile", 3, least=0),
+    Metric("mean_tls_handshake_time", "Mean TLS handshake", 3, least=0),
+    Metric("mean_first_usable_byte_time", "Mean first usable byte", 3, least=0),
     Metric("delivered", "Delivered", 2, least=0),
     Metric("retransmitted", "Retransmitted segments", 2, **_SHARE),
+    Metric("server_flight", "Server flight", 1, least=0),
+    Metric("round_trips", "Round trips", 2, least=0),
+    Metric("timed_out", "Timed out", 2, **_SHARE),
     Metric("link_utilization", "Utilization", 1, **_SHARE),
     Metric("packet_drop_rate", "Packet drop rate", 2, **_SHARE),
     Metric("mean_queue", "Mean queue", 1, least=0),
@@ -51,6 +56,11 @@ _UNITS = {
     "mean_completion_time": "s",
     "median_completion_time": "s",
     "p95_completion_time": "s",
+    "mean_tls_handshake_time": "s",
+    "mean_first_usable_byte_time": "s",
+    "server_flight": "kB",
+    "round_trips": "",
+    "timed_out": "percent",
     "delivered": "MB",
     "retransmitted": "percent",
     "link_utilization": "percent",
@@ -89,7 +99,7 @@ _INDEX = re.compile(r"\[\d+\]")
 
 
 def summary_tables(run: Run) -> list[Table]:
-    """Tables `transfers`, `pages`, `links`, `streams`, `users` of a run, over all replicates; only those with rows.
+    """Tables `transfers`, `pages`, `links`, `handshakes`, `streams`, `users` of a run; only those with rows.
 
     Counts are means over replicates. A mean time is that of the transfers and pages that finished, seconds from their
     start; in a quantile those that did not are beyond every other. `delivered` is the payload that arrived within the
@@ -111,7 +121,13 @@ def summary_tables(run: Run) -> list[Table]:
     counted = [_aggregated(run.aggregates, run.histograms, keys, unit) for unit in ("transfer", "page")]
     return [
         table
-        for table in (*tables, _streams(run.streams, keys), *counted, _users(run.users, keys))
+        for table in (
+            *tables,
+            _handshakes(run.handshakes, run.transfers, keys),
+            _streams(run.streams, keys),
+            *counted,
+            _users(run.users, keys),
+        )
         if not table.frame.is_empty()
     ]
 
@@ -339,6 +355,33 @@ def _transfers(transfers: pl.LazyFrame, keys: Sequence[str], in_real_time: bool,
         [*keys, "application"],
         values,
         _quantiles(weighted),
+    )
+
+
+def _handshakes(handshakes: pl.LazyFrame, transfers: pl.LazyFrame, keys: Sequence[str]) -> Table:
+    connection = [*keys, "replicate", "connection"]
+    has_tls = pl.col("tls_handshake_time_s").is_not_nan()
+    first = transfers.filter(has_tls).select(*connection, "first_usable_byte_time_s")
+    tcp, tls = pl.col("handshake_time_s"), pl.col("tls_handshake_time_s")
+    counts: dict[str, Measure] = {
+        "completed": pl.col("completed").sum(),
+        "timed_out": (100 * (pl.col("timeouts") > 0).sum(), pl.len()),
+    }
+    return _table(
+        "handshakes",
+        "TLS handshakes",
+        "By application. Time from opening the connection to the end of the TLS handshake at the client; bytes of the "
+        "server's flights; round trips behind TCP's handshake, in units of its duration; handshakes with a "
+        "retransmission timeout; time to the end of the first TLS record of the response.",
+        handshakes.join(first, on=connection, how="left", maintain_order="left"),
+        [*keys, "application"],
+        counts
+        | {
+            "mean_tls_handshake_time": _mean(tls),
+            "server_flight": _mean(pl.col("server_bytes") / 1e3),
+            "round_trips": _mean((tls - tcp) / tcp),
+            "mean_first_usable_byte_time": _mean(pl.col("first_usable_byte_time_s")),
+        },
     )
 
 

@@ -7,7 +7,7 @@ from firstflight.cli.settings import load_scenario
 from firstflight.errors import RequestError
 from firstflight.explain.page import page
 from firstflight.explain.rounds import transfer
-from firstflight.explain.words import comparison, cost, heading, line
+from firstflight.explain.words import comparison, cost, first_flight, heading, line
 from firstflight.records import output
 from firstflight.tracing import Trace
 
@@ -29,7 +29,8 @@ def explain_command(file: Path | None, iw: str, settings: list[str], seed: int |
         print(f"\n{heading(of)}")
         for one in of.rounds:
             print(f"  {line(one)}")
-    print("\n" + "\n".join(said for said in (comparison(transfers), cost(transfers)) if said))
+    said = [*map(first_flight, transfers), comparison(transfers), cost(transfers)]
+    print("\n" + "\n".join(sentence for sentence in said if sentence))
     if out is not None:
         output.write(out, page(title, transfers).encode())
         print(out)

@@ -33,13 +33,14 @@ class Crossing:
 @dataclass(frozen=True)
 class Round:
     """The data that is sent until the first answer to a round's first segment is there: `segments` that had not been
-    sent before, and `retransmissions`, from `began_s` on.
+    sent before, and `retransmissions`, from `began_s` on. `is_handshake`: it carries the TLS handshake.
     """
 
     number: int
     segments: int
     retransmissions: int
     began_s: float
+    is_handshake: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,11 +78,12 @@ def transfer(trace: Trace) -> Transfer:
     sender = max(sums, key=lambda side: int(sums[side]))
     crossings = _crossings(events, sender)
     outcome = trace.outcome
+    secured_s = float(outcome["start_s"]) + float(outcome["tls_handshake_time_s"] or math.nan)
     return Transfer(
         label=trace.label,
         completion_s=float(outcome["completion_time_s"]) if outcome["completed"] else None,
         crossings=tuple(crossings),
-        rounds=tuple(_rounds(crossings)),
+        rounds=tuple(_rounds(crossings, secured_s)),
         sender_is_server=bool(sender),
     )
 
@@ -109,9 +111,9 @@ def _crossings(events: pl.DataFrame, sender: int) -> list[Crossing]:
     return crossings
 
 
-def _rounds(crossings: list[Crossing]) -> list[Round]:
+def _rounds(crossings: list[Crossing], secured_s: float) -> list[Round]:
     """A round ends when the answer to its first segment that arrived is there; the next segment sent begins the next
-    round.
+    round. `secured_s`: when the TLS handshake was complete at the client; NaN without one.
     """
     answers = [c for c in crossings if not c.from_sender and c.arrives_s is not None]
     rounds: list[list[Crossing]] = []
@@ -132,6 +134,7 @@ def _rounds(crossings: list[Crossing]) -> list[Round]:
             sum(crossing.kind == "data" for crossing in sent),
             sum(crossing.kind == "retransmission" for crossing in sent),
             sent[0].sent_s,
+            sent[0].sent_s < secured_s,
         )
         for number, sent in enumerate(rounds, start=1)
     ]

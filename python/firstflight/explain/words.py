@@ -89,12 +89,23 @@ def cost(transfers: Sequence[Transfer]) -> str:
     """What the last transfer does to the packets of others in the same queue, against the first, in one sentence."""
     first, last = transfers[0], transfers[-1]
     against = "" if first is last else f" (with {first.label} {1e3 * first.longest_wait_s:.1f} ms)"
-    dropped = (
-        f", and {counted(last.dropped, 'of its segments is', 'of its segments are')} dropped" if last.dropped else ""
-    )
+    lost = counted(last.dropped, "of its segments is", "of its segments are")
+    dropped = f", and {lost} dropped" if last.dropped else ""
     return (
         f"Cost: with {last.label} a packet of somebody else waits up to {1e3 * last.longest_wait_s:.1f} ms behind these "
         f"segments{against}{dropped}."
+    )
+
+
+def first_flight(transfer: Transfer) -> str:
+    """Whether the first flight is the server's part of the TLS handshake, in one sentence; empty without TLS."""
+    flight = [of for of in transfer.rounds if of.is_handshake]
+    if not flight:
+        return ""
+    segments = sum(of.segments for of in flight)
+    return (
+        f"The first flight is the TLS handshake: with {transfer.label} its {counted(segments, 'segment')} take "
+        f"{counted(len(flight), 'round trip')}."
     )
 
 
@@ -108,4 +119,5 @@ def line(of: Round) -> str:
     """The segments of a round, and its start."""
     counts = [(of.segments, "segment"), (of.retransmissions, "retransmission")]
     sent = " and ".join(counted(number, what) for number, what in counts if number)
-    return f"round {of.number}: {sent}, from {1e3 * of.began_s:.1f} ms"
+    what = " (TLS handshake)" if of.is_handshake else ""
+    return f"round {of.number}{what}: {sent}, from {1e3 * of.began_s:.1f} ms"

@@ -7,7 +7,7 @@ import polars as pl
 
 from firstflight.records.column import Column
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 # The units that `aggregates` and `histograms` count, and their keys.
 COUNTED = ("transfer", "page")
 DIMENSIONS = ("all", "rtt_s", "down_bps", "bdp_bytes", "segments")
@@ -24,7 +24,9 @@ TABLES = {
         Column("connection", pl.UInt32, "", "connection of the replicate, from 0; null for a DNS lookup", none=4294967295),
         Column("start_s", pl.Float64, "s", "time at which the client opened the connection or, on an open connection, sent the request"),
         Column("handshake_time_s", pl.Float64, "s", "from start to the end of the handshake at the client"),
+        Column("tls_handshake_time_s", pl.Float64, "s", "from start to the end of the TLS handshake at the client; null without one"),
         Column("first_byte_time_s", pl.Float64, "s", "from start to the arrival of the first byte at the receiver"),
+        Column("first_usable_byte_time_s", pl.Float64, "s", "from start to the arrival of the whole first TLS record, before which no byte can be used; null without TLS"),
         Column("completion_time_s", pl.Float64, "s", "from start to the arrival of the last byte at the receiver"),
         Column("bytes", pl.UInt64, "B", "bytes requested, response header included"),
         Column("delivered_bytes", pl.UInt64, "B", "bytes delivered to the receiver in order before the end of the run"),
@@ -56,6 +58,22 @@ TABLES = {
         Column("retransmissions", pl.UInt32, "segments", "data segments retransmitted by the sender"),
         Column("timeouts", pl.UInt32, "", "retransmission timeouts of the sender"),
         Column("completed", pl.UInt8, "", "1 if all bytes arrived before the end of the run, else 0"),
+    ),
+    "handshakes": (
+        Column("replicate", pl.UInt32, "", "replicate of the experiment, from 0"),
+        Column("application", None, "", "name of the application"),
+        Column("client", pl.UInt32, "", "client of the application, or user of the population, from 0"),
+        Column("connection", pl.UInt32, "", "connection of the replicate, from 0"),
+        Column("start_s", pl.Float64, "s", "time at which the client opened the connection"),
+        Column("handshake_time_s", pl.Float64, "s", "from start to the end of TCP's handshake at the client"),
+        Column("tls_handshake_time_s", pl.Float64, "s", "from start to the end of the handshake at the client"),
+        Column("client_bytes", pl.UInt64, "B", "bytes of the client's flights"),
+        Column("server_bytes", pl.UInt64, "B", "bytes of the server's flights, without session tickets"),
+        Column("server_segments", pl.UInt32, "segments", "data segments that the server sent before the handshake was complete at the client, retransmissions included"),
+        Column("retransmissions", pl.UInt32, "segments", "data segments retransmitted by both ends until then"),
+        Column("timeouts", pl.UInt32, "", "retransmission timeouts of both ends until then"),
+        Column("resumption", pl.UInt8, "", "0 a full handshake, 1 a resumed one, 2 a resumed one with early data (0-RTT)"),
+        Column("completed", pl.UInt8, "", "1 if it was complete before the end of the run, else 0"),
     ),
     "links": (
         Column("replicate", pl.UInt32, "", "replicate of the experiment, from 0"),

@@ -240,6 +240,11 @@ class Run:
         return self.table("pages")
 
     @property
+    def handshakes(self) -> pl.LazyFrame:
+        """One row per connection with `tls`: the exchange before its first request, with the cell's key columns in front."""
+        return self.table("handshakes")
+
+    @property
     def links(self) -> pl.LazyFrame:
         """One row per link and interval, with the cell's key columns in front."""
         return self.table("links")

@@ -16,6 +16,7 @@ from firstflight.scenario.laws import Constant, CountLaw, SizeLaw, TimeLaw, law_
 from firstflight.scenario.queries import Names
 from firstflight.scenario.table import Table
 from firstflight.scenario.tcp import Tcp
+from firstflight.scenario.tls import TlsKey
 from firstflight.scenario.units import Bytes, Duration
 
 # The native module counts them in 32 bits.
@@ -104,6 +105,11 @@ class TcpApplication(Application):
         default=None,
         description="processing time of a simulated server per response, from the last byte of the request; no effect "
         'on a real server; default: `"0s"`',
+    )
+    tls: TlsKey = Field(
+        default=None,
+        description='TLS 1.3 before the first request of each connection: a chain by name (`"ecdsa"`, `"ml-dsa-65"`, '
+        '...) or a [table](#tls); `"none"`: no TLS; default: none',
     )
     tcp: Tcp | None = Field(
         default=None,

@@ -309,6 +309,8 @@ class Scenario(Table):
         }
         if not isinstance(application, StreamApplication):
             plan["count"] = application.count
+            if application.tls is not None:
+                plan["handshakes"] = application.tls.plan()
         plan |= self._ends(application, where, outer)
         if self.arm:
             plan["arms"] = [self._ends(application, where, outer, arm) for arm in self.arm]
@@ -327,13 +329,18 @@ class Scenario(Table):
         ends = {}
         for end in ("client_tcp", "server_tcp"):
             effective, named, sized = outer, "tcp", "tcp" if _sets_mss(self.tcp) else None
+            sets_nagle = self.tcp.sets("nagle")
             try:
                 for key, table in self._tables(application, where, end, arm):
                     if table is not None:
                         named = key
                         effective = table.over(effective)
                         sized = key if _sets_mss(table) else None if table.profile else sized
+                        sets_nagle |= table.sets("nagle")
                 effective = self._in_packets(effective, sized, named)
+                if application.tls is not None and not sets_nagle:
+                    # Programs that speak TLS set TCP_NODELAY.
+                    effective = effective | {"nagle": "off"}
                 check_profile(effective)
             except ValueError as error:
                 raise RequestError(f"{named}.{error}") from None

@@ -190,6 +190,10 @@ class Tcp(TcpFields):
         head = {"profile": self._profile, "stack": self._stack}
         return {name: value for name, value in head.items() if value is not None} | copied(self._fields)
 
+    def sets(self, key: str) -> bool:
+        """Whether the table names this key."""
+        return key in self._fields
+
     def over(self, outer: dict[str, Any] | None) -> dict[str, Any]:
         """The complete profile that results where `outer` is the one around; ValueError if they do not fit."""
         if self._profile is not None:

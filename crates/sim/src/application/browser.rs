@@ -120,7 +120,6 @@ impl Simulation<'_> {
             let places = browser.waiting.iter().map(|(origin, _)| room(browser, *origin));
             let Some((index, open)) = places.enumerate().find_map(|(index, room)| Some((index, room?))) else { return };
             let Some((origin, ask)) = browser.waiting.remove(index) else { return };
-            let interleave = is_multiplexed.then(|| Interleave::new(*frame_bytes));
             match open {
                 Some(slot) => {
                     if let Some(open) = browser.in_slot(slot) {
@@ -131,6 +130,9 @@ impl Simulation<'_> {
                 None => {
                     let slot = self.connect(client, origin.server, false);
                     let generation = self.connections[slot].generation;
+                    let [_, start] = self.flights_before_request(slot);
+                    let overhead = self.handshakes(client).map_or(0, |tls| tls.overhead(u64::from(*frame_bytes)));
+                    let interleave = is_multiplexed.then(|| Interleave::new(*frame_bytes, overhead, start));
                     let opened =
                         OpenConnection { slot, generation, origin, outstanding: 1, idle_since: self.now, interleave };
                     self.browser(client).open.push(opened);
@@ -166,7 +168,17 @@ impl Simulation<'_> {
     pub(super) fn interleaved(&mut self, slot: u32, object: Object, request_bytes: u64) -> Object {
         let Some(interleave) = self.interleave(slot) else { return object };
         interleave.requested += request_bytes;
-        Object { request_end: interleave.requested, response_end: u64::MAX, ..object }
+        // The overhead of TLS records is that of the frames.
+        let bytes = object.payload_bytes();
+        let usable_bytes = object.usable_bytes.min(bytes);
+        Object {
+            request_end: interleave.requested,
+            response_end: u64::MAX,
+            bytes,
+            overhead_bytes: 0,
+            usable_bytes,
+            ..object
+        }
     }
 
     /// The server answers the requests that have arrived on a connection whose responses take turns; false on any other.

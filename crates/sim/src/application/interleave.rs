@@ -23,6 +23,8 @@ struct Response {
 #[derive(Debug)]
 pub(super) struct Interleave {
     frame_bytes: u64,
+    /// Bytes that a frame adds to its payload: its header and the overhead of its TLS records.
+    overhead_bytes: u64,
     /// Bytes of all requests so far.
     pub(super) requested: u64,
     /// Stream offset up to which frames can no longer be changed.
@@ -42,11 +44,13 @@ pub(super) struct Span {
 }
 
 impl Interleave {
-    pub(super) fn new(frame_bytes: u32) -> Interleave {
+    /// Frames from stream offset `start` on; `record_overhead`: bytes that TLS adds to a frame.
+    pub(super) fn new(frame_bytes: u32, record_overhead: u64, start: u64) -> Interleave {
         Interleave {
             frame_bytes: u64::from(frame_bytes),
+            overhead_bytes: FRAME_HEADER_BYTES + record_overhead,
             requested: 0,
-            settled: 0,
+            settled: start,
             turns: VecDeque::new(),
             spans: Vec::new(),
         }
@@ -54,17 +58,18 @@ impl Interleave {
 
     /// Bytes of the stream that a response of `bytes` takes.
     pub(super) fn stream_bytes(&self, bytes: u64) -> u64 {
-        bytes + FRAME_HEADER_BYTES * bytes.div_ceil(self.frame_bytes)
+        bytes + self.overhead_bytes * bytes.div_ceil(self.frame_bytes)
     }
 
     /// A response joins the others, whose frames up to `sent` have left.
     pub(super) fn add(&mut self, name: Name, bytes: u64, sent: u64) {
-        while self.settled < sent && step(&mut self.turns, &mut self.settled, self.frame_bytes).is_some() {}
+        let frame = (self.frame_bytes, self.overhead_bytes);
+        while self.settled < sent && step(&mut self.turns, &mut self.settled, frame).is_some() {}
         self.turns.push_back(Response { name, remaining: bytes, starts_at: None });
         let settled = self.settled;
         self.spans.retain(|span| span.end <= settled);
         let (mut turns, mut at) = (self.turns.clone(), settled);
-        while let Some(complete) = step(&mut turns, &mut at, self.frame_bytes) {
+        while let Some(complete) = step(&mut turns, &mut at, frame) {
             self.spans.extend(complete.map(|(name, start)| Span { name, start, end: at }));
         }
     }
@@ -81,11 +86,11 @@ impl Interleave {
 }
 
 /// A frame of the next response. None without responses; the name and the start of the response if it is complete now.
-fn step(turns: &mut VecDeque<Response>, at: &mut u64, frame_bytes: u64) -> Option<Option<(Name, u64)>> {
+fn step(turns: &mut VecDeque<Response>, at: &mut u64, (frame_bytes, overhead): (u64, u64)) -> Option<Option<(Name, u64)>> {
     let mut response = turns.pop_front()?;
     let start = *response.starts_at.get_or_insert(*at);
     let payload = response.remaining.min(frame_bytes);
-    *at += payload + FRAME_HEADER_BYTES;
+    *at += payload + overhead;
     response.remaining -= payload;
     if response.remaining == 0 {
         return Some(Some((response.name, start)));
@@ -104,7 +109,7 @@ mod tests {
 
     #[test]
     fn responses_take_turns_frame_by_frame() {
-        let mut interleave = Interleave::new(100);
+        let mut interleave = Interleave::new(100, 0, 0);
         interleave.add((0, 1), 250, 0);
         interleave.add((0, 2), 120, 0);
         // 1: 0-109, 2: 109-218, 1: 218-327, 2: 327-356, 1: 356-415.
@@ -114,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_response_that_joins_late_shares_what_has_not_been_sent() {
-        let mut interleave = Interleave::new(100);
+        let mut interleave = Interleave::new(100, 0, 0);
         interleave.add((0, 1), 400, 0);
         // The second frame has begun to leave, so it stays where it is.
         interleave.add((0, 2), 100, 150);
@@ -123,7 +128,7 @@ mod tests {
 
     #[test]
     fn what_was_sent_is_never_moved() {
-        let mut interleave = Interleave::new(50);
+        let mut interleave = Interleave::new(50, 0, 0);
         interleave.add((0, 1), 50, 0);
         interleave.add((0, 2), 500, 30);
         interleave.add((0, 3), 50, 59);

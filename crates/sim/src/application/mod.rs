@@ -7,6 +7,7 @@ mod arrivals;
 mod browser;
 pub(crate) mod datagram;
 mod file_transfer;
+pub(crate) mod handshake;
 mod interleave;
 mod request_response;
 mod video;
@@ -192,6 +193,7 @@ impl<'p> Simulation<'p> {
         let slot = self.connections.open(self.now, &opening);
         self.memory.on_open(self.now, slot, &mut self.connections);
         self.note_opening(slot);
+        self.connections[slot].exchange = self.draw_handshake(client, opened);
         self.connections[slot].ends[CLIENT].connect(self.now);
         slot
     }
@@ -200,21 +202,31 @@ impl<'p> Simulation<'p> {
     fn ask(&mut self, slot: u32, ask: Ask, close_when_served: bool) {
         let now = self.now;
         let header_bytes = u64::from(self.spec(self.connections[slot].client).response_header_bytes);
+        let flights = self.flights_before_request(slot);
+        let handshakes = self.handshakes(self.connections[slot].client);
+        let overhead = |payload| handshakes.map_or(0, |handshakes| handshakes.overhead(payload));
         let connection = &mut self.connections[slot];
-        let response_bytes = if connection.upload { ask.response_bytes } else { ask.response_bytes + header_bytes };
         let (request_start, response_start) =
             connection.objects.last().map_or((0, 0), |last| (last.request_end, last.response_end));
+        let upload = connection.upload;
+        let payload = ask.response_bytes + if upload { 0 } else { header_bytes };
+        let request_bytes = ask.request_bytes + overhead(ask.request_bytes);
+        let response_bytes = payload + overhead(payload);
         connection.forget_done();
+        let file_payload = if upload { ask.request_bytes } else { payload };
         let object = Object {
-            request_end: request_start + ask.request_bytes,
-            response_end: response_start.saturating_add(response_bytes),
-            bytes: if connection.upload { ask.request_bytes } else { response_bytes },
+            request_end: request_start + flights[CLIENT] + request_bytes,
+            response_end: response_start.saturating_add(flights[SERVER] + response_bytes),
+            bytes: if upload { request_bytes } else { response_bytes },
             page: ask.page,
             number: ask.number,
             asked_at: now,
             first_byte_at: None,
+            overhead_bytes: overhead(file_payload),
+            usable_bytes: handshakes.map_or(1, |handshakes| handshakes.first_record(file_payload)),
+            usable_at: Deadline::NEVER,
         };
-        let object = self.interleaved(slot, object, ask.request_bytes);
+        let object = self.interleaved(slot, object, flights[CLIENT] + request_bytes);
         let connection = &mut self.connections[slot];
         if connection.objects.capacity() == 0 {
             // Most connections carry one at a time, and a vector begins with room for four.
@@ -223,7 +235,7 @@ impl<'p> Simulation<'p> {
         connection.objects.push(object);
         connection.close_when_served = close_when_served;
         connection.awaited = [0; 2];
-        connection.ends[CLIENT].write(now, ask.request_bytes);
+        self.write_request(slot, request_bytes);
         self.pump_client(slot);
     }
 
@@ -248,6 +260,10 @@ impl<'p> Simulation<'p> {
         if side == CLIENT && events.contains(Events::CONNECTED) {
             connection.connected_at = Deadline::at(now);
         }
+        if events.contains(Events::CONNECTED) && connection.exchange.is_some() {
+            self.advance_handshake(slot);
+            self.await_more(slot, side);
+        }
         if is_awaited {
             self.on_awaited(slot, side);
             if self.connections[slot].generation != generation {
@@ -263,13 +279,16 @@ impl<'p> Simulation<'p> {
     /// An endpoint has received the data that its application waited for.
     #[inline(never)]
     fn on_awaited(&mut self, slot: u32, side: usize) {
+        if self.connections[slot].exchange.is_some() {
+            self.advance_handshake(slot);
+        }
         if side == SERVER {
             self.serve_in_time(slot);
         }
         if side != self.connections[slot].data_sender() {
             self.progress(slot);
         }
-        self.connections[slot].await_more(side);
+        self.await_more(slot, side);
         if side == CLIENT {
             self.await_turns(slot);
         }
@@ -290,7 +309,7 @@ impl<'p> Simulation<'p> {
         }
     }
 
-    /// The server is done with its work.
+    /// The server is done with its work, or an end with a flight of its handshake.
     #[inline(never)]
     pub(crate) fn answer(&mut self, slot: u32) {
         let connection = &mut self.connections[slot];
@@ -300,6 +319,7 @@ impl<'p> Simulation<'p> {
             self.serve(slot);
             self.pump(slot, SERVER);
         }
+        self.end_computing(slot);
     }
 
     /// The server answers the requests that have arrived.
@@ -343,6 +363,9 @@ impl<'p> Simulation<'p> {
             if delivered > start {
                 object.first_byte_at.get_or_insert(now);
             }
+            if delivered.saturating_sub(start) >= object.usable_bytes && !object.usable_at.is_set() {
+                object.usable_at = Deadline::at(now);
+            }
             if delivered < start + object.bytes {
                 return;
             }
@@ -363,6 +386,7 @@ impl<'p> Simulation<'p> {
     /// A connection was reset or gave up: its unfinished requests are recorded in their current state.
     #[cold]
     fn fail(&mut self, slot: u32) {
+        self.record_unfinished_handshake(slot);
         let owed = self.connections[slot].done..self.connections[slot].objects.len();
         let lost: Vec<Done> = owed.map(|index| self.record(slot, index, false)).collect();
         let client = &mut self.clients[self.connections[slot].client as usize];
@@ -391,6 +415,8 @@ impl<'p> Simulation<'p> {
     /// Writes the row of an object, or enters it into the accounts.
     fn record(&mut self, slot: u32, index: usize, completed: bool) -> Done {
         let now = self.now;
+        let client = self.connections[slot].client;
+        let has_records = self.handshakes(client).is_some_and(|handshakes| handshakes.record_bytes.is_some());
         let connection = &mut self.connections[slot];
         let booked = connection.record();
         let object = connection.objects[index];
@@ -409,7 +435,7 @@ impl<'p> Simulation<'p> {
                 application: recorded,
                 unit: Unit::Transfer,
                 completion: completed.then(|| now - object.asked_at),
-                bytes: object.bytes,
+                bytes: object.payload_bytes(),
                 booked,
             });
             return done;
@@ -423,13 +449,19 @@ impl<'p> Simulation<'p> {
             connection: connection.number,
             start_s: seconds(object.asked_at),
             handshake_time_s: handshake_time(connection, &object),
+            tls_handshake_time_s: if object.asked_at == connection.opened_at { connection.tls_time_s() } else { f64::NAN },
             first_byte_time_s: seconds_between(object.asked_at, object.first_byte_at),
+            first_usable_byte_time_s: if has_records {
+                seconds_between(object.asked_at, object.usable_at.time())
+            } else {
+                f64::NAN
+            },
             completion_time_s: seconds_between(object.asked_at, completed.then_some(now)),
-            bytes: object.bytes,
+            bytes: object.payload_bytes(),
             delivered_bytes: connection
                 .delivered_bytes()
                 .saturating_sub(connection.file_start(index))
-                .min(object.bytes),
+                .min(object.payload_bytes()),
             sender: booked,
             initial_window_segments: connection.initial_window_segments(),
             completed: u8::from(completed),
@@ -442,6 +474,7 @@ impl<'p> Simulation<'p> {
 
     /// At the end of the run: the rows of unfinished objects.
     pub(crate) fn book_unfinished(&mut self, slot: u32) {
+        self.record_unfinished_handshake(slot);
         for index in self.connections[slot].done..self.connections[slot].objects.len() {
             let done = self.record(slot, index, false);
             self.page_object_unfinished(&done);

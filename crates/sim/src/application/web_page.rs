@@ -1,6 +1,7 @@
 //! Web pages: a primary object, in-line objects, then the user thinks.
 
 use firstflight_path::Nanos;
+use firstflight_tcp::Deadline;
 
 use crate::{
     application::{Activity, Ask, Done, browser::Origin, bytes, nanos},
@@ -303,6 +304,9 @@ fn never_asked(client: u32, now: Nanos, ask: Ask) -> Done {
         number: ask.number,
         asked_at: now,
         first_byte_at: None,
+        overhead_bytes: 0,
+        usable_bytes: 1,
+        usable_at: Deadline::NEVER,
     };
     Done { client, slot: None, object, booked: SenderCounts::default(), connected_at: None, completed: false }
 }
@@ -315,7 +319,7 @@ impl Page {
         }
         self.ended += 1;
         self.arrived += u32::from(done.completed);
-        self.bytes += done.object.bytes;
+        self.bytes += done.object.payload_bytes();
         self.booked += done.booked;
     }
 }

@@ -6,7 +6,7 @@ use firstflight_path::{Nanos, SpecError};
 use firstflight_tcp::Profile;
 use serde::Deserialize;
 
-use super::{Kind, Network, Plan, one};
+use super::{Handshakes, Kind, Network, Plan, one};
 use crate::{PlanError, law::Law};
 
 /// Choice of a client's server.
@@ -61,6 +61,9 @@ pub struct Application {
     /// A server's service time: from the last byte of a request until it writes.
     #[serde(default)]
     pub service_time_ns: Nanos,
+    /// What passes before the first request of a connection; none: the request follows TCP's handshake.
+    #[serde(default)]
+    pub handshakes: Option<Box<Handshakes>>,
     /// The clients' activity.
     #[serde(flatten)]
     pub kind: Kind,
@@ -148,6 +151,9 @@ impl Application {
             server.validate().map_err(PlanError::within("server_tcp"))?;
         }
         self.start.validate("start")?;
+        if let Some(handshakes) = &self.handshakes {
+            handshakes.validate().map_err(PlanError::within("handshakes"))?;
+        }
         self.kind.validate()
     }
 }

@@ -213,7 +213,7 @@ impl Kind {
         let objects = MOST_INLINE_OBJECTS;
         let time = f64::INFINITY;
         // A law with its name and the largest value that makes sense.
-        let (laws, count): (Vec<(&str, &Law, f64)>, Option<u32>) = match self {
+        let (laws, count): (Vec<(&'static str, &Law, f64)>, Option<u32>) = match self {
             Kind::FileTransfer { size, gap, count, request_bytes, direction } => {
                 if *direction == Direction::Download {
                     asks_for_something(*request_bytes)?;
@@ -289,13 +289,16 @@ impl Kind {
         if count == Some(0) {
             return Err(SpecError::new("count", 0, "leave it out for no end, or give at least 1").into());
         }
-        laws.into_iter().try_for_each(|(name, law, most)| {
-            law.validate(name)?;
-            match law.largest() {
-                Some(largest) if largest > most => Err(misfit!("{name} reaches {largest}, but must be at most {most}")),
-                _ => Ok(()),
-            }
-        })
+        laws.into_iter().try_for_each(|(name, law, most)| validate_law(name, law, most))
+    }
+}
+
+/// Checks a law, whose largest value makes sense up to `most`.
+pub(super) fn validate_law(name: &'static str, law: &Law, most: f64) -> Result<(), PlanError> {
+    law.validate(name)?;
+    match law.largest() {
+        Some(largest) if largest > most => Err(misfit!("{name} reaches {largest}, but must be at most {most}")),
+        _ => Ok(()),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod application;
 pub(crate) mod datagram;
+mod handshake;
 mod kind;
 mod network;
 
@@ -10,6 +11,7 @@ use serde::Deserialize;
 
 pub use application::{Application, Ends, ServerChoice};
 pub use datagram::Rtp;
+pub use handshake::{Flight, From, Handshake, Handshakes, Resumption};
 pub use kind::{Direction, HttpVersion, Kind, Level, Persistent};
 pub(crate) use kind::{LARGEST_BYTES, MOST_INLINE_OBJECTS};
 pub use network::{DrawnLimit, Group, LinkLaws, LinkPair, Network};

@@ -132,6 +132,7 @@ impl<'p> Simulation<'p> {
             // One row per client: many clients transfer one file. Each growth of the vector would leave a freed block in
             // the heap.
             transfers: Vec::with_capacity(clients.len().min(1 << 20)),
+            handshakes: plan.applications.iter().any(|own| own.handshakes.is_some()).then(Vec::new),
             ..Records::default()
         };
         Ok(Simulation {

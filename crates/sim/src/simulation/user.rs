@@ -41,6 +41,7 @@ impl<'p> Simulation<'p> {
         simulation.records.link_names.clear();
         if population.keep == Keep::Aggregates {
             simulation.accounts = Some(Box::new(Accounts::new(plan, &population.buckets)));
+            simulation.records.handshakes = None;
             simulation.records.aggregates = Some(Vec::new());
             simulation.records.histograms = Some(Vec::new());
         } else {

@@ -22,6 +22,8 @@ def refuse_one_way_delays(profile: Mapping[str, Any], where: str) -> None:
 
 def refuse_what_programs_cannot(application: Mapping[str, Any], header: int | None, where: str) -> None:
     """Of an application over TCP; `header`: bytes of its response header."""
+    if "handshakes" in application:
+        raise RequestError(f"{where}.tls: the emulator has no TLS; leave it out, or use simulate")
     if header == 0:
         raise RequestError(f"{where}.response_header: nginx sends a header; leave it out, or write its length")
     if application.get("direction") == "upload":

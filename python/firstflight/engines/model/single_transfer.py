@@ -80,6 +80,8 @@ def from_plan(plan: dict[str, Any]) -> SingleTransfer:
     if application["count"] != 1:
         shown = "no count, so it has no end" if application["count"] is None else f"count = {application['count']}"
         raise _refusal(f'application "{name}" has {shown}')
+    if "handshakes" in application:
+        raise _refusal(f'application "{name}" has tls')
     if application["service_time_ns"]:
         raise _refusal(f'application "{name}" has a service_time')
     if kind == "file_transfer":

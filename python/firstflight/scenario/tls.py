@@ -1,0 +1,229 @@
+"""What passes on a TCP connection before its first request: TLS 1.3 by the sizes of its parts, or flights in bytes.
+
+Sizes are sums of parts: keys and signatures of ML-DSA by FIPS 204, the rest so that the sums are the server flights
+that OpenSSL 4.0.3 sends with one and with two intermediates: 2,235 and 2,600 B of ECDSA, 11,774 and 15,736 B of ML-DSA-44,
+15,721 and 21,234 B of ML-DSA-65, 20,955 and 28,426 B of ML-DSA-87.
+"""
+
+from typing import Annotated, Any, Literal, NamedTuple, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from firstflight.scenario.explain import shown
+from firstflight.scenario.laws import SizeLaw, law_plan
+from firstflight.scenario.table import Table, nearest
+from firstflight.scenario.units import Bytes, Duration
+
+# Of a certificate without its key and signature, in a Certificate message.
+_CERTIFICATE = 230
+# Records of ServerHello with 1120 B of the share of X25519MLKEM768, ChangeCipherSpec, EncryptedExtensions and Finished;
+# headers of Certificate and CertificateVerify.
+_SERVER_FLIGHT = 1430
+# Headers and tags of the records of Certificate and CertificateVerify, which a resumed handshake does not have.
+_AUTHENTICATION_HEADERS = 60
+# draft-ietf-tls-ecdhe-mlkem: 1120 B for 32 of X25519 in the ServerHello.
+_HYBRID_SERVER_SHARE = 1088
+# ClientHello: the middle of 243 to 301 B and of 1477 to 1535 B, for names of 4 to 62 B (OpenSSL 3.5).
+_CLIENT_HELLO = {"x25519": 272, "x25519mlkem768": 1506}
+# The pre_shared_key extension with a ticket of OpenSSL.
+_PRE_SHARED_KEY = 270
+# ChangeCipherSpec and Finished.
+_CLIENT_FINISHED = 80
+# A record: 5 B of header, 1 of content type, 16 of tag; the longest payload.
+_RECORD, _RECORD_PAYLOAD = 22, 16_384
+
+
+class Algorithm(NamedTuple):
+    """Bytes of one of its keys with its signature in a certificate, and of a signature in CertificateVerify."""
+
+    in_certificate: int
+    signature: int
+
+
+# The certificate of a Merkle tree has a proof of 700 to 800 B at web scale (second hand) in place of a signature, and
+# needs no intermediate; its key here is ML-DSA-44's.
+ALGORITHMS = {
+    "ecdsa": Algorithm(135, 75),
+    "rsa-2048": Algorithm(270 + 256, 256),
+    "ml-dsa-44": Algorithm(1312 + 2420, 2420),
+    "ml-dsa-65": Algorithm(1952 + 3309, 3309),
+    "ml-dsa-87": Algorithm(2592 + 4627, 4627),
+    "merkle-tree": Algorithm(1312 + 750, 2420),
+}
+# Chains that 8,152 of Tranco's first 10,000 hosts served in August 2026 (DannyBCarrJr/pqc-chain-budget): their bytes at
+# three quantiles, beyond which nothing is known: the law ends there. Fractions by the number of intermediates.
+_TRANCO_BYTES = ((0.0, 2456.0), (0.05, 2456.0), (0.5, 3754.0), (0.95, 6465.0), (1.0, 6465.0))
+_TRANCO_INTERMEDIATES = {0: 0.006, 1: 0.228, 2: 0.661, 3: 0.105}
+# Names, SCTs and extensions that public chains have and the test certificates lack: 16,810 B, the median flight that
+# the same source projects for ML-DSA-44, less the sum of the parts with two intermediates.
+_PUBLIC_CHAIN = 1074
+_TRANCO = {"tranco-2026": None, "tranco-2026-ml-dsa-44": "ml-dsa-44", "tranco-2026-ml-dsa-65": "ml-dsa-65"}
+NAMES = (*ALGORITHMS, *_TRANCO)
+"""Chains by name."""
+
+
+def _chain(data: Any) -> Any:
+    if isinstance(data, str) and data not in NAMES and not data[:1].isdigit():
+        raise ValueError(f'unknown chain "{data}"; {nearest(data, NAMES)}; or write its bytes, such as "3754B"')
+    return data
+
+
+Chain = Annotated[Literal[NAMES] | SizeLaw, BeforeValidator(_chain)]  # type: ignore[valid-type]
+Flight = tuple[Literal["client", "server"], SizeLaw]
+
+
+class Compute(Table):
+    """Times that the ends compute. Real ends take their own."""
+
+    sign: Duration = Field(default=Duration("0s"), description="server: from the ClientHello to its flight")
+    verify: Duration = Field(
+        default=Duration("0s"), description="client: from the last byte of the server's flight to its answer"
+    )
+
+
+class Tls(Table):
+    """TLS 1.3 on each connection, or any other dialog before the first request, by its `flights`.
+
+    A server whose chain is "ml-dsa-44" with one intermediate sends 11,774 bytes before the first response. A client
+    that resumes gets no chain; with early data (0-RTT) its request follows its first flight.
+    """
+
+    chain: Chain = Field(
+        default="ecdsa",
+        description="certificates of the server: `"
+        + "`, `".join(f'"{name}"' for name in NAMES)
+        + "`, or the bytes of the chain (distribution)",
+    )
+    intermediates: int | None = Field(
+        default=None, ge=0, le=10, description="intermediate certificates that the server sends; default: `1`"
+    )
+    key_share: Literal["x25519", "x25519mlkem768"] = Field(
+        default="x25519mlkem768", description="key exchange; the hybrid one makes a ClientHello of two segments"
+    )
+    client_certificate: Literal[tuple(ALGORITHMS)] | None = Field(  # type: ignore[valid-type]
+        default=None,
+        description="mutual TLS: the client sends a chain of this algorithm with one intermediate; default: none",
+    )
+    resumption: float = Field(default=0.0, ge=0, le=1, description="fraction of the connections that are resumed")
+    early_data: float = Field(
+        default=0.0, ge=0, le=1, description="fraction of the resumed connections with early data (0-RTT)"
+    )
+    tickets: Bytes | None = Field(
+        default=None, description="session tickets, sent before the first response; default: `510B` (two of OpenSSL)"
+    )
+    record_size: Bytes = Field(
+        default=Bytes("16KiB"),
+        description="largest payload of a TLS record; no byte is usable before its whole record has arrived",
+    )
+    write_size: Bytes = Field(
+        default=Bytes("4096B"),
+        description="bytes that an end writes at once of a flight: each write ends with a segment that need not be full; "
+        "OpenSSL has 4096",
+    )
+    compute: Compute = Field(default_factory=Compute, description="times to sign and to verify: a table")
+    flights: list[Flight] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=255,
+        description='all flights in order, in place of the keys above but for `tickets`: `[["client", "1554B"], '
+        '["server", "11774B"], ["client", "80B"]]`; without `record_size`, data are not in records',
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.flights is not None:
+            odd = self.model_fields_set - {"flights", "tickets", "record_size"}
+            if odd:
+                raise ValueError(
+                    f"flights are given in bytes, so {', '.join(sorted(odd))} would do nothing; leave it out"
+                )
+            return self
+        if self.early_data and not self.resumption:
+            raise ValueError(
+                f"early_data is {self.early_data:g} and resumption 0: only a resumed connection can send early data; "
+                "set resumption above 0"
+            )
+        if self.intermediates is not None and not (isinstance(self.chain, str) and self.chain in ALGORITHMS):
+            raise ValueError(f"chain is {shown(self.chain)}, which has its own intermediates; leave intermediates out")
+        if not 1 <= self.record_size <= _RECORD_PAYLOAD:
+            raise ValueError(f'record_size is "{self.record_size}"; a record holds 1 B to 16KiB (RFC 8446 section 5.1)')
+        if not 1 <= self.write_size < 2**32:
+            raise ValueError(f'write_size is "{self.write_size}"; a write has 1 B to 4294967295 B')
+        return self
+
+    def plan(self) -> dict[str, Any]:
+        """The handshakes as the native module reads them."""
+        if self.flights is not None:
+            flights = [{"from": end, "bytes": law_plan(size)} for end, size in self.flights]
+            kinds = [{"fraction": 1.0, "flights": flights, "tickets_bytes": int(self.tickets or 0)}]
+            in_records = "record_size" in self.model_fields_set
+            return {"kinds": kinds} | ({"record_bytes": int(self.record_size)} if in_records else {})
+        return {"kinds": self._kinds(), "record_bytes": int(self.record_size)}
+
+    def _kinds(self) -> list[dict[str, Any]]:
+        tickets = 510 if self.tickets is None else int(self.tickets)
+        early, resumed = self.resumption * self.early_data, self.resumption * (1 - self.early_data)
+        server = _SERVER_FLIGHT - (_HYBRID_SERVER_SHARE if self.key_share == "x25519" else 0)
+        kinds = [
+            self._kind((1 - self.resumption) * fraction, flight, tickets) for fraction, flight in self._full(server)
+        ]
+        # BoringSSL sends the tickets of early data with its flight.
+        short = _constant(server - _AUTHENTICATION_HEADERS)
+        kinds.append(self._kind(resumed, short, tickets, "resumed"))
+        kinds.append(self._kind(early, _constant(server - _AUTHENTICATION_HEADERS + tickets), 0, "early_data"))
+        return [kind for kind in kinds if kind["fraction"] > 0]
+
+    def _kind(self, fraction: float, server: dict[str, Any], tickets: int, resumption: str = "none") -> dict[str, Any]:
+        hello = _CLIENT_HELLO[self.key_share] + (0 if resumption == "none" else _PRE_SHARED_KEY)
+        authentication = 0
+        if self.client_certificate is not None and resumption == "none":
+            authentication = _authentication(self.client_certificate, 1) + _AUTHENTICATION_HEADERS
+        flights = [
+            {"from": "client", **_constant(hello)},
+            {"from": "server", **server, "compute_ns": int(self.compute.sign)},
+            {"from": "client", **_constant(_CLIENT_FINISHED + authentication), "compute_ns": int(self.compute.verify)},
+        ]
+        flights = [flight | {"write_bytes": int(self.write_size)} for flight in flights]
+        return {"fraction": fraction, "flights": flights, "tickets_bytes": tickets, "resumption": resumption}
+
+    def _full(self, without: int) -> list[tuple[float, dict[str, Any]]]:
+        """Fractions and sizes of the server's flight in full handshakes; `without`: bytes of its other parts."""
+        if not isinstance(self.chain, str):
+            return [(1.0, {"bytes": law_plan(self.chain), "more_bytes": without + ALGORITHMS["ecdsa"].signature})]
+        if self.chain == "tranco-2026":
+            law = {"distribution": "empirical", "points": _TRANCO_BYTES, "interpolation": "log"}
+            return [(1.0, {"bytes": law, "more_bytes": without + ALGORITHMS["rsa-2048"].signature})]
+        if self.chain in _TRANCO:
+            algorithm = _TRANCO[self.chain] or ""
+            return [
+                (fraction, _constant(without + _PUBLIC_CHAIN + _authentication(algorithm, intermediates)))
+                for intermediates, fraction in _TRANCO_INTERMEDIATES.items()
+            ]
+        default = 0 if self.chain == "merkle-tree" else 1
+        intermediates = default if self.intermediates is None else self.intermediates
+        return [(1.0, _constant(without + _authentication(self.chain, intermediates)))]
+
+
+def _authentication(name: str, intermediates: int) -> int:
+    """Bytes of a chain of certificates and of a signature by its key."""
+    algorithm = ALGORITHMS[name]
+    chain = (1 + intermediates) * (_CERTIFICATE + algorithm.in_certificate)
+    return chain + algorithm.signature + _RECORD * (chain // _RECORD_PAYLOAD)
+
+
+def _constant(size: int) -> dict[str, Any]:
+    return {"bytes": {"distribution": "constant", "value": size}}
+
+
+def _by_name(data: Any) -> Any:
+    if not isinstance(data, str):
+        return data
+    if data not in (*NAMES, "none"):
+        raise ValueError(f'unknown chain "{data}"; {nearest(data, (*NAMES, "none"))}, or write a table')
+    return None if data == "none" else {"chain": data}
+
+
+TlsKey = Annotated[
+    Tls | None,
+    BeforeValidator(_by_name, json_schema_input_type=Literal[(*NAMES, "none")] | Tls | None),  # type: ignore[valid-type]
+]
