@@ -12,7 +12,18 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from firstflight.scenario import applications, arms, datagrams, network, population, queries, queues, scenario, tls, tree
+from firstflight.scenario import (
+    applications,
+    arms,
+    datagrams,
+    network,
+    population,
+    queries,
+    queues,
+    scenario,
+    tls,
+    tree,
+)
 from firstflight.scenario.table import Table
 from firstflight.scenario.toml import value as toml_value
 from firstflight.scenario.units import Quantity

@@ -98,7 +98,11 @@ fn early_data_need_a_first_flight_of_the_client_and_a_later_one() {
 fn a_server_may_speak_first_and_last() {
     // A greeting, then TLS 1.2 in two round trips, whose end is the server's.
     let flights = json!([
-        flight("server", 50), flight("client", 250), flight("server", 4000), flight("client", 130), flight("server", 60),
+        flight("server", 50),
+        flight("client", 250),
+        flight("server", 4000),
+        flight("client", 130),
+        flight("server", 60),
     ]);
     let records = download(&json!({"kinds": [{"fraction": 1.0, "flights": flights}]}), 1000.0, "rfc");
     let transfer = records.transfers[0];

@@ -92,8 +92,8 @@ def cost(transfers: Sequence[Transfer]) -> str:
     lost = counted(last.dropped, "of its segments is", "of its segments are")
     dropped = f", and {lost} dropped" if last.dropped else ""
     return (
-        f"Cost: with {last.label} a packet of somebody else waits up to {1e3 * last.longest_wait_s:.1f} ms behind these "
-        f"segments{against}{dropped}."
+        f"Cost: with {last.label} a packet of somebody else waits up to {1e3 * last.longest_wait_s:.1f} ms behind "
+        f"these segments{against}{dropped}."
     )
 
 

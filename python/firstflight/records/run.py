@@ -241,7 +241,7 @@ class Run:
 
     @property
     def handshakes(self) -> pl.LazyFrame:
-        """One row per connection with `tls`: the exchange before its first request, with the cell's key columns in front."""
+        """One row per connection with `tls`: what passed before its first request, with the cell's key columns."""
         return self.table("handshakes")
 
     @property

@@ -27,6 +27,7 @@ class DatagramApplication(Application):
     # Keys that only applications over TCP have.
     response_header: ClassVar[None] = None
     service_time: ClassVar[None] = None
+    tls: ClassVar[None] = None
     tcp: ClassVar[None] = None
     client_tcp: ClassVar[None] = None
     server_tcp: ClassVar[None] = None

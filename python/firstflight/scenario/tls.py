@@ -1,8 +1,8 @@
 """What passes on a TCP connection before its first request: TLS 1.3 by the sizes of its parts, or flights in bytes.
 
 Sizes are sums of parts: keys and signatures of ML-DSA by FIPS 204, the rest so that the sums are the server flights
-that OpenSSL 4.0.3 sends with one and with two intermediates: 2,235 and 2,600 B of ECDSA, 11,774 and 15,736 B of ML-DSA-44,
-15,721 and 21,234 B of ML-DSA-65, 20,955 and 28,426 B of ML-DSA-87.
+that OpenSSL 4.0.3 sends with one and with two intermediates: 2,235 and 2,600 B of ECDSA, 11,774 and 15,736 B of
+ML-DSA-44, 15,721 and 21,234 B of ML-DSA-65, 20,955 and 28,426 B of ML-DSA-87.
 """
 
 from typing import Annotated, Any, Literal, NamedTuple, Self
@@ -117,8 +117,8 @@ class Tls(Table):
     )
     write_size: Bytes = Field(
         default=Bytes("4096B"),
-        description="bytes that an end writes at once of a flight: each write ends with a segment that need not be full; "
-        "OpenSSL has 4096",
+        description="bytes of a flight that an end writes at once; each write ends with a segment that need not be "
+        "full; OpenSSL has 4096",
     )
     compute: Compute = Field(default_factory=Compute, description="times to sign and to verify: a table")
     flights: list[Flight] | None = Field(
@@ -225,5 +225,5 @@ def _by_name(data: Any) -> Any:
 
 TlsKey = Annotated[
     Tls | None,
-    BeforeValidator(_by_name, json_schema_input_type=Literal[(*NAMES, "none")] | Tls | None),  # type: ignore[valid-type]
+    BeforeValidator(_by_name, json_schema_input_type=Literal[(*NAMES, "none")] | Tls | None),
 ]

@@ -86,7 +86,11 @@ impl Interleave {
 }
 
 /// A frame of the next response. None without responses; the name and the start of the response if it is complete now.
-fn step(turns: &mut VecDeque<Response>, at: &mut u64, (frame_bytes, overhead): (u64, u64)) -> Option<Option<(Name, u64)>> {
+fn step(
+    turns: &mut VecDeque<Response>,
+    at: &mut u64,
+    (frame_bytes, overhead): (u64, u64),
+) -> Option<Option<(Name, u64)>> {
     let mut response = turns.pop_front()?;
     let start = *response.starts_at.get_or_insert(*at);
     let payload = response.remaining.min(frame_bytes);

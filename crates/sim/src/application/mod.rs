@@ -449,7 +449,11 @@ impl<'p> Simulation<'p> {
             connection: connection.number,
             start_s: seconds(object.asked_at),
             handshake_time_s: handshake_time(connection, &object),
-            tls_handshake_time_s: if object.asked_at == connection.opened_at { connection.tls_time_s() } else { f64::NAN },
+            tls_handshake_time_s: if object.asked_at == connection.opened_at {
+                connection.tls_time_s()
+            } else {
+                f64::NAN
+            },
             first_byte_time_s: seconds_between(object.asked_at, object.first_byte_at),
             first_usable_byte_time_s: if has_records {
                 seconds_between(object.asked_at, object.usable_at.time())
