@@ -125,6 +125,10 @@ class Trace:
         words = f"IW {window['segments']}" if window["policy"] == "fixed" else f"IW by {window['policy']}"
         return self._label or words
 
+    def rename(self, label: str) -> None:
+        """Give it another label."""
+        self._label = label
+
     def _drawn(self) -> Drawn:
         from firstflight.report.trace_plot.overlay import Drawn
 
