@@ -180,7 +180,7 @@ def test_a_user_without_privilege_pings_a_host_by_its_name(tmp_path: Path) -> No
 
 
 def test_hosts_have_the_links_and_arms_that_are_drawn_for_the_seed() -> None:
-    routes = {}
+    routes: dict[str, set[str]] = {}
     for seed in ("1", "1", "2"):
         script = "cat /etc/hosts; ip route"
         command = [FIRSTFLIGHT, "shell", str(EXAMPLES / "adoption.toml"), "--host", "server", "--seed", seed]

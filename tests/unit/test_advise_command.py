@@ -155,7 +155,7 @@ def test_an_access_log_without_round_trips_is_never_sure_whatever_is_assumed_bes
         for row, size in enumerate(sizes)
     ]
     log.write_text("\n".join(lines) + "\n")
-    more = [], ["buffer=150ms"], ["buffer=150ms", "loss=0.4%"]
+    more: tuple[list[str], ...] = [], ["buffer=150ms"], ["buffer=150ms", "loss=0.4%"]
     made = []
     for place, terms in enumerate(more):
         assume = ["paths=uk-2023+30ms", *terms]

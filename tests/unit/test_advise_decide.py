@@ -347,11 +347,11 @@ def test_more_assumptions_never_give_more_courage() -> None:
             found = replace(every, cases=names[:3] + added, given=added)
             decision = decide(found)
             courage.append((decision.outcome == "change", 2 - LEVELS.index(confidence(decision, found)[0]), added))
-        for fewer, more in combinations(courage, 2):
-            if {*fewer[2]} <= {*more[2]}:
-                assert more[0] <= fewer[0]
-                assert more[1] <= fewer[1]
-                seen.add((fewer[:2], more[:2]))
+        for fewer, further in combinations(courage, 2):
+            if {*fewer[2]} <= {*further[2]}:
+                assert further[0] <= fewer[0]
+                assert further[1] <= fewer[1]
+                seen.add((fewer[:2], further[:2]))
     assert len(seen) > 6
 
 
@@ -380,7 +380,7 @@ def gain(statistic: str, change: Estimate, case: str = "reference") -> Gain:
     return Gain(case, 16, statistic, Estimate(0.2), Estimate(0.19), change, (0, 0), "")
 
 
-TOLD = (
+TOLD: tuple[list[Gain], list[Cost], list[Any], list[Users]] = (
     [gain("mean", around(-5)), gain("p50", around(-5)), gain("p95", around(-5))],
     [Cost("reference", 16, "retransmitted segments", Estimate(0.5), Estimate(0.52), Estimate(0.02, -0.1, 0.1))],
     [],

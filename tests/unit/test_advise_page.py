@@ -273,17 +273,19 @@ def test_the_log_of_hosts_that_are_not_linux_or_not_the_reader_s_gets_no_line_fo
 
 
 @pytest.mark.parametrize(
-    ("kind", "note", "elsewhere"),
+    ("kind", "form", "elsewhere"),
     [
-        ("log", "CloudFront standard log: it has sizes and times; no RTT", True),
-        ("log", "W3C extended log (IIS): it has sizes", True),
-        ("log", "JSON lines: it has sizes; in Fastly client.socket.tcpi_rtt", False),
-        ("log", "common or combined log: it has sizes", False),
-        ("table", "IIS: a column of that name", False),
+        ("log", "CloudFront standard log", True),
+        ("log", "W3C extended log (IIS)", True),
+        ("log", "AWS Application Load Balancer log", True),
+        ("log", "Azure Front Door log", True),
+        ("log", "JSON lines", False),
+        ("log", "common or combined log", False),
+        ("table", "IIS", False),
     ],
 )
-def test_a_log_s_format_shows_whose_hosts_sent_it(kind: str, note: str, elsewhere: bool) -> None:
-    source = Source(Path("some.log"), kind, None, (), (note,))
+def test_a_log_s_format_shows_whose_hosts_sent_it(kind: str, form: str, elsewhere: bool) -> None:
+    source = Source(Path("some.log"), kind, None, (), (), form)
     assert is_elsewhere(cast(Observation, SimpleNamespace(source=source))) == elsewhere
 
 

@@ -25,6 +25,7 @@ NOT_LINUX_OR_NOT_YOURS = (
     "Google",
     "load balanc",
     "ALB",
+    "AWS",
 )
 """In the title of a log's format: the senders are Windows hosts, or those of a CDN or cloud."""
 HOURLY = "for as many hours as it takes, and of busy ones"
@@ -77,5 +78,4 @@ def doubts(observed: Observation, population: Population) -> Iterator[str]:
 
 def is_elsewhere(observed: Observation) -> bool:
     """Whether a log's format shows that its hosts are not Linux, or not the reader's."""
-    title = observed.source.notes[0].partition(":")[0] if observed.source.notes else ""
-    return observed.source.kind == "log" and any(word in title for word in NOT_LINUX_OR_NOT_YOURS)
+    return observed.source.kind == "log" and any(word in observed.source.form for word in NOT_LINUX_OR_NOT_YOURS)
