@@ -1,6 +1,7 @@
 """Files that a request names: a file that is read whole is read up to a size that no file of its kind has."""
 
 import errno
+import os
 from pathlib import Path
 
 from firstflight.errors import RequestError
@@ -14,6 +15,15 @@ class TooLargeError(OSError):
 
     def __str__(self) -> str:
         return str(self.strerror)
+
+
+def or_packaged(path: str | os.PathLike[str]) -> Path:
+    """`path`; for one under `examples/` that the working directory lacks, the package's own file of that name."""
+    path = Path(path)
+    if path.parts[:1] == ("examples",) and not os.access(path, os.F_OK):
+        own = Path(__file__).parent / path
+        return own if os.access(own, os.F_OK) else path
+    return path
 
 
 def read_text(path: Path, most_bytes: int = MOST_BYTES) -> str:

@@ -25,7 +25,7 @@ from firstflight.analysis.ab.least import LEAST_BLOCKS
 from firstflight.analysis.intervals import Estimate
 from firstflight.counted import counted, listed
 from firstflight.errors import RequestError
-from firstflight.input_files import check_is_file
+from firstflight.input_files import check_is_file, or_packaged
 from firstflight.observe import Observation
 from firstflight.observe.plain import IGNORED
 from firstflight.observe.tables import HELD_BYTES
@@ -193,6 +193,7 @@ def _hinging(rows: pl.DataFrame, seed: int, budget: Sequence[Term], window: int)
 
 
 def _check_two_files(before: Path, after: Path) -> None:
+    before, after = or_packaged(before), or_packaged(after)
     for path in (before, after):
         check_is_file(path)
         if not path.exists():

@@ -14,7 +14,7 @@ from firstflight.advise.assume import parse as parse_assumed
 from firstflight.advise.budget import Term, parse
 from firstflight.advise.sizes import check_name
 from firstflight.errors import RequestError
-from firstflight.input_files import check_is_file, read_text
+from firstflight.input_files import check_is_file, or_packaged, read_text
 from firstflight.records import files
 from firstflight.scenario.explain import cut
 
@@ -117,6 +117,7 @@ def check(
 
 
 def _digest(path: Path) -> str:
+    path = or_packaged(path)
     try:
         check_is_file(path)
         with path.open("rb") as file:

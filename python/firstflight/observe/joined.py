@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from firstflight.errors import MachineError, RequestError
-from firstflight.input_files import check_is_file
+from firstflight.input_files import check_is_file, or_packaged
 from firstflight.observe import capture
 from firstflight.observe.lines import begins, unpacked
 
@@ -44,7 +44,7 @@ def joined(files: Sequence[Path]) -> Iterator[Path]:
 
 def _contents(files: Sequence[Path]) -> Iterator[bytes]:
     head = None
-    for file in files:
+    for file in map(or_packaged, files):
         if file == STANDARD_INPUT:
             raise RequestError("- is standard input and is read alone; name files, or write all of them to it")
         check_is_file(file)

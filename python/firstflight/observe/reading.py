@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firstflight.errors import RequestError
-from firstflight.input_files import check_is_file
+from firstflight.input_files import check_is_file, or_packaged
 from firstflight.observe import (
     access_log,
     capture,
@@ -70,7 +70,7 @@ def read(
     RequestError for a file that is not there, is of no kind known, or in which nothing can be read, with a way out as
     its last sentence; damage to a part is reported in `problems`.
     """
-    path = Path(path)
+    path = or_packaged(path)
     if kind is not None and kind not in KINDS:
         raise RequestError(f'there is no kind of file "{kind}"; the kinds are {", ".join(KINDS)}')
     if log_format is not None and kind not in (None, "nginx", "log"):

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from firstflight.errors import RequestError
-from firstflight.input_files import read_text
+from firstflight.input_files import or_packaged, read_text
 from firstflight.scenario.applications import Application, Arrivals, FileTransfer, WebPage
 from firstflight.scenario.arms import Arm, arms_plan, check_arms
 from firstflight.scenario.datagrams import DatagramApplication, StreamApplication
@@ -117,7 +117,7 @@ class Scenario(Table):
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a TOML file. Raises RequestError, one sentence with file, key and the correct form."""
-        path = Path(path)
+        path = or_packaged(path)
         try:
             text = read_text(path)
         except FileNotFoundError:

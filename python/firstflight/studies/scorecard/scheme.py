@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from firstflight.errors import RequestError
-from firstflight.input_files import read_text
+from firstflight.input_files import or_packaged, read_text
 from firstflight.scenario.document import parsed
 from firstflight.scenario.table import nearest
 from firstflight.scenario.tcp import Tcp, choices
@@ -36,7 +36,7 @@ def known() -> dict[str, dict[str, Any]]:
 
 def scheme(text: str) -> Scheme:
     """The scheme called `text`, or that of the file `text`. RequestError with the nearest name."""
-    path = Path(text)
+    path = or_packaged(text)
     if text in known():
         fields, name = known()[text], text
     elif path.suffix == ".toml" or path.is_file():
