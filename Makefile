@@ -1,4 +1,4 @@
-# make setup | run | test | test-all | bench | lint | docs | explore | mutants. Needs python3 >= 3.11 with venv, cargo >= 1.85 and make; the rest goes into .venv.
+# make setup | run | test | test-all | bench | lint | docs | explore | wheel | mutants. Needs python3 >= 3.11 with venv, cargo >= 1.85 and make; the rest goes into .venv.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -6,7 +6,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 RUN := runs/rfc2415
 
-.PHONY: setup run test test-all bench lint docs explore mutants format pins clean
+.PHONY: setup run test test-all bench lint docs explore wheel mutants format pins clean
 .DELETE_ON_ERROR:
 
 # Two jobs, for setup. What recipes run must not see them: cargo would look for a job server.
@@ -86,6 +86,10 @@ explore: setup
 	$(BIN)/python -m firstflight.explore.start examples/download.toml >explorer/build/start.json
 	npm --prefix explorer run --silent build -- ../target/$(WASM)/browser/firstflight_explore.wasm build/start.json ../python/firstflight/explore/explorer.html
 
+# With the page of `firstflight explore`, where `make explore` made it before.
+wheel: .venv/bin/maturin
+	PATH="$(CURDIR)/$(BIN):$$PATH" .ci/wheel
+
 format: setup
 	cargo fmt --all
 	$(BIN)/ruff check --fix
@@ -97,4 +101,4 @@ pins:
 		--no-emit-index-url --no-annotate --custom-compile-command "make pins" --output-file requirements.txt
 
 clean:
-	rm -rf .venv target python/firstflight/_native.*.so
+	rm -rf .venv dist target python/firstflight/_native.*.so

@@ -149,7 +149,12 @@ def _headings(path: Path) -> set[str]:
 
 @pytest.mark.parametrize(
     ("page", "program"),
-    [("reference.md", "reference_page.py"), ("api.md", "api_page.py"), ("commands.md", "commands_page.py")],
+    [
+        ("reference.md", "reference_page.py"),
+        ("api.md", "api_page.py"),
+        ("commands.md", "commands_page.py"),
+        ("../LICENSE-THIRD-PARTY.md", "third_party.py"),
+    ],
 )
 def test_a_generated_page_is_what_the_code_says(page: str, program: str, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(DOCS / program))["main"]()
