@@ -27,6 +27,7 @@ MORE = (
     ("browsing.toml", "application.web.frame", "8kB"),
     ("transfer-20-segments.toml", "network.links[0].burst", "15kB"),
     ("street.toml", "network.group.home.link.queue", "50ms"),
+    ("handshake.toml", "application.file_transfer.tls", {"chain": "4kB"}),
     (
         "transfer-20-segments.toml",
         "application.download.size",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -105,4 +106,6 @@ def outliers(
 
 
 def _change(found: Estimate) -> str:
-    return f"{found.value:+.1f}% ({found.low:+.1f} to {found.high:+.1f})"
+    # Without an interval where the baseline's own includes 0.
+    interval = "no CI" if math.isnan(found.low) else f"{found.low:+.1f} to {found.high:+.1f}"
+    return f"{found.value:+.1f}% ({interval})"
