@@ -18,7 +18,7 @@ setup: .venv/.pinned .venv/.built
 # Python sources need no building: the install is an editable one. pip looks for maturin on the path. The old module is
 # removed first: to write over it would crash whoever is running it.
 .venv/.built: .venv/bin/maturin pyproject.toml $(RUST)
-	@.ci/prerequisites $(PYTHON)
+	@sh .ci/prerequisites $(PYTHON)
 	@rm -f python/firstflight/_native.*.so
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
@@ -29,7 +29,7 @@ setup: .venv/.pinned .venv/.built
 
 # maturin comes first, so that it builds while pip installs the rest.
 .venv/bin/maturin: requirements.txt
-	@.ci/prerequisites $(PYTHON)
+	@sh .ci/prerequisites $(PYTHON)
 	$(PYTHON) -m venv .venv
 	@sed -n '/^maturin==/,/[^\\]$$/p' requirements.txt >.venv/maturin.txt
 	$(PIP) --requirement .venv/maturin.txt
@@ -79,7 +79,7 @@ docs: setup
 # The page of `firstflight explore`: the simulator as WebAssembly, and what draws. It needs Node.js 18 or later with npm.
 WASM := wasm32-unknown-unknown
 explore: setup
-	@.ci/explorer_prerequisites $(WASM)
+	@sh .ci/explorer_prerequisites $(WASM)
 	cargo build --quiet --locked --package firstflight-explore --target $(WASM) --profile browser
 	npm --prefix explorer ci --silent --ignore-scripts
 	@mkdir -p explorer/build
@@ -88,7 +88,7 @@ explore: setup
 
 # With the page of `firstflight explore`, where `make explore` made it before.
 wheel: .venv/bin/maturin
-	PATH="$(CURDIR)/$(BIN):$$PATH" .ci/wheel
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python .ci/wheel
 
 format: setup
 	cargo fmt --all
