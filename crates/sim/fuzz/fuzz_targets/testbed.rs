@@ -5,13 +5,17 @@
 
 #![no_main]
 
+use std::net::Ipv4Addr;
+
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     let refusals = [
         firstflight_linkbox::Plan::from_json(text).err().map(|error| error.to_string()),
         firstflight_wire::Plan::from_json(text).err().map(|error| error.to_string()),
-        firstflight_wire::Command::from_json(text, 1500).err().map(|error| error.to_string()),
+        firstflight_wire::Command::from_json(text, Ipv4Addr::LOCALHOST.into(), 1500)
+            .err()
+            .map(|error| error.to_string()),
     ];
     assert!(refusals.iter().flatten().all(|sentence| !sentence.is_empty()));
 });
