@@ -192,6 +192,9 @@ class Replicate:
             **{name: row[name] for name in ("application", "client", "page", "object")},
             "connection": self._numbers[end],
             **{name: row[name] for name in ("start_s", "handshake_time_s", "first_byte_time_s", "completion_time_s")},
+            # The emulator has no TLS.
+            "tls_handshake_time_s": None,
+            "first_usable_byte_time_s": None,
             **{name: row[name] for name in ("bytes", "delivered_bytes", "completed")},
             "segments_sent": sent,
             "retransmissions": again,
