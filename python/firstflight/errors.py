@@ -3,6 +3,11 @@
 Exit statuses: 2 when the request was wrong, 3 when the machine cannot do it.
 """
 
+import re
+
+# A path can be long and is useful whole.
+_LONG_WORD = re.compile(r"(\S{300})\S{100,}")
+
 
 class FirstflightError(Exception):
     """Base of the errors this package raises on purpose; `exit_status` is the command line's exit status."""
@@ -11,9 +16,15 @@ class FirstflightError(Exception):
 
 
 class RequestError(FirstflightError):
-    """The request was wrong: a bad file, an unknown name, a value out of range (exit status 2)."""
+    """The request was wrong: a bad file, an unknown name, a value out of range (exit status 2).
+
+    Messages quote names of the input; of a longer one than a sentence bears only the first characters are kept.
+    """
 
     exit_status = 2
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_LONG_WORD.sub(r"\1...", message))
 
 
 class SelfCheckError(FirstflightError):

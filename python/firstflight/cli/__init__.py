@@ -1,6 +1,8 @@
 """The `firstflight` program. Exit status: 0 done; 1 something did not hold; 2 wrong request; 3 the machine cannot."""
 
+import signal
 import sys
+from types import FrameType
 
 from firstflight.errors import FirstflightError, MachineError, RequestError
 
@@ -12,10 +14,25 @@ _IN_ASCII = {"\xb1": "+-", "\xb5": "u", "\u2026": "...", "\u2192": "->", "\u2265
 
 def main() -> None:
     """Run the program with this process's arguments and end the process."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
     try:
         sys.exit(_run())
     except KeyboardInterrupt:
         _interrupted()
+    except Exception:
+        # Libraries in the middle of their import make other errors of a KeyboardInterrupt (Pydantic a SchemaError).
+        if _interruptions:
+            _interrupted()
+        raise
+
+
+_interruptions: list[int] = []
+
+
+def _interrupt(signum: int, _frame: FrameType | None) -> None:
+    _interruptions.append(signum)
+    raise KeyboardInterrupt
 
 
 def _run() -> int:
@@ -101,8 +118,6 @@ def _in_ascii(error: UnicodeError) -> tuple[str, int]:
 
 def _interrupted() -> None:
     """End the process. A second Ctrl-C, while it ends, changes nothing."""
-    import signal
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     print("firstflight: interrupted", file=sys.stderr)
     sys.exit(_INTERRUPTED)
