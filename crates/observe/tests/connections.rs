@@ -115,7 +115,7 @@ fn each_request_on_a_connection_has_its_response() {
 }
 
 #[test]
-fn a_request_that_is_sent_again_was_made_when_it_was_sent_first() {
+fn a_request_that_is_retransmitted_was_made_when_it_was_sent_first() {
     let mut frames = download(0, 40_000, 80 * MS, 0, 2);
     frames.drain(..3);
     for (time, _, _) in &mut frames[1..] {
@@ -435,10 +435,10 @@ fn segments_of_a_connection_have_relative_numbers_and_their_own_times() {
     assert_eq!(rows[0].flags, SYN.into());
 }
 
-/// A response of nine segments, of which the last with its FIN is never acknowledged and sent again with doubled
+/// A response of nine segments, of which the last with its FIN is never acknowledged and retransmitted with doubled
 /// timeouts, as Linux does to a client that is gone.
 #[test]
-fn a_fin_that_is_sent_again_for_half_a_minute_belongs_to_its_connection() {
+fn a_fin_retransmitted_for_half_a_minute_belongs_to_its_connection() {
     let mut frames = download(0, 40_000, 80 * MS, 0, 9);
     frames.truncate(frames.len() - 4);
     let client_ends = 180 * MS;

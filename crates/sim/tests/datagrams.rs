@@ -237,7 +237,7 @@ fn a_look_up_takes_a_round_trip_and_the_servers_work() {
 }
 
 #[test]
-fn a_lost_query_is_sent_again_after_the_timeout_and_then_after_twice_as_long() {
+fn a_lost_query_is_retransmitted_after_the_timeout_and_then_after_twice_as_long() {
     let mut link = pair(None, 10_000_000, 10);
     link["forward"]["lose"] = json!([1, 2]);
     let records = run(&plan(link, vec![dns(json!({}))]), 1);

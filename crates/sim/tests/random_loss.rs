@@ -31,7 +31,7 @@ fn packets_are_lost_as_often_as_asked_whether_or_not_the_one_before_was() {
 }
 
 #[test]
-fn files_arrive_whole_over_lossy_links_and_every_lost_data_segment_is_sent_again() {
+fn files_arrive_whole_over_lossy_links_and_every_lost_data_segment_is_retransmitted() {
     let mut link = pair(Some(10_000_000), 20_000_000, 1000);
     link["forward"]["loss"] = json!(0.02);
     link["reverse"]["loss"] = json!(0.02);

@@ -56,7 +56,7 @@ impl Disturbed {
     }
 
     /// A packet enters; `leave` is called for each that leaves now. A packet held back leaves behind those that overtake
-    /// it, so the last ones stay where nothing follows: a sender that waits for them sends again.
+    /// it, so the last ones stay where nothing follows: a sender that waits for them retransmits.
     pub fn pass(&mut self, packet: &[u8], mut leave: impl FnMut(&[u8])) {
         if self.hits(self.rules.lose) {
             return;

@@ -14,7 +14,7 @@ TERMS = {
     "congestion window": "cwnd: number of segments that the sender allows in flight. It starts as the initial window.",
     "slow start": "Each ACK of new data raises cwnd by the data acknowledged, so cwnd doubles each round (RFC 5681).",
     "handshake": "SYN, SYN-ACK, ACK: one RTT before the first byte of a request may be sent.",
-    "retransmission": "Data sent again because it was dropped, or because the sender marks it as lost.",
+    "retransmission": "Data transmitted once more because it was dropped, or because the sender marks it as lost.",
 }
 
 # Of the pages next to these.

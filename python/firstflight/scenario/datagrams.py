@@ -1,5 +1,6 @@
 """Applications over UDP."""
 
+from abc import abstractmethod
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -32,9 +33,9 @@ class DatagramApplication(Application):
     client_tcp: ClassVar[None] = None
     server_tcp: ClassVar[None] = None
 
+    @abstractmethod
     def payloads(self) -> dict[str, float | None]:
         """The most bytes of a datagram, by the key that gives them; None where there is no bound."""
-        raise NotImplementedError
 
 
 class StreamApplication(DatagramApplication):

@@ -174,8 +174,8 @@ impl Connection {
         }
     }
 
-    /// Whether it fell silent in the `stage` of being open with data that was neither acknowledged nor sent again, which
-    /// every sender does: the clock was set, or the capture stood still.
+    /// Whether it fell silent in the `stage` of being open with data that was neither acknowledged nor retransmitted, as
+    /// every sender would: the clock was set, or the capture stood still.
     pub(crate) fn is_cut_off(&mut self, stage: usize) -> bool {
         let cut_off = stage == Stage::Open as usize && self.server_sends.is_waiting();
         self.clock_was_set |= cut_off;

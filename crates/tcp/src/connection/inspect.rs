@@ -168,7 +168,7 @@ impl Endpoint {
         self.mss
     }
 
-    /// Sequence numbers sent and not acknowledged, of which a timeout forgets those it sends again.
+    /// Sequence numbers sent and not acknowledged; a timeout takes those that it marks for retransmission away.
     #[inline]
     pub fn flight_bytes(&self) -> u32 {
         self.snd.flight()
