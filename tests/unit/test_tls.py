@@ -2,8 +2,9 @@
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 import pytest
 from pydantic import TypeAdapter, ValidationError
@@ -70,7 +71,7 @@ def test_projected_chains_have_the_published_medians() -> None:
         ({"early_data": 0.5}, "only a resumed connection can send early data"),
         ({"chain": "-5B"}, 'unknown chain "-5B"'),
         ({"chain": "4kB", "intermediates": 2}, "which has its own intermediates"),
-        ({"flights": [["client", "100B"]], "chain": "ecdsa"}, "so chain would do nothing"),
+        ({"flights": [["client", "100B"]], "chain": "ml-dsa-44"}, "so chain would do nothing"),
         ({"flights": []}, "at least 1 item"),
         ({"record_size": "20kB"}, "a record holds 1 B to 16KiB"),
         ({"resumption": 2}, "less than or equal to 1"),
@@ -80,6 +81,16 @@ def test_projected_chains_have_the_published_medians() -> None:
 def test_what_cannot_be_is_refused(tls: Any, said: str) -> None:
     with pytest.raises(ValidationError, match=said.replace("?", r"\?")):
         TLS.validate_python(tls)
+
+
+def test_flights_in_bytes_survive_a_change_of_another_key() -> None:
+    tls = {"flights": [["client", "100B"], ["server", "200B"]]}
+    with_flights = EXAMPLE.replace_all(
+        [("application.file_transfer.tls", "none"), ("application.file_transfer.tls", tls)]
+    )
+    again = with_flights.replace("application.file_transfer.count", 1)
+    assert again.to_plan() == with_flights.to_plan()
+    assert "record_bytes" not in again.to_plan()["applications"][0]["handshakes"]
 
 
 def test_every_name_is_simulated() -> None:
@@ -147,6 +158,60 @@ def test_a_response_of_20_kb_takes_as_long_as_that_of_openssl_over_the_kernel(
     chain: str, intermediates: int, last: tuple[int, int]
 ) -> None:
     assert last[0] * 0.97 <= with_tls(chain, intermediates, 10)["last"] <= last[1] * 1.03
+
+
+class Lost(NamedTuple):
+    """Handshakes over Linux 6.18 that lost 5% of the client's packets: mean delay added to the median without losses,
+    share that stalled, and centers of clusters of added delays, in ms.
+    """
+
+    mean: float
+    stalled: float
+    clusters: tuple[float, ...]
+
+
+# glassgotlazy/pq-tls-flight-geometry (MIT), pass B: 2,000 handshakes a row, by RTT in ms and bytes of the ClientHello.
+# Lost SYNs are not in the delay, which begins behind TCP's handshake.
+LOST = {
+    (20, 272): Lost(13.7, 0.058, (223,)),
+    (20, 1506): Lost(17.2, 0.109, (30, 246)),
+    (200, 272): Lost(33.2, 0.049, (615,)),
+    (200, 1506): Lost(65.1, 0.111, (258, 821)),
+}
+
+
+@pytest.mark.parametrize(("path", "published"), LOST.items())
+def test_a_client_hello_with_losses_is_as_late_as_over_the_kernel(path: tuple[int, int], published: Lost) -> None:
+    rtt, hello = path
+
+    def milliseconds(loss: float, count: int) -> np.ndarray:
+        """Of each handshake behind TCP's."""
+        link = {"rate": "1Gbit", "delay": f"{rtt / 2}ms", "queue": "1000p", "reverse": {"loss": loss}}
+        flights = [["client", f"{hello}B"], ["server", "1kB"], ["client", "80B"]]
+        scenario = (
+            EXAMPLE.replace("application.file_transfer.tls", "none")
+            .replace("application.file_transfer.tls", {"flights": flights})
+            .replace("application.file_transfer.count", count)
+            .replace("application.file_transfer.size", "1kB")
+            .replace("application.file_transfer.idle_time", {"distribution": "exponential", "mean": "100ms"})
+            .replace("network.links", link)
+            # Timers of a kernel with HZ 250: exact ones make the clusters 3 to 21 ms too early.
+            .replace("tcp.timer_tick", {"period": "4ms", "wheel": True})
+            .replace("duration", "100000s")
+        )
+        handshakes = simulated(scenario)[0]
+        assert handshakes["completed"].to_list() == [1] * count
+        found: np.ndarray = (handshakes["tls_handshake_time_s"] - handshakes["handshake_time_s"]).to_numpy() * 1e3
+        return found
+
+    added = milliseconds(0.05, 60_000) - np.median(milliseconds(0, 100))
+    stalled = (added > 0.5 * rtt + 5).mean()
+    # Of 2,000 handshakes by chance 5.8% where 5% lose the ClientHello: the mean follows that share, and has its error.
+    assert stalled == pytest.approx(published.stalled, abs=2.1 * math.sqrt(stalled * (1 - stalled) / 2_000))
+    assert added.mean() / stalled == pytest.approx(published.mean / published.stalled, rel=0.1)
+    for center in published.clusters:
+        # As far around as the source's own rule. All are within 5 ms, but for 615 ms, where ours is 621.
+        assert np.median(added[abs(added - center) < 0.12 * center]) == pytest.approx(center, rel=0.01, abs=5)
 
 
 def test_programs_that_speak_tls_have_no_nagle_unless_it_is_set() -> None:

@@ -111,9 +111,10 @@ class Tls(Table):
     tickets: Bytes | None = Field(
         default=None, description="session tickets, sent before the first response; default: `510B` (two of OpenSSL)"
     )
-    record_size: Bytes = Field(
-        default=Bytes("16KiB"),
-        description="largest payload of a TLS record; no byte is usable before its whole record has arrived",
+    record_size: Bytes | None = Field(
+        default=None,
+        description="largest payload of a TLS record; no byte is usable before its whole record has arrived; default: "
+        "`16KiB`, with `flights` no records",
     )
     write_size: Bytes = Field(
         default=Bytes("4096B"),
@@ -126,17 +127,17 @@ class Tls(Table):
         min_length=1,
         max_length=255,
         description='all flights in order, in place of the keys above but for `tickets`: `[["client", "1554B"], '
-        '["server", "11774B"], ["client", "80B"]]`; without `record_size`, data are not in records',
+        '["server", "11774B"], ["client", "80B"]]`',
     )
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.flights is not None:
-            odd = self.model_fields_set - {"flights", "tickets", "record_size"}
+            # A scenario that was written out has the defaults, too.
+            others = type(self).model_fields.keys() - {"flights", "tickets", "record_size"}
+            odd = sorted(name for name in others if getattr(self, name) != getattr(_DEFAULT, name))
             if odd:
-                raise ValueError(
-                    f"flights are given in bytes, so {', '.join(sorted(odd))} would do nothing; leave it out"
-                )
+                raise ValueError(f"flights are given in bytes, so {', '.join(odd)} would do nothing; leave it out")
             return self
         if self.early_data and not self.resumption:
             raise ValueError(
@@ -145,7 +146,7 @@ class Tls(Table):
             )
         if self.intermediates is not None and not (isinstance(self.chain, str) and self.chain in ALGORITHMS):
             raise ValueError(f"chain is {shown(self.chain)}, which has its own intermediates; leave intermediates out")
-        if not 1 <= self.record_size <= _RECORD_PAYLOAD:
+        if self.record_size is not None and not 1 <= self.record_size <= _RECORD_PAYLOAD:
             raise ValueError(f'record_size is "{self.record_size}"; a record holds 1 B to 16KiB (RFC 8446 section 5.1)')
         if not 1 <= self.write_size < 2**32:
             raise ValueError(f'write_size is "{self.write_size}"; a write has 1 B to 4294967295 B')
@@ -156,9 +157,9 @@ class Tls(Table):
         if self.flights is not None:
             flights = [{"from": end, "bytes": law_plan(size)} for end, size in self.flights]
             kinds = [{"fraction": 1.0, "flights": flights, "tickets_bytes": int(self.tickets or 0)}]
-            in_records = "record_size" in self.model_fields_set
-            return {"kinds": kinds} | ({"record_bytes": int(self.record_size)} if in_records else {})
-        return {"kinds": self._kinds(), "record_bytes": int(self.record_size)}
+            return {"kinds": kinds} | ({} if self.record_size is None else {"record_bytes": int(self.record_size)})
+        most = _RECORD_PAYLOAD if self.record_size is None else int(self.record_size)
+        return {"kinds": self._kinds(), "record_bytes": most}
 
     def _kinds(self) -> list[dict[str, Any]]:
         tickets = 510 if self.tickets is None else int(self.tickets)
@@ -202,6 +203,9 @@ class Tls(Table):
         default = 0 if self.chain == "merkle-tree" else 1
         intermediates = default if self.intermediates is None else self.intermediates
         return [(1.0, _constant(without + _authentication(self.chain, intermediates)))]
+
+
+_DEFAULT = Tls()
 
 
 def _authentication(name: str, intermediates: int) -> int:
