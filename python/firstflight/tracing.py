@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,9 +26,20 @@ if TYPE_CHECKING:
 
 End = Literal["client", "server"]
 Engine = Literal["simulate", "emulate"]
+# `resumption` of the records' table `handshakes`.
+_EARLY_DATA = 2
 _EVENTS = ("sent", "received", "dropped", "lost")
-_FLAGS = ((2, "SYN"), (1, "FIN"), (4, "RST"), (8, "PSH"), (16, "ACK"))
+SYN = 2
+_FLAGS = ((SYN, "SYN"), (1, "FIN"), (4, "RST"), (8, "PSH"), (16, "ACK"))
 _BILLION = 1_000_000_000
+# Of the records' table `transfers`.
+_MARKS = {
+    "TCP handshake": "handshake_time_s",
+    "TLS handshake": "tls_handshake_time_s",
+    "first byte": "first_byte_time_s",
+    "first usable byte": "first_usable_byte_time_s",
+    "last byte": "completion_time_s",
+}
 
 
 class Trace:
@@ -57,10 +69,11 @@ class Trace:
     def segments(self) -> pl.DataFrame:
         """One row per segment and event (sent, received, dropped, lost).
 
-        Columns `time_s`, `event`, `direction`, `seq`, `length`, `ack`, `window_bytes`, `cwnd_segments`, `flags`. Times
-        are text, to 1 ns. RequestError where no connection starts.
+        Columns `time_s`, `event`, `direction`, `seq`, `length`, `ack`, `window_bytes`, `cwnd_segments`, `flags`,
+        `handshake` (tcp: SYN and SYN-ACK; tls: data of the TLS handshake) and `mark`: which of `marks` ends with this
+        row. Times are text, to 1 ns. RequestError where no connection starts.
         """
-        return as_columns(self._recorded)
+        return as_columns(self._recorded, self.marks)
 
     def plot(self, path: str | Path, *others: Trace) -> None:
         """Draw sequence numbers, windows and the queue as .svg, .png or .pdf; with others, each in its color.
@@ -75,7 +88,7 @@ class Trace:
                 traces = self._together(others)
                 draw_together([trace._drawn() for trace in traces], Path(path), self.what)
             else:
-                draw(self._recorded, Path(path), self._title, self._tables["crossings"])
+                draw(self._recorded, Path(path), self._title, self._tables["crossings"], self.marks)
         except OSError as error:
             raise MachineError(f"{error.filename or path} cannot be written: {error.strerror}") from None
         except ValueError as error:
@@ -134,7 +147,7 @@ class Trace:
 
         outcome = self.outcome
         took = f"complete after {1e3 * outcome['completion_time_s']:.1f} ms" if outcome["completed"] else "not complete"
-        return Drawn(f"{self.label}: {took}", self._recorded, self._tables["crossings"])
+        return Drawn(f"{self.label}: {took}", self._recorded, self._tables["crossings"], self.marks)
 
     def _together(self, others: tuple[Trace, ...]) -> list[Trace]:
         from firstflight.report.style import ORDERED
@@ -181,6 +194,18 @@ class Trace:
         """The first transfer's row of the table `transfers`."""
         return first_transfers(self._tables["transfers"], self.scenario).row(0, named=True)
 
+    @property
+    def marks(self) -> dict[str, float]:
+        """When the TCP and the TLS handshake end at the client, and when the first, the first usable and the last byte
+        of the first transfer arrive: seconds of the run, by name, in order. What did not happen is left out.
+        """
+        times = {name: self.outcome[column] for name, column in _MARKS.items()}
+        return {
+            name: float(self.outcome["start_s"]) + float(time)
+            for name, time in times.items()
+            if time is not None and not math.isnan(time)
+        }
+
     @cached_property
     def _tables(self) -> dict[str, pl.DataFrame]:
         return capture(self.scenario, self.seed) if self.engine == "simulate" else self._captured.tables
@@ -193,7 +218,7 @@ class Trace:
 
     @cached_property
     def _recorded(self) -> pl.DataFrame:
-        segments = first_connection(self._tables, self.scenario)
+        segments = with_handshake(first_connection(self._tables, self.scenario), self._tables, self.scenario)
         if segments.is_empty():
             name, duration = self.scenario.name, self.scenario.duration
             raise RequestError(f"{name}: no connection starts within {duration}; make the duration longer")
@@ -218,8 +243,34 @@ def first_connection(tables: dict[str, pl.DataFrame], scenario: Scenario) -> pl.
     return tables["segments"].filter(pl.col("connection").is_in(opened.head(1).to_list()))
 
 
-def as_columns(segments: pl.DataFrame) -> pl.DataFrame:
+def with_handshake(segments: pl.DataFrame, tables: dict[str, pl.DataFrame], scenario: Scenario) -> pl.DataFrame:
+    """`segments` of one connection with a column more, `is_tls`: whether a segment carries data of the handshake that
+    the table `handshakes` has for this connection. Of a handshake with early data, what the client sends after them
+    does not count.
+    """
+    connection = segments["connection"].head(1).to_list()
+    own = tables.get("handshakes", pl.DataFrame(schema={"connection": pl.UInt32}))
+    own = own.filter(pl.col("connection").is_in(connection))
+    if own.is_empty():
+        return segments.with_columns(pl.lit(False).alias("is_tls"))
+    row = own.row(0, named=True)
+    client_bytes = row["client_bytes"]
+    if row["resumption"] == _EARLY_DATA:
+        kinds = scenario.to_plan()["applications"][0]["handshakes"]["kinds"]
+        hello = next(kind["flights"][0] for kind in kinds if kind["resumption"] == "early_data")
+        client_bytes = hello["bytes"]["value"]
+    # The first byte of data has sequence number 1.
+    last = pl.when(pl.col("from_server") == 1).then(pl.lit(row["server_bytes"])).otherwise(pl.lit(client_bytes))
+    return segments.with_columns(((pl.col("length") > 0) & (pl.col("seq") <= last)).alias("is_tls"))
+
+
+def as_columns(segments: pl.DataFrame, marks: dict[str, float]) -> pl.DataFrame:
     """The columns the map gives for CSV; times to 1 ns as text, so that no digit is lost."""
+    # A row's event is at the time of its mark. In a capture of the kernel the next one is behind it.
+    rows: dict[int, list[str]] = {}
+    for name, time_s in marks.items():
+        row = int((segments["time_ns"] < round(time_s * _BILLION)).sum())
+        rows.setdefault(min(row, len(segments) - 1), []).append(name)
     flags = pl.concat_list(
         pl.when(pl.col("flags") & bit != 0).then(pl.lit(name)).otherwise(None) for bit, name in _FLAGS
     ).list.drop_nulls()
@@ -237,4 +288,6 @@ def as_columns(segments: pl.DataFrame) -> pl.DataFrame:
         "window_bytes",
         pl.col("cwnd_segments").fill_nan(None),
         flags.list.join("+").alias("flags"),
+        pl.when(pl.col("flags") & SYN != 0).then(pl.lit("tcp")).when("is_tls").then(pl.lit("tls")).alias("handshake"),
+        pl.Series("mark", [", ".join(rows[row]) if row in rows else None for row in range(len(segments))], pl.String),
     )

@@ -58,7 +58,7 @@ def test_rounds_double_from_the_initial_window():
     ]
     assert [(one.number, one.segments, one.retransmissions) for one in ten.rounds] == [(1, 10, 0), (2, 11, 0)]
     assert heading(ten) == "IW 10: 2 rounds, complete after 314.4 ms"
-    assert line(ten.rounds[1]) == "round 2: 11 segments, from 251.5 ms"
+    assert line(ten.rounds[1], ten) == "round 2: 11 segments, from 251.5 ms"
     assert comparison([three, ten]) == (
         "IW 10 instead of IW 3 saves 1 round trip: 314.4 ms instead of 416.8 ms (-24.6%)."
     )
@@ -70,7 +70,7 @@ def test_a_window_that_overflows_the_queue_is_no_faster_and_its_retransmissions_
     dropped = [crossing for crossing in large.crossings if crossing.arrives_s is None]
     assert len(dropped) == sum(one.retransmissions for one in large.rounds[1:])
     assert all(one.segments == 0 for one in large.rounds[1:])
-    assert line(large.rounds[1]).startswith("round 2: 1 retransmission, from ")
+    assert line(large.rounds[1], large).startswith("round 2: 1 retransmission, from ")
     assert comparison([three, large]).startswith("IW 32 is no faster than IW 3: ")
 
 

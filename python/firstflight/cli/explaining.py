@@ -28,8 +28,8 @@ def explain_command(file: Path | None, iw: str, settings: list[str], seed: int |
     for of in transfers:
         print(f"\n{heading(of)}")
         for one in of.rounds:
-            print(f"  {line(one)}")
-    said = [*map(first_flight, transfers), comparison(transfers), cost(transfers)]
+            print(f"  {line(one, of)}")
+    said = [first_flight(transfers), comparison(transfers), cost(transfers)]
     print("\n" + "\n".join(sentence for sentence in said if sentence))
     if out is not None:
         output.write(out, page(title, transfers).encode())

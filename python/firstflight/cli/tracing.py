@@ -117,6 +117,7 @@ def trace_command(file: Path, outputs: Outputs, settings: list[str], vary: list[
             outputs.tell(f"{written}: {events}")
     if csv is None and not outputs.pictures:
         _print(trace.segments)
+        print("\n" + ", ".join(f"{name} {1e3 * time_s:.1f} ms" for name, time_s in trace.marks.items()))
 
 
 def _transfer(scenario: Scenario, seed: int | None, label: str, carrier: Engine, compared: bool) -> Trace:

@@ -1,5 +1,6 @@
 """A ladder diagram: two vertical lines, the sender and the receiver, and a slanted line for each segment between."""
 
+import math
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 
@@ -19,10 +20,11 @@ _GAP, _MARGIN = 10, 16
 # Of a letter of the caption.
 _LETTER = 7.4
 
-CAPTION = (
-    "Time runs down, on one axis. Blue: segments with data. Thin: ACKs. Dashed: handshake and request. "
+_CAPTION = (
+    "Time runs down, on one axis. Blue: segments with data. Thin: ACKs. Dashed: handshake and request. {tls}"
     "Orange: retransmissions, and a cross where a segment was dropped. A band is a round."
 )
+_TLS = "Purple: TLS handshake. "
 COLORS = {
     "ink": "#1b1b1b",
     "paper": "#fff",
@@ -31,21 +33,28 @@ COLORS = {
     "data": "#0072b2",
     "bad": "#b84600",
     "ack": "#6a6a6a",
+    "tls": "#a8327f",
 }
 
 
 def style(color: Callable[[str], str]) -> str:
     """The rules of a drawing; `color` gives each of COLORS, on a page as a variable."""
-    ink, paper, faint, band, data, bad, ack = map(color, COLORS)
+    ink, paper, faint, band, data, bad, ack, tls = map(color, COLORS)
     return f"""text {{ fill: {ink}; font-size: 13px; font-family: system-ui, Arial, 'Liberation Sans', sans-serif; }}
 .strong {{ font-weight: 600; }} .took {{ paint-order: stroke; stroke: {paper}; stroke-width: 4; }}
 text.faint {{ fill: {faint}; }}
 .band {{ fill: {band}; }} .end {{ stroke: {ink}; stroke-width: 2; }} .tick {{ stroke: {faint}; stroke-width: .5; }}
 .data {{ stroke: {data}; stroke-width: 1.6; }} .retransmission {{ stroke: {bad}; stroke-width: 2; }}
+.tls {{ stroke: {tls}; stroke-width: 1.6; }}
 .ack {{ stroke: {ack}; stroke-width: .7; }}
 .handshake, .request {{ stroke: {ink}; stroke-width: 1.2; stroke-dasharray: 5 3; }}
 .gone {{ stroke: {bad}; stroke-width: 2; fill: none; }}
 .done {{ stroke: {ink}; stroke-width: 1.5; stroke-dasharray: 2 2; }}"""
+
+
+def caption(transfers: Sequence[Transfer]) -> str:
+    """What the lines mean."""
+    return _CAPTION.format(tls=_TLS if any(map(_has_tls, transfers)) else "")
 
 
 def ladders(transfers: Sequence[Transfer]) -> list[str]:
@@ -59,9 +68,9 @@ def sheet(title: str, transfers: Sequence[Transfer]) -> str:
     last_s = max(_last_s(of) for of in transfers)
     width = len(transfers) * (_WIDTH + _GAP) - _GAP + 2 * _MARGIN
     letters = int((width - 2 * _MARGIN) / _LETTER)
-    heads, caption = textwrap.wrap(title, int(letters * 0.8)), textwrap.wrap(CAPTION, letters)
+    heads, lines = textwrap.wrap(title, int(letters * 0.8)), textwrap.wrap(caption(transfers), letters)
     top = _MARGIN + 20 * len(heads) + 4
-    height = top + _HEIGHT + _LINE * len(caption) + _MARGIN
+    height = top + _HEIGHT + _LINE * len(lines) + _MARGIN
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
         f"<style>{style(COLORS.__getitem__)}</style>",
@@ -73,14 +82,14 @@ def sheet(title: str, transfers: Sequence[Transfer]) -> str:
     for place, of in enumerate(transfers):
         at = f'x="{_MARGIN + place * (_WIDTH + _GAP)}" y="{top}" width="{_WIDTH}" height="{_HEIGHT}" '
         parts.append(_ladder(of, last_s, at))
-    for place, text in enumerate(caption):
+    for place, text in enumerate(lines):
         parts.append(f'<text class="faint" x="{_MARGIN}" y="{top + _HEIGHT + _LINE * (place + 1)}">{text}</text>')
     return "\n".join([*parts, "</svg>"])
 
 
 def _ladder(of: Transfer, last_s: float, at: str = "") -> str:
     scale = (_HEIGHT - _TOP - _BOTTOM) / last_s
-    label = f'role="img" aria-label="{escape(of.label)}: {len(of.rounds)} rounds"'
+    label = f'role="img" aria-label="{escape(of.label)}: {of.round_trips} rounds"'
     parts = [
         f'<svg {at}viewBox="0 0 {_WIDTH} {_HEIGHT}" {label}>',
         *_axis(last_s, scale),
@@ -90,7 +99,7 @@ def _ladder(of: Transfer, last_s: float, at: str = "") -> str:
     parts.append(f'<svg x="0" y="{_TOP}" width="{_WIDTH}" height="{_HEIGHT - _TOP - _BOTTOM}">')
     parts += [_line(crossing, scale) for crossing in of.crossings]
     parts.append("</svg>")
-    for x, name in zip((_SENDER, _RECEIVER), _names(of), strict=True):
+    for x, name in ((_SENDER, of.end(True)), (_RECEIVER, of.end(False))):
         parts.append(f'<line class="end" x1="{x}" x2="{x}" y1="{_TOP}" y2="{_HEIGHT - _BOTTOM}"/>')
         parts.append(f'<text class="faint" x="{x}" y="{_TOP - 6}" text-anchor="middle">{name}</text>')
     middle = (_SENDER + _RECEIVER) / 2
@@ -98,29 +107,45 @@ def _ladder(of: Transfer, last_s: float, at: str = "") -> str:
     if of.completion_s is not None:
         y = _TOP + of.completion_s * scale
         parts.append(f'<line class="done" x1="{_SENDER}" x2="{_RECEIVER + 20}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        took = f"{1e3 * of.completion_s:.1f} ms"
-        parts.append(f'<text class="strong took" x="{middle:g}" y="{y - 5:.1f}" text-anchor="middle">{took}</text>')
+        if not _has_tls(of):
+            took = f"{1e3 * of.completion_s:.1f} ms"
+            parts.append(f'<text class="strong took" x="{middle:g}" y="{y - 5:.1f}" text-anchor="middle">{took}</text>')
+    if _has_tls(of):
+        parts += _marks(of, scale)
     return "\n".join([*parts, "</svg>"])
-
-
-def _names(of: Transfer) -> tuple[str, str]:
-    return ("server", "client") if of.sender_is_server else ("client", "server")
 
 
 def _bands(of: Transfer, scale: float) -> Iterable[str]:
     """The rounds, each second one shaded."""
     began = [*(one.began_s for one in of.rounds), _last_s(of)]
-    for one, start, end in zip(of.rounds, began, began[1:], strict=False):
+    for place, (one, start, end) in enumerate(zip(of.rounds, began, began[1:], strict=False)):
         top, height = _TOP + start * scale, (end - start) * scale
-        if one.number % 2:
+        if place % 2 == 0:
             width = _RECEIVER - _AXIS
             yield f'<rect class="band" x="{_AXIS}" y="{top:.1f}" width="{width}" height="{height:.1f}"/>'
         label = f'x="{_SENDER - 8}" text-anchor="end"'
+        name = of.end(one.from_sender) if one.number is None else f"round {one.number}"
         if height >= _LINE:
-            yield f'<text {label} y="{top + 14:.1f}">round {one.number}</text>'
+            yield f'<text {label} y="{top + 14:.1f}">{name}</text>'
         if height >= 2 * _LINE:
             count = one.segments + one.retransmissions
             yield f'<text class="faint" {label} y="{top + 30:.1f}">{count} seg.</text>'
+
+
+def _has_tls(of: Transfer) -> bool:
+    return any(one.tls for one in of.rounds)
+
+
+def _marks(of: Transfer, scale: float) -> Iterable[str]:
+    """The marks at the client, from the last one up, so that none covers another."""
+    x, side, anchor = (_RECEIVER, -1, "end") if of.end(False) == "client" else (_SENDER, 1, "start")
+    lowest = math.inf
+    for name, time_s in reversed(list(of.marks.items())):
+        y = _TOP + time_s * scale
+        yield f'<line class="end" x1="{x}" x2="{x - 10 * side}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        lowest = min(y - 5, lowest - _LINE)
+        says = f"{name} {1e3 * time_s:.1f} ms"
+        yield f'<text class="took" x="{x + 8 * side}" y="{lowest:.1f}" text-anchor="{anchor}">{says}</text>'
 
 
 def _line(crossing: Crossing, scale: float) -> str:

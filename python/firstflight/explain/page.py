@@ -7,9 +7,9 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup, escape
 
-from firstflight.explain.ladder import CAPTION, COLORS, ladders, style
+from firstflight.explain.ladder import COLORS, caption, ladders, style
 from firstflight.explain.rounds import Transfer
-from firstflight.explain.words import TERMS, comparison, cost, heading, line
+from firstflight.explain.words import TERMS, comparison, cost, first_flight, heading, line
 
 TEMPLATE = Path(__file__).with_name("explain.html.j2")
 
@@ -35,11 +35,10 @@ def page(title: str, transfers: Sequence[Transfer]) -> str:
     )
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         title=title,
-        comparison=comparison(transfers),
-        cost=cost(transfers),
-        transfers=[(heading(of), [line(one) for one in of.rounds]) for of in transfers],
+        sentences=[first_flight(transfers), comparison(transfers), cost(transfers)],
+        transfers=[(heading(of), [line(one, of) for one in of.rounds]) for of in transfers],
         ladders=[Markup(one) for one in ladders(transfers)],
-        caption=CAPTION,
+        caption=caption(transfers),
         colors=COLORS,
         ladder_style=Markup(style("var(--{})".format)),
         terms=TERMS,

@@ -80,7 +80,7 @@ def comparison(transfers: Sequence[Transfer]) -> str:
     change = f"{after_ms:.1f} ms instead of {before_ms:.1f} ms ({100 * (after_ms / before_ms - 1):+.1f}%)"
     if after_ms >= before_ms:
         return f"{last.label} is no faster than {first.label}: {change}."
-    fewer = len(first.rounds) - len(last.rounds)
+    fewer = first.round_trips - last.round_trips
     what = counted(fewer, "round trip") if fewer > 0 else f"{before_ms - after_ms:.1f} ms"
     return f"{last.label} instead of {first.label} saves {what}: {change}."
 
@@ -97,27 +97,39 @@ def cost(transfers: Sequence[Transfer]) -> str:
     )
 
 
-def first_flight(transfer: Transfer) -> str:
-    """Whether the first flight is the server's part of the TLS handshake, in one sentence; empty without TLS."""
-    flight = [of for of in transfer.rounds if of.is_handshake]
-    if not flight:
+def first_flight(transfers: Sequence[Transfer]) -> str:
+    """Whether the first flight is the TLS handshake, in one sentence; empty without TLS."""
+    said = [part for of in transfers if (part := _round_trips_of_tls(of))]
+    return f"The first flight is the TLS handshake: {'; '.join(said)}." if said else ""
+
+
+def _round_trips_of_tls(transfer: Transfer) -> str:
+    flights = [of for of in transfer.rounds if of.tls]
+    if not flights:
         return ""
-    segments = sum(of.segments for of in flight)
-    return (
-        f"The first flight is the TLS handshake: with {transfer.label} its {counted(segments, 'segment')} take "
-        f"{counted(len(flight), 'round trip')}."
+    trips, more = (
+        sum(of.number is not None for of in flights if of.from_sender == is_sender)
+        for is_sender in (transfer.sender_is_server, not transfer.sender_is_server)
     )
+    segments = sum(of.kind == "tls" and of.from_sender == transfer.sender_is_server for of in transfer.crossings)
+    added = f", and the client's adds {counted(more, 'round trip')}" if more else ""
+    take = "takes" if segments == 1 else "take"
+    flight = f"the server's {counted(segments, 'segment')} {take} {counted(trips, 'round trip')}"
+    return f"with {transfer.label} {flight}{added}"
 
 
 def heading(transfer: Transfer) -> str:
     """The transfer's window, rounds and time."""
     took = "not complete" if transfer.completion_s is None else f"complete after {1e3 * transfer.completion_s:.1f} ms"
-    return f"{transfer.label}: {counted(len(transfer.rounds), 'round')}, {took}"
+    return f"{transfer.label}: {counted(transfer.round_trips, 'round')}, {took}"
 
 
-def line(of: Round) -> str:
+def line(of: Round, transfer: Transfer) -> str:
     """The segments of a round, and its start."""
     counts = [(of.segments, "segment"), (of.retransmissions, "retransmission")]
     sent = " and ".join(counted(number, what) for number, what in counts if number)
-    what = " (TLS handshake)" if of.is_handshake else ""
-    return f"round {of.number}{what}: {sent}, from {1e3 * of.began_s:.1f} ms"
+    data = " and data" if of.tls < of.segments + of.retransmissions else ""
+    what = f" (TLS handshake{data})" if of.tls else ""
+    end = "" if of.from_sender else transfer.end(of.from_sender)
+    name = " of the ".join(filter(None, ("" if of.number is None else f"round {of.number}", end)))
+    return f"{name}{what}: {sent}, from {1e3 * of.began_s:.1f} ms"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,16 +20,23 @@ if TYPE_CHECKING:
 WIDTH = 720
 
 
-def draw(segments: pl.DataFrame, path: Path, title: str, crossings: pl.DataFrame | None = None) -> None:
+def draw(
+    segments: pl.DataFrame,
+    path: Path,
+    title: str,
+    crossings: pl.DataFrame | None = None,
+    marks: Mapping[str, float] | None = None,
+) -> None:
     """Write the plot to `path`, in the format of its suffix.
 
     `segments` and `crossings` are the records' tables of these names; without `crossings` there is no queue to show. Of
-    several connections the one that carries most data is drawn, in the direction of its data. Raises ValueError
+    several connections the one that carries most data is drawn, in the direction of its data. `marks`: times of a
+    trace, by name; of segments with `is_tls` those of the TLS handshake have a color of their own. Raises ValueError
     where no data segment was sent, RequestError for another suffix and for a file that something else wrote,
     MachineError where it cannot be written.
     """
     form = format_of(path)
-    output.write(path, picture(chart(segments, title, crossings), form))
+    output.write(path, picture(chart(segments, title, crossings, marks), form))
 
 
 def draw_together(drawn: Sequence[overlay.Drawn], path: Path, title: str) -> None:
@@ -38,11 +45,16 @@ def draw_together(drawn: Sequence[overlay.Drawn], path: Path, title: str) -> Non
     output.write(path, picture(overlay.chart(drawn, WIDTH, title), form))
 
 
-def chart(segments: pl.DataFrame, title: str, crossings: pl.DataFrame | None = None) -> altair.TopLevelMixin:
+def chart(
+    segments: pl.DataFrame,
+    title: str,
+    crossings: pl.DataFrame | None = None,
+    marks: Mapping[str, float] | None = None,
+) -> altair.TopLevelMixin:
     """The plot as an Altair chart, one panel below the other."""
     import altair as alt
 
-    connection = Connection.busiest(segments)
+    connection = Connection.busiest(segments, marks)
     panel = Panel(WIDTH, *connection.span)
     panels: list[altair.LayerChart | altair.Chart] = [sequence.chart(connection, panel, title)]
     if (between := windows.chart(connection, panel)) is not None:

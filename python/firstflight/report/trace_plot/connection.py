@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import polars as pl
 
@@ -17,28 +18,33 @@ CONGESTION_EXPERIENCED = 3
 class Connection:
     """One connection as the end sees it that sends most data.
 
-    `rows` is the records' table `segments` in the order of time, with `time_s` and `is_data_way`: whether the segment
-    was sent by that end.
+    `rows` is the records' table `segments` in the order of time, with `time_s`, `is_data_way`: whether the segment was
+    sent by that end, and `is_tls`: whether it carries data of the TLS handshake. `marks` are those of a trace.
     """
 
     replicate: int
     number: int
     from_server: int
     rows: pl.DataFrame
+    marks: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def busiest(cls, segments: pl.DataFrame) -> Connection:
-        """The connection that carries most data. ValueError if none carries any."""
+    def busiest(cls, segments: pl.DataFrame, marks: Mapping[str, float] | None = None) -> Connection:
+        """The connection that carries most data, without those of a TLS handshake where there are others. ValueError if
+        none carries any.
+        """
         place = ["replicate", "connection"]
+        if "is_tls" not in segments.columns:
+            segments = segments.with_columns(pl.lit(False).alias("is_tls"))
         sent = (
             segments.filter((pl.col("event") == SENT) & (pl.col("length") > 0))
             .group_by([*place, "from_server"])
-            .agg(pl.col("length").sum())
-            .sort("length", *place, descending=[True, False, False])
+            .agg(pl.col("length").filter(~pl.col("is_tls")).sum().alias("data"), pl.col("length").sum())
+            .sort("data", "length", *place, descending=[True, True, False, False])
         )
         if sent.is_empty():
             raise ValueError("there is nothing to draw: no data segment was sent")
-        replicate, number, from_server, _ = sent.row(0)
+        replicate, number, from_server, *_ = sent.row(0)
         rows = (
             segments.filter((pl.col("replicate") == replicate) & (pl.col("connection") == number))
             .sort("time_ns", maintain_order=True)
@@ -47,7 +53,7 @@ class Connection:
                 (pl.col("from_server") == from_server).alias("is_data_way"),
             )
         )
-        return cls(replicate, number, from_server, rows)
+        return cls(replicate, number, from_server, rows, marks or {})
 
     @property
     def span(self) -> tuple[float, float]:
@@ -61,19 +67,26 @@ class Connection:
 
     @property
     def opening(self) -> pl.DataFrame:
-        """`time_s`, `until_s` and `what`: the spans before the first data segment, of the handshake and of the request.
+        """`time_s`, `until_s` and `what`: the spans before the first data segment, of handshakes and request.
 
         Empty where the connection began before its first row; no request where the data's sender opened it.
         """
         syn = pl.col("flags") & SYN != 0
         sent = self.rows.filter(syn & (pl.col("event") == SENT))["time_s"].min()
         answered = self.rows.filter(syn & (pl.col("flags") & ACK != 0) & (pl.col("event") == RECEIVED))["time_s"].min()
-        times = [sent, answered, self.data_sent["time_s"].min()]
+        first = self.data_sent.filter(~pl.col("is_tls"))["time_s"].min()
         schema = {"time_s": pl.Float64, "until_s": pl.Float64, "what": pl.String}
-        if None in times:
+        if sent is None or answered is None or first is None:
             return pl.DataFrame(schema=schema)
-        asked = not self.rows.filter(syn)["is_data_way"][0]
-        spans = zip(times, times[1:], ("handshake", "request") if asked else ("handshake",), strict=False)
+        times, names = [sent, answered], ["handshake"]
+        if (secured := self.marks.get("TLS handshake")) is not None:
+            # Early data and their response precede its end.
+            times.append(min(secured, first))
+            names.append("TLS handshake")
+        if not self.rows.filter(syn)["is_data_way"][0]:
+            times.append(first)
+            names.append("request")
+        spans = zip(times, times[1:], names, strict=False)
         return pl.DataFrame(list(spans), schema=schema, orient="row").filter(pl.col("until_s") > pl.col("time_s"))
 
     @property

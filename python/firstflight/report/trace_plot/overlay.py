@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,23 +17,27 @@ from firstflight.report.trace_plot.panel import Panel, heading, wrapped
 if TYPE_CHECKING:
     import altair
 
-_MARKS = "Bars: data sent, R: retransmissions. Thin lines: acknowledged. Crosses: dropped or lost."
+_MARKS = "Bars: data sent, R: retransmissions. Thin lines: acknowledged. Crosses: dropped or lost.{tls}"
+_TLS = " Faint bars: TLS handshake."
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A connection to draw: its name in the legend, and the records' tables `segments` and, if there, `crossings`."""
+    """A connection to draw: its name in the legend, the records' tables `segments` and, if there, `crossings`, and the
+    marks of its trace.
+    """
 
     name: str
     segments: pl.DataFrame
     crossings: pl.DataFrame | None = None
+    marks: Mapping[str, float] | None = None
 
 
 def chart(drawn: Sequence[Drawn], width: int, title: str) -> altair.TopLevelMixin:
     """One panel below the other. ValueError where one sent no data."""
     import altair as alt
 
-    connections = [Connection.busiest(one.segments) for one in drawn]
+    connections = [Connection.busiest(one.segments, one.marks) for one in drawn]
     starts, ends = zip(*(connection.span for connection in connections), strict=True)
     panel = Panel(width, min(starts), max(ends))
     names = [one.name for one in drawn]
@@ -71,17 +75,20 @@ def _sequence(
 
         acked = rows(panel.thinned(own[sequence.ACKED], "low_kb"))
         layers.append(acked.mark_line(interpolate="step-after", strokeWidth=1.2, clip=True).encode(y=y, color=color))
-        sent = rows(panel.merged(pl.concat([own[sequence.SENT], own[sequence.AGAIN]]).sort("time_s")))
         # The first is the broadest, so that each shows where all send the same at the same time.
-        bar = sent.mark_rule(strokeWidth=1.8 + 1.6 * (len(names) - 1 - place))
-        layers.append(bar.encode(y=y, y2="high_kb:Q", color=color))
+        width = 1.8 + 1.6 * (len(names) - 1 - place)
+        for kinds, opacity in (((sequence.SENT, sequence.AGAIN), 1.0), ((sequence.TLS,), 0.45)):
+            sent = rows(panel.merged(pl.concat([own[kind] for kind in kinds]).sort("time_s")))
+            bar = sent.mark_rule(strokeWidth=width, opacity=opacity)
+            layers.append(bar.encode(y=y, y2="high_kb:Q", color=color))
         gone = rows(panel.merged(own[sequence.GONE]))
         layers.append(
             gone.mark_point(shape=sequence.CROSS, size=50, strokeWidth=1.8, opacity=1).encode(y=y, color=color)
         )
         letters = rows(sequence.apart(own[sequence.AGAIN], panel, top)).encode(y=alt.Y("high_kb:Q"), color=color)
         layers.append(letters.mark_text(text="R", dy=-8, fontSize=11, fontWeight="bold"))
-    titles = alt.TitleParams(wrapped(title), subtitle=_MARKS, anchor="start", offset=8)
+    tls = _TLS if any(not own[sequence.TLS].is_empty() for own in marks) else ""
+    titles = alt.TitleParams(wrapped(title), subtitle=_MARKS.format(tls=tls), anchor="start", offset=8)
     return alt.LayerChart(layer=layers).properties(width=panel.width, height=sequence.HEIGHT, title=titles)
 
 

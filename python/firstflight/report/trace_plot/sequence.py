@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 HEIGHT = 340
 
 SENT = "data sent"
+TLS = "TLS handshake"
 AGAIN = "R retransmission"
 SACKED = "selectively acknowledged"
 ACKED = "acknowledged"
@@ -28,6 +29,7 @@ MARKED = "marked (ECN CE)"
 _UPRIGHT, _STEP, CROSS = "M0,-1V1", "M-1,.5H0V-.5H1", "M-.6,-.6L.6,.6M.6,-.6L-.6,.6"
 _LOOK = {
     SENT: ("#1f5fa8", _UPRIGHT),
+    TLS: ("#c2429d", _UPRIGHT),
     AGAIN: ("#d62728", _UPRIGHT),
     SACKED: ("#8e44ad", _UPRIGHT),
     ACKED: ("#2a9d4a", _STEP),
@@ -44,6 +46,8 @@ _LETTER = 12
 # Room that the name of a span before the data needs, and its color.
 _NAME = 52
 _OPENING = "#5b6770"
+# Room that the name of a mark needs.
+_END = 140
 
 
 def chart(connection: Connection, panel: Panel, title: str) -> altair.LayerChart:
@@ -63,7 +67,7 @@ def chart(connection: Connection, panel: Panel, title: str) -> altair.LayerChart
     shape = alt.Shape(
         "what:N", sort=drawn, title=None, scale=alt.Scale(domain=drawn, range=[_LOOK[name][1] for name in drawn])
     )
-    bars = own[SENT].height + own[AGAIN].height
+    bars = own[SENT].height + own[TLS].height + own[AGAIN].height
     few = bars <= _FEW_BARS
     width = 2.0 if few else 1.5
 
@@ -75,11 +79,11 @@ def chart(connection: Connection, panel: Panel, title: str) -> altair.LayerChart
         steps = panel.thinned(own[name], "low_kb")
         line = alt.Chart(_rows(steps, name)).mark_line(interpolate="step-after", strokeWidth=1.3, clip=True)
         layers.append(line.encode(x=time, y=y, color=colour))
-    for name, stroke in ((SACKED, width + 1), (SENT, width), (AGAIN, width + 0.6)):
+    for name, stroke in ((SACKED, width + 1), (SENT, width), (TLS, width), (AGAIN, width + 0.6)):
         bar = alt.Chart(_rows(panel.merged(own[name]), name)).mark_rule(strokeWidth=stroke)
         layers.append(bar.encode(x=time, y=y, y2="high_kb:Q", color=colour))
     if few:
-        for name in (SENT, AGAIN):
+        for name in (SENT, TLS, AGAIN):
             for end in ("low_kb", "high_kb"):
                 foot = alt.Chart(data(name)).mark_point(shape="stroke", size=22, strokeWidth=1.2, opacity=1)
                 layers.append(foot.encode(x=time, y=y if end == "low_kb" else alt.Y("high_kb:Q"), color=colour))
@@ -94,6 +98,7 @@ def chart(connection: Connection, panel: Panel, title: str) -> altair.LayerChart
     # The same letter below it in white, broader, separates it from the background.
     layers.append(letter.mark_text(**style, stroke="white", strokeWidth=3, color="white"))
     layers.append(letter.mark_text(**style).encode(color=colour))
+    layers += _ends(connection, panel)
     return alt.LayerChart(layer=layers).properties(
         width=panel.width, height=HEIGHT, title=alt.TitleParams(wrapped(title), anchor="start", offset=8)
     )
@@ -120,6 +125,28 @@ def opening(connection: Connection, panel: Panel) -> list[altair.Chart]:
     ]
 
 
+def _ends(connection: Connection, panel: Panel) -> list[altair.Chart]:
+    """A line where each of the connection's marks is, with its name: one line lower than the one before."""
+    import altair as alt
+
+    shown = {name: time_s for name, time_s in connection.marks.items() if panel.start_s <= time_s <= panel.end_s}
+    if not shown:
+        return []
+    latest_s = panel.end_s - _END * (panel.end_s - panel.start_s) / panel.width
+    layers = []
+    for place, (name, time_s) in enumerate(shown.items()):
+        row = alt.Chart(inline([{"time_s": time_s, "name": f"{name} {1e3 * time_s:.1f} ms"}]))
+        row = row.encode(x=panel.time(titled=False))
+        side: dict[str, Any] = {"align": "right", "dx": -4} if time_s > latest_s else {"align": "left", "dx": 4}
+        text = row.encode(y=alt.value(9 + 13 * place), text="name:N")
+        layers += [
+            row.mark_rule(color=_OPENING, strokeDash=[2, 3], strokeWidth=1),
+            text.mark_text(**side, fontSize=10, stroke="white", strokeWidth=3, color="white"),
+            text.mark_text(**side, fontSize=10, color=_OPENING),
+        ]
+    return layers
+
+
 def _rows(frame: pl.DataFrame, what: str) -> altair.Data:
     return inline(frame.with_columns(pl.lit(what).alias("what")).to_dicts())
 
@@ -131,7 +158,8 @@ def marks(connection: Connection) -> dict[str, pl.DataFrame]:
     reached = acks.with_columns(pl.col("ack").cum_max())
     allowed = reached.with_columns((pl.col("ack") + pl.col("window_bytes")).cum_max().alias("edge"))
     return {
-        SENT: _ranges(sent.filter(~again)),
+        SENT: _ranges(sent.filter(~again & ~pl.col("is_tls"))),
+        TLS: _ranges(sent.filter(~again & pl.col("is_tls"))),
         AGAIN: _ranges(sent.filter(again)),
         SACKED: _sacked(acks),
         ACKED: _points(reached, "ack"),
@@ -151,7 +179,7 @@ def _top(marks: dict[str, pl.DataFrame]) -> float:
 
 def data_top(marks: dict[str, pl.DataFrame]) -> float:
     """The end of the sent data, kB."""
-    return max(float(rows["high_kb"].max() or 0.0) for rows in (marks[SENT], marks[AGAIN]))  # type: ignore[arg-type]
+    return max(float(rows["high_kb"].max() or 0.0) for rows in (marks[SENT], marks[TLS], marks[AGAIN]))  # type: ignore[arg-type]
 
 
 def _ranges(rows: pl.DataFrame) -> pl.DataFrame:
