@@ -1,6 +1,7 @@
 """The key `tls`: sizes, what is refused, and what the simulator makes of it."""
 
 import math
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +12,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from firstflight import Cell, RequestError, Scenario
 from firstflight.engines import find, simulate
+from firstflight.engines.emulate.campaign import Prepared
+from firstflight.engines.emulate.inside import secure
+from firstflight.engines.emulate.layout import lay_out
 from firstflight.scenario.tls import NAMES, TlsKey
 
 EXAMPLE = Scenario.load(Path(__file__).resolve().parents[2] / "examples" / "handshake.toml")
@@ -226,6 +230,43 @@ def test_programs_that_speak_tls_have_no_nagle_unless_it_is_set() -> None:
 def test_a_larger_certificate_can_make_the_response_faster() -> None:
     ecdsa, ml_dsa = with_tls("ecdsa", 1, 10), with_tls("ml-dsa-44", 1, 10)
     assert ecdsa["last"] - ml_dsa["last"] > 90
+
+
+@pytest.mark.parametrize(
+    ("tls", "key"),
+    [
+        ({"flights": [["client", "100B"], ["server", "200B"]]}, "flights: real TLS 1.3 has its own flights"),
+        ({"client_certificate": "ecdsa"}, "client_certificate: the emulator's clients have none"),
+        ({"resumption": 0.5, "early_data": 0.5, "key_share": "x25519"}, "early_data: the emulator's clients send none"),
+        ({"tickets": "300B"}, "tickets: OpenSSL's are as long as they are"),
+        ({"write_size": "16KiB"}, "write_size: OpenSSL writes 4096 B at once"),
+        ({"resumption": 0.5}, "resumption: a flight without certificate cannot be padded"),
+        ({"resumption": 0.5, "key_share": "x25519", "tickets": "0B"}, "resumption: a connection is resumed by tickets"),
+    ],
+)
+def test_the_emulator_refuses_what_real_tls_cannot_do(tls: dict[str, Any], key: str) -> None:
+    scenario = EXAMPLE.replace("application.file_transfer.tls", "none").replace("application.file_transfer.tls", tls)
+    with pytest.raises(RequestError, match=f"application.file_transfer.tls.{re.escape(key)}"):
+        Prepared(Cell({}, scenario), lay_out(scenario))
+
+
+def test_servers_of_the_emulator_have_one_kind_of_records_and_no_tcp_of_ours() -> None:
+    first = EXAMPLE.to_dict()["application"][0] | {"name": "first"}
+    other = first | {"name": "second", "tls": {"record_size": "4kB"}}
+    scenario = Scenario.from_dict(EXAMPLE.to_dict() | {"application": [first, other]})
+    with pytest.raises(RequestError, match=r"application.second.tls: a server has one record_size"):
+        Prepared(Cell({}, scenario), lay_out(scenario))
+    ours = EXAMPLE.replace("tcp.stack", "firstflight")
+    with pytest.raises(RequestError, match=r"application.file_transfer.tls: firstflight's TCP has no TLS"):
+        Prepared(Cell({}, ours), lay_out(ours))
+
+
+@pytest.mark.parametrize("hello", [100, 272, 512, 1506, 3000])
+def test_a_client_hello_is_padded_to_its_size_where_its_own_is_shorter(hello: int) -> None:
+    tls = secure.opened("padded", "s000001234", hello)
+    tls.shake()
+    own = len(tls.take())
+    assert own == hello if hello > 250 else own > hello
 
 
 def test_engines_that_have_no_tls_refuse_it() -> None:

@@ -365,7 +365,7 @@ def _handshakes(handshakes: pl.LazyFrame, transfers: pl.LazyFrame, keys: Sequenc
     tcp, tls = pl.col("handshake_time_s"), pl.col("tls_handshake_time_s")
     counts: dict[str, Measure] = {
         "completed": pl.col("completed").sum(),
-        "timed_out": (100 * (pl.col("timeouts") > 0).sum(), pl.len()),
+        "timed_out": (100 * (pl.col("timeouts") > 0).sum(), pl.col("timeouts").count()),
     }
     return _table(
         "handshakes",

@@ -7,6 +7,7 @@ forgotten, links as new, applications, connections closed, nothing in flight, co
 
 import copy
 import json
+import ssl
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cache
@@ -25,6 +26,7 @@ from firstflight.engines.emulate.layout import Layout, Placement, lay_out
 from firstflight.engines.emulate.records import CellRecords, environment
 from firstflight.engines.emulate.refusals import (
     refuse_datagrams,
+    refuse_handshakes,
     refuse_links,
     refuse_one_way_delays,
     refuse_what_programs_cannot,
@@ -40,6 +42,8 @@ _CLOSING_S = 4.0
 _QUIET_S = 10.0
 # Of TCP, without options.
 _TCP_HEADER_BYTES = 20
+# Of OpenSSL, for a connection that is not resumed.
+_TICKETS = 2
 # See `jobs`.
 _BEARS_NEIGHBOURS_BPS = 10e6
 
@@ -145,7 +149,10 @@ class Prepared:
             if flows[index]:
                 refuse_datagrams(application, flows[index], layout.ip, where)
             else:
-                refuse_what_programs_cannot(application, scenario.application[index].response_header, where)
+                asked = scenario.application[index]
+                refuse_what_programs_cannot(application, asked.response_header, where)
+                if asked.tls is not None:
+                    refuse_handshakes(asked.tls, scenario.stacks(index), where)
             by_arm: dict[int, list[tuple[int, str]]] = {}
             for number, host in enumerate(placement.clients):
                 by_arm.setdefault(arm_of_user(shares, seed, replicate, number), []).append((number, host))
@@ -161,6 +168,8 @@ class Prepared:
                     if Draws(seed, replicate, index, number).uniform(Purpose.SHARE, 0) < application["share"]
                 ]
                 self.applications += [_told(index, in_arm | more, running, placement)] if running else []
+        over_tls = any("handshakes" in application for application in self.applications)
+        self.tls = {"tls": f"{ssl.OPENSSL_VERSION}; certificates of Ed25519, padded"} if over_tls else {}
         self.hosts = {host: _host_settings(host, peers, scenario) for host, peers in ends.items()}
         self.missing = {name for peers in ends.values() for settings in peers.values() for name in settings.missing}
 
@@ -192,6 +201,8 @@ class Prepared:
                 else:
                     _join(ends, server_host, client_host, server, where)
                     told["no_delay"] = server.no_delay
+                if "handshakes" in application:
+                    _join_tls(told, application["handshakes"], where)
                 if application["response_header_bytes"] not in told["headers"]:
                     told["headers"].append(application["response_header_bytes"])
                 if server is None and len(told["headers"]) > 1:
@@ -265,6 +276,18 @@ def _join_ours(told: dict[str, Any], profile: dict[str, Any], where: str) -> Non
     if told.setdefault("profile", profile) != profile:
         raise RequestError(
             f"{where}: a server of firstflight's TCP has one profile for all; give the applications different hosts"
+        )
+
+
+def _join_tls(told: dict[str, Any], handshakes: Mapping[str, Any], where: str) -> None:
+    tls = {
+        "record_bytes": handshakes["record_bytes"],
+        "tickets": _TICKETS if any(kind["tickets_bytes"] for kind in handshakes["kinds"]) else 0,
+    }
+    if told.setdefault("tls", tls) != tls:
+        raise RequestError(
+            f"{where}.tls: a server has one record_size and tickets or none for all; give the applications different "
+            "server_hosts"
         )
 
 
@@ -354,7 +377,7 @@ def _run(
         tables = []
         for by_turn, kept in zip(prepared, records, strict=True):
             campaign.configure(by_turn[-1])
-            facts = lab.facts | checked | {"hosts": lab.kernel_dump(), "stall_rule_s": STALL_RULE_S}
+            facts = lab.facts | checked | by_turn[-1].tls | {"hosts": lab.kernel_dump(), "stall_rule_s": STALL_RULE_S}
             tables.append(kept.finished(environment(facts)))
     return tables
 

@@ -69,6 +69,11 @@ class Connection:
         ours = self._data & (self._starts >= start) & (self._starts < end)
         return int(ours.sum()), int((ours & self._again).sum())
 
+    def before(self, until_ns: int) -> tuple[int, int]:
+        """Data segments that the server sent before a time, and how many both ends retransmitted until then."""
+        early = self._times < until_ns
+        return int((self._data & early).sum()), int((self._again & early).sum())
+
     def syn_acks(self) -> int:
         """SYN-ACKs that the server sent."""
         return int((self._server & (self.segments["flags"].to_numpy() & _SYN > 0)).sum())

@@ -15,6 +15,7 @@ _WORD = 2**32 - 1
 # Largest file that the simulator draws, 8.8 TB.
 _LARGEST_BYTES = 1 << 43
 _MOST_INLINE_OBJECTS = 65_535
+_DRAWS_PER_HANDSHAKE = 256
 
 
 class Purpose(IntEnum):
@@ -28,6 +29,7 @@ class Purpose(IntEnum):
     SERVER = 5
     SHARE = 11
     ARM = 15
+    HANDSHAKE = 16
 
 
 class Draws:
@@ -56,6 +58,18 @@ class Draws:
         if choice == "by_client":
             return self._client % servers
         return self._bits(Purpose.SERVER, index)[0] * servers >> 64
+
+    def handshake(self, kinds: Sequence[Mapping[str, Any]], opened: int) -> tuple[Mapping[str, Any], list[int]]:
+        """The handshake of the client's `opened`th connection, out of a plan's, and the bytes of its flights."""
+        index = opened * _DRAWS_PER_HANDSHAKE
+        draw = self.uniform(Purpose.HANDSHAKE, index)
+        ends = accumulate(kind["fraction"] for kind in kinds)
+        kind = next((kind for kind, end in zip(kinds, ends, strict=True) if draw < end), kinds[-1])
+        numbered = enumerate(kind["flights"], start=index + 1)
+        return kind, [
+            self.size(flight["bytes"], Purpose.HANDSHAKE, number) + flight.get("more_bytes", 0)
+            for number, flight in numbered
+        ]
 
     def uniform(self, purpose: Purpose, index: int) -> float:
         """A number in [0, 1)."""
@@ -104,7 +118,7 @@ def drawn(law: Mapping[str, Any], u: float, v: float) -> float:
             beyond = 0.0 if maximum is None else (minimum / maximum) ** shape
             return float(minimum * (1.0 - u * (1.0 - beyond)) ** (-1.0 / shape))
         case "empirical":
-            return _clipped(law["scale"] * _interpolated(law["points"], law["interpolation"], u), law)
+            return _clipped(law.get("scale", 1.0) * _interpolated(law["points"], law["interpolation"], u), law)
         case other:
             raise ValueError(f'unknown law "{other}"')
 

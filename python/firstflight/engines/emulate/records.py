@@ -31,6 +31,8 @@ _OUR_COUNTS = (
     "ecn_cwnd_reductions",
 )
 
+_ROWS = ("transfers", "pages", "streams", "handshakes")
+
 Row = dict[str, Any]
 
 
@@ -39,7 +41,9 @@ class CellRecords:
     """The rows of one cell, replicate after replicate."""
 
     cell: Cell
-    rows: dict[str, list[Row]] = field(default_factory=lambda: {"transfers": [], "pages": [], "streams": []})
+    rows: dict[str, list[Row]] = field(
+        default_factory=lambda: {name: [] for name in ("transfers", "pages", "streams", "handshakes")}
+    )
     tables: dict[str, list[pl.DataFrame]] = field(default_factory=lambda: {"links": [], "segments": []})
 
     def add(
@@ -57,6 +61,7 @@ class CellRecords:
         transfers = joined.transfers(windows)
         self.rows["transfers"] += transfers
         self.rows["pages"] += joined.pages(transfers)
+        self.rows["handshakes"] += joined.handshakes()
         self.rows["streams"] += [stream | {"replicate": replicate} for stream in facts["streams"]]
         self.tables["links"].append(joined.links(box))
         if self.cell.capture:
@@ -66,6 +71,8 @@ class CellRecords:
         """The tables of the schema, `environment` and `counts`."""
         names = {"application": self.cell.scenario.recorded_names()}
         tables = {name: _frame(name, self.rows[name], names) for name in ("transfers", "pages")}
+        if any("handshakes" in one for one in json.loads(self.cell.plan)["applications"]):
+            tables["handshakes"] = _frame("handshakes", self.rows["handshakes"], names)
         streams = _native.stream_reports(self.cell.plan, self.rows["streams"])
         tables["streams"] = native_frame("streams", streams, names)
         tables["links"] = pl.concat(self.tables["links"])
@@ -113,6 +120,27 @@ class Replicate:
                 total[name] = None if so_far is None or row[name] is None else so_far + row[name]
         none = {"retransmissions": 0, "timeouts": 0}
         return [page | {"replicate": self.replicate} | sums.get(_page(page), none) for page in self._facts["pages"]]
+
+    def handshakes(self) -> list[Row]:
+        """Rows of `handshakes`: one for each connection over TLS."""
+        rows = {end: row for row, end in zip(reversed(self._told), reversed(self._ends), strict=True)}
+        return [self._handshake(rows[end], end) for end in self._numbers if rows[end]["over_tls"]]
+
+    def _handshake(self, row: Row, end: Ends) -> Row:
+        secured_s = row["tls_handshake_time_s"]
+        until_ns = 1 << 62 if secured_s is None else round((row["start_s"] + secured_s) * 1e9)
+        segments, again = self.connections[end].before(until_ns) if end in self.connections else (0, 0)
+        return {
+            "replicate": self.replicate,
+            **{name: row[name] for name in ("application", "client", "start_s", "handshake_time_s")},
+            "connection": self._numbers[end],
+            **{name: row[name] for name in ("tls_handshake_time_s", "client_bytes", "server_bytes", "resumption")},
+            "server_segments": segments,
+            "retransmissions": again,
+            # The kernel counts them over the connection's whole life, and only its server's are known.
+            "timeouts": None,
+            "completed": int(secured_s is not None),
+        }
 
     def links(self, box: Mapping[str, Any]) -> pl.DataFrame:
         """The table `links`: the meters begin a little before the applications do, whose clock counts."""
@@ -192,9 +220,7 @@ class Replicate:
             **{name: row[name] for name in ("application", "client", "page", "object")},
             "connection": self._numbers[end],
             **{name: row[name] for name in ("start_s", "handshake_time_s", "first_byte_time_s", "completion_time_s")},
-            # The emulator has no TLS.
-            "tls_handshake_time_s": None,
-            "first_usable_byte_time_s": None,
+            **{name: row.get(name) for name in ("tls_handshake_time_s", "first_usable_byte_time_s")},
             **{name: row[name] for name in ("bytes", "delivered_bytes", "completed")},
             "segments_sent": sent,
             "retransmissions": again,

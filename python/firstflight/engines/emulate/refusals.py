@@ -7,8 +7,10 @@ from firstflight.engines.emulate.layout import Layout
 from firstflight.errors import RequestError
 from firstflight.scenario import Scenario
 from firstflight.scenario.scenario import IP_HEADER_BYTES
+from firstflight.scenario.tls import Tls
 
 _UDP_HEADER_BYTES = 8
+_OPENSSL_WRITES_BYTES = 4096
 
 
 def refuse_one_way_delays(profile: Mapping[str, Any], where: str) -> None:
@@ -22,8 +24,6 @@ def refuse_one_way_delays(profile: Mapping[str, Any], where: str) -> None:
 
 def refuse_what_programs_cannot(application: Mapping[str, Any], header: int | None, where: str) -> None:
     """Of an application over TCP; `header`: bytes of its response header."""
-    if "handshakes" in application:
-        raise RequestError(f"{where}.tls: the emulator has no TLS; leave it out, or use simulate")
     if header == 0:
         raise RequestError(f"{where}.response_header: nginx sends a header; leave it out, or write its length")
     if application.get("direction") == "upload":
@@ -32,6 +32,31 @@ def refuse_what_programs_cannot(application: Mapping[str, Any], header: int | No
         raise RequestError(f"{where}.kind: the emulator has no {application['kind']}; use simulate")
     if application["kind"] == "web_page":
         _refuse_pages(application, where)
+
+
+def refuse_handshakes(tls: Tls, stacks: tuple[str, str], where: str) -> None:
+    """What OpenSSL, or a certificate that is padded, cannot do."""
+    if stacks != ("kernel", "kernel"):
+        raise RequestError(f'{where}.tls: firstflight\'s TCP has no TLS; set stack = "kernel", or use simulate')
+    for key, is_odd, reason in (
+        ("flights", tls.flights is not None, "real TLS 1.3 has its own flights; name a chain"),
+        ("client_certificate", tls.client_certificate is not None, "the emulator's clients have none; leave it out"),
+        ("early_data", tls.early_data > 0, "the emulator's clients send none; leave it out"),
+        ("tickets", tls.tickets not in (None, 0), "OpenSSL's are as long as they are; leave it out, or write 0B"),
+        ("write_size", tls.write_size != _OPENSSL_WRITES_BYTES, "OpenSSL writes 4096 B at once; leave it out"),
+        (
+            "resumption",
+            tls.resumption > 0 and tls.key_share != "x25519",
+            'a flight without certificate cannot be padded to a share of X25519MLKEM768; set key_share = "x25519"',
+        ),
+        (
+            "resumption",
+            tls.resumption > 0 and tls.tickets == 0,
+            "a connection is resumed by tickets; leave out tickets",
+        ),
+    ):
+        if is_odd:
+            raise RequestError(f"{where}.tls.{key}: {reason}, or use simulate")
 
 
 def _refuse_pages(application: Mapping[str, Any], where: str) -> None:

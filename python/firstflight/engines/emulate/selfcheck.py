@@ -147,7 +147,8 @@ def _captured(
     campaign: "Campaign", first: dict[str, Any], client: str, server: str, size: int, number: int
 ) -> tuple[Connection, int]:
     """One download of `size` bytes, as the server's capture saw it, and how many packets the path lost meanwhile."""
-    application = first | {
+    # TLS would begin with flights of other sizes.
+    application = {key: value for key, value in first.items() if key != "handshakes"} | {
         "kind": "file_transfer",
         "start": {"distribution": "constant", "value": 0.0},
         "size": {"distribution": "constant", "value": size},

@@ -13,12 +13,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from firstflight.engines.emulate.draws import Draws, Purpose
 from firstflight.engines.emulate.inside import curl, requests
-from firstflight.engines.emulate.inside.clients import Fetcher
+from firstflight.engines.emulate.inside.clients import Fetcher, SecureClient
 from firstflight.engines.emulate.inside.curl import Fetched
 from firstflight.engines.emulate.inside.namespaces import Namespace
 from firstflight.engines.emulate.inside.nginx import PORT
@@ -30,6 +31,8 @@ from firstflight.errors import MachineError
 _AHEAD_S = 0.02
 # Below, there is no time left in which a transfer could be asked for.
 _LEAST_S = 0.002
+# Long enough for every server.
+_ANY_FLIGHT = 4096
 
 
 @dataclass
@@ -73,6 +76,7 @@ class Client:
     draws: Draws
     servers: tuple[tuple[str, str, Server], ...]
     seen: Seen
+    opened: Iterator[int] = field(default_factory=count)
 
     def run(self) -> None:
         """Run the application until its count or the run's end."""
@@ -107,15 +111,33 @@ class Client:
     def fetch(self, objects: Sequence[tuple[int, int, int]], page: int | None) -> list[Fetched]:
         """Fetch objects concurrently, each (number, size, index of its connection), and note each transfer."""
         found = [self.target(size, index) for _, size, index in objects]
+        plan = self.plan
+        if "handshakes" in plan:
+            over = [self.over(host, size) for (host, _), (_, size, _) in zip(found, objects, strict=True)]
+            plan = plan | {"over": over, "connection": None}
         fetched = []
         within = self.seen.left()
         if within <= _LEAST_S:
             return []
-        for one in self.fetcher.fetch(self.plan, [target for _, target in found], within):
+        for one in self.fetcher.fetch(plan, [target for _, target in found], within):
             number, size, _ = objects[one.number]
             self.note(found[one.number][0], size, page, number, one)
             fetched.append(one)
         return fetched
+
+    def over(self, host: str, size: int) -> dict[str, Any]:
+        """What `clients.SecureClient` is told about a request over a new connection."""
+        kind, flights = self.draws.handshake(self.plan["handshakes"]["kinds"], next(self.opened))
+        resumed = kind.get("resumption", "none") != "none"
+        server = next(server for name, _, server in self.servers if name == host)
+        return {
+            # A server that resumes looks at no certificate.
+            "name": server.named(_ANY_FLIGHT if resumed else flights[1]),
+            "hello_bytes": flights[0],
+            "server_bytes": flights[1],
+            "resumed": resumed,
+            "response_bytes": size,
+        }
 
     def note(self, server: str, size: int, page: int | None, number: int, one: Fetched) -> None:
         """A row of `transfers`, as far as the client knows it."""
@@ -136,7 +158,15 @@ class Client:
                 "ended_s": one.start_s + one.total_s - self.seen.origin_s,
                 "bytes": size + header,
                 "delivered_bytes": one.body_bytes + (one.header_bytes if header else 0),
-                "response_bytes": one.body_bytes + one.header_bytes,
+                "response_bytes": one.body_bytes + one.header_bytes
+                if one.received_bytes is None
+                else one.received_bytes,
+                "tls_handshake_time_s": one.secured_s or None,
+                "first_usable_byte_time_s": one.usable_s or None,
+                "client_bytes": one.client_bytes,
+                "server_bytes": one.server_bytes,
+                "resumption": int(one.resumed),
+                "over_tls": "handshakes" in self.plan,
                 "completed": int(one.completed),
             }
         )
@@ -254,6 +284,9 @@ def _note_page(
 def _exchanges(client: Client) -> Iterator[float]:
     """Requests in turn on one connection, by our own client: curl cannot wait between two."""
     plan, draws = client.plan, client.draws
+    if "handshakes" in plan:
+        yield from _secure_exchanges(client)
+        return
     host, (address, _) = client.target(1, 0)
     command = [sys.executable, "-I", str(Path(requests.__file__)), address, str(PORT), str(int(plan["no_delay"]))]
     program = client.namespace.spawn(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -279,6 +312,25 @@ def _exchanges(client: Client) -> Iterator[float]:
             program.stdin.close()
         program.stdout.close()
         program.wait()
+
+
+def _secure_exchanges(client: Client) -> Iterator[float]:
+    plan, draws = client.plan, client.draws
+    assert isinstance(client.fetcher, SecureClient)
+    over: dict[str, Any] = {}
+    connection = f"{plan['name']} {client.index}"
+    try:
+        for number in client.numbers():
+            size = draws.size(plan["response"], Purpose.RESPONSE_SIZE, number)
+            asked = draws.size(plan["request"], Purpose.REQUEST_SIZE, number)
+            host, target = client.target(size, 0)
+            over = (over or client.over(host, size)) | {"response_bytes": size}
+            more = {"over": [over], "connection": connection, "request_bytes": asked}
+            for one in client.fetcher.fetch(plan | more, [target], max(client.seen.left(), 0.0)):
+                client.note(host, size, None, number, one)
+            yield draws.seconds(plan["think"], Purpose.THINK, number)
+    finally:
+        client.fetcher.leave(connection)
 
 
 def _asked(program: subprocess.Popen[bytes], line: dict[str, Any]) -> dict[str, Any] | None:

@@ -1,16 +1,22 @@
 """The program that fetches on a client host: curl over the host's kernel, or our own TCP."""
 
+import json
+import os
 import queue
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
+from pathlib import Path
 from typing import Any, Protocol
 
-from firstflight.engines.emulate.inside import curl
-from firstflight.engines.emulate.inside.curl import Fetched, Target
+from firstflight.engines.emulate.inside import curl, secure
+from firstflight.engines.emulate.inside.curl import Fetched, Target, padded
 from firstflight.engines.emulate.inside.namespaces import Namespace
-from firstflight.engines.emulate.inside.nginx import PORT
+from firstflight.engines.emulate.inside.nginx import NEAR_BYTES, PORT, SECURE_PORT
+from firstflight.engines.emulate.inside.processes import Watched
 from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.engines.emulate.inside.wire import WireHost
 from firstflight.errors import MachineError
@@ -39,6 +45,81 @@ class KernelClient:
     def fetch(self, plan: Mapping[str, Any], targets: Sequence[Target], within_s: float) -> Iterator[Fetched]:
         """As Fetcher; of the plan, "no_delay" too."""
         yield from curl.fetch(self._namespace, targets, plan["request_bytes"], plan["no_delay"], within_s)
+
+
+class SecureClient:
+    """`secure` in the host's namespace, for all threads that fetch over TLS from there."""
+
+    def __init__(self, namespace: Namespace, kind: str, on_death: Callable[[str], None]) -> None:
+        command = [sys.executable, "-I", str(Path(secure.__file__)), kind]
+        said = os.memfd_create("secure")
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": said}
+        self._program = namespace.spawn(command, **pipes)
+        Watched(f"the client on host {namespace.name}", self._program, on_death, said)
+        self._numbers = count()
+        self._waiting: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
+        self._lock = threading.Lock()
+        threading.Thread(target=self._deliver, name=f"responses to {namespace.name}", daemon=True).start()
+
+    def fetch(self, plan: Mapping[str, Any], targets: Sequence[Target], within_s: float) -> Iterator[Fetched]:
+        """As Fetcher; of the plan, "no_delay" too, "connection" as `secure` has it, and for each target in "over" what
+        `secure` is told about its handshake, its "server_bytes", and "response_bytes".
+        """
+        responses: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        begun = {}
+        for place, ((address, path), over) in enumerate(zip(targets, plan["over"], strict=True)):
+            number = next(self._numbers)
+            begun[number] = place
+            asked = over | {
+                "number": number,
+                "connection": plan["connection"],
+                "address": address,
+                "port": SECURE_PORT,
+                "no_delay": plan["no_delay"],
+                "path": padded(address, path, plan["request_bytes"]),
+                "within_s": within_s,
+            }
+            self._waiting[number] = responses
+            self._tell(asked)
+        for _ in targets:
+            try:
+                told = responses.get(timeout=within_s + _PATIENCE_S)
+            except queue.Empty:
+                raise MachineError("the client does not report the result of a transfer over TLS") from None
+            place = begun[told["number"]]
+            if reason := told.pop("reason", None):
+                raise MachineError(f"TLS failed: {reason}")
+            _check(told, plan["over"][place])
+            yield Fetched(**told | {"number": place})
+
+    def leave(self, connection: str) -> None:
+        """Close a connection that was kept."""
+        self._tell({"connection": connection, "path": None})
+
+    def _tell(self, line: Mapping[str, Any]) -> None:
+        assert self._program.stdin is not None
+        with self._lock:
+            self._program.stdin.write(json.dumps(line).encode() + b"\n")
+            self._program.stdin.flush()
+
+    def _deliver(self) -> None:
+        """Hand each response to the thread that asked for it."""
+        assert self._program.stdout is not None
+        for line in self._program.stdout:
+            told = json.loads(line)
+            self._waiting.pop(told["number"]).put(told)
+
+
+def _check(told: Mapping[str, Any], over: Mapping[str, Any]) -> None:
+    """MachineError if the server's flight on the wire was not the scenario's."""
+    if not told["secured_s"] or told["connect_s"] is None:
+        return
+    if told["resumed"] != over["resumed"]:
+        raise MachineError("tls: the server did not resume a connection as the scenario wants it")
+    if not over["resumed"] and abs(told["server_bytes"] - over["server_bytes"]) > NEAR_BYTES:
+        raise MachineError(
+            f"tls: the server's flight should have {over['server_bytes']} bytes and had {told['server_bytes']}"
+        )
 
 
 class OurClient:

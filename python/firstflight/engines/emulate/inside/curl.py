@@ -41,7 +41,8 @@ Target = tuple[str, str]
 class Fetched:
     """One transfer as curl saw it: times in seconds since `start_s` (of CLOCK_MONOTONIC), sizes in bytes.
 
-    `connect_s` is 0 if there was no handshake, `first_byte_s` if there was no answer.
+    `connect_s` is 0 if there was no handshake, `first_byte_s` if there was no answer; over TLS, as `secure` has it,
+    `secured_s` if its handshake was not complete, `usable_s` if no record came, `received_bytes` all of the stream.
     """
 
     number: int
@@ -53,6 +54,12 @@ class Fetched:
     body_bytes: int
     header_bytes: int
     completed: bool
+    secured_s: float = 0.0
+    usable_s: float = 0.0
+    client_bytes: int = 0
+    server_bytes: int = 0
+    received_bytes: int | None = None
+    resumed: bool = False
 
 
 def request_bytes(address: str, path: str) -> int:

@@ -1,22 +1,28 @@
 """A real nginx on a server host: files of any size, a response header of any length, on a private file system."""
 
+import os
 import re
 import socket
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from firstflight.engines.emulate.inside import programs
+from firstflight.engines.emulate.inside import programs, secure
 from firstflight.engines.emulate.inside.namespaces import Namespace
 from firstflight.engines.emulate.inside.processes import Watched
+from firstflight.engines.emulate.start import ENVIRONMENT
 from firstflight.errors import MachineError, RequestError
 
-PORT = 80
+PORT, SECURE_PORT = 80, 443
 _STARTED_WITHIN_S = 10.0
 _LARGEST_DIGITS = 13
 # "X: " and the end of the line, with one letter at least between.
 _SHORTEST_PAD = 6
+# A certificate's lengths take one byte more or less, so that not every length of a flight exists.
+NEAR_BYTES = 4
+_MOST_TRIES, _MOST_PADDING = 5, 100_000
 
 # One process, so that order is order, and that it is seen to end if any of it does; sendfile with tcp_nopush, so that
 # the header rides with the body; nothing is logged, checked or cut into pieces on the way. The user is the only one of
@@ -51,10 +57,22 @@ http {{
     server {{
         listen {listen} backlog=4096;
         listen unix:{directory}/socket;
+{tls}
 {locations}
     }}
 }}
 """
+# A certificate for each name, which makes the server's flight as long as the name says.
+_TLS = """\
+        listen {listen} ssl backlog=4096;
+        listen unix:{directory}/tls ssl;
+        ssl_protocols TLSv1.3;
+        ssl_certificate {directory}/certificates/$ssl_server_name.pem;
+        ssl_certificate_key {directory}/certificates/key.pem;
+        ssl_buffer_size {record_bytes};
+        ssl_session_ticket_key {directory}/certificates/tickets;
+        ssl_session_timeout 1d;
+        ssl_conf_command NumTickets {tickets};"""
 _LOCATION = """\
         location ~ "^/{header}/(\\d{{{digits}}})$" {{
             alias {directory}/files/$1;{pad}
@@ -74,16 +92,22 @@ class Nginx:
         no_delay: bool,
         on_death: Callable[[str], None],
         family: socket.AddressFamily = socket.AF_INET,
+        tls: Mapping[str, int] | None = None,
     ) -> None:
-        """Start it, for clients of this address family. `on_death` is called if it ends without a command.
+        """Start it, for clients of this address family. `on_death` is called if it ends without a command. `tls`: how
+        many "tickets" a connection gets and the "record_bytes", if it is asked over TLS.
         MachineError where it does not start, RequestError for a header that it cannot make.
         """
         self._namespace = namespace
         self._on_death = on_death
         self._directory = directory
         self._no_delay = no_delay
-        self._listen = f"[::]:{PORT}" if family == socket.AF_INET6 else str(PORT)
+        self._any = "[::]:" if family == socket.AF_INET6 else ""
         (directory / "files").mkdir(parents=True, exist_ok=True)
+        self._tls, self._certificates = "", Certificates(directory)
+        if tls is not None:
+            self._certificates.begin()
+            self._tls = _TLS.format(directory=directory, listen=f"{self._any}{SECURE_PORT}", **tls)
         programs.give(directory)
         self._program = programs.find("nginx", "nginx-light")
         self._watched = self._start({0: [""] * _LARGEST_DIGITS})
@@ -103,6 +127,10 @@ class Nginx:
                 made.truncate(size)
         return f"/{header}/{size}"
 
+    def named(self, flight_bytes: int) -> str:
+        """The name of the server in a ClientHello that makes its flight so long. RequestError if it cannot be."""
+        return self._certificates.named(flight_bytes)
+
     def stop(self) -> None:
         """End it and wait."""
         self._watched.stop()
@@ -118,12 +146,14 @@ class Nginx:
             _CONFIG.format(
                 directory=self._directory,
                 no_delay="on" if self._no_delay else "off",
-                listen=self._listen,
+                listen=f"{self._any}{PORT}",
+                tls=self._tls,
                 locations="\n".join(locations),
             ),
             encoding="ascii",
         )
-        (self._directory / "socket").unlink(missing_ok=True)
+        for name in ("socket", "tls"):
+            (self._directory / name).unlink(missing_ok=True)
         command = [
             self._program,
             "-p",
@@ -171,6 +201,71 @@ class Nginx:
         if not re.match(rb"HTTP/1.1 200 ", answer):
             raise MachineError(f"nginx answers {answer[:60]!r} to a request for {path}")
         return len(answer)
+
+
+class Certificates:
+    """Ordinary certificates of one key, each padded by a comment so that the server's flight has so many bytes.
+
+    The key is Ed25519's, whose signatures all have one length.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        """`directory` is nginx's, which need not run."""
+        self._directory = directory / "certificates"
+        self._socket = directory / "tls"
+        self._made: dict[int, str] = {}
+        self._lock = threading.Lock()
+
+    def begin(self) -> None:
+        """The key, a key of tickets, and nothing else. MachineError without openssl."""
+        self._directory.mkdir(exist_ok=True)
+        programs.give(self._directory)
+        self._openssl("genpkey", "-algorithm", "ed25519", "-out", str(self._directory / "key.pem"))
+        # Nginx reads it as another user; nobody outside sees these files.
+        (self._directory / "key.pem").chmod(0o644)
+        (self._directory / "tickets").write_bytes(os.urandom(80))
+
+    def named(self, flight_bytes: int) -> str:
+        """As Nginx; what nginx sends is measured over a socket of its own, and the padding mended."""
+        with self._lock:
+            if flight_bytes in self._made:
+                return self._made[flight_bytes]
+            # All names have one length, so that all flights of one certificate have.
+            name = f"s{flight_bytes:09d}"
+            padding, smallest = 0, 0
+            for _ in range(_MOST_TRIES):
+                found = self._flight(name, padding)
+                smallest = smallest or found
+                padding += flight_bytes - found
+                if abs(found - flight_bytes) <= NEAR_BYTES:
+                    self._made[flight_bytes] = name
+                    return name
+                if not 0 <= padding <= _MOST_PADDING:
+                    break
+        raise RequestError(
+            f"tls: the server's flight should have {flight_bytes} bytes, but nginx sends {smallest} with the shortest "
+            f"certificate, and at most {_MOST_PADDING} more; choose another chain, or use simulate"
+        )
+
+    def _flight(self, name: str, padding: int) -> int:
+        """Bytes of the server's flight with a new certificate of that name."""
+        comment = ["-addext", f"nsComment={'x' * padding}"] if padding else []
+        place = self._directory / f"{name}.pem"
+        self._openssl(
+            "req", "-x509", "-key", str(self._directory / "key.pem"), "-days", "30", "-subj", "/CN=server", *comment,
+            "-out", str(place),
+        )  # fmt: skip
+        with socket.socket(socket.AF_UNIX) as end:
+            end.settimeout(_STARTED_WITHIN_S)
+            end.connect(str(self._socket))
+            return secure.shaken(secure.opened("padded", name, 0), end)[1]
+
+    def _openssl(self, *arguments: str) -> None:
+        done = subprocess.run(
+            [programs.find("openssl", "openssl"), *arguments], capture_output=True, env=ENVIRONMENT, check=False
+        )
+        if done.returncode != 0:
+            raise MachineError(f"openssl makes no certificate: {done.stderr.decode(errors='replace').strip()[-200:]}")
 
 
 def _accepts(place: Path) -> bool:

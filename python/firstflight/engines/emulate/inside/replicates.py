@@ -8,7 +8,7 @@ from typing import Any
 
 from firstflight.engines.emulate.draws import Draws
 from firstflight.engines.emulate.inside.applications import Client, clock, run_at_once
-from firstflight.engines.emulate.inside.clients import Fetcher, KernelClient, OurClient
+from firstflight.engines.emulate.inside.clients import Fetcher, KernelClient, OurClient, SecureClient
 from firstflight.engines.emulate.inside.commands import command
 from firstflight.engines.emulate.inside.datagrams import StreamClient
 from firstflight.engines.emulate.inside.probing import device_drops
@@ -20,8 +20,8 @@ _FILES = Path("/dev/shm")
 
 # By host; of the last call of `start_servers`.
 _SERVERS: dict[str, Server] = {}
-# By host; each begins when it is needed first.
-_CLIENTS: dict[str, Fetcher] = {}
+# By host and whether they speak TLS; each begins when it is needed first.
+_CLIENTS: dict[tuple[str, bool], Fetcher] = {}
 
 
 @command
@@ -82,7 +82,8 @@ def run_replicate(
         for index, host in application["clients"]:
             draws = Draws(seed, replicate, application["number"], index)
             at = testbed.host(host).namespace
-            clients.append(Client(application, index, host, at, _client(testbed, host), draws, offered, seen).run)
+            fetcher = _client(testbed, host, over_tls="handshakes" in application)
+            clients.append(Client(application, index, host, at, fetcher, draws, offered, seen).run)
     run_at_once(clients)
     ran_s = time.monotonic() - seen.origin_s
     deadline = time.monotonic() + close_s
@@ -109,8 +110,14 @@ def run_replicate(
     }
 
 
-def _client(testbed: Testbed, host: str) -> Fetcher:
-    if host not in _CLIENTS:
-        ours = testbed.host(host).stack != "kernel"
-        _CLIENTS[host] = OurClient(testbed, host) if ours else KernelClient(testbed.host(host).namespace)
-    return _CLIENTS[host]
+def _client(testbed: Testbed, host: str, over_tls: bool = False) -> Fetcher:
+    if (host, over_tls) not in _CLIENTS:
+        target = testbed.host(host)
+        if over_tls:
+            client: Fetcher = SecureClient(target.namespace, "padded", testbed.on_death)
+        elif target.stack == "kernel":
+            client = KernelClient(target.namespace)
+        else:
+            client = OurClient(testbed, host)
+        _CLIENTS[host, over_tls] = client
+    return _CLIENTS[host, over_tls]

@@ -6,11 +6,11 @@ from queue import Empty
 from typing import Any, Protocol
 
 from firstflight.engines.emulate.inside.driven import Capture
-from firstflight.engines.emulate.inside.nginx import PORT, Nginx
+from firstflight.engines.emulate.inside.nginx import PORT, SECURE_PORT, Nginx
 from firstflight.engines.emulate.inside.sockets import End, Sockets
 from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.engines.emulate.inside.wire import WireHost
-from firstflight.errors import MachineError
+from firstflight.errors import MachineError, RequestError
 
 _NOBODY = "0.0.0.0:0"
 
@@ -20,6 +20,10 @@ class Server(Protocol):
 
     def path(self, size: int, header: int) -> str:
         """The path of a file of `size` bytes behind a response header of `header` bytes (0: the server's own)."""
+        ...
+
+    def named(self, flight_bytes: int) -> str:
+        """The name of the server in a ClientHello that makes its flight so long. RequestError if it cannot be."""
         ...
 
     def reset(self) -> None:
@@ -45,12 +49,17 @@ class KernelServer:
     """Nginx, with the kernel's word on each socket that closes and a capture of the device."""
 
     def __init__(self, testbed: Testbed, host: str, directory: Path, told: dict[str, Any]) -> None:
-        """`told`: "headers", bytes of each response header that will be asked for, and "no_delay"."""
+        """`told`: "headers", bytes of each response header that will be asked for, "no_delay" and, if it is asked over
+        TLS, "tls".
+        """
         namespace, family = testbed.host(host).namespace, testbed.host(host).family
-        self._nginx = Nginx(namespace, directory, told["headers"], told["no_delay"], testbed.on_death, family)
+        self._nginx = Nginx(
+            namespace, directory, told["headers"], told["no_delay"], testbed.on_death, family, told.get("tls")
+        )
         self.path = self._nginx.path
+        self.named = self._nginx.named
         try:
-            self._sockets = namespace.call(Sockets, PORT, family)
+            self._sockets = namespace.call(Sockets, (PORT, SECURE_PORT), family)
         except OSError as error:
             raise MachineError(
                 f"host {host}: the kernel does not report closed sockets (sock_diag): {error.strerror}"
@@ -99,6 +108,10 @@ class OurServer:
     def path(self, size: int, header: int) -> str:
         """As Server."""
         return f"/{size}"
+
+    def named(self, flight_bytes: int) -> str:
+        """As Server: it has no TLS."""
+        raise RequestError("firstflight's TCP has no TLS")
 
     def reset(self) -> None:
         """As Server, with the initial windows learned from earlier connections."""

@@ -9,7 +9,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 _NETLINK_SOCK_DIAG = 4
 # SKNLGRP_INET_TCP_DESTROY and SKNLGRP_INET6_TCP_DESTROY, as bits.
@@ -55,11 +55,11 @@ End = tuple[str, int]
 
 
 class Sockets:
-    """Listens, in a thread, for TCP sockets on `port` of the calling thread's namespace that close."""
+    """Listens, in a thread, for TCP sockets on `ports` of the calling thread's namespace that close."""
 
-    def __init__(self, port: int, family: socket.AddressFamily = socket.AF_INET) -> None:
+    def __init__(self, ports: Container[int], family: socket.AddressFamily = socket.AF_INET) -> None:
         """OSError where the kernel does not allow listening; then `listening` would be false."""
-        self._port = port
+        self._ports = ports
         self._family = family
         self._closed: dict[End, dict[str, int]] = {}
         self._arrived = threading.Condition()
@@ -127,7 +127,7 @@ class Sockets:
             if kind != _SOCK_DIAG_BY_FAMILY:
                 continue
             family, state, _, _, own, other, _, destination, *_ = _DIAG.unpack_from(body)
-            if family != self._family or state == _LISTEN or int.from_bytes(own) != self._port:
+            if family != self._family or state == _LISTEN or int.from_bytes(own) not in self._ports:
                 continue
             info = _attribute(body[_DIAG.size :], _INET_DIAG_INFO)
             if info is not None:

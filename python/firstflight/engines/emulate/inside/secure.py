@@ -1,0 +1,289 @@
+"""A client over TLS 1.3 that notes when each byte arrives: curl tells neither the first byte from the first record nor
+how long a flight was, and cannot make a ClientHello as long as the scenario's.
+
+It runs as a separate program in a client host's namespace, for all connections from there:
+
+    python -I secure.py padded
+
+For each line {"number", "connection", "address", "port", "no_delay", "name", "hello_bytes", "resumed", "path",
+"response_bytes", "within_s"} on stdin it sends a request and writes a line {"number", ...} to stdout, the rest as
+`curl.Fetched` has it. A `connection` is opened by its first request and, unless it is null, kept for the next, until a
+line with "path" null. `name` is the server's name in the ClientHello, which has `hello_bytes` if it can be made so
+long. A resumed connection uses the tickets of an earlier one, or of an extra one.
+"""
+
+import contextlib
+import json
+import socket
+import ssl
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import Any, ClassVar, Protocol
+
+_READ_BYTES = 1 << 20
+_END_OF_HEADER = b"\r\n\r\n"
+_RECORD_HEADER_BYTES = 5
+# Ignored by the server beside the one that it speaks.
+_SPOKEN, _LONGEST_PROTOCOL = b"http/1.1", 255
+# Pads ClientHellos of 256 to 511 bytes to 512; Python has no name for it.
+_SSL_OP_TLSEXT_PADDING = 1 << 4
+
+
+class FailedError(Exception):
+    """The connection broke or the time was up."""
+
+
+class Tls(Protocol):
+    """One connection's TLS, which gets its bytes from and gives them to its caller."""
+
+    resumed: bool
+
+    def shake(self, data: bytes = b"") -> bool:
+        """Whether the handshake is complete with these bytes."""
+        ...
+
+    def feed(self, data: bytes) -> bytes:
+        """What was in these bytes."""
+        ...
+
+    def write(self, data: bytes) -> None:
+        """Encrypt."""
+        ...
+
+    def take(self) -> bytes:
+        """Bytes to send."""
+        ...
+
+    def session(self) -> Any:
+        """For a later connection."""
+        ...
+
+
+class Padded:
+    """Python's own TLS."""
+
+    _context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    _context.check_hostname = False
+    _context.verify_mode = ssl.CERT_NONE
+    _context.minimum_version = ssl.TLSVersion.TLSv1_3
+    _context.set_ecdh_curve("X25519")
+    _context.options &= ~_SSL_OP_TLSEXT_PADDING
+
+    def __init__(self, name: str, protocols: list[bytes], session: Any) -> None:
+        self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._context.set_alpn_protocols([protocol.decode() for protocol in protocols])
+        self._tls = self._context.wrap_bio(self._in, self._out, server_hostname=name, session=session)
+
+    def shake(self, data: bytes = b"") -> bool:
+        """As Tls."""
+        self._in.write(data)
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            return False
+        self.resumed = bool(self._tls.session_reused)
+        return True
+
+    def feed(self, data: bytes) -> bytes:
+        """As Tls."""
+        self._in.write(data)
+        with contextlib.suppress(ssl.SSLWantReadError):
+            return self._tls.read(_READ_BYTES)
+        return b""
+
+    def write(self, data: bytes) -> None:
+        """As Tls."""
+        self._tls.write(data)
+
+    def take(self) -> bytes:
+        """As Tls."""
+        return self._out.read()
+
+    def session(self) -> Any:
+        """As Tls."""
+        return self._tls.session
+
+
+_KINDS: dict[str, type[Any]] = {"padded": Padded}
+_LOCK = threading.Lock()
+
+
+def opened(kind: str, name: str, hello_bytes: int, session: Any = None) -> Tls:
+    """TLS of a new connection, whose ClientHello has `hello_bytes` if its own has fewer."""
+    with _LOCK:
+        bare: Tls = _KINDS[kind](name, [_SPOKEN], session)
+        bare.shake()
+        missing = hello_bytes - len(bare.take())
+        more = [b"x" * min(_LONGEST_PROTOCOL, missing - at - 1) for at in range(0, missing - 1, _LONGEST_PROTOCOL + 1)]
+        tls: Tls = _KINDS[kind](name, [_SPOKEN, *more], session)
+        return tls
+
+
+def shaken(tls: Tls, end: socket.socket) -> tuple[int, int]:
+    """Complete the handshake over a connected socket; bytes of the client's flights and of the server's. OSError and
+    FailedError if that fails.
+    """
+    sent = received = 0
+    is_complete = tls.shake()
+    while True:
+        flight = tls.take()
+        end.sendall(flight)
+        sent += len(flight)
+        if is_complete:
+            return sent, received
+        data = end.recv(_READ_BYTES)
+        if not data:
+            raise FailedError
+        received += len(data)
+        is_complete = tls.shake(data)
+
+
+class _Connection:
+    sessions: ClassVar[dict[str, Any]] = {}
+    """By server, of its last connection."""
+
+    def __init__(self, kind: str, asked: dict[str, Any]) -> None:
+        self._server = asked["address"]
+        session = self.sessions.get(self._server) if asked["resumed"] else None
+        if asked["resumed"] and session is None:
+            _Connection(kind, asked | {"resumed": False}).ask(asked | {"connection": None}, _told())
+            session = self.sessions.get(self._server)
+        self._tls = opened(kind, asked["name"], asked["hello_bytes"], session)
+        self._end = socket.socket(socket.AF_INET6 if ":" in self._server else socket.AF_INET, socket.SOCK_STREAM)
+        if asked["no_delay"]:
+            self._end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._is_open = False
+        self._left = bytearray()
+        # Ends of what was received, in bytes of the stream, and when it was there.
+        self._received = 0
+        self._arrivals: deque[tuple[int, float]] = deque()
+
+    def ask(self, asked: dict[str, Any], told: dict[str, Any]) -> None:
+        """One request and its response; `told` is filled as far as it comes."""
+        began = told["start_s"] = time.monotonic()
+        self._deadline = began + asked["within_s"]
+        before = self._received
+        try:
+            if not self._is_open:
+                self._connect(asked, told)
+            told["port"] = self._end.getsockname()[1]
+            self._tls.write(f"GET {asked['path']} HTTP/1.1\r\nHost: {self._server}\r\n\r\n".encode())
+            self._wait_until()
+            self._end.sendall(self._tls.take())
+            self._receive(asked, told)
+            told["completed"] = True
+            self.sessions[self._server] = self._tls.session()
+        finally:
+            told["total_s"] = time.monotonic() - began
+            told["received_bytes"] = self._received - before
+            if asked["connection"] is None or not told["completed"]:
+                self.close()
+
+    def close(self) -> None:
+        """Close it, without a word to the server."""
+        self._end.close()
+
+    def _connect(self, asked: dict[str, Any], told: dict[str, Any]) -> None:
+        began = told["start_s"]
+        self._wait_until()
+        self._end.connect((self._server.strip("[]"), asked["port"]))
+        told["connect_s"] = time.monotonic() - began
+        told["port"] = self._end.getsockname()[1]
+        told["client_bytes"], told["server_bytes"] = shaken(self._tls, self._end)
+        told["secured_s"] = time.monotonic() - began
+        self._received = told["server_bytes"]
+        told["resumed"] = self._tls.resumed
+        self._is_open = True
+
+    def _receive(self, asked: dict[str, Any], told: dict[str, Any]) -> None:
+        head = b""
+        for began_at, data in self._records():
+            if not told["usable_s"]:
+                told["first_byte_s"] = began_at - told["start_s"]
+                told["usable_s"] = time.monotonic() - told["start_s"]
+            if told["header_bytes"]:
+                told["body_bytes"] += len(data)
+            else:
+                head += data
+                if (end := head.find(_END_OF_HEADER)) >= 0:
+                    told["header_bytes"] = end + len(_END_OF_HEADER)
+                    told["body_bytes"] = len(head) - told["header_bytes"]
+            if told["body_bytes"] >= asked["response_bytes"]:
+                return
+
+    def _records(self) -> Iterator[tuple[float, bytes]]:
+        """Contents of records that are not tickets, each with the time at which its first byte was there."""
+        while True:
+            whole = _RECORD_HEADER_BYTES + int.from_bytes(self._left[3:5])
+            if len(self._left) >= max(whole, _RECORD_HEADER_BYTES + 1):
+                at = self._received - len(self._left)
+                while self._arrivals[0][0] <= at:
+                    self._arrivals.popleft()
+                record = bytes(self._left[:whole])
+                del self._left[:whole]
+                if data := self._tls.feed(record):
+                    yield self._arrivals[0][1], data
+                continue
+            self._wait_until()
+            data = self._end.recv(_READ_BYTES)
+            if not data:
+                raise FailedError
+            self._received += len(data)
+            self._arrivals.append((self._received, time.monotonic()))
+            self._left += data
+
+    def _wait_until(self) -> None:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise FailedError
+        self._end.settimeout(left)
+
+
+def _told() -> dict[str, Any]:
+    times = {"start_s": 0.0, "connect_s": None, "secured_s": 0.0, "first_byte_s": 0.0, "usable_s": 0.0}
+    counts = dict.fromkeys(("port", "client_bytes", "server_bytes", "body_bytes", "header_bytes"), 0)
+    return times | counts | {"completed": False, "resumed": False}
+
+
+class _Client:
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._open: dict[str, _Connection] = {}
+        self._writing = threading.Lock()
+
+    def answer(self, asked: dict[str, Any]) -> None:
+        """One line."""
+        told = _told()
+        connection = self._open.pop(asked["connection"], None)
+        if asked["path"] is None:
+            if connection is not None:
+                connection.close()
+            return
+        try:
+            connection = connection or _Connection(self._kind, asked)
+            connection.ask(asked, told)
+            if asked["connection"] is not None:
+                self._open[asked["connection"]] = connection
+        except _ERRORS as error:
+            told["reason"] = str(error)
+        except (OSError, FailedError):
+            pass
+        with self._writing:
+            print(json.dumps({"number": asked["number"]} | told), flush=True)
+
+
+_ERRORS: tuple[type[Exception], ...] = (ssl.SSLError,)
+
+
+def main() -> None:
+    """Serve until stdin ends."""
+    client = _Client(sys.argv[1])
+    for line in sys.stdin:
+        threading.Thread(target=client.answer, args=(json.loads(line),), daemon=True).start()
+
+
+if __name__ == "__main__":
+    main()
