@@ -1,12 +1,12 @@
-# make setup | run | test | test-all | bench | lint | docs | explore | wheel | mutants. Needs python3 >= 3.11 with venv, cargo >= 1.85 and make; the rest goes into .venv.
+# make setup | run | test | test-all | bench | lint | docs | explore | quic | wheel | mutants. Needs python3 >= 3.11 with venv, cargo >= 1.85 and make; the rest goes into .venv.
 
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes
-RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+RUST := Cargo.toml Cargo.lock $(shell find crates -path crates/quic -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 RUN := runs/rfc2415
 
-.PHONY: setup run test test-all bench lint docs explore wheel mutants format pins clean
+.PHONY: setup run test test-all bench lint docs explore quic wheel mutants format pins clean
 .DELETE_ON_ERROR:
 
 # Two jobs, for setup. What recipes run must not see them: cargo would look for a job server.
@@ -65,6 +65,7 @@ mutants:
 
 lint: setup
 	cargo fmt --all --check
+	cargo fmt --manifest-path crates/quic/Cargo.toml --check
 	cargo clippy --quiet --locked --workspace --all-targets -- --deny warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -86,12 +87,17 @@ explore: setup
 	$(BIN)/python -m firstflight.explore.start examples/download.toml >explorer/build/start.json
 	npm --prefix explorer run --silent build -- ../target/$(WASM)/browser/firstflight_explore.wasm build/start.json ../python/firstflight/explore/explorer.html
 
+# The server and client over QUIC that scenarios with `transport = "quic"` run: a workspace of its own, with its own lock.
+quic:
+	cargo build --quiet --locked --release --manifest-path crates/quic/Cargo.toml --target-dir crates/quic/target
+
 # With the page of `firstflight explore`, where `make explore` made it before.
 wheel: .venv/bin/maturin
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python .ci/wheel
 
 format: setup
 	cargo fmt --all
+	cargo fmt --manifest-path crates/quic/Cargo.toml
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
@@ -101,4 +107,4 @@ pins:
 		--no-emit-index-url --no-annotate --custom-compile-command "make pins" --output-file requirements.txt
 
 clean:
-	rm -rf .venv dist target python/firstflight/_native.*.so
+	rm -rf .venv dist target crates/quic/target python/firstflight/_native.*.so
