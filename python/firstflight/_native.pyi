@@ -51,12 +51,14 @@ def simulate(plan: str, seed: int, first_replicate: int, replicates: int, captur
 class Drawn(TypedDict):
     """Users before their simulation: `users` as a table of `Simulated`; what it leaves out, a value a user.
 
-    `bytes` is empty where the paths are no table with sizes; `runs` says of each application who runs it.
+    `bytes` is empty where the paths are no table with sizes, and `handshakes` (bytes, exchanges) likewise; `runs`
+    says of each application who runs it.
     """
 
     users: dict[str, tuple[str, bytes]]
     up_buffer_bytes: list[int]
     bytes: list[float]
+    handshakes: list[tuple[float, int]]
     runs: list[list[bool]]
 
 def draw_users(plan: str, seed: int, replicate: int, users: int) -> Drawn:

@@ -191,7 +191,7 @@ def test_a_change_is_scaled_with_both_its_ends(scaled: Any) -> None:
 
 def test_the_connections_of_a_user_are_those_of_the_setting() -> None:
     rows = pl.DataFrame({"client": range(7)})
-    population = cast(Any, SimpleNamespace(current=SimpleNamespace(window=11), rows=rows))
+    population = cast(Any, SimpleNamespace(current=SimpleNamespace(window=11), rows=rows, has_handshakes=False))
     some, four, beside = (
         SensitivityCase("a", ""),
         SensitivityCase("b", "", parallel_connections=4),
@@ -335,7 +335,9 @@ def test_a_candidate_holds_in_a_setting_if_it_gains_and_is_within() -> None:
 def first_responses(**columns: list[Any]) -> pl.DataFrame:
     rows = len(next(iter(columns.values())))
     names = ["initial_window_segments", "first_flight_segments", "segments_sent", "retransmissions", "tls_bytes"]
-    nothing = {name: [None] * rows for name in [*names, "tls_answer_flight_segments"]}
+    nothing = {
+        name: [None] * rows for name in [*names, "tls_flight_bytes", "tls_exchanges", "tls_answer_flight_segments"]
+    }
     return pl.DataFrame(nothing | columns, schema_overrides=dict.fromkeys(nothing, pl.Int64))
 
 

@@ -137,7 +137,9 @@ def without_rates(counted: bool) -> Population:
 
 def first_flights() -> pl.DataFrame:
     names = ("initial_window_segments", "first_flight_segments", "segments_sent", "retransmissions", "tls_bytes")
-    return pl.DataFrame(schema=dict.fromkeys((*names, "tls_answer_flight_segments"), pl.Int64))
+    return pl.DataFrame(
+        schema=dict.fromkeys((*names, "tls_flight_bytes", "tls_exchanges", "tls_answer_flight_segments"), pl.Int64)
+    )
 
 
 @pytest.mark.parametrize("counted", [True, False])

@@ -34,6 +34,8 @@ def test_each_row_is_a_user_and_other_columns_are_left_alone(tmp_path: Path) -> 
         "loss": {"distribution": "constant", "value": 0.0},
         "weight": [1.0, 1.0, 1.0],
         "bytes": None,
+        "tls_bytes": None,
+        "tls_exchanges": None,
     }
 
 

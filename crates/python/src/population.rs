@@ -19,6 +19,7 @@ pub fn draw_users<'py>(
     result.set_item("users", columns(py, Row::columns(&drawn.users))?)?;
     result.set_item("up_buffer_bytes", drawn.up_buffer_bytes)?;
     result.set_item("bytes", drawn.bytes)?;
+    result.set_item("handshakes", drawn.handshakes)?;
     result.set_item("runs", drawn.runs)?;
     Ok(result)
 }

@@ -169,6 +169,28 @@ fn each_user_gets_their_row_of_a_table() {
 }
 
 #[test]
+fn each_user_has_the_handshake_of_their_row() {
+    let law = |value: f64| vec![value; 4];
+    let table = json!({
+        "kind": "table", "draw": "each", "rtt_ns": law(100e6), "down_bps": law(1e11), "up_bps": law(1e11),
+        "buffer_ns": law(1e9), "loss": law(0.0), "tls_bytes": [0.0, 2_000.0, 20_000.0, 2_000.0],
+        "tls_exchanges": [1.0, 1.0, 1.0, 2.0],
+    });
+    let flight = |from: &str| json!({"from": from, "bytes": constant(100.0)});
+    let once = json!({"fraction": 0.5, "flights": [flight("client"), flight("server"), flight("client")]});
+    let twice = json!({"fraction": 0.5, "flights": [flight("client"), flight("server"), flight("client"), flight("server")]});
+    let mut plan = plan(4, table);
+    plan["applications"][0]["handshakes"] = json!({"kinds": [once, twice], "from_row": true});
+    let records = world::run(&plan, 1);
+    let round_trips = column(&records.transfers, |row| (row.tls_handshake_time_s * 10.0).round());
+    // None; one behind that of TCP; one more for what does not fit into 10 segments; two exchanges.
+    assert!(round_trips[0].is_nan());
+    assert_eq!(round_trips[1..], [2.0, 3.0, 3.0]);
+    let handshakes = records.handshakes.unwrap();
+    assert_eq!(column(&handshakes, |row| (row.client, row.server_bytes)), [(1, 2_000), (2, 20_000), (3, 2_100)]);
+}
+
+#[test]
 fn rows_are_drawn_by_their_weight() {
     const USERS: u32 = 20_000;
     let paths = drawn(&plan(USERS, table("weighted")), 1, USERS);
@@ -195,6 +217,8 @@ fn a_law_fills_in_for_a_column() {
 
 #[test]
 fn what_no_law_of_a_population_can_be_is_refused_in_a_sentence() {
+    let flights = json!([{"from": "client", "bytes": constant(1.0)}]);
+    let from_row = json!({"kinds": [{"fraction": 1.0, "flights": flights}], "from_row": true});
     let refused = |alter: &dyn Fn(&mut Value), paths: Value| {
         let mut plan = plan(4, paths);
         alter(&mut plan);
@@ -257,6 +281,7 @@ fn what_no_law_of_a_population_can_be_is_refused_in_a_sentence() {
         ("it has 2 clients", refused(&application("clients", json!(2)), spread())),
         ("it names hosts", refused(&application("client_hosts", json!("node[1]")), spread())),
         ("no table with bytes", refused(&application("size_from_row", json!(true)), spread())),
+        ("no table with tls_bytes", refused(&application("handshakes", from_row), spread())),
         (
             "either a network or a population",
             refused(&|plan| plan["network"] = world::web(1, 0, &json!(0))["network"].clone(), spread()),

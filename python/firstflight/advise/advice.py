@@ -220,7 +220,21 @@ def advise(
         cases=tuple(experiment.sensitivity_cases),
         assumptions=tuple(assumptions(population)),
         decision=decision,
-        answer=tuple(sentences(decision, evidence, gains, costs, harm, users, groups, needed, doubts, far_out)),
+        answer=tuple(
+            sentences(
+                decision,
+                evidence,
+                gains,
+                costs,
+                harm,
+                users,
+                groups,
+                needed,
+                doubts,
+                far_out,
+                population.first_flight,
+            )
+        ),
         missing=needed,
         outliers=far_out,
         confidence=sure,
@@ -349,14 +363,17 @@ def _quantiles(population: Population) -> Iterator[Mapping[str, Any]]:
     """The observed data on the users, for the page's table."""
     rows = population.rows
     bdp = (pl.col("rtt_s") * pl.col("down_bps") / 8).alias("bdp_bytes")
-    shown = rows.select("rtt_s", "down_bps", "bytes", "loss", bdp)
+    shown = rows.with_columns(bdp)
     for column, title, unit, scale in (
         ("rtt_s", "RTT", "ms", 1e-3),
         ("down_bps", "link rate", "Mbit/s", 1e6),
+        ("tls_bytes", "TLS handshake, server's bytes", "kB", 1e3),
         ("bytes", "response size", "kB", 1e3),
         ("bdp_bytes", "bandwidth-delay product", "kB", 1e3),
         ("loss", "loss", "%", 1e-2),
     ):
+        if column == "tls_bytes" and population.assumed_percent(column):
+            continue
         known = shown[column].drop_nulls() / scale
         if known.len() and not (column in ("rtt_s", "down_bps", "bytes") and population.assumed_percent(column) == 100):
             found = {f"p{100 * p:g}": float(known.quantile(p, "linear") or 0.0) for p in (0.05, 0.25, 0.5, 0.75, 0.95)}

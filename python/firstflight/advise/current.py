@@ -31,9 +31,10 @@ def current_window(first: pl.DataFrame) -> CurrentWindow:
     """Of the first response of each connection: the format's value, else the first flights, else Linux's default.
 
     `first`: columns `initial_window_segments`, `first_flight_segments`, `segments_sent`, `retransmissions`,
-    `tls_bytes`, `tls_answer_flight_segments`, null where unknown. A first flight shows the window only where more
-    segments followed it: a short response does not fill it. Over TLS it is the handshake's, which does not either; but
-    Linux leaves the window as it was after a flight of at most half of it, so that the response's flight shows it.
+    `tls_bytes`, `tls_flight_bytes`, `tls_exchanges`, `tls_answer_flight_segments`, null where unknown. A first flight
+    shows the window only where more segments followed it: a short response does not fill it. Over TLS it is the
+    handshake's, which shows the window if it is longer. After one of at most half of the window Linux leaves it as it
+    was, and the response's flight shows it.
     """
     told = first["initial_window_segments"].drop_nulls()
     if told.len():
@@ -41,7 +42,10 @@ def current_window(first: pl.DataFrame) -> CurrentWindow:
     sent = pl.col("segments_sent") - pl.col("retransmissions").fill_null(0)
     handshake = (pl.col("tls_bytes") / MSS_BYTES).ceil()
     after_handshake = pl.when(2 * handshake <= pl.col("tls_answer_flight_segments")).then("tls_answer_flight_segments")
-    flight = pl.when(pl.col("tls_bytes").is_null()).then("first_flight_segments").otherwise(after_handshake)
+    full = pl.when(pl.col("tls_exchanges") == 1).then((pl.col("tls_flight_bytes") / MSS_BYTES).ceil())
+    fills = full > pl.col("first_flight_segments")
+    flight = pl.when(pl.col("tls_bytes").is_null() | fills).then("first_flight_segments").otherwise(after_handshake)
+    sent = pl.when(fills).then(full).otherwise(sent)
     filled = first.select(flight=flight, sent=sent).filter(pl.col("flight") > 0, pl.col("sent") > pl.col("flight"))
     if filled.height:
         return _most_frequent(filled["flight"], "first flights of longer responses")

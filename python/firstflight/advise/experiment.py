@@ -89,6 +89,8 @@ class Experiment(Study):
 
     def _applications(self, case: SensitivityCase) -> list[dict[str, Any]]:
         response: dict[str, Any] = {"name": RESPONSE, "kind": "file_transfer", "size": "row", "count": 1}
+        if self.population.has_handshakes:
+            response["tls"] = {"flights": "row"}
         # When the download is in progress, and at about the time of the short response: as parts of one page are.
         near = {"distribution": "uniform", "low": "500ms", "high": "550ms"}
         if case.cross_traffic:

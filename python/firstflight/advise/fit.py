@@ -7,6 +7,7 @@ assumption for it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,6 +21,8 @@ from firstflight.observe import Observation
 from firstflight.observe.observation import TLS
 from firstflight.observe.plain import IGNORED
 from firstflight.observe.tables import MSS_BYTES
+from firstflight.scenario.paths_table import MOST_EXCHANGES
+from firstflight.scenario.tls import server_flight
 
 # The limits of a path in the simulator.
 _RTT_S = (1e-5, 30.0)
@@ -29,6 +32,8 @@ _MOST_OF_LAW = 20.0
 SHOWING_BYTES = 64 * MSS_BYTES
 """Of a response at least, for its mean rate to say more of the line than of slow start: from 10 segments, 64 take three
 round trips."""
+CHAIN = "tranco-2026"
+"""The certificates of a handshake of which the data shows no bytes."""
 ENOUGH_SHOWN = 200
 """Users with such a response that are required before their lines stand for those of the others."""
 
@@ -38,7 +43,7 @@ class Population:
     """`rows`: one user a row: `client` (its number in the observation), `rtt_s`, `max_rtt_s`, `down_bps`, `up_bps`,
     `buffer_s`, `loss`, `weight`, `bytes`, `segments` (of the response), `subnet`, lower bounds of the path
     (`min_down_bps`, `min_buffer_bytes`), and of a handshake of TLS before the response `tls_bytes` and
-    `tls_exchanges`; null where unknown. `read`: connections in
+    `tls_exchanges`; null where unknown or without a handshake. `read`: connections in
     the file; `left_out`: (how many, why); `usable`: connections with the required data, of which `rows` is a sample
     if it has fewer; `loss_seen_percent`: share of segments retransmitted, None where the data lacks it;
     `sizes`: the application whose sizes are assumed, None where the data has them; `given`: the operator's
@@ -54,6 +59,7 @@ class Population:
     sizes: str | None = None
     given: Assumed = field(default_factory=Assumed)
     assumed_rtt_percent: float = 0.0
+    assumed_tls_percent: float = 0.0
 
     @property
     def shows_lines(self) -> bool:
@@ -70,7 +76,26 @@ class Population:
             return 100.0
         if column == "rtt_s":
             return self.assumed_rtt_percent
+        if column == "tls_bytes":
+            return self.assumed_tls_percent
         return 100 * (1 - self.known(column) / self.rows.height)
+
+    @property
+    def has_handshakes(self) -> bool:
+        """Whether a handshake of TLS was seen on any connection."""
+        return self.known("tls_bytes") > 0
+
+    @property
+    def first_flight(self) -> str:
+        """A sentence on users whose handshake of TLS overflows the current window; empty for none."""
+        seen = self.rows.filter(pl.col("tls_bytes") > self.current.window * MSS_BYTES)
+        if seen.is_empty():
+            return ""
+        share = 100 * float(seen["weight"].sum()) / float(self.rows["weight"].sum())
+        return (
+            f"The first flight is the TLS handshake: that of {share:.3g}% of the users (median "
+            f"{float(seen['tls_bytes'].median()) / 1e3:.3g} kB) does not fit into {self.current.window} segments."  # type: ignore[arg-type]
+        )
 
     @property
     def assumed(self) -> tuple[str, ...]:
@@ -81,7 +106,7 @@ class Population:
     @property
     def assumed_shares(self) -> dict[str, float]:
         """Of how many users, in percent, each assumed part of path and size is."""
-        names = {"rtt_s": "RTT", "down_bps": "link rate", "bytes": "response size"}
+        names = {"rtt_s": "RTT", "down_bps": "link rate", "bytes": "response size", "tls_bytes": "TLS handshake size"}
         shares = {what: self.assumed_percent(column) for column, what in names.items()}
         return {what: share for what, share in shares.items() if share}
 
@@ -126,10 +151,26 @@ def fit(observed: Observation, users: int, seed: int) -> Population:
         "min_down_bps",
         "min_buffer_bytes",
         "shows_line",
-        "tls_bytes",
-        pl.col("tls_exchanges").fill_null(1).alias("tls_exchanges"),
+        *_handshake(),
     )
-    return Population(rows, window, observed.users.height, left_out, usable, seen)
+    assumed_tls = 100 * float(rows["tls_assumed"].mean() or 0.0)  # type: ignore[arg-type]
+    rows = rows.drop("tls_assumed")
+    return Population(rows, window, observed.users.height, left_out, usable, seen, assumed_tls_percent=assumed_tls)
+
+
+def _handshake() -> Iterator[pl.Expr]:
+    """The server's flight and the exchanges of a handshake of TLS. If the data lacks the bytes, they are those of a
+    chain of `CHAIN` or, if it was resumed, of none, and its time shows the exchanges.
+    """
+    bytes_, time_s = pl.coalesce("tls_flight_bytes", "tls_bytes"), pl.col("tls_time_s")
+    resumed = pl.col("tls_resumed").fill_null(0) == 1
+    flight = pl.when(resumed).then(server_flight(None)).otherwise(server_flight(CHAIN))
+    seen = pl.any_horizontal(pl.col(name).is_not_null() for name in TLS)
+    lasted = (time_s / pl.col("rtt_s")).round().cast(pl.Int64)
+    yield pl.when(seen).then(pl.coalesce(bytes_, flight)).alias("tls_bytes")
+    exchanges = pl.coalesce("tls_exchanges", pl.when(bytes_.is_null()).then(lasted), 1).clip(1, MOST_EXCHANGES)
+    yield pl.when(seen).then(exchanges).alias("tls_exchanges")
+    yield (seen & bytes_.is_null()).alias("tls_assumed")
 
 
 def first_responses(observed: Observation) -> pl.DataFrame:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from firstflight.advise.fit import SHOWING_BYTES, Population
+from firstflight.advise.fit import CHAIN, SHOWING_BYTES, Population
 from firstflight.errors import RequestError
+from firstflight.scenario.tls import server_flight
 
 REFERENCE_BUFFER_S, SHALLOW_BUFFER_S, DEEP_BUFFER_S = 0.13, 0.02, 1.0
 """RFC 6928 section 10 and its sources: most access routers hold at least 130 ms, queues of 1 s and more are seen. 20
@@ -192,13 +193,14 @@ def assumptions(population: Population) -> list[Assumption]:
     # Known for all, but biased: not all retransmitted segments were lost on the path.
     if share["loss"] == 100:
         found.append(Assumption(texts["loss"][0], 0.0, texts["loss"][1]))
-    if population.known("tls_bytes"):
+    if assumed := population.assumed_percent("tls_bytes"):
+        flight = server_flight(CHAIN) / 1e3
         found.append(
             Assumption(
-                "effect of the TLS handshake on cwnd",
-                0.0,
-                "none, as on Linux for a handshake of at most half of cwnd; its round trips and bytes, as "
-                "seen, are added to each time, the same for every window",
+                "bytes of the TLS handshake",
+                100 - assumed,
+                f"{flight:.2g} kB (median of {CHAIN}), {server_flight(None) / 1e3:.2g} kB if resumed, which fit into "
+                "10 segments; exchanges from the time of the handshake",
             )
         )
     if population.sizes is not None:

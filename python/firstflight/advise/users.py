@@ -32,8 +32,8 @@ _LAWS = ("buffer_s", "loss")
 @dataclass(frozen=True)
 class Users:
     """A population as one case completes it. `columns`: a scenario's table of paths, rounded to the digits that
-    matter, since it is stored with every cell; `rest_s` (users,): the time of the parts that are not simulated, the
-    end of a long response and the handshake of TLS; `cut`: the number of responses whose end is not simulated.
+    matter, since it is stored with every cell; `rest_s` (users,): the time of the end of a long response, which is not
+    simulated; `cut`: the number of responses that have one.
     """
 
     columns: dict[str, list[float]]
@@ -74,18 +74,11 @@ def complete(population: Population, case: SensitivityCase, seed: int) -> Users:
         "loss": loss.clip(0, 0.5).round(6),
         "bytes": pl.Series(simulated),
     }
-    rest = 8 * (size - simulated) / down + _handshakes(rows, down)
+    if population.has_handshakes:
+        columns |= {name: rows[name].fill_null(none) for name, none in (("tls_bytes", 0), ("tls_exchanges", 1))}
+    rest = 8 * (size - simulated) / down
     made = {name: values.to_list() for name, values in columns.items()}
     return Users(made, rest.tolist(), int((size > simulated).sum()))
-
-
-def _handshakes(rows: pl.DataFrame, down: Values) -> Values:
-    """Duration of the TLS handshake before the response, seconds; 0 where none was seen: its exchanges, and its bytes
-    at the link rate. It is the same for every window that it fits into.
-    """
-    seen = rows["tls_bytes"].is_not_null().to_numpy()
-    took = rows["tls_exchanges"].to_numpy() * rows["rtt_s"].to_numpy() + 8 * rows["tls_bytes"].fill_null(0) / down
-    return np.where(seen, took, 0.0)
 
 
 def _buffers(rows: pl.DataFrame, down: Values, assumed_s: float) -> pl.Series:

@@ -32,8 +32,11 @@ def sentences(
     needed: Missing | None = None,
     doubts: Sequence[str] = (),
     outliers: Outliers | None = None,
+    first_flight: str = "",
 ) -> Iterator[str]:
-    """The answer, its gain, its cost and its confidence. `doubts`: on the flows themselves."""
+    """The answer, its gain, its cost and its confidence. `doubts`: on the flows themselves; `first_flight`: a sentence
+    on their handshakes.
+    """
     reference = evidence.cases[0]
     sure, why = confidence(decision, evidence, doubts, outliers)
     if decision.outcome == "keep":
@@ -61,6 +64,8 @@ def sentences(
         # The first of a window's costs is that of retransmitted segments.
         again = next(cost for cost in costs if (cost.case, cost.initial_window) == (reference, window))
         yield f"{_retransmissions(again)}."
+    if first_flight:
+        yield first_flight
     yield from _why_not_more(decision, evidence)
     if outliers is not None and outliers.initial_window != decision.initial_window:
         yield outliers.sentence(decision)

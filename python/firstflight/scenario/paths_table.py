@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # More would take longer to hand over than to simulate.
 MOST_ROWS = 1_000_000
+# Of a handshake: of TLS 1.2 there are two, of mail servers before it some more.
+MOST_EXCHANGES = 20
 # Of a CSV file: as many rows with long numbers in every column.
 _MOST_BYTES = 1 << 28
 # The similarity to a known name from which a column's name counts as a typing error.
@@ -32,7 +34,9 @@ class Columns(Table):
 
     `rtt_s` is the round trip without queueing, `down_bps` and `up_bps` the rates, `buffer_s` the queue as time at the
     down rate, `loss` the probability of a packet's loss on the downlink, `weight` the number of users that a row
-    stands for, `bytes` the size of the user's response, for `size = "row"`.
+    stands for, `bytes` the size of the user's response, for `size = "row"`; `tls_bytes` the server's first flight of
+    the user's handshake (0: none) and `tls_exchanges` how often the client waits for the server in it, for
+    `tls = { flights = "row" }`.
     """
 
     rtt_s: list[float] = Field(min_length=1)
@@ -42,6 +46,8 @@ class Columns(Table):
     loss: list[float] | None = None
     weight: list[float] | None = None
     bytes: list[float] | None = None
+    tls_bytes: list[float] | None = None
+    tls_exchanges: list[float] | None = None
 
     @model_validator(mode="after")
     def _sound(self) -> Columns:
@@ -164,6 +170,11 @@ _BOUNDS: dict[str, tuple[Callable[[pl.Series], pl.Series], str]] = {
     "loss": (lambda x: (x >= 0) & (x < 1), "a probability of loss is 0 or more and below 1"),
     "weight": (lambda x: (x >= 0) & x.is_finite(), "a weight is 0 or more"),
     "bytes": (lambda x: (x >= 1) & (x == x.floor()) & (x < 2**53), "a size is a whole number of bytes, at least 1"),
+    "tls_bytes": (lambda x: (x >= 0) & (x == x.floor()) & (x < 2**53), "a flight is a whole number of bytes"),
+    "tls_exchanges": (
+        lambda x: (x == x.floor()) & x.is_between(1, MOST_EXCHANGES),
+        f"exchanges are a whole number from 1 to {MOST_EXCHANGES}",
+    ),
 }
 
 

@@ -216,6 +216,8 @@ class PathsTable(Population):
             "loss": column_plan(columns, "loss") if loss is None else law_plan(loss),
             "weight": columns.weight or [1.0] * len(columns.rtt_s),
             "bytes": column_plan(columns, "bytes"),
+            "tls_bytes": column_plan(columns, "tls_bytes"),
+            "tls_exchanges": column_plan(columns, "tls_exchanges"),
         }
 
 

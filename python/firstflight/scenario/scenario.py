@@ -430,6 +430,8 @@ class Scenario(Table):
             )
         if isinstance(application, FileTransfer) and application.size == "row":
             raise RequestError(f'{where}.size: "row" is that of a [population]; write a size, such as "9kB"')
+        if _has_tls_of_row(application):
+            raise RequestError(f'{where}.tls.flights: "row" is that of a [population]; write the flights')
         clients, servers = self.network.default_hosts()
         groups = self.network.hosts()
         return {
@@ -453,11 +455,22 @@ class Scenario(Table):
                 f'{where}.size: "row" needs a population of paths = "table" with a column bytes; write a size, such as '
                 '"9kB", or add the column'
             )
+        columns = getattr(self.population, "columns", None)
+        if _has_tls_of_row(application) and getattr(columns, "tls_bytes", None) is None:
+            raise RequestError(
+                f'{where}.tls.flights: "row" needs a population of paths = "table" with a column tls_bytes; write the '
+                "flights, or add the column"
+            )
         return {
             "clients": 1,
             "share": application.user_fraction,
             "size_from_row": from_row,
         }
+
+
+def _has_tls_of_row(application: Application) -> bool:
+    tls = getattr(application, "tls", None)
+    return tls is not None and tls.flights == "row"
 
 
 def _sets_mss(table: Tcp) -> bool:

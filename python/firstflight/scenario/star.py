@@ -8,6 +8,7 @@ import numpy as np
 from firstflight.errors import RequestError
 
 if TYPE_CHECKING:
+    from firstflight.scenario.applications import Application
     from firstflight.scenario.scenario import Scenario
 
 
@@ -61,9 +62,11 @@ def star_of_users(scenario: "Scenario", seed: int, replicate: int = 0, users: in
         one
         for index, item in enumerate(scenario.application)
         for one in _applications(
+            item,
             item.model_dump(exclude_none=True) | {"name": scenario.names()[index], "user_fraction": 1.0},
             drawn["runs"][index],
             drawn["bytes"],
+            drawn["handshakes"],
         )
     ]
     if not document["application"]:
@@ -71,15 +74,23 @@ def star_of_users(scenario: "Scenario", seed: int, replicate: int = 0, users: in
     return type(scenario).from_dict(document, source="")
 
 
-def _applications(table: dict[str, Any], runs: list[bool], sizes: list[float]) -> list[dict[str, Any]]:
+def _applications(
+    item: "Application",
+    table: dict[str, Any],
+    runs: list[bool],
+    sizes: list[float],
+    handshakes: list[tuple[float, int]],
+) -> list[dict[str, Any]]:
     """The application for all users at once where it can be, else one for each who runs it."""
-    from_row = table.get("size") == "row"
-    if all(runs) and not from_row:
+    from_row, tls = table.get("size") == "row", getattr(item, "tls", None)
+    tls_from_row = tls is not None and tls.flights == "row"
+    if all(runs) and not from_row and not tls_from_row:
         return [table | {"clients": len(runs), "client_hosts": "spokes"}]
     return [
         table
         | {"name": f"{table['name']}.{user}", "client_hosts": f"spokes[{user}]"}
         | ({"size": f"{round(sizes[user])}B"} if from_row else {})
+        | ({"tls": tls.of_row(*handshakes[user])} if tls is not None and tls_from_row else {})
         for user, does in enumerate(runs)
         if does
     ]

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from firstflight.scenario.explain import shown
 from firstflight.scenario.laws import SizeLaw, law_plan
+from firstflight.scenario.paths_table import MOST_EXCHANGES
 from firstflight.scenario.table import Table, nearest
 from firstflight.scenario.units import Bytes, Duration
 
@@ -22,7 +23,8 @@ _SERVER_FLIGHT = 1430
 # Headers and tags of the records of Certificate and CertificateVerify, which a resumed handshake does not have.
 _AUTHENTICATION_HEADERS = 60
 # draft-ietf-tls-ecdhe-mlkem: 1120 B for 32 of X25519 in the ServerHello.
-_HYBRID_SERVER_SHARE = 1088
+HYBRID_SERVER_SHARE = 1088
+"""Bytes that X25519MLKEM768 adds to a server's flight."""
 # ClientHello: the middle of 243 to 301 B and of 1477 to 1535 B, for names of 4 to 62 B (OpenSSL 3.5).
 _CLIENT_HELLO = {"x25519": 272, "x25519mlkem768": 1506}
 # The pre_shared_key extension with a ticket of OpenSSL.
@@ -122,19 +124,20 @@ class Tls(Table):
         "full; OpenSSL has 4096",
     )
     compute: Compute = Field(default_factory=Compute, description="times to sign and to verify: a table")
-    flights: list[Flight] | None = Field(
+    flights: Annotated[list[Flight], Field(min_length=1, max_length=255)] | Literal["row"] | None = Field(
         default=None,
-        min_length=1,
-        max_length=255,
         description='all flights in order, in place of the keys above but for `tickets`: `[["client", "1554B"], '
-        '["server", "11774B"], ["client", "80B"]]`',
+        '["server", "11774B"], ["client", "80B"]]`; `"row"`: those of the columns `tls_bytes` and `tls_exchanges` of a '
+        "population's table",
     )
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.flights is not None:
             # A scenario that was written out has the defaults, too.
-            others = type(self).model_fields.keys() - {"flights", "tickets", "record_size"}
+            used = {"flights", "tickets", "record_size"}
+            used |= {"key_share", "write_size"} if self.flights == "row" else set()
+            others = type(self).model_fields.keys() - used
             odd = sorted(name for name in others if getattr(self, name) != getattr(_DEFAULT, name))
             if odd:
                 raise ValueError(f"flights are given in bytes, so {', '.join(odd)} would do nothing; leave it out")
@@ -152,19 +155,31 @@ class Tls(Table):
             raise ValueError(f'write_size is "{self.write_size}"; a write has 1 B to 4294967295 B')
         return self
 
+    def of_row(self, size: float, exchanges: int) -> dict[str, Any] | str:
+        """The key `tls` with `flights = "row"` written out for a row of the table."""
+        if not size:
+            return "none"
+        flights = [[flight["from"], f"{flight['bytes']['value']}B"] for flight in self._exchanges(exchanges)["flights"]]
+        flights[1][1] = f"{size:.0f}B"
+        return self.model_dump(include={"tickets", "record_size"}, exclude_none=True) | {"flights": flights}
+
     def plan(self) -> dict[str, Any]:
         """The handshakes as the native module reads them."""
         if self.flights is not None:
-            flights = [{"from": end, "bytes": law_plan(size)} for end, size in self.flights]
-            kinds = [{"fraction": 1.0, "flights": flights, "tickets_bytes": int(self.tickets or 0)}]
-            return {"kinds": kinds} | ({} if self.record_size is None else {"record_bytes": int(self.record_size)})
+            if self.flights == "row":
+                kinds = [self._exchanges(number) for number in range(1, MOST_EXCHANGES + 1)]
+            else:
+                flights = [{"from": end, "bytes": law_plan(size)} for end, size in self.flights]
+                kinds = [{"fraction": 1.0, "flights": flights, "tickets_bytes": int(self.tickets or 0)}]
+            written = {"kinds": kinds, "from_row": self.flights == "row"}
+            return written | ({} if self.record_size is None else {"record_bytes": int(self.record_size)})
         most = _RECORD_PAYLOAD if self.record_size is None else int(self.record_size)
         return {"kinds": self._kinds(), "record_bytes": most}
 
     def _kinds(self) -> list[dict[str, Any]]:
         tickets = 510 if self.tickets is None else int(self.tickets)
         early, resumed = self.resumption * self.early_data, self.resumption * (1 - self.early_data)
-        server = _SERVER_FLIGHT - (_HYBRID_SERVER_SHARE if self.key_share == "x25519" else 0)
+        server = _SERVER_FLIGHT - (HYBRID_SERVER_SHARE if self.key_share == "x25519" else 0)
         kinds = [
             self._kind((1 - self.resumption) * fraction, flight, tickets) for fraction, flight in self._full(server)
         ]
@@ -173,6 +188,13 @@ class Tls(Table):
         kinds.append(self._kind(resumed, short, tickets, "resumed"))
         kinds.append(self._kind(early, _constant(server - _AUTHENTICATION_HEADERS + tickets), 0, "early_data"))
         return [kind for kind in kinds if kind["fraction"] > 0]
+
+    def _exchanges(self, number: int) -> dict[str, Any]:
+        """A handshake of so many exchanges, as OpenSSL writes it, whose first server flight has the row's bytes."""
+        client, server = ({"from": end, **_constant(_CLIENT_FINISHED)} for end in ("client", "server"))
+        flights = [client | _constant(_CLIENT_HELLO[self.key_share]), *[server, client] * number]
+        flights = [flight | {"write_bytes": int(self.write_size)} for flight in flights]
+        return {"fraction": 1 / MOST_EXCHANGES, "flights": flights, "tickets_bytes": int(self.tickets or 0)}
 
     def _kind(self, fraction: float, server: dict[str, Any], tickets: int, resumption: str = "none") -> dict[str, Any]:
         hello = _CLIENT_HELLO[self.key_share] + (0 if resumption == "none" else _PRE_SHARED_KEY)
@@ -206,6 +228,19 @@ class Tls(Table):
 
 
 _DEFAULT = Tls()
+
+
+def server_flight(chain: str | None, intermediates: int = 1) -> int:
+    """Bytes of a server's flight with a hybrid key share; `chain`: of `NAMES`, the median if it is a distribution, or
+    None for a resumed connection.
+    """
+    if chain is None:
+        return _SERVER_FLIGHT - _AUTHENTICATION_HEADERS
+    if chain == "tranco-2026":
+        return int(_TRANCO_BYTES[2][1]) + _SERVER_FLIGHT + ALGORITHMS["rsa-2048"].signature
+    if chain in _TRANCO:
+        return _SERVER_FLIGHT + _PUBLIC_CHAIN + _authentication(_TRANCO[chain] or "", 2)
+    return _SERVER_FLIGHT + _authentication(chain, intermediates)
 
 
 def _authentication(name: str, intermediates: int) -> int:

@@ -5,7 +5,7 @@ use firstflight_tcp::Deadline;
 use crate::{
     application::bytes,
     connection::{CLIENT, Connection, SERVER},
-    plan::{Handshake, Handshakes, Resumption},
+    plan::{From, Handshake, Handshakes, Resumption},
     random::Purpose,
     records::{self, seconds, seconds_between},
     simulation::Simulation,
@@ -84,22 +84,37 @@ impl<'p> Simulation<'p> {
 
     /// Draws the handshake of a client's connection, the `opened`th of its own.
     pub(super) fn draw_handshake(&self, client: u32, opened: u32) -> Option<Box<Exchange>> {
-        let kinds = &self.handshakes(client)?.kinds;
+        let Handshakes { kinds, from_row, .. } = self.handshakes(client)?;
+        let row = if *from_row { self.handshake_in_row() } else { None };
+        if row.is_some_and(|row| row.bytes == 0.0) {
+            return None;
+        }
         let index = u64::from(opened) * DRAWS_PER_CONNECTION;
-        let draw = self.stream(client, Purpose::Handshake).uniforms(index)[0];
-        let mut below = 0.0;
-        let is_it = |kind: &Handshake| {
-            below += kind.fraction;
-            draw < below
+        let number = match row {
+            Some(row) => usize::from(row.exchanges) - 1,
+            None => {
+                let draw = self.stream(client, Purpose::Handshake).uniforms(index)[0];
+                let mut below = 0.0;
+                let is_it = |kind: &Handshake| {
+                    below += kind.fraction;
+                    draw < below
+                };
+                kinds.iter().position(is_it).unwrap_or(kinds.len() - 1)
+            }
         };
-        let number = kinds.iter().position(is_it).unwrap_or(kinds.len() - 1);
+        let number = number.min(kinds.len() - 1);
         let kind = &kinds[number];
-        let draws = kind.flights.iter().zip(index + 1..);
+        let first = kind.flights.iter().position(|flight| flight.from == From::Server);
+        let draws = kind.flights.iter().zip(index + 1..).enumerate();
         Some(Box::new(Exchange {
             kind: number as u8,
             bytes: draws
-                .map(|(flight, index)| {
-                    bytes(self.draw(client, &flight.bytes, Purpose::Handshake, index)) + u64::from(flight.more_bytes)
+                .map(|(place, (flight, index))| match row {
+                    Some(row) if first == Some(place) => bytes(row.bytes),
+                    _ => {
+                        let drawn = self.draw(client, &flight.bytes, Purpose::Handshake, index);
+                        bytes(drawn) + u64::from(flight.more_bytes)
+                    }
                 })
                 .collect(),
             written: 0,

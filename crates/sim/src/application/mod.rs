@@ -203,7 +203,8 @@ impl<'p> Simulation<'p> {
         let now = self.now;
         let header_bytes = u64::from(self.spec(self.connections[slot].client).response_header_bytes);
         let flights = self.flights_before_request(slot);
-        let handshakes = self.handshakes(self.connections[slot].client);
+        let is_secured = self.connections[slot].exchange.is_some();
+        let handshakes = self.handshakes(self.connections[slot].client).filter(|_| is_secured);
         let overhead = |payload| handshakes.map_or(0, |handshakes| handshakes.overhead(payload));
         let connection = &mut self.connections[slot];
         let (request_start, response_start) =

@@ -114,6 +114,9 @@ impl Application {
             if self.size_from_row {
                 return Err(misfit!("size_from_row needs a population whose paths are a table with bytes"));
             }
+            if self.has_handshake_from_row() {
+                return Err(misfit!("from_row of handshakes needs a population whose paths are a table with tls_bytes"));
+            }
             return [("client_hosts", &self.client_hosts), ("server_hosts", &self.server_hosts)]
                 .into_iter()
                 .try_for_each(|(name, hosts)| {
@@ -131,6 +134,9 @@ impl Application {
                 "it names hosts, but each user of a population has a path of their own: leave them out"
             ));
         }
+        if self.has_handshake_from_row() && !population.has_handshakes() {
+            return Err(misfit!("from_row of handshakes is true, but the paths are no table with tls_bytes"));
+        }
         match (&self.kind, self.size_from_row) {
             (_, false) => Ok(()),
             (Kind::FileTransfer { .. }, true) if population.has_bytes() => Ok(()),
@@ -139,6 +145,10 @@ impl Application {
             }
             _ => Err(misfit!("size_from_row is for file transfers only")),
         }
+    }
+
+    fn has_handshake_from_row(&self) -> bool {
+        self.handshakes.as_ref().is_some_and(|handshakes| handshakes.from_row)
     }
 
     pub(super) fn validate(&self) -> Result<(), PlanError> {

@@ -26,6 +26,10 @@ pub struct Handshakes {
     /// Largest payload of a record of requests and responses; none: they are not in records.
     #[serde(default)]
     pub record_bytes: Option<u32>,
+    /// True if a user's row of the table of paths has the handshake: its exchanges choose the kind, from 1, and its bytes
+    /// are those of the server's first flight.
+    #[serde(default)]
+    pub from_row: bool,
 }
 
 /// A handshake.

@@ -19,6 +19,8 @@ pub struct Drawn {
     pub up_buffer_bytes: Vec<u64>,
     /// Sizes of responses, where the table of paths has such a column.
     pub bytes: Vec<f64>,
+    /// Handshakes, likewise: bytes of the server's first flight, and exchanges.
+    pub handshakes: Vec<(f64, u8)>,
     /// True if they run each application of the plan.
     pub runs: Vec<Vec<bool>>,
 }
@@ -38,6 +40,7 @@ pub fn draw(plan: &Plan, seed: u64, replicate: u32, users: Range<u32>) -> Result
         drawn.users.push(path.row(replicate, user));
         drawn.up_buffer_bytes.push(path.up_buffer_bytes);
         drawn.bytes.extend(path.bytes);
+        drawn.handshakes.extend(path.handshake.map(|row| (row.bytes, row.exchanges)));
         for (application, runs) in drawn.runs.iter_mut().enumerate() {
             runs.push(runs_application(plan, seed, replicate, application, user));
         }

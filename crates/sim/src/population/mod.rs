@@ -22,7 +22,7 @@ use std::ops::Range;
 pub use column::Column;
 pub use draw::{Drawn, draw};
 pub(crate) use draw::{arm_of, arm_of_user, runs_application};
-pub use paths::{Path, Paths};
+pub use paths::{Path, Paths, RowHandshake};
 pub(crate) use spec::check;
 pub use spec::{Buckets, Draw, Keep, MarginalsSpec, PathsSpec, PopulationSpec, TableSpec};
 

@@ -42,6 +42,17 @@ pub struct Path {
     pub loss: f64,
     /// Size of the response, if the table has sizes.
     pub bytes: Option<f64>,
+    /// The handshake, if the table has them.
+    pub handshake: Option<RowHandshake>,
+}
+
+/// The handshake of a row of the table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RowHandshake {
+    /// Bytes of the server's first flight; 0: there is no handshake.
+    pub bytes: f64,
+    /// Times that the client waits for the server.
+    pub exchanges: u8,
 }
 
 /// The paths of a replicate's users.
@@ -186,6 +197,7 @@ const UNKNOWN: Path = Path {
     up_buffer_bytes: 0,
     loss: 0.0,
     bytes: None,
+    handshake: None,
 };
 
 impl TableSpec {
@@ -204,8 +216,12 @@ impl TableSpec {
             _ => 1.0,
         };
         let bytes = self.bytes.as_ref().map(|bytes| bytes[row]);
+        let handshake = self.tls_bytes.as_ref().map(|bytes| RowHandshake {
+            bytes: bytes[row],
+            exchanges: self.tls_exchanges.as_ref().map_or(1, |exchanges| exchanges[row] as u8),
+        });
         let own = Stream::new(seed, replicate, Purpose::Path, 0, user);
-        (self.figures(row, &own), Path { row: Some(row as u32), weight, bytes, ..UNKNOWN })
+        (self.figures(row, &own), Path { row: Some(row as u32), weight, bytes, handshake, ..UNKNOWN })
     }
 
     /// The figures of a row. A value that a law fills in is drawn for each user, each value from its own draws.

@@ -100,6 +100,12 @@ pub struct TableSpec {
     /// Response sizes, for applications with `size_from_row`.
     #[serde(default)]
     pub bytes: Option<Vec<f64>>,
+    /// Bytes of the server's first flight of a handshake, 0 for none, for applications whose handshakes are `from_row`.
+    #[serde(default)]
+    pub tls_bytes: Option<Vec<f64>>,
+    /// Times that a client waits for the server in this handshake; none: once.
+    #[serde(default)]
+    pub tls_exchanges: Option<Vec<f64>>,
 }
 
 /// Assignment of a table's rows to users.
@@ -173,6 +179,11 @@ impl PopulationSpec {
     pub(crate) fn has_bytes(&self) -> bool {
         matches!(&self.paths, PathsSpec::Table(TableSpec { bytes: Some(_), .. }))
     }
+
+    /// True if users come with their handshakes.
+    pub(crate) fn has_handshakes(&self) -> bool {
+        matches!(&self.paths, PathsSpec::Table(TableSpec { tls_bytes: Some(_), .. }))
+    }
 }
 
 impl MarginalsSpec {
@@ -216,7 +227,12 @@ impl TableSpec {
             Column::Values(values) => Some((name, values.as_slice())),
             Column::Law(_) => None,
         });
-        let others = [("weight", &self.weight), ("bytes", &self.bytes)];
+        let others = [
+            ("weight", &self.weight),
+            ("bytes", &self.bytes),
+            ("tls_bytes", &self.tls_bytes),
+            ("tls_exchanges", &self.tls_exchanges),
+        ];
         measured.chain(others.into_iter().filter_map(|(name, values)| Some((name, values.as_deref()?))))
     }
 
@@ -313,6 +329,8 @@ pub(crate) fn check(name: &'static str, value: f64) -> Result<(), SpecError> {
         "down_bps" | "up_bps" | "rate_bps" => ((2.0..=8e12).contains(&value), "from 2 to 8e12"),
         "loss" => ((0.0..1.0).contains(&value), "at least 0 and below 1"),
         "bytes" => ((1.0..=8e12).contains(&value), "from 1 to 8e12"),
+        "tls_bytes" => ((0.0..=8e12).contains(&value), "from 0 to 8e12"),
+        "tls_exchanges" => ((1.0..=255.0).contains(&value), "from 1 to 255"),
         _ => ((0.0..f64::INFINITY).contains(&value), "at least 0"),
     };
     if is_right { Ok(()) } else { Err(SpecError::new(name, value, format!("it must be {bounds}"))) }

@@ -18,7 +18,7 @@ use crate::{
     memory::Memory,
     packet::{OptionTable, Packet},
     plan::{Plan, ServerChoice},
-    population::aggregate::Accounts,
+    population::{RowHandshake, aggregate::Accounts},
     random::{Purpose, Sequence, Stream},
     records::Records,
     scheduler::Scheduler,
@@ -123,6 +123,8 @@ pub struct Simulation<'p> {
 struct User {
     /// Size of the response that the table of paths names.
     bytes: Option<f64>,
+    /// The handshake that it names.
+    handshake: Option<RowHandshake>,
 }
 
 impl<'p> Simulation<'p> {

@@ -10,7 +10,7 @@ use crate::{
     PlanError,
     application::Client,
     plan::{LinkPair, Network, Plan},
-    population::{Keep, Path, PopulationSpec, aggregate::Accounts, arm_of_user, runs_application},
+    population::{Keep, Path, PopulationSpec, RowHandshake, aggregate::Accounts, arm_of_user, runs_application},
     random::{Purpose, Sequence, Stream},
     records::Records,
     topology::Topology,
@@ -118,6 +118,7 @@ impl<'p> Simulation<'p> {
             return Err(misfit!("the path takes no time: give it a round trip or lower rates"));
         }
         self.user.bytes = path.bytes;
+        self.user.handshake = path.handshake;
         self.clients.clear();
         self.streams.clear();
         let arm = arm_of_user(self.plan, self.seed, self.replicate, user);
@@ -133,6 +134,11 @@ impl<'p> Simulation<'p> {
     /// Size of the response that the table of paths names for this user, in bytes.
     pub(crate) fn bytes_in_row(&self) -> Option<f64> {
         self.user.bytes
+    }
+
+    /// The handshake that the table of paths names for this user.
+    pub(crate) fn handshake_in_row(&self) -> Option<RowHandshake> {
+        self.user.handshake
     }
 
     /// A client ended the file, page or request that was its `begun`-th, of `count` that it will begin.

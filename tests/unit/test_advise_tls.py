@@ -1,0 +1,107 @@
+"""Advice on connections whose first flight is a handshake of TLS."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firstflight import observe
+from firstflight.advise import advise, experiment
+from firstflight.advise.experiment import Experiment
+from firstflight.advise.fit import Population, fit
+from firstflight.advise.sensitivity import SensitivityCase, assumptions, cases
+from firstflight.advise.users import complete
+
+FLOWS = 400
+HEAD = "rtt_ms,down_mbps,bytes,segments_sent,retransmissions"
+
+
+def some(population: Population) -> list[SensitivityCase]:
+    """Cases enough to see the handshake in all of them."""
+    return [case for case in cases(population) if case.name in ("reference", "cross traffic")]
+
+
+@pytest.fixture(autouse=True)
+def _little_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiment, "WORK", FLOWS)
+    monkeypatch.setattr("firstflight.advise.run.cases", some)
+
+
+def written(path: Path, columns: str, values: list[str]) -> Path:
+    """Connections of 8 to 14 kB, each with the next of the `values` of the `columns`."""
+    draws = random.Random(1)
+    with path.open("w") as file:
+        print(f"{HEAD},{columns}", file=file)
+        for number in range(FLOWS):
+            size = draws.choice([8000, 12_000, 14_000])
+            rtt, rate = draws.uniform(20, 80), draws.uniform(10, 60)
+            known = values[number % len(values)]
+            print(f"{rtt:.1f},{rate:.1f},{size},{size // 1448 + 1},0,{known}", file=file)
+    return path
+
+
+def advised(path: Path, **asked: Any) -> dict[str, Any]:
+    advise(path, iw="10,20", harm="retransmissions=+0.5,mean=+5%", out=path.parent / "out", jobs=1, **asked)
+    found: dict[str, Any] = json.loads((path.parent / "out" / "advice.json").read_text())
+    return found
+
+
+def population(path: Path) -> Population:
+    return fit(observe.read(path), 10_000, 1)
+
+
+def test_a_handshake_that_overflows_the_window_is_a_reason_to_raise_it(tmp_path: Path) -> None:
+    found = advised(written(tmp_path / "flows.csv", "tls_bytes,tls_exchanges", ["20000,1"]))
+    assert found["decision"]["initial_window"] == 20
+    answer = " ".join(found["answer"])
+    assert answer.startswith("Raise the initial window from 10 to 20 segments.")
+    assert "The first flight is the TLS handshake: that of 100% of the users (median 20 kB)" in answer
+    (mean,) = (gain for gain in found["gains"] if (gain["case"], gain["statistic"]) == ("reference", "mean"))
+    # Of some four round trips of 50 ms in the mean one.
+    assert mean["change_percent"]["value"] < -15
+
+
+def test_a_handshake_that_fits_is_none(tmp_path: Path) -> None:
+    found = advised(written(tmp_path / "flows.csv", "tls_bytes,tls_exchanges", ["4000,1"]))
+    assert found["decision"]["initial_window"] == 10
+    assert "The first flight" not in " ".join(found["answer"])
+
+
+def test_each_user_has_their_own_handshake_or_none(tmp_path: Path) -> None:
+    found = population(written(tmp_path / "flows.csv", "tls_bytes,tls_exchanges", ["20000,1", ",", "1400,1", "5000,2"]))
+    users = complete(found, cases(found)[0], 1)
+    assert users.columns["tls_bytes"][:4] == [20_000, 0, 1400, 5000]
+    assert users.columns["tls_exchanges"][:4] == [1, 1, 1, 2]
+    for case in cases(found):
+        (cell, *_) = Experiment(found, [case], [10], 1).cells("simulate")
+        response = next(each for each in cell.scenario.application if str(each.name).startswith("response"))
+        assert response.model_dump()["tls"] == {"flights": "row"}
+
+
+def test_bytes_of_a_handshake_that_a_log_does_not_show_are_assumed(tmp_path: Path) -> None:
+    found = population(
+        written(tmp_path / "flows.csv", "tls_time_ms,tls_resumed", ["22,0", "22,1", ",0", ","]),
+    )
+    assert found.rows["tls_bytes"][:4].to_list() == [5440, 1370, 5440, None]
+    assert found.assumed_percent("tls_bytes") == 75
+    assert "the TLS handshake size of 75% of the users" in found.assumed
+    (assumed,) = (each for each in assumptions(found) if each.what == "bytes of the TLS handshake")
+    assert assumed.known_percent == 25
+
+
+def test_the_time_of_a_handshake_shows_its_exchanges(tmp_path: Path) -> None:
+    path = tmp_path / "flows.csv"
+    path.write_text("rtt_ms,bytes,tls_time_ms\n" + "20,9000,21\n20,9000,44\n20,9000,5\n" * 200)
+    assert population(path).rows["tls_exchanges"][:3].to_list() == [1, 2, 1]
+
+
+def test_a_handshake_longer_than_the_first_flight_shows_the_window(tmp_path: Path) -> None:
+    path = tmp_path / "flows.csv"
+    path.write_text(
+        "rtt_ms,bytes,segments_sent,first_flight_segments,tls_flight_bytes,tls_exchanges\n"
+        + "20,9000,7,16,30000,1\n" * 30
+    )
+    current = population(path).current
+    assert (current.window, current.flows) == (16, 30)
