@@ -580,3 +580,31 @@ def test_an_odd_line_among_others_costs_that_line_alone(tmp_path: Path, odd: str
     seen = observe.read(path)
     assert seen.transfers["bytes"].to_list() == [9000] * 4
     assert [problem.count for problem in seen.problems] == [1]
+
+
+NGINX_LINE = (
+    "msec={at}.5 remote_addr=192.0.2.1 connection={i} connection_requests=1 connection_time=0.1 request_time=0.01 "
+    "request_completion=OK status=200 server_protocol=HTTP/1.1 request_length=80 bytes_sent=9000 body_bytes_sent=8800 "
+    "tcpinfo_rtt=20000 tcpinfo_rttvar=100 tcpinfo_snd_cwnd=10 tcpinfo_rcv_space=14600{tls}"
+)
+
+
+def test_nginx_logs_of_tls_show_versions_resumption_and_key_exchange(tmp_path: Path) -> None:
+    path = tmp_path / "access.log"
+    ends = ("TLSv1.3 {}=. ssl_curve=X25519MLKEM768", "TLSv1.3 {}=r ssl_curve=X25519", "TLSv1.2 {}=. ssl_curve=-")
+    tls = [f" ssl_protocol={end}".format("ssl_session_reused") for end in ends]
+    path.write_text("\n".join(NGINX_LINE.format(at=i, i=i, tls=end) for i, end in enumerate([*tls, ""])) + "\n")
+    seen = observe.read(path)
+    assert seen.transfers.height == 4
+    assert seen.handshakes.select("client", "version", "resumed").rows() == [(0, 13, 0), (1, 13, 1), (2, 12, 0)]
+    assert "3 connections over TLS, 2 of them TLS 1.3, 1 with a post-quantum key exchange" in seen.source.notes
+
+
+def test_the_time_of_handshakes_is_read_from_a_load_balancer(tmp_path: Path) -> None:
+    path = tmp_path / "nlb.log"
+    line = (
+        "tls 2.0 2024-07-04T12:00:07 net/my-nlb/c6e77e28c25b2234 g3d4b5e8bb8464cd 192.0.2.1:{} 172.100.100.185:443 "
+        "250 {} 98 9000 - arn:aws:acm:x - ECDHE-RSA-AES128-SHA tlsv12 - my-nlb.example - - -"
+    )
+    path.write_text(line.format(1000, 42) + "\n" + line.format(1001, "-") + "\n")
+    assert observe.read(path).handshakes.select("client", "time_s").rows() == [(0, 0.042)]

@@ -85,8 +85,18 @@ table! {
         segments_sent: u32,
         /// Retransmitted ones.
         retransmissions: u32,
+        /// Bytes of the longest of the server's flights, each what it sent between two of the client's; without tickets.
+        flight_bytes: u64,
         /// How often the client waited for the server before it could ask.
         exchanges: u8,
+        /// From the client's first data until its Finished (1.3) or its request (1.2); NaN if that was not seen.
+        time_s: f64,
+        /// 1 if keys of an earlier connection were used, 0 if not, 2 if that was not seen.
+        resumed: u8,
+        /// Bytes of the ClientHello.
+        client_hello_bytes: u32,
+        /// Bytes of its key shares; 0 if not seen.
+        key_share_bytes: u32,
         /// From the client's SYN until its TCP handshake was complete; NaN if that was not seen.
         handshake_time_s: f64,
         /// 13 for TLS 1.3, 12 for 1.2 and older, 0 if that was not seen.

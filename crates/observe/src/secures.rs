@@ -17,11 +17,28 @@ pub(crate) struct Secures {
     pub(crate) asked: i64,
     /// Data that may be session tickets or the answer.
     pub(crate) tickets: Option<Response>,
+    /// When the client said hello, and when it had all of the handshake.
+    began: i64,
+    complete: Option<i64>,
+    /// The end of the server's last flight, and the bytes of its longest.
+    flight_end: SeqNum,
+    flight_bytes: i64,
 }
 
 impl Secures {
-    pub(crate) fn new(handshake: tls::Handshake) -> Self {
-        Self { handshake, sent: None, asked: 0, tickets: None }
+    pub(crate) fn new(handshake: tls::Handshake, began: i64) -> Self {
+        Self { handshake, sent: None, asked: 0, tickets: None, began, complete: None, flight_end: 0, flight_bytes: 0 }
+    }
+
+    /// The client has sent new data, which ends a flight of the server, up to `sent`.
+    pub(crate) fn end_flight(&mut self, sent: SeqNum, time: i64) {
+        if self.complete.is_none() {
+            self.flight_bytes = self.flight_bytes.max(sent - self.flight_end);
+            self.flight_end = sent;
+            if self.handshake.is_complete() {
+                self.complete = Some(time);
+            }
+        }
     }
 
     /// The message that a segment at a position belongs to.
@@ -45,7 +62,12 @@ impl Secures {
             bytes: (sent.end - sent.begin) as u64,
             segments_sent: sent.segments,
             retransmissions: sent.retransmissions,
+            flight_bytes: self.flight_bytes as u64,
             exchanges: self.handshake.exchanges(),
+            time_s: self.complete.map_or(f64::NAN, |time| (time - self.began).max(0) as f64 / 1e9),
+            resumed: self.handshake.resumed().map_or(2, u8::from),
+            client_hello_bytes: self.handshake.hello().bytes,
+            key_share_bytes: self.handshake.hello().key_share_bytes,
             handshake_time_s,
             version: match self.handshake.version() {
                 Some(Version::V13) => 13,

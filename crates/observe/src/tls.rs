@@ -20,6 +20,12 @@ const HANDSHAKE: u8 = 22;
 const APPLICATION_DATA: u8 = 23;
 const HEADER: usize = 5;
 const CLIENT_HELLO: u8 = 1;
+const SERVER_HELLO: u8 = 2;
+const CERTIFICATE: u8 = 11;
+/// Extensions (RFC 8446 §4.2).
+const PRE_SHARED_KEY: u16 = 41;
+const SUPPORTED_VERSIONS: u16 = 43;
+const KEY_SHARE: u16 = 51;
 /// RFC 5246 §6.2.3; those of RFC 8446 §5.2 are shorter.
 const LONGEST: u32 = (1 << 14) + 2048;
 /// A Finished of 1.3 by SHA-256 and by SHA-384: header of the message, hash, type and tag (RFC 8446 §4.4.4, §5.2).
@@ -54,6 +60,46 @@ fn header(bytes: &[u8], rest: u32) -> Option<(u8, u32)> {
     };
     let plausible = (CHANGE_CIPHER_SPEC..=APPLICATION_DATA).contains(&kind) && major == 3 && minor <= 4;
     (plausible && (1..=LONGEST).contains(&length)).then_some((kind, length))
+}
+
+/// A number of `width` bytes at a place, and the place behind it; None if it was not kept.
+fn number(bytes: &[u8], at: usize, width: usize) -> Option<(usize, usize)> {
+    let digits = bytes.get(at..at + width)?;
+    Some((digits.iter().fold(0, |sum, &byte| sum << 8 | usize::from(byte)), at + width))
+}
+
+/// Types and lengths of the extensions of a hello (RFC 8446 §4.1.2 and §4.1.3), as far as it was kept.
+fn extensions(hello: &[u8], from_client: bool) -> impl Iterator<Item = (u16, u32)> + use<'_> {
+    let first = || {
+        // Version, random, session; then lists of ciphers and compressions, or one of each.
+        let (session, at) = number(hello, 2 + 32, 1)?;
+        let mut at = at + session;
+        if from_client {
+            for width in [2, 1] {
+                let (length, begin) = number(hello, at, width)?;
+                at = begin + length;
+            }
+        } else {
+            at += 2 + 1;
+        }
+        Some(at + 2)
+    };
+    let mut at = first().unwrap_or(hello.len());
+    std::iter::from_fn(move || {
+        let (kind, length_at) = number(hello, at, 2)?;
+        let (length, begin) = number(hello, length_at, 2)?;
+        at = begin + length;
+        Some((kind as u16, length as u32))
+    })
+}
+
+/// A client's hello.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hello {
+    /// Its bytes, with the header of its record.
+    pub(crate) bytes: u32,
+    /// Bytes of its key shares; 0 if they were not kept.
+    pub(crate) key_share_bytes: u32,
 }
 
 /// True if a segment begins with a record.
@@ -153,14 +199,23 @@ pub(crate) struct Handshake {
     answered: bool,
     /// Length of the session tickets, and how many of them came.
     tickets: Option<(u32, u32)>,
+    hello: Hello,
+    /// The server's hello was one of 1.2.
+    is_old: bool,
+    /// The server used keys of an earlier connection.
+    resumed: Option<bool>,
 }
 
 impl Handshake {
     /// Of a client that begins with this segment; None if that is no ClientHello.
     pub(crate) fn begin(seen: &Seen<'_>) -> Option<Self> {
-        let (kind, _) = header(seen.kept, seen.payload)?;
-        let hello = seen.kept.get(HEADER).is_none_or(|&message| message == CLIENT_HELLO);
-        (kind == HANDSHAKE && hello).then(|| Self {
+        let (kind, length) = header(seen.kept, seen.payload)?;
+        let is_hello = seen.kept.get(HEADER).is_none_or(|&message| message == CLIENT_HELLO);
+        let message = seen.kept.get(HEADER + 4..).unwrap_or_default();
+        let share = extensions(message, true).find(|&(kind, _)| kind == KEY_SHARE);
+        // A list of groups with their keys.
+        let key_share_bytes = share.map_or(0, |(_, length)| length.saturating_sub(2));
+        (kind == HANDSHAKE && is_hello).then(|| Self {
             stage: Stage::Hello,
             client: Records::default(),
             server: Records::default(),
@@ -169,7 +224,45 @@ impl Handshake {
             exchanges: 0,
             answered: false,
             tickets: None,
+            hello: Hello { bytes: length + HEADER as u32, key_share_bytes },
+            is_old: false,
+            resumed: None,
         })
+    }
+
+    pub(crate) fn hello(&self) -> Hello {
+        self.hello
+    }
+
+    pub(crate) fn resumed(&self) -> Option<bool> {
+        self.resumed
+    }
+
+    /// True if the client has sent all of its handshake or its request.
+    pub(crate) fn is_complete(&self) -> bool {
+        matches!(self.stage, Stage::Finished { .. } | Stage::Asked { .. })
+    }
+
+    /// A record of the server's first flight, from its header: whether keys of an earlier connection are used. In 1.3 the
+    /// hello has them (RFC 8446 §4.2.11); up to 1.2 no certificate follows it (RFC 5246 §7.3).
+    fn see_resumption(&mut self, record: &[u8]) {
+        let message = record.get(HEADER).copied();
+        if self.is_old {
+            self.resumed = message.map(|message| record[0] == CHANGE_CIPHER_SPEC || message != CERTIFICATE);
+        } else if message == Some(SERVER_HELLO) {
+            let Some((length, begin)) = number(record, HEADER + 1, 3) else { return };
+            let hello = record.get(begin..(begin + length).min(record.len())).unwrap_or_default();
+            let has = |wanted| extensions(hello, false).any(|(kind, _)| kind == wanted);
+            if has(SUPPORTED_VERSIONS) {
+                self.resumed = Some(has(PRE_SHARED_KEY));
+            } else if hello.len() == length {
+                self.is_old = true;
+                // More messages may be in this record.
+                let end = HEADER + number(record, HEADER - 2, 2).map_or(0, |(length, _)| length);
+                let next = record.get(begin + length).filter(|_| begin + length < end);
+                self.resumed = next.map(|&message| message != CERTIFICATE);
+            }
+        }
     }
 
     pub(crate) fn exchanges(&self) -> u8 {
@@ -286,6 +379,9 @@ impl Handshake {
         let mut known = self.server.next.clamp(start, end);
         while let Some(record) = self.server.next_in(start, seen) {
             known = record.end.min(end);
+            if self.resumed.is_none() && self.exchanges == 1 {
+                self.see_resumption(&seen.kept[(record.start - start) as usize..]);
+            }
             match (self.stage, record.kind) {
                 (Stage::Finished { .. }, APPLICATION_DATA) => self.add_ticket(record.length),
                 (Stage::Asked { version: Version::UpTo12 }, APPLICATION_DATA) => return Part::Answer(record.start),

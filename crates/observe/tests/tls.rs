@@ -102,6 +102,42 @@ fn handshake(told: &Told) -> (u64, u8, u8) {
     (row.bytes, row.exchanges, row.version)
 }
 
+/// A record with a hello of a client or a server, whose extensions have types and lengths.
+fn hello(kind: u8, extensions: &[(u16, usize)]) -> Vec<u8> {
+    let lists: &[u8] = if kind == CLIENT_HELLO { &[0, 2, 0x13, 1, 1, 0] } else { &[0x13, 1, 0] };
+    let mut body = [&[3, 3], [7; 32].as_slice(), &[32], &[8; 32], lists, &[0, 0]].concat();
+    for &(kind, length) in extensions {
+        body.extend([kind.to_be_bytes(), (length as u16).to_be_bytes()].concat());
+        body.resize(body.len() + length, 9);
+    }
+    let message = [&[kind, 0], (body.len() as u16).to_be_bytes().as_slice(), &body].concat();
+    [&[HANDSHAKE, 3, 1], (message.len() as u16).to_be_bytes().as_slice(), &message].concat()
+}
+
+#[test]
+fn hellos_show_key_shares_and_resumption() {
+    let certificate = record(HANDSHAKE, 3000, 11);
+    let (old, new) = ([(23, 0)].as_slice(), [(43, 2), (51, 1124)].as_slice());
+    let resumed = [(43, 2), (51, 36), (41, 2)];
+    for (server, next, expected) in [
+        (new, record(CHANGE_CIPHER_SPEC, 1, 1), 0),
+        (&resumed, record(CHANGE_CIPHER_SPEC, 1, 1), 1),
+        (old, certificate, 0),
+        (old, record(CHANGE_CIPHER_SPEC, 1, 1), 1),
+    ] {
+        let mut flow = Flow::new(usize::MAX);
+        let asks = hello(CLIENT_HELLO, &[(0, 20), (51, 2 + 4 + 1216 + 4 + 32), (45, 2)]);
+        flow.client(&[asks.clone()]);
+        flow.server(&[hello(2, server), next]);
+        flow.client(&[record(CHANGE_CIPHER_SPEC, 1, 1), record(DATA, 53, 0)]);
+        flow.client(&[record(DATA, 120, 0)]);
+        flow.server(&[record(DATA, 700, 0)]);
+        let row = flow.told().handshakes[0];
+        assert_eq!((row.client_hello_bytes, row.key_share_bytes), (asks.len() as u32, 4 + 1216 + 4 + 32));
+        assert_eq!(row.resumed, expected);
+    }
+}
+
 #[test]
 fn the_handshake_of_1_3_and_its_tickets_are_no_response() {
     for kept in KEPT {
@@ -125,7 +161,10 @@ fn the_handshake_of_1_3_and_its_tickets_are_no_response() {
         assert!(first.handshake_time_s.is_nan());
         assert!((told.handshakes[0].handshake_time_s - 0.08).abs() < 1e-9);
         assert!((first.completion_time_s - 0.0801).abs() < 1e-9);
-        assert_eq!((told.handshakes[0].segments_sent, told.connections[0].tls), (5, 1));
+        let row = told.handshakes[0];
+        assert_eq!((row.segments_sent, told.connections[0].tls), (5, 1));
+        assert_eq!((row.flight_bytes, row.resumed), (127 + 6 + 3005, 2), "without tickets");
+        assert!((row.time_s - 0.0801).abs() < 1e-9);
     }
 }
 

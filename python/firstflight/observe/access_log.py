@@ -45,6 +45,7 @@ def read(path: Path, problems: Problems, form: Format | None, wrappers: Sequence
             _seconds("bytes", ("bytes", "kib"), known),
             _seconds("time_s", [name for name in NUMBERS if name.startswith("time")], known),
             _seconds("rtt_s", [name for name in NUMBERS if name.startswith("rtt")], known),
+            _seconds("tls_s", ["tls_ms"], known),
         )
         useful = pl.col("bytes").is_not_null() | pl.col("rtt_s").is_not_null()
         problems.add("without a size" + (" or an RTT" if _has_rtt(form) else ""), made.filter(~useful)["line"])
@@ -65,6 +66,8 @@ def _parts(found: pl.DataFrame, form: Format, sample: Sample) -> Parts:
     apart = found["connection"].null_count()
     rows = found.with_columns(client=_clients(found))
     connections = rows.group_by("client").agg(pl.col("rtt_s").min(), pl.col("subnet").first()).sort("client")
+    handshakes = rows.group_by("client").agg(pl.col("tls_s").max().alias("time_s")).sort("client")
+    handshakes = handshakes.filter(pl.col("time_s") > 0)
     sized = rows.filter(pl.col("bytes").is_not_null()).sort("client", maintain_order=True)
     sized = sized.with_columns(object=pl.int_range(pl.len()).over("client"))
     rate = mean_rate(pl.col("bytes") - _HELD_AT_MOST_BYTES, pl.col("time_s"))
@@ -99,7 +102,15 @@ def _parts(found: pl.DataFrame, form: Format, sample: Sample) -> Parts:
     if sized["start_s"].count():
         responses, began_s = since_first(responses.with_columns(sized["start_s"]))
     lines_apart = apart == rows.height and sized.height > 0
-    return Parts(responses, connections, began_s, notes=tuple(notes), bounds=bounds, lines_apart=lines_apart)
+    return Parts(
+        responses,
+        connections,
+        began_s,
+        notes=tuple(notes),
+        bounds=bounds,
+        handshakes=handshakes,
+        lines_apart=lines_apart,
+    )
 
 
 def _has_rtt(form: Format) -> bool:

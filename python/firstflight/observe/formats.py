@@ -1,7 +1,8 @@
 """The formats of access logs that are known, one a row, and the words for what a line has.
 
 The words: `bytes` and `kib` (of the response), `address` of the client, its `port`, the `connection`, `at` (when it
-was), `time_s`, `time_ms`, `time_us`, `time_ns` (how long the response took), `rtt_s`, `rtt_ms`, `rtt_us`.
+was), `time_s`, `time_ms`, `time_us`, `time_ns` (how long the response took), `rtt_s`, `rtt_ms`, `rtt_us`, `tls_ms` (how
+long the handshake of TLS took).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ NUMBERS = {
     "kib": 1024.0,
     **{f"time_{unit}": value for unit, value in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))},
     **{f"rtt_{unit}": value for unit, value in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))},
+    "tls_ms": 1e-3,
 }
 """The value of one unit of each word that is a number."""
 TEXTS = ("address", "port", "connection", "at")
@@ -84,6 +86,7 @@ _JSON = _words(
     at="time timestamp timeiso8601 timelocal reqtimesec edgestarttimestamp ts startedat starttime startutc "
     "starteddatetime msec datetime",
     connection="connection connectionid",
+    tls_ms="tlshandshaketimems tlshandshaketime tlsms",
 )
 _JSON_RTT = f'in nginx add "tcpinfo_rtt":"$tcpinfo_rtt"; in Fastly client.socket.tcpi_rtt as tcpi_rtt; or {NGINX}'
 
@@ -180,7 +183,7 @@ FORMATS = (
     Format(
         "AWS Network Load Balancer log",
         "the load balancer logs no RTT; take a capture behind it",
-        r"^tls \d\.\d (?P<at>\S+) net/\S+ \S+ (?P<address>\S+:\d+) \S+:\d+ (?P<time_ms>\d+) (?:\d+|-) \d+ "
+        r"^tls \d\.\d (?P<at>\S+) net/\S+ \S+ (?P<address>\S+:\d+) \S+:\d+ (?P<time_ms>\d+) (?P<tls_ms>\d+|-) \d+ "
         r"(?P<bytes>\d+) ",
         whole=True,
     ),

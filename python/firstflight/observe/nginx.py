@@ -11,7 +11,7 @@ from firstflight.counted import counted
 from firstflight.observe import nginx_format
 from firstflight.observe.lines import pieces
 from firstflight.observe.merged import OF, Merged, in_order
-from firstflight.observe.nginx_format import LOG_FORMAT, NUMBERS, Format
+from firstflight.observe.nginx_format import NUMBERS, Format
 from firstflight.observe.problem import Problems
 from firstflight.observe.room import Room
 from firstflight.observe.tables import HEADER_BYTES, HELD_BYTES, Parts, Subnets, mean_rate, seconds, since_first
@@ -32,6 +32,8 @@ _HELD_WINDOWS = 4
 # Without cwnd: the most that Linux lets the buffer grow to (tcp_wmem).
 _HELD_AT_MOST_BYTES = 4 << 20
 
+# Columns of a connection's handshake of TLS, and their variables.
+_TLS = {"tls_version": "ssl_protocol", "tls_resumed": "ssl_session_reused", "tls_curve": "ssl_curve"}
 # No number of a log is as large: bytes, microseconds and seconds since 1970 are far below.
 _BEYOND = 1e15
 
@@ -45,7 +47,7 @@ def read(
     path: Path, problems: Problems, form: Format | None, mss_bytes: int, wrappers: Sequence[Wrapper] = ()
 ) -> Parts:
     """The parts of an access log of a format that has an RTT and a size; by default the one to configure."""
-    form = form or nginx_format.parse(LOG_FORMAT)
+    form = form or nginx_format.to_configure()
     connections = Merged(lambda rows: _connection(rows, form), _told(form), Room(path))
     subnet = Subnets()
     for first, lines in pieces(path, problems):
@@ -104,18 +106,49 @@ def _rows(frame: pl.DataFrame, form: Format, subnet: Subnets) -> pl.DataFrame:
     }
     if "remote_addr" in form.variables:
         columns["subnet"] = pl.lit(subnet.numbers(frame["remote_addr"]))
+    if "ssl_protocol" in form.variables:
+        protocol = pl.col("ssl_protocol")
+        is_old = protocol.str.starts_with("TLSv1") | protocol.str.starts_with("SSL")
+        columns["tls_version"] = pl.when(protocol == "TLSv1.3").then(13).when(is_old).then(12)
+    if "ssl_session_reused" in form.variables:
+        reused = pl.col("ssl_session_reused")
+        columns["tls_resumed"] = pl.when(reused == "r").then(1).when(reused == ".").then(0)
+    if "ssl_curve" in form.variables:
+        columns["tls_curve"] = pl.col("ssl_curve").replace("-", None)
     return frame.select(*_identity(form), **columns)
 
 
 def _told(form: Format) -> dict[str, pl.Expr]:
     first = [*_identity(form), "anew", *(["subnet"] if "remote_addr" in form.variables else [])]
-    return {name: pl.col(name).first() for name in first} | {
-        "begin_s": pl.col("begin_s").min(),
-        "last_begin_s": pl.col("last_begin_s").max(),
-        "rtt_s": pl.col("rtt_s").min(),
-        "max_rtt_us": pl.col("max_rtt_us").max(),
-        "min_down_bps": pl.col("min_down_bps").max(),
-    }
+    return (
+        {name: pl.col(name).first() for name in first}
+        | {
+            "begin_s": pl.col("begin_s").min(),
+            "last_begin_s": pl.col("last_begin_s").max(),
+            "rtt_s": pl.col("rtt_s").min(),
+            "max_rtt_us": pl.col("max_rtt_us").max(),
+            "min_down_bps": pl.col("min_down_bps").max(),
+        }
+        | {
+            column: pl.col(column).drop_nulls().first()
+            for column, variable in _TLS.items()
+            if variable in form.variables
+        }
+    )
+
+
+def _handshakes(connections: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """The handshakes of connections over TLS, whose bytes no variable has, and a note on them."""
+    if "tls_version" not in connections.columns:
+        return pl.DataFrame({"client": []}), []
+    over = connections.filter(pl.col("tls_version").is_not_null())
+    told = {"version": "tls_version"} | ({"resumed": "tls_resumed"} if "tls_resumed" in over.columns else {})
+    found = over.select("client", **told)
+    note = f"{counted(over.height, 'connection')} over TLS, {int((over['tls_version'] == 13).sum()):,} of them TLS 1.3"
+    if "tls_curve" in over.columns:
+        hybrid = int(over["tls_curve"].str.contains("(?i)mlkem|0x11ec").sum())
+        note += f", {hybrid:,} with a post-quantum key exchange"
+    return found, [note] if over.height else []
 
 
 def _responses(frame: pl.DataFrame, form: Format) -> pl.DataFrame:
@@ -164,8 +197,10 @@ def _parts(connections: pl.DataFrame, beside: dict[str, pl.DataFrame], form: For
         notes.append(
             f"{counted(unsure, 'connection')} without an RTT: their samples include the response's own queueing delay"
         )
+    handshakes, note = _handshakes(connections)
+    connections = connections.drop(column for column in _TLS if column in connections.columns)
     ignored = tuple(f"${name}" for name in form.ignored)
-    return Parts(responses, connections, began_s, ignored, tuple(notes), bounds)
+    return Parts(responses, connections, began_s, ignored, (*notes, *note), bounds, handshakes)
 
 
 def _size(form: Format) -> str:

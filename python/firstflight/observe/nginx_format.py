@@ -14,7 +14,7 @@ LOG_FORMAT = (
     "tcpinfo_snd_cwnd=$tcpinfo_snd_cwnd tcpinfo_rcv_space=$tcpinfo_rcv_space"
 )
 
-# Those that the importer uses, each a number but the last two.
+# Those that the importer uses, each a number.
 NUMBERS = (
     "msec",
     "connection",
@@ -28,7 +28,9 @@ NUMBERS = (
     "tcpinfo_snd_cwnd",
     "tcpinfo_rcv_space",
 )
-TEXTS = ("remote_addr", "request_completion")
+TEXTS = ("remote_addr", "request_completion", "ssl_protocol", "ssl_session_reused", "ssl_curve")
+# To append, behind a space, for connections over TLS.
+TLS_FORMAT = "ssl_protocol=$ssl_protocol ssl_session_reused=$ssl_session_reused ssl_curve=$ssl_curve"
 
 _DIRECTIVE = re.compile(r"^\s*log_format\s+\S+\s+(?:escape=\w+\s+)?(?P<rest>.*?);?\s*$", re.DOTALL)
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"", re.DOTALL)
@@ -68,6 +70,13 @@ def parse(text: str) -> Format:
             ignored.append(name)
             pattern.append(".*?")
     return Format("^" + "".join(pattern) + "$", tuple(used), tuple(ignored))
+
+
+def to_configure() -> Format:
+    """`LOG_FORMAT`, with or without `TLS_FORMAT` behind it."""
+    plain, secure = parse(LOG_FORMAT), parse(TLS_FORMAT)
+    pattern = f"{plain.pattern[:-1]}(?: {secure.pattern[1:-1]})?$"
+    return Format(pattern, plain.variables + secure.variables, plain.ignored)
 
 
 def parts(text: str) -> list[tuple[str, str]]:

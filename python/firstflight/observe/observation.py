@@ -7,7 +7,16 @@ import polars as pl
 
 from firstflight.observe.problem import Problem
 
-TLS = {"tls_bytes": "bytes", "tls_exchanges": "exchanges", "tls_answer_flight_segments": "answer_flight_segments"}
+TLS = {
+    "tls_bytes": "bytes",
+    "tls_exchanges": "exchanges",
+    "tls_answer_flight_segments": "answer_flight_segments",
+    "tls_flight_bytes": "flight_bytes",
+    "tls_time_s": "time_s",
+    "tls_resumed": "resumed",
+    "tls_client_hello_bytes": "client_hello_bytes",
+    "tls_key_share_bytes": "key_share_bytes",
+}
 """Names in a plain table for columns of `Observation.handshakes`."""
 
 
@@ -39,8 +48,9 @@ class Observation:
     connection with a TLS handshake: `client`, `version` (13; 12 for TLS 1.2 and older; 0 if not seen), `bytes` that the
     server sent before its first response, `segments_sent`, `retransmissions`, `exchanges` (number of times that the
     client waited for the server before its request), `answer_flight_segments` (data segments before the first ACK of
-    the first response, with session tickets then in flight), `handshake_time_s` (TCP, from SYN). `problems`: rows left
-    out.
+    the first response, with session tickets then in flight), `handshake_time_s` (TCP, from SYN), `flight_bytes` (of the
+    server's longest flight, without tickets), `time_s` (of the handshake behind TCP's), `resumed` (1 if keys of an
+    earlier connection were used), `client_hello_bytes`, `key_share_bytes` (of the client). `problems`: rows left out.
     """
 
     transfers: pl.DataFrame

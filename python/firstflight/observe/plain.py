@@ -82,6 +82,11 @@ HANDSHAKE = {
     "tls": Quantity("tls_bytes", {"bytes": 1.0}, positive=True, whole=True),
     "tls_exchanges": Quantity("tls_exchanges", _COUNTS, positive=True, below=256.0, whole=True),
     "tls_answer_flight_segments": Quantity("tls_answer_flight_segments", _COUNTS, below=2.0**32, whole=True),
+    "tls_flight": Quantity("tls_flight_bytes", {"bytes": 1.0}, positive=True, whole=True),
+    "tls_time": Quantity("tls_time_s", _TIMES, positive=True),
+    "tls_resumed": Quantity("tls_resumed", _COUNTS, below=2.0, whole=True),
+    "tls_client_hello": Quantity("tls_client_hello_bytes", {"bytes": 1.0}, positive=True, whole=True),
+    "tls_key_share": Quantity("tls_key_share_bytes", {"bytes": 1.0}, positive=True, whole=True),
 }
 # Usual names that leave no doubt, and their names here.
 ALIASES = {
@@ -225,9 +230,8 @@ def read(path: Path, problems: Problems) -> Parts:
     responses, began_s = since_first(beside["responses"])
     found = found.with_row_index("client")
     handshakes = found.select("client", **{column: told for told, column in TLS.items() if told in taken})
-    handshakes = (
-        handshakes.filter(pl.col("bytes").is_not_null()) if "bytes" in handshakes.columns else handshakes.clear()
-    )
+    is_seen = [pl.col(name).is_not_null() for name in handshakes.columns if name != "client"]
+    handshakes = handshakes.filter(pl.any_horizontal(is_seen)) if is_seen else handshakes.clear()
     bounds = _bounds(responses)
     return Parts(responses, found, began_s, ignored, notes, bounds, handshakes, subnet.networks())
 

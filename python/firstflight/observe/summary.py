@@ -13,10 +13,16 @@ _MEDIANS = (
     ("users", "up_bps", "rate up", 1e-6, "Mbit/s"),
     ("users", "buffer_bytes", "buffer", 1e-3, "kB"),
     ("users", "loss", "loss", 1e2, "%"),
+    ("handshakes", "flight_bytes", "TLS: server's flight", 1e-3, "kB"),
+    ("handshakes", "rounds", "TLS: round trips", 1.0, ""),
+    ("handshakes", "time_s", "TLS: time", 1e3, "ms"),
+    ("handshakes", "client_hello_bytes", "TLS: ClientHello", 1.0, "bytes"),
+    ("handshakes", "key_share_bytes", "TLS: client's key shares", 1.0, "bytes"),
     ("transfers", "bytes", "size", 1e-3, "kB"),
     ("transfers", "completion_time_s", "completion time", 1e3, "ms"),
     ("transfers", "first_flight_segments", "first flight", 1.0, "segments"),
 )
+_OF = {"users": "connection", "handshakes": "connection", "transfers": "response"}
 # What advice takes from the data.
 _WANTED = {
     "users": ("rtt_s", "max_rtt_s", "down_bps", "up_bps", "buffer_bytes", "loss", "subnet"),
@@ -50,6 +56,7 @@ def lines(seen: Observation) -> list[str]:
     if start.len():
         told.append(f"  time span    {_number(float(start.max()) - float(start.min()))} s")  # type: ignore[arg-type]
     known = [line for row in _MEDIANS if (line := _median(seen, *row))]
+    known += _resumed(seen)
     known += _share(seen, "retransmissions", "retransmissions", "segments_sent")
     known += _share(seen, "first flight retransmitted", "first_flight_lost_segments", "first_flight_segments")
     marks = seen.transfers["ecn_cwnd_reductions"].drop_nulls()
@@ -68,6 +75,9 @@ def lines(seen: Observation) -> list[str]:
 
 def _median(seen: Observation, table: str, column: str, name: str, factor: float, unit: str) -> str:
     frame: pl.DataFrame = getattr(seen, table)
+    if column == "rounds":
+        frame = frame.join(seen.users.select("client", "rtt_s"), on="client")
+        frame = frame.select((pl.col("time_s") / pl.col("rtt_s")).alias("rounds"))
     values = frame[column].drop_nulls()
     if column == "first_flight_segments":
         # Later answers on a connection have none.
@@ -77,7 +87,15 @@ def _median(seen: Observation, table: str, column: str, name: str, factor: float
     quantiles = [float(values.quantile(share, "linear") or 0.0) * factor for share in (0.5, 0.1, 0.9)]
     middle, low, high = map(_number, quantiles)
     shown = f"{with_unit(middle, unit)} ({low}, {high})"
-    return f"  {name:28} {shown:>30}  {counted(values.len(), 'connection' if table == 'users' else 'response')}"
+    return f"  {name:28} {shown:>30}  {counted(values.len(), _OF[table])}"
+
+
+def _resumed(seen: Observation) -> list[str]:
+    known = seen.handshakes["resumed"].drop_nulls()
+    if known.is_empty():
+        return []
+    share = f"{100 * int(known.sum()) / known.len():.3g}%"
+    return [f"  {'TLS: resumed':28} {share:>30}  {counted(known.len(), 'connection')}"]
 
 
 def _share(seen: Observation, name: str, part: str, of: str) -> list[str]:

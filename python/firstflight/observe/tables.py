@@ -85,6 +85,11 @@ def handshakes(known: pl.DataFrame) -> pl.DataFrame:
         "exchanges": pl.UInt8,
         "answer_flight_segments": pl.UInt32,
         "handshake_time_s": pl.Float64,
+        "flight_bytes": pl.UInt64,
+        "time_s": pl.Float64,
+        "resumed": pl.UInt8,
+        "client_hello_bytes": pl.UInt32,
+        "key_share_bytes": pl.UInt32,
     }
     missing = [pl.lit(None).alias(name) for name in columns if name not in known.columns]
     return known.with_columns(missing).select(pl.col(name).cast(dtype) for name, dtype in columns.items())

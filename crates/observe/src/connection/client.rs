@@ -61,7 +61,7 @@ impl Connection {
             self.is_tls |= tls::begins_with_record(seen);
             if self.server_sends.next() == 0 && self.secures.is_none() {
                 if let Some(handshake) = tls::Handshake::begin(seen) {
-                    self.secures = Some(Box::new(Secures::new(handshake)));
+                    self.secures = Some(Box::new(Secures::new(handshake, time)));
                     self.request = None;
                 }
             }
@@ -72,7 +72,9 @@ impl Connection {
             return None;
         }
         if let Some(secures) = &mut self.secures {
-            if !secures.handshake.client_sends(position, seen, matches!(place, Place::Missing(_))) {
+            let asks = secures.handshake.client_sends(position, seen, matches!(place, Place::Missing(_)));
+            secures.end_flight(self.server_sends.next(), time);
+            if !asks {
                 return None;
             }
             if !secures.handshake.is_early() {
