@@ -57,6 +57,32 @@ def test_every_window_is_found_over_tls(server: str, control: str, http2: bool) 
     assert spoken == {f"TLS 1.3, HTTP/{2 if http2 else 1.1}"}
 
 
+@pytest.mark.parametrize(("padding", "intermediates"), [(0, 0), (0, 1), (0, 2), (3000, 1), (11_000, 1)])
+def test_the_certificate_flight_is_measured_and_its_post_quantum_size_estimated(
+    padding: int, intermediates: int
+) -> None:
+    case = {"chain": [padding, intermediates], "tls": "1.3", "mss": [1460]}
+    ((answer, openssl),) = _probed("nginx", [10], **case)
+    assert answer["error"] is None
+    usual, long = answer["handshakes"]
+    # A signature of ECDSA has 70 to 72 bytes.
+    assert abs(usual["flight_bytes"] - openssl["read"]) <= 4
+    assert len(usual["certificate_bytes"]) == intermediates + 1
+    assert usual["hello_bytes"] < 1448 < long["hello_bytes"] < 2 * 1448
+    assert abs(long["flight_bytes"] - usual["flight_bytes"]) <= 4
+    assert usual["record_bytes"] == 16_384
+    assert len(usual["tickets"]) == 2
+    # Key and signature of FIPS 204 for those of P-256 in each certificate, a signature, and the share of ML-KEM-768.
+    more = (intermediates + 1) * (1312 + 2420 - 91 - 72) + 2420 - 72 + 1088
+    assert abs(usual["post_quantum_bytes"] - usual["flight_bytes"] - more) <= 40 * (intermediates + 1)
+    (flight, _, hellos) = answer["lines"]
+    trips = "1 round trip more" if usual["flight_bytes"] + more > 10 * 1448 else "no round trip more"
+    assert flight.startswith(f"certificate flight {usual['flight_bytes']:,} bytes")
+    assert "fits into its IW of 10" in flight
+    assert flight.endswith(trips)
+    assert hellos.endswith("QUIC is not probed")
+
+
 def test_what_linux_holds_back_is_found() -> None:
     # Each write would leave more than a window's last segments to the next ACK, if it waited for it.
     case = {"control": _control("bbr"), "link": {"delay_ns": 1_000_000}, "sysctl": {"tcp_tso_win_divisor": 1}}

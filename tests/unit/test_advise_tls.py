@@ -77,7 +77,7 @@ def test_each_user_has_their_own_handshake_or_none(tmp_path: Path) -> None:
     for case in cases(found):
         (cell, *_) = Experiment(found, [case], [10], 1).cells("simulate")
         response = next(each for each in cell.scenario.application if str(each.name).startswith("response"))
-        assert response.model_dump()["tls"] == {"flights": "row"}
+        assert response.model_dump()["tls"]["flights"] == "row"
 
 
 def test_bytes_of_a_handshake_that_a_log_does_not_show_are_assumed(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from firstflight.characters import escaped
 from firstflight.counted import counted
 from firstflight.errors import RequestError
 from firstflight.probe import Answer, Verdict, Window, probe
+from firstflight.probe.judge import handshake_lines
 
 _DOES_NOT_TELL = 1
 
@@ -50,6 +51,8 @@ def _print(answer: Answer) -> None:
             print(_line(window))
             for doubt in window.doubts:
                 print(f"      {doubt}")
+    for line in handshake_lines(answer.handshakes, answer.verdict):
+        print(f"  {line}")
     if answer.error is not None:
         print(escaped(f"  {answer.error}"))
     print(flush=True)

@@ -12,8 +12,9 @@ from threading import Event, Thread
 from typing import Any
 
 from firstflight.errors import FirstflightError, MachineError, RequestError
+from firstflight.probe.handshake import Handshake
 from firstflight.probe.judge import Verdict, judge
-from firstflight.probe.measure import Flight, measure, scout
+from firstflight.probe.measure import Flight, measure, other_hello, scout
 from firstflight.probe.raw import StoppedError, open_raw
 from firstflight.probe.speech import Target
 
@@ -35,7 +36,8 @@ _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 @dataclass(frozen=True)
 class Answer:
     """The state of one URL: `asked` as it was given, `url` where redirections led, `error` the reason why it ended
-    before all connections were made.
+    before all connections were made; `handshakes`: with a ClientHello as it is and with one of another number of
+    segments, None for one that the server did not complete; empty without TLS.
     """
 
     asked: str
@@ -44,6 +46,7 @@ class Answer:
     flights: tuple[Flight, ...]
     verdict: Verdict | None
     error: str | None
+    handshakes: tuple[Handshake | None, ...] = ()
 
 
 def probe(
@@ -122,6 +125,7 @@ def _side_by_side(tasks: Sequence[Callable[[], Any]], stop: Event) -> list[Any]:
 def _probe_one(asked: str, target: Target, mss: Sequence[int], repeats: int, pause_s: float, stop: Event) -> Answer:
     flights: list[Flight] = []
     address, error = None, None
+    handshakes: tuple[Handshake | None, ...] = ()
 
     def pause() -> None:
         if stop.wait(pause_s):
@@ -144,6 +148,9 @@ def _probe_one(asked: str, target: Target, mss: Sequence[int], repeats: int, pau
             address = found
             pause()
             scouted = scout(target, address, stop)
+        if scouted.handshake is not None:
+            pause()
+            handshakes = (scouted.handshake, other_hello(target, address, scouted.handshake, stop))
         for _ in range(repeats):
             if not all(flight.settled for flight in flights[-len(mss) :]):
                 # The server, or the machine, may have been busy when it was scouted.
@@ -164,7 +171,7 @@ def _probe_one(asked: str, target: Target, mss: Sequence[int], repeats: int, pau
     if flights and not told:
         error = error or "the server sent no data before the first ACK"
     verdict = judge(told) if told else None
-    return Answer(asked, target.url, address and address[1], tuple(flights), verdict, error)
+    return Answer(asked, target.url, address and address[1], tuple(flights), verdict, error, handshakes)
 
 
 def _server(target: Target) -> str:

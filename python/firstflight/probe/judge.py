@@ -1,12 +1,13 @@
 """Combines several flights of one server: its window, the confidence, and the reasons for doubt."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from firstflight.counted import counted
 from firstflight.engines.initial_window import initial_window_bytes
+from firstflight.probe.handshake import MSS_BYTES, Handshake
 from firstflight.probe.measure import Flight, Shape
 from firstflight.probe.speech import NO_HTTP
 
@@ -51,6 +52,45 @@ def judge(flights: Iterable[Flight]) -> Verdict:
         by_mss.setdefault(flight.mss, []).append(flight)
     windows = tuple(_window(of) for _, of in sorted(by_mss.items()))
     return Verdict(windows, _rule([window for window in windows if not window.at_least]))
+
+
+def handshake_lines(handshakes: Sequence[Handshake | None], verdict: Verdict | None) -> Iterator[str]:
+    """Sentences on the handshakes of an answer, next to the initial window of its verdict."""
+    if not handshakes or (usual := handshakes[0]) is None:
+        return
+    chain = counted(usual.intermediates, "intermediate")
+    yield f"certificate flight {usual.flight_bytes:,} bytes ({chain}){_fits(usual, verdict)}"
+    tickets = "no session tickets"
+    if usual.tickets:
+        tickets = f"{counted(len(usual.tickets), 'session ticket')} of {usual.tickets[0]} bytes"
+    yield f"{tickets}; TLS records of up to {usual.record_bytes:,} bytes"
+    hellos = [f"of {usual.hello_bytes:,} bytes answered"]
+    other = handshakes[1]
+    two = "one segment" if usual.hello_bytes > MSS_BYTES else "two segments"
+    hellos.append(f"of {two} {'not answered' if other is None else f'({other.hello_bytes:,} bytes) answered'}")
+    yield f"ClientHello {', '.join(hellos)}; QUIC is not probed"
+
+
+def _fits(usual: Handshake, verdict: Verdict | None) -> str:
+    new = f"with ML-DSA-44 and the same intermediates about {usual.post_quantum_bytes / 1e3:.1f} kB"
+    if verdict is None:
+        return f"; {new}"
+    # That of the largest segments measured.
+    window = verdict.windows[-1]
+    iw = f"IW of {'at least ' if window.at_least else ''}{window.segments}"
+    trips, then = (_round_trips(size, window.segments) for size in (usual.flight_bytes, usual.post_quantum_bytes))
+    more = f"{counted(then - trips, 'round trip')} more" if then > trips else "no round trip more"
+    fit = f"fits into its {iw}" if trips == 1 else f"takes {trips} round trips with its {iw}"
+    return f", {fit}; {new}: {more}"
+
+
+def _round_trips(size: int, window: int) -> int:
+    """Round trips that `size` bytes take from an initial window of segments, in slow start without loss."""
+    trips, sent = 0, 0
+    while sent < size:
+        sent += (window << trips) * MSS_BYTES
+        trips += 1
+    return trips
 
 
 def _window(flights: Sequence[Flight]) -> Window:

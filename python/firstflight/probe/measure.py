@@ -19,9 +19,10 @@ from threading import Event
 from typing import Literal
 
 from firstflight.conform.packet import ACK, FIN, PSH, RST, SYN, read_options
-from firstflight.errors import MachineError
+from firstflight.errors import FirstflightError, MachineError
+from firstflight.probe.handshake import MSS_BYTES, Handshake, read
 from firstflight.probe.raw import RawPort, Segment
-from firstflight.probe.speech import HTTP2, Speech, Target, client_context
+from firstflight.probe.speech import HTTP2, Hello, Speech, Target, client_context
 
 Shape = Literal["burst", "paced", "spread"]
 Ended = Literal["repeated", "silent", "closed", "flooded"]
@@ -102,13 +103,14 @@ class Flight:
 @dataclass(frozen=True)
 class Scouted:
     """The observations of a connection that acknowledged all data. `late_s`: the longest time that the server took to
-    go on.
+    go on; `handshake`: of TLS, if there was one.
     """
 
     late_s: float
     status: int | None
     redirection: str | None
     protocol: str
+    handshake: Handshake | None = None
 
 
 def scout(target: Target, address: tuple[socket.AddressFamily, str], stop: Event) -> Scouted:
@@ -119,12 +121,23 @@ def scout(target: Target, address: tuple[socket.AddressFamily, str], stop: Event
     return _scout(target, address, client_context(["http/1.1"]), stop) if is_unread else found
 
 
+def other_hello(
+    target: Target, address: tuple[socket.AddressFamily, str], usual: Handshake, stop: Event
+) -> Handshake | None:
+    """The handshake with a ClientHello of two segments if the usual one takes one, else of one; None if it fails."""
+    hello: Hello = "long" if usual.hello_bytes <= MSS_BYTES else "short"
+    try:
+        return _scout(target, address, client_context(["http/1.1"], hello), stop).handshake
+    except FirstflightError:
+        return None
+
+
 def _scout(target: Target, address: tuple[socket.AddressFamily, str], tls: ssl.SSLContext, stop: Event) -> Scouted:
     with _opened(target, address, _ETHERNET_MSS, tls, stop) as (connection, speech):
         late_s = connection.read()
         if not connection.has_data:
             raise MachineError(f"the server took the connection and {connection.without_data}")
-        return Scouted(late_s, speech.status(), speech.redirection(), speech.protocol())
+        return Scouted(late_s, speech.status(), speech.redirection(), speech.protocol(), connection.handshake())
 
 
 def measure(
@@ -177,6 +190,11 @@ class _Stream:
         """Offset of a sequence number from the server's first byte; negative before it."""
         return (seq - self._first + (1 << 31)) % (1 << 32) - (1 << 31)
 
+    @property
+    def data(self) -> bytes:
+        """The bytes before the first hole."""
+        return bytes(self._data[: self.in_order])
+
     def is_far(self, start: int, size: int) -> bool:
         """Whether a segment lies further ahead than one of a flight of segments of this size can."""
         came = sum(right - left for left, right in self.spans)
@@ -225,6 +243,7 @@ class _Connection:
         self._was_reset = False
         self._arrivals: list[tuple[float, int]] = []
         self._before_asking = 0
+        self._hello_bytes = self._flight_bytes = 0
         self._rtt_s = 0.0
         self._window = _FIRST_WINDOW
         self._window_bytes = 0
@@ -248,6 +267,13 @@ class _Connection:
                     self._greet(segment, segment.time_s - began)
                     return
         raise MachineError(f"nothing answered {_SYN_TRIES} SYNs within {_SYN_TRIES * _SYN_WAIT_S:.0f} s")
+
+    def handshake(self) -> Handshake | None:
+        """That of TLS, if it was completed."""
+        version, chain = self._speech.certificates()
+        if not self._flight_bytes or not version:
+            return None
+        return read(self._hello_bytes, self._flight_bytes, self._stream.data, chain, version)
 
     @property
     def has_data(self) -> bool:
@@ -376,6 +402,7 @@ class _Connection:
     def _say(self, data: bytes) -> None:
         at = len(self._sent)
         self._sent += data
+        self._hello_bytes = self._hello_bytes or len(data)
         if not self._before_asking:
             self._asked_s, self._asked_bytes = time.time(), len(self._sent)
         self._send_from(at)
@@ -442,6 +469,7 @@ class _Connection:
             self._say(reply)
         if self._speech.has_asked and not had_asked:
             self._before_asking = len(self._arrivals) + 1
+            self._flight_bytes = self._stream.in_order
         return True
 
     @staticmethod

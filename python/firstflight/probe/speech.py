@@ -5,6 +5,7 @@ import re
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 from urllib.parse import urljoin, urlsplit
 
 from firstflight.errors import RequestError
@@ -18,6 +19,9 @@ _HTTP = b"HTTP/"
 # Of a name in ASCII or an address, of IPv6 with a zone.
 _HOST = re.compile(r"[a-z0-9_.-]+|[0-9a-f:.]+(%[a-z0-9_.-]+)?", re.IGNORECASE)
 HTTP2, NO_HTTP = "HTTP/2", "no HTTP"
+Hello = Literal["usual", "long", "short"]
+# RFC 7301 section 3.1. As many make more than a segment.
+_LONGEST_NAME, _PADDING = 255, 5
 _HEADERS = {
     "accept": "*/*",
     "accept-encoding": "identity",
@@ -131,6 +135,14 @@ class Speech:
             return http
         return f"{(self._secure.version() or 'TLS').replace('v', ' ')}, {http if self._http2 is None else HTTP2}"
 
+    def certificates(self) -> tuple[str, list[bytes]]:
+        """The version of TLS and the certificates that the server sent, its own first; none without TLS."""
+        if self._secure is None:
+            return "", []
+        # `get_unverified_chain` of Python 3.13.
+        chain = self._secure._sslobj.get_unverified_chain() or []  # type: ignore[attr-defined]
+        return self._secure.version() or "", [ssl.PEM_cert_to_DER_cert(one.public_bytes()) for one in chain]
+
     def _ask(self) -> bytes:
         if self.has_asked:
             return b""
@@ -147,10 +159,15 @@ class Speech:
         self._head += data[: _HEAD_BYTES - len(self._head)]
 
 
-def client_context(protocols: Sequence[str] = ("h2", "http/1.1")) -> ssl.SSLContext:
-    """TLS that accepts any certificate: the window is measured, no content is trusted. `protocols`: ALPN's offer."""
+def client_context(protocols: Sequence[str] = ("h2", "http/1.1"), hello: Hello = "usual") -> ssl.SSLContext:
+    """TLS that accepts any certificate: the window is measured, no content is trusted. `protocols`: ALPN's offer;
+    `hello`: a ClientHello as OpenSSL sends it, of two segments by names in that offer, or of one by a single curve.
+    """
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    context.set_alpn_protocols(list(protocols))
+    if hello == "short":
+        context.set_ecdh_curve("prime256v1")
+    padding = [f"padding-{number}".ljust(_LONGEST_NAME, "-") for number in range(_PADDING)] if hello == "long" else []
+    context.set_alpn_protocols([*protocols, *padding])
     return context
