@@ -127,7 +127,7 @@ fn hellos_show_key_shares_and_resumption() {
     ] {
         let mut flow = Flow::new(usize::MAX);
         let asks = hello(CLIENT_HELLO, &[(0, 20), (51, 2 + 4 + 1216 + 4 + 32), (45, 2)]);
-        flow.client(&[asks.clone()]);
+        flow.client(std::slice::from_ref(&asks));
         flow.server(&[hello(2, server), next]);
         flow.client(&[record(CHANGE_CIPHER_SPEC, 1, 1), record(DATA, 53, 0)]);
         flow.client(&[record(DATA, 120, 0)]);

@@ -178,7 +178,8 @@ fn each_user_has_the_handshake_of_their_row() {
     });
     let flight = |from: &str| json!({"from": from, "bytes": constant(100.0)});
     let once = json!({"fraction": 0.5, "flights": [flight("client"), flight("server"), flight("client")]});
-    let twice = json!({"fraction": 0.5, "flights": [flight("client"), flight("server"), flight("client"), flight("server")]});
+    let twice =
+        json!({"fraction": 0.5, "flights": [flight("client"), flight("server"), flight("client"), flight("server")]});
     let mut plan = plan(4, table);
     plan["applications"][0]["handshakes"] = json!({"kinds": [once, twice], "from_row": true});
     let records = world::run(&plan, 1);

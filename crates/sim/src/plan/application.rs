@@ -115,7 +115,9 @@ impl Application {
                 return Err(misfit!("size_from_row needs a population whose paths are a table with bytes"));
             }
             if self.has_handshake_from_row() {
-                return Err(misfit!("from_row of handshakes needs a population whose paths are a table with tls_bytes"));
+                return Err(misfit!(
+                    "from_row of handshakes needs a population whose paths are a table with tls_bytes"
+                ));
             }
             return [("client_hosts", &self.client_hosts), ("server_hosts", &self.server_hosts)]
                 .into_iter()
