@@ -46,7 +46,7 @@ def capture_packets(
     """
     from firstflight import _native
 
-    scenario.one_network(_CAPTURE)
+    scenario.over_tcp("the simulator").one_network(_CAPTURE)
 
     comment = f"firstflight trace: scenario {scenario.name}, seed {seed}, replicate {replicate}, virtual time"
     try:
@@ -62,6 +62,7 @@ def capture_packets(
 def _simulated(cell: Cell, seed: int, first_replicate: int, replicates: int) -> dict[str, pl.DataFrame]:
     from firstflight import _native
 
+    cell.scenario.over_tcp("the simulator")
     if cell.capture:
         cell.scenario.one_network(_CAPTURE)
     try:

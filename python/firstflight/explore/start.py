@@ -25,7 +25,7 @@ _LIMIT = Packets("100p")
 
 def transfer(scenario: Scenario, seed: int | None = None, name: str | None = None) -> dict[str, Any]:
     """The page's first simulation: a plan, its seed and its name. RequestError for a population."""
-    scenario.one_network("The explorer")
+    scenario.over_tcp("the explorer").one_network("The explorer")
     return {
         "name": scenario.name if name is None else name,
         "seed": SingleScenario.seed if seed is None else seed,

@@ -7,19 +7,52 @@ The files of transfers and pages hold times in whole nanoseconds (`start_ns`), i
 seconds. They are floating-point numbers all the same: of integers Polars would write a dictionary, which takes more.
 The simulator's times are whole nanoseconds; others are rounded to them.
 
-The columns are declared in `crates/records/src/rows.rs`, from which `declared` is generated.
+The columns are declared in `crates/records/src/rows.rs`, from which `declared` is generated, but for `quic`.
 """
 
 import polars as pl
 
 from firstflight.records.column import Column
-from firstflight.records.declared import COUNTED, DIMENSIONS, GAMMA, SCHEMA_VERSION, TABLES
+from firstflight.records.declared import COUNTED, DIMENSIONS, GAMMA, SCHEMA_VERSION
+from firstflight.records.declared import TABLES as DECLARED
 
 __all__ = ["CAPTURED", "COUNTED", "DIMENSIONS", "GAMMA", "RETURNED", "SCHEMA_VERSION", "STORED", "TABLES", "Column"]
 
+# What a link saw of a connection over QUIC. It is declared here because no native engine has it.
+_QUIC = (
+    Column("replicate", pl.UInt32, "", "replicate of the experiment, from 0"),
+    Column("application", None, "", "name of the application"),
+    Column("client", pl.UInt32, "", "client of the application, from 0"),
+    Column("connection", pl.UInt32, "", "connection of the replicate, from 0"),
+    Column(
+        "validation_s",
+        pl.Float64,
+        "s",
+        "from the client's first datagram to its first Handshake packet, which validates its address, at the server's "
+        "end of the path",
+    ),
+    Column("client_bytes", pl.UInt64, "B", "UDP payload that the client sent before"),
+    Column("server_bytes", pl.UInt64, "B", "UDP payload that the server sent before"),
+    Column("amplification", pl.Float64, "", "largest ratio of the bytes that the server had sent and received before"),
+    Column("min_initial_bytes", pl.UInt32, "B", "smallest UDP payload of a client's datagram with an Initial packet"),
+    Column(
+        "flight_bytes",
+        pl.UInt64,
+        "B",
+        "UDP payload of the response's first flight: all within 0.9 RTT of its first full datagram",
+    ),
+    Column("flight_s", pl.Float64, "s", "from the first to the last datagram of that flight"),
+    Column(
+        "burst_bytes",
+        pl.UInt64,
+        "B",
+        "UDP payload of the longest run of its datagrams that left the link idle for less than 1 ms",
+    ),
+)
+TABLES = DECLARED | {"quic": _QUIC}
 # Tables of a cell that captures, and those that are made by `trace` only.
 _TRACED = ("crossings",)
-CAPTURED = {"segments": TABLES["segments"]}
+CAPTURED = {name: TABLES[name] for name in ("segments", "quic")}
 # The tables a run stores of every cell.
 STORED = {name: columns for name, columns in TABLES.items() if name not in (*CAPTURED, *_TRACED)}
 # The tables that every engine returns of a cell. It may leave out the others; they are stored without rows.

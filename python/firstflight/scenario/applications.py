@@ -141,6 +141,21 @@ class FileTransfer(TcpApplication):
         description="idle time from the end of a file to the next request (distribution)",
     )
     direction: Literal["download", "upload"] = Field(default="download", description='`"download"` or `"upload"`')
+    transport: Literal["tcp", "quic"] = Field(
+        default="tcp",
+        description='`"quic"`: over a real QUIC stack, with a handshake of the bytes of `tls`; `--engine emulate` only',
+    )
+    quic_stack: Literal["quinn", "aioquic"] | None = Field(
+        default=None, description='implementation of QUIC at both ends; default: `"quinn"`'
+    )
+
+    @model_validator(mode="after")
+    def _over_quic(self) -> Self:
+        if self.transport == "tcp" and self.quic_stack is not None:
+            raise ValueError(f'quic_stack is "{self.quic_stack}", but transport is "tcp"; write transport = "quic"')
+        if self.transport == "quic" and self.tls is None:
+            raise ValueError('transport is "quic", which always has TLS, but tls is "none"; write tls = "ecdsa"')
+        return self
 
     def plan(self) -> dict[str, Any]:
         """The part of the plan that is special to this kind."""

@@ -239,6 +239,16 @@ class Scenario(Table):
             )
         return self.network
 
+    def over_tcp(self, who: str) -> Self:
+        """Itself. RequestError, which says that `who` has no QUIC, if an application runs over that."""
+        for name, application in zip(self.names(), self.application, strict=True):
+            if isinstance(application, FileTransfer) and application.transport == "quic":
+                raise RequestError(
+                    f'application.{name}.transport: {who} has no QUIC; write "tcp", or run real stacks with --engine '
+                    "emulate"
+                )
+        return self
+
     def header_bytes(self) -> int:
         """Bytes of TCP and IP headers in each packet."""
         return _TCP_BYTES + IP_HEADER_BYTES[self.ip] if self.header_size is None else int(self.header_size)

@@ -8,15 +8,17 @@ forgotten, links as new, applications, connections closed, nothing in flight, co
 import copy
 import json
 import ssl
+import tempfile
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from firstflight import _native
-from firstflight.engines.emulate import probe, selfcheck
+from firstflight.engines.emulate import probe, quic, selfcheck
 from firstflight.engines.emulate.accounts import added, beyond_calibration, refuse_losses
 from firstflight.engines.emulate.disturbance import STALL_RULE_S
 from firstflight.engines.emulate.draws import Draws, Purpose, arm_of_user
@@ -35,6 +37,7 @@ from firstflight.engines.emulate.start import search_path
 from firstflight.errors import MachineError, RequestError
 from firstflight.records.machine import usable_cpus
 from firstflight.scenario import Cell, Scenario
+from firstflight.scenario.applications import FileTransfer
 from firstflight.scenario.scenario import IP_HEADER_BYTES
 
 # A connection's last packets: FIN, its ACK, and a retransmission of either.
@@ -116,6 +119,15 @@ def _without_tcp(scenario: Scenario) -> str:
     return json.dumps([document, stacks], sort_keys=True, default=str)
 
 
+def _two_servers(where: str, host: str) -> RequestError:
+    return RequestError(f"{where}: a server over QUIC shares host {host} with another; give it other server_hosts")
+
+
+def _is_over_quic(scenario: Scenario, index: int) -> bool:
+    application = scenario.application[index]
+    return isinstance(application, FileTransfer) and application.transport == "quic"
+
+
 class Prepared:
     """A cell with all settings of a replicate prepared: a cell that cannot be run is refused before anything runs.
 
@@ -148,7 +160,7 @@ class Prepared:
             where = f'scenario "{scenario.name}": application.{application["name"]}'
             if flows[index]:
                 refuse_datagrams(application, flows[index], layout.ip, where)
-            else:
+            elif not _is_over_quic(scenario, index):
                 asked = scenario.application[index]
                 refuse_what_programs_cannot(application, asked.response_header, where)
                 if asked.tls is not None:
@@ -160,6 +172,8 @@ class Prepared:
                 in_arm = _in_arm(application, arm, self.plan)
                 if flows[index]:
                     more = {"flows": flows[index], "arm": arm}
+                elif _is_over_quic(scenario, index):
+                    more = self._quic(index, in_arm, clients, placement, ends)
                 else:
                     more = self._tcp(index, in_arm, clients, placement, ends)
                 running = [
@@ -172,6 +186,30 @@ class Prepared:
         self.tls = {"tls": f"{ssl.OPENSSL_VERSION}; certificates of Ed25519, padded"} if over_tls else {}
         self.hosts = {host: _host_settings(host, peers, scenario) for host, peers in ends.items()}
         self.missing = {name for peers in ends.values() for settings in peers.values() for name in settings.missing}
+
+    def _quic(
+        self,
+        index: int,
+        application: dict[str, Any],
+        clients: Sequence[tuple[int, str]],
+        placement: Placement,
+        ends: dict[str, dict[str, EndSettings]],
+    ) -> dict[str, Any]:
+        """As `_tcp`, for an application over QUIC. Its hosts have the kernel settings of TCP, which it does not use."""
+        name = application["name"]
+        where = f'scenario "{self.cell.scenario.name}": application.{name}'
+        over_tcp = self.cell.scenario.application[index]
+        assert isinstance(over_tcp, FileTransfer)
+        told = {"quic": quic.settings(application, over_tcp, where)}
+        servers = {server for number, _ in clients for server in placement.servers_of(number)}
+        for server in servers:
+            if self.servers.pop(server, told) != told:
+                raise _two_servers(where, server)
+        without_tls = {key: value for key, value in application.items() if key != "handshakes"}
+        more = self._tcp(index, without_tls, clients, placement, ends)
+        del self.profiles[name]
+        self.servers |= dict.fromkeys(servers, told)
+        return more | told
 
     def _tcp(
         self,
@@ -196,6 +234,8 @@ class Prepared:
                 if client is not None:
                     _join(ends, client_host, server_host, client, where)
                 told = self.servers.setdefault(server_host, {"headers": []})
+                if "quic" in told:
+                    raise _two_servers(where, server_host)
                 if server is None:
                     _join_ours(told, application["server_tcp"], where)
                 else:
@@ -216,7 +256,10 @@ def _told(
     index: int, application: dict[str, Any], clients: Sequence[tuple[int, str]], placement: Placement
 ) -> dict[str, Any]:
     """The plan of application `index` for `run_replicate`."""
-    left_out = ("client_tcp", "server_tcp", "client_hosts", "server_hosts", "arms")
+    left_out = ["client_tcp", "server_tcp", "client_hosts", "server_hosts", "arms"]
+    if "quic" in application:
+        # It is the stack's own.
+        left_out.append("handshakes")
     told = {key: value for key, value in application.items() if key not in left_out}
     return told | {"number": index, "clients": clients, "servers": placement.servers}
 
@@ -425,6 +468,9 @@ class Campaign:
         self.layout = self._laid_out.of_replicate(self.seed, replicate)
         changed = [] if self.layout is self._laid_out else self.layout.links
         self.lab.box("reset", replicate=replicate, changed=changed)
+        over_quic = self._server_ends(applications)
+        if over_quic:
+            self.lab.box("watch", links=over_quic)
         close_s, empty_s = _CLOSING_S + self.round_trip_s() * 4, self.emptying_s()
         facts: dict[str, Any] = self.lab.call(
             "run_replicate",
@@ -441,7 +487,24 @@ class Campaign:
         if fast := beyond_calibration(self.layout, box):
             raise MachineError(f"{fast[0]}; nothing is recorded: lower its rate or the traffic, or use simulate")
         refuse_losses(box, facts)
+        if over_quic:
+            with tempfile.TemporaryDirectory(prefix="firstflight-") as directory:
+                path = Path(directory, "packets")
+                self.lab.box("pcapng", links=over_quic, path=str(path))
+                facts["datagrams"] = path.read_bytes()
         return facts, box
+
+    def _server_ends(self, applications: Sequence[Mapping[str, Any]]) -> list[str]:
+        """The last links, in the direction of the server, on the paths of applications over QUIC."""
+        asked = {
+            (host, server)
+            for application in applications
+            if "quic" in application
+            for number, host in application["clients"]
+            for server in self.layout.placements[application["number"]].servers_of(number)
+        }
+        ends = [route["path"][-1] for route in self.layout.routes if (route["from"], route["to"]) in asked]
+        return list(dict.fromkeys(name if way == "forward" else f"{name}.reverse" for name, way in ends))
 
     def patience_s(self, size: int) -> float:
         """A time in which this number of bytes has certainly crossed the slowest link, losses included."""

@@ -37,7 +37,7 @@ def capture(scenario: Scenario, seed: int) -> Captured:
 
     RequestError and MachineError as `campaign.run_cell`.
     """
-    cell = Cell({}, scenario, capture=True)
+    cell = Cell({}, scenario.over_tcp("a capture of segments"), capture=True)
     layout = lay_out(scenario)
     refuse_links(layout, scenario)
     (prepared,) = prepare(cell, layout, seed, range(1))

@@ -17,6 +17,7 @@ from firstflight import _native
 from firstflight.engines.emulate.connections import Connection, Ends, by_ends, fate_of
 from firstflight.engines.emulate.disturbance import STALL_RULE_S, Stalls
 from firstflight.engines.emulate.layout import Layout
+from firstflight.engines.emulate.quic import columns, seen_by_links
 from firstflight.engines.tables import frame as native_frame
 from firstflight.records import schema
 from firstflight.scenario import Cell
@@ -42,7 +43,7 @@ class CellRecords:
 
     cell: Cell
     rows: dict[str, list[Row]] = field(
-        default_factory=lambda: {name: [] for name in ("transfers", "pages", "streams", "handshakes")}
+        default_factory=lambda: {name: [] for name in ("transfers", "pages", "streams", "handshakes", "quic")}
     )
     tables: dict[str, list[pl.DataFrame]] = field(default_factory=lambda: {"links": [], "segments": []})
 
@@ -66,6 +67,7 @@ class CellRecords:
         self.tables["links"].append(joined.links(box))
         if self.cell.capture:
             self.tables["segments"].append(joined.segments())
+            self.rows["quic"] += joined.quic()
 
     def finished(self, environment: Mapping[str, str]) -> dict[str, pl.DataFrame]:
         """The tables of the schema, `environment` and `counts`."""
@@ -78,6 +80,7 @@ class CellRecords:
         tables["links"] = pl.concat(self.tables["links"])
         if self.cell.capture:
             tables["segments"] = pl.concat(self.tables["segments"])
+            tables["quic"] = _frame("quic", self.rows["quic"], names)
         tables["environment"] = pl.DataFrame(
             {"name": list(environment), "value": list(environment.values())},
             schema={"name": pl.String, "value": pl.String},
@@ -158,6 +161,25 @@ class Replicate:
             parts += [rows.with_columns(number) for rows in (connection.segments, connection.lost_rows())]
         return pl.concat(parts).sort("time_ns", maintain_order=True)
 
+    def quic(self) -> list[Row]:
+        """Rows of `quic`."""
+        addresses = {host.address for host in self._layout.hosts if host.name in {row["server"] for row in self._told}}
+        seen = seen_by_links(self._facts.get("datagrams", b""), addresses)
+        rates = {name: way["rate_bps"] for name, way in self._layout.directions()}
+        delays = {name: way["delay_ns"] / 1e9 for name, way in self._layout.directions()}
+        rows = []
+        for row, end in zip(self._told, self._ends, strict=True):
+            if end not in seen:
+                continue
+            there, back = self._path(row["server"], row["host"]), self._path(row["host"], row["server"])
+            rtt_s = sum(delays[name] for name in (*there, *back))
+            rows.append(
+                {"replicate": self.replicate, "connection": self._numbers[end]}
+                | {name: row[name] for name in ("application", "client")}
+                | columns(seen[end], rtt_s, rates[there[0]])
+            )
+        return rows
+
     def crossings(self) -> pl.DataFrame:
         """The table `crossings` of the connections that have transfers, numbered and timed as in `segments`."""
         since_ns = self._epoch - self._facts["origin_ns"]
@@ -215,13 +237,7 @@ class Replicate:
         sent, again = connection.counts(start, stop) if connection else (0, 0)
         stall = self._stall(row, end)
         info = self._infos.get(end, {})
-        return {
-            "replicate": self.replicate,
-            **{name: row[name] for name in ("application", "client", "page", "object")},
-            "connection": self._numbers[end],
-            **{name: row[name] for name in ("start_s", "handshake_time_s", "first_byte_time_s", "completion_time_s")},
-            **{name: row.get(name) for name in ("tls_handshake_time_s", "first_usable_byte_time_s")},
-            **{name: row[name] for name in ("bytes", "delivered_bytes", "completed")},
+        counts = {
             "segments_sent": sent,
             "retransmissions": again,
             # The kernel counts them over the connection's whole life, so they are booked to its first transfer.
@@ -230,6 +246,16 @@ class Replicate:
             **{name: info.get(name) if first or not info else 0 for name in _OUR_COUNTS},
             "first_flight_segments": len(connection.first_flight_bytes()) if connection and first else 0,
             "first_flight_lost_segments": connection.first_flight_lost_segments() if connection and first else 0,
+        }
+        return {
+            "replicate": self.replicate,
+            **{name: row[name] for name in ("application", "client", "page", "object")},
+            "connection": self._numbers[end],
+            **{name: row[name] for name in ("start_s", "handshake_time_s", "first_byte_time_s", "completion_time_s")},
+            **{name: row.get(name) for name in ("tls_handshake_time_s", "first_usable_byte_time_s")},
+            **{name: row[name] for name in ("bytes", "delivered_bytes", "completed")},
+            # Packets of QUIC show neither their frames nor what they acknowledge.
+            **(dict.fromkeys(counts) if row["over_quic"] else counts),
             # After more than one retransmission of the SYN-ACK Linux begins with one segment, unless it finds by a
             # timestamp that they were spurious; which of the two is not observed.
             "initial_window_segments": None

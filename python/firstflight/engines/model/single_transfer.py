@@ -63,7 +63,7 @@ def from_scenario(scenario: Scenario) -> SingleTransfer:
     """The one transfer of `scenario`. RequestError for any other scenario, with the name of the part that the model
     lacks.
     """
-    scenario.one_network("The engine model", plain=True)
+    scenario.over_tcp("the model").one_network("The engine model", plain=True)
     return from_plan(scenario.to_plan())
 
 

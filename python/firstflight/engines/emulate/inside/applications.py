@@ -168,6 +168,7 @@ class Client:
                 "resumption": int(one.resumed),
                 "over_tls": "handshakes" in self.plan,
                 "completed": int(one.completed),
+                "over_quic": "quic" in self.plan,
             }
         )
 

@@ -12,6 +12,7 @@ from firstflight.engines.emulate.inside.clients import Fetcher, KernelClient, Ou
 from firstflight.engines.emulate.inside.commands import command
 from firstflight.engines.emulate.inside.datagrams import StreamClient
 from firstflight.engines.emulate.inside.probing import device_drops
+from firstflight.engines.emulate.inside.quic import QuicClient, QuicServer
 from firstflight.engines.emulate.inside.servers import KernelServer, OurServer, Server
 from firstflight.engines.emulate.inside.testbed import Testbed
 
@@ -26,8 +27,8 @@ _CLIENTS: dict[tuple[str, bool], Fetcher] = {}
 
 @command
 def start_servers(testbed: Testbed, hosts: dict[str, dict[str, Any]]) -> None:
-    """Start the servers, in place of those before. `hosts`: by name, the settings of `servers.KernelServer` and, for
-    hosts of our own TCP, of `servers.OurServer`.
+    """Start the servers, in place of those before. `hosts`: by name, the settings of `servers.KernelServer`, for hosts
+    of our own TCP of `servers.OurServer`, and where there is "quic" of `quic.QuicServer`.
     """
     ours = {name: server for name, server in _SERVERS.items() if isinstance(server, OurServer) and name in hosts}
     for name, before in _SERVERS.items():
@@ -35,7 +36,9 @@ def start_servers(testbed: Testbed, hosts: dict[str, dict[str, Any]]) -> None:
             before.stop()
     _SERVERS.clear()
     for number, (name, told) in enumerate(hosts.items()):
-        if testbed.host(name).stack == "kernel":
+        if "quic" in told:
+            _SERVERS[name] = QuicServer(testbed, name, told["quic"])
+        elif testbed.host(name).stack == "kernel":
             _SERVERS[name] = KernelServer(testbed, name, _FILES / f"nginx{number}", told)
         else:
             # To listen again takes no time, to start does.
@@ -82,7 +85,8 @@ def run_replicate(
         for index, host in application["clients"]:
             draws = Draws(seed, replicate, application["number"], index)
             at = testbed.host(host).namespace
-            fetcher = _client(testbed, host, over_tls="handshakes" in application)
+            over_tls = "handshakes" in application
+            fetcher = QuicClient(at) if "quic" in application else _client(testbed, host, over_tls)
             clients.append(Client(application, index, host, at, fetcher, draws, offered, seen).run)
     run_at_once(clients)
     ran_s = time.monotonic() - seen.origin_s
@@ -97,7 +101,7 @@ def run_replicate(
         found = server.closed(ends, max(0.0, deadline - time.monotonic()))
         infos += [{"server": name, "address": end[0], "port": end[1], "info": info} for end, info in found.items()]
     origin_ns = round(seen.origin_s * 1e9)
-    captures = {name: server.segments(origin_ns, replicate) for name, server in _SERVERS.items()}
+    captured = {name: server.segments(origin_ns, replicate) for name, server in _SERVERS.items()}
     return {
         "origin_ns": origin_ns,
         "ran_s": ran_s,
@@ -105,7 +109,7 @@ def run_replicate(
         "pages": seen.pages,
         "streams": seen.streams,
         "sockets": infos,
-        "captures": captures,
+        "captures": {name: capture for name, capture in captured.items() if capture is not None},
         "device_drops": device_drops(testbed),
     }
 

@@ -36,8 +36,10 @@ class Server(Protocol):
         """
         ...
 
-    def segments(self, origin_ns: int, replicate: int) -> dict[str, Any]:
-        """Table `segments` since the last reset, the `connections` in it by number, and `counts` of errors."""
+    def segments(self, origin_ns: int, replicate: int) -> dict[str, Any] | None:
+        """Table `segments` since the last reset, the `connections` in it by number, and `counts` of errors; None if
+        it has none.
+        """
         ...
 
     def stop(self) -> None:

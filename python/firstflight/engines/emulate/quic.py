@@ -1,0 +1,218 @@
+"""QUIC over real stacks: their programs and settings, and what the packets at the server's end of the path show."""
+
+import importlib.util
+import struct
+import sys
+from collections.abc import Container, Iterator, Mapping, Sequence
+from ipaddress import ip_address
+from itertools import pairwise, takewhile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from firstflight.engines.emulate.connections import Ends
+from firstflight.engines.emulate.kernel import segment_bytes
+from firstflight.engines.initial_window import initial_window_bytes
+from firstflight.errors import MachineError, RequestError
+from firstflight.scenario.applications import FileTransfer
+
+_CHECKOUT = Path(__file__).resolve().parents[4]
+_QUINN = _CHECKOUT / "crates/quic/target/release/firstflight-quic"
+_AIOQUIC = Path(__file__).parent / "inside" / "aioquic_programs.py"
+# RFC 9000 section 14: the smallest datagrams that QUIC allows.
+_LEAST_DATAGRAM_BYTES = 1200
+_UDP = 17
+_UDP_HEADER_BYTES = 8
+# A link that was idle for less between two datagrams got them back to back.
+_BACK_TO_BACK_NS = 1_000_000
+# The first answers to a flight arrive an RTT after its beginning; the rest is a margin.
+_FLIGHT_RTTS = 0.9
+# A packet's block in a pcapng file; a long header and its packet types (RFC 9000 section 17.2).
+_PACKET = 6
+_LONG, _TYPE, _INITIAL = 0x80, 0x30, 0x00
+
+
+def settings(plan: Mapping[str, Any], application: FileTransfer, where: str) -> dict[str, Any]:
+    """Of a plan's application over QUIC: "command" of the stack's program, "server" and "client" settings.
+
+    The datagrams have as many bytes as a segment of TCP, and so has IW. RequestError for settings that the
+    stack lacks, MachineError if it is not there.
+    """
+    stack = application.quic_stack or "quinn"
+    server = plan["server_tcp"]
+    datagram = segment_bytes(server)
+    hello, flight = _flights(plan, where)
+    if application.response_header is not None:
+        raise RequestError(f"{where}.response_header: the server over QUIC sends none; leave it out")
+    if application.direction == "upload":
+        raise RequestError(f'{where}.direction: the emulator does downloads only; write "download"')
+    if datagram < _LEAST_DATAGRAM_BYTES:
+        raise RequestError(
+            f"{where}.server_tcp.mss: its segments have {datagram}B, but datagrams of QUIC have "
+            f"{_LEAST_DATAGRAM_BYTES}B at least (RFC 9000 section 14); write a larger one"
+        )
+    window = initial_window_bytes(server["initial_window"], datagram)
+    control = server["congestion_control"]["algorithm"]
+    told = {"datagram_bytes": datagram, "congestion_control": control, "flight_bytes": flight}
+    if stack == "quinn":
+        command, told = [str(_quinn())], told | {"initial_window_bytes": window}
+    else:
+        command = _aioquic()
+        if window != 10 * datagram:
+            raise RequestError(
+                f"{where}.server_tcp.initial_window: that of aioquic is a constant, 10 datagrams; write 10, or "
+                'quic_stack = "quinn"'
+            )
+    client = {"datagram_bytes": datagram, "hello_bytes": hello, "request_bytes": plan["request_bytes"]}
+    return {"command": command, "server": told, "client": client}
+
+
+def _flights(plan: Mapping[str, Any], where: str) -> tuple[int, int]:
+    """Bytes of the ClientHello and of the server's flight."""
+    kinds = plan["handshakes"]["kinds"]
+    flights = kinds[0]["flights"]
+    sizes = [flight["bytes"] for flight in flights]
+    if len(kinds) > 1 or kinds[0].get("resumption", "none") != "none":
+        raise RequestError(
+            f"{where}.tls: over QUIC all handshakes are full ones of one chain; write one, such as ecdsa"
+        )
+    if [flight["from"] for flight in flights] != ["client", "server", "client"]:
+        raise RequestError(
+            f"{where}.tls.flights: a handshake of QUIC has a flight of the client, one of the server, and "
+            "one of the client; write these three"
+        )
+    if any(size["distribution"] != "constant" for size in sizes):
+        raise RequestError(f"{where}.tls: over QUIC all handshakes have the same bytes; write a number for each")
+    hello, flight = (int(size["value"]) for size in sizes[:2])
+    return hello, flight
+
+
+def _quinn() -> Path:
+    if not _QUINN.exists():
+        raise MachineError(
+            "the programs over QUIC (quinn) are not built here", "make quic, in a checkout of firstflight"
+        )
+    return _QUINN
+
+
+def _aioquic() -> list[str]:
+    if importlib.util.find_spec("aioquic") is None:
+        raise MachineError("aioquic is not installed", 'pip install "firstflight[quic]", or quic_stack = "quinn"')
+    return [sys.executable, "-I", str(_AIOQUIC)]
+
+
+class Seen(NamedTuple):
+    """A datagram at the server's end of the path, where its own have left the first link: its payload's bytes and
+    beginning.
+    """
+
+    time_ns: int
+    from_server: bool
+    size: int
+    head: bytes
+
+
+def seen_by_links(pcapng: bytes, servers: Container[str]) -> dict[Ends, list[Seen]]:
+    """Datagrams by the ends of their connection. `pcapng`: packets at the servers' ends of their paths; `servers`:
+    their addresses.
+    """
+    found: dict[Ends, list[Seen]] = {}
+    for time_ns, packet in _packets(pcapng):
+        if (datagram := _datagram(packet)) is None:
+            continue
+        (source, source_port), (target, target_port), payload_bytes, head = datagram
+        from_server = source in servers
+        ends = (source, target, target_port) if from_server else (target, source, source_port)
+        found.setdefault(ends, []).append(Seen(time_ns, from_server, payload_bytes, head))
+    return found
+
+
+def columns(seen: Sequence[Seen], rtt_s: float, rate_bps: float | None) -> dict[str, Any]:
+    """The columns of `quic` for a connection's datagrams. `rate_bps`: of the server's first link; None: unlimited."""
+    unvalidated = list(takewhile(lambda one: one.from_server or _is_initial_alone(one), seen))
+    received = sent = 0
+    amplification = 0.0
+    for one in unvalidated:
+        received, sent = received + one.size * (not one.from_server), sent + one.size * one.from_server
+        if one.from_server and received:
+            amplification = max(amplification, sent / received)
+    is_validated = len(unvalidated) < len(seen)
+    server = [one for one in seen if one.from_server]
+    flight = _first_flight(server, rtt_s)
+    initials = [one.size for one in seen if not one.from_server and _is_long(one.head, _INITIAL)]
+    return {
+        "validation_s": (seen[len(unvalidated)].time_ns - seen[0].time_ns) / 1e9 if is_validated else None,
+        "client_bytes": received,
+        "server_bytes": sent,
+        "amplification": amplification,
+        "min_initial_bytes": min(initials, default=None),
+        "flight_bytes": sum(one.size for one in flight),
+        "flight_s": (flight[-1].time_ns - flight[0].time_ns) / 1e9 if flight else None,
+        "burst_bytes": _longest_burst(flight, 8e9 / rate_bps if rate_bps else 0.0),
+    }
+
+
+def _first_flight(server: list[Seen], rtt_s: float) -> list[Seen]:
+    """The server's datagrams from the first full one with a short header on, before an answer can have come. Smaller
+    ones come before the request does: new connection IDs, tickets.
+    """
+    begun = [one for one in server if one.size >= _LEAST_DATAGRAM_BYTES and not one.head[0] & _LONG]
+    if not begun:
+        return []
+    first = begun[0].time_ns
+    return [one for one in server if 0 <= one.time_ns - first < _FLIGHT_RTTS * rtt_s * 1e9]
+
+
+def _longest_burst(flight: list[Seen], byte_ns: float) -> int:
+    """`byte_ns`: time that a byte takes on the link."""
+    longest = run = flight[0].size if flight else 0
+    for before, one in pairwise(flight):
+        idle_ns = one.time_ns - before.time_ns - one.size * byte_ns
+        run = one.size + (run if idle_ns < _BACK_TO_BACK_NS else 0)
+        longest = max(longest, run)
+    return longest
+
+
+def _is_long(head: bytes, kind: int) -> bool:
+    return bool(head) and bool(head[0] & _LONG) and head[0] & _TYPE == kind
+
+
+def _is_initial_alone(one: Seen) -> bool:
+    """Whether the datagram holds an Initial packet and no other: then it does not validate the client's address."""
+    if not _is_long(one.head, _INITIAL):
+        return False
+    at = 5
+    for _ in ("destination", "source"):
+        at += 1 + one.head[at]
+    token, at = _varint(one.head, at)
+    length, at = _varint(one.head, at + token)
+    return at + length >= one.size
+
+
+def _varint(head: bytes, at: int) -> tuple[int, int]:
+    """A number of variable length (RFC 9000 section 16), and where it ends."""
+    size = 1 << (head[at] >> 6)
+    return int.from_bytes(head[at : at + size], "big") & ((1 << (8 * size - 2)) - 1), at + size
+
+
+def _packets(pcapng: bytes) -> Iterator[tuple[int, bytes]]:
+    """Time in ns and kept bytes of each packet of a capture file as the link emulator writes it."""
+    at = 0
+    while at < len(pcapng):
+        kind, size = struct.unpack_from("<II", pcapng, at)
+        if kind == _PACKET:
+            _, high, low, kept = struct.unpack_from("<IIII", pcapng, at + 8)
+            yield high << 32 | low, pcapng[at + 28 : at + 28 + kept]
+        at += size
+
+
+def _datagram(packet: bytes) -> tuple[tuple[str, int], tuple[str, int], int, bytes] | None:
+    """Source, destination, payload bytes and beginning of the payload of a UDP packet."""
+    if packet[0] >> 4 == 4:
+        header, protocol, addresses = 4 * (packet[0] & 15), packet[9], (packet[12:16], packet[16:20])
+    else:
+        header, protocol, addresses = 40, packet[6], (packet[8:24], packet[24:40])
+    if protocol != _UDP:
+        return None
+    source, target, size = struct.unpack_from(">HHH", packet, header)
+    ends = [(str(ip_address(address)), port) for address, port in zip(addresses, (source, target), strict=True)]
+    return ends[0], ends[1], size - _UDP_HEADER_BYTES, packet[header + _UDP_HEADER_BYTES :]
