@@ -91,7 +91,6 @@ def test_the_stack_gets_the_scenario_s_window_datagrams_and_flights(built: Path)
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"response_header": "240B"}, r"response_header: the server over QUIC sends none; leave it out"),
         ({"direction": "upload"}, r"direction: the emulator does downloads only"),
         ({"tcp__mss": "536B"}, r"mss: its segments have 524B, but datagrams of QUIC have 1200B at least"),
         ({"tls": "tranco-2026-ml-dsa-44"}, r"tls: over QUIC all handshakes are full ones of one chain"),

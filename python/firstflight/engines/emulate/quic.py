@@ -41,8 +41,6 @@ def settings(plan: Mapping[str, Any], application: FileTransfer, where: str) -> 
     server = plan["server_tcp"]
     datagram = segment_bytes(server)
     hello, flight = _flights(plan, where)
-    if application.response_header is not None:
-        raise RequestError(f"{where}.response_header: the server over QUIC sends none; leave it out")
     if application.direction == "upload":
         raise RequestError(f'{where}.direction: the emulator does downloads only; write "download"')
     if datagram < _LEAST_DATAGRAM_BYTES:

@@ -36,8 +36,8 @@ class QuicServer:
         self._watched = Watched(f"the QUIC server on host {host}", process, testbed.on_death)
 
     def path(self, size: int, header: int) -> str:
-        """As Server: a request is the size of its response."""
-        return str(size)
+        """As Server: a request is the size of its response, header included."""
+        return str(size + header)
 
     def named(self, flight_bytes: int) -> str:
         """As Server: it has one certificate, and needs no name."""
