@@ -38,9 +38,6 @@ def choices() -> str:
     table whose one key is the variant and holds the table of its parameters. 0 stands for a number without a default.
     """
 
-def renamed() -> dict[str, str]:
-    """Keys of profiles in earlier versions, by path, with what stands in their place; the last step may be a word."""
-
 def simulate(plan: str, seed: int, first_replicate: int, replicates: int, capture: bool = False) -> Simulated:
     """Simulate replicates `first_replicate` and on of a plan (JSON, `Scenario.to_plan`).
 

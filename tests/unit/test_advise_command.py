@@ -255,24 +255,6 @@ def test_a_report_of_an_advice_says_where_its_page_is(done: Path) -> None:
         firstflight.studies.of(Run.open(done))
 
 
-def test_the_old_names_of_two_options_are_accepted_with_a_warning(flows: Path, tmp_path: Path) -> None:
-    words = ["advise", str(flows), "--users", "5", "--sizes", "web-search", "--out", str(tmp_path / "out")]
-    done = subprocess.run([str(PROGRAM), *words], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[:2] == [
-        "firstflight: --users is now --max-connections; the next release refuses --users",
-        "firstflight: --sizes is now --assume-sizes; the next release refuses --sizes",
-    ]
-    assert "--max-connections is 5" in done.stderr
-    both = [str(PROGRAM), *words, "--max-connections", "500"]
-    done = subprocess.run(both, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "--users is the old name of --max-connections; leave --users out" in done.stderr
-    shown = subprocess.run([str(PROGRAM), "advise", "--help"], capture_output=True, text=True, check=True).stdout
-    assert "--users" not in shown
-    assert "--sizes" not in shown
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

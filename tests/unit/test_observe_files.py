@@ -278,20 +278,6 @@ def test_bad_fields_of_a_table_are_told_by_line_and_the_rest_is_used(file):
     }
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("most_rtt_s", "max_rtt_s"),
-        ("most_rtt_ms", "max_rtt_ms"),
-        ("first_flight_lost", "first_flight_lost_segments"),
-        ("congestion_marks", "ecn_cwnd_reductions"),
-    ],
-)
-def test_a_table_with_a_column_name_of_an_earlier_version_is_refused_with_the_new_one(file, old, new):
-    with pytest.raises(RequestError, match=f'columns have new names: "{old}" is now {new}; rename them in the file'):
-        observe.read(file(f"rtt_ms,bytes,{old}\n20,15000,1\n"))
-
-
 def test_rows_of_one_connection_are_one_user_with_its_least_round_trip(file):
     seen = observe.read(file("connection,rtt_ms,bytes,buffer_ms,down_kbps\nx,30,1,100,1000\ny,40,2,,\nx,20,3,,\n"))
 

@@ -24,7 +24,6 @@ WRONG: list[tuple[str, Any, str]] = [
     ("tcp.initial_windo", 3, 'tcp.initial_windo: unknown key "initial_windo"; did you mean "initial_window"?'),
     ("tcp.recovery", "newreno", 'tcp.recovery: unknown choice "newreno"; did you mean "new_reno"?'),
     ("tcp.recovery", 3, "tcp.recovery: unknown choice 3; known here: new_reno, reno, scoreboard, tahoe"),
-    ("tcp.recovery", "sack", 'tcp.recovery.sack: "recovery.sack" is now "recovery.scoreboard"; write that instead'),
     ("tcp.recovery", {"tahoe": {}, "reno": {}}, "names 2 of tahoe, reno, new_reno, scoreboard; write one of them"),
     ("tcp.recovery", {"tahoe": {"exit": 1}}, '"tahoe" has no rules of its own; write recovery = "tahoe"'),
     ("tcp.recovery", {"reno": 3}, "tcp.recovery.reno: 3 is not a table; known keys: exit"),
@@ -49,17 +48,9 @@ WRONG: list[tuple[str, Any, str]] = [
     ("tcp.startup", {"scheme": "rapid_start", "queue_delay": 4}, "tcp.startup.queue_delay: 4 has no unit"),
     ("tcp.pacing", True, "tcp.pacing: true is not a table; known keys: slow_start_percent, avoidance_percent"),
     ("tcp.pacing", {"bursts": 2}, 'tcp.pacing.bursts: unknown key "bursts"; did you mean "burst_segments"?'),
-    ("tcp.ssthresh_base", "cwnd", 'tcp.ssthresh_base: "ssthresh_base" is now "ssthresh.base"; write that instead'),
-    ("tcp.whole_segment_ssthresh", True, '"whole_segment_ssthresh" is now "ssthresh.whole_segments"; write that'),
-    ("tcp.rack", True, 'tcp.rack: "rack" is now "recovery.scoreboard.rack"; write that instead'),
-    ("tcp.tail_loss_probe_max_ack_delay", "1ms", 'now "recovery.scoreboard.tail_loss_probe.max_ack_delay"; write that'),
     ("tcp.recovery.scoreboard.rack", True, "tcp.recovery.scoreboard.rack has no effect without sack = true; set that"),
     ("tcp.dsack", True, "tcp.dsack has no effect without sack = true; set that, or switch it off"),
-    ("tcp.app_limited_decay", True, 'now "window_validation.cwnd_limited.app_limited_decay"; write that instead'),
     ("tcp.timer_tick", "4ms", 'tcp.timer_tick: "4ms" is not a table; known keys: period, wheel'),
-    ("tcp.timer_wheel", True, 'tcp.timer_wheel: "timer_wheel" is now "timer_tick.wheel"; write that instead'),
-    ("tcp.rto.quantised_samples", True, 'is now "rto.estimator.rfc6298.quantized_rtt"; write that instead'),
-    ("tcp.rto.after_syn_loss_unless_sampled", True, 'is now "rto.after_syn_loss.unless_sampled"; write that instead'),
     ("tcp.timestamps", "on", 'tcp.timestamps: "on" is not true or false'),
     ("tcp.rto.estimator", "rfc2988", 'tcp.rto.estimator: unknown choice "rfc2988"; did you mean "rfc6298"?'),
     ("tcp.rto.minimum", 3, 'tcp.rto.minimum: 3 has no unit: write a time such as "50ms"'),
@@ -133,54 +124,6 @@ WRONG: list[tuple[str, Any, str]] = [
     ("application.web.tcp", {"initial_window": 0}, "application.web.tcp.initial_window.segments: 0 is below 1"),
     ("application.wb.clients", 3, 'nothing is called "wb"; did you mean "web"?'),
 ]
-
-
-RENAMED = [
-    ("header", "60B", '"header" is now "header_size"'),
-    ("meter_interval", "1s", '"meter_interval" is now "stats_interval"'),
-    ("network.bottleneck.lose", [3], '"lose" is now "loss_list"'),
-    ("application.web.think", "1s", '"think" is now "think_time"'),
-    ("application.web.version", "1.1", '"version" is now "http_version"'),
-    ("application.web.persistent", "joined", '"joined" is now "single_response"'),
-    ("application", [{"kind": "file_transfer", "size": "1kB", "gap": "1s"}], '"gap" is now "idle_time"'),
-    ("application.web.share", 0.5, '"share" is now "user_fraction"'),
-    ("application.web.inline", {"law": "uniform", "low": "1B", "high": "2B"}, '"law" is now "distribution"'),
-    ("tcp.lost_syn", "keep", '"lost_syn" is now "syn_loss_response"'),
-    ("tcp.slow_start_growth", "bytes", '"slow_start_growth.bytes" is now "slow_start_growth.abc_l1"'),
-    ("tcp.slow_start_growth", "all_bytes", '"slow_start_growth.all_bytes" is now "slow_start_growth.abc_unlimited"'),
-    ("tcp.initial_window", {"policy": "adaptive", "least_segments": 2}, 'is now "initial_window.min_segments"'),
-    ("tcp.initial_window", {"policy": "remembered", "most_segments": 2}, 'is now "initial_window.max_segments"'),
-    ("tcp.ack", {"policy": "adaptive", "quick_segments": 1}, '"ack.quick_segments" is now "ack.max_quickacks"'),
-]
-
-
-@pytest.mark.parametrize(("path", "value", "expected"), RENAMED, ids=[f"{path}={value}" for path, value, _ in RENAMED])
-def test_an_old_name_is_answered_with_the_new_one(small: Scenario, path: str, value: Any, expected: str) -> None:
-    with pytest.raises(RequestError) as refusal:
-        small.replace(path, value)
-    assert f"{expected}; write that instead" in str(refusal.value)
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "expected"),
-    [
-        ("keep", "rows", '"keep" is now "records"'),
-        ("least_buffer", "9p", '"least_buffer" is now "min_buffer"'),
-        ("farther", "1ms", '"farther" is now "extra_rtt"'),
-        ("subnet_share", 0.5, '"subnet_share" is now "subnet_variance_fraction"'),
-    ],
-)
-def test_an_old_name_of_a_population_is_answered_with_the_new_one(key: str, value: Any, expected: str) -> None:
-    with pytest.raises(RequestError, match=f"{expected}; write that instead"):
-        Scenario.from_toml(USERS).replace(f"population.{key}", value)
-
-
-def test_an_old_name_of_a_table_of_paths_is_answered_with_the_new_one(small: Scenario) -> None:
-    homes = {"name": "uk-2023", "users": 2}
-    with pytest.raises(RequestError, match='"draw" is now "row_sampling"; write that instead'):
-        small.with_population(**homes, draw="weighted")
-    with pytest.raises(RequestError, match='"each" is now "in_order"; write that instead'):
-        small.with_population(**homes, row_sampling="each")
 
 
 @pytest.mark.parametrize(("path", "value", "expected"), WRONG, ids=[f"{path}={value}" for path, value, _ in WRONG])

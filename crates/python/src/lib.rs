@@ -21,7 +21,7 @@ use firstflight_sim::{
     table::NamedColumns,
     tap::Place,
 };
-use firstflight_tcp::{Choices, Deadline, InitialWindow, Profile, RENAMED, name_renamed};
+use firstflight_tcp::{Choices, Deadline, InitialWindow, Profile};
 use pyo3::{
     exceptions::{PyOSError, PyValueError},
     prelude::*,
@@ -62,7 +62,7 @@ fn profiles() -> PyResult<String> {
 /// Checks a profile, given as JSON.
 #[pyfunction]
 fn check_profile(profile: &str) -> PyResult<()> {
-    let read: Profile = serde_json::from_str(profile).map_err(|error| invalid(name_renamed(error)))?;
+    let read: Profile = serde_json::from_str(profile).map_err(invalid)?;
     read.validate().map_err(invalid)
 }
 
@@ -77,12 +77,6 @@ fn initial_window_bytes(policy: &str, mss_bytes: u32) -> PyResult<u32> {
 #[pyfunction]
 fn choices() -> PyResult<String> {
     serde_json::to_string(&Choices::all()).map_err(invalid)
-}
-
-/// Keys and words of profiles that earlier versions had, with what stands in their place.
-#[pyfunction]
-fn renamed() -> BTreeMap<&'static str, &'static str> {
-    RENAMED.iter().copied().collect()
 }
 
 /// Simulates replicates of a plan; the columns come as (NumPy dtype, bytes).
@@ -216,7 +210,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(profiles, module)?)?;
     module.add_function(wrap_pyfunction!(check_profile, module)?)?;
     module.add_function(wrap_pyfunction!(choices, module)?)?;
-    module.add_function(wrap_pyfunction!(renamed, module)?)?;
     module.add_function(wrap_pyfunction!(initial_window_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(population::draw_users, module)?)?;

@@ -1,6 +1,6 @@
 //! A refused part of a script: its place in the line, and the reason.
 
-use firstflight_tcp::{ProfileError, name_renamed};
+use firstflight_tcp::ProfileError;
 use std::fmt;
 use thiserror::Error;
 
@@ -20,7 +20,7 @@ pub enum Reason {
     #[error(transparent)]
     Profile(#[from] ProfileError),
     /// A field with an unknown name or a value of the wrong type.
-    #[error("{}", name_renamed(.0))]
+    #[error("{0}")]
     Field(#[from] serde_json::Error),
     /// Anything else: one sentence.
     #[error("{0}")]

@@ -4,7 +4,7 @@
 //! `_bytes` may be written without the ending, with a unit: `rto.minimum=200ms`.
 
 use crate::refusal::{Refusal, refuse};
-use firstflight_tcp::{Choices, CongestionAlgorithm, Profile, RENAMED};
+use firstflight_tcp::{Choices, CongestionAlgorithm, Profile};
 use serde_json::{Map, Number, Value};
 
 /// Fields that say which of several policies a table is.
@@ -108,9 +108,6 @@ fn field_of(table: &Map<String, Value>, name: &str) -> Option<String> {
 }
 
 fn unknown(table: &Map<String, Value>, name: &str) -> Refusal {
-    if let Some((_, new)) = RENAMED.iter().find(|(old, _)| old.rsplit('.').next() == Some(name)) {
-        return refuse!("\"{name}\" is now \"{new}\"; write that instead");
-    }
     let known: Vec<&str> = table.keys().map(String::as_str).collect();
     refuse!("there is no field \"{name}\"; the fields are {}", known.join(", "))
 }

@@ -1,7 +1,7 @@
 use std::fmt;
 
 use firstflight_path::SpecError;
-use firstflight_tcp::{ProfileError, name_renamed};
+use firstflight_tcp::ProfileError;
 use thiserror::Error;
 
 /// A plan that cannot be simulated: the problem, and its place in the plan.
@@ -17,7 +17,7 @@ pub struct PlanError {
 #[derive(Debug, Error)]
 pub enum Problem {
     /// It is no JSON, or has a key or a type that it must not have.
-    #[error("this is not a plan: {}", name_renamed(.0))]
+    #[error("this is not a plan: {0}")]
     Unreadable(serde_json::Error),
     /// A value that cannot be.
     #[error(transparent)]

@@ -33,8 +33,8 @@ pub use firstflight_segment::{
     Ecn, Flags, MOST_SACK_BLOCKS, PathOption, QuickStart, SackBlocks, Segment, SentAt, Timestamps,
 };
 pub use profile::{
-    AfterSynLoss, Choices, EcnPolicy, Profile, ProfileError, RENAMED, ReceiveWindowGrowth, RtoEstimator, RtoRules,
-    RttSamples, SsthreshRules, TimerTick, WindowValidation, name_renamed,
+    AfterSynLoss, Choices, EcnPolicy, Profile, ProfileError, ReceiveWindowGrowth, RtoEstimator, RtoRules, RttSamples,
+    SsthreshRules, TimerTick, WindowValidation,
 };
 pub use receiver::ack::{AckPolicy, AdaptiveAck, SackCompression};
 pub use sender::congestion::{

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use firstflight_pcap::FileError;
-use firstflight_tcp::{ProfileError, name_renamed};
+use firstflight_tcp::ProfileError;
 use thiserror::Error;
 
 /// The problem, and the correct form.
@@ -14,7 +14,7 @@ pub enum Error {
     #[error("the plan cannot be read: {0}")]
     Plan(serde_json::Error),
     /// The same of a command.
-    #[error("the command cannot be read: {}", name_renamed(.0))]
+    #[error("the command cannot be read: {0}")]
     Command(serde_json::Error),
     /// A profile with settings out of range, or that do not go together.
     #[error(transparent)]

@@ -491,17 +491,12 @@ def advise(
     set_aside: Annotated[
         bool, typer.Option("--set-aside", help="If DIR holds other advice, rename it to DIR.1 and start a new one.")
     ] = False,
-    users: Annotated[int | None, typer.Option(hidden=True)] = None,
-    sizes: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Recommend an initial window from observed connections: gain and cost of each candidate by user group, with
     confidence.
     """
-    from firstflight.cli.renamed_options import renamed
     from firstflight.errors import RequestError
 
-    max_connections = renamed("--users", users, "--max-connections", max_connections)
-    assume_sizes = renamed("--sizes", sizes, "--assume-sizes", assume_sizes)
     if compare is not None:
         from firstflight.cli.comparing_arms import compare_arms_command
 

@@ -123,11 +123,6 @@ _UNCLEAR = {
 }
 IGNORED = "columns are ignored"
 """The beginning of a note."""
-# Names of earlier versions, which `observe --out` wrote, and those of today.
-_RENAMED = {f"most_rtt_{unit}": f"max_rtt_{unit}" for unit in _TIMES} | {
-    "first_flight_lost": "first_flight_lost_segments",
-    "congestion_marks": "ecn_cwnd_reductions",
-}
 # Those by which rows belong together.
 CONNECTION = ("connection", "client")
 _SUBNET, _ADDRESS = "subnet", "remote_addr"
@@ -185,10 +180,6 @@ def read(path: Path, problems: Problems) -> Parts:
             f"{path} has no column of round trips (rtt_ms, rtt_s or rtt_us){none}: its columns are "
             f"{', '.join(file.names[:20])}; {meant or 'name them as docs/observe.md#tables does'}"
         )
-    renamed = {name: _RENAMED[_plain(name)] for name in file.names if _plain(name) in _RENAMED}
-    if renamed:
-        shown = ", ".join(f'"{name}" is now {new}' for name, new in renamed.items())
-        raise RequestError(f"{path}: columns have new names: {shown}; rename them in the file")
     known = accepted()
     taken: dict[str, str] = {}
     names: list[str] = []

@@ -11,8 +11,6 @@ from firstflight.counted import counted
 
 # Longer values are cut in messages.
 _SHOWN_CHARACTERS = 60
-# Values that earlier versions had.
-_RENAMED = {"each": "in_order", "joined": "single_response"}
 
 
 def sentence(error: ValidationError, names: Sequence[str | None] = ()) -> str:
@@ -47,9 +45,6 @@ def _message(detail: ErrorDetails, context: dict[str, Any]) -> str:
             choices = context["expected"].replace("'", '"')
             if f'"{value}"' in choices:
                 return f'{value} is a number; write it in quotes, as text: "{value}"'
-            new = _RENAMED.get(value.strip('"'))
-            if new is not None and f'"{new}"' in choices:
-                return f'{value} is now "{new}"; write that instead'
             return f"{value} is not known; write {choices}"
         case "greater_than_equal":
             return f"{value} is too small; write at least {context['ge']:g}"

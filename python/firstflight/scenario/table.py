@@ -10,33 +10,15 @@ from pydantic_core import PydanticCustomError
 from firstflight.errors import RequestError
 from firstflight.scenario.explain import cut, sentence, shown
 
-RENAMED = {
-    "draw": "row_sampling",
-    "farther": "extra_rtt",
-    "gap": "idle_time",
-    "header": "header_size",
-    "keep": "records",
-    "law": "distribution",
-    "least_buffer": "min_buffer",
-    "lose": "loss_list",
-    "meter_interval": "stats_interval",
-    "share": "user_fraction",
-    "subnet_share": "subnet_variance_fraction",
-    "think": "think_time",
-    "version": "http_version",
-}
-"""Keys that earlier versions had, where the table has the new one; those of `[tcp]` are in `profile/renamed.rs`."""
 # Keys of the scenario that a reader may look for in a link.
 _OF_ALL_LINKS = ("ip", "mtu")
 
 
 def unknown(key: str, known: Iterable[str]) -> str:
-    """The replacement for an unknown key: its new name, or the nearest of the known ones."""
+    """The replacement for an unknown key: the nearest of the known ones."""
     names = set(known)
     if key in _OF_ALL_LINKS:
         return f'"{key}" is one for the whole scenario; write it at the top, beside "duration"'
-    if RENAMED.get(key) in names:
-        return f'"{key}" is now "{RENAMED[key]}"; write that instead'
     return f'unknown key "{cut(key)}"; {nearest(key, names)}'
 
 
@@ -91,8 +73,6 @@ def choose(data: Any, kinds: Mapping[str, type[Table]], key: str, noun: str, con
             f'{shown(data)} is not a {noun}: write a table such as {{ {key} = "{next(iter(kinds))}", ... }}'
         )
     if key not in data:
-        if old := next((name for name in data if RENAMED.get(name) == key), None):
-            raise ValueError(unknown(old, [key]))
         raise ValueError(f'the {noun} has no "{key}"; known: {", ".join(kinds)}')
     kind = kinds.get(data[key]) if isinstance(data[key], str) else None
     if kind is None:

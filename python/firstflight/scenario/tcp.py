@@ -51,14 +51,6 @@ def choices() -> dict[str, list[Any]]:
 
 
 @cache
-def _renamed() -> dict[str, str]:
-    """Keys of earlier versions by path, and their replacements."""
-    from firstflight import _native
-
-    return _native.renamed()
-
-
-@cache
 def _checked(profile: str) -> str | None:
     from firstflight import _native
 
@@ -258,15 +250,8 @@ def _native_name(written: str, base: dict[str, Any], where: str) -> tuple[str, t
     for ending, unit in UNITS.items():
         if written + ending in base:
             return written + ending, unit
-    _refuse_renamed(where + friendly(written))
     known = {friendly(name) for name in base} | ({"profile", "stack"} if not where else set())
     raise ValueError(f"{where}{written}: unknown key {shown(written)}; {nearest(written, known)}")
-
-
-def _refuse_renamed(path: str) -> None:
-    new = _renamed().get(path)
-    if new is not None:
-        raise ValueError(f'{path}: "{path}" is now "{new}"; write that instead')
 
 
 def friendly(name: str) -> str:
@@ -314,7 +299,6 @@ def _whole(path: str, value: Any) -> int:
 
 def _word(path: str, value: Any, known: list[str]) -> str:
     if not isinstance(value, str) or value not in known:
-        _refuse_renamed(f"{path}.{value}")
         raise ValueError(f"{path}: unknown choice {shown(value)}; {nearest(str(value), known)}")
     return value
 
@@ -326,7 +310,6 @@ def _kind(path: str, value: Any, before: Any, known: list[Any]) -> Any:
     if isinstance(value, dict) and len(value) != 1:
         raise ValueError(f"{path}: {shown(value)} names {len(value)} of {', '.join(names)}; write one of them")
     kind, given = next(iter(value.items())) if isinstance(value, dict) else (value, {})
-    _refuse_renamed(f"{path}.{kind}")
     _word(path, kind, names)
     if not isinstance(given, dict):
         raise ValueError(f"{path}.{kind}: {shown(given)} is not a table; known keys: {', '.join(rules.get(kind, {}))}")

@@ -2,12 +2,10 @@
 
 mod choices;
 pub(crate) mod error;
-mod renamed;
 mod validity;
 
 pub use choices::Choices;
 pub use error::ProfileError;
-pub use renamed::{RENAMED, name_renamed};
 
 use crate::Nanos;
 use crate::connection::timestamps::OPTION_BYTES;
