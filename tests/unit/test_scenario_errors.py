@@ -8,7 +8,6 @@ import pytest
 from firstflight import RequestError
 from firstflight.cli.settings import load_scenario
 from firstflight.scenario import Scenario
-from small import USERS
 
 WRONG: list[tuple[str, Any, str]] = [
     ("nme", "x", 'nme: unknown key "nme"; did you mean "name"?'),
