@@ -16,12 +16,14 @@ export interface Colours {
   b: string;
   alarm: string;
   ground: string;
+  tls: string;
+  page: string;
 }
 
 export function colours(): Colours {
   const style = getComputedStyle(document.documentElement);
   const of = (name: string): string => style.getPropertyValue(`--${name}`).trim();
-  return { text: of("text"), faint: of("faint"), grid: of("grid"), a: of("a"), b: of("b"), alarm: of("alarm"), ground: of("ground") };
+  return { text: of("text"), faint: of("faint"), grid: of("grid"), a: of("a"), b: of("b"), alarm: of("alarm"), ground: of("ground"), tls: of("tls"), page: of("page") };
 }
 
 export const [LEFT, RIGHT] = [60, 14];

@@ -6,11 +6,11 @@ import { element } from "./element";
 import { Ladder } from "./ladder";
 import { Lines } from "./lines";
 import { SequenceChart } from "./sequence";
-import type { Settings } from "./settings";
+import { chainName, NO_TLS, type Settings } from "./settings";
 import { type Name, SIDES } from "./simulations";
 import { SizeChart, SIZES } from "./sizes";
 import type { State } from "./state";
-import type { Transfer } from "./transfer";
+import { tlsFlight, type Transfer } from "./transfer";
 import { bytes, count, ms } from "./words";
 
 export interface Line {
@@ -53,11 +53,13 @@ export class Drawing {
   }
 
   drawSizes(): void {
-    const { times, settings, sizeIndex, responses } = this.state;
-    const isDone = times.b.length === SIZES.length;
+    const { times, plainTimes, settings, sizeIndex, responses } = this.state;
+    const hasTls = SIDES.filter((side) => settings[side].chain !== NO_TLS);
+    const isDone = times.b.length === SIZES.length && hasTls.every((side) => plainTimes[side].length === SIZES.length);
+    element("without").hidden = hasTls.length === 0;
     if (isDone) element("sizes").dataset["done"] = "";
     else delete element("sizes").dataset["done"];
-    this.sizes.draw(times.a, times.b, settings.path.size_bytes, colours(), sizeIndex, responses);
+    this.sizes.draw(times, plainTimes, settings.path.size_bytes, colours(), sizeIndex, responses);
   }
 
   /** In the next frame, with changes until then. */
@@ -77,6 +79,7 @@ export class Drawing {
   write(): void {
     const { transfers, settings } = this.state;
     element("verdict").textContent = verdict(transfers.a, transfers.b, settings);
+    element("first-flight").textContent = firstFlight(transfers);
     for (const side of SIDES) {
       const transfer = transfers[side];
       element(`caption-${side}`).textContent = transfer === undefined ? "" : caption(transfer);
@@ -87,13 +90,14 @@ export class Drawing {
 }
 
 function named(side: Name, settings: Settings): string {
-  const { iw, startup, cc } = settings[side];
+  const { iw, startup, cc, chain } = settings[side];
   const other = SIDES.map((one) => settings[one]);
   const window = iw === 0 ? "IW as given" : `IW ${iw}`;
   const more = [
     other[0]?.startup === other[1]?.startup ? "" : startup.replaceAll("_", " "),
     other[0]?.cc === other[1]?.cc ? "" : cc,
     other[0]?.profile === other[1]?.profile ? "" : settings[side].profile,
+    other[0]?.chain === other[1]?.chain ? "" : chain === NO_TLS ? "no TLS" : chainName(chain),
   ];
   return [`${side.toUpperCase()}: ${window}`, ...more.filter((one) => one !== "")].join(", ");
 }
@@ -113,9 +117,23 @@ function verdict(a: Transfer | undefined, b: Transfer | undefined, settings: Set
   return `${both} ${faster} is ${ms(Math.abs(difference))} faster (${Math.round((100 * Math.abs(difference)) / slower)}%).`;
 }
 
-function caption({ bytes: size, completionNs, cutNs, handshakeNs, dropped, retransmissions, timeouts }: Transfer): string {
+/** One sentence if the first flight is the TLS handshake, as `firstflight explain` says it. */
+function firstFlight(transfers: Partial<Record<Name, Transfer>>): string {
+  const said = SIDES.flatMap((side) => {
+    const transfer = transfers[side];
+    const flight = transfer === undefined ? undefined : tlsFlight(transfer);
+    if (flight === undefined) return [];
+    const take = flight.segments === 1 ? "takes" : "take";
+    return [`with ${side.toUpperCase()} the server's ${count(flight.segments, "segment")} ${take} ${count(flight.trips, "round trip")}`];
+  });
+  return said.length === 0 ? "" : `The first flight is the TLS handshake: ${said.join("; ")}.`;
+}
+
+function caption({ bytes: size, completionNs, cutNs, handshakeNs, tlsNs, usableNs, dropped, retransmissions, timeouts }: Transfer): string {
   const late = completionNs === null ? "not complete when the run ends" : `complete after ${ms(completionNs ?? 0)}`;
   const parts = [completionNs === undefined ? bytes(size) : `${bytes(size)} ${late}`, `handshake ${ms(handshakeNs)}`];
+  if (tlsNs !== null) parts.push(`TLS handshake ${ms(tlsNs)}`);
+  if (usableNs !== null) parts.push(`first usable byte ${ms(usableNs)}`);
   if (cutNs !== null) parts.push(`drawn until ${ms(cutNs)}`);
   const until = cutNs === null ? "" : " until then";
   if (dropped > 0) parts.push(`${count(dropped, "segment")} dropped or lost${until}`);

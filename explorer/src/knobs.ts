@@ -1,7 +1,7 @@
 /** The knobs: a number with a slider, a choice, or words; each with its definition. */
 
 import type { Start } from "./plan";
-import { AS_GIVEN, type Settings } from "./settings";
+import { AS_GIVEN, chainName, NETWORKS, NO_TLS, networkOf, type Settings } from "./settings";
 import { define } from "./terms";
 
 type Part = keyof Settings;
@@ -15,6 +15,8 @@ interface Knob {
   /** Ends of the slider, as shown; it is logarithmic. A number may lie outside. */
   slider?: [number, number];
   choices?: readonly string[];
+  /** The words for a choice. */
+  words?: (choice: string) => string;
 }
 
 function knobs(start: Start): { path: Knob[]; side: Knob[] } {
@@ -36,6 +38,7 @@ function knobs(start: Start): { path: Knob[]; side: Knob[] } {
       { key: "startup", label: "start-up", choices: start.startup.map(({ scheme }) => scheme).filter((scheme) => scheme !== "quick_start") },
       { key: "cc", label: "congestion control", choices: start.congestion_control.map(({ algorithm }) => algorithm) },
       { key: "profile", label: "profile", choices: withGiven(Object.keys(start.profiles).sort(), AS_GIVEN) },
+      { key: "chain", label: "TLS chain", choices: [NO_TLS, ...Object.keys(start.chains)], words: chainName },
     ],
   };
 }
@@ -59,7 +62,26 @@ export class Board {
       const place = document.querySelector<HTMLElement>(`#${part} .knobs`);
       if (place !== null) for (const knob of list) place.append(this.built(part, knob));
     }
+    document.querySelector("#path .knobs")?.prepend(this.networks());
     this.show();
+  }
+
+  /** A choice that sets several knobs. */
+  private networks(): HTMLElement {
+    const [box, label, select] = [document.createElement("div"), document.createElement("label"), document.createElement("select")];
+    box.className = "knob";
+    label.htmlFor = select.id = select.name = "network";
+    label.textContent = "network";
+    for (const name of ["", ...Object.keys(NETWORKS)]) select.append(new Option(name === "" ? "own values" : name, name));
+    select.addEventListener("change", () => {
+      Object.assign(this.state.settings.path, NETWORKS[select.value] ?? {});
+      this.show();
+      this.moved();
+    });
+    this.shows.push(() => (select.value = networkOf(this.state.settings.path)));
+    box.append(label, select);
+    define("network", box, select);
+    return box;
   }
 
   /** Updates the page from the settings. */
@@ -93,11 +115,11 @@ export class Board {
     this.moved();
   }
 
-  private choice(part: Part, { key, choices }: Knob): HTMLSelectElement {
+  private choice(part: Part, { key, choices, words = (value) => value.replaceAll("_", " ") }: Knob): HTMLSelectElement {
     const select = document.createElement("select");
     // A value of the scenario that is no named choice is offered as it is.
     const all = new Set([...(choices ?? []), String(this.values(part)[key])]);
-    for (const value of all) select.append(new Option(value.replaceAll("_", " "), value));
+    for (const value of all) select.append(new Option(words(value), value));
     select.addEventListener("change", () => this.set(part, key, select.value));
     this.shows.push(() => (select.value = String(this.values(part)[key])));
     return select;

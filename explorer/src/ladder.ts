@@ -45,7 +45,37 @@ export class Ladder {
     for (const [name, y] of [["sender", sender], ["queue", (queueTop + queueBottom) / 2], ["receiver", receiver]] as const) {
       surface.text(name, LEFT - 5, y + 4, colours.text, "right");
     }
-    surface.clipped(0, height - 18, () => this.segments(own, colours, chosen));
+    surface.clipped(0, height - 18, () => {
+      this.segments(own, colours, chosen);
+      this.markers(colours);
+    });
+  }
+
+  /** The ends of the TLS handshake, of its first record and of the transfer, each with its name: a line lower each. */
+  private markers(colours: Colours): void {
+    const { startNs, tlsNs, usableNs, completionNs } = this.transfer ?? {};
+    const shown = [["TLS handshake", tlsNs], ["first usable byte", usableNs], ["last byte", completionNs]] as const;
+    const { context } = this.surface;
+    const [sender, , , receiver] = this.at;
+    // Without TLS the last byte alone needs no name.
+    if (startNs === undefined || tlsNs == null) return;
+    context.setLineDash([2, 3]);
+    let y = (sender + receiver) / 2;
+    for (const [name, afterNs] of shown) {
+      if (afterNs == null) continue;
+      const x = this.surface.x(startNs + afterNs, this.view);
+      this.surface.rule(x, sender, x, receiver, colours.text);
+      const isLate = x > this.surface.width - RIGHT - context.measureText(name).width - 6;
+      context.textAlign = isLate ? "right" : "left";
+      context.strokeStyle = colours.page;
+      context.lineWidth = 3;
+      context.setLineDash([]);
+      context.strokeText(name, x + (isLate ? -4 : 4), y);
+      context.setLineDash([2, 3]);
+      this.surface.text(name, x + (isLate ? -4 : 4), y, colours.text, isLate ? "right" : "left");
+      y += 14;
+    }
+    context.setLineDash([]);
   }
 
   private levels(): [number, number, number, number] {
@@ -58,9 +88,10 @@ export class Ladder {
     const { context } = this.surface;
     const shown = (this.transfer?.segments ?? []).filter((segment) => this.isShown(segment));
     const kinds: [(segment: Segment) => boolean, string, number][] = [
-      [(one) => !one.isDataWay, colours.faint, 0.8],
-      [(one) => one.isDataWay && !isTrouble(one), own, one(shown.length)],
-      [(one) => one.isDataWay && isTrouble(one), colours.alarm, 1.6],
+      [(one) => !one.isDataWay && !one.isTls, colours.faint, 0.8],
+      [(one) => one.isDataWay && !one.isTls && !isTrouble(one), own, one(shown.length)],
+      [(one) => one.isTls && !isTrouble(one), colours.tls, one(shown.length)],
+      [(one) => (one.isDataWay || one.isTls) && isTrouble(one), colours.alarm, 1.6],
     ];
     const last = new Float64Array(2 * MOST_POINTS);
     for (const [belongs, colour, lineWidth] of kinds) {

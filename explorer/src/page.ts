@@ -10,7 +10,7 @@ import type { Plan, Start } from "./plan";
 import { Pointing } from "./pointing";
 import { type Name, SIDES, Simulations } from "./simulations";
 import { SIZES } from "./sizes";
-import { linkedPlan, Unfit, unpacked } from "./settings";
+import { linkedPlan, NO_TLS, Unfit, unpacked } from "./settings";
 import { State } from "./state";
 import { defineAll } from "./terms";
 import type { Transfer } from "./transfer";
@@ -104,15 +104,21 @@ class Page {
     if (!isTimed) return;
     const cut = SIDES.filter((side) => state.transfers[side]?.cutNs != null);
     const sizes = element("all-sizes").hidden ? [] : SIZES;
-    const plans = [...cut.map((side) => state.plan(side)), ...sizes.flatMap((size) => SIDES.map((side) => state.plan(side, size)))];
-    this.background.ask(plans, state.settings.path.seed, ({ index, completionNs }) => {
-      const side = cut[index];
-      if (side !== undefined) this.complete(side, completionNs);
-      else {
-        state.times[SIDES[(index - cut.length) % SIDES.length]!].push(completionNs);
-        this.drawing.drawSizesSoon();
-      }
-    });
+    const secured = SIDES.filter((side) => state.settings[side].chain !== NO_TLS);
+    const asked = [
+      ...cut.map((side) => ({ plan: state.plan(side), into: (time: number | null) => this.complete(side, time) })),
+      ...sizes.flatMap((size) => SIDES.map((side) => ({ plan: state.plan(side, size), into: this.timer(state.times[side]) }))),
+      ...sizes.flatMap((size) => secured.map((side) => ({ plan: state.plan(side, size, NO_TLS), into: this.timer(state.plainTimes[side]) }))),
+    ];
+    const plans = asked.map(({ plan }) => plan);
+    this.background.ask(plans, state.settings.path.seed, ({ index, completionNs }) => asked[index]?.into(completionNs));
+  }
+
+  private timer(times: (number | null)[]): (time: number | null) => void {
+    return (time) => {
+      times.push(time);
+      this.drawing.drawSizesSoon();
+    };
   }
 
   /** The completion time of a transfer of which the beginning is drawn. */

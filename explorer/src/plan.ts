@@ -26,6 +26,7 @@ export interface Profile {
   initial_window: { policy: string; segments?: number };
   startup: { scheme: string };
   congestion_control: { algorithm: string };
+  nagle: string;
 }
 
 export interface Application {
@@ -39,6 +40,7 @@ export interface Application {
   direction?: string;
   response_header_bytes?: number;
   size?: { distribution: string; value: number };
+  handshakes?: object;
 }
 
 export interface Plan {
@@ -61,6 +63,8 @@ export interface Start extends Opening {
   startup: { scheme: string }[];
   congestion_control: { algorithm: string }[];
   queues: Queue[];
+  /** Handshakes of TLS by the chain of certificates. */
+  chains: Record<string, object>;
   /** Real paths: RTT in ms, rate in bit/s, queue in kB, loss in percent. */
   homes: [rttMs: number, rateBps: number, limitKb: number, lossPercent: number][];
 }

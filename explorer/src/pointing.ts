@@ -125,7 +125,7 @@ export class Pointing {
   private pointSize(index: number): void {
     const { state } = this;
     state.sizeIndex = Math.max(0, Math.min(SIZES.length - 1, index));
-    element("story").textContent = comparison(state.sizeIndex, state.times.a, state.times.b);
+    element("story").textContent = comparison(state.sizeIndex, state.times, state.plainTimes);
     this.drawing.drawSizes();
   }
 

@@ -21,6 +21,7 @@ export interface Side {
   startup: string;
   cc: string;
   profile: string;
+  chain: string;
 }
 
 export interface Settings {
@@ -29,8 +30,37 @@ export interface Settings {
   b: Side;
 }
 
-/** A profile or a window that no knob can say: the plan's own stays. */
+/** A profile, window or handshake that no knob can say: the plan's own stays. */
 export const AS_GIVEN = "as given";
+/** A chain: no TLS. */
+export const NO_TLS = "none";
+
+/** Networks to begin with. The values are typical ones, assumed; GEO's queue holds one bandwidth-delay product. */
+export const NETWORKS: Readonly<Record<string, Partial<Path>>> = {
+  fiber: network(500, 20, 500),
+  DSL: network(16, 40, 100),
+  LTE: network(20, 60, 300),
+  "5G": network(100, 40, 500),
+  GEO: network(25, 600, 1250),
+  LEO: network(100, 50, 200, 0.5),
+  congested: network(2, 60, 12),
+};
+
+function network(mbits: number, rtt_ms: number, limit: number, loss_percent = 0): Partial<Path> {
+  return { rate_bps: mbits * 1e6, rtt_ms, limit, limit_unit: "packets", queue: "drop_tail", loss_percent };
+}
+
+/** A chain as people write it. */
+export function chainName(chain: string): string {
+  if (chain === AS_GIVEN || chain === NO_TLS) return chain;
+  return chain === "merkle-tree" ? "Merkle tree" : chain.toUpperCase();
+}
+
+/** The name of the network that the path is; "" if it is none of them. */
+export function networkOf(path: Path): string {
+  const isIt = (of: Partial<Path>): boolean => Object.entries(of).every(([key, value]) => path[key as keyof Path] === value);
+  return Object.entries(NETWORKS).find(([, of]) => isIt(of))?.[0] ?? "";
+}
 
 /** A knob has a value that makes no sense: one sentence. */
 export class Unfit extends Error {}
@@ -68,15 +98,18 @@ export function readSide(start: Start): Side {
   const tcp = application?.direction === "upload" ? application.client_tcp : application?.server_tcp;
   if (tcp === undefined) throw new Unfit("the scenario has no application");
   const { policy, segments } = tcp.initial_window;
-  const known = Object.entries(start.profiles).find(([, profile]) =>
-    isSame({ ...tcp, initial_window: 0, startup: 0, congestion_control: 0 }, { ...profile, initial_window: 0, startup: 0, congestion_control: 0 }),
-  );
+  const handshakes = application?.handshakes;
+  // Programs that speak TLS have no Nagle, whatever the profile.
+  const others = { initial_window: 0, startup: 0, congestion_control: 0, ...(handshakes === undefined ? {} : { nagle: 0 }) };
+  const known = Object.entries(start.profiles).find(([, profile]) => isSame({ ...tcp, ...others }, { ...profile, ...others }));
+  const chain = Object.entries(start.chains).find(([, of]) => isSame(of, handshakes));
   return {
     // Linux's policy and RFC 6928's give 10 segments of the usual size; 0: a policy that no number says.
     iw: policy === "fixed" ? (segments ?? 0) : policy === "linux" || policy === "rfc6928" ? 10 : 0,
     startup: tcp.startup.scheme,
     cc: tcp.congestion_control.algorithm,
     profile: known === undefined ? AS_GIVEN : known[0],
+    chain: handshakes === undefined ? NO_TLS : (chain?.[0] ?? AS_GIVEN),
   };
 }
 
@@ -96,10 +129,20 @@ export function write(start: Start, path: Path, side: Side): Plan {
   const application = plan.applications[0];
   if (application === undefined) throw new Unfit("the scenario has no application");
   if (path.size_bytes !== was.size_bytes) application.size = { distribution: "constant", value: within(path.size_bytes, 1, 1e8, "size") };
+  const isOtherChain = side.chain !== own.chain;
+  if (isOtherChain) {
+    const handshakes = start.chains[side.chain];
+    delete application.handshakes;
+    if (handshakes !== undefined) application.handshakes = handshakes;
+    else if (side.chain !== NO_TLS) throw new Unfit(`chain: ${side.chain} is not one of ${[NO_TLS, ...Object.keys(start.chains)].join(", ")}`);
+  }
   for (const end of ["client_tcp", "server_tcp"] as const) {
     const chosen = side.profile === own.profile ? undefined : start.profiles[side.profile];
     const tcp = chosen === undefined ? application[end] : structuredClone(chosen);
     application[end] = tcp;
+    if (application.handshakes !== undefined) {
+      if (isOtherChain || chosen !== undefined) tcp.nagle = "off";
+    } else if (isOtherChain) tcp.nagle = (chosen ?? start.profiles[own.profile])?.nagle ?? tcp.nagle;
     if (chosen !== undefined || side.iw !== own.iw) {
       if (side.iw !== 0) tcp.initial_window = { policy: "fixed", segments: within(side.iw, 1, 1000, "initial window") };
     }

@@ -1,6 +1,7 @@
 /** The completion time of transfers of every size, for both settings: it goes up in steps, a round trip each. */
 
 import { type Colours, LEFT, RIGHT, roundNumbers, Surface } from "./canvas";
+import type { Name } from "./simulations";
 import { bytes, ms } from "./words";
 
 /** Sizes from 1 kB to 10 MB, alike in ratio. */
@@ -22,12 +23,13 @@ export class SizeChart {
     this.surface = new Surface(canvas);
   }
 
-  draw(a: Times, b: Times, size: number, colours: Colours, cursor: number | undefined, dots: readonly Dot[]): void {
+  /** `plain`: the times without the TLS handshake, where there is one. */
+  draw({ a, b }: Record<Name, Times>, plain: Record<Name, Times>, size: number, colours: Colours, cursor: number | undefined, dots: readonly Dot[]): void {
     const { surface } = this;
     surface.begin();
     const { context, width, height } = surface;
     const [top, bottom] = [10, height - 22];
-    const known = [...a, ...b, ...dots.map(({ completionNs }) => completionNs)].filter((time) => time !== null);
+    const known = [...a, ...b, ...plain.a, ...plain.b, ...dots.map(({ completionNs }) => completionNs)].filter((time) => time !== null);
     if (known.length === 0) return;
     const [low, high] = [Math.min(...known) / 1.2, Math.max(...known) * 1.2];
     const y = (timeNs: number): number => bottom - (Math.log(timeNs / low) / Math.log(high / low)) * (bottom - top);
@@ -40,6 +42,8 @@ export class SizeChart {
       surface.text(time < 1e9 ? `${time / 1e6} ms` : `${time / 1e9} s`, LEFT - 5, y(time) + 4, colours.text, "right");
     }
     surface.clipped(0, bottom + 2, () => {
+      this.line(plain.a, y, colours.a, [], 0.8);
+      this.line(plain.b, y, colours.b, [6, 3], 0.8);
       this.line(a, y, colours.a, []);
       this.line(b, y, colours.b, [6, 3]);
       surface.rule(this.x(size), top, this.x(size), bottom, colours.faint);
@@ -59,7 +63,7 @@ export class SizeChart {
     return LEFT + (Math.log10(size / 1e3) / 4) * (this.surface.width - LEFT - RIGHT);
   }
 
-  private line(times: Times, y: (timeNs: number) => number, colour: string, dash: number[]): void {
+  private line(times: Times, y: (timeNs: number) => number, colour: string, dash: number[], width = 2): void {
     const { context } = this.surface;
     context.beginPath();
     let isDrawn = false;
@@ -68,17 +72,22 @@ export class SizeChart {
       isDrawn = time !== null;
     });
     context.setLineDash(dash);
-    context.lineWidth = 2;
+    context.lineWidth = width;
     context.strokeStyle = colour;
     context.stroke();
     context.setLineDash([]);
   }
 }
 
-/** Both times of a size, and the time that the faster one saves. */
-export function comparison(index: number, a: Times, b: Times): string {
+/** Both times of a size, the time that the faster one saves, and the times without the TLS handshake. */
+export function comparison(index: number, { a, b }: Record<Name, Times>, plain: Record<Name, Times>): string {
   const [one, other] = [a[index] ?? null, b[index] ?? null];
+  const without = (["a", "b"] as const).flatMap((side) => {
+    const time = plain[side][index];
+    return typeof time === "number" ? [`${side.toUpperCase()} ${ms(time)}`] : [];
+  });
   const times = [["A", one], ["B", other]].map(([name, time]) => `${name} ${typeof time === "number" ? ms(time) : "not complete"}`);
   const saved = one === null || other === null || one === other ? "" : `: ${one > other ? "B" : "A"} is ${ms(Math.abs(one - other))} faster`;
-  return `${bytes(SIZES[index] ?? 0)}: ${times.join(", ")}${saved}.`;
+  const rest = without.length === 0 ? "" : ` Without the TLS handshake: ${without.join(", ")}.`;
+  return `${bytes(SIZES[index] ?? 0)}: ${times.join(", ")}${saved}.${rest}`;
 }

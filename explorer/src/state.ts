@@ -15,6 +15,8 @@ export class State {
   settings: Settings;
   transfers: Partial<Record<Name, Transfer>> = {};
   times: Record<Name, Times> = { a: [], b: [] };
+  /** Without the TLS handshake. */
+  plainTimes: Record<Name, Times> = { a: [], b: [] };
   view: View = { fromNs: 0, toNs: 1 };
   /** The responses of the capture that was read. */
   responses: Response[] = [];
@@ -58,9 +60,9 @@ export class State {
     history.replaceState(null, "", fragment === "" ? location.href.split("#")[0] : `#${fragment}`);
   }
 
-  plan(side: Name, size_bytes = this.settings.path.size_bytes): Plan {
+  plan(side: Name, size_bytes = this.settings.path.size_bytes, chain = this.settings[side].chain): Plan {
     const { path, [side]: own } = this.settings;
-    return write(this.start, { ...path, size_bytes }, own);
+    return write(this.start, { ...path, size_bytes }, { ...own, chain });
   }
 
   /** Takes the transfers of new settings: all of them is in view, nothing is pointed at, and no size is timed. */
@@ -74,7 +76,7 @@ export class State {
     const isCut = [a, b].some((transfer) => transfer !== undefined && transfer.cutNs !== null);
     this.whole = { fromNs: 0, toNs: isCut ? end : end * 1.02 };
     this.view = this.whole;
-    this.times = { a: [], b: [] };
+    [this.times, this.plainTimes] = [{ a: [], b: [] }, { a: [], b: [] }];
   }
 
   get dots(): readonly PathDot[] {

@@ -5,6 +5,8 @@ import { push, type Steps } from "./steps";
 
 const [SENT, RECEIVED, DROPPED, LOST] = [0, 1, 2, 3];
 const [FIN, SYN, ACK] = [1, 2, 16];
+/** `resumption` of the records. */
+const EARLY_DATA = 2;
 const NO_CONNECTION = 0xffffffff;
 /** `recovery_state` of the records: Linux's tcpi_ca_state. */
 export const [FAST_RECOVERY, AFTER_TIMEOUT] = [3, 4];
@@ -22,6 +24,8 @@ export interface Segment {
   readonly windowBytes: number;
   readonly sackRanges: number;
   readonly isRetransmission: boolean;
+  /** Carries data of the TLS handshake. */
+  readonly isTls: boolean;
   /** Of the data's sender as it sent this, or after it received it. */
   cwnd: number;
   state: number;
@@ -44,6 +48,10 @@ export interface Transfer {
   /** From the start until the last byte arrived; null: not before the end of the run; undefined: not known yet. */
   readonly completionNs: number | null | undefined;
   readonly handshakeNs: number;
+  /** From the start until the TLS handshake ended at the client, and until the first TLS record was there; null: no. */
+  readonly tlsNs: number | null;
+  readonly usableNs: number | null;
+  readonly serverSends: boolean;
   readonly bytes: number;
   readonly delivered: Steps;
   readonly cwnd: Steps;
@@ -67,7 +75,7 @@ export function transferOf(records: Records): Transfer {
   const at = (name: string): number => transfers.column(name)[row]!;
   const toNs = (seconds: number): number => Math.round(seconds * 1e9);
 
-  const events = new Events(records.table("segments"), connection);
+  const events = new Events(records.table("segments"), connection, tlsBytes(records, connection));
   const dataFrom = busier(events);
   const segments = matched(events, dataFrom);
   const crossings = new Crossings(records.table("crossings"), connection);
@@ -81,6 +89,9 @@ export function transferOf(records: Records): Transfer {
     startNs: toNs(at("start_s")),
     completionNs: Number.isNaN(completion) ? null : toNs(completion),
     handshakeNs: toNs(at("handshake_time_s")),
+    tlsNs: orNull(toNs(at("tls_handshake_time_s"))),
+    usableNs: orNull(toNs(at("first_usable_byte_time_s"))),
+    serverSends: dataFrom === 1,
     bytes: at("bytes"),
     delivered: delivered(events, dataFrom),
     cwnd: cwndSteps(events, dataFrom),
@@ -91,6 +102,35 @@ export function transferOf(records: Records): Transfer {
     endNs: last === undefined ? 0 : events.timeNs[last]!,
     cutNs: null,
   };
+}
+
+function orNull(number: number): number | null {
+  return Number.isNaN(number) ? null : number;
+}
+
+/** Bytes of the TLS handshake that client and server send on a connection. */
+function tlsBytes(records: Records, connection: number): readonly [number, number] {
+  const table = records.table("handshakes");
+  // A run without TLS has no such table.
+  const row = table.length === 0 ? undefined : rowsOf(table, connection)[0];
+  if (row === undefined) return [0, 0];
+  // Of a handshake with early data, the client's part does not lie before its request.
+  const client = table.column("resumption")[row] === EARLY_DATA ? 0 : table.column("client_bytes")[row]!;
+  return [client, table.column("server_bytes")[row]!];
+}
+
+/** The server's part of the TLS handshake: its segments, and the round trips that they take; undefined: no TLS. */
+export function tlsFlight({ segments, serverSends }: Transfer): { segments: number; trips: number } | undefined {
+  const flight = segments.filter(({ isTls, isDataWay }) => isTls && isDataWay === serverSends);
+  if (flight.length === 0) return undefined;
+  const answers = segments.filter(({ isDataWay, outcome }) => isDataWay !== serverSends && outcome === "arrived");
+  let [trips, endsNs] = [0, 0];
+  for (const { sentNs, outcome, outcomeNs } of flight) {
+    if (trips === 0 || sentNs >= endsNs) [trips, endsNs] = [trips + 1, Infinity];
+    if (endsNs < Infinity || outcome !== "arrived") continue;
+    endsNs = Math.min(Infinity, ...answers.filter((one) => one.sentNs >= (outcomeNs ?? 0)).map((one) => one.outcomeNs ?? Infinity));
+  }
+  return { segments: flight.filter(({ isRetransmission }) => !isRetransmission).length, trips };
 }
 
 function firstTransfer(transfers: Table): number {
@@ -108,7 +148,7 @@ function firstTransfer(transfers: Table): number {
 export function traced(records: Records, names: readonly string[]): number[][] {
   const transfers = records.table("transfers");
   const table = records.table("segments");
-  const { rows } = new Events(table, transfers.column("connection")[firstTransfer(transfers)]!);
+  const rows = rowsOf(table, transfers.column("connection")[firstTransfer(transfers)]!);
   return names.map((name) => {
     const column = table.column(name);
     return rows.map((row) => column[row]!);
@@ -140,7 +180,11 @@ class Events {
   readonly timeNs; readonly event; readonly from; readonly seq; readonly length; readonly ack; readonly windowBytes;
   readonly cwnd; readonly state; readonly flags; readonly retransmission; readonly sackCount;
 
-  constructor(table: Table, connection: number) {
+  constructor(
+    table: Table,
+    connection: number,
+    private readonly tlsBytes: readonly [number, number],
+  ) {
     this.rows = rowsOf(table, connection);
     this.timeNs = table.column("time_ns");
     this.event = table.column("event");
@@ -155,12 +199,18 @@ class Events {
     this.retransmission = table.column("retransmission");
     this.sackCount = table.column("sack_count");
   }
+
+  /** The first byte of data has sequence number 1. */
+  isTls(row: number): boolean {
+    return this.length[row]! > 0 && this.seq[row]! <= this.tlsBytes[this.from[row] as 0 | 1];
+  }
 }
 
-/** The end that sends more data: 1 for the server. */
-function busier({ rows, event, from, length }: Events): number {
+/** The end that sends more data, without the TLS handshake: 1 for the server. */
+function busier(events: Events): number {
+  const { rows, event, from, length } = events;
   const bytes = [0, 0];
-  for (const row of rows) if (event[row] === SENT) bytes[from[row]!]! += length[row]!;
+  for (const row of rows) if (event[row] === SENT && !events.isTls(row)) bytes[from[row]!]! += length[row]!;
   return bytes[1]! >= bytes[0]! ? 1 : 0;
 }
 
@@ -216,6 +266,7 @@ function matched(events: Events, dataFrom: number): Segment[] {
         windowBytes: windowBytes[row]!,
         sackRanges: sackCount[row]!,
         isRetransmission: retransmission[row] === 1,
+        isTls: events.isTls(row),
         cwnd: cwnd[row]!,
         state: state[row]!,
         isFirstFlight: isDataWay && size > 0 && !hasAck,

@@ -34,7 +34,7 @@ function what(segment: Segment): string {
   }
   if (segment.length > 0) {
     const range = `bytes ${segment.seq.toLocaleString("en")} to ${(segment.seq + segment.length - 1).toLocaleString("en")}`;
-    return `${segment.isDataWay ? "Data" : "Request"}, ${range}, ${at}${segment.isDataWay ? `, ${why(segment)}` : ""}.`;
+    return `${segment.isTls ? "TLS handshake" : segment.isDataWay ? "Data" : "Request"}, ${range}, ${at}${segment.isDataWay ? `, ${why(segment)}` : ""}.`;
   }
   if ((segment.flags & FIN) !== 0) return `FIN: this endpoint has nothing more to send, ${at}.`;
   if (segment.isDataWay) return `ACK from the data's sender, ${at}.`;

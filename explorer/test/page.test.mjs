@@ -158,6 +158,54 @@ test("the chart of sizes has the time of a transfer of each size", async (t) => 
   assert.equal(await text(tab, "#story"), "100 kB: A 274.3 ms, B 209.8 ms: B is 64.5 ms faster.");
 });
 
+test("a chain of certificates puts a TLS handshake before the response", async (t) => {
+  const tab = await opened(t, "#size_bytes=20000&rate_bps=100000000&rtt_ms=100&limit=200&a.iw=10&b.iw=10&a.chain=ecdsa");
+  assert.match(await text(tab, "#verdict"), /^A: IW 10, ECDSA: 401\.1 ms\. B: IW 10, no TLS: /);
+  await tab.select("#b-chain", "ml-dsa-44");
+  assert.equal(await text(tab, "#verdict"), "A: IW 10, ECDSA: 401.1 ms. B: IW 10, ML-DSA-44: 302.9 ms. B is 98.3 ms faster (24%).");
+  assert.equal(
+    await text(tab, "#first-flight"),
+    "The first flight is the TLS handshake: with A the server's 2 segments take 1 round trip; with B the server's 9 segments take 1 round trip.",
+  );
+  assert.match(await text(tab, "#caption-b"), /handshake 100\.0 ms, TLS handshake 201\.1 ms, first usable byte 302\.6 ms\.$/);
+  await tab.select("#b-chain", "ml-dsa-65");
+  assert.match(await text(tab, "#first-flight"), /with B the server's 12 segments take 2 round trips\.$/);
+  // ClientHello and Finished; the server's flight.
+  const tls = await tab.evaluate(() => window.firstflight.transfers.b.segments.filter(({ isTls }) => isTls).map(({ isDataWay, length }) => [isDataWay, length]));
+  assert.deepEqual(tls.filter(([isDataWay]) => !isDataWay).map(([, length]) => length), [1448, 58, 80]);
+  assert.equal(tls.filter(([isDataWay]) => isDataWay).reduce((sum, [, length]) => sum + length, 0), 15721);
+  await tab.waitForFunction(() => location.hash.endsWith("&b.chain=ml-dsa-65"));
+  await tab.select("#a-chain", "none");
+  await tab.select("#b-chain", "none");
+  assert.equal(await text(tab, "#first-flight"), "");
+  assert.match(await text(tab, "#verdict"), /No difference\.$/);
+});
+
+test("the chart of sizes has the times without the handshake, too", async (t) => {
+  const tab = await opened(t, "#a.iw=10&b.chain=ml-dsa-65");
+  await tab.waitForSelector("#sizes[data-done]");
+  assert.ok(!(await tab.$eval("#without", ({ hidden }) => hidden)));
+  await tab.focus("#sizes");
+  for (let step = 0; step < 60; step++) await tab.keyboard.press("ArrowRight");
+  assert.match(await text(tab, "#story"), /^100 kB: A 209\.8 ms, B [\d.]+ ms: A is [\d.]+ ms faster\. Without the TLS handshake: B 209\.8 ms\.$/);
+});
+
+test("a network sets several knobs, and is named by them", async (t) => {
+  const tab = await opened(t);
+  for (const [name, rate, rtt] of [["fiber", "500", "20"], ["DSL", "16", "40"], ["LTE", "20", "60"], ["5G", "100", "40"], ["GEO", "25", "600"], ["LEO", "100", "50"], ["congested", "2", "60"]]) {
+    await tab.select("#network", name);
+    assert.deepEqual(await tab.evaluate(() => ["rate_bps", "rtt_ms"].map((key) => document.getElementById(`path-${key}`).value)), [rate, rtt]);
+    assert.equal(await text(tab, "#problem"), "");
+  }
+  const again = await opened(t, "#rate_bps=2000000&rtt_ms=60&limit=12");
+  assert.equal(await again.$eval("#network", ({ value }) => value), "congested");
+  await again.$eval("#path-rtt_ms", (input) => {
+    input.value = "61";
+    input.dispatchEvent(new Event("input"));
+  });
+  assert.equal(await again.$eval("#network", ({ value }) => value), "");
+});
+
 test("a capture is read in the page, and its path becomes the model's", async (t) => {
   const tab = await opened(t);
   const input = await tab.$("#capture");
@@ -215,7 +263,7 @@ test("pointing at a line tells the same", async (t) => {
 
 for (const [width, scheme] of [[1280, "light"], [768, "dark"], [360, "light"], [360, "dark"]]) {
   test(`axe finds nothing and nothing is cut off at ${width} px, ${scheme}`, async (t) => {
-    const tab = await opened(t, "", { width, scheme });
+    const tab = await opened(t, "#b.chain=ml-dsa-65", { width, scheme });
     assert.ok((await tab.evaluate(() => document.documentElement.scrollWidth)) <= width);
     if (SCREENSHOTS !== undefined) await tab.screenshot({ path: `${SCREENSHOTS}/explorer-${width}-${scheme}.png`, fullPage: true });
     // By the debugger's door: the page's policy lets no other script in.

@@ -78,6 +78,16 @@ CASES: list[tuple[str, dict[str, Any]]] = [
             "application[0].size": "500kB",
         },
     ),
+    ("#a.chain=ml-dsa-65", {"tcp.initial_window": 3, "application[0].tls": "ml-dsa-65"}),
+    (
+        "#a.profile=rfc&a.chain=ecdsa&a.iw=10",
+        {
+            "tcp.profile": "rfc",
+            "tcp.congestion_control": "cubic",
+            "tcp.initial_window": 10,
+            "application[0].tls": "ecdsa",
+        },
+    ),
     (
         "#a.profile=rfc&a.iw=4&lose=3%2014&queue=red",
         {
@@ -210,6 +220,18 @@ def test_the_page_in_a_browser(tmp_path: Path) -> None:
     (tmp_path / "home.html").write_text(page(own))
     cases = [_case(tmp_path / "page.html", Scenario.load(DOWNLOAD), *case) for case in CASES]
     cases.append(_case(tmp_path / "home.html", Scenario.load(ROOT / "examples" / "transfer-20-segments.toml"), "", {}))
+    # The handshake is in the file; the knob takes it away, and with it the programs' TCP_NODELAY.
+    tls = Scenario.load(ROOT / "examples" / "handshake.toml")
+    (tmp_path / "tls.html").write_text(page(transfer(tls)))
+    cases.append(_case(tmp_path / "tls.html", tls, "#a.iw=10", {"tcp.initial_window": 10}))
+    cases.append(
+        _case(
+            tmp_path / "tls.html",
+            tls,
+            "#a.iw=10&a.profile=linux&a.chain=none",
+            {"tcp.initial_window": 10, "application[0].tls": "none"},
+        )
+    )
     # A link from elsewhere: the transfer is in the address.
     cases.append(
         _case(

@@ -12,11 +12,14 @@ import numpy as np
 from firstflight import populations
 from firstflight.scenario import Scenario, tcp
 from firstflight.scenario.queues import AnyQueue, Before, Codel, DropTail, FqCodel, Pie, Red
+from firstflight.scenario.tls import Tls
 from firstflight.scenario.units import Packets
 from firstflight.studies.single import SingleScenario
 
 HOMES = 400
 """Real paths in the page, of 2,426: 12 kB."""
+CHAINS = ("ecdsa", "ml-dsa-44", "ml-dsa-65", "ml-dsa-87", "merkle-tree")
+"""Chains of the knob, which has "none", too."""
 LEAST_QUEUE_BYTES = 10 * 1500
 """The population's `min_buffer`."""
 # A limit that the page overwrites; the other parameters of each discipline are its defaults.
@@ -34,13 +37,16 @@ def transfer(scenario: Scenario, seed: int | None = None, name: str | None = Non
 
 
 def start(opening: dict[str, Any]) -> dict[str, Any]:
-    """A `transfer`, and the choices of the knobs: profiles, start-up schemes, controllers, queues; real paths."""
+    """A `transfer`, and the choices of the knobs: profiles, start-up schemes, controllers, queues, handshakes by chain;
+    real paths.
+    """
     queues: list[AnyQueue] = [kind(limit=_LIMIT) for kind in (DropTail, Red, Codel, FqCodel, Pie)]
     return {
         **opening,
         "profiles": tcp.profiles(),
         "startup": tcp.choices()["startup"],
         "congestion_control": tcp.choices()["congestion_control"],
+        "chains": {name: Tls(chain=name).plan() for name in CHAINS},
         "queues": [queue.plan(Before(None, 0)) for queue in queues],
         "homes": homes(),
     }
