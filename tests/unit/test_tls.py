@@ -60,12 +60,20 @@ def test_a_resumed_connection_has_no_chain() -> None:
     assert all(kind["flights"][1]["bytes"]["value"] < 2_500 for kind in kinds[1:])
 
 
-def test_projected_chains_have_the_published_medians() -> None:
-    # By the number of intermediates, whose median is two.
-    for chain, median in (("tranco-2026-ml-dsa-44", 16_810), ("tranco-2026-ml-dsa-65", 22_282)):
-        kinds = TLS.validate_python(chain).plan()["kinds"]
-        assert math.isclose(sum(kind["fraction"] for kind in kinds), 1)
-        assert kinds[2]["flights"][1]["bytes"]["value"] == pytest.approx(median, rel=0.003)
+@pytest.mark.parametrize(
+    ("chain", "median", "above"),
+    [("tranco-2026-ml-dsa-44", 16_810, (0.851, 0)), ("tranco-2026-ml-dsa-65", 22_282, (0.995, 0.015))],
+)
+def test_projected_chains_have_the_published_median_and_shares_above_14600_and_29200_bytes(
+    chain: str, median: int, above: tuple[float, float]
+) -> None:
+    application = "application.file_transfer"
+    changed = {f"{application}.tls": chain, f"{application}.count": 4000, "duration": "3000s"}
+    size = simulated(EXAMPLE.replace_all(changed.items()))[0]["server_bytes"]
+    assert len(size) == 4000
+    assert size.median() == pytest.approx(median, rel=0.01)
+    for limit, share in zip((14_600, 29_200), above, strict=True):
+        assert (size > limit).mean() == pytest.approx(share, abs=0.015)
 
 
 @pytest.mark.parametrize(

@@ -52,14 +52,14 @@ ALGORITHMS = {
     "ml-dsa-87": Algorithm(2592 + 4627, 4627),
     "merkle-tree": Algorithm(1312 + 750, 2420),
 }
-# Chains that 8,152 of Tranco's first 10,000 hosts served in August 2026 (DannyBCarrJr/pqc-chain-budget): their bytes at
-# three quantiles, beyond which nothing is known: the law ends there. Fractions by the number of intermediates.
-_TRANCO_BYTES = ((0.0, 2456.0), (0.05, 2456.0), (0.5, 3754.0), (0.95, 6465.0), (1.0, 6465.0))
-_TRANCO_INTERMEDIATES = {0: 0.006, 1: 0.228, 2: 0.661, 3: 0.105}
-# Names, SCTs and extensions that public chains have and the test certificates lack: 16,810 B, the median flight that
-# the same source projects for ML-DSA-44, less the sum of the parts with two intermediates.
-_PUBLIC_CHAIN = 1074
-_TRANCO = {"tranco-2026": None, "tranco-2026-ml-dsa-44": "ml-dsa-44", "tranco-2026-ml-dsa-65": "ml-dsa-65"}
+# Bytes at quantiles of the chains that 8,152 of Tranco's first 10,000 hosts served in August 2026, and of the server
+# flights that DannyBCarrJr/pqc-chain-budget projects for them: its medians, 95th percentiles and shares above 14,600
+# and 29,200 B. The ends are sums of the parts without and with four intermediates; beyond them nothing is known.
+_TRANCO: dict[str, tuple[tuple[float, float], ...]] = {
+    "tranco-2026": ((0.0, 2456), (0.05, 2456), (0.5, 3754), (0.95, 6465), (1.0, 6465)),
+    "tranco-2026-ml-dsa-44": ((0.0, 7812), (0.149, 14600), (0.5, 16810), (0.95, 21499), (1.0, 23682)),
+    "tranco-2026-ml-dsa-65": ((0.0, 10230), (0.005, 14600), (0.5, 22282), (0.95, 28495), (0.985, 29200), (1.0, 32216)),
+}
 NAMES = (*ALGORITHMS, *_TRANCO)
 """Chains by name."""
 
@@ -180,9 +180,7 @@ class Tls(Table):
         tickets = 510 if self.tickets is None else int(self.tickets)
         early, resumed = self.resumption * self.early_data, self.resumption * (1 - self.early_data)
         server = _SERVER_FLIGHT - (HYBRID_SERVER_SHARE if self.key_share == "x25519" else 0)
-        kinds = [
-            self._kind((1 - self.resumption) * fraction, flight, tickets) for fraction, flight in self._full(server)
-        ]
+        kinds = [self._kind(1 - self.resumption, self._full(server), tickets)]
         # BoringSSL sends the tickets of early data with its flight.
         short = _constant(server - _AUTHENTICATION_HEADERS)
         kinds.append(self._kind(resumed, short, tickets, "resumed"))
@@ -209,22 +207,19 @@ class Tls(Table):
         flights = [flight | {"write_bytes": int(self.write_size)} for flight in flights]
         return {"fraction": fraction, "flights": flights, "tickets_bytes": tickets, "resumption": resumption}
 
-    def _full(self, without: int) -> list[tuple[float, dict[str, Any]]]:
-        """Fractions and sizes of the server's flight in full handshakes; `without`: bytes of its other parts."""
+    def _full(self, without: int) -> dict[str, Any]:
+        """Size of the server's flight in full handshakes; `without`: bytes of its other parts."""
         if not isinstance(self.chain, str):
-            return [(1.0, {"bytes": law_plan(self.chain), "more_bytes": without + ALGORITHMS["ecdsa"].signature})]
-        if self.chain == "tranco-2026":
-            law = {"distribution": "empirical", "points": _TRANCO_BYTES, "interpolation": "log"}
-            return [(1.0, {"bytes": law, "more_bytes": without + ALGORITHMS["rsa-2048"].signature})]
+            return {"bytes": law_plan(self.chain), "more_bytes": without + ALGORITHMS["ecdsa"].signature}
         if self.chain in _TRANCO:
-            algorithm = _TRANCO[self.chain] or ""
-            return [
-                (fraction, _constant(without + _PUBLIC_CHAIN + _authentication(algorithm, intermediates)))
-                for intermediates, fraction in _TRANCO_INTERMEDIATES.items()
-            ]
+            served = self.chain == "tranco-2026"
+            more = ALGORITHMS["rsa-2048"].signature if served else 0
+            points = [(at, size - (0 if served else _SERVER_FLIGHT)) for at, size in _TRANCO[self.chain]]
+            law = {"distribution": "empirical", "points": points, "interpolation": "log"}
+            return {"bytes": law, "more_bytes": without + more}
         default = 0 if self.chain == "merkle-tree" else 1
         intermediates = default if self.intermediates is None else self.intermediates
-        return [(1.0, _constant(without + _authentication(self.chain, intermediates)))]
+        return _constant(without + _authentication(self.chain, intermediates))
 
 
 _DEFAULT = Tls()
