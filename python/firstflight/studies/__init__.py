@@ -37,6 +37,7 @@ _STUDIES = {
     "learned-window": "firstflight.studies.learned_window",
     "why-ten": "firstflight.studies.why_ten",
     "cellular": "firstflight.studies.cellular",
+    "post-quantum": "firstflight.studies.post_quantum",
     "shared-queue": "firstflight.studies.shared_queue",
     "pages": "firstflight.studies.pages",
     "rfc2415-ensemble": "firstflight.studies.rfc2415_ensemble",
