@@ -13,7 +13,7 @@ from firstflight.studies.kernel import (
     Quantities,
     Quantity,
     along,
-    each,
+    headed,
     heat_map,
     intervals,
     lines,
@@ -44,6 +44,7 @@ MUTUAL_RESPONSES = {"none": "1B", "50KiB": "50KiB", "150KiB": "150KiB", "400KiB"
 _OTHERS = 1505
 """Bytes of a server's flight that are not in its chain."""
 WIDE = 46
+SHOWN = ["ECDSA", "leaf only", "compressed", "Merkle tree", "X25519", "IW 20", "IW 46", "IW 20, paced", "IW 46, paced"]
 _UK = {"row_sampling": "weighted", "extra_rtt": "30ms"}
 POPULATIONS = {
     "AvgDC": {"name": "avgdc"},
@@ -175,6 +176,7 @@ def against_ten(q: Quantities) -> xr.DataArray:
     """Handshakes against IW 10's, percent."""
     chains, paths = [PQ, LARGE], ["fiber, 20 ms", "DSL, 40 ms", "2 Mbit/s, 100 packets", "2 Mbit/s, 12 packets"]
     found = q.paths_handshake.sel(application="1kB", chain=chains, path=paths, drop=True)
+    found["iw"] = found["iw"].assign_attrs(titles={})
     return named(100 * found / found.sel(iw=10, drop=True), "against_ten", "TLS handshake", "% of IW 10's", 0)
 
 
@@ -184,7 +186,7 @@ def saved(q: Quantities) -> xr.DataArray:
     last = q.remedies_last
     parts = {"TLS": q.remedies_handshake.sel(application="1kB", drop=True)}
     parts |= {name: last.sel(application=name, drop=True) for name in ("1kB", "20kB", "200kB")}
-    found = along("what", parts).sel(path=list(paths))
+    found = headed(along("what", parts).sel(path=list(paths)), what="handshake, or last byte of a response")
     found["path"] = found["path"].assign_attrs(titles=paths)
     change = 100 * (1 - found / found.sel(remedy=NONE, drop=True))
     return named(change.drop_sel(remedy=NONE), "saved", "Time saved", "percent", 0)
@@ -194,7 +196,12 @@ def changes(q: Quantities) -> xr.DataArray:
     """Of own pages and of others."""
     parts = {"own pages": "own", "pages of others": "beside", "short responses of others": "short"}
     found = along("who", {title: harm(q, name) for title, name in parts.items()})
-    return named(found.drop_sel(remedy=NONE), "changes", "change against no remedy", "%", 1)
+    return named(found.sel(remedy=SHOWN), "changes", "change against no remedy", "%", 1)
+
+
+def in_words(of: xr.DataArray) -> str:
+    """Each value with its label."""
+    return "; ".join(f"{value(of.sel(access=link)):.0f} ({link})" for link in map(str, of["access"].values))
 
 
 def answer(q: Quantities) -> Sequence[str]:
@@ -204,7 +211,6 @@ def answer(q: Quantities) -> Sequence[str]:
     faster = -added(testbed, "ML-DSA-44").sel(application="20kB")
     users = {"certificates": "tranco-2026-ml-dsa-44", "population": "UK 2023"}
     crossing, cost, last = (of.isel(draw=0).sel(users) for of in (q.crossing, q.crossing_ms, q.last_lost_ms))
-    windows, paced = largest(q), largest(q, paced=True)
     return (
         f"With IW 10 a flight of more than {value(step(q, 1)):.0f} kB costs the handshake a round trip: ML-DSA-44 with "
         f"two intermediates adds {value(pay):.0f} ms to 1 kB at an RTT of 100 ms and {value(gain):.0f} ms to 20 kB, "
@@ -213,8 +219,8 @@ def answer(q: Quantities) -> Sequence[str]:
         f"With ML-DSA-44 {value(crossing.sel(iw=10)):.0f}% of UK homes of 2023 lose a round trip with IW 10, "
         f"{value(cost.sel(iw=10)):.0f} ms in the mean, and {value(crossing.sel(iw=16)):.1f}% with IW 16; 20 kB arrive "
         f"{value(last.sel(iw=10)):.1f} ms later, in the mean of all.",
-        f"Within the harm budget the largest IW that pays is {each(windows, '{value:.0f} at {label}')}; paced "
-        f"{each(paced, '{value:.0f} at {label}')}.",
+        f"Within the harm budget the largest IW that pays is, by access link, {in_words(largest(q))}; with a paced first "
+        f"flight {in_words(largest(q, paced=True))}.",
     )
 
 
@@ -277,7 +283,7 @@ STUDY = DeclaredStudy(
         ),
         heat_map(
             saved(q),
-            "Every smaller chain wins the handshake back; only a larger IW wins the response, too",
+            "Smaller chains win the handshake back; on fast links only a larger IW wins the response, too",
             "Time saved against ML-DSA-44 with two intermediates and IW 10, %: TLS handshake, last byte by response.",
             "what",
             "remedy",
@@ -285,7 +291,7 @@ STUDY = DeclaredStudy(
         ),
         intervals(
             changes(q),
-            "Fewer certificates gain as much as a larger IW, and cost nobody",
+            "Behind short queues small chains gain, and a larger IW does not",
             "Change of mean times against ML-DSA-44 with two intermediates and IW 10, six connections a page.",
             "remedy",
             "who",
