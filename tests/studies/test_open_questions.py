@@ -228,3 +228,41 @@ def test_jump_start_delivers_more_at_first_shares_less_fairly_and_costs_a_call()
         of = q.jain if experiment == "together" else q.mos
         ten, jump = (value(of, network="LTE", scheme=scheme) for scheme in schemes["scheme"])
         assert jump < 0.9 * ten
+
+
+def test_a_flight_of_14_kb_costs_the_handshake_a_round_trip_of_iw_10_and_one_of_13_kb_does_not() -> None:
+    q = measured("post-quantum", {"experiment": "flights", "flight_kb": [2, 13, 14], "iw": [10, 16]})
+    handshake = {
+        (kb, iw): value(q.flights_handshake, flight_kb=kb, iw=iw, application="1kB")
+        for kb in (13, 14)
+        for iw in (10, 16)
+    }
+    assert handshake[14, 10] > handshake[13, 10] + 95
+    assert abs(handshake[14, 16] - handshake[13, 10]) < 2
+    small, large = (value(q.flights_last, flight_kb=kb, iw=10, application="20kB") for kb in (2, 13))
+    assert large < small - 95
+
+
+def test_users_whose_chain_fits_into_the_window_lose_no_round_trip() -> None:
+    q = measured("post-quantum", {"experiment": "users", "population": "UK 2023", "iw": [10, 20, 46]})
+    crossing = {
+        (kind, iw): value(q.crossing, population="UK 2023", certificates=kind, iw=iw)
+        for kind in ("tranco-2026", "tranco-2026-ml-dsa-44")
+        for iw in (10, 20)
+    }
+    assert crossing["tranco-2026", 10] == 0 <= crossing["tranco-2026-ml-dsa-44", 20] < 5
+    assert 70 < crossing["tranco-2026-ml-dsa-44", 10] < 95
+
+
+def test_a_remedy_of_the_harm_grid_reaches_the_pages_of_its_own_application_alone() -> None:
+    study = find("post-quantum")
+    cells = {
+        str(cell.key["remedy"]): cell.scenario.to_dict()
+        for cell in study.cells("simulate")
+        if cell.key["access"] == "5 Mbit/s, 100 ms"
+    }
+    base = cells.pop("none")["application"]
+    for remedy, document in cells.items():
+        own, *others = document["application"]
+        assert own != base[0], remedy
+        assert others == base[1:], remedy
