@@ -231,10 +231,9 @@ def server_flight(chain: str | None, intermediates: int = 1) -> int:
     """
     if chain is None:
         return _SERVER_FLIGHT - _AUTHENTICATION_HEADERS
-    if chain == "tranco-2026":
-        return int(_TRANCO_BYTES[2][1]) + _SERVER_FLIGHT + ALGORITHMS["rsa-2048"].signature
     if chain in _TRANCO:
-        return _SERVER_FLIGHT + _PUBLIC_CHAIN + _authentication(_TRANCO[chain] or "", 2)
+        served = _SERVER_FLIGHT + ALGORITHMS["rsa-2048"].signature if chain == "tranco-2026" else 0
+        return int(dict(_TRANCO[chain])[0.5]) + served
     return _SERVER_FLIGHT + _authentication(chain, intermediates)
 
 
