@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ import pytest
 
 from firstflight import observe
 from firstflight.advise import advise, experiment
+from firstflight.advise.certificates import parse
 from firstflight.advise.experiment import Experiment
 from firstflight.advise.fit import Population, fit
 from firstflight.advise.sensitivity import SensitivityCase, assumptions, cases
 from firstflight.advise.users import complete
+from firstflight.errors import RequestError
 
 FLOWS = 400
 HEAD = "rtt_ms,down_mbps,bytes,segments_sent,retransmissions"
@@ -105,3 +108,41 @@ def test_a_handshake_longer_than_the_first_flight_shows_the_window(tmp_path: Pat
     )
     current = population(path).current
     assert (current.window, current.flows) == (16, 30)
+
+
+def test_other_certificates_cost_a_round_trip_that_a_larger_window_wins_back(tmp_path: Path) -> None:
+    path = written(tmp_path / "flows.csv", "tls_bytes,tls_exchanges,tls_resumed", ["4000,1,0", "4000,1,0", "1400,1,1"])
+    found = advised(path, certificates="ml-dsa-44,intermediates=2")["certificates"]
+    # Two of three connections make a full handshake: 15,736 bytes do not fit into 14,480.
+    assert found["flight_bytes"] == 15_736
+    assert found["changed_percent"] == pytest.approx(100 * 267 / FLOWS)
+    cells = {(one["certificates"], one["initial_window"], one["record_size"]): one for one in found["options"]}
+    today, new = cells["as seen", 10, "16KiB"], cells["ml-dsa-44, intermediates=2", 10, "16KiB"]
+    mean_rtt = 0.05
+    assert new["handshake_s"] - today["handshake_s"] == pytest.approx(2 / 3 * mean_rtt, rel=0.15)
+    assert (today["overflowing_percent"], round(new["overflowing_percent"])) == (0, 67)
+    larger = cells["ml-dsa-44, intermediates=2", 20, "16KiB"]
+    assert larger["handshake_s"] - today["handshake_s"] < 0.2 * mean_rtt
+    assert cells["ml-dsa-44, leaf only", 10, "16KiB"]["overflowing_percent"] == 0
+    small = cells["ml-dsa-44, intermediates=2", 10, "4KiB"]
+    assert small["first_usable_byte_s"] <= new["first_usable_byte_s"]
+    assert any("A window of 20" in sentence for sentence in found["answer"])
+
+
+def test_without_handshakes_in_the_data_each_connection_is_assumed_to_make_one(tmp_path: Path) -> None:
+    found = advised(written(tmp_path / "flows.csv", "tls_bytes", [""]), certificates="merkle-tree")["certificates"]
+    assert (found["assumed"], found["changed_percent"]) == (True, 100)
+    assert "assumed: the data shows no handshakes" in found["answer"][0]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("mldsa44", 'unknown chain "mldsa44"; did you mean "ml-dsa-44"?'),
+        ("ml-dsa-44,leaf", '"leaf" is not intermediates=N with N from 0 to 10'),
+        ("ml-dsa-44,intermediates=11", "with N from 0 to 10"),
+    ],
+)
+def test_certificates_that_cannot_be_are_refused(text: str, said: str) -> None:
+    with pytest.raises(RequestError, match=re.escape(said)):
+        parse(text)

@@ -11,6 +11,7 @@ import polars as pl
 
 from firstflight.advise import deploy
 from firstflight.advise.budget import Check, Term
+from firstflight.advise.certificates import Certificates
 from firstflight.advise.current import CurrentWindow
 from firstflight.advise.decide import Decision, decide
 from firstflight.advise.experiment import OTHERS, Experiment
@@ -26,7 +27,7 @@ from firstflight.analysis.intervals import Estimate
 from firstflight.observe import Observation
 
 Compared = Callable[[int, int], None]
-SCHEMA = 6
+SCHEMA = 7
 """Of advice.json; raised when a name in it comes, goes or changes its meaning."""
 OTHER_SEEDS = (2, 3, 4, 5)
 """Of the resampling; that of the advice is 1."""
@@ -124,7 +125,7 @@ class Advice:
     """All of it. `answer`: three to five sentences; `confidence` (`words.Confidence`) and
     `confidence_reason`; `missing`: the unknowns that prevent a better one; `outliers`: users whose time outweighs that
     of many, and the result without them; `deploy`: empty unless the recommendation is a change that the data suffices
-    for.
+    for; `certificates`: the users with those of `--certificates`.
     """
 
     schema: int
@@ -151,6 +152,7 @@ class Advice:
     limits: tuple[str, ...]
     seed: int
     method: str
+    certificates: Certificates | None = None
 
     @property
     def command(self) -> str:

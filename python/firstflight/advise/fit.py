@@ -42,8 +42,8 @@ ENOUGH_SHOWN = 200
 class Population:
     """`rows`: one user a row: `client` (its number in the observation), `rtt_s`, `max_rtt_s`, `down_bps`, `up_bps`,
     `buffer_s`, `loss`, `weight`, `bytes`, `segments` (of the response), `subnet`, lower bounds of the path
-    (`min_down_bps`, `min_buffer_bytes`), and of a handshake of TLS before the response `tls_bytes` and
-    `tls_exchanges`; null where unknown or without a handshake. `read`: connections in
+    (`min_down_bps`, `min_buffer_bytes`), and of a handshake of TLS before the response `tls_bytes`,
+    `tls_exchanges` and `tls_resumed`; null where unknown or without a handshake. `read`: connections in
     the file; `left_out`: (how many, why); `usable`: connections with the required data, of which `rows` is a sample
     if it has fewer; `loss_seen_percent`: share of segments retransmitted, None where the data lacks it;
     `sizes`: the application whose sizes are assumed, None where the data has them; `given`: the operator's
@@ -152,6 +152,7 @@ def fit(observed: Observation, users: int, seed: int) -> Population:
         "min_buffer_bytes",
         "shows_line",
         *_handshake(),
+        "tls_resumed",
     )
     assumed_tls = 100 * float(rows["tls_assumed"].mean() or 0.0)  # type: ignore[arg-type]
     rows = rows.drop("tls_assumed")

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from firstflight import observe
+from firstflight.advise import certificates as certificates_of
 from firstflight.advise import page, paths, request
 from firstflight.advise.advice import Advice, Compared
 from firstflight.advise.advice import advise as advise_on
@@ -40,6 +41,7 @@ def advise(
     max_connections: int | None = None,
     assume_sizes: str | None = None,
     assume: Sequence[str] = (),
+    certificates: str | None = None,
     set_aside: bool = False,
     watch: Watched = lambda asked, run: nullcontext(lambda cell, replicates: None),
     doubted: Callable[[str], None] = lambda sentence: None,
@@ -49,6 +51,7 @@ def advise(
 
     `max_connections`: the most to simulate, 10,000 if None. `assume_sizes`: a built-in application whose sizes stand
     for those that the data lacks (`sizes.NAMES`).
+    `certificates`: a chain to compare with that of today, such as "ml-dsa-44,intermediates=2".
     `assume`: values that are known and not in the data, such as "lines=uk-2023" (`assume.KEYS`).
 
     Results that are in `out` already are not simulated again; those of another request are refused or, with
@@ -62,6 +65,7 @@ def advise(
     asked = request.check(
         Path(flows), kind, iw, DEFAULT if harm is None else harm, seed, max_connections, assume_sizes, assume
     )
+    chain = None if certificates is None else certificates_of.parse(certificates)
     directory = Path(out)
     try:
         request.check_directory(directory, asked)
@@ -99,13 +103,19 @@ def advise(
             execute.carry_out(wanted, run, on_replicates)
         measured = Measurements(run, experiment)
         advice = advise_on(observed, population, experiment, measured, asked.budget, found, compared)
+        if chain is not None:
+            place = directory / f"certificates-{chain.algorithm}-{chain.intermediates}"
+            done = certificates_of.simulated(experiment, chain, place, jobs, set_aside, watch)
+            advice = replace(advice, certificates=done)
         links = transfers(advice, experiment, measured)
         guard = guard_commands(asked, directory, observed) if advice.command else []
-        path = page.write(advice, all_figures(advice, experiment), commands(asked, directory), directory, links, guard)
+        path = page.write(
+            advice, all_figures(advice, experiment), commands(asked, directory, certificates), directory, links, guard
+        )
     return advice, path
 
 
-def commands(asked: request.Request, directory: Path) -> list[str]:
+def commands(asked: request.Request, directory: Path, certificates: str | None = None) -> list[str]:
     """The command line that gives the same advice."""
     words = ["firstflight", "advise", str(asked.flows), "--iw", ",".join(map(str, asked.windows))]
     words += ["--harm", ",".join(term.text for term in asked.budget), "--seed", str(asked.seed)]
@@ -114,6 +124,8 @@ def commands(asked: request.Request, directory: Path) -> list[str]:
         words += ["--assume-sizes", asked.assume_sizes]
     for term in asked.assume:
         words += ["--assume", term]
+    if certificates is not None:
+        words += ["--certificates", certificates]
     if asked.kind is not None:
         words += ["--kind", asked.kind]
     return [shlex.join([*words, "--out", str(directory)])]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from firstflight.advise import DEFAULT_HARM, advise
 from firstflight.advise.advice import SENT_AGAIN, Advice
+from firstflight.advise.certificates import Certificates
 from firstflight.advise.words import stopped_by
 from firstflight.analysis.intervals import Estimate
 from firstflight.cli.progress import progress
@@ -28,6 +29,7 @@ def advise_command(
     max_connections: int | None,
     assume_sizes: str | None,
     assume: Sequence[str],
+    certificates: str | None,
     set_aside: bool,
 ) -> None:
     """Advise and print; on Ctrl-C stop immediately and keep the finished part."""
@@ -45,6 +47,7 @@ def advise_command(
             max_connections=max_connections,
             assume_sizes=assume_sizes,
             assume=assume,
+            certificates=certificates,
             set_aside=set_aside,
             watch=progress,
             doubted=_doubted,
@@ -113,6 +116,8 @@ def lines(advice: Advice) -> list[str]:
         points = again[window].change_points.value
         why = stopped_by(advice.decision.candidate_results[place], len(advice.cases))
         found.append(f"{window:>8}{shown}{points:+12.2f} pp   {why}")
+    if advice.certificates is not None:
+        found += ["", *_certificates(advice.certificates)]
     if advice.command:
         found += [
             "",
@@ -123,6 +128,18 @@ def lines(advice: Advice) -> list[str]:
     elif advice.deploy:
         found += ["", f"{advice.deploy[0].title}: {advice.deploy[0].note}"]
     return found
+
+
+def _certificates(found: Certificates) -> list[str]:
+    width = max(len(each.certificates) for each in found.options)
+    head = f"{'certificates':<{width}}{'IW':>5}{'records':>9}{'handshake':>11}{'first usable':>14}{'last byte':>11}"
+    rows = [
+        f"{each.certificates:<{width}}{each.initial_window:>5}{each.record_size:>9}{1e3 * each.handshake_s:>8.0f} ms"
+        f"{1e3 * each.first_usable_byte_s:>11.0f} ms{1e3 * each.last_byte_s:>8.0f} ms"
+        + (f"{each.change_percent.value:+8.1f}%" if each is not found.options[0] else "")
+        for each in found.options
+    ]
+    return [*found.answer, "", head, *rows]
 
 
 def _outliers(advice: Advice) -> list[str]:

@@ -484,6 +484,15 @@ def advise(
             show_default=False,
         ),
     ] = None,
+    certificates: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHAIN",
+            help="Show what users lose with other certificates, such as ml-dsa-44 or ml-dsa-44,intermediates=2, and "
+            "which window, chain or record size wins it back.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Seed = None,
     jobs: Annotated[
         int | None, typer.Option(help="Number of threads. Default: one per CPU.", show_default=False)
@@ -506,6 +515,7 @@ def advise(
             "--max-connections": max_connections,
             "--assume-sizes": assume_sizes,
             "--assume": assume,
+            "--certificates": certificates,
             "--jobs": jobs,
             "--set-aside": set_aside,
         }
@@ -520,7 +530,18 @@ def advise(
     from firstflight.cli.advising import advise_command
 
     advise_command(
-        flows, iw or "10,16,20,32", harm, kind, out, seed, jobs, max_connections, assume_sizes, assume or [], set_aside
+        flows,
+        iw or "10,16,20,32",
+        harm,
+        kind,
+        out,
+        seed,
+        jobs,
+        max_connections,
+        assume_sizes,
+        assume or [],
+        certificates,
+        set_aside,
     )
 
 

@@ -22,7 +22,7 @@ from firstflight.guard.watchdog import STATUS
 from firstflight.input_files import check_is_file, read_text
 
 _STALE_S = 10
-_ADVICE_SCHEMA = 6
+_ADVICE_SCHEMA = 7
 """Of `firstflight.advise`, which takes much memory to import."""
 
 
