@@ -3,6 +3,7 @@
 import json
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from firstflight import observe
 from firstflight.advise import advise, experiment
 from firstflight.advise.certificates import parse
 from firstflight.advise.experiment import Experiment
+from firstflight.advise.first_look import doubts
 from firstflight.advise.fit import Population, fit
 from firstflight.advise.sensitivity import SensitivityCase, assumptions, cases
 from firstflight.advise.users import complete
@@ -146,3 +148,22 @@ def test_without_handshakes_in_the_data_each_connection_is_assumed_to_make_one(t
 def test_certificates_that_cannot_be_are_refused(text: str, said: str) -> None:
     with pytest.raises(RequestError, match=re.escape(said)):
         parse(text)
+
+
+def test_handshakes_that_take_two_round_trips_in_a_log_without_their_bytes_are_a_doubt(tmp_path: Path) -> None:
+    head = "rtt_ms,bytes,tls_time_ms,tls_resumed\n"
+    for lines, doubted in (("20,9000,44,0\n20,9000,21,0\n", True), ("20,9000,21,0\n", False)):
+        path = tmp_path / "flows.csv"
+        path.write_text(head + lines * 200)
+        observed = observe.read(path)
+        found = list(doubts(observed, fit(observed, 10_000, 1)))
+        assert any("take two RTTs or more" in sentence for sentence in found) == doubted
+
+
+@pytest.mark.parametrize("note", ["3 connections asked before the handshake was over (0-RTT)", "443: if it is TLS"])
+def test_a_handshake_that_may_be_in_the_first_response_is_a_doubt(tmp_path: Path, note: str) -> None:
+    path = written(tmp_path / "flows.csv", "tls_bytes,tls_exchanges", ["4000,1"])
+    observed = observe.read(path)
+    noted = replace(observed, source=replace(observed.source, notes=(note,)))
+    assert not list(doubts(observed, fit(observed, 10_000, 1)))
+    assert any(sentence.startswith(note) for sentence in doubts(noted, fit(noted, 10_000, 1)))

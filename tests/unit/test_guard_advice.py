@@ -18,7 +18,9 @@ def limits(path: Path, iw: int | None = None) -> Limits:
 
 def advice(tmp_path: Path, **changes: object) -> Path:
     path = tmp_path / "advice.json"
-    path.write_text(json.dumps({"schema": SCHEMA, "decision": {"initial_window": 20}} | changes))
+    path.write_text(
+        json.dumps({"schema": SCHEMA, "decision": {"initial_window": 20}, "flows": {"handshake_bytes": 4000}} | changes)
+    )
     return path
 
 

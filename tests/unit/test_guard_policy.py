@@ -93,3 +93,16 @@ def test_networks_age_and_are_forgotten_and_are_bounded() -> None:
     groups.age(200, in_use=set())
     assert chain[0].connections == 2
     assert len(groups.chain(ip_network("192.0.2.9/32"))) == 3
+
+
+def test_the_handshake_of_tls_is_no_response_to_learn_from() -> None:
+    # 12 kB of certificates and 4 kB: no flight above ten segments was needed. As a response of 16 kB they would be one.
+    both = closed(12, delivered=11)
+    for handshake_bytes, samples in ((0, 1), (12_000, 0)):
+        estimate = Estimate()
+        Policy("ewma", ceiling=110, handshake_bytes=handshake_bytes).learn(estimate, both)
+        assert estimate.samples == samples
+    # Of 40 segments, of which the handshake has 8, a response shows 32.
+    estimate = Estimate()
+    Policy("ewma", ceiling=110, handshake_bytes=8 * 1448).learn(estimate, closed(40, delivered=40))
+    assert estimate.segments == 32

@@ -156,3 +156,15 @@ def test_a_rehearsal_ends_in_what_to_do_next(firstflight: Program, options: list
     last = done.out.splitlines()[-1]
     assert last.startswith("verdict: ")
     assert said in last
+
+
+def test_a_loss_in_a_handshake_of_tls_is_one_loss_and_its_bytes_are_no_response(tmp_path: Path) -> None:
+    # The capture's first flight over TLS is that of the handshake: lost there, and nothing of the response.
+    path = tmp_path / "flows.csv"
+    head = (
+        "start_s,rtt_ms,bytes,segments_sent,retransmissions,first_flight_segments,first_flight_lost_segments,tls_bytes"
+    )
+    path.write_text(f"{head}\n1,20,9000,7,0,9,1,12000\n2,20,9000,7,0,9,0,12000\n")
+    found, _ = connections(observe.read(path), None, 1)
+    assert [one.bytes for one in found] == [9000, 9000]
+    assert [(one.lost, one.retransmissions) for one in found] == [(True, 0), (False, 0)]

@@ -99,8 +99,8 @@ class Users:
 @dataclass(frozen=True)
 class Flows:
     """The data that was read. `left_out`, `problems`, `doubts` (whether these are users) and `notes` (with them):
-    sentences; `assumed`: the assumed parts of path and size, for how many; `unit`: what is counted, "response" where
-    the log does not show connections.
+    sentences; `handshake_bytes`: median of a server's TLS handshake, 0 if none was seen; `assumed`: the assumed parts
+    of path and size, for how many; `unit`: what is counted, "response" where the log does not show connections.
     """
 
     source: str
@@ -117,6 +117,7 @@ class Flows:
     assumed: tuple[str, ...]
     cut: int
     loss_seen_percent: float | None
+    handshake_bytes: int
     quantiles: tuple[Mapping[str, Any], ...]
 
 
@@ -357,6 +358,7 @@ def _flows(observed: Observation, population: Population, experiment: Experiment
         assumed=population.assumed,
         cut=experiment.users[experiment.sensitivity_cases[0].name].cut,
         loss_seen_percent=population.loss_seen_percent,
+        handshake_bytes=round(float(population.rows["tls_bytes"].median() or 0.0)),  # type: ignore[arg-type]
         quantiles=tuple(_quantiles(population)),
     )
 

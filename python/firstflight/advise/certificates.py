@@ -207,10 +207,10 @@ class CertificateExperiment(Study):
                     _mean(own, pl.col("time_s")),
                     change,
                     100 * float((weights * (flights > window * MSS_BYTES)).sum()),
-                    100 * float(own["retransmissions"].sum() / own["segments_sent"].sum()),
+                    100 * int(own["retransmissions"].sum()) / int(own["segments_sent"].sum()),
                 )
             )
-        changed = 100 * float((users["weight"] * self.changed).sum() / users["weight"].sum())
+        changed = 100 * float((users["weight"] * self.changed).sum()) / float(users["weight"].sum())
         flight = self.chain.flight_bytes
         answer = tuple(_sentences(self.chain, options, changed, self.assumed))
         return Certificates(self.chain.name, flight, changed, self.assumed, tuple(options), answer)
@@ -245,7 +245,8 @@ def _of(rows: pl.DataFrame, cell: Cell) -> pl.DataFrame:
 def _mean(rows: pl.DataFrame, values: pl.Expr) -> float:
     """Weighted, over those that have a value."""
     known = rows.select(value=values, weight="weight").drop_nulls().filter(pl.col("value").is_not_nan())
-    return float((known["value"] * known["weight"]).sum() / known["weight"].sum()) if known.height else float("nan")
+    total = float(known["weight"].sum())
+    return float((known["value"] * known["weight"]).sum()) / total if total else float("nan")
 
 
 def _sentences(chain: Chain, options: Sequence[Option], changed: float, assumed: bool) -> Iterator[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import polars as pl
+
 from firstflight.advise.fit import Population
 from firstflight.analysis.ab import least_units
 from firstflight.errors import RequestError
@@ -12,6 +14,8 @@ from firstflight.observe import Observation
 LOOPBACK_RTT_S = 0.0002
 NEAR_RTT_S = 0.001
 """A median below is a machine room's: light in glass goes 100 km in 1 ms, there and back."""
+LONGER_PERCENT = 5
+"""Of the handshakes of which only the time is known."""
 SAME_NETWORK = 100
 """Connections of one network that users would not all be in."""
 NOT_LINUX_OR_NOT_YOURS = (
@@ -67,6 +71,16 @@ def doubts(observed: Observation, population: Population) -> Iterator[str]:
             f"the log does not show connections: each of {population.usable:,} responses counts as the first of one, "
             "and over HTTP/2 and kept connections most are later ones; log $connection and $connection_requests "
             "(nginx) or the client's port (Apache: %{remote}p)"
+        )
+    for note in observed.source.notes:
+        if any(words in note for words in ("(0-RTT)", "if it is TLS")):
+            yield f"{note}; take a capture of whole packets (tcpdump -s 0) and of connections without early data"
+    handshakes = population.rows.drop_nulls("tls_bytes")
+    longer = 100 * handshakes.filter(pl.col("tls_exchanges") > 1).height / max(1, handshakes.height)
+    if population.assumed_percent("tls_bytes") and longer > LONGER_PERCENT:
+        yield (
+            f"TLS handshakes of {longer:.0f}% take two RTTs or more: TLS 1.2, or flights above the current window; "
+            "their bytes are assumed to fit, so a larger window may gain more: take a capture, which shows them"
         )
     subnets = population.rows["subnet"]
     if population.rows.height >= SAME_NETWORK and subnets.null_count() == 0 and subnets.n_unique() == 1:

@@ -61,7 +61,11 @@ def run_command(request: Request) -> None:
     if len(prefix_lengths) != 2 or prefix_lengths[0] > 32 or 0 in prefix_lengths:
         raise RequestError(f"--units {request.units}: give prefix lengths of IPv4 and IPv6, such as 28,56")
     settings = Settings(
-        Policy(limits.policy, max(largest, RFC6928_SEGMENTS)),
+        Policy(
+            limits.policy,
+            max(largest, RFC6928_SEGMENTS),
+            handshake_bytes=0 if limits.advice is None else _advised(limits.advice)[1],
+        ),
         StopRule(alpha=limits.alpha, period_s=_seconds(limits.period)),
         fallback=limits.fallback,
         draw="prefix" if request.cgroup is None else "connection",
@@ -151,7 +155,7 @@ def undo_command(state: Path) -> None:
 
 
 def _ceiling(limits: Limits) -> int:
-    advised = None if limits.advice is None else _advised(limits.advice)
+    advised = None if limits.advice is None else _advised(limits.advice)[0]
     if limits.iw is None:
         return advised or RFC6928_SEGMENTS
     if advised is not None and limits.iw > advised:
@@ -159,13 +163,15 @@ def _ceiling(limits: Limits) -> int:
     return limits.iw
 
 
-def _advised(path: Path) -> int:
+def _advised(path: Path) -> tuple[int, int]:
+    """The window that an advice recommends, and the bytes of the TLS handshakes that it saw."""
     check_is_file(path)
     try:
         advice = json.loads(read_text(path))
         schema, window = advice["schema"], advice["decision"]["initial_window"]
         if type(window) is not int or not 1 <= window <= MOST_SEGMENTS:
             raise ValueError
+        handshake = int(advice["flows"]["handshake_bytes"]) if schema == _ADVICE_SCHEMA else 0
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         raise RequestError(f"{path}: no advice; name the advice.json that `firstflight advise` wrote") from None
     if schema != _ADVICE_SCHEMA:
@@ -173,7 +179,7 @@ def _advised(path: Path) -> int:
             f"{path}: this advice.json has schema {str(schema)[:40]} and this firstflight reads {_ADVICE_SCHEMA}; run "
             "`firstflight advise` again"
         )
-    return window
+    return window, handshake
 
 
 def _seconds(period: str) -> float:

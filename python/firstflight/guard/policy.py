@@ -6,7 +6,7 @@ window, with or without a reaction to losses.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from firstflight.errors import RequestError
 from firstflight.guard.outcome import Outcome
@@ -83,6 +83,8 @@ class Policy:
     """Largest initial window in segments; `static` always gives it."""
     least_bytes: int = 15_000
     """Connections that acknowledged less teach nothing: ten segments carry them."""
+    handshake_bytes: int = 0
+    """Bytes of the server's TLS handshake before the first response, which are none of a response."""
 
     def __post_init__(self) -> None:
         if self.name not in _LEARN:
@@ -95,8 +97,9 @@ class Policy:
 
     def learn(self, estimate: Estimate, outcome: Outcome) -> None:
         """Take in a finished connection."""
-        if outcome.bytes_acked >= self.least_bytes:
-            _LEARN[self.name](estimate, outcome)
+        response = replace(outcome, bytes_acked=outcome.bytes_acked - self.handshake_bytes)
+        if response.bytes_acked >= self.least_bytes:
+            _LEARN[self.name](estimate, response)
 
     def window(self, estimate: Estimate) -> int:
         """The raised arm's window in segments: from ten up to the ceiling."""
