@@ -57,3 +57,15 @@ def test_both_directions_are_captured_at_a_host_with_our_tcp(tmp_path: Path, end
         assert trace.pcap(tmp_path / f"{end}.pcapng", at=end) == there == back
         found = firstflight.observe.read(tmp_path / f"{end}.pcapng").transfers
         assert (found["bytes"].item(), found["first_flight_segments"].item()) == (SIZE + 240, 10)
+
+
+def test_the_flight_of_a_tls_handshake_over_the_kernel_is_labeled_and_marked() -> None:
+    scenario = firstflight.load_scenario(DOWNLOAD.with_name("handshake.toml"))
+    trace = firstflight.trace(scenario, engine="emulate")
+    sent = trace.segments.filter(pl.col("event") == "sent", pl.col("direction") == "to_client", pl.col("length") > 0)
+    # ML-DSA-65 with two intermediates: its flight is padded to the byte, and behind it are tickets and response.
+    assert sent.filter(pl.col("handshake") == "tls")["length"].sum() == 21_234
+    assert sent["handshake"].drop_nulls().to_list() == sent["handshake"].head(sent["handshake"].count()).to_list()
+    marks = ["TCP handshake", "TLS handshake", "first byte", "first usable byte", "last byte"]
+    assert list(trace.marks) == marks
+    assert ", ".join(trace.segments["mark"].drop_nulls()) == ", ".join(marks)

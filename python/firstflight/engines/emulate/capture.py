@@ -72,8 +72,12 @@ def _from_first_packet(tables: dict[str, pl.DataFrame], scenario: Scenario) -> d
     packets = tables["crossings"].filter(pl.col("connection").is_in(opened.head(1).to_list()))
     first_ns = min(packets["time_ns"].to_list(), default=0)
     times = pl.col("^(time|start|end)_ns$") - first_ns
-    return {
-        "transfers": transfers.with_columns(pl.col("start_s") - first_ns / 1e9),
+    rows = {
+        name: tables[name].with_columns(pl.col("start_s") - first_ns / 1e9)
+        for name in ("transfers", "handshakes")
+        if name in tables
+    }
+    return rows | {
         "segments": tables["segments"].with_columns(times),
         "crossings": tables["crossings"].with_columns(times),
     }
