@@ -83,6 +83,14 @@ def test_each_user_has_their_own_handshake_or_none(tmp_path: Path) -> None:
         (cell, *_) = Experiment(found, [case], [10], 1).cells("simulate")
         response = next(each for each in cell.scenario.application if str(each.name).startswith("response"))
         assert response.model_dump()["tls"]["flights"] == "row"
+        star = cell.scenario.star_of_users(1, users=4).to_dict()["application"]
+        flights = [one["tls"]["flights"] if one.get("tls") else None for one in star if "response" in one["name"]][:4]
+        assert [flight and [size for _, size in flight] for flight in flights] == [
+            ["1506B", "20kB", "80B"],
+            None,
+            ["1506B", "1400B", "80B"],
+            ["1506B", "5kB", "80B", "80B", "80B"],
+        ]
 
 
 def test_bytes_of_a_handshake_that_a_log_does_not_show_are_assumed(tmp_path: Path) -> None:
