@@ -165,10 +165,15 @@ QUANTITIES = (
 )
 
 
+def of_20_kb(q: Quantities, grid: str, *names: str) -> list[xr.DataArray]:
+    """Quantities of a grid for the response of 20 kB."""
+    return [getattr(q, f"{grid}_{name}").sel(application="20kB", drop=True) for name in names]
+
+
 def steps(q: Quantities) -> xr.DataArray:
     """Handshake and last byte of 20 kB by flight and IW."""
-    parts = {"TLS handshake": q.flights_handshake, "Last byte of 20 kB": q.flights_last}
-    found = along("what", {name: of.sel(application="20kB", drop=True) for name, of in parts.items()})
+    titles = ("TLS handshake", "Last byte of 20 kB")
+    found = along("what", dict(zip(titles, of_20_kb(q, "flights", "handshake", "last"), strict=True)))
     return named(found, "steps", "time", "ms", 0)
 
 
@@ -230,7 +235,13 @@ STUDY = DeclaredStudy(
     QUANTITIES,
     claims,
     lambda q: [
-        table("flights", "Steps", "100 Mbit/s, RTT 100 ms.", [q.flights_handshake, q.flights_last], across="iw"),
+        table(
+            "flights",
+            "Steps",
+            "20 kB, 100 Mbit/s, RTT 100 ms.",
+            of_20_kb(q, "flights", "handshake", "last"),
+            across="iw",
+        ),
         table(
             "paths", "By path", "Without random loss.", [q.paths_handshake, q.paths_usable, q.paths_last], across="iw"
         ),
@@ -242,10 +253,7 @@ STUDY = DeclaredStudy(
             "remedies",
             "Remedies",
             "20 kB.",
-            [
-                of.sel(application="20kB", drop=True)
-                for of in (q.remedies_handshake, q.remedies_first, q.remedies_usable, q.remedies_last)
-            ],
+            of_20_kb(q, "remedies", "handshake", "first", "usable", "last"),
             across="path",
         ),
         table(
