@@ -259,7 +259,7 @@ def test_the_emulator_refuses_what_real_tls_cannot_do(tls: dict[str, Any], key: 
 
 
 def test_servers_of_the_emulator_have_one_kind_of_records_and_no_tcp_of_ours() -> None:
-    first = EXAMPLE.to_dict()["application"][0] | {"name": "first"}
+    first = EXAMPLE.to_dict()["application"][0] | {"name": "first", "tls": "ecdsa"}
     other = first | {"name": "second", "tls": {"record_size": "4kB"}}
     scenario = Scenario.from_dict(EXAMPLE.to_dict() | {"application": [first, other]})
     with pytest.raises(RequestError, match=r"application.second.tls: a server has one record_size"):

@@ -82,6 +82,7 @@ def _emulation() -> list[Finding]:
         "real time": "runs without host stalls on a busy machine",
         "nginx": "run --engine emulate",
         "curl": "run --engine emulate",
+        "ML-DSA": "real post-quantum chains in run --engine emulate",
     }
     return [
         Finding(ability.name, needed_for[ability.name], ability.found, ability.ok, False, ability.fix)

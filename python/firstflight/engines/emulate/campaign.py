@@ -39,12 +39,18 @@ from firstflight.records.machine import usable_cpus
 from firstflight.scenario import Cell, Scenario
 from firstflight.scenario.applications import FileTransfer
 from firstflight.scenario.scenario import IP_HEADER_BYTES
+from firstflight.scenario.tls import Tls
 
 # A connection's last packets: FIN, its ACK, and a retransmission of either.
 _CLOSING_S = 4.0
 _QUIET_S = 10.0
 # Of TCP, without options.
 _TCP_HEADER_BYTES = 20
+_TLS = {
+    False: f"certificates of Ed25519, padded, by {ssl.OPENSSL_VERSION}",
+    True: "chains of ML-DSA by pyOpenSSL's OpenSSL",
+}
+_ML_DSA = ("ml-dsa-44", "ml-dsa-65", "ml-dsa-87")
 # Of OpenSSL, for a connection that is not resumed.
 _TICKETS = 2
 # See `jobs`.
@@ -165,6 +171,7 @@ class Prepared:
                 refuse_what_programs_cannot(application, asked.response_header, where)
                 if asked.tls is not None:
                     refuse_handshakes(asked.tls, scenario.stacks(index), where)
+                    application["is_real"] = is_real(asked.tls)
             by_arm: dict[int, list[tuple[int, str]]] = {}
             for number, host in enumerate(placement.clients):
                 by_arm.setdefault(arm_of_user(shares, seed, replicate, number), []).append((number, host))
@@ -182,8 +189,8 @@ class Prepared:
                     if Draws(seed, replicate, index, number).uniform(Purpose.SHARE, 0) < application["share"]
                 ]
                 self.applications += [_told(index, in_arm | more, running, placement)] if running else []
-        over_tls = any("handshakes" in application for application in self.applications)
-        self.tls = {"tls": f"{ssl.OPENSSL_VERSION}; certificates of Ed25519, padded"} if over_tls else {}
+        kinds = {application["is_real"] for application in self.applications if "is_real" in application}
+        self.tls = {"tls": " and ".join(_TLS[kind] for kind in sorted(kinds))} if kinds else {}
         self.hosts = {host: _host_settings(host, peers, scenario) for host, peers in ends.items()}
         self.missing = {name for peers in ends.values() for settings in peers.values() for name in settings.missing}
 
@@ -242,7 +249,7 @@ class Prepared:
                     _join(ends, server_host, client_host, server, where)
                     told["no_delay"] = server.no_delay
                 if "handshakes" in application:
-                    _join_tls(told, application["handshakes"], where)
+                    _join_tls(told, application, scenario.application[index].tls, where)
                 if application["response_header_bytes"] not in told["headers"]:
                     told["headers"].append(application["response_header_bytes"])
                 if server is None and len(told["headers"]) > 1:
@@ -322,16 +329,35 @@ def _join_ours(told: dict[str, Any], profile: dict[str, Any], where: str) -> Non
         )
 
 
-def _join_tls(told: dict[str, Any], handshakes: Mapping[str, Any], where: str) -> None:
-    tls = {
-        "record_bytes": handshakes["record_bytes"],
-        "tickets": _TICKETS if any(kind["tickets_bytes"] for kind in handshakes["kinds"]) else 0,
-    }
-    if told.setdefault("tls", tls) != tls:
+def _join_tls(told: dict[str, Any], application: Mapping[str, Any], asked: Tls | None, where: str) -> None:
+    """A server's TLS: what nginx is told, or the chains of ML-DSA."""
+    handshakes = application["handshakes"]
+    if application["is_real"]:
+        assert asked is not None
+        tls = {"record_bytes": handshakes["record_bytes"]}
+        chains = told.setdefault("real", tls | {"chains": []})["chains"]
+        flight = handshakes["kinds"][0]["flights"][1]
+        size = int(flight["bytes"]["value"]) + flight.get("more_bytes", 0)
+        chain = [asked.chain, 1 if asked.intermediates is None else asked.intermediates, size]
+        chains += [] if chain in chains else [chain]
+        found = {"record_bytes": told["real"]["record_bytes"]}
+    else:
+        has_tickets = any(kind["tickets_bytes"] for kind in handshakes["kinds"])
+        tls = {"record_bytes": handshakes["record_bytes"], "tickets": _TICKETS if has_tickets else 0}
+        found = told.setdefault("tls", tls)
+    if found != tls:
         raise RequestError(
             f"{where}.tls: a server has one record_size and tickets or none for all; give the applications different "
             "server_hosts"
         )
+
+
+def is_real(tls: Tls) -> bool:
+    """Whether handshakes have a real chain of ML-DSA, and not a padded certificate: the extra `pq` is installed, and
+    its share of keys, full handshakes and tickets are asked for.
+    """
+    is_asked = tls.key_share == "x25519mlkem768" and not tls.resumption and tls.tickets is None
+    return is_asked and tls.chain in _ML_DSA and probe.has_ml_dsa()
 
 
 def _join(ends: dict[str, dict[str, EndSettings]], host: str, peer: str, settings: EndSettings, where: str) -> None:

@@ -1,13 +1,16 @@
 """Features of this machine that a testbed needs, found by trying, and how to fix those that are missing."""
 
+import importlib.metadata
 import json
 import os
 import platform
 import shutil
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from firstflight.engines.emulate.lab import TUN_FIX
 from firstflight.engines.emulate.realtime import fix, make_realtime
@@ -15,6 +18,9 @@ from firstflight.engines.emulate.start import Inside, harmless, search_path
 from firstflight.errors import FirstflightError, MachineError
 
 _PATIENCE_S = 20.0
+_PROGRAMS = {"nginx": ("-v",), "curl": ("--version",)}
+# The extra `pq`: packages and their first versions that can.
+_ML_DSA_BY = {"cryptography": 50, "pyOpenSSL": 26}
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,8 @@ def abilities() -> Iterator[Ability]:
     yield _realtime()
     yield _program("nginx", ("-v",), "apt-get install nginx-light")
     yield _curl()
+    found = "pyOpenSSL" if has_ml_dsa() else "padded certificates instead"
+    yield Ability("ML-DSA", found, has_ml_dsa(), "" if has_ml_dsa() else 'pip install "firstflight[pq]"')
 
 
 def surroundings() -> dict[str, str]:
@@ -47,7 +55,17 @@ def surroundings() -> dict[str, str]:
         found: dict[str, str] = inside.connection.call("surroundings", {}, _PATIENCE_S)
     finally:
         inside.close()
-    return found | {"nginx": _program("nginx", ("-v",), "").found, "curl": _program("curl", ("--version",), "").found}
+    programs = {name: _program(name, option, "").found for name, option in _PROGRAMS.items()}
+    return found | programs | {"tls": f"{ssl.OPENSSL_VERSION}, {'with' if has_ml_dsa() else 'without'} ML-DSA"}
+
+
+@cache
+def has_ml_dsa() -> bool:
+    """Whether the extra `pq` is installed."""
+    try:
+        return all(int(importlib.metadata.version(name).split(".")[0]) >= least for name, least in _ML_DSA_BY.items())
+    except importlib.metadata.PackageNotFoundError:
+        return False
 
 
 def _namespaces() -> Iterator[Ability]:

@@ -32,7 +32,7 @@ _OUR_COUNTS = (
     "ecn_cwnd_reductions",
 )
 
-_ROWS = ("transfers", "pages", "streams", "handshakes")
+_ROWS = ("transfers", "pages", "streams", "handshakes", "quic")
 
 Row = dict[str, Any]
 
@@ -42,9 +42,7 @@ class CellRecords:
     """The rows of one cell, replicate after replicate."""
 
     cell: Cell
-    rows: dict[str, list[Row]] = field(
-        default_factory=lambda: {name: [] for name in ("transfers", "pages", "streams", "handshakes", "quic")}
-    )
+    rows: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in _ROWS})
     tables: dict[str, list[pl.DataFrame]] = field(default_factory=lambda: {"links": [], "segments": []})
 
     def add(

@@ -130,9 +130,11 @@ class Client:
         kind, flights = self.draws.handshake(self.plan["handshakes"]["kinds"], next(self.opened))
         resumed = kind.get("resumption", "none") != "none"
         server = next(server for name, _, server in self.servers if name == host)
+        # A server that resumes looks at no certificate.
+        name, port = server.named(_ANY_FLIGHT if resumed else flights[1], self.plan["is_real"])
         return {
-            # A server that resumes looks at no certificate.
-            "name": server.named(_ANY_FLIGHT if resumed else flights[1]),
+            "name": name,
+            "port": port,
             "hello_bytes": flights[0],
             "server_bytes": flights[1],
             "resumed": resumed,

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from firstflight.engines.emulate.inside import curl, secure
 from firstflight.engines.emulate.inside.curl import Fetched, Target, padded
 from firstflight.engines.emulate.inside.namespaces import Namespace
-from firstflight.engines.emulate.inside.nginx import NEAR_BYTES, PORT, SECURE_PORT
+from firstflight.engines.emulate.inside.nginx import NEAR_BYTES, PORT
 from firstflight.engines.emulate.inside.processes import Watched
 from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.engines.emulate.inside.wire import WireHost
@@ -74,7 +74,6 @@ class SecureClient:
                 "number": number,
                 "connection": plan["connection"],
                 "address": address,
-                "port": SECURE_PORT,
                 "no_delay": plan["no_delay"],
                 "path": padded(address, path, plan["request_bytes"]),
                 "within_s": within_s,

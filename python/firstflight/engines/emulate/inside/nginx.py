@@ -230,8 +230,7 @@ class Certificates:
         with self._lock:
             if flight_bytes in self._made:
                 return self._made[flight_bytes]
-            # All names have one length, so that all flights of one certificate have.
-            name = f"s{flight_bytes:09d}"
+            name = called(flight_bytes)
             padding, smallest = 0, 0
             for _ in range(_MOST_TRIES):
                 found = self._flight(name, padding)
@@ -266,6 +265,11 @@ class Certificates:
         )
         if done.returncode != 0:
             raise MachineError(f"openssl makes no certificate: {done.stderr.decode(errors='replace').strip()[-200:]}")
+
+
+def called(flight_bytes: int) -> str:
+    """A server's name for a ClientHello. All have one length, so that flights do not depend on them."""
+    return f"s{flight_bytes:09d}"
 
 
 def _accepts(place: Path) -> bool:

@@ -21,8 +21,8 @@ _FILES = Path("/dev/shm")
 
 # By host; of the last call of `start_servers`.
 _SERVERS: dict[str, Server] = {}
-# By host and whether they speak TLS; each begins when it is needed first.
-_CLIENTS: dict[tuple[str, bool], Fetcher] = {}
+# By host and kind of TLS, empty for none; each begins when it is needed first.
+_CLIENTS: dict[tuple[str, str], Fetcher] = {}
 
 
 @command
@@ -85,8 +85,11 @@ def run_replicate(
         for index, host in application["clients"]:
             draws = Draws(seed, replicate, application["number"], index)
             at = testbed.host(host).namespace
-            over_tls = "handshakes" in application
-            fetcher = QuicClient(at) if "quic" in application else _client(testbed, host, over_tls)
+            if "quic" in application:
+                fetcher: Fetcher = QuicClient(at)
+            else:
+                kind = ("real" if application["is_real"] else "padded") if "handshakes" in application else ""
+                fetcher = _client(testbed, host, kind)
             clients.append(Client(application, index, host, at, fetcher, draws, offered, seen).run)
     run_at_once(clients)
     ran_s = time.monotonic() - seen.origin_s
@@ -114,14 +117,14 @@ def run_replicate(
     }
 
 
-def _client(testbed: Testbed, host: str, over_tls: bool = False) -> Fetcher:
-    if (host, over_tls) not in _CLIENTS:
+def _client(testbed: Testbed, host: str, kind: str = "") -> Fetcher:
+    if (host, kind) not in _CLIENTS:
         target = testbed.host(host)
-        if over_tls:
-            client: Fetcher = SecureClient(target.namespace, "padded", testbed.on_death)
+        if kind:
+            client: Fetcher = SecureClient(target.namespace, kind, testbed.on_death)
         elif target.stack == "kernel":
             client = KernelClient(target.namespace)
         else:
             client = OurClient(testbed, host)
-        _CLIENTS[host, over_tls] = client
-    return _CLIENTS[host, over_tls]
+        _CLIENTS[host, kind] = client
+    return _CLIENTS[host, kind]

@@ -3,8 +3,9 @@ how long a flight was, and cannot make a ClientHello as long as the scenario's.
 
 It runs as a separate program in a client host's namespace, for all connections from there:
 
-    python -I secure.py padded
+    python -I secure.py padded|real
 
+The TLS is Python's own if flights are padded, and pyOpenSSL's for chains of ML-DSA.
 For each line {"number", "connection", "address", "port", "no_delay", "name", "hello_bytes", "resumed", "path",
 "response_bytes", "within_s"} on stdin it sends a request and writes a line {"number", ...} to stdout, the rest as
 `curl.Fetched` has it. A `connection` is opened by its first request and, unless it is null, kept for the next, until a
@@ -107,7 +108,50 @@ class Padded:
         return self._tls.session
 
 
-_KINDS: dict[str, type[Any]] = {"padded": Padded}
+class Real:
+    """PyOpenSSL's TLS, whose OpenSSL knows ML-DSA and X25519MLKEM768."""
+
+    resumed = False
+
+    def __init__(self, name: str, protocols: list[bytes], session: Any) -> None:
+        self._tls = SSL.Connection(_REAL, None)
+        self._tls.set_connect_state()
+        self._tls.set_tlsext_host_name(name.encode())
+        self._tls.set_alpn_protos(protocols)
+
+    def shake(self, data: bytes = b"") -> bool:
+        """As Tls."""
+        if data:
+            self._tls.bio_write(data)
+        try:
+            self._tls.do_handshake()
+        except SSL.WantReadError:
+            return False
+        return True
+
+    def feed(self, data: bytes) -> bytes:
+        """As Tls."""
+        self._tls.bio_write(data)
+        with contextlib.suppress(SSL.WantReadError):
+            return bytes(self._tls.recv(_READ_BYTES))
+        return b""
+
+    def write(self, data: bytes) -> None:
+        """As Tls."""
+        self._tls.sendall(data)
+
+    def take(self) -> bytes:
+        """As Tls."""
+        with contextlib.suppress(SSL.WantReadError):
+            return bytes(self._tls.bio_read(_READ_BYTES))
+        return b""
+
+    def session(self) -> Any:
+        """As Tls: connections are resumed by others only."""
+        return None
+
+
+_KINDS: dict[str, type[Any]] = {"padded": Padded, "real": Real}
 _LOCK = threading.Lock()
 
 
@@ -275,7 +319,14 @@ class _Client:
             print(json.dumps({"number": asked["number"]} | told), flush=True)
 
 
-_ERRORS: tuple[type[Exception], ...] = (ssl.SSLError,)
+if sys.argv[1:] == ["real"]:
+    from OpenSSL import SSL
+
+    _REAL = SSL.Context(SSL.TLS_CLIENT_METHOD)
+    _REAL.set_min_proto_version(SSL.TLS1_3_VERSION)
+    _ERRORS: tuple[type[Exception], ...] = (SSL.Error,)
+else:
+    _ERRORS = (ssl.SSLError,)
 
 
 def main() -> None:

@@ -1,17 +1,24 @@
 """The server on a host: nginx over the host's kernel, or our own TCP, with the source of its data in either case."""
 
+import json
+import os
+import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 from queue import Empty
 from typing import Any, Protocol
 
 from firstflight.engines.emulate.inside.driven import Capture
-from firstflight.engines.emulate.inside.nginx import PORT, SECURE_PORT, Nginx
+from firstflight.engines.emulate.inside.nginx import PORT, SECURE_PORT, Nginx, called
+from firstflight.engines.emulate.inside.processes import Watched
 from firstflight.engines.emulate.inside.sockets import End, Sockets
 from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.engines.emulate.inside.wire import WireHost
 from firstflight.errors import MachineError, RequestError
 
+REAL_PORT = 444
 _NOBODY = "0.0.0.0:0"
 
 
@@ -22,8 +29,10 @@ class Server(Protocol):
         """The path of a file of `size` bytes behind a response header of `header` bytes (0: the server's own)."""
         ...
 
-    def named(self, flight_bytes: int) -> str:
-        """The name of the server in a ClientHello that makes its flight so long. RequestError if it cannot be."""
+    def named(self, flight_bytes: int, is_real: bool) -> tuple[str, int]:
+        """The name of the server in a ClientHello that makes its flight so long, and its port; `is_real`: with a chain
+        of ML-DSA. RequestError if it cannot be.
+        """
         ...
 
     def reset(self) -> None:
@@ -47,26 +56,51 @@ class Server(Protocol):
         ...
 
 
+class RealServer:
+    """`real` in a host's namespace, running."""
+
+    def __init__(self, testbed: Testbed, host: str, no_delay: bool, record_bytes: int, chains: list[Any]) -> None:
+        target = testbed.host(host)
+        anyone = "::" if target.family == socket.AF_INET6 else "0.0.0.0"
+        numbers = map(str, (REAL_PORT, int(no_delay), record_bytes))
+        command = [sys.executable, "-I", str(Path(__file__).with_name("real.py")), anyone, *numbers, json.dumps(chains)]
+        said = os.memfd_create("real")
+        process = target.namespace.spawn(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said)
+        assert process.stdout is not None
+        if not process.stdout.readline():
+            lines = os.pread(said, 1 << 16, 0).decode(errors="replace").splitlines()
+            raise MachineError(": ".join([f"the server with ML-DSA on host {host} does not start", *lines[-1:]]))
+        self._watched = Watched(f"the server with ML-DSA on host {host}", process, testbed.on_death, said)
+
+    def stop(self) -> None:
+        """End it and wait."""
+        self._watched.stop()
+
+
 class KernelServer:
     """Nginx, with the kernel's word on each socket that closes and a capture of the device."""
 
     def __init__(self, testbed: Testbed, host: str, directory: Path, told: dict[str, Any]) -> None:
         """`told`: "headers", bytes of each response header that will be asked for, "no_delay" and, if it is asked over
-        TLS, "tls".
+        TLS, "tls"; "real" with "record_bytes" and "chains" for chains of ML-DSA.
         """
         namespace, family = testbed.host(host).namespace, testbed.host(host).family
         self._nginx = Nginx(
             namespace, directory, told["headers"], told["no_delay"], testbed.on_death, family, told.get("tls")
         )
         self.path = self._nginx.path
-        self.named = self._nginx.named
+        self._real = RealServer(testbed, host, told["no_delay"], **told["real"]) if "real" in told else None
         try:
-            self._sockets = namespace.call(Sockets, (PORT, SECURE_PORT), family)
+            self._sockets = namespace.call(Sockets, (PORT, SECURE_PORT, REAL_PORT), family)
         except OSError as error:
             raise MachineError(
                 f"host {host}: the kernel does not report closed sockets (sock_diag): {error.strerror}"
             ) from None
         self._capture = Capture(namespace, testbed.mtu, testbed.on_death)
+
+    def named(self, flight_bytes: int, is_real: bool) -> tuple[str, int]:
+        """As Server."""
+        return (called(flight_bytes), REAL_PORT) if is_real else (self._nginx.named(flight_bytes), SECURE_PORT)
 
     def reset(self) -> None:
         """As Server."""
@@ -85,6 +119,8 @@ class KernelServer:
     def stop(self) -> None:
         """As Server."""
         self._nginx.stop()
+        if self._real is not None:
+            self._real.stop()
         self._sockets.close()
         self._capture.stop()
 
@@ -111,7 +147,7 @@ class OurServer:
         """As Server."""
         return f"/{size}"
 
-    def named(self, flight_bytes: int) -> str:
+    def named(self, flight_bytes: int, is_real: bool) -> tuple[str, int]:
         """As Server: it has no TLS."""
         raise RequestError("firstflight's TCP has no TLS")
 
