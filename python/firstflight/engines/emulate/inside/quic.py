@@ -39,7 +39,7 @@ class QuicServer:
         """As Server: a request is the size of its response, header included."""
         return str(size + header)
 
-    def named(self, flight_bytes: int) -> str:
+    def named(self, flight_bytes: int, is_real: bool) -> tuple[str, int]:
         """As Server: it has one certificate, and needs no name."""
         raise RequestError("a server over QUIC has one certificate")
 
