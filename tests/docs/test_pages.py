@@ -35,7 +35,7 @@ COMMANDS = {
     "start.md": 3,
     "studies.md": 9,
     "trace.md": 7,
-    "post-quantum.md": 7,
+    "post-quantum.md": 8,
     "scenario.md": 10,
     "shared-links.md": 10,
     "real-programs.md": 4,
