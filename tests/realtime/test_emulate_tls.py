@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from emulations import skip_unless_possible
-from firstflight import Cell, Scenario
+from firstflight import Cell, RequestError, Scenario
 from firstflight.engines import simulate
 from firstflight.engines.emulate import campaign, probe
 from firstflight.records.schema import conforms
@@ -124,3 +124,9 @@ def test_pages_and_exchanges_are_fetched_over_tls(application: dict[str, Any]) -
             assert sorted(transfers[column]) == sorted(expected[column]), column
         has_tls = [tables["tls_handshake_time_s"].is_not_nan().to_list() for tables in (transfers, expected)]
         assert has_tls[0] == has_tls[1]
+
+
+@pytest.mark.parametrize("chain", ["100B", "200kB"])
+def test_a_flight_that_no_certificate_makes_is_refused(chain: str) -> None:
+    with pytest.raises(RequestError, match=r"tls: the server's flight should have \d+ bytes, but nginx sends \d+ with"):
+        campaign.run_cell(Cell({"c": 1}, changed({"chain": chain, "key_share": "x25519"})), 1, 1)
