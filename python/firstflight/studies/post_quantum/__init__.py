@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import xarray as xr
 
+from firstflight.analysis.table import Table
+from firstflight.report.figure import Figure
 from firstflight.scenario import Scenario
 from firstflight.studies.kernel import (
     DeclaredStudy,
@@ -73,6 +75,9 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
         own |= {"tls": own["tls"] | tls | {"intermediates": 1}, "server_tcp": {"initial_window": 24}}
     elif grid == "loss":
         sizes, own["count"] = {"20kB": "20kB"}, 100
+    elif grid == "kernel":
+        scenario = scenario.replace("duration", "4s")
+        return scenario.replace("application", [own | {"name": "20kB"}])
     elif str(labels["path"])[:2] in ("LT", "5G"):
         # The rate depends on the moment.
         own["count"] = 12
@@ -148,6 +153,7 @@ QUANTITIES = (
     Quantity("page", "Page", "ms", MEAN_MS, DONE, "pages", digits=0, grid="connections"),
     *times("mutual", "last", responses=MUTUAL_RESPONSES, digits=1),
     *times("remedies"),
+    *times("kernel", "handshake", "last", responses=["20kB"], digits=1),
     Quantity("own", "Own pages", "ms", MEAN_MS, OWN, "pages", digits=0, grid="harm"),
     Quantity(
         "beside", "Pages of others", "ms", MEAN_MS, DONE & (APPLICATION == "beside"), "pages", digits=0, grid="harm"
@@ -212,6 +218,8 @@ def paying(of: xr.DataArray) -> str:
 
 def answer(q: Quantities) -> Sequence[str]:
     """Steps, users, remedies."""
+    if "kernel_last" in q:
+        return ()
     testbed = q.paths_last.isel(draw=0).sel(path=TESTBED, iw=10)
     pay, gain = (added(testbed).sel(application=size) for size in ("1kB", "20kB"))
     faster = -added(testbed, "ML-DSA-44").sel(application="20kB")
@@ -230,11 +238,12 @@ def answer(q: Quantities) -> Sequence[str]:
     )
 
 
-STUDY = DeclaredStudy(
-    Path(__file__).parent,
-    QUANTITIES,
-    claims,
-    lambda q: [
+def tables(q: Quantities) -> Sequence[Table]:
+    """By grid."""
+    if "kernel_last" in q:
+        title = "Kernel and simulator"
+        return [table("kernel", title, "Testbed.", of_20_kb(q, "kernel", "handshake", "last"), across="engine")]
+    return [
         table(
             "flights",
             "Steps",
@@ -270,8 +279,14 @@ STUDY = DeclaredStudy(
             [q.crossing, q.crossing_ms, q.crossing_p90_ms, q.lost_ms, q.last_lost_ms],
             across="iw",
         ),
-    ],
-    lambda q: [
+    ]
+
+
+def figures(q: Quantities) -> Sequence[Figure | None]:
+    """Of a simulated run."""
+    if "kernel_last" in q:
+        return []
+    return [
         lines(
             steps(q),
             "A flight beyond IW costs the handshake a round trip, which 20 kB win back",
@@ -313,7 +328,7 @@ STUDY = DeclaredStudy(
             "iw",
             "population",
         ),
-    ],
-    answer,
-    build,
-)
+    ]
+
+
+STUDY = DeclaredStudy(Path(__file__).parent, QUANTITIES, claims, tables, figures, answer, build)

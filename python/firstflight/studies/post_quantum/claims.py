@@ -86,7 +86,18 @@ def step(q: Quantities, number: int) -> xr.DataArray:
 
 
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
-    """Sources, then hypotheses by grid."""
+    """Sources, then hypotheses by grid; over the kernel, that it agrees."""
+    if "kernel_last" in q:
+        return [
+            Source("this study, before its first run over the kernel").says(
+                f"same-{title.replace(' ', '-')}s",
+                f"Kernel and simulator agree on the {title} (mean difference over the cells).",
+                (100 * (of.sel(engine="emulate") / of.sel(engine="simulate") - 1)).mean(["chain", "iw", "application"]),
+                near(0, "percent", 3),
+                "As the claims of the measured table.",
+            )
+            for title, of in (("handshake", q.kernel_handshake), ("last byte", q.kernel_last))
+        ]
     here = {"path": TESTBED, "application": "20kB"}
     handshake, last, ten = q.paths_handshake.sel(here), q.paths_last.sel(here), {"path": TESTBED, "iw": 10}
     short = q.paths_handshake.sel(chain=LARGE, path="2 Mbit/s, 12 packets", application="1kB")
