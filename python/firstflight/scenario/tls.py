@@ -123,7 +123,9 @@ class Tls(Table):
         description="bytes of a flight that an end writes at once; each write ends with a segment that need not be "
         "full; OpenSSL has 4096",
     )
-    compute: Compute = Field(default_factory=Compute, description="times to sign and to verify: a table")
+    compute: Compute = Field(
+        default_factory=Compute, description="times to sign and to verify: a table; default: both `0s`"
+    )
     flights: Annotated[list[Flight], Field(min_length=1, max_length=255)] | Literal["row"] | None = Field(
         default=None,
         description='all flights in order, in place of the keys above but for `tickets`: `[["client", "1554B"], '
