@@ -42,6 +42,7 @@ _STUDIES = {
     "pages": "firstflight.studies.pages",
     "rfc2415-ensemble": "firstflight.studies.rfc2415_ensemble",
     "rfc6928-cluster-ensemble": "firstflight.studies.rfc6928_cluster_ensemble",
+    "quic-first-flight": "firstflight.studies.quic_first_flight",
 }
 NAMES = tuple(_STUDIES)
 # `firstflight advise` stores a run of this name, whose grid comes from the flows.

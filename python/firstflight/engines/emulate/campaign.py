@@ -77,9 +77,14 @@ def run_together(
 
 
 def together(cells: Sequence[Cell]) -> list[list[Cell]]:
-    """Cells that differ in TCP only, in groups; their order within a group is the order of their turns."""
+    """Cells that differ in TCP only, in groups; their order within a group is the order of their turns. MachineError
+    for a missing QUIC stack: no group has run yet.
+    """
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
+        for application in cell.scenario.application:
+            if isinstance(application, FileTransfer) and application.transport == "quic":
+                quic.command(application)
         groups.setdefault(_without_tcp(cell.scenario), []).append(cell)
     return list(groups.values())
 

@@ -37,7 +37,6 @@ def settings(plan: Mapping[str, Any], application: FileTransfer, where: str) -> 
     The datagrams have as many bytes as a segment of TCP, and so has IW. RequestError for settings that the
     stack lacks, MachineError if it is not there.
     """
-    stack = application.quic_stack or "quinn"
     server = plan["server_tcp"]
     datagram = segment_bytes(server)
     hello, flight = _flights(plan, where)
@@ -51,17 +50,15 @@ def settings(plan: Mapping[str, Any], application: FileTransfer, where: str) -> 
     window = initial_window_bytes(server["initial_window"], datagram)
     control = server["congestion_control"]["algorithm"]
     told = {"datagram_bytes": datagram, "congestion_control": control, "flight_bytes": flight}
-    if stack == "quinn":
-        command, told = [str(_quinn())], told | {"initial_window_bytes": window}
-    else:
-        command = _aioquic()
-        if window != 10 * datagram:
-            raise RequestError(
-                f"{where}.server_tcp.initial_window: that of aioquic is a constant, 10 datagrams; write 10, or "
-                'quic_stack = "quinn"'
-            )
+    if application.quic_stack != "aioquic":
+        told |= {"initial_window_bytes": window}
+    elif window != 10 * datagram:
+        raise RequestError(
+            f"{where}.server_tcp.initial_window: that of aioquic is a constant, 10 datagrams; write 10, or "
+            'quic_stack = "quinn"'
+        )
     client = {"datagram_bytes": datagram, "hello_bytes": hello, "request_bytes": plan["request_bytes"]}
-    return {"command": command, "server": told, "client": client}
+    return {"command": command(application), "server": told, "client": client}
 
 
 def _flights(plan: Mapping[str, Any], where: str) -> tuple[int, int]:
@@ -84,18 +81,15 @@ def _flights(plan: Mapping[str, Any], where: str) -> tuple[int, int]:
     return hello, flight
 
 
-def _quinn() -> Path:
+def command(application: FileTransfer) -> list[str]:
+    """The stack's program. MachineError if it is not there."""
+    if application.quic_stack == "aioquic":
+        if importlib.util.find_spec("aioquic") is None:
+            raise MachineError("aioquic is not installed", 'pip install "firstflight[quic]", or quic_stack = "quinn"')
+        return [sys.executable, "-I", str(_AIOQUIC)]
     if not _QUINN.exists():
-        raise MachineError(
-            "the programs over QUIC (quinn) are not built here", "make quic, in a checkout of firstflight"
-        )
-    return _QUINN
-
-
-def _aioquic() -> list[str]:
-    if importlib.util.find_spec("aioquic") is None:
-        raise MachineError("aioquic is not installed", 'pip install "firstflight[quic]", or quic_stack = "quinn"')
-    return [sys.executable, "-I", str(_AIOQUIC)]
+        raise MachineError("the programs over QUIC (quinn) are not built", "make quic, in a checkout of firstflight")
+    return [str(_QUINN)]
 
 
 class Seen(NamedTuple):
