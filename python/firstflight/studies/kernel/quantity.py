@@ -71,7 +71,9 @@ class Quantity:
     unit: str
     value: pl.Expr
     where: pl.Expr | None = None
-    records: Literal["transfers", "pages", "links", "streams", "users", "segments"] | Rows | Sample = "transfers"
+    records: Literal["transfers", "pages", "links", "streams", "users", "segments", "quic"] | Rows | Sample = (
+        "transfers"
+    )
     by: tuple[str, ...] | Mapping[str, Sequence[Any]] = ()
     digits: int = 1
     grid: str = ""
