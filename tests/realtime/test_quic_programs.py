@@ -1,13 +1,17 @@
 """A real QUIC stack in the testbed: its handshake follows the 3x rule, and its flights have the bytes asked for."""
 
+import importlib.util
 import json
 import subprocess
 
 import polars as pl
 import pytest
 
+import firstflight
 from firstflight.engines.emulate import campaign, quic
 from firstflight.scenario import Cell, Scenario
+from firstflight.studies import find
+from firstflight.studies.kernel import DeclaredStudy
 
 SCENARIO = """
 name = "first-flight"
@@ -26,6 +30,11 @@ transport = "quic"
 tls = "ecdsa"
 """
 needs_quinn = pytest.mark.skipif(not quic._QUINN.exists(), reason="the programs over QUIC are not built: make quic")
+
+
+needs_aioquic = pytest.mark.skipif(
+    importlib.util.find_spec("aioquic") is None, reason='aioquic is not installed: pip install "firstflight[quic]"'
+)
 
 
 def run(**changed: object) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -82,3 +91,29 @@ def test_a_flight_below_that_of_a_bare_certificate_is_refused_in_one_sentence() 
     assert done.returncode == 1
     assert done.stderr.startswith("firstflight-quic: the server's flight has")
     assert done.stderr.endswith("bytes without padding, not 100\n")
+
+
+@needs_quinn
+def test_the_study_has_quic_and_tcp_next_to_each_other() -> None:
+    study = find("quic-first-flight")
+    assert isinstance(study, DeclaredStudy)
+    run = firstflight.run(study, replicates=1, only={"chain": "ml-dsa-65", "size_kb": 20, "iw": 10})
+    q = study.quantities(run)
+    quinn, tcp = (
+        float(q.handshake.sel(stack=stack, chain="ml-dsa-65", size_kb=20, iw=10).isel(draw=0))
+        for stack in ("quinn", "tcp")
+    )
+    # Two round trips of 100 ms and three.
+    assert 200 < quinn < 260 < 300 < tcp < 360
+    assert {claim.id for claim in study.claims(run)} >= {"three-times-before-validation", "quic-saves-a-round-trip"}
+    assert {table.name for table in study.tables(run)} == {"times", "first-flight"}
+
+
+@needs_aioquic
+def test_aioquic_takes_the_same_scenario() -> None:
+    of = {"application__download__quic_stack": "aioquic", "application__download__tls": "ml-dsa-44"}
+    transfers, seen = run(**of)
+    assert transfers["completed"].min() == 1
+    assert transfers["tls_handshake_time_s"].median() > 0.2
+    assert seen["min_initial_bytes"].min() >= 1200
+    assert 0 < seen["amplification"].max() <= 3

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import firstflight
-from firstflight.engines.emulate import quic
+from firstflight.engines.emulate import campaign, quic
 from firstflight.engines.emulate.campaign import Prepared
 from firstflight.engines.emulate.layout import lay_out
 from firstflight.engines.emulate.quic import Seen, columns
@@ -132,7 +132,8 @@ SHORT = b"\x40" + bytes(20)
 
 def test_validation_ends_with_the_client_s_first_handshake_packet_and_the_ratio_is_the_largest_before() -> None:
     seen = [
-        Seen(0, False, 1200, ALONE),
+        # Padded behind its packet.
+        Seen(0, False, 1200, header(0, 300)),
         Seen(1 * MS, True, 1200, header(0, 100)),
         Seen(2 * MS, True, 1448, header(2, 1400)),
         Seen(3 * MS, True, 1448, header(2, 1400)),
@@ -194,3 +195,24 @@ def test_datagrams_of_a_capture_file_are_sorted_by_connection(tmp_path: Path) ->
     first, second = found["10.77.0.1", "10.77.0.2", 5000]
     assert (first, second) == (Seen(5 << 32, False, 1200, ALONE), Seen((5 << 32) + 1, True, 1200, SHORT))
     assert columns([first, second], 0.1, None)["server_bytes"] == 1200
+
+
+def test_a_missing_stack_ends_a_run_before_its_first_group_of_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quic, "_QUINN", Path("/nowhere/firstflight-quic"))
+    with pytest.raises(MachineError, match="not built"):
+        campaign.together([Cell({}, scenario(transport="tcp")), Cell({}, scenario())])
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MachineError, match="aioquic is not installed"):
+        campaign.together([Cell({}, scenario(quic_stack="aioquic"))])
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"server_tcp__initial_window": 32}, r"initial_window: that of aioquic is a constant, 10 datagrams"),
+        ({"tls": {"chain": "ml-dsa-65", "intermediates": 2}}, r"tls: the server's flight has 21234B, and aioquic's at"),
+    ],
+)
+def test_settings_that_aioquic_lacks_are_refused(changed: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(RequestError, match=sentence):
+        prepared(scenario(quic_stack="aioquic", **changed))

@@ -18,6 +18,8 @@ from firstflight.scenario.applications import FileTransfer
 _CHECKOUT = Path(__file__).resolve().parents[4]
 _QUINN = _CHECKOUT / "crates/quic/target/release/firstflight-quic"
 _AIOQUIC = Path(__file__).parent / "inside" / "aioquic_programs.py"
+# CRYPTO_BUFFER_SIZE of aioquic 1.7.
+_AIOQUIC_FLIGHT_BYTES = 16_384
 # RFC 9000 section 14: the smallest datagrams that QUIC allows.
 _LEAST_DATAGRAM_BYTES = 1200
 _UDP = 17
@@ -56,6 +58,11 @@ def settings(plan: Mapping[str, Any], application: FileTransfer, where: str) -> 
         raise RequestError(
             f"{where}.server_tcp.initial_window: that of aioquic is a constant, 10 datagrams; write 10, or "
             'quic_stack = "quinn"'
+        )
+    elif flight > _AIOQUIC_FLIGHT_BYTES:
+        raise RequestError(
+            f"{where}.tls: the server's flight has {flight}B, and aioquic's at most {_AIOQUIC_FLIGHT_BYTES}B; name a "
+            'smaller chain, or quic_stack = "quinn"'
         )
     client = {"datagram_bytes": datagram, "hello_bytes": hello, "request_bytes": plan["request_bytes"]}
     return {"command": command(application), "server": told, "client": client}
@@ -120,7 +127,10 @@ def seen_by_links(pcapng: bytes, servers: Container[str]) -> dict[Ends, list[See
 
 def columns(seen: Sequence[Seen], rtt_s: float, rate_bps: float | None) -> dict[str, Any]:
     """The columns of `quic` for a connection's datagrams. `rate_bps`: of the server's first link; None: unlimited."""
-    unvalidated = list(takewhile(lambda one: one.from_server or _is_initial_alone(one), seen))
+    # Before the server has sent anything, a client has no keys for a Handshake packet; it may pad behind an Initial.
+    first_sent = next((place for place, one in enumerate(seen) if one.from_server), len(seen))
+    answers = takewhile(lambda one: one.from_server or _is_initial_alone(one), seen[first_sent:])
+    unvalidated = [*seen[:first_sent], *answers]
     received = sent = 0
     amplification = 0.0
     for one in unvalidated:
