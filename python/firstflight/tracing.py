@@ -261,7 +261,7 @@ def with_handshake(segments: pl.DataFrame, tables: dict[str, pl.DataFrame], scen
         client_bytes = hello["bytes"]["value"]
     # The first byte of data has sequence number 1.
     last = pl.when(pl.col("from_server") == 1).then(pl.lit(row["server_bytes"])).otherwise(pl.lit(client_bytes))
-    return segments.with_columns(((pl.col("length") > 0) & (pl.col("seq") <= last)).alias("is_tls"))
+    return segments.with_columns(((pl.col("length") > 0) & (pl.col("seq") <= last).fill_null(False)).alias("is_tls"))
 
 
 def as_columns(segments: pl.DataFrame, marks: dict[str, float]) -> pl.DataFrame:

@@ -78,3 +78,11 @@ def test_an_interval_from_aggregates_ends_where_a_share_does() -> None:
 
 def test_a_percentage_of_a_baseline_that_may_have_either_sign_includes_its_own_estimate() -> None:
     assert list(faults(100_895)) == []
+
+
+def test_arms_may_be_whole_numbers_and_fractions() -> None:
+    draw = np.random.default_rng(1)
+    frame = pl.DataFrame({"share": [0.0] * 50 + [0.5] * 50, "client": [*range(50)] * 2, "time_s": draw.random(100)})
+    found = compare(frame, "time_s", Design(arm="share", baseline=0, treatment=0.5, unit=["client"]))
+    times = frame["time_s"].to_numpy()
+    assert found.difference.value == pytest.approx(times[50:].mean() - times[:50].mean())

@@ -156,7 +156,7 @@ def read(
     taken = [pl.col(name).cast(pl.Float64).alias(f"__value{place}") for place, name in enumerate(values)]
     null = pl.any_horizontal(pl.col(name).is_null() for name in values).alias("__unknown")
     asked = lazy.select(*dict.fromkeys(kept), *known, *taken, null)
-    rows = asked.filter(pl.col("__arm").is_in([design.baseline, design.treatment])).collect()
+    rows = asked.filter((pl.col("__arm") == design.baseline) | (pl.col("__arm") == design.treatment)).collect()
     weights = rows[_WEIGHT].to_numpy()
     odd = np.count_nonzero(~((weights >= 0) & np.isfinite(weights)))
     if odd:
