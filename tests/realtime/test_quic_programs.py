@@ -111,8 +111,9 @@ def test_the_study_has_quic_and_tcp_next_to_each_other() -> None:
 
 @needs_aioquic
 def test_aioquic_takes_the_same_scenario() -> None:
-    of = {"application__download__quic_stack": "aioquic", "application__download__tls": "ml-dsa-44"}
-    transfers, seen = run(**of)
+    # Its client takes its time to close, so that only one fits into the run.
+    of = {"quic_stack": "aioquic", "tls": "ml-dsa-44", "count": 1}
+    transfers, seen = run(**{f"application__download__{key}": value for key, value in of.items()})
     assert transfers["completed"].min() == 1
     assert transfers["tls_handshake_time_s"].median() > 0.2
     assert seen["min_initial_bytes"].min() >= 1200
