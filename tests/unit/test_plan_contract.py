@@ -28,6 +28,7 @@ MORE = (
     ("transfer-20-segments.toml", "network.links[0].burst", "15kB"),
     ("street.toml", "network.group.home.link.queue", "50ms"),
     ("handshake.toml", "application.file_transfer.tls", {"chain": "4kB"}),
+    ("handshake.toml", "application.file_transfer.tls", {"flights": [["client", "9B"]], "record_size": "1kB"}),
     (
         "transfer-20-segments.toml",
         "application.download.size",

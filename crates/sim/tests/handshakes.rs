@@ -85,6 +85,17 @@ fn early_data_saves_the_round_trip_of_the_handshake() {
 }
 
 #[test]
+fn early_data_is_answered_behind_the_flight_that_the_server_computes() {
+    let mut handshakes = tls(400);
+    handshakes["kinds"][0]["resumption"] = json!("early_data");
+    handshakes["kinds"][0]["flights"][1]["compute_ns"] = json!(20_000_000);
+    let transfer = download(&handshakes, 1000.0, "rfc").transfers[0];
+    assert_round_trips(transfer.tls_handshake_time_s, 2.2);
+    assert_round_trips(transfer.completion_time_s, 2.2);
+    assert_eq!(transfer.completed, 1);
+}
+
+#[test]
 fn early_data_need_a_first_flight_of_the_client_and_a_later_one() {
     for flights in [json!([flight("client", 300), flight("server", 80)]), json!([flight("server", 300)])] {
         let mut plan = single(pair(None, 50_000_000, 1000), 1000.0, &profile("rfc", json!({})));

@@ -60,6 +60,11 @@ impl Exchange {
         self.finished_at.is_set() || (kind.resumption == Resumption::EarlyData && self.written > 0)
     }
 
+    /// The server may answer: it has written its last flight.
+    fn admits_responses(&self, kind: &Handshake) -> bool {
+        kind.flights[self.written..].iter().all(|flight| flight.from == From::Client)
+    }
+
     /// Stream offsets of the client and of the server at which a connection's first request and its response begin.
     fn first_offsets(&self, kind: &Handshake) -> [u64; 2] {
         let flights = match kind.resumption {
@@ -134,6 +139,12 @@ impl<'p> Simulation<'p> {
             (Some(exchange), Some(kind)) if !exchange.admits_requests(kind) => exchange.held_bytes += bytes,
             _ => connection.ends[CLIENT].write(self.now, bytes),
         }
+    }
+
+    /// Whether the server has flights to write before it may answer: early data arrives while it computes them.
+    pub(super) fn holds_responses(&self, slot: u32) -> bool {
+        let exchange = self.connections[slot].exchange.as_deref();
+        exchange.zip(self.handshake_kind(slot)).is_some_and(|(exchange, kind)| !exchange.admits_responses(kind))
     }
 
     /// Bytes of the client's and the server's flights between the request before, or the beginning, and the next one.
@@ -243,6 +254,8 @@ impl<'p> Simulation<'p> {
         // A timer of an earlier connection in this slot means nothing.
         if connection.live && connection.exchange.as_ref().is_some_and(|own| own.writes_at == Deadline::at(self.now)) {
             self.advance_handshake(slot);
+            self.serve_in_time(slot);
+            self.pump(slot, SERVER);
             for side in [CLIENT, SERVER] {
                 self.await_more(slot, side);
             }

@@ -297,6 +297,9 @@ impl<'p> Simulation<'p> {
 
     /// The server answers the request that has arrived: immediately, or after its service time.
     fn serve_in_time(&mut self, slot: u32) {
+        if self.holds_responses(slot) {
+            return;
+        }
         let service_time = self.spec(self.connections[slot].client).service_time_ns;
         if service_time == 0 {
             return self.serve(slot);

@@ -67,7 +67,7 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
         return scenario.replace("application", [page])
     sizes = RESPONSES
     if grid == "flights":
-        own["tls"] = {"chain": f"{1000 * labels['flight_kb'] - _OTHERS}B", "compute": own["tls"]["compute"]}
+        own["tls"] = {"chain": f"{1000 * labels['flight_kb'] - _OTHERS}B"}
     elif grid == "mutual":
         sizes = MUTUAL_RESPONSES
         # s2n corks: no segment of a flight but its last one is short.
