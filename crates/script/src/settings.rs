@@ -346,8 +346,6 @@ mod tests {
             ("nagle", "40ms", "takes no time"),
             ("ack", "{ policy = delayed", "\"}\" is missing"),
             ("nagle.why", "1", "not a table"),
-            ("rack", "true", "\"rack\" is now \"recovery.scoreboard.rack\"; write that instead"),
-            ("recovery", "sack", "\"recovery.sack\" is now \"recovery.scoreboard\""),
             ("recovery.scoreboard.rack", "true", "no field"),
         ] {
             let sentence = settings.write(path, text).unwrap_err().to_string();
