@@ -6,8 +6,8 @@
 Both make docs/what-we-found.md, too, of docs/questions.toml and the claims that are kept, and the list of studies in
 docs/validation.md.
 
-A page holds what docs/evidence/STUDY.json keeps, what study.toml says, and docs/evidence/STUDY.notes.md, in which a
-person explains what differs and why. A test compares the pages with what this makes.
+A page holds what docs/evidence/STUDY.json keeps, what study.toml says, and between two marks what a person wrote there,
+which stays as it is: what differs, and why. A test compares the pages with what this makes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EVIDENCE = Path(__file__).parent / "evidence"
 QUESTIONS = EVIDENCE.parent / "questions.toml"
 ANSWERS = EVIDENCE.parent / "what-we-found.md"
 VALIDATION = EVIDENCE.parent / "validation.md"
-_NOTES = "What follows is written by hand."
+_NOTES, _END_OF_NOTES = "<!-- Written by hand. -->", "<!-- End of what is written by hand. -->"
 # Longer tables are named only.
 _LINES = 90
 
@@ -76,10 +76,8 @@ def page(name: str) -> str:
     counted = tally({verdict: verdicts.count(verdict) for verdict in VERDICTS})
     shown = [table for table in kept["tables"] if table["text"]]
     longer = [f"`firstflight table runs/{name} {table['name']}`" for table in kept["tables"] if not table["text"]]
-    notes = EVIDENCE / f"{name}.notes.md"
-    made_of = [f"{name}.json", "study.toml", *([notes.name] if notes.exists() else [])]
     parts = [
-        f"<!-- Made by docs/evidence_page.py of {' and '.join(made_of)}: change these. -->",
+        f"<!-- Made by docs/evidence_page.py of {name}.json and study.toml; notes are by hand. -->",
         f"# {study.title}",
         study.asked,
         f"Source: {study.source}.",
@@ -92,11 +90,18 @@ def page(name: str) -> str:
         *(["## Tables"] if kept["tables"] else []),
         *(f"`{table['name']}`\n\n```text\n{table['text'].rstrip()}\n```" for table in shown),
         *([f"Too long for this page: {', '.join(longer)}."] if longer else []),
-        *([_NOTES, notes.read_text(encoding="utf-8").strip()] if notes.exists() else []),
+        *filter(None, (_NOTES, _notes(name), _END_OF_NOTES)),
         "## Limitations",
         "\n".join(f"- {sentence}" for sentence in study.limitations),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _notes(name: str) -> str:
+    """What is written by hand in a page as it is; empty for a new page."""
+    path = EVIDENCE / f"{name}.md"
+    written = path.read_text(encoding="utf-8") if path.exists() else ""
+    return written.partition(_NOTES)[2].partition(_END_OF_NOTES)[0].strip()
 
 
 def answers() -> str:

@@ -23,9 +23,7 @@ OFCOM = "populations/ofcom/SOURCE.md"
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Put the pages whose number changes into the navigation."""
     _section(config, "Evidence").extend(
-        {path.stem: f"evidence/{path.name}"}
-        for path in sorted((ROOT / "docs/evidence").glob("*.md"))
-        if not path.stem.endswith(".notes")
+        {path.stem: f"evidence/{path.name}"} for path in sorted((ROOT / "docs/evidence").glob("*.md"))
     )
     if PAGE.exists():
         _section(config, "Explorer").append({"Open the explorer": PLAYGROUND})

@@ -29,7 +29,7 @@ from firstflight.studies.kernel import (
 )
 from firstflight.studies.rfc2415.printed import printed
 
-# Ranges of the second wave; docs/evidence/rfc2415-ensemble.notes.md has those of the first and why they were narrowed.
+# Ranges of the second wave; docs/evidence/rfc2415-ensemble.md has those of the first and why they were narrowed.
 ENSEMBLE = Ensemble(
     {
         # The RFC says 11 for all; ns-2's default is 20.

@@ -45,7 +45,7 @@ from firstflight.studies.rfc6928_cluster.measure import (
 )
 
 USERS = 12_000
-# Ranges of the second wave; docs/evidence/rfc6928-cluster-ensemble.notes.md has those of the first.
+# Ranges of the second wave; docs/evidence/rfc6928-cluster-ensemble.md has those of the first.
 ENSEMBLE = Ensemble(
     {
         # RFC 6928: 35% of Chrome's requests were on new connections, about one in three.
