@@ -27,6 +27,7 @@ from firstflight.counted import counted, listed
 from firstflight.errors import RequestError
 from firstflight.input_files import check_is_file, or_packaged
 from firstflight.observe import Observation
+from firstflight.observe.observation import TLS
 from firstflight.observe.plain import IGNORED
 from firstflight.observe.tables import HELD_BYTES
 
@@ -213,7 +214,7 @@ def _rows(observed: Observation) -> pl.DataFrame:
     rtt = pl.col("rtt_s").fill_nan(None)
     return frame.select(
         *("bytes", "subnet", "down_bps", "segments_sent", "retransmissions", "first_flight_segments"),
-        *("initial_window_segments", "tls_bytes", "tls_answer_flight_segments"),
+        *("initial_window_segments", *TLS),
         pl.col("weight").fill_null(1.0),
         rtt.alias("rtt_s"),
         (pl.col("bytes") / 1448).ceil().alias("segments"),
