@@ -160,14 +160,14 @@ test("the chart of sizes has the time of a transfer of each size", async (t) => 
 
 test("a chain of certificates puts a TLS handshake before the response", async (t) => {
   const tab = await opened(t, "#size_bytes=20000&rate_bps=100000000&rtt_ms=100&limit=200&a.iw=10&b.iw=10&a.chain=ecdsa");
-  assert.match(await text(tab, "#verdict"), /^A: IW 10, ECDSA: 401\.1 ms\. B: IW 10, no TLS: /);
+  assert.match(await text(tab, "#verdict"), /^A: IW 10, ECDSA: 406\.1 ms\. B: IW 10, no TLS: /);
   await tab.select("#b-chain", "ml-dsa-44");
-  assert.equal(await text(tab, "#verdict"), "A: IW 10, ECDSA: 401.1 ms. B: IW 10, ML-DSA-44: 302.9 ms. B is 98.3 ms faster (24%).");
+  assert.equal(await text(tab, "#verdict"), "A: IW 10, ECDSA: 406.1 ms. B: IW 10, ML-DSA-44: 307.9 ms. B is 98.3 ms faster (24%).");
   assert.equal(
     await text(tab, "#first-flight"),
     "The first flight is the TLS handshake: with A the server's 2 segments take 1 round trip; with B the server's 9 segments take 1 round trip.",
   );
-  assert.match(await text(tab, "#caption-b"), /handshake 100\.0 ms, TLS handshake 201\.1 ms, first usable byte 302\.6 ms\.$/);
+  assert.match(await text(tab, "#caption-b"), /handshake 100\.0 ms, TLS handshake 206\.1 ms, first usable byte 307\.6 ms\.$/);
   await tab.select("#b-chain", "ml-dsa-65");
   assert.match(await text(tab, "#first-flight"), /with B the server's 12 segments take 2 round trips\.$/);
   // ClientHello and Finished; the server's flight.
