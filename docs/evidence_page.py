@@ -6,19 +6,26 @@
 Both make docs/what-we-found.md, too, of docs/questions.toml and the claims that are kept, and the list of studies in
 docs/validation.md.
 
-A page holds what docs/evidence/STUDY.json keeps, what study.toml says, and between two marks what a person wrote there,
-which stays as it is: what differs, and why. A test compares the pages with what this makes.
+A page holds what docs/evidence/STUDY.json keeps, what study.toml says, and between two marks the notes of a person,
+which stay as they are. Tables above 30 lines are kept as STUDY.TABLE.csv, and every claim with its source and reason is
+in STUDY.claims.csv. A test compares the pages with what this makes.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import re
 import sys
 import tomllib
+from collections import Counter
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from firstflight.analysis.claim import VERDICTS, tally
+from firstflight.analysis.table import Table
 from firstflight.counted import with_unit
 from firstflight.errors import RequestError
 from firstflight.records import Run
@@ -29,8 +36,8 @@ QUESTIONS = EVIDENCE.parent / "questions.toml"
 ANSWERS = EVIDENCE.parent / "what-we-found.md"
 VALIDATION = EVIDENCE.parent / "validation.md"
 _NOTES, _END_OF_NOTES = "<!-- Written by hand. -->", "<!-- End of what is written by hand. -->"
-# Longer tables are named only.
-_LINES = 90
+# Longer tables are files next to the page.
+_LINES = 30
 
 
 def store(directory: str) -> str:
@@ -39,10 +46,12 @@ def store(directory: str) -> str:
     study = of(run)
     if lacking := _lacking(run, study):
         raise RequestError(f'"{directory}" is not a whole run of {run.study}: {lacking}; nothing was stored')
-    tables = [
-        {"name": table.name, "text": text if len((text := table.text()).splitlines()) <= _LINES else None}
-        for table in study.tables(run)
-    ]
+    tables = []
+    for table in study.tables(run):
+        long = len((text := table.text()).splitlines()) > _LINES
+        tables.append({"name": table.name, "title": _heading(table), "text": None if long else text})
+        if long:
+            _table_file(run.study, table.name).write_text(table.csv(), encoding="utf-8")
     kept = {
         "study": run.study,
         "engine": run.engine,
@@ -74,27 +83,54 @@ def page(name: str) -> str:
     engine = "" if kept["engine"] == study.engines[0] else f" --engine {kept['engine']}"
     verdicts = [claim["verdict"] for claim in kept["claims"]]
     counted = tally({verdict: verdicts.count(verdict) for verdict in VERDICTS})
-    shown = [table for table in kept["tables"] if table["text"]]
-    longer = [f"`firstflight table runs/{name} {table['name']}`" for table in kept["tables"] if not table["text"]]
+    tables: list[str] = [_shown(name, table) for table in kept["tables"]]
     parts = [
         f"<!-- Made by docs/evidence_page.py of {name}.json and study.toml; notes are by hand. -->",
         f"# {study.title}",
-        study.asked,
+        *([f"**Answer.** {' '.join(kept['answer'])}"] if kept["answer"] else []),
+        f"**Question.** {study.asked}",
         f"Source: {study.source}.",
         f"    firstflight run {name}{engine} && firstflight claims runs/{name}",
         f"Seed {kept['seed']}, {kept['cells']} cells, engine `{kept['engine']}`.",
-        *(["## Answer", " ".join(kept["answer"])] if kept["answer"] else []),
         "## Claims",
-        f"Claims: {counted}. See [how a claim is judged](../validation.md#how-a-claim-is-judged).",
-        _claims(kept["claims"]),
-        *(["## Tables"] if kept["tables"] else []),
-        *(f"`{table['name']}`\n\n```text\n{table['text'].rstrip()}\n```" for table in shown),
-        *([f"Too long for this page: {', '.join(longer)}."] if longer else []),
-        *filter(None, (_NOTES, _notes(name), _END_OF_NOTES)),
+        f"Claims: {counted}. See [how a claim is judged](../validation.md#how-a-claim-is-judged); "
+        f"all claims with source and reason: [{name}.claims.csv]({name}.claims.csv).",
+        *_claims(kept["claims"]),
+        *(["## Tables"] if tables else []),
+        *sorted(tables, key=lambda text: text.startswith("- ")),
+        *(_NOTES, _notes(name), _END_OF_NOTES),
         "## Limitations",
         "\n".join(f"- {sentence}" for sentence in study.limitations),
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _heading(table: Table) -> str:
+    return ". ".join(line.rstrip(".") for line in (table.title, *table.caption.splitlines()) if line)
+
+
+def _table_file(study: str, table: str) -> Path:
+    return EVIDENCE / f"{study}.{table}.csv"
+
+
+def _shown(study: str, table: dict[str, Any]) -> str:
+    """A table as text, or where to find one that is too long for the page."""
+    if table["text"]:
+        return f"`{table['name']}`\n\n```text\n{table['text'].rstrip()}\n```"
+    file = _table_file(study, table["name"])
+    if file.exists():
+        return f"- [{file.name}]({file.name}): {table['title']}."
+    return f"- `firstflight table runs/{study} {table['name']}`."
+
+
+def claims_file(name: str) -> str:
+    """The claims of the study called `name` as CSV."""
+    kept = json.loads((EVIDENCE / f"{name}.json").read_text(encoding="utf-8"))
+    file = io.StringIO()
+    writer = csv.DictWriter(file, list(kept["claims"][0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(kept["claims"])
+    return file.getvalue()
 
 
 def _notes(name: str) -> str:
@@ -160,19 +196,38 @@ def _found(claim: dict[str, Any]) -> str:
     return found
 
 
-def _claims(claims: list[dict[str, Any]]) -> str:
-    rows = ["| claim | expected | found (95% CI) | verdict | why |", "|---|---|---|---|---|"]
-    for claim in claims:
-        tolerance = f" ± {claim['tolerance']:g}" if claim["tolerance"] else ""
-        cells = [
-            f"`{claim['id']}`: {claim['text']} ({claim['source']})",
-            with_unit(f"{claim['expected']}{tolerance}", claim["unit"]),
-            _found(claim),
-            claim["verdict"],
-            claim["reason"],
-        ]
-        rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
-    return "\n".join(rows)
+def _claims(claims: list[dict[str, Any]]) -> list[str]:
+    """The table of claims, without those that hold if it were longer than a page bears; and why the others do not."""
+    open_ones = [claim for claim in claims if claim["verdict"] != "holds"]
+    shown = claims if len(claims) <= _LINES else open_ones
+    rows = ["| claim | expected | found (95% CI) | verdict |", "|---|---|---|---|"]
+    for source, group in groupby(shown, key=lambda claim: claim["source"]):
+        rows.append(f"| **{source}** ||||")
+        for claim in group:
+            tolerance = f" ± {claim['tolerance']:g}" if claim["tolerance"] else ""
+            cells = [
+                f"`{claim['id']}`: {claim['text']}",
+                with_unit(f"{claim['expected']}{tolerance}", claim["unit"]),
+                _found(claim),
+                claim["verdict"],
+            ]
+            rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    sentences = [(f"`{claim['id']}`", re.split(r"(?<=[.]) (?=[A-Z0-9\"])", claim["reason"])) for claim in open_ones]
+    often = Counter(sentence for _, parts in sentences for sentence in parts)
+    why: dict[str, list[str]] = {}
+    for identifier, parts in sentences:
+        single = " ".join(sentence for sentence in parts if often[sentence] == 1)
+        for reason in filter(None, (single, *(sentence for sentence in parts if often[sentence] > 1))):
+            why.setdefault(reason, []).append(identifier)
+    # A sentence that several claims share stands once, after those of one claim.
+    reasons = sorted(why.items(), key=lambda item: len(item[1]) > 1)
+    left_out = len(claims) - len(shown)
+    return [
+        *([f"Not shown here: the {left_out} that hold."] if left_out else []),
+        "\n".join(rows),
+        *(["Reasons where a claim does not hold:"] if reasons else []),
+        "\n".join(f"- {', '.join(ids)}: {reason}" for reason, ids in reasons),
+    ]
 
 
 def validation() -> str:
@@ -198,8 +253,12 @@ def names() -> list[str]:
 def main(arguments: list[str]) -> None:
     """Keep a run and make its page, or make all pages."""
     for name in [store(directory) for directory in arguments[1:]] or names():
-        (EVIDENCE / f"{name}.md").write_text(page(name), encoding="utf-8")
-        print(EVIDENCE / f"{name}.md")
+        for path, text in (
+            (EVIDENCE / f"{name}.claims.csv", claims_file(name)),
+            (EVIDENCE / f"{name}.md", page(name)),
+        ):
+            path.write_text(text, encoding="utf-8")
+            print(path)
     for path, text in ((ANSWERS, answers()), (VALIDATION, validation())):
         path.write_text(text, encoding="utf-8")
         print(path)

@@ -36,7 +36,12 @@ def test_every_file_of_evidence_belongs_to_a_study_of_which_something_is_kept() 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_is_what_its_store_makes(name: str) -> None:
-    assert (DOCS / "evidence" / f"{name}.md").read_text(encoding="utf-8") == _pages().page(name)
+    page = (DOCS / "evidence" / f"{name}.md").read_text(encoding="utf-8")
+    assert page == _pages().page(name)
+    assert (DOCS / "evidence" / f"{name}.claims.csv").read_text(encoding="utf-8") == _pages().claims_file(name)
+    assert [file.name for file in (DOCS / "evidence").glob(f"{name}.*.csv") if f"]({file.name})" not in page] == []
+    tables = [block.partition("\n```")[0] for block in page.split("```text\n")[1:]]
+    assert [table for table in tables if len(table.splitlines()) > 30] == []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -105,3 +110,5 @@ def test_a_whole_run_is_stored_as_it_is_kept(monkeypatch: pytest.MonkeyPatch, tm
     firstflight.run("rfc6928-rounds", out=tmp_path / "run")
     pages.store(str(tmp_path / "run"))
     assert (tmp_path / "rfc6928-rounds.json").read_text(encoding="utf-8") == kept
+    table = "rfc6928-rounds.round_trips.csv"
+    assert (tmp_path / table).read_text(encoding="utf-8") == (DOCS / "evidence" / table).read_text(encoding="utf-8")
