@@ -127,7 +127,7 @@ def run_box(plan_json: str, fds: list[tuple[str, int]], control_fd: int) -> None
     """Run a link box on devices given as (kind, descriptor), in the order of the plan's ports.
 
     The plan is JSON as crates/linkbox/src/plan.rs has it. Returns when the control socket (a stream socket of the Unix
-    domain) says `{"do": "stop"}` or closes; docs/linkbox.md has the other commands. Lets other threads run meanwhile;
+    domain) says `{"do": "stop"}` or closes; crates/linkbox has the other commands. Lets other threads run meanwhile;
     descriptors stay the caller's. Raises ValueError for a plan that cannot be read, RuntimeError where the box cannot
     go on, OSError for a descriptor that is not what it should be: one sentence each.
     """
@@ -135,7 +135,7 @@ def run_box(plan_json: str, fds: list[tuple[str, int]], control_fd: int) -> None
 def run_capture(interface: str, control_fd: int, mtu: int = 1500) -> None:
     """Capture the headers of what passes an interface of the calling thread's network namespace, with kernel stamps.
 
-    Returns when the control socket says `{"do": "stop"}` or closes; docs/linkbox.md has the other commands. Lets
+    Returns when the control socket says `{"do": "stop"}` or closes; crates/linkbox has the other commands. Lets
     other threads run meanwhile; the descriptor stays the caller's. Raises RuntimeError for an interface that is not
     there or goes away, OSError for a bad descriptor.
     """

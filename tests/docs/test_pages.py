@@ -38,7 +38,7 @@ COMMANDS = {
     "post-quantum.md": 8,
     "scenario.md": 10,
     "shared-links.md": 10,
-    "real-programs.md": 4,
+    "emulation.md": 8,
     "packet-scripts.md": 3,
     "populations.md": 4,
 }
