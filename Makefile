@@ -16,11 +16,12 @@ unexport MAKEFLAGS MFLAGS
 setup: .venv/.pinned .venv/.built
 
 # Python sources need no building: the install is an editable one. pip looks for maturin on the path. The old module is
-# removed first: to write over it would crash whoever is running it.
+# removed first: to write over it would crash whoever is running it. The flags are those of a wheel, which takes what is
+# built here.
 .venv/.built: .venv/bin/maturin pyproject.toml $(RUST)
 	@sh .ci/prerequisites $(PYTHON)
 	@rm -f python/firstflight/_native.*.so
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	RUSTFLAGS="$$($(PYTHON) .ci/wheel --flags)" PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 .venv/.pinned: .venv/bin/maturin
