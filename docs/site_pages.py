@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections import Counter
 from pathlib import Path
+from string import Template
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
+import firstflight
+from firstflight import Cell
+from firstflight.engines import simulate
 from firstflight.explain.words import FURTHER_TERMS, TERMS
 from firstflight.explore.page import PAGE
 
 ROOT = Path(__file__).parents[1]
 PLAYGROUND = "playground.html"
-# The title of each page leads here.
-HOME = """<!doctype html><title>firstflight</title>
-<meta http-equiv="refresh" content="0; url=start.html"><a href="start.html">Start</a>
-"""
+LINK = r'<a href="https://www.rfc-editor.org/rfc/rfc\1">RFC \1</a>'
 OFCOM = "populations/ofcom/SOURCE.md"
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the pages whose number changes into the navigation."""
-    _section(config, "Evidence").extend(
-        {path.stem: f"evidence/{path.name}"} for path in sorted((ROOT / "docs/evidence").glob("*.md"))
-    )
+    """Put the explorer into the navigation, where it is built."""
     if PAGE.exists():
         _section(config, "Explorer").append({"Open the explorer": PLAYGROUND})
     return config
@@ -38,7 +39,6 @@ def _section(config: MkDocsConfig, name: str) -> list[Any]:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the glossary, the explorer and the examples that pages link to."""
     files.append(File.generated(config, "glossary.md", content=glossary()))
-    files.append(File.generated(config, "index.html", content=HOME))
     if PAGE.exists():
         files.append(File.generated(config, PLAYGROUND, abs_src_path=str(PAGE)))
     files.append(File.generated(config, OFCOM, abs_src_path=str(ROOT / "python/firstflight" / OFCOM)))
@@ -50,13 +50,52 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Links to the examples lead to their copies in the site."""
+    """Links to the examples lead to their copies in the site; the home page has its numbers."""
+    if page.file.src_uri == "index.md":
+        return Template(markdown).substitute(_of_the_home_page())
     up = "../" * page.file.src_uri.count("/")
     if page.file.src_uri.startswith("examples/"):
         return markdown.replace("](../../docs/", "](../../").replace(
             f"](../../python/firstflight/{OFCOM}", f"](../../{OFCOM}"
         )
     return markdown.replace(f"]({up}../examples/", f"]({up}examples/")
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """The number of an RFC leads to the RFC, but for headings, code and what is a link already."""
+    parts = re.split(r"(<(a|code|pre|h[1-6])\b.*?</\2>|<[^>]*>)", html, flags=re.DOTALL)
+    # Two groups: every third part is text.
+    for index in range(0, len(parts), 3):
+        parts[index] = re.sub(
+            r"\bRFC (\d{3,4})\b", r'<a href="https://www.rfc-editor.org/rfc/rfc\1">RFC \1</a>', parts[index]
+        )
+        if index + 2 < len(parts):
+            parts[index + 2] = ""
+    return "".join(part or "" for part in parts)
+
+
+def _of_the_home_page() -> dict[str, str]:
+    """The numbers of docs/index.md, and the explorer, where it is built."""
+    download = firstflight.load_scenario(ROOT / "examples/download.toml")
+    times = {}
+    for window in (3, 10):
+        download.tcp.initial_window = window
+        times[window] = simulate.run_cell(Cell({}, download), 1, 1)["transfers"]["completion_time_s"][0]
+    kept = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "docs/evidence").glob("*.json"))]
+    claims = {(study["study"], claim["id"]): claim for study in kept for claim in study["claims"]}
+    verdicts = Counter(claim["verdict"] for claim in claims.values())
+    explorer = f'<iframe class="explorer" src="{PLAYGROUND}" title="Explorer" loading="lazy"></iframe>'
+    return {
+        "explorer": explorer if PAGE.exists() else "![Two ladders of segments](images/explorer.png)",
+        "iw3_ms": f"{times[3] * 1e3:.0f}",
+        "iw10_ms": f"{times[10] * 1e3:.0f}",
+        "lose_percent": f"{claims['post-quantum', 'ml-dsa-44-above-iw-10']['found']:.0f}",
+        "studies": str(len(kept)),
+        "claims": str(len(claims)),
+        "holds": str(verdicts["holds"]),
+        "differs": str(verdicts["differs"]),
+        "open": str(len(claims) - verdicts["holds"] - verdicts["differs"]),
+    }
 
 
 def glossary() -> str:
