@@ -1,7 +1,7 @@
 /** The knobs: a number with a slider, a choice, or words; each with its definition. */
 
 import type { Start } from "./plan";
-import { AS_GIVEN, chainName, NETWORKS, NO_TLS, networkOf, type Settings } from "./settings";
+import { AS_GIVEN, chainName, NETWORKS, NO_TLS, networkOf, RANGES, type Settings } from "./settings";
 import { define } from "./terms";
 
 type Part = keyof Settings;
@@ -9,9 +9,6 @@ type Part = keyof Settings;
 interface Knob {
   key: string;
   label: string;
-  unit?: string;
-  /** Value of the settings that a unit shown is worth. */
-  scale?: number;
   /** Ends of the slider, as shown; it is logarithmic. A number may lie outside. */
   slider?: [number, number];
   choices?: readonly string[];
@@ -19,35 +16,38 @@ interface Knob {
   words?: (choice: string) => string;
 }
 
-function knobs(start: Start): { path: Knob[]; side: Knob[] } {
+/** The knobs by the element that has them: those of first interest, and more. */
+function knobs(start: Start): Record<string, Knob[]> {
   const isFile = start.plan.applications[0]?.kind === "file_transfer";
+  const iw: Knob = { key: "iw", label: "IW", slider: [1, 100] };
+  const more: Knob[] = [
+    { key: "startup", label: "start-up", choices: start.startup.map(({ scheme }) => scheme).filter((scheme) => scheme !== "quick_start") },
+    { key: "cc", label: "congestion control", choices: start.congestion_control.map(({ algorithm }) => algorithm) },
+    { key: "profile", label: "profile", choices: [...Object.keys(start.profiles).sort(), AS_GIVEN] },
+    { key: "chain", label: "TLS chain", choices: [NO_TLS, ...Object.keys(start.chains)], words: chainName },
+  ];
   return {
     path: [
-      ...(isFile ? [{ key: "size_bytes", label: "size", unit: "kB", scale: 1000, slider: [1, 10_000] as [number, number] }] : []),
-      { key: "rate_bps", label: "rate", unit: "Mbit/s", scale: 1e6, slider: [0.1, 1000] },
-      { key: "rtt_ms", label: "RTT", unit: "ms", slider: [1, 1000] },
-      { key: "queue", label: "queue", choices: withGiven(start.queues.map(({ kind }) => kind), "") },
+      ...(isFile ? [{ key: "size_bytes", label: "size", slider: [1, 10_000] as [number, number] }] : []),
+      { key: "rate_bps", label: "rate", slider: [0.1, 1000] },
+      { key: "rtt_ms", label: "RTT", slider: [1, 1000] },
+    ],
+    a: [iw],
+    b: [iw],
+    "path-more": [
+      { key: "queue", label: "queue", choices: start.queues.map(({ kind }) => kind) },
       { key: "limit", label: "limit", slider: [1, 1000] },
       { key: "limit_unit", label: "limit unit", choices: ["packets", "kB"] },
-      { key: "loss_percent", label: "loss", unit: "%" },
+      { key: "loss_percent", label: "loss" },
       { key: "lose", label: "loss list" },
       { key: "seed", label: "seed" },
     ],
-    side: [
-      { key: "iw", label: "IW", unit: "segments", slider: [1, 100] },
-      { key: "startup", label: "start-up", choices: start.startup.map(({ scheme }) => scheme).filter((scheme) => scheme !== "quick_start") },
-      { key: "cc", label: "congestion control", choices: start.congestion_control.map(({ algorithm }) => algorithm) },
-      { key: "profile", label: "profile", choices: withGiven(Object.keys(start.profiles).sort(), AS_GIVEN) },
-      { key: "chain", label: "TLS chain", choices: [NO_TLS, ...Object.keys(start.chains)], words: chainName },
-    ],
+    "a-more": more,
+    "b-more": more,
   };
 }
 
 const TERM: Record<string, string> = { size_bytes: "size", rate_bps: "rate", rtt_ms: "rtt", limit_unit: "limit", loss_percent: "loss" };
-
-function withGiven(choices: string[], given: string): string[] {
-  return given === "" ? choices : [...choices, given];
-}
 
 /** All knobs of the page; `moved` is called with each move. */
 export class Board {
@@ -57,10 +57,9 @@ export class Board {
     private readonly state: { readonly start: Start; settings: Settings },
     private readonly moved: () => void,
   ) {
-    const { path, side } = knobs(state.start);
-    for (const [part, list] of [["path", path], ["a", side], ["b", side]] as const) {
-      const place = document.querySelector<HTMLElement>(`#${part} .knobs`);
-      if (place !== null) for (const knob of list) place.append(this.built(part, knob));
+    for (const [id, list] of Object.entries(knobs(state.start))) {
+      const place = document.querySelector<HTMLElement>(`#${id} .knobs`);
+      for (const knob of list) place?.append(this.built(id.replace("-more", "") as Part, knob));
     }
     document.querySelector("#path .knobs")?.prepend(this.networks());
     this.show();
@@ -95,7 +94,8 @@ export class Board {
     const id = `${part}-${knob.key}`;
     const label = document.createElement("label");
     label.htmlFor = id;
-    label.textContent = knob.unit === undefined ? knob.label : `${knob.label}, ${knob.unit}`;
+    const { unit } = RANGES[knob.key] ?? {};
+    label.textContent = unit === undefined ? knob.label : `${knob.label}, ${unit}`;
     const input = knob.choices === undefined ? this.field(part, knob) : this.choice(part, knob);
     input.id = id;
     input.name = id;
@@ -125,7 +125,8 @@ export class Board {
     return select;
   }
 
-  private field(part: Part, { key, scale = 1 }: Knob): HTMLInputElement {
+  private field(part: Part, { key }: Knob): HTMLInputElement {
+    const { scale = 1 } = RANGES[key] ?? {};
     const input = document.createElement("input");
     const isText = typeof this.values(part)[key] === "string";
     input.type = isText ? "text" : "number";
@@ -143,9 +144,12 @@ export class Board {
     return input;
   }
 
-  private slider(part: Part, { key, scale = 1 }: Knob, [low, high]: [number, number], name: string): HTMLInputElement {
+  private slider(part: Part, { key }: Knob, [low, high]: [number, number], name: string): HTMLInputElement {
+    const { scale = 1 } = RANGES[key] ?? {};
     const slider = document.createElement("input");
     slider.type = "range";
+    // The number next to it is the same knob by keyboard.
+    slider.tabIndex = -1;
     slider.setAttribute("aria-label", `${name}, slider`);
     const steps = 400;
     [slider.min, slider.max] = ["0", String(steps)];

@@ -73,6 +73,7 @@ class Page {
     clearTimeout(this.later);
     this.background.stop();
     const problems: string[] = [];
+    const unfit = new Set<string>();
     const plans: Partial<Record<Name, Plan>> = {};
     for (const side of SIDES) {
       try {
@@ -80,6 +81,7 @@ class Page {
       } catch (error) {
         if (!(error instanceof Unfit)) throw error;
         problems.push(`${side.toUpperCase()}: ${error.message}.`);
+        if (error.key !== undefined) unfit.add(`${error.key === "iw" ? side : "path"}-${error.key}`);
       }
     }
     const transfers: Partial<Record<Name, Transfer>> = {};
@@ -87,7 +89,13 @@ class Page {
       if (outcome instanceof Refused) problems.push(`${side.toUpperCase()}: ${outcome.message}.`);
       else transfers[side as Name] = outcome;
     }
-    element("problem").textContent = [...new Set(problems)].join(" ");
+    // What is wrong with a value for both is said once.
+    const [a, b] = problems.map((problem) => problem.slice(3));
+    element("problem").textContent = a === b ? (a ?? "") : problems.join(" ");
+    for (const input of document.querySelectorAll("#knobs [id]")) {
+      if (unfit.has(input.id)) input.setAttribute("aria-invalid", "true");
+      else input.removeAttribute("aria-invalid");
+    }
     this.state.show(transfers);
     element("story").textContent = "Point at a line, or focus a drawing and press the arrow keys, to read what happened there.";
     this.drawing.write();
@@ -165,6 +173,7 @@ class Page {
     element("response").replaceChildren(...listed.map((response, index) => new Option(described(response), String(index))));
     element("response-box").hidden = !state.areOwn;
     this.take(state.responses[0]);
+    if (state.own !== undefined) element("captured").scrollIntoView({ block: "center" });
   }
 
   /** Sets the knobs to a response's path: B has its first flight, A stays as it is. */

@@ -62,8 +62,48 @@ export function networkOf(path: Path): string {
   return Object.entries(NETWORKS).find(([, of]) => isIt(of))?.[0] ?? "";
 }
 
-/** A knob has a value that makes no sense: one sentence. */
-export class Unfit extends Error {}
+/** A knob's value that makes no sense: one sentence; `key`: of the knob, if it is one alone. */
+export class Unfit extends Error {
+  constructor(
+    message: string,
+    readonly key?: string,
+  ) {
+    super(message);
+  }
+}
+
+interface Range {
+  readonly name: string;
+  readonly unit?: string;
+  /** The value of the settings that a unit is worth. */
+  readonly scale?: number;
+  readonly from: number;
+  readonly to: number;
+  readonly isWhole?: boolean;
+}
+
+/** Numbers by the knob: the unit in which it is shown, and its range in the settings. */
+export const RANGES: Readonly<Record<string, Range>> = {
+  size_bytes: { name: "size", unit: "kB", scale: 1000, from: 1, to: 1e8, isWhole: true },
+  rate_bps: { name: "rate", unit: "Mbit/s", scale: 1e6, from: 1000, to: 1e11, isWhole: true },
+  rtt_ms: { name: "RTT", unit: "ms", from: 0, to: 10_000 },
+  limit: { name: "limit", from: 1, to: 1e6, isWhole: true },
+  limit_kB: { name: "limit", unit: "kB", from: 0.001, to: 1e6 },
+  loss_percent: { name: "loss", unit: "%", from: 0, to: 90 },
+  lose: { name: "loss list", from: 1, to: 1e9, isWhole: true },
+  seed: { name: "seed", from: 0, to: Number.MAX_SAFE_INTEGER, isWhole: true },
+  iw: { name: "IW", unit: "segments", from: 1, to: 1000, isWhole: true },
+};
+
+/** The value of a knob, or Unfit in its unit. */
+function fit(key: string, value: number): number {
+  const { name, unit, scale = 1, from, to, isWhole } = RANGES[key]!;
+  const shown = (number: number): string => (number / scale).toLocaleString("en", { maximumSignificantDigits: 15 });
+  const words = unit === undefined ? "" : unit === "%" ? unit : ` ${unit}`;
+  if (!(value >= from && value <= to)) throw new Unfit(`${name}: ${shown(value)}${words} is not from ${shown(from)} to ${shown(to)}${words}`, key);
+  if (isWhole && !Number.isInteger(value)) throw new Unfit(`${name}: ${shown(value)}${words} is not a whole number${key === "rate_bps" ? " of bit/s" : key === "size_bytes" ? " of bytes" : ""}`, key);
+  return value;
+}
 
 /** Where the data's bottleneck is: the slowest link, and on it the way of the data. */
 function bottleneck(plan: Plan): { way: Link; back: Link } {
@@ -125,10 +165,11 @@ export function opening(start: Start): Settings {
 export function write(start: Start, path: Path, side: Side): Plan {
   const plan = structuredClone(start.plan);
   const [was, own] = [readPath(start), readSide(start)];
+  fit("seed", path.seed);
   writePath(plan, start, path, was);
   const application = plan.applications[0];
   if (application === undefined) throw new Unfit("the scenario has no application");
-  if (path.size_bytes !== was.size_bytes) application.size = { distribution: "constant", value: within(path.size_bytes, 1, 1e8, "size") };
+  if (path.size_bytes !== was.size_bytes) application.size = { distribution: "constant", value: fit("size_bytes", path.size_bytes) };
   const isOtherChain = side.chain !== own.chain;
   if (isOtherChain) {
     const handshakes = start.chains[side.chain];
@@ -144,7 +185,7 @@ export function write(start: Start, path: Path, side: Side): Plan {
       if (isOtherChain || chosen !== undefined) tcp.nagle = "off";
     } else if (isOtherChain) tcp.nagle = (chosen ?? start.profiles[own.profile])?.nagle ?? tcp.nagle;
     if (chosen !== undefined || side.iw !== own.iw) {
-      if (side.iw !== 0) tcp.initial_window = { policy: "fixed", segments: within(side.iw, 1, 1000, "initial window") };
+      if (side.iw !== 0 || own.iw !== 0) tcp.initial_window = { policy: "fixed", segments: fit("iw", side.iw) };
     }
     if (chosen !== undefined || side.startup !== own.startup) {
       tcp.startup = start.startup.find(({ scheme }) => scheme === side.startup) ?? tcp.startup;
@@ -160,12 +201,12 @@ export function write(start: Start, path: Path, side: Side): Plan {
 function writePath(plan: Plan, start: Start, path: Path, was: Path): void {
   const { way, back } = bottleneck(plan);
   if (path.rate_bps !== was.rate_bps) {
-    const rate = within(path.rate_bps, 1000, 1e11, "rate");
+    const rate = fit("rate_bps", path.rate_bps);
     if (back.rate_bps === way.rate_bps) back.rate_bps = rate;
     way.rate_bps = rate;
   }
   if (path.rtt_ms !== was.rtt_ms) {
-    const round = Math.round(within(path.rtt_ms, 0, 10_000, "RTT", false) * 1e6);
+    const round = Math.round(fit("rtt_ms", path.rtt_ms) * 1e6);
     way.delay_ns = Math.floor(round / 2);
     back.delay_ns = round - way.delay_ns;
   }
@@ -173,29 +214,22 @@ function writePath(plan: Plan, start: Start, path: Path, was: Path): void {
     const packet = plan.header_bytes + (plan.applications[0]?.server_tcp.mss_bytes ?? 1460);
     const limit: Limit =
       path.limit_unit === "packets"
-        ? { packets: within(path.limit, 1, 1e6, "queue limit") }
-        : { bytes: within(Math.round(path.limit * 1000), 1, 1e9, "queue limit") };
+        ? { packets: fit("limit", path.limit) }
+        : { bytes: Math.round(1000 * fit("limit_kB", path.limit)) };
     const kind = path.queue === was.queue ? way.queue : start.queues.find((queue) => queue.kind === path.queue);
     const isSameBack = isSame(way.queue, back.queue);
     way.queue = withLimit(kind ?? way.queue, limit, packet);
     if (isSameBack) back.queue = structuredClone(way.queue);
   }
-  if (path.loss_percent !== was.loss_percent) way.loss = within(path.loss_percent, 0, 90, "loss", false) / 100;
+  if (path.loss_percent !== was.loss_percent) way.loss = fit("loss_percent", path.loss_percent) / 100;
   if (path.lose !== was.lose) way.lose = numbers(path.lose);
 }
 
 /** "3 14": ascending numbers of data packets. */
 function numbers(text: string): number[] {
   const words = text.split(/[\s,]+/).filter((word) => word !== "");
-  const listed = [...new Set(words.map((word) => within(Number(word), 1, 1e9, "lost packets")))];
+  const listed = [...new Set(words.map((word) => fit("lose", Number(word))))];
   return listed.sort((one, two) => one - two);
-}
-
-function within(value: number, low: number, high: number, name: string, isWhole = true): number {
-  const most = high.toLocaleString("en");
-  if (!(value >= low && value <= high)) throw new Unfit(`${name}: ${value} is not from ${low} to ${most}`);
-  if (isWhole && !Number.isInteger(value)) throw new Unfit(`${name}: ${value} is not a whole number`);
-  return value;
 }
 
 function isSame(one: unknown, other: unknown): boolean {

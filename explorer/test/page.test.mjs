@@ -18,7 +18,7 @@ before(async () => {
 after(() => browser.close());
 
 /** Opens the page, and fails on an error of its script or a request beyond the page itself. */
-async function opened(t, fragment = "", { width = 1280, scheme = "light", url = page } = {}) {
+async function opened(t, fragment = "", { width = 1280, height = 900, scheme = "light", url = page } = {}) {
   const tab = await browser.newPage();
   t.after(() => tab.close());
   const unwanted = [];
@@ -27,7 +27,7 @@ async function opened(t, fragment = "", { width = 1280, scheme = "light", url = 
   // The worker's script comes out of the page's own memory.
   tab.on("request", (request) => request.url().split("#")[0] === url || /^(data|blob):/.test(request.url()) || unwanted.push(request.url()));
   t.after(() => assert.deepEqual(unwanted, []));
-  await tab.setViewport({ width, height: 900 });
+  await tab.setViewport({ width, height });
   await tab.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
   await tab.goto(url + fragment);
   await tab.waitForSelector("html[data-ready]");
@@ -112,8 +112,11 @@ test("of a long transfer the beginning is drawn at once, and the completion time
 test("a setting that makes no sense is refused in one sentence", async (t) => {
   const tab = await opened(t, "#a.cc=bbr&a.startup=paced");
   assert.match(await text(tab, "#problem"), /^A: .*congestion_control = bbr/);
+  const none = await opened(t, "#b.iw=0");
+  assert.equal(await text(none, "#problem"), "B: IW: 0 segments is not from 1 to 1,000 segments.");
+  assert.equal(await none.$eval("#b-iw", (input) => input.getAttribute("aria-invalid")), "true");
   const wrong = await opened(t, "#rate_bps=-4&size_bytes=cat&nonsense=1&a.__proto__=2");
-  assert.equal(await text(wrong, "#problem"), "A: rate: -4 is not from 1000 to 100,000,000,000. B: rate: -4 is not from 1000 to 100,000,000,000.");
+  assert.equal(await text(wrong, "#problem"), "rate: -0.000004 Mbit/s is not from 0.001 to 100,000 Mbit/s.");
 });
 
 test("a damaged plan in the address is said, and a link to another transfer opens it", async (t) => {
@@ -261,7 +264,83 @@ test("pointing at a line tells the same", async (t) => {
   assert.match(await text(tab, "#story"), /^B: /);
 });
 
-for (const [width, scheme] of [[1280, "light"], [768, "dark"], [360, "light"], [360, "dark"]]) {
+/** Top and bottom of elements in the window. */
+const places = (tab, ids) => tab.evaluate((all) => Object.fromEntries(all.map((id) => [id, (({ top, bottom }) => [top, bottom])(document.getElementById(id).getBoundingClientRect())])), ids);
+
+test("at 1280 by 800 the verdict, both ladders and the first knobs are visible together", async (t) => {
+  const tab = await opened(t, "", { height: 800 });
+  const found = await places(tab, ["verdict", "ladder-a", "ladder-b", "network", "path-size_bytes", "path-rate_bps", "path-rtt_ms", "a-iw", "b-iw"]);
+  for (const [id, [top, bottom]] of Object.entries(found)) assert.ok(top >= 0 && bottom <= 800, `${id}: ${top} to ${bottom}`);
+});
+
+test("at 360 px the ladder begins within 500 px and the verdict stays in view", async (t) => {
+  const tab = await opened(t, "", { width: 360, height: 740 });
+  assert.ok((await places(tab, ["ladder-a"]))["ladder-a"][0] <= 500);
+  await tab.evaluate(() => document.getElementById("sizes").scrollIntoView());
+  const [top, bottom] = (await places(tab, ["verdict"])).verdict;
+  assert.ok(top >= 0 && bottom <= 740);
+});
+
+test("the ladder is within ten tabs", async (t) => {
+  const tab = await opened(t);
+  const focused = [];
+  for (let step = 0; step < 10; step++) {
+    await tab.keyboard.press("Tab");
+    focused.push(await tab.evaluate(() => document.activeElement.id));
+  }
+  assert.ok(focused.includes("ladder-a"), focused.join(", "));
+});
+
+for (const width of [1280, 360]) {
+  test(`hovering moves nothing at ${width} px, and each story fits its place`, async (t) => {
+    const tab = await opened(t, "#lose=3&size_bytes=60000", { width });
+    const ids = ["ladder-a", "ladder-b", "delivered", "sizes", "cloud", "knobs", "answer"];
+    const all = async () => [await places(tab, ids), await tab.evaluate(() => document.documentElement.scrollHeight)];
+    await tab.waitForSelector("#sizes[data-done]");
+    const before = await all();
+    for (const canvas of ["ladder-b", "cwnd"]) {
+      const { x, y, width } = await tab.$eval(`#${canvas}`, (found) => (({ x, y, width }) => ({ x, y, width }))(found.getBoundingClientRect()));
+      for (let step = 4; step < 20; step++) {
+        await tab.mouse.move(x + (width * step) / 20, y + 60);
+        assert.deepEqual(await all(), before);
+      }
+    }
+    await tab.focus("#ladder-b");
+    for (let step = 0; step < 60; step++) {
+      await tab.keyboard.press("ArrowRight");
+      const [needs, has, says] = await tab.$eval("#story", (story) => [story.scrollHeight, story.clientHeight, story.textContent]);
+      assert.ok(needs <= has, `${needs} px in ${has}: ${says}`);
+    }
+  });
+}
+
+/** CIELAB of a color, as seen with full color vision and, by Machado et al. (2009), with deuteranopia and protanopia. */
+const VISIONS = [
+  [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+  [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+  [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+];
+const product = (matrix, vector) => matrix.map((row) => row.reduce((sum, factor, index) => sum + factor * vector[index], 0));
+function lab(color, vision) {
+  const linear = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16) / 255).map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+  const seen = product(vision, linear).map((part) => Math.min(1, Math.max(0, part)));
+  const toXyz = [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]];
+  const [x, y, z] = product(toXyz, seen).map((part, index) => Math.cbrt(part / [0.95047, 1, 1.08883][index]));
+  return [116 * y - 16, 500 * (x - y), 200 * (y - z)];
+}
+
+for (const scheme of ["light", "dark"]) {
+  test(`A, B, losses and TLS are told apart by readers who do not see red or green, ${scheme}`, async (t) => {
+    const tab = await opened(t, "", { scheme });
+    const colors = await tab.evaluate(() => ["a", "b", "alarm", "tls"].map((name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim()));
+    for (const vision of VISIONS) {
+      const seen = colors.map((color) => lab(color, vision));
+      seen.forEach((one, index) => seen.slice(index + 1).forEach((other) => assert.ok(Math.hypot(...one.map((part, at) => part - other[at])) >= 25, `${colors}`)));
+    }
+  });
+}
+
+for (const [width, scheme] of [[1280, "light"], [1280, "dark"], [768, "dark"], [390, "light"], [360, "light"], [360, "dark"]]) {
   test(`axe finds nothing and nothing is cut off at ${width} px, ${scheme}`, async (t) => {
     const tab = await opened(t, "#b.chain=ml-dsa-65", { width, scheme });
     assert.ok((await tab.evaluate(() => document.documentElement.scrollWidth)) <= width);
