@@ -53,9 +53,12 @@ impl Scoreboard {
             Some(srtt) => 2 * srtt + flight.profile.shortest_timer(),
             None => PROBE_WITHOUT_SAMPLE,
         };
-        // RFC 8985 §7.2: not later than the retransmission timer would expire.
+        // RFC 8985 §7.2: not later than the retransmission timer would expire. Linux: unless that is overdue, which a
+        // probe for one segment can make it.
         let rto = if advanced { self.timeout_after_ack(flight) } else { timeout_of_first(flight, first) };
-        timeout = timeout.min(rto.saturating_sub(flight.now).max(1));
+        if rto > flight.now {
+            timeout = timeout.min(rto - flight.now);
+        }
         self.timer = Timer::Probe;
         SetTimer::At(flight.now + timeout)
     }
