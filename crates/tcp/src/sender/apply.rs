@@ -65,13 +65,13 @@ impl Endpoint {
             self.on_rtt(now, rtt);
         }
         let cwnd_before = self.controller.window();
-        let may_grow = self.cwnd_may_grow(now, facts);
+        self.validate_acknowledged(now, facts);
         if facts.edges != Edges::NONE {
             self.apply_edges(now, facts);
         }
         match (&facts.delivery, facts.rule) {
             (Some(delivery), _) => self.controller.on_delivery(now, delivery),
-            (None, CwndRule::Grow) => self.grow(now, facts.delivered, may_grow),
+            (None, CwndRule::Grow) => self.grow(now, facts.delivered),
             (None, CwndRule::Reduce { segments }) => self.reduce(facts, segments),
             (None, CwndRule::Keep) => {}
         }
@@ -227,7 +227,8 @@ impl Endpoint {
 
     /// Step 2: growth by the delivered data, if validation allows it.
     #[inline]
-    fn grow(&mut self, now: Nanos, bytes: u32, allowed: bool) {
+    fn grow(&mut self, now: Nanos, bytes: u32) {
+        let allowed = self.cwnd_may_grow();
         if !self.grow_by_startup(now, bytes, allowed) && allowed {
             self.controller.on_ack(now, Acknowledged { bytes: Bytes(bytes) });
         }

@@ -88,15 +88,22 @@ impl Endpoint {
         }
     }
 
-    /// True if the delivered data lets cwnd grow.
+    /// An ACK arrived: validates the window before it.
     #[inline]
-    pub(crate) fn cwnd_may_grow(&mut self, now: Nanos, facts: &Facts) -> bool {
-        let Some(validation) = self.extras.validation_mut() else { return true };
-        let window = self.controller.window() / self.mss;
+    pub(crate) fn validate_acknowledged(&mut self, now: Nanos, facts: &Facts) {
+        let Some(validation) = self.extras.validation_mut() else { return };
         if facts.advanced && !facts.fast_recovery.was_on() {
             let srtt = self.rtt.smoothed(&self.profile.rto).unwrap_or(0);
-            validation.on_ack(now, self.snd.una, self.snd.nxt, srtt, window);
+            validation.on_ack(now, self.snd.una, self.snd.nxt, srtt, self.controller.window() / self.mss);
         }
-        validation.allows_growth(window, self.controller.window() < self.controller.ssthresh())
+    }
+
+    /// True if the delivered data lets cwnd grow.
+    // Linux asks with the window that a recovery ends with (tcp_cong_avoid).
+    #[inline]
+    pub(crate) fn cwnd_may_grow(&self) -> bool {
+        let window = self.controller.window();
+        let in_slow_start = window < self.controller.ssthresh();
+        self.extras.validation().is_none_or(|validation| validation.allows_growth(window / self.mss, in_slow_start))
     }
 }
