@@ -19,6 +19,8 @@ mod mark {
     pub const IN_REPAIR: u8 = 4;
     /// Retransmitted at any time.
     pub const REPEATED: u8 = 8;
+    /// The next segment left in the same sk_buff.
+    pub const FOLLOWED: u8 = 16;
 }
 
 /// A segment in flight.
@@ -66,6 +68,13 @@ impl Sent {
     #[inline]
     pub fn is_unanswered(&self) -> bool {
         self.marks & (mark::LOST | mark::SACKED | mark::IN_REPAIR) == mark::LOST
+    }
+
+    /// The segment after it is in the same sk_buff. What became of one of them alone has divided it (Linux,
+    /// tcp_match_skb_to_sack).
+    fn is_joined_to(&self, next: &Self) -> bool {
+        let states = |marks: u8| marks & !mark::FOLLOWED;
+        self.marks & mark::FOLLOWED != 0 && self.sent_at == next.sent_at && states(self.marks) == states(next.marks)
     }
 }
 
@@ -158,11 +167,12 @@ impl Board {
         self.queue.back()
     }
 
-    /// New data left.
+    /// New data left; `followed`: the next segment does in the same sk_buff.
     #[inline]
-    pub fn push(&mut self, now: Nanos, start: SeqNum, length: u32, delivered: u32) {
+    pub fn push(&mut self, now: Nanos, start: SeqNum, length: u32, delivered: u32, followed: bool) {
         debug_assert!(self.back().is_none_or(|last| last.end() == start));
-        self.queue.push_back(Sent { start, sent_at: now, length, delivered, marks: 0 });
+        let marks = if followed { mark::FOLLOWED } else { 0 };
+        self.queue.push_back(Sent { start, sent_at: now, length, delivered, marks });
     }
 
     /// Number of the first record that ends after `position`.
@@ -187,6 +197,48 @@ impl Board {
         Some(sent)
     }
 
+    /// Segments what `una` leaves of an sk_buff of several segments anew; `before` was the record in front. Returns the
+    /// first record if there is one less.
+    // Linux, tcp_tso_acked (tcp_trim_head).
+    #[inline]
+    pub fn trim_acknowledged(
+        &mut self,
+        una: SeqNum,
+        mss: u32,
+        data_end: SeqNum,
+        before: Option<&Sent>,
+    ) -> Option<Sent> {
+        let front = self.queue.front()?;
+        if front.start < una { self.trim_front(una, mss, data_end, before) } else { None }
+    }
+
+    #[cold]
+    fn trim_front(&mut self, una: SeqNum, mss: u32, data_end: SeqNum, before: Option<&Sent>) -> Option<Sent> {
+        let joined = |(first, next): &(&Sent, &Sent)| first.is_joined_to(next);
+        let count = 1 + self.queue.iter().zip(self.queue.iter().skip(1)).take_while(joined).count();
+        if count == 1 && !before.is_some_and(|before| before.is_joined_to(&self.queue[0])) {
+            return None;
+        }
+        let end = self.queue[count - 1].end();
+        let kept = (end.min(data_end).saturating_sub(una)).div_ceil(u64::from(mss)).max(1);
+        let front = &mut self.queue[0];
+        let acknowledged = if kept < count as u64 {
+            front.length = (una - front.start) as u32;
+            self.pop_acknowledged(una)
+        } else {
+            None
+        };
+        let mut start = una;
+        for index in 0..kept {
+            let last = index + 1 == kept;
+            let record = &mut self.queue[index as usize];
+            record.start = start;
+            record.length = if last { (end - start) as u32 } else { mss };
+            start = record.end();
+        }
+        acknowledged
+    }
+
     /// Cuts off the acknowledged part of the first record.
     // Linux, __tcp_retransmit_skb: only a retransmitted segment is cut.
     pub fn cut_acknowledged(&mut self, una: SeqNum) {
@@ -204,6 +256,7 @@ impl Board {
         let sent = self.get_mut(number);
         let second = Sent { start: at, length: (sent.end() - at) as u32, ..*sent };
         sent.length -= second.length;
+        sent.marks &= !mark::FOLLOWED;
         self.queue.insert((number + 1 - self.first) as usize, second);
         self.sacked += u32::from(second.is_sacked());
         self.lost += u32::from(second.is_lost());
@@ -433,7 +486,7 @@ mod tests {
     fn board() -> Board {
         let mut board = Board::default();
         for start in [1_000, 1_100, 1_200, 1_300] {
-            board.push(7, start, 100, 0);
+            board.push(7, start, 100, 0, false);
         }
         for number in [0, 1] {
             board.mark_lost(number);
@@ -467,5 +520,47 @@ mod tests {
         assert_eq!(board.next_lost(), None, "segment 1 is retransmitted");
         let lost = board.mark_losses(|sent| if sent.sent_at == 9 { Judgement::Lost } else { Judgement::Wait });
         assert_eq!((lost.segments, board.next_lost()), (1, Some(2)), "it is segment 2 now, and lost again");
+    }
+
+    /// Two sk_buffs of 250 bytes, segments of 100, from 1,000 and 1,250 on.
+    fn sk_buffs() -> Board {
+        let mut board = Board::default();
+        for begin in [1_000, 1_250] {
+            board.push(7, begin, 100, 0, true);
+            board.push(7, begin + 100, 100, 0, true);
+            board.push(7, begin + 200, 50, 0, false);
+        }
+        board
+    }
+
+    fn acknowledge(board: &mut Board, una: SeqNum) -> usize {
+        let mut taken = Vec::new();
+        while let Some(sent) =
+            board.pop_acknowledged(una).or_else(|| board.trim_acknowledged(una, 100, 1_500, taken.last()))
+        {
+            taken.push(sent);
+        }
+        taken.len()
+    }
+
+    // Linux, tcp_tso_acked.
+    #[test]
+    fn the_rest_of_an_sk_buff_of_several_segments_is_segmented_anew() {
+        let parts = |board: &Board| board.queue.iter().map(|sent| (sent.start, sent.length)).collect::<Vec<_>>();
+        let second = [(1_250, 100), (1_350, 100), (1_450, 50)];
+        for (una, taken, rest) in [
+            (1_030, 0, &[(1_030, 100), (1_130, 100), (1_230, 20)][..]),
+            (1_050, 1, &[(1_050, 100), (1_150, 100)]),
+            (1_120, 1, &[(1_120, 100), (1_220, 30)]),
+            (1_210, 2, &[(1_210, 40)]),
+        ] {
+            let mut board = sk_buffs();
+            assert_eq!(acknowledge(&mut board, una), taken, "{una}");
+            assert_eq!(parts(&board), [rest, &second].concat(), "{una}");
+        }
+        let mut board = sk_buffs();
+        board.mark_sacked(1);
+        assert_eq!(acknowledge(&mut board, 1_050), 0, "a SACK has divided it");
+        assert_eq!(parts(&board)[0], (1_000, 100));
     }
 }

@@ -155,11 +155,18 @@ impl Scoreboard {
         sample: &mut SendTimes,
     ) {
         let mut taken = 0;
-        // A segment that was acknowledged in part begins below: Linux takes the rest of it for a hole that was filled.
+        // A segment with an sk_buff of its own that was acknowledged in part begins below: Linux takes the rest of it for
+        // a hole that was filled.
         let highest_delivered = highest_sacked.max(ack.prior_una);
         let mut lowest_original = highest_delivered;
-        while let Some(sent) = self.board.pop_acknowledged(ack.ack) {
+        let mut before = None;
+        while let Some(sent) = self
+            .board
+            .pop_acknowledged(ack.ack)
+            .or_else(|| self.board.trim_acknowledged(flight.una, flight.mss, flight.data_end, before.as_ref()))
+        {
             taken += 1;
+            before = Some(sent);
             if sent.is_repeated() {
                 summary.repeated_acknowledged = true;
             } else if !sent.is_sacked() {

@@ -242,7 +242,7 @@ impl Scoreboard {
         if let Some(rate) = &mut self.rate {
             rate.on_sent(flight.now, self.delivered, first);
         }
-        self.board.push(flight.now, start, length, self.delivered);
+        self.board.push(flight.now, start, length, self.delivered, self.train.left() > 0);
         self.f_rto.on_sent_new();
         let mut timer = SetTimer::Keep;
         if first || self.timer == Timer::Probe {
