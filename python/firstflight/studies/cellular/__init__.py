@@ -96,10 +96,10 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         JNDK10.says(
             "some-networks-lose",
-            "Results are mixed: on some network with some buffer IW 10 raises them (largest mean rise).",
+            "Results are mixed: on some network with some buffer IW 10 raises completion times (largest mean rise).",
             time.mean(["radio", "size", "connections"]).max(["network", "buffer_bdp"]),
             above(0, "percent"),
-            "A sign.",
+            "The claim is a direction only.",
         ),
         JNDK10.says(
             "fairness-is-mixed",

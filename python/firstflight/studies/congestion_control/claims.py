@@ -150,7 +150,7 @@ def _algorithms(q: Quantities) -> Iterator[ClaimSpec]:
     )
     yield Source(BBR, needs="value").says(
         "bbr-probe-rtt-interval",
-        "It does so when it has seen no shorter RTT for ten seconds (mean time from one probe to the next).",
+        "BBR measures the RTT when it has seen no shorter one for ten seconds (mean time from one probe to the next).",
         one("probe_interval", "bbr"),
         near(10, "s", 0.5),
         "The probe itself takes 200 ms and an RTT, and the ten seconds begin with its end.",

@@ -125,7 +125,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         claim(
             "first-flight-losses-where-any",
-            "The same among cells where either engine lost any segment of the first flight.",
+            "Both engines lose as many segments of the first flight among cells where either lost any.",
             percent_of(sides.alike, losing),
             at_least(90, "percent of cells"),
             losing,

@@ -119,7 +119,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
                 ["queue", "iw"]
             ),
             below(0, "pp"),
-            "A sign.",
+            "The claim is a direction only.",
         ),
         SHARED.says(
             "adopters-gain-in-a-long-queue",
@@ -181,14 +181,14 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
                 "pair",
             ).max("pair"),
             above(0, "percent"),
-            "A sign.",
+            "The claim is a direction only.",
         ),
         STARTUP.says(
             "pacing-spares-a-short-queue",
             "With a queue of 30 packets IW 32 paced retransmits less than IW 32 back to back (difference).",
             (q.again.sel(scheme="IW 32, paced") - q.again.sel(scheme="IW 32")).sel(kernel).sel(queue="30p"),
             below(0, "segments"),
-            "A sign: 32 segments back to back do not fit.",
+            "A direction only: 32 segments back to back do not fit.",
         ),
     )
 

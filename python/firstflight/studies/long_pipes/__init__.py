@@ -49,7 +49,7 @@ QUANTITIES = (
     Quantity("rival", "Goodput of Reno next to it", "Mbit/s", GOODPUT, APPLICATION == "rival", grid="rival", digits=2),
 )
 TALK = Source("Thalheim's talk")
-SIGN = "A sign: the talk compares and gives no number."
+SIGN = "The talk compares and gives no number."
 
 
 def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
@@ -81,7 +81,8 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         TALK.says(
             "cubic-best-of-four",
-            "It has more than any other of the talk's four (300 ms, 0.001% loss; least ratio by queue).",
+            "On a long fat pipe CUBIC has more goodput than any other of the talk's four (300 ms, 0.001% loss; "
+            "least ratio by queue).",
             against(long, "cubic", ["reno", "westwood", "vegas"]).min("queue_bdp"),
             above(1, "ratio"),
             SIGN,
@@ -98,7 +99,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "Under random loss of 1% Westwood+, made for wireless, has more goodput than Vegas (least ratio by RTT).",
             against(radio, "westwood", ["vegas"]).min("rtt"),
             above(1, "ratio"),
-            "A sign.",
+            "The claim is a direction only.",
         ),
         OURS.says(
             "bbr-ignores-loss",
@@ -124,7 +125,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "vegas-yields-to-reno",
-            "Vegas next to Reno has less than half of Reno's goodput there (100 Mbit/s, 100 ms).",
+            "Vegas next to Reno has less than half of Reno's goodput (100 Mbit/s, 100 ms).",
             beside.sel(control="vegas"),
             below(0.5, "ratio"),
             "Half, fixed before the first run.",

@@ -180,7 +180,7 @@ def _comparison(times: xr.DataArray, stacks: tuple[str, str], what: str) -> Clai
 def _duplicates(q: Quantities) -> Iterator[ClaimSpec]:
     """Section 7's sentence, and hypotheses fixed before the first run of their grid."""
     means, worst = q.duplicates.mean(["size_segments", "rate_kbps"]), q.duplicates.max(["size_segments", "rate_kbps"])
-    section = Source("RFC 6928 section 7", "rfc6928-s7-", why="A sign.")
+    section = Source("RFC 6928 section 7", "rfc6928-s7-", why="The claim is a direction only.")
     hypothesis = replace(section, name="this study, before the first run of this grid")
     sack = "One in a hundred; fixed before the first run."
     where = "five in parallel, 20 and 100 segments, 256 and 1024 kbit/s"
@@ -192,7 +192,7 @@ def _duplicates(q: Quantities) -> Iterator[ClaimSpec]:
     )
     yield section.says(
         "sack-in-check",
-        f"SACK keeps them in check: at most one segment in a hundred, IW {FEW} to 32 (largest share; {where}).",
+        f"SACK keeps duplicates in check: at most one segment in a hundred, IW {FEW} to 32 (largest share; {where}).",
         worst.sel(stack="sack").max("iw"),
         at_most(1, "percentage points"),
         sack,
@@ -205,13 +205,13 @@ def _duplicates(q: Quantities) -> Iterator[ClaimSpec]:
     )
     yield hypothesis.says(
         "newreno-grows",
-        f"They go on growing above ten (NewReno, IW 32 against {MANY}, mean; {where}).",
+        f"Duplicates with NewReno go on growing above ten (NewReno, IW 32 against {MANY}, mean; {where}).",
         means.sel(stack="new_reno", iw=32) - means.sel(stack="new_reno", iw=MANY),
         GREATER,
     )
     yield hypothesis.says(
         "linux-in-check",
-        f"Linux with SACK keeps them in check as well, IW {FEW} to 32 (largest share; {where}).",
+        f"Linux with SACK keeps duplicates in check as well, IW {FEW} to 32 (largest share; {where}).",
         worst.sel(stack="linux").max("iw"),
         at_most(1, "percentage points"),
         sack,

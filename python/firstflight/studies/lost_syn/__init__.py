@@ -64,7 +64,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         RFC.says(
             "rfc6928-spares-them",
-            "RFC 6928's rule leaves them the initial window.",
+            "RFC 6928's rule leaves users with an RTT of 1.2 s the initial window.",
             q.window.sel(long).sel(rule="rfc6928"),
             near(10, "segments"),
             "A rule without exceptions.",
@@ -81,7 +81,8 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         RFC.says(
             "later-timer-spares-them",
-            "If the server's timer is 0.1 s later, the answer to the second SYN restarts it, and all remain.",
+            "If the server's timer is 0.1 s later, the answer to the second SYN restarts it, and the initial "
+            "window remains.",
             q.window.sel(rto=LATER, rtt_ms=1200, lost=0, rule="rfc6928"),
             near(10, "segments"),
             "A rule without exceptions; added after the first run.",
@@ -89,7 +90,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "rule-saves-round-trips",
-            "That saves them at least three round trips of 20 segments.",
+            "RFC 6928's rule saves users with an RTT of 1.2 s at least three round trips of 20 segments.",
             saved(q).sel(long),
             at_least(3, "RTT"),
             "IW 1 needs five flights and more with delayed ACKs, IW 10 two.",
@@ -118,10 +119,11 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "loss-is-when-it-gains-too",
-            "Where 5% are lost it makes responses faster on average, with an RTT of 100 ms and an RTO of 1 s.",
+            "Where 5% are lost RFC 6928's rule makes responses faster on average, with an RTT of 100 ms and an RTO "
+            "of 1 s.",
             saved(q).sel(lost=5, rto="1 s", rtt_ms=100),
             above(0, "RTT"),
-            "A sign.",
+            "The claim is a direction only.",
         ),
         OURS.says(
             "others-do-not-notice",

@@ -83,7 +83,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "Next to a download AQM drops less of the first flight than drop tail of 50 ms (largest difference).",
             (busy.sel(queue=AQM) - busy.sel(queue="drop tail 50 ms", drop=True)).max(["queue", "connections"]),
             below(0, "pp"),
-            "A sign.",
+            "The claim is a direction only.",
         ),
         RFC7.says(
             "ecn-no-premature-drops",
@@ -104,7 +104,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "With six connections and drop tail of 50 ms IW 64 makes pages no faster than IW 10 (difference).",
             (page.sel(iw=64) - page.sel(iw=10)).sel(queue="drop tail 50 ms", connections="six").mean("beside"),
             at_least(0, "pp of IW 3's"),
-            "A sign.",
+            "The claim is a direction only.",
         ),
         RFC7.says(
             "drop-tail-harms-short-flows",
@@ -125,7 +125,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "A short flow is faster next to IW 64 with AQM than next to IW 3 with drop tail of 500 ms (largest ratio).",
             (q.short.sel(queue=AQM, beside="download", iw=64) / deep).max(["queue", "connections"]),
             below(1, "ratio"),
-            "A sign.",
+            "The claim is a direction only.",
         ),
         OURS.says(
             "aqm-holds-the-queue",

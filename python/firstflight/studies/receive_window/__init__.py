@@ -57,7 +57,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "eight-kb-leave-half",
-            "A window of 8 KiB leaves a third to two thirds of it.",
+            "A receive window of 8 KiB leaves a third to two thirds of the gain.",
             left.sel(window=8192, iw=10),
             between(1 / 3, 2 / 3, "share"),
             "Five of ten segments.",

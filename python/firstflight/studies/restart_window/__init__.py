@@ -110,7 +110,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         Source("RFC 6928 section 2, left open").says(
             "fall-back-costs-time",
-            "And makes responses slower (mean from 1 s on).",
+            "A fall back to RFC 3390's window after a loss makes responses slower (mean from 1 s on).",
             100 * (time_10.sel(restart="rfc6928") / time_10.sel(restart="rfc5681") - 1).mean("idle_s"),
             above(0, "percent"),
             BEFORE,

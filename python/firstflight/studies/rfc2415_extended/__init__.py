@@ -70,14 +70,14 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "IW 4 instead of 1 is a win up to 16 webs, in every queue, with an ftp and without (least gain, median).",
             gain(q.median, 4).sel(webs=QUIET).min(["queue", "webs", "ftps"]),
             above(0, "percent"),
-            "A sign.",
+            "The claim is a direction only.",
         ),
         OURS.says(
             "no-win-in-overload",
             "In overload IW 11 instead of 4 is no win (48 webs, one ftp, drop tail; mean page).",
             beyond.sel(queue="drop tail", webs=48, ftps=1),
             at_most(0, "percent"),
-            "A sign.",
+            "The claim is a direction only.",
         ),
         OURS.says(
             "aqm-keeps-the-gain",
@@ -92,7 +92,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "Next to an ftp CoDel with IW 1 has faster pages than drop tail with IW 4 (mean over loads).",
             100 * (1 - q.mean.sel(queue="CoDel", iw=1) / q.mean.sel(queue="drop tail", iw=4)).sel(ftps=1).mean("webs"),
             above(0, "percent"),
-            "A sign.",
+            "The claim is a direction only.",
         ),
         OURS.says(
             "the-ftp-keeps-its-goodput",
@@ -106,7 +106,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "With 8 webs and no ftp IW 11 is faster than IW 4 for every distribution of sizes (least gain, mean page).",
             sizes.sel(webs=8).min("sizes"),
             above(0, "percent"),
-            "A sign.",
+            "The claim is a direction only.",
         ),
         OURS.says(
             "today-gains-most",

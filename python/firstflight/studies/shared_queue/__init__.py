@@ -175,7 +175,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "At twice the capacity IW 10 gains nothing (mean change of page times).",
             page.sel(far).mean(["queue", "users", "connections"]),
             at_least(0, "percent"),
-            "A sign.",
+            "The claim is a direction only.",
         ),
         APPENDIX.says(
             "high-load-helps-others",
@@ -210,7 +210,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "An adopter of IW 10 gains more while few adopt (mean change at 90% less that at 10%).",
             (gain.sel(adopters=90, iw=10) - gain.sel(adopters=10, iw=10)).mean(["queue", "load"]),
             above(0, "pp"),
-            "A sign.",
+            "The claim is a direction only.",
         ),
         SEVEN.says(
             "capture-at-first",
@@ -235,7 +235,8 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "comparison-shows-harm",
-            "The rise of the sender's retransmission rate since IW 3 shows it (area under the ROC curve).",
+            "The rise of the sender's retransmission rate since IW 3 shows whether others are harmed (area under "
+            "the ROC curve).",
             area(q).sel(signal=COMPARED),
             at_least(0.8),
             "The same limit from the other side.",

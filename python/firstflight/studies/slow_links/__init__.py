@@ -99,14 +99,14 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "At 64 kbit/s with five connections and a queue of 40 packets IW 10 lowers page times.",
             page.sel(five).sel(queue=40),
             below(0, "percent"),
-            "A sign.",
+            "The claim is a direction only.",
         ),
         CW10.says(
             "more-drops-at-64-kbps",
-            "There IW 10 drops more (difference).",
+            "At 64 kbit/s with five connections and a queue of 40 packets IW 10 drops more (difference).",
             drops.sel(five).sel(queue=40),
             above(0, "pp"),
-            "A sign.",
+            "The claim is a direction only.",
         ),
         CW10.says(
             "bulk-gains",

@@ -91,14 +91,14 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "Without the restart IW 10 over one connection has more spurious timeouts (64 kbit/s, no probes).",
             risen.sel(rate_kbit=64, iw=10, connections=1),
             above(0, "per 100 objects"),
-            "A sign. Nothing is dropped in this queue, so that every timeout is spurious.",
+            "The claim is a direction only. Nothing is dropped in this queue, so that every timeout is spurious.",
         ),
         RFC9.says(
             "iw3-needs-the-restart-less",
             "Without the restart IW 10 has more additional timeouts than IW 3 (64 kbit/s, one connection, no probes).",
             (risen.sel(iw=10) - risen.sel(iw=3)).sel(rate_kbit=64, connections=1),
             above(0, "per 100 objects"),
-            "A sign.",
+            "The claim is a direction only.",
         ),
         OURS.says(
             "restart-is-no-remedy-for-five",
@@ -123,7 +123,8 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "detector-spares-1-mbps",
-            "It classifies at most 1% of links of 1 Mbit/s as slow (most, with any concurrent traffic).",
+            "A receiver that goes by the fastest object classifies at most 1% of links of 1 Mbit/s as slow (most, "
+            "with any concurrent traffic).",
             q.found_slow.sel(sender="IW 10", rate_kbit=1000, detector="fastest").max(
                 ["queue", "connections", "beside"]
             ),
@@ -139,10 +140,10 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "a-whole-page-is-fooled-less",
-            "The fastest object of a page is fooled less often there (difference).",
+            "Next to a bulk transfer the fastest object takes 256 kbit/s for slow less often (difference).",
             fooled.sel(detector="fastest") - fooled.sel(detector="first"),
             below(0, "pp"),
-            "A sign.",
+            "The claim is a direction only.",
         ),
         OURS.says(
             "small-first-flights-hide-the-rate",

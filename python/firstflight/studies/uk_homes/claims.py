@@ -125,7 +125,7 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
     )
     yield OURS.says(
         "pipe-rule",
-        "Bandwidth-delay product and queue together predict it as well, for 99% of the homes at every window.",
+        "Bandwidth-delay product and queue together predict an overflow as well, for 99% of the homes at every window.",
         here.pipe_right.min(),
         at_least(99, "percent"),
         "A share of homes, no tolerance.",
@@ -209,7 +209,8 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
     kinds = counted.where(counted >= MANY, drop=True).sortby(-counted)["technology"].values
     yield OURS.says(
         "rank-2023",
-        f"They do so within each technology of 2023 with {MANY} homes or more: 0.5 or more.",
+        f"This study's page times rank homes as the measured ones do within each technology of 2023 with {MANY} "
+        f"homes or more: 0.5 or more.",
         within.min("technology"),
         at_least(0.5, "correlation"),
         "Homes of one technology differ less.",

@@ -134,37 +134,37 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "In 2010 results above ten are mixed: IW 46 is slower than IW 10 for some load (least gain).",
             gain(q.time, 46, 10).sel(population=OF_2010).min(["population", loads]),
             below(0, "percent"),
-            "A sign.",
+            "The claim is a direction only.",
         ),
         RFC.says(
             "many-connections-turn-the-sign",
-            "Many connections do it: the gain of IW 46 over 10 falls from one connection to six (least fall).",
+            "Many connections turn the sign: the gain of IW 46 over 10 falls from one connection to six (least fall).",
             (beyond.sel(factor="as is", application="one") - beyond.sel(factor="as is", application="six"))
             .sel(population=OF_2010)
             .min("population"),
             above(0, "pp"),
-            "A sign.",
+            "The claim is a direction only.",
         ),
         OURS.says(
             "the-queue-turns-the-sign",
-            "The queue does it: with 20 ms IW 46 is slower than 10 for six connections (largest gain in 2010).",
+            "The queue turns the sign: with 20 ms IW 46 is slower than 10 for six connections (largest gain in 2010).",
             beyond.sel(factor="queue of 20 ms", application="six", population=OF_2010).max("population"),
             below(0, "percent"),
-            "A sign.",
+            "The claim is a direction only.",
         ),
         OURS.says(
             "without-sack-above-ten-is-worse",
             "Without SACK the gain of IW 46 over 10 is smaller for six connections (least difference).",
             (beyond.sel(factor="as is") - beyond.sel(factor="no SACK")).sel(application="six").min("population"),
             above(0, "pp"),
-            "A sign.",
+            "The claim is a direction only.",
         ),
         OURS.says(
             "pacing-makes-above-ten-safe",
             "A paced start makes IW 46 no slower than IW 10 for six connections on any population (least gain).",
             beyond.sel(factor="paced start", application="six").min("population"),
             at_least(0, "percent"),
-            "A sign.",
+            "The claim is a direction only.",
         ),
         OURS.says(
             "today-ten-is-less-than-most",
@@ -175,7 +175,8 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "the-same-reasoning-today",
-            "There IW 32 costs no more than ten cost in 2010: at most 0.5 points of retransmissions (mean over loads).",
+            "In UK homes of 2023 IW 32 costs no more than ten cost in 2010: at most 0.5 points of retransmissions "
+            "(mean over loads).",
             cost(q, 32, 10).sel(population="UK 2023").mean(loads),
             at_most(0.5, "pp"),
             "The limit that RFC 6928 took.",
