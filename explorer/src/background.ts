@@ -1,23 +1,33 @@
 /** The worker that computes completion times while the page answers. */
 
 import type { Plan } from "./plan";
+import type { Timing } from "./transfer";
+
+/** A transfer to be timed: the first application's; with it, or alone, that of the application with this number. */
+export interface Job {
+  readonly plan: Plan;
+  readonly seed: number;
+  readonly neighbor?: number;
+}
 
 export interface Asked {
   readonly module: WebAssembly.Module;
-  readonly plans: readonly Plan[];
-  readonly seed: number;
+  readonly jobs: readonly Job[];
+  /** After this time no job begins, except for the first `least` of them. */
+  readonly budgetMs: number;
+  readonly least: number;
 }
 
-/** The completion time of a plan by its place among those asked; null: not before the end of the run. */
+/** The times of a job by its place among those asked. */
 export interface Told {
   readonly index: number;
-  readonly completionNs: number | null;
+  readonly timing: Timing;
 }
 
 export class Background {
   private readonly script: string;
   private worker: Worker | undefined;
-  private left = 0;
+  private isBusy = false;
 
   constructor(
     private readonly module: WebAssembly.Module,
@@ -26,24 +36,24 @@ export class Background {
     this.script = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
   }
 
-  /** Has each plan timed, and `answered` called for each. Earlier requests are dropped. */
-  ask(plans: readonly Plan[], seed: number, answered: (told: Told) => void): void {
+  /** Has each job timed, `answered` called for each, and `finished` at the end. Earlier requests are dropped. */
+  ask(jobs: readonly Job[], answered: (told: Told) => void, finished: () => void, budgetMs = Infinity, least = 0): void {
     this.stop();
-    if (plans.length === 0) return;
     this.worker ??= new Worker(this.script);
-    this.left = plans.length;
-    this.worker.onmessage = ({ data }: MessageEvent<Told>) => {
-      this.left--;
-      answered(data);
+    this.isBusy = true;
+    this.worker.onmessage = ({ data }: MessageEvent<Told | null>) => {
+      if (data !== null) return answered(data);
+      this.isBusy = false;
+      finished();
     };
-    const asked: Asked = { module: this.module, plans, seed };
+    const asked: Asked = { module: this.module, jobs, budgetMs, least };
     this.worker.postMessage(asked);
   }
 
   /** Ends unfinished work. */
   stop(): void {
-    if (this.left === 0) return;
+    if (!this.isBusy) return;
     this.worker?.terminate();
-    [this.worker, this.left] = [undefined, 0];
+    [this.worker, this.isBusy] = [undefined, false];
   }
 }

@@ -8,10 +8,14 @@ import { Lines } from "./lines";
 import { SequenceChart } from "./sequence";
 import { chainName, NO_TLS, type Settings } from "./settings";
 import { type Name, SIDES } from "./simulations";
-import { SizeChart, SIZES } from "./sizes";
+import { SizeChart, type Times } from "./sizes";
+import { compared, harm, SpreadChart } from "./spread";
 import type { State } from "./state";
 import { tlsFlight, type Transfer } from "./transfer";
 import { bytes, count, ms } from "./words";
+
+/** Seeds of each size, where the seed makes a difference. */
+export const SIZE_SEEDS = 15;
 
 export interface Line {
   readonly name: "delivered" | "cwnd" | "queue";
@@ -22,6 +26,7 @@ export interface Line {
 export class Drawing {
   readonly ladders: Record<Name, Ladder> = { a: new Ladder(element("ladder-a")), b: new Ladder(element("ladder-b")) };
   readonly lines: readonly Line[];
+  readonly spread = new SpreadChart(element("seeds"));
   readonly sizes = new SizeChart(element("sizes"));
   readonly sequence = new SequenceChart(element("sequence"));
   readonly cloud: Cloud;
@@ -48,18 +53,28 @@ export class Drawing {
     for (const { name, chart } of this.lines) chart.draw(transfers.a?.[name], transfers.b?.[name], view, palette, cursorNs);
     element("captured").hidden = captured === undefined;
     if (captured !== undefined) this.sequence.draw(captured, view, palette, this.state.mark);
+    this.drawSpread();
     this.drawSizes();
     this.drawCloud();
   }
 
+  /** Where it is not known yet whether the seed matters, the last answer stays, so that nothing moves. */
+  drawSpread(): void {
+    const { isRandom, spread, settings, seed } = this.state;
+    if (isRandom !== undefined) element("spread").hidden = !isRandom;
+    if (!element("spread").hidden) this.spread.draw(spread, colours(), [settings.path.seed, seed]);
+  }
+
   drawSizes(): void {
-    const { times, plainTimes, settings, sizeIndex, responses } = this.state;
+    const { sizes, times, plainTimes, settings, sizeIndex, responses, isRandom } = this.state;
     const hasTls = SIDES.filter((side) => settings[side].chain !== NO_TLS);
-    const isDone = times.b.length === SIZES.length && hasTls.every((side) => plainTimes[side].length === SIZES.length);
+    const seeds = isRandom === true ? SIZE_SEEDS : 1;
+    const isFull = (all: Times): boolean => all.length === sizes.length && all.at(-1)?.length === seeds;
+    const isDone = isFull(times.b) && hasTls.every((side) => isFull(plainTimes[side]));
     element("without").hidden = hasTls.length === 0;
     if (isDone) element("sizes").dataset["done"] = "";
     else delete element("sizes").dataset["done"];
-    this.sizes.draw(times, plainTimes, settings.path.size_bytes, colours(), sizeIndex, responses);
+    this.sizes.draw(sizes, times, plainTimes, settings.path.size_bytes, colours(), sizeIndex, responses);
   }
 
   /** In the next frame, with changes until then. */
@@ -77,8 +92,13 @@ export class Drawing {
 
   /** The verdict and the captions of the ladders. */
   write(): void {
-    const { transfers, settings } = this.state;
-    element("verdict").textContent = verdict(transfers.a, transfers.b, settings);
+    const { transfers, settings, isRandom, spread } = this.state;
+    const { neighbor, seed } = settings.path;
+    const [one, other] = [named("a", settings), named("b", settings)];
+    element("verdict").textContent = isRandom === true ? compared(one, other, spread) : verdict(transfers.a, transfers.b, one, other);
+    element("harm").textContent = isRandom === undefined ? "" : harm(neighbor, spread.a, spread.b, spread.alone);
+    element("example").textContent = String(seed);
+    element("seed-count").textContent = String(spread.b.length);
     element("first-flight").textContent = firstFlight(transfers);
     for (const side of SIDES) {
       const transfer = transfers[side];
@@ -102,9 +122,8 @@ function named(side: Name, settings: Settings): string {
   return [`${side.toUpperCase()}: ${window}`, ...more.filter((one) => one !== "")].join(", ");
 }
 
-function verdict(a: Transfer | undefined, b: Transfer | undefined, settings: Settings): string {
+function verdict(a: Transfer | undefined, b: Transfer | undefined, one: string, other: string): string {
   if (a === undefined || b === undefined) return "";
-  const [one, other] = [named("a", settings), named("b", settings)];
   if (a.completionNs === undefined || b.completionNs === undefined) return `${one} and ${other}: the beginning is drawn, the completion times follow.`;
   if (a.completionNs === null || b.completionNs === null) {
     const late = [a.completionNs === null ? one : "", b.completionNs === null ? other : ""].filter((name) => name !== "");

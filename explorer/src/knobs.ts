@@ -1,7 +1,7 @@
 /** The knobs: a number with a slider, a choice, or words; each with its definition. */
 
 import type { Start } from "./plan";
-import { AS_GIVEN, chainName, NETWORKS, NO_TLS, networkOf, RANGES, type Settings } from "./settings";
+import { AS_GIVEN, chainName, NETWORKS, NO_NEIGHBOR, NO_TLS, networkOf, RANGES, type Settings } from "./settings";
 import { define } from "./terms";
 
 type Part = keyof Settings;
@@ -28,6 +28,7 @@ function knobs(start: Start): Record<string, Knob[]> {
   ];
   return {
     path: [
+      { key: "neighbor", label: "neighbor", choices: [NO_NEIGHBOR, ...Object.keys(start.neighbors)] },
       ...(isFile ? [{ key: "size_bytes", label: "size", slider: [1, 10_000] as [number, number] }] : []),
       { key: "rate_bps", label: "rate", slider: [0.1, 1000] },
       { key: "rtt_ms", label: "RTT", slider: [1, 1000] },

@@ -1,24 +1,32 @@
 /** The page: settings and captures in, drawings and sentences out, at every move. */
 
 import { comparable, described, marks, type Response, summary } from "./capture";
-import { Background } from "./background";
-import { Drawing } from "./drawing";
+import { Background, type Job } from "./background";
+import { Drawing, SIZE_SEEDS } from "./drawing";
 import { element } from "./element";
 import { Engine, Refused } from "./engine";
 import { Board } from "./knobs";
 import type { Plan, Start } from "./plan";
 import { Pointing } from "./pointing";
 import { type Name, SIDES, Simulations } from "./simulations";
-import { SIZES } from "./sizes";
-import { linkedPlan, NO_TLS, Unfit, unpacked } from "./settings";
+import { FEWER_SIZES, SIZES, type Times } from "./sizes";
+import { linkedPlan, NO_NEIGHBOR, NO_TLS, Unfit, unpacked } from "./settings";
+import { SEEDS, varies } from "./spread";
 import { State } from "./state";
 import { defineAll } from "./terms";
-import type { Transfer } from "./transfer";
+import type { Timing, Transfer } from "./transfer";
 
 /** How long the knobs rest before the page's address has their settings, and before other sizes are timed. */
 const REST_MS = 100;
 /** Responses of a capture to choose from. */
 const MOST_LISTED = 200;
+
+/** For the seeds; further ones are left out. */
+const SPREAD_MS = 2500;
+
+interface Asked extends Job {
+  readonly into: (timing: Timing) => void;
+}
 
 class Page {
   private readonly drawing: Drawing;
@@ -38,7 +46,7 @@ class Page {
     this.simulations = new Simulations(engine);
     this.drawing = new Drawing(state);
     this.board = new Board(state, () => this.move());
-    new Pointing(state, this.drawing, () => this.takeDot());
+    new Pointing(state, this.drawing, () => this.takeDot(), () => this.takeSeed());
     this.listen(linked);
     this.move();
   }
@@ -97,6 +105,7 @@ class Page {
       else input.removeAttribute("aria-invalid");
     }
     this.state.show(transfers);
+    if (problems.length === 0) this.state.dropOthers();
     element("story").textContent = "Point at a line, or focus a drawing and press the arrow keys, to read what happened there.";
     this.drawing.write();
     this.drawing.draw();
@@ -110,23 +119,55 @@ class Page {
     const { state } = this;
     state.writeAddress();
     if (!isTimed) return;
+    const { seed, neighbor } = state.settings.path;
     const cut = SIDES.filter((side) => state.transfers[side]?.cutNs != null);
-    const sizes = element("all-sizes").hidden ? [] : SIZES;
-    const secured = SIDES.filter((side) => state.settings[side].chain !== NO_TLS);
-    const asked = [
-      ...cut.map((side) => ({ plan: state.plan(side), into: (time: number | null) => this.complete(side, time) })),
-      ...sizes.flatMap((size) => SIDES.map((side) => ({ plan: state.plan(side, size), into: this.timer(state.times[side]) }))),
-      ...sizes.flatMap((size) => secured.map((side) => ({ plan: state.plan(side, size, NO_TLS), into: this.timer(state.plainTimes[side]) }))),
-    ];
-    const plans = asked.map(({ plan }) => plan);
-    this.background.ask(plans, state.settings.path.seed, ({ index, completionNs }) => asked[index]?.into(completionNs));
+    const asked: Asked[] = cut.map((side) => ({ plan: state.plan(side), seed, into: ({ completionNs }) => this.complete(side, completionNs) }));
+    if (state.isRandom === undefined) {
+      state.spread = { a: [], b: [], alone: [] };
+      const number = neighbor === NO_NEIGHBOR ? {} : { neighbor: state.start.plan.applications.length };
+      const flows = SIDES.map((side) => ({ plan: state.plan(side), ...number, into: (timing: Timing) => state.spread[side].push(timing) }));
+      if (neighbor !== NO_NEIGHBOR) {
+        const { plan } = flows[0]!;
+        flows.push({ plan: { ...plan, applications: plan.applications.slice(-1) }, neighbor: 0, into: (timing) => state.spread.alone.push(timing) });
+      }
+      for (let seed = 1; seed <= SEEDS; seed++) asked.push(...flows.map((flow) => ({ ...flow, seed })));
+    }
+    const finished = (): void => {
+      if (state.isRandom === undefined) {
+        state.isRandom = SIDES.some((side) => varies(state.spread[side]));
+        this.drawing.write();
+        this.drawing.drawSpread();
+      }
+      if (!state.areSized) this.timeSizes();
+    };
+    this.ask(asked, finished, SPREAD_MS, cut.length + 3);
   }
 
-  private timer(times: (number | null)[]): (time: number | null) => void {
-    return (time) => {
-      times.push(time);
-      this.drawing.drawSizesSoon();
-    };
+  private ask(asked: readonly Asked[], finished: () => void, budgetMs?: number, least?: number): void {
+    const jobs = asked.map(({ into, ...job }) => job);
+    this.background.ask(jobs, ({ index, timing }) => asked[index]?.into(timing), finished, budgetMs, least);
+  }
+
+  private timeSizes(): void {
+    const { state } = this;
+    if (element("all-sizes").hidden) return;
+    [state.times, state.plainTimes] = [{ a: [], b: [] }, { a: [], b: [] }];
+    state.sizes = state.isRandom === true ? FEWER_SIZES : SIZES;
+    const seeds = Array.from({ length: state.isRandom === true ? SIZE_SEEDS : 1 }, (_, index) => index + 1);
+    const secured = SIDES.filter((side) => state.settings[side].chain !== NO_TLS);
+    const timed = (side: Name, times: Times, chain?: string): Asked[] =>
+      state.sizes.flatMap((size, index) => {
+        const into = ({ completionNs }: Timing): void => {
+          (times[index] ??= []).push(completionNs);
+          this.drawing.drawSizesSoon();
+        };
+        const plan = state.plan(side, size, chain);
+        return seeds.map((seed) => ({ plan, seed, into }));
+      });
+    const [a, b] = SIDES.map((side) => timed(side, state.times[side]));
+    // Size by size, both sides next to each other.
+    const both = (a ?? []).flatMap((job, index) => [job, ...(b?.slice(index, index + 1) ?? [])]);
+    this.ask([...both, ...secured.flatMap((side) => timed(side, state.plainTimes[side], NO_TLS))], () => (state.areSized = true));
   }
 
   /** The completion time of a transfer of which the beginning is drawn. */
@@ -147,6 +188,15 @@ class Page {
     }
     const [rtt_ms, rate_bps, limit, loss_percent] = start.homes[dotIndex] ?? [];
     Object.assign(settings.path, { rtt_ms, rate_bps, limit, limit_unit: "kB", loss_percent });
+    this.board.show();
+    this.move();
+  }
+
+  /** Draws the run with the seed that is pointed at. */
+  private takeSeed(): void {
+    const { seed, settings } = this.state;
+    if (seed === undefined) return;
+    settings.path.seed = seed;
     this.board.show();
     this.move();
   }

@@ -30,6 +30,7 @@ export interface Profile {
 }
 
 export interface Application {
+  name?: string;
   kind: string;
   server_hosts?: string | null;
   client_hosts?: string | null;
@@ -41,6 +42,8 @@ export interface Application {
   response_header_bytes?: number;
   size?: { distribution: string; value: number };
   handshakes?: object;
+  /** Of a call. */
+  length_ns?: number | null;
 }
 
 export interface Plan {
@@ -55,6 +58,8 @@ export interface Opening {
   name: string;
   seed: number;
   plan: Plan;
+  /** The scenario. */
+  toml: string;
 }
 
 /** The data that Python writes when the page is built or served (python/firstflight/explore/start.py). */
@@ -65,6 +70,8 @@ export interface Start extends Opening {
   queues: Queue[];
   /** Handshakes of TLS by the chain of certificates. */
   chains: Record<string, object>;
+  /** Applications of a neighbor by name: with the keys of a scenario, as TOML. */
+  neighbors: Record<string, { plan: Application; toml: string }>;
   /** Real paths: RTT in ms, rate in bit/s, queue in kB, loss in percent. */
   homes: [rttMs: number, rateBps: number, limitKb: number, lossPercent: number][];
 }
@@ -83,6 +90,10 @@ export function linkPairs(network: Plan["network"]): LinkPair[] {
   return found;
 }
 
+export function dataComesFromServer({ applications }: Plan): boolean {
+  return applications[0]?.direction !== "upload";
+}
+
 /** Whether the first application's data goes forward on its links: away from a chain's start, a hub or a root. */
 export function dataGoesForward(plan: Plan): boolean {
   const application = plan.applications[0];
@@ -91,8 +102,7 @@ export function dataGoesForward(plan: Plan): boolean {
     if (name === "node") return Number(index ?? 0);
     return name === "right" || name === "spokes" ? 1 : 0;
   };
-  const isDownload = application?.direction !== "upload";
-  const [from, to] = isDownload
+  const [from, to] = dataComesFromServer(plan)
     ? [application?.server_hosts, application?.client_hosts]
     : [application?.client_hosts, application?.server_hosts];
   return place(from) <= place(to);

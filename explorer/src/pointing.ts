@@ -4,7 +4,8 @@ import type { Mark } from "./capture";
 import { type Drawing, type Line } from "./drawing";
 import { element } from "./element";
 import { type Name, SIDES } from "./simulations";
-import { comparison, SIZES } from "./sizes";
+import { comparison } from "./sizes";
+import { example } from "./spread";
 import type { State } from "./state";
 import { valueAt } from "./steps";
 import type { Segment } from "./transfer";
@@ -15,9 +16,12 @@ export class Pointing {
     private readonly state: State,
     private readonly drawing: Drawing,
     /** Gives the knobs the path of the dot that is pointed at. */
-    private readonly takeDot: () => void,
+    takeDot: () => void,
+    /** Draws the run with the seed that is pointed at. */
+    takeSeed: () => void,
   ) {
-    const { ladders, lines, sequence, sizes, cloud } = drawing;
+    const { ladders, lines, sequence, sizes, cloud, spread } = drawing;
+    this.onChoice(spread.surface.canvas, (x, y) => this.pointSeed(spread.nearest(x, y)), (by) => this.pointSeed((state.seed ?? state.settings.path.seed) + by), takeSeed);
     for (const side of SIDES) {
       const { canvas } = ladders[side].surface;
       onPointer(canvas, (x, y) => this.choose(side, ladders[side].nearest({ x, y })));
@@ -35,22 +39,19 @@ export class Pointing {
     this.onKeys(sequence.surface.canvas, (by) => this.stepMark(by));
     onPointer(sizes.surface.canvas, (x) => this.pointSize(sizes.indexAt(x)));
     this.onKeys(sizes.surface.canvas, (by) => this.pointSize((state.sizeIndex ?? 0) + by));
-    this.onCloud(cloud.surface.canvas);
+    const nextDot = (by: number): boolean => this.pointDot((state.dotIndex ?? (by > 0 ? -1 : state.dots.length)) + by);
+    this.onChoice(cloud.surface.canvas, (x, y) => this.pointDot(cloud.nearest(x, y)), nextDot, takeDot);
     element("zoom-in").addEventListener("click", () => this.zoom(0.5));
     element("zoom-out").addEventListener("click", () => this.zoom(2));
     element("zoom-all").addEventListener("click", () => this.zoom(Infinity));
   }
 
-  private onCloud(canvas: HTMLCanvasElement): void {
-    const { state, drawing } = this;
-    canvas.addEventListener("pointermove", ({ offsetX, offsetY }) => this.pointDot(drawing.cloud.nearest(offsetX, offsetY)));
-    canvas.addEventListener("click", ({ offsetX, offsetY }) => {
-      const index = drawing.cloud.nearest(offsetX, offsetY);
-      this.pointDot(index);
-      if (index !== undefined) this.takeDot();
-    });
-    canvas.addEventListener("keydown", ({ key }) => key === "Enter" && this.takeDot());
-    this.onKeys(canvas, (by) => this.pointDot((state.dotIndex ?? (by > 0 ? -1 : state.dots.length)) + by));
+  /** A drawing whose items are taken by a click or Enter. */
+  private onChoice(canvas: HTMLCanvasElement, point: (x: number, y: number) => boolean, step: (by: number) => void, take: () => void): void {
+    canvas.addEventListener("pointermove", ({ offsetX, offsetY }) => point(offsetX, offsetY));
+    canvas.addEventListener("click", ({ offsetX, offsetY }) => point(offsetX, offsetY) && take());
+    canvas.addEventListener("keydown", ({ key }) => key === "Enter" && take());
+    this.onKeys(canvas, step);
   }
 
   /** Keys: arrows step, + and - zoom, 0 shows all. The wheel zooms with Ctrl, so that the page still scrolls. */
@@ -124,17 +125,29 @@ export class Pointing {
 
   private pointSize(index: number): void {
     const { state } = this;
-    state.sizeIndex = Math.max(0, Math.min(SIZES.length - 1, index));
-    element("story").textContent = comparison(state.sizeIndex, state.times, state.plainTimes);
+    state.sizeIndex = Math.max(0, Math.min(state.sizes.length - 1, index));
+    element("story").textContent = comparison(state.sizeIndex, state.sizes, state.times, state.plainTimes);
     this.drawing.drawSizes();
   }
 
-  private pointDot(index: number | undefined): void {
+  /** Returns whether there is one. */
+  private pointSeed(seed: number | undefined): boolean {
+    const { state } = this;
+    if (seed === undefined || state.spread.b.length === 0) return false;
+    state.seed = Math.max(1, Math.min(state.spread.b.length, seed));
+    const [a, b] = SIDES.map((side) => state.spread[side][state.seed! - 1]?.completionNs);
+    element("story").textContent = `${example(state.seed, a, b)}. Click or press Enter to draw this run.`;
+    this.drawing.drawSpread();
+    return true;
+  }
+
+  private pointDot(index: number | undefined): boolean {
     const { dots } = this.state;
-    if (index === undefined || dots.length === 0) return;
+    if (index === undefined || dots.length === 0) return false;
     this.state.dotIndex = Math.max(0, Math.min(dots.length - 1, index));
     element("story").textContent = `${dots[this.state.dotIndex]?.words}. Click or press Enter to give the knobs this path.`;
     this.drawing.drawCloud();
+    return true;
   }
 }
 

@@ -13,6 +13,7 @@ export interface Path {
   loss_percent: number;
   lose: string;
   seed: number;
+  neighbor: string;
 }
 
 /** The settings of each side. */
@@ -32,6 +33,7 @@ export interface Settings {
 
 /** A profile, window or handshake that no knob can say: the plan's own stays. */
 export const AS_GIVEN = "as given";
+export const NO_NEIGHBOR = "none";
 /** A chain: no TLS. */
 export const NO_TLS = "none";
 
@@ -130,6 +132,7 @@ export function readPath({ plan, seed }: Start): Path {
     loss_percent: way.loss * 100,
     lose: way.lose.join(" "),
     seed,
+    neighbor: NO_NEIGHBOR,
   };
 }
 
@@ -195,6 +198,12 @@ export function write(start: Start, path: Path, side: Side): Plan {
       tcp.congestion_control = law ?? tcp.congestion_control;
     }
   }
+  if (path.neighbor !== NO_NEIGHBOR) {
+    const neighbor = start.neighbors[path.neighbor]?.plan;
+    if (neighbor === undefined) throw new Unfit(`neighbor: ${path.neighbor} is not one of ${[NO_NEIGHBOR, ...Object.keys(start.neighbors)].join(", ")}`, "neighbor");
+    const { client_hosts = null, server_hosts = null } = application;
+    plan.applications.push({ ...structuredClone(neighbor), client_hosts, server_hosts, name: "neighbor" });
+  }
   return plan;
 }
 
@@ -251,9 +260,9 @@ export async function unpacked(linked: string): Promise<Opening> {
   try {
     const bytes = Uint8Array.from(atob(linked.replaceAll("-", "+").replaceAll("_", "/")), (character) => character.charCodeAt(0));
     const text = new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
-    const { name, seed, plan } = JSON.parse(await text) as Opening;
+    const { name, seed, plan, toml } = JSON.parse(await text) as Opening;
     if (plan.applications.length === 0 || linkPairs(plan.network).length === 0) throw new Unfit("no transfer");
-    return { name: String(name), seed: Number(seed), plan };
+    return { name: String(name), seed: Number(seed), plan, toml: String(toml) };
   } catch {
     throw new Unfit("the plan in the address is damaged; copy the whole address");
   }

@@ -1,8 +1,8 @@
 /** Transfers of both sides: simulated where a plan has changed, and no longer than they are shown. */
 
 import { type Engine, Refused } from "./engine";
-import type { Plan } from "./plan";
-import { completionNs, NotStarted, type Transfer, transferOf } from "./transfer";
+import { dataComesFromServer, type Plan } from "./plan";
+import { NotStarted, type Timing, timingOf, type Transfer, transferOf } from "./transfer";
 
 export const SIDES = ["a", "b"] as const;
 export type Name = (typeof SIDES)[number];
@@ -11,6 +11,8 @@ export type Name = (typeof SIDES)[number];
 export type Outcome = Transfer | Refused;
 
 const FIRST_NS = 0.5e9;
+/** The last packets of a call have arrived this long after its end. */
+const CALL_NS = 1e9;
 /** A run that was too short is followed by one this number of times as long. */
 const LONGER = 2;
 /** So far behind the end of a transfer the drawings go, and a little more. */
@@ -75,15 +77,19 @@ export class Simulations {
   }
 }
 
-/** The completion time of a plan's transfer; null: not before the end of the run. Throws Refused. */
-export function timed(engine: Engine, plan: Plan, seed: number): number | null {
+/** The times of a plan's transfer and of a neighbor, by its application's number. Throws Refused. */
+export function timed(engine: Engine, plan: Plan, seed: number, neighbor?: number): Timing {
   const [first] = plan.applications;
   // Alone it ends the run; next to other traffic later events are not needed.
-  const isAlone = plan.applications.length === 1 && first?.clients === 1 && first.count === 1;
-  for (let untilNs = isAlone ? plan.duration_ns : FIRST_NS; ; untilNs *= LONGER) {
+  const isAlone = plan.applications.length === 1;
+  const endsItself = isAlone && first?.clients === 1 && first.count === 1;
+  const callNs = neighbor === undefined ? 0 : (plan.applications[neighbor]?.length_ns ?? -CALL_NS) + CALL_NS;
+  for (let untilNs = endsItself ? plan.duration_ns : Math.max(FIRST_NS, callNs); ; untilNs *= LONGER) {
     const shorter = shortened(plan, untilNs);
-    const time = completionNs(engine.simulate(JSON.stringify(shorter), seed, false));
-    if (time !== null || shorter === plan) return time;
+    const records = engine.simulate(JSON.stringify(shorter), seed, false);
+    const timing = timingOf(records, neighbor, dataComesFromServer(plan));
+    const isDone = timing.completionNs !== null || (isAlone && callNs > 0);
+    if (shorter === plan || (isDone && (neighbor === undefined || timing.neighbor?.timeNs != null))) return timing;
   }
 }
 

@@ -2,10 +2,12 @@
 
 import { type Colours, LEFT, RIGHT, roundNumbers, Surface } from "./canvas";
 import type { Name } from "./simulations";
+import { median, quantile, type Sample } from "./spread";
 import { bytes, ms } from "./words";
 
-/** Sizes from 1 kB to 10 MB, alike in ratio. */
+/** Sizes from 1 kB to 10 MB, alike in ratio; fewer where each is simulated with several seeds. */
 export const SIZES: readonly number[] = Array.from({ length: 121 }, (_, index) => Math.round(1000 * 10 ** (index / 30)));
+export const FEWER_SIZES: readonly number[] = SIZES.filter((_, index) => index % 4 === 0);
 
 /** An observed transfer. */
 export interface Dot {
@@ -13,23 +15,25 @@ export interface Dot {
   readonly completionNs: number;
 }
 
-/** Completion times in ns by the index of the size; null: not before the end of the run; undefined: not computed yet. */
-export type Times = (number | null)[];
+/** Completion times by the index of the size, as far as they are computed: one for each seed. */
+export type Times = (number | null)[][];
 
 export class SizeChart {
   readonly surface: Surface;
+  private sizes: readonly number[] = SIZES;
 
   constructor(canvas: HTMLCanvasElement) {
     this.surface = new Surface(canvas);
   }
 
   /** `plain`: the times without the TLS handshake, where there is one. */
-  draw({ a, b }: Record<Name, Times>, plain: Record<Name, Times>, size: number, colours: Colours, cursor: number | undefined, dots: readonly Dot[]): void {
+  draw(sizes: readonly number[], { a, b }: Record<Name, Times>, plain: Record<Name, Times>, size: number, colours: Colours, cursor: number | undefined, dots: readonly Dot[]): void {
+    this.sizes = sizes;
     const { surface } = this;
     surface.begin();
     const { context, width, height } = surface;
     const [top, bottom] = [10, height - 22];
-    const known = [...a, ...b, ...plain.a, ...plain.b, ...dots.map(({ completionNs }) => completionNs)].filter((time) => time !== null);
+    const known = [...[a, b, plain.a, plain.b].flat(2), ...dots.map(({ completionNs }) => completionNs)].filter((time) => time !== null);
     if (known.length === 0) return;
     const [low, high] = [Math.min(...known) / 1.2, Math.max(...known) * 1.2];
     const y = (timeNs: number): number => bottom - (Math.log(timeNs / low) / Math.log(high / low)) * (bottom - top);
@@ -42,12 +46,13 @@ export class SizeChart {
       surface.text(time < 1e9 ? `${time / 1e6} ms` : `${time / 1e9} s`, LEFT - 5, y(time) + 4, colours.text, "right");
     }
     surface.clipped(0, bottom + 2, () => {
+      for (const [times, colour] of [[a, colours.a], [b, colours.b]] as const) this.band(times, y, colour);
       this.line(plain.a, y, colours.a, [], 0.8);
       this.line(plain.b, y, colours.b, [6, 3], 0.8);
       this.line(a, y, colours.a, []);
       this.line(b, y, colours.b, [6, 3]);
       surface.rule(this.x(size), top, this.x(size), bottom, colours.faint);
-      if (cursor !== undefined) surface.rule(this.x(SIZES[cursor] ?? 0), top, this.x(SIZES[cursor] ?? 0), bottom, colours.text);
+      if (cursor !== undefined) surface.rule(this.x(sizes[cursor] ?? 0), top, this.x(sizes[cursor] ?? 0), bottom, colours.text);
       context.fillStyle = colours.text;
       for (const { bytes: size, completionNs } of dots) context.fillRect(this.x(size) - 2.5, y(completionNs) - 2.5, 5, 5);
     });
@@ -56,7 +61,7 @@ export class SizeChart {
   /** The index of the size that is nearest to a place on the canvas. */
   indexAt(x: number): number {
     const share = (x - LEFT) / (this.surface.width - LEFT - RIGHT);
-    return Math.max(0, Math.min(SIZES.length - 1, Math.round(share * (SIZES.length - 1))));
+    return Math.max(0, Math.min(this.sizes.length - 1, Math.round(share * (this.sizes.length - 1))));
   }
 
   private x(size: number): number {
@@ -67,9 +72,10 @@ export class SizeChart {
     const { context } = this.surface;
     context.beginPath();
     let isDrawn = false;
-    times.forEach((time, index) => {
-      if (time !== null) context[isDrawn ? "lineTo" : "moveTo"](this.x(SIZES[index] ?? 0), y(time));
-      isDrawn = time !== null;
+    times.forEach((sample, index) => {
+      const time = median(sample);
+      if (Number.isFinite(time)) context[isDrawn ? "lineTo" : "moveTo"](this.x(this.sizes[index] ?? 0), y(time));
+      isDrawn = Number.isFinite(time);
     });
     context.setLineDash(dash);
     context.lineWidth = width;
@@ -77,17 +83,32 @@ export class SizeChart {
     context.stroke();
     context.setLineDash([]);
   }
+
+  /** Between the 10th and the 90th percentile of several seeds. */
+  private band(times: Times, y: (timeNs: number) => number, colour: string): void {
+    const { context } = this.surface;
+    const full = times.flatMap((sample, index) => (sample.length > 1 ? [[this.x(this.sizes[index] ?? 0), sample] as const] : []));
+    const edge = (sample: Sample, share: number): number => Math.max(0, y(Math.min(1e12, quantile(sample, share))));
+    context.beginPath();
+    for (const [x, sample] of full) context.lineTo(x, edge(sample, 0.1));
+    for (const [x, sample] of full.reverse()) context.lineTo(x, edge(sample, 0.9));
+    context.globalAlpha = 0.2;
+    context.fillStyle = colour;
+    context.fill();
+    context.globalAlpha = 1;
+  }
 }
 
-/** Both times of a size, the time that the faster one saves, and the times without the TLS handshake. */
-export function comparison(index: number, { a, b }: Record<Name, Times>, plain: Record<Name, Times>): string {
-  const [one, other] = [a[index] ?? null, b[index] ?? null];
+/** Both times of a size, the time that the faster one saves, and the times without the TLS handshake; medians of several seeds. */
+export function comparison(index: number, sizes: readonly number[], { a, b }: Record<Name, Times>, plain: Record<Name, Times>): string {
+  const [one, other] = [median(a[index] ?? []), median(b[index] ?? [])];
   const without = (["a", "b"] as const).flatMap((side) => {
-    const time = plain[side][index];
-    return typeof time === "number" ? [`${side.toUpperCase()} ${ms(time)}`] : [];
+    const time = median(plain[side][index] ?? []);
+    return Number.isFinite(time) ? [`${side.toUpperCase()} ${ms(time)}`] : [];
   });
-  const times = [["A", one], ["B", other]].map(([name, time]) => `${name} ${typeof time === "number" ? ms(time) : "not complete"}`);
-  const saved = one === null || other === null || one === other ? "" : `: ${one > other ? "B" : "A"} is ${ms(Math.abs(one - other))} faster`;
+  const times = ([["A", one], ["B", other]] as const).map(([name, time]) => `${name} ${Number.isFinite(time) ? ms(time) : "not complete"}`);
+  const saved = !Number.isFinite(one - other) || one === other ? "" : `: ${one > other ? "B" : "A"} is ${ms(Math.abs(one - other))} faster`;
   const rest = without.length === 0 ? "" : ` Without the TLS handshake: ${without.join(", ")}.`;
-  return `${bytes(SIZES[index] ?? 0)}: ${times.join(", ")}${saved}.${rest}`;
+  const seeds = a[index]?.length ?? 0;
+  return `${bytes(sizes[index] ?? 0)}${seeds > 1 ? `, medians of ${seeds} seeds` : ""}: ${times.join(", ")}${saved}.${rest}`;
 }

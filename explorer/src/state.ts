@@ -7,13 +7,22 @@ import type { Engine } from "./engine";
 import type { Plan, Start } from "./plan";
 import { Captured } from "./sequence";
 import { type Name, SIDES } from "./simulations";
-import type { Times } from "./sizes";
+import { SIZES, type Times } from "./sizes";
 import { fromFragment, opening, type Settings, toFragment, write } from "./settings";
-import { type Segment, traced, type Transfer } from "./transfer";
+import { type Segment, type Timing, traced, type Transfer } from "./transfer";
 
 export class State {
   settings: Settings;
   transfers: Partial<Record<Name, Transfer>> = {};
+  /** The times with the seeds from 1 on, by side, and of the neighbor alone. */
+  spread: Record<Name | "alone", Timing[]> = { a: [], b: [], alone: [] };
+  /** The seed makes a difference; undefined: not known yet. */
+  isRandom: boolean | undefined;
+  /** A seed that is pointed at. */
+  seed: number | undefined;
+  sizes = SIZES;
+  /** All sizes are timed. */
+  areSized = false;
   times: Record<Name, Times> = { a: [], b: [] };
   /** Without the TLS handshake. */
   plainTimes: Record<Name, Times> = { a: [], b: [] };
@@ -35,6 +44,7 @@ export class State {
   private readonly homes: readonly PathDot[];
   private readonly opened: Settings;
   private whole: View = this.view;
+  private plans = "";
 
   constructor(
     readonly start: Start,
@@ -65,17 +75,25 @@ export class State {
     return write(this.start, { ...path, size_bytes }, { ...own, chain });
   }
 
-  /** Takes the transfers of new settings: all of them is in view, nothing is pointed at, and no size is timed. */
+  /** Takes the transfers of new settings: all of them is in view, and nothing is pointed at. */
   show(transfers: Partial<Record<Name, Transfer>>): void {
     const { a, b } = transfers;
     this.transfers = transfers;
     this.captured = this.own === undefined || a === undefined || b === undefined ? undefined : new Captured(this.own.marks, this.own.response.isAtClient, a, b);
-    [this.chosen, this.cursorNs, this.mark, this.sizeIndex] = [undefined, undefined, undefined, undefined];
+    [this.chosen, this.cursorNs, this.mark, this.sizeIndex, this.seed] = [undefined, undefined, undefined, undefined, undefined];
     const end = Math.max(1, this.captured?.endNs ?? 0, lastNs(a), lastNs(b));
     // Behind a cut nothing is known.
     const isCut = [a, b].some((transfer) => transfer !== undefined && transfer.cutNs !== null);
     this.whole = { fromNs: 0, toNs: isCut ? end : end * 1.02 };
     this.view = this.whole;
+  }
+
+  /** Drops the results of seeds and sizes if the plans are others than at the last call; the seed is no part of a plan. */
+  dropOthers(): void {
+    const plans = JSON.stringify(SIDES.map((side) => this.plan(side)));
+    if (plans === this.plans) return;
+    this.plans = plans;
+    [this.isRandom, this.areSized] = [undefined, false];
     [this.times, this.plainTimes] = [{ a: [], b: [] }, { a: [], b: [] }];
   }
 

@@ -133,11 +133,11 @@ export function tlsFlight({ segments, serverSends }: Transfer): { segments: numb
   return { segments: flight.filter(({ isRetransmission }) => !isRetransmission).length, trips };
 }
 
-function firstTransfer(transfers: Table): number {
+function firstTransfer(transfers: Table, whose = 0): number {
   const [application, starts, connections] = ["application", "start_s", "connection"].map((name) => transfers.column(name));
   let row = -1;
   for (let index = 0; index < application!.length; index++) {
-    if (application![index] !== 0 || connections![index] === NO_CONNECTION) continue;
+    if (application![index] !== whose || connections![index] === NO_CONNECTION) continue;
     if (row < 0 || starts![index]! < starts![row]!) row = index;
   }
   if (row < 0) throw new NotStarted("no transfer starts within this run");
@@ -155,16 +155,44 @@ export function traced(records: Records, names: readonly string[]): number[][] {
   });
 }
 
-/** The time from the start until the last byte arrived, without any picture; null: not before the end of the run. */
-export function completionNs(records: Records): number | null {
+/** A neighbor's flow: the completion time of a transfer, or of a call the longest delay of a packet. */
+export interface Neighbor {
+  /** null: not before the end of the run. */
+  readonly timeNs: number | null;
+  /** Packets of a call, and those that came too late or never; null and 0: it is a transfer. */
+  readonly packets: number | null;
+  readonly late: number;
+}
+
+export interface Timing {
+  /** From the start until the last byte arrived; null: not before the end of the run. */
+  readonly completionNs: number | null;
+  readonly neighbor: Neighbor | null;
+}
+
+/** The times of the first transfer and of a neighbor, without any picture. */
+export function timingOf(records: Records, neighbor: number | undefined, isFromServer: boolean): Timing {
+  return { completionNs: completionNs(records, 0), neighbor: neighbor === undefined ? null : neighborOf(records, neighbor, isFromServer) };
+}
+
+function completionNs(records: Records, application: number): number | null {
   const transfers = records.table("transfers");
   try {
-    const seconds = transfers.column("completion_time_s")[firstTransfer(transfers)]!;
+    const seconds = transfers.column("completion_time_s")[firstTransfer(transfers, application)]!;
     return Number.isNaN(seconds) ? null : Math.round(seconds * 1e9);
   } catch (error) {
     if (error instanceof NotStarted) return null;
     throw error;
   }
+}
+
+function neighborOf(records: Records, application: number, isFromServer: boolean): Neighbor {
+  const streams = records.table("streams");
+  const of = ["application", "from_server", "packets_sent", "packets_lost", "packets_late", "delay_max_s"].map((name) => streams.column(name));
+  const [whose, from, sent, lost, late, delay] = of;
+  const row = Array.from(whose!).findIndex((one, index) => one === application && from![index] === Number(isFromServer));
+  if (row < 0) return { timeNs: completionNs(records, application), packets: null, late: 0 };
+  return { timeNs: Math.round(delay![row]! * 1e9), packets: sent![row]!, late: lost![row]! + late![row]! };
 }
 
 function rowsOf(table: Table, connection: number): number[] {

@@ -6,10 +6,13 @@ import { timed } from "./simulations";
 
 let engine: Engine | undefined;
 
-addEventListener("message", ({ data: { module, plans, seed } }: MessageEvent<Asked>) => {
+addEventListener("message", ({ data: { module, jobs, budgetMs, least } }: MessageEvent<Asked>) => {
   engine ??= new Engine(module);
-  for (const [index, plan] of plans.entries()) {
-    const told: Told = { index, completionNs: timed(engine, plan, seed) };
+  const began = performance.now();
+  for (const [index, { plan, seed, neighbor }] of jobs.entries()) {
+    if (index >= least && performance.now() - began > budgetMs) break;
+    const told: Told = { index, timing: timed(engine, plan, seed, neighbor) };
     postMessage(told);
   }
+  postMessage(null);
 });

@@ -161,6 +161,53 @@ test("the chart of sizes has the time of a transfer of each size", async (t) => 
   assert.equal(await text(tab, "#story"), "100 kB: A 274.3 ms, B 209.8 ms: B is 64.5 ms faster.");
 });
 
+/** Waits until the worker has answered for all seeds. */
+const seeded = (tab) => tab.waitForFunction(() => window.firstflight.isRandom !== undefined);
+
+test("where something is random the verdict is about many seeds, and one of them is drawn", async (t) => {
+  const tab = await opened(t, "#loss_percent=1");
+  await seeded(tab);
+  const verdict = /^A: IW 3: median ([\d.]+) ms \(80%: ([\d.]+) ms to ([\d.]+) ms\)\. B: IW 10: median [\d.]+ ms \(80%: [\d.]+ ms to [\d.]+ ms\)\. B is faster in (\d+) of (\d+) runs, by [\d.]+ ms in the median\.$/;
+  const [, median, low, high, wins, runs] = verdict.exec(await text(tab, "#verdict")).map(Number);
+  const times = await tab.evaluate(() => ["a", "b"].map((side) => window.firstflight.spread[side].map(({ completionNs }) => completionNs / 1e6)));
+  const sorted = times[0].slice(0, runs).sort((one, other) => one - other);
+  assert.ok(low <= median && median <= high && low < high && sorted[0] < low + 0.1 && high < sorted.at(-1) + 0.1);
+  assert.equal((await completion(tab, "a")) / 1e6, await tab.evaluate(() => window.firstflight.spread.a[0].completionNs / 1e6));
+  assert.ok(wins <= runs && runs === Math.min(...times.map(({ length }) => length)));
+  await tab.focus("#seeds");
+  await tab.keyboard.press("ArrowRight");
+  assert.match(await text(tab, "#story"), /^Seed 2: A [\d.]+ ms, B [\d.]+ ms.*Click or press Enter to draw this run\.$/);
+  const before = await text(tab, "#verdict");
+  await tab.keyboard.press("Enter");
+  assert.equal(await completion(tab, "a"), await tab.evaluate(() => window.firstflight.spread.a[1].completionNs));
+  // The seeds are the same: the verdict is no other.
+  assert.equal(await text(tab, "#verdict"), before);
+  await tab.waitForSelector("#sizes[data-done]");
+  assert.deepEqual(await tab.evaluate(() => [window.firstflight.times.b.length, window.firstflight.times.b[20].length]), [31, 15]);
+  await tab.focus("#sizes");
+  for (let step = 0; step < 15; step++) await tab.keyboard.press("ArrowRight");
+  assert.match(await text(tab, "#story"), /^100 kB, medians of 15 seeds: A /);
+});
+
+test("what nothing random touches has one time, and no chart of seeds", async (t) => {
+  const tab = await opened(t);
+  await seeded(tab);
+  assert.ok(await tab.$eval("#spread", ({ hidden }) => hidden));
+  assert.match(await text(tab, "#verdict"), /^A: IW 3: 274\.3 ms\. /);
+});
+
+test("a neighbor's flow is timed with A, with B and without either", async (t) => {
+  const tab = await opened(t, "#neighbor=short%20flow");
+  await seeded(tab);
+  const [, a, b, alone, cost] = /^The neighbor's short flow takes ([\d.]+) ms with A, ([\d.]+) ms with B, ([\d.]+) ms without either: B costs it ([\d.]+) ms more \(\d+%\)\.$/.exec(await text(tab, "#harm")).map(Number);
+  assert.ok(alone < a && a < b && Math.abs(b - a - cost) < 0.11);
+  await tab.select("#path-neighbor", "call");
+  await tab.waitForFunction(() => /^The neighbor's call has a longest delay of .* Of 100 packets \d+ come too late or never with A, \d+ with B\.$/.test(document.getElementById("harm").textContent));
+  await tab.select("#path-neighbor", "none");
+  await seeded(tab);
+  assert.equal(await text(tab, "#harm"), "");
+});
+
 test("a chain of certificates puts a TLS handshake before the response", async (t) => {
   const tab = await opened(t, "#size_bytes=20000&rate_bps=100000000&rtt_ms=100&limit=200&a.iw=10&b.iw=10&a.chain=ecdsa");
   assert.match(await text(tab, "#verdict"), /^A: IW 10, ECDSA: 406\.1 ms\. B: IW 10, no TLS: /);

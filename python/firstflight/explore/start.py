@@ -3,6 +3,7 @@
 import base64
 import json
 import sys
+import tomllib
 import zlib
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,12 @@ HOMES = 400
 """Real paths in the page, of 2,426: 12 kB."""
 CHAINS = ("ecdsa", "ml-dsa-44", "ml-dsa-65", "ml-dsa-87", "merkle-tree")
 """Chains of the knob, which has "none", too."""
+NEIGHBORS = {
+    "short flow": 'kind = "file_transfer"\nsize = "30kB"\ncount = 1',
+    "call": 'kind = "voice"\nlength = "2s"',
+    "download": 'kind = "file_transfer"\nsize = "1MB"\ncount = 1',
+}
+"""Second flows that share the path, by the choice of the knob: keys of an application, as TOML."""
 LEAST_QUEUE_BYTES = 10 * 1500
 """The population's `min_buffer`."""
 # A limit that the page overwrites; the other parameters of each discipline are its defaults.
@@ -33,12 +40,13 @@ def transfer(scenario: Scenario, seed: int | None = None, name: str | None = Non
         "name": scenario.name if name is None else name,
         "seed": SingleScenario.seed if seed is None else seed,
         "plan": scenario.to_plan(),
+        "toml": scenario.to_toml(),
     }
 
 
 def start(opening: dict[str, Any]) -> dict[str, Any]:
     """A `transfer`, and the choices of the knobs: profiles, start-up schemes, controllers, queues, handshakes by chain;
-    real paths.
+    neighbors; real paths.
     """
     queues: list[AnyQueue] = [kind(limit=_LIMIT) for kind in (DropTail, Red, Codel, FqCodel, Pie)]
     return {
@@ -48,8 +56,17 @@ def start(opening: dict[str, Any]) -> dict[str, Any]:
         "congestion_control": tcp.choices()["congestion_control"],
         "chains": {name: Tls(chain=name).plan() for name in CHAINS},
         "queues": [queue.plan(Before(None, 0)) for queue in queues],
+        "neighbors": {name: {"plan": _application(keys), "toml": keys} for name, keys in NEIGHBORS.items()},
         "homes": homes(),
     }
+
+
+def _application(keys: str) -> dict[str, Any]:
+    """The plan of an application that a scenario in TOML has."""
+    network = {"topology": "chain", "links": {"rate": "1Gbit", "delay": "1ms", "queue": "100p"}}
+    rest = {"name": "neighbor", "duration": "10s", "tcp": {"profile": "linux"}, "network": network}
+    application: dict[str, Any] = Scenario.from_dict({**rest, "application": [tomllib.loads(keys)]}).to_plan()["applications"][0]
+    return application
 
 
 def homes() -> list[list[float]]:
