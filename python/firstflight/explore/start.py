@@ -65,27 +65,9 @@ def _application(keys: str) -> dict[str, Any]:
     """The plan of an application that a scenario in TOML has."""
     network = {"topology": "chain", "links": {"rate": "1Gbit", "delay": "1ms", "queue": "100p"}}
     rest = {"name": "neighbor", "duration": "10s", "tcp": {"profile": "linux"}, "network": network}
-    application: dict[str, Any] = Scenario.from_dict({**rest, "application": [tomllib.loads(keys)]}).to_plan()["applications"][0]
+    scenario = Scenario.from_dict({**rest, "application": [tomllib.loads(keys)]})
+    application: dict[str, Any] = scenario.to_plan()["applications"][0]
     return application
-
-
-def homes() -> list[list[float]]:
-    """`HOMES` of the population uk-2023, at even steps of its weights: RTT in ms, rate in bit/s, queue in kB, loss in
-    percent, to three digits.
-    """
-    columns = populations.find("uk-2023")["columns"]
-    share = np.cumsum(columns["weight"]) / np.sum(columns["weight"])
-    at = np.searchsorted(share, (np.arange(HOMES) + 0.5) / HOMES)
-    rtt_s, down_bps, buffer_s, loss = (np.asarray(columns[of])[at] for of in ("rtt_s", "down_bps", "buffer_s", "loss"))
-    queue_bytes = np.maximum(buffer_s * down_bps / 8, LEAST_QUEUE_BYTES)
-    table = np.column_stack([1e3 * rtt_s, down_bps, queue_bytes / 1e3, 100 * loss])
-    return [[float(f"{value:.3g}") for value in row] for row in table]
-
-
-def fragment(opening: dict[str, Any]) -> str:
-    """The part of the page's address that opens any explorer with this `transfer`: some 1.5 kB."""
-    packed = zlib.compress(json.dumps(opening, separators=(",", ":")).encode(), 9)
-    return "plan=" + base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
 
 if __name__ == "__main__":
