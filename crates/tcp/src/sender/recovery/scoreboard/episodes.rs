@@ -43,43 +43,37 @@ impl Scoreboard {
                     }
                     self.enter_recovery(flight, facts);
                 }
-                Next::Lost
+                return Next::Lost;
             }
             State::Loss => {
                 let next = self.after_timeout(flight, ack, summary, facts);
                 self.identify_losses(flight, summary, facts);
-                if self.state == State::Open || summary.lost_again {
-                    return self.recover_or_open(flight, summary, facts);
+                if !(self.state == State::Open || summary.lost_again) {
+                    return next;
                 }
-                next
             }
-            _ => {
-                if !self.sack && summary.advanced {
-                    self.duplicates.forget();
-                }
-                self.count_duplicate(summary);
-                if self.state <= State::Disorder {
-                    self.undo_by_dsack(flight, facts);
-                }
-                self.identify_losses(flight, summary, facts);
-                self.recover_or_open(flight, summary, facts)
-            }
+            _ => {}
         }
-    }
-
-    fn count_duplicate(&mut self, summary: &mut AckSummary) {
-        if !self.sack && summary.duplicate {
-            self.on_duplicate(summary);
+        if !self.sack && summary.advanced {
+            self.duplicates.forget();
         }
-    }
-
-    fn recover_or_open(&mut self, flight: &Flight<'_>, summary: &AckSummary, facts: &mut Facts) -> Next {
+        self.count_duplicate(summary);
+        if self.state <= State::Disorder {
+            self.undo_by_dsack(flight, facts);
+        }
+        self.identify_losses(flight, summary, facts);
         if self.board.lost() == 0 {
             self.try_to_open(flight, summary, facts);
             return Next::Nothing;
         }
         self.enter_recovery(flight, facts);
         Next::Lost
+    }
+
+    fn count_duplicate(&mut self, summary: &mut AckSummary) {
+        if !self.sack && summary.duplicate {
+            self.on_duplicate(summary);
+        }
     }
 
     /// Everything that was outstanding when the episode began is acknowledged. True if nothing else is to be done.

@@ -295,7 +295,8 @@ impl Scoreboard {
             self.rack.adapt(self.delivered, summary.prior_delivered);
         }
         self.on_probe_acknowledged(flight, ack.ack, summary, facts);
-        let unremarkable = (summary.acknowledged || ack.carries_news)
+        // Linux, FLAG_WIN_UPDATE: an ACK of a part of a segment is no duplicate, though it acknowledges none.
+        let unremarkable = (summary.advanced || ack.carries_news)
             && !(summary.sacked || summary.echoes_congestion || summary.dsack)
             && self.state == State::Open;
         let mut next = Next::Nothing;
