@@ -84,7 +84,8 @@ def settings(**changes: object) -> Any:
     return kernel_settings(plan["applications"][0]["server_tcp"], "tcp")
 
 
-def test_a_kernel_is_told_what_the_profile_says() -> None:
+def test_a_kernel_is_told_what_the_profile_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.release", lambda: "6.12.9-amd64")
     told = settings(
         tcp__initial_window="rfc3390",
         tcp__congestion_control="reno",
@@ -113,6 +114,13 @@ def test_a_kernel_is_told_what_the_profile_says() -> None:
     without = {"scoreboard": {"rack": False, "tail_loss_probe": "none", "undo_by_dsack": False}}
     no_sack = settings(tcp__sack=False, tcp__dsack=False, tcp__recovery=without)
     assert no_sack.sysctls["net.ipv4.tcp_sack"] == "0"
+    # Linux 6.17 ignores tcp_recovery: it counts no duplicates, except without SACK.
+    monkeypatch.setattr("platform.release", lambda: "6.17.0")
+    assert settings(tcp__sack=False, tcp__dsack=False, tcp__recovery=without) == no_sack
+    with pytest.raises(
+        MachineError, match=r"scoreboard\.rack: Linux since 6\.17 has only true, not false"
+    ):
+        settings(tcp__recovery={"scoreboard": {"rack": False, "tail_loss_probe": "none"}})
     # A kernel too old for a setting is refused only where it would do something else.
     assert "net.ipv4.tcp_rto_max_ms" not in told.missing
     assert "net.ipv4.tcp_rto_max_ms" in settings().missing

@@ -4,6 +4,8 @@ A kernel has no setting for some parts of a profile. Such a part must be Linux's
 `linux`), else the request is refused: nothing runs with other settings than asked.
 """
 
+import platform
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -246,6 +248,13 @@ def _receive_window(where: str, profile: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _switches(where: str, profile: Mapping[str, Any], rules: Mapping[str, Any]) -> dict[str, str]:
+    release = re.match(r"(\d+)\.(\d+)", platform.release())
+    if profile["sack"] and not rules["rack"] and release and (int(release[1]), int(release[2])) >= (6, 17):
+        # Linux 1c120191dcec removed RFC 6675's counting and left tcp_recovery without effect.
+        raise MachineError(
+            f"{where}.recovery.scoreboard.rack: Linux since 6.17 has only true, not false; write true or sack = false, "
+            'or stack = "firstflight" for this end'
+        )
     restart = profile["restart_window"]["policy"]
     if restart not in ("halving", "off"):
         raise RequestError(
