@@ -7,8 +7,8 @@ Both make docs/what-we-found.md, too, of docs/questions.toml and the claims that
 docs/validation.md.
 
 A page holds what docs/evidence/STUDY.json keeps, what study.toml says, and between two marks the notes of a person,
-which stay as they are. Tables above 30 lines are kept as STUDY.TABLE.csv, and every claim with its source and reason is
-in STUDY.claims.csv. A test compares the pages with what this makes.
+which stay as they are. Tables above 30 lines or 110 columns are kept as STUDY.TABLE.csv, and every claim with its
+source and reason is in STUDY.claims.csv. A test compares the pages with what this makes.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import sys
 import tomllib
 from collections import Counter
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,8 @@ QUESTIONS = EVIDENCE.parent / "questions.toml"
 ANSWERS = EVIDENCE.parent / "what-we-found.md"
 VALIDATION = EVIDENCE.parent / "validation.md"
 _NOTES, _END_OF_NOTES = "<!-- Written by hand. -->", "<!-- End of what is written by hand. -->"
-# Longer tables are files next to the page.
-_LINES = 30
+# Longer or wider tables are files next to the page.
+_LINES, _WIDTH = 30, 110
 
 
 def store(directory: str) -> str:
@@ -48,9 +49,10 @@ def store(directory: str) -> str:
         raise RequestError(f'"{directory}" is not a whole run of {run.study}: {lacking}; nothing was stored')
     tables = []
     for table in study.tables(run):
-        long = len((text := table.text()).splitlines()) > _LINES
-        tables.append({"name": table.name, "title": _heading(table), "text": None if long else text})
-        if long:
+        lines = (text := table.text()).partition("\n\n")[2].splitlines()
+        is_file = len(text.splitlines()) > _LINES or max(map(len, lines)) > _WIDTH
+        tables.append({"name": table.name, "title": _heading(table), "text": None if is_file else text})
+        if is_file:
             _table_file(run.study, table.name).write_text(table.csv(), encoding="utf-8")
     kept = {
         "study": run.study,
@@ -158,7 +160,7 @@ def answers() -> str:
         if question["answer"].count("{}") != 1:
             raise ValueError(f'{QUESTIONS.name}: the answer to "{question["asks"]}" needs one {{}} for the number')
         cells = (question["of"], question["asks"], question["answer"].replace("{}", _number(claim, question)), link)
-        rows.append(f"| {' | '.join(cells)} |")
+        rows.append(f"|{'|'.join(cells)}|")
     return (
         "\n\n".join(
             (
@@ -200,9 +202,12 @@ def _claims(claims: list[dict[str, Any]]) -> list[str]:
     """The table of claims, without those that hold if it were longer than a page bears; and why the others do not."""
     open_ones = [claim for claim in claims if claim["verdict"] != "holds"]
     shown = claims if len(claims) <= _LINES else open_ones
-    rows = ["| claim | expected | found (95% CI) | verdict |", "|---|---|---|---|"]
-    for source, group in groupby(shown, key=lambda claim: claim["source"]):
-        rows.append(f"| **{source}** ||||")
+    rows = ["|claim|expected|found (95% CI)|verdict|", "|---|---|---|---|"]
+    sources = list(dict.fromkeys(claim["source"] for claim in shown))
+    for source, group in groupby(
+        sorted(shown, key=lambda claim: sources.index(claim["source"])), key=itemgetter("source")
+    ):
+        rows.append(f"|**{source}**||||")
         for claim in group:
             tolerance = f" ± {claim['tolerance']:g}" if claim["tolerance"] else ""
             cells = [
@@ -211,7 +216,7 @@ def _claims(claims: list[dict[str, Any]]) -> list[str]:
                 _found(claim),
                 claim["verdict"],
             ]
-            rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+            rows.append(f"|{'|'.join(cell.replace('|', chr(92) + '|') for cell in cells)}|")
     sentences = [(f"`{claim['id']}`", re.split(r"(?<=[.]) (?=[A-Z0-9\"])", claim["reason"])) for claim in open_ones]
     often = Counter(sentence for _, parts in sentences for sentence in parts)
     why: dict[str, list[str]] = {}
