@@ -1,6 +1,7 @@
 /** The common part of the drawings: a canvas as sharp as the screen, the time axis, and the page's colors. */
 
 import { placeAt, type Steps } from "./steps";
+import { SvgContext } from "./svg";
 
 /** The span of time that all drawings show. */
 export interface View {
@@ -30,7 +31,7 @@ export const [LEFT, RIGHT] = [60, 14];
 
 /** A drawing's surface, in CSS pixels. */
 export class Surface {
-  readonly context: CanvasRenderingContext2D;
+  context: CanvasRenderingContext2D;
   width = 0;
   height = 0;
 
@@ -52,6 +53,16 @@ export class Surface {
     this.context.clearRect(0, 0, this.width, this.height);
     this.context.font = "12px system-ui, sans-serif";
     this.context.lineJoin = "round";
+  }
+
+  /** What `draw` draws here, as SVG. */
+  recorded(draw: () => void): string {
+    const { context } = this;
+    const svg = new SvgContext(context, this.canvas.id);
+    this.context = svg as unknown as CanvasRenderingContext2D;
+    draw();
+    this.context = context;
+    return String(svg);
   }
 
   x(timeNs: number, view: View): number {

@@ -58,6 +58,17 @@ export class Drawing {
     this.drawCloud();
   }
 
+  /** Every drawing in view with its caption, as SVG. */
+  recorded(): { caption: string; content: string; width: number; height: number }[] {
+    const { ladders, lines, sequence, sizes, spread } = this;
+    const all = [spread, ...SIDES.map((side) => ladders[side]), ...lines.map(({ chart }) => chart), sequence, sizes].map(({ surface }) => surface);
+    return all.filter(({ canvas }) => canvas.clientHeight > 0).map((surface) => {
+      const content = surface.recorded(() => this.draw());
+      const caption = surface.canvas.parentElement?.querySelector("figcaption")?.innerText ?? "";
+      return { caption, content, width: surface.width, height: surface.height };
+    });
+  }
+
   /** Where it is not known yet whether the seed matters, the last answer stays, so that nothing moves. */
   drawSpread(): void {
     const { isRandom, spread, settings, seed } = this.state;

@@ -1,6 +1,7 @@
 /** The page: settings and captures in, drawings and sentences out, at every move. */
 
 import { comparable, described, marks, type Response, summary } from "./capture";
+import { Away, command } from "./away";
 import { Background, type Job } from "./background";
 import { Drawing, SIZE_SEEDS } from "./drawing";
 import { element } from "./element";
@@ -47,6 +48,11 @@ class Page {
     this.drawing = new Drawing(state);
     this.board = new Board(state, () => this.move());
     new Pointing(state, this.drawing, () => this.takeDot(), () => this.takeSeed());
+    new Away(state, this.drawing, () => {
+      state.reset();
+      this.board.show();
+      this.move();
+    });
     this.listen(linked);
     this.move();
   }
@@ -118,6 +124,7 @@ class Page {
   private rest(isTimed: boolean): void {
     const { state } = this;
     state.writeAddress();
+    element("command").textContent = isTimed ? command(state) : "";
     if (!isTimed) return;
     const { seed, neighbor } = state.settings.path;
     const cut = SIDES.filter((side) => state.transfers[side]?.cutNs != null);
@@ -137,6 +144,7 @@ class Page {
         state.isRandom = SIDES.some((side) => varies(state.spread[side]));
         this.drawing.write();
         this.drawing.drawSpread();
+        element("command").textContent = command(state);
       }
       if (!state.areSized) this.timeSizes();
     };

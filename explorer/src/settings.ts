@@ -262,7 +262,7 @@ export async function unpacked(linked: string): Promise<Opening> {
     const text = new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
     const { name, seed, plan, toml } = JSON.parse(await text) as Opening;
     if (plan.applications.length === 0 || linkPairs(plan.network).length === 0) throw new Unfit("no transfer");
-    return { name: String(name), seed: Number(seed), plan, toml: String(toml) };
+    return { name: String(name), seed: Number(seed), plan, toml: toml ?? "" };
   } catch {
     throw new Unfit("the plan in the address is damaged; copy the whole address");
   }

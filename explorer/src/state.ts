@@ -61,6 +61,10 @@ export class State {
     }));
   }
 
+  reset(): void {
+    this.settings = structuredClone(this.opened);
+  }
+
   readAddress(): void {
     this.settings = fromFragment(location.hash, this.opened);
   }

@@ -1,13 +1,13 @@
 /** The page in headless Chromium. tests/unit/test_explorer.py calls it with CHROMIUM, PAGE and CASES in the environment. */
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import puppeteer from "puppeteer-core";
 
-const { CHROMIUM, PAGE, CASES, SCREENSHOTS } = process.env;
+const { CHROMIUM, PAGE, CASES, SCREENSHOTS, FRAGMENTS, TAKEN } = process.env;
 const page = pathToFileURL(PAGE).href;
 let browser;
 
@@ -309,6 +309,46 @@ test("pointing at a line tells the same", async (t) => {
   });
   for (let step = 0; step < 20; step++) await tab.mouse.move(x + (width * step) / 20, y + 180);
   assert.match(await text(tab, "#story"), /^B: /);
+});
+
+/** The content of the file that a button gives. */
+const given = (tab, id) =>
+  tab.evaluate(async (button) => {
+    const { createObjectURL } = URL;
+    const saved = new Promise((resolve) => (URL.createObjectURL = (blob) => (resolve(blob), createObjectURL(blob))));
+    HTMLAnchorElement.prototype.click = () => undefined;
+    document.getElementById(button).click();
+    return (await saved).text();
+  }, id);
+
+test("the drawings and segments can be taken away, and Reset is the opening", async (t) => {
+  const tab = await opened(t, "#a.iw=20&loss_percent=1");
+  await seeded(tab);
+  const svg = await given(tab, "svg");
+  const [problem, words] = await tab.evaluate((text) => {
+    const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
+    return [parsed.querySelector("parsererror")?.textContent ?? "", [...parsed.querySelectorAll("text")].map(({ textContent }) => textContent)];
+  }, svg);
+  assert.equal(problem, "");
+  assert.match(words.join(" "), /^A: IW 20: median .* sender .* receiver/);
+  assert.match(await given(tab, "png"), /^.PNG/);
+  const lines = (await given(tab, "csv")).trim().split("\n");
+  assert.match(lines[0], /^setting,time_ns,event,/);
+  const [times] = await tab.evaluate(() => ["a", "b"].map((side) => window.firstflight.rows(side, ["time_ns"])[0].length));
+  assert.equal(lines.filter((line) => line.startsWith("a,")).length, times);
+  await tab.click("#reset");
+  assert.match(await text(tab, "#verdict"), /^A: IW 3: 274\.3 ms\. /);
+  await tab.waitForFunction(() => location.hash === "");
+});
+
+test("the scenario and its command are those of the knobs", async (t) => {
+  const taken = [];
+  for (const fragment of JSON.parse(FRAGMENTS ?? "[]")) {
+    const tab = await opened(t, fragment);
+    await tab.waitForFunction(() => document.getElementById("command").textContent !== "");
+    taken.push({ toml: await given(tab, "toml"), command: await text(tab, "#command"), completion_ns: [await completion(tab, "a"), await completion(tab, "b")] });
+  }
+  if (TAKEN !== undefined) writeFileSync(TAKEN, JSON.stringify(taken));
 });
 
 /** Top and bottom of elements in the window. */

@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -19,6 +20,7 @@ import polars as pl
 import pytest
 
 import firstflight
+from firstflight.cli.settings import load_scenario
 from firstflight.engines.simulate import capture
 from firstflight.explore.page import PAGE, page
 from firstflight.explore.start import HOMES, fragment, homes, transfer
@@ -99,6 +101,16 @@ CASES: list[tuple[str, dict[str, Any]]] = [
             "network.links[0].queue": {"kind": "red", "limit": "100p"},
         },
     ),
+]
+
+
+# Settings of the page whose scenario and command are run.
+TAKEN = [
+    "",
+    "#neighbor=short%20flow&rate_bps=2500000&rtt_ms=120&limit=25&size_bytes=400000",
+    "#loss_percent=2&seed=7&a.cc=bbr&size_bytes=500000&lose=3%2014",
+    "#a.profile=rfc&a.chain=ecdsa&queue=fq_codel&limit=60&limit_unit=kB&neighbor=call",
+    "#b.startup=paced&queue=red&seed=3",
 ]
 
 
@@ -242,7 +254,14 @@ def test_the_page_in_a_browser(tmp_path: Path) -> None:
         )
     )
     (tmp_path / "cases.json").write_text(json.dumps(cases))
-    told = {"CHROMIUM": CHROMIUM, "PAGE": str(tmp_path / "page.html"), "CASES": str(tmp_path / "cases.json")}
+    taken = tmp_path / "taken.json"
+    told = {
+        "CHROMIUM": CHROMIUM,
+        "PAGE": str(tmp_path / "page.html"),
+        "CASES": str(tmp_path / "cases.json"),
+        "FRAGMENTS": json.dumps(TAKEN),
+        "TAKEN": str(taken),
+    }
     ran = subprocess.run(
         ["node", "--test", "test/page.test.mjs"],
         cwd=EXPLORER,
@@ -251,6 +270,27 @@ def test_the_page_in_a_browser(tmp_path: Path) -> None:
         text=True,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
+    for settings, found in zip(TAKEN, json.loads(taken.read_text()), strict=True):
+        file = tmp_path / "explored.toml"
+        file.write_text(found["toml"])
+        assert _completions(file, found["command"]) == found["completion_ns"], settings
+
+
+def _completions(file: Path, command: str) -> list[int]:
+    """The completion times in ns of both settings, by the commands that the page gives with its scenario."""
+    found = []
+    for line in command.splitlines():
+        program, name, path, *options = shlex.split(line)
+        assert (program, path) == ("firstflight", "explored.toml")
+        pairs = list(zip(options[::2], options[1::2], strict=True))
+        scenario = load_scenario(file, [value for option, value in pairs if option == "--set"])
+        given = dict(pairs)
+        key, _, values = given.get("--vary", "").partition("=")
+        assert name == ("run" if key else "trace")
+        for arm in [scenario.replace(key, int(value)) for value in values.split(",")] if key else [scenario]:
+            transfers = capture(arm, int(given["--seed"]))["transfers"].filter(pl.col("application") != "neighbor")
+            found.append(round(transfers["completion_time_s"][0] * 1e9))
+    return found
 
 
 def _case(file: Path, scenario: Scenario, fragment: str, settings: dict[str, Any]) -> dict[str, Any]:
