@@ -117,9 +117,7 @@ def test_a_kernel_is_told_what_the_profile_says(monkeypatch: pytest.MonkeyPatch)
     # Linux 6.17 ignores tcp_recovery: it counts no duplicates, except without SACK.
     monkeypatch.setattr("platform.release", lambda: "6.17.0")
     assert settings(tcp__sack=False, tcp__dsack=False, tcp__recovery=without) == no_sack
-    with pytest.raises(
-        MachineError, match=r"scoreboard\.rack: Linux since 6\.17 has only true, not false"
-    ):
+    with pytest.raises(MachineError, match=r"scoreboard\.rack: Linux since 6\.17 has only true, not false"):
         settings(tcp__recovery={"scoreboard": {"rack": False, "tail_loss_probe": "none"}})
     # A kernel too old for a setting is refused only where it would do something else.
     assert "net.ipv4.tcp_rto_max_ms" not in told.missing
