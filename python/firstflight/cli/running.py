@@ -10,7 +10,7 @@ from pathlib import Path
 
 from firstflight.analysis.claim import counts, tally
 from firstflight.cli.progress import progress
-from firstflight.cli.settings import load_scenario, restrictions, variations
+from firstflight.cli.settings import load_scenario, print_timing_hint, restrictions, variations
 from firstflight.errors import RequestError
 from firstflight.records import Run
 from firstflight.records.directory import set_aside_before
@@ -40,6 +40,8 @@ class Wanted:
 def run_command(what: str, wanted: Wanted, out: Path | None, set_aside: bool) -> None:
     """Run, print the summary; on Ctrl-C stop immediately and keep the finished part."""
     subject, name = _subject(what, wanted)
+    if isinstance(subject, Scenario) and wanted.engine in (None, "simulate"):
+        print_timing_hint(subject)
     request = prepare(
         subject,
         wanted.engine,

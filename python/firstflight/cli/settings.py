@@ -1,6 +1,9 @@
 """Words of the command line: KEY=VALUE pairs, and the scenario file they change."""
 
+import shlex
+import sys
 import tomllib
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,7 @@ from firstflight.errors import RequestError
 from firstflight.scenario import Scenario
 from firstflight.scenario.document import parsed
 from firstflight.scenario.explain import cut
+from firstflight.scenario.network import Link
 
 
 def load_scenario(path: Path, settings: list[str]) -> Scenario:
@@ -93,3 +97,49 @@ def _toml_value(text: str) -> Any:
         return parsed(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
+
+
+# Packets; docs/running-kernel.md has the differences by length.
+_SHORT_QUEUE = 25
+_TICK = 'tcp.timer_tick={ period = "4ms", wheel = true }'
+
+
+def print_timing_hint(scenario: Scenario) -> None:
+    """One line on stderr for Linux hosts with exact timing at a short queue: which keys its result depends on."""
+    if scenario.network is None or scenario.tcp.profile != "linux":
+        return
+    for path, link in _links(scenario.to_dict()["network"], "network"):
+        try:
+            queue = Link.model_validate(link).plan()["forward"]["queue"]
+        except ValueError:
+            # Rate, delay or queue of a tree's links may be drawn.
+            continue
+        held = queue.get("limit_packets") or (queue.get("limit_bytes") or 0) // scenario.mtu_bytes()
+        if queue["kind"] == "drop_tail" and 0 < held <= _SHORT_QUEUE:
+            keys = [] if link.get("wake") else [f"{path}.wake=40us"]
+            keys += [] if scenario.tcp.sets("timer_tick") else [_TICK]
+            for name, application in zip(scenario.names(), scenario.to_plan()["applications"], strict=True):
+                if "request_bytes" in application and not application["service_time_ns"]:
+                    keys.append(f"application.{name}.service_time=100us")
+            if keys:
+                print(
+                    f"firstflight: {path} holds {held} packets; what so short a queue drops depends on microseconds "
+                    "of the hosts, which profile linux leaves out; for those of a real host add "
+                    + " ".join(f"--set {shlex.quote(key)}" for key in keys),
+                    file=sys.stderr,
+                )
+            return
+
+
+def _links(table: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every link of a network's table, with its path in the scenario."""
+    if isinstance(table, list):
+        for index, inner in enumerate(table):
+            named = isinstance(inner, dict) and "name" in inner
+            yield from _links(inner, f"{path}.{inner['name']}" if named else f"{path}[{index}]")
+    elif isinstance(table, dict):
+        if {"rate", "delay", "queue"} <= table.keys():
+            yield path, {key: value for key, value in table.items() if key in Link.model_fields}
+        for key, inner in table.items():
+            if key != "reverse":
+                yield from _links(inner, f"{path}.{key}")

@@ -9,7 +9,7 @@ from typing import Literal
 
 import polars as pl
 
-from firstflight.cli.settings import load_scenario, variations
+from firstflight.cli.settings import load_scenario, print_timing_hint, variations
 from firstflight.counted import counted
 from firstflight.errors import RequestError
 from firstflight.records import output
@@ -85,6 +85,8 @@ def trace_command(file: Path, outputs: Outputs, settings: list[str], vary: list[
     outputs.check(file)
     scenario = load_scenario(file, settings)
     engine = outputs.engine
+    if engine == "simulate":
+        print_timing_hint(scenario)
     if vary or engine == "both":
         if not outputs.pictures or outputs.csv is not None or outputs.pcap is not None:
             option = "--vary" if vary else "--engine both"
