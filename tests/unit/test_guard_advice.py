@@ -27,7 +27,7 @@ def advice(tmp_path: Path, **changes: object) -> Path:
 def test_the_recommended_window_is_the_ceiling(tmp_path: Path) -> None:
     assert _ceiling(limits(advice(tmp_path))) == 20
     assert _ceiling(limits(advice(tmp_path), 16)) == 16
-    with pytest.raises(RequestError, match=r"--iw 32: .* advises 20; leave one of both out"):
+    with pytest.raises(RequestError, match=r"--iw 32: .* advises 20; drop one of the two"):
         _ceiling(limits(advice(tmp_path), 32))
 
 

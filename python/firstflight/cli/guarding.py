@@ -42,7 +42,9 @@ def rehearse(
         int, typer.Option(help="Largest initial window, in segments. static always uses it.", min=1, max=1000)
     ] = 20,
     alpha: Annotated[float, typer.Option(help="Maximum probability that a harmless window is ever stopped.")] = 0.05,
-    period: Annotated[str, typer.Option(help="Time after which arms are redrawn and a client counts again.")] = "60min",
+    period: Annotated[
+        str, typer.Option(help="Interval between draws of the arms; each client counts once per interval.")
+    ] = "60min",
     least: Annotated[
         int, typer.Option(help="Minimum connections per network. A network with fewer joins a larger one.", min=1)
     ] = 1000,
@@ -110,7 +112,9 @@ def run(
         str, typer.Option(metavar="V4,V6", help="Prefix lengths. A window is set and an arm is drawn per prefix.")
     ] = "28,56",
     alpha: Annotated[float, typer.Option(help="Maximum probability that a harmless window is ever stopped.")] = 0.05,
-    period: Annotated[str, typer.Option(help="Time after which arms are redrawn and a client counts again.")] = "60min",
+    period: Annotated[
+        str, typer.Option(help="Interval between draws of the arms; each client counts once per interval.")
+    ] = "60min",
     least: Annotated[
         int, typer.Option(help="Minimum connections per network. A network with fewer joins a larger one.", min=1)
     ] = 1000,

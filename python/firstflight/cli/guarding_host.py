@@ -159,7 +159,7 @@ def _ceiling(limits: Limits) -> int:
     if limits.iw is None:
         return advised or RFC6928_SEGMENTS
     if advised is not None and limits.iw > advised:
-        raise RequestError(f"--iw {limits.iw}: {limits.advice} advises {advised}; leave one of both out")
+        raise RequestError(f"--iw {limits.iw}: {limits.advice} advises {advised}; drop one of the two")
     return limits.iw
 
 

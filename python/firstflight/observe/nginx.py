@@ -192,7 +192,7 @@ def _parts(connections: pl.DataFrame, beside: dict[str, pl.DataFrame], form: For
     bounds = connections.select("client", "min_down_bps").join(logged, on="client", how="left", maintain_order="left")
     notes = [f"a segment is taken to hold {mss_bytes} bytes"]
     if connections["down_bps"].count():
-        notes.append("rates are rough, up to a quarter off: each is one look at a window and a round trip that move")
+        notes.append("rates are rough: each is one sample of cwnd / RTT, up to 25% off")
     if unsure := connections["rtt_s"].null_count():
         notes.append(
             f"{counted(unsure, 'connection')} without an RTT: their samples include the response's own queueing delay"

@@ -146,7 +146,7 @@ class Run:
             return run
 
     def discard(self) -> None:
-        """Remove what the run has in its directory, and that if nothing else is in it. For a run that holds nothing."""
+        """Remove the files of a run without results, and its directory if that is then empty."""
         self.chunks.keep_only(())
         files.remove_if_empty(self.directory / "cells")
         for name in (DOCUMENT, files.LOCK):
@@ -154,7 +154,7 @@ class Run:
         files.remove_if_empty(self.directory)
 
     def close(self) -> None:
-        """Give up the right to write; reading goes on working."""
+        """Release the write lock; the run stays readable."""
         if self._lock is not None:
             self._lock.release()
             self._lock = None
@@ -183,7 +183,7 @@ class Run:
 
     @property
     def vary(self) -> dict[str, list[Any]] | None:
-        """The values that were given to keys of the scenario, by path, when the run is a grid made of one."""
+        """Varied values of the scenario's keys, by path; for a run with `vary`."""
         vary: dict[str, list[Any]] | None = self._document.get("vary")
         return vary
 
@@ -194,7 +194,7 @@ class Run:
 
     @property
     def seed(self) -> int:
-        """The seed all cells share."""
+        """Seed of all cells."""
         return int(self._document["seed"])
 
     @property
@@ -236,7 +236,7 @@ class Run:
 
     @property
     def pages(self) -> pl.LazyFrame:
-        """One row a web page, with the cell's key columns in front."""
+        """One row per web page, with the cell's key columns in front."""
         return self.table("pages")
 
     @property
@@ -251,7 +251,7 @@ class Run:
 
     @property
     def streams(self) -> pl.LazyFrame:
-        """One row a client of an application of datagrams and end that sends, with the cell's key columns in front."""
+        """One row per client and sending endpoint of a datagram application, with the cell's key columns in front."""
         return self.table("streams")
 
     @property
@@ -268,12 +268,12 @@ class Run:
 
     @property
     def histograms(self) -> pl.LazyFrame:
-        """Completion times in logarithmic bins by application and bucket, next to `aggregates`."""
+        """Completion times in logarithmic bins by application and bucket; with `aggregates`."""
         return self.table("histograms")
 
     @property
     def segments(self) -> pl.LazyFrame:
-        """One row a segment and point of its way in the cells that capture, with their key columns in front."""
+        """One row per segment and event, for cells with capture, with the cell's key columns in front."""
         return self.table("segments")
 
     def table(self, name: str, /, **key: str | int | float) -> pl.LazyFrame:
@@ -338,12 +338,12 @@ class Run:
 
     @property
     def is_writable(self) -> bool:
-        """Whether this object still has the right to write."""
+        """Whether this object holds the write lock."""
         return self._lock is not None
 
     @property
     def holds_something(self) -> bool:
-        """Whether anything was computed so far: a cell or chunks of one."""
+        """Whether a cell, or a chunk of one, is stored."""
         return bool(self.cells) or not self.chunks.is_empty
 
     @property

@@ -45,13 +45,11 @@ _DEFAULT_MTU = 1500
 
 
 class Scenario(Table):
-    """One experiment. Every field can be read, assigned (checked at once, RequestError) and dumped as TOML.
+    """One experiment. Every field can be read, assigned (checked immediately; RequestError) and dumped as TOML.
 
-    `duration` is simulated time; `meter_interval` cuts the link counters into intervals (left out: one interval for
-    the whole run); `header_size` is what TCP and IP add to each packet; with `ip` or `mtu` segments that have no `mss`
-    fill a packet of `mtu`. Exactly one of `network` and `population`
-    is there: one network that all clients share, or a population whose users have a path each, and are simulated for
-    `duration` at most.
+    `duration`: simulated time. `stats_interval`: interval of the link counters; by default the whole run.
+    `header_size`: TCP and IP header bytes per packet. With `ip` or `mtu`, segments without `mss` fill an `mtu`. Exactly
+    one of `network` (shared by all clients) and `population` (one path per user) is set.
     """
 
     name: Text = Field(min_length=1, description="a name")
@@ -130,7 +128,7 @@ class Scenario(Table):
 
     @classmethod
     def from_toml(cls, text: str, *, directory: Path | None = None, source: str = "scenario") -> Self:
-        """The scenario that `text` spells; as `from_dict`."""
+        """A scenario from TOML text; see `from_dict`."""
         try:
             document = parsed(text)
         except tomllib.TOMLDecodeError as error:
@@ -141,7 +139,7 @@ class Scenario(Table):
 
     @classmethod
     def from_dict(cls, document: dict[str, Any], *, directory: Path | None = None, source: str = "scenario") -> Self:
-        """The scenario that `document` spells, as a TOML file would; files it names are relative to `directory`.
+        """A scenario from a document as parsed from TOML; files in it are relative to `directory`.
 
         Raises RequestError, which begins with `source`.
         """
@@ -159,15 +157,15 @@ class Scenario(Table):
         return scenario
 
     def to_dict(self) -> dict[str, Any]:
-        """The document that `from_dict` would read back; measured distributions are written out in full."""
+        """The document that `from_dict` accepts; measured distributions are written out in full."""
         return self.model_dump(exclude_none=True)
 
     def to_toml(self) -> str:
-        """The scenario as a TOML file that stands alone."""
+        """The scenario as a self-contained TOML file."""
         return written(self.to_dict())
 
     def replace(self, path: str, value: Any) -> Self:
-        """A copy in which the key at `path` has `value`, as a file would spell it.
+        """A copy with `value`, spelled as in a file, at the key `path`.
 
         Steps are joined by dots; an application is named by its name: "tcp.initial_window",
         "application.web.clients", "network.left[0].rate". Raises RequestError.
@@ -175,7 +173,7 @@ class Scenario(Table):
         return self.replace_all([(path, value)])
 
     def replace_all(self, values: Iterable[tuple[str, Any]], *, directory: Path | None = None) -> Self:
-        """As `replace`, for several keys that may fit only together; files they name are relative to `directory`."""
+        """As `replace`, for keys that are valid only together; files in them are relative to `directory`."""
         document = self.to_dict()
         for index, application in enumerate(document["application"]):
             application.setdefault("name", self.names()[index])
@@ -188,7 +186,7 @@ class Scenario(Table):
         return type(self).from_dict(document, directory=directory, source="")
 
     def with_population(self, **keys: Any) -> Self:
-        """A copy whose users have a path each in the place of the network: the keys of [population], such as
+        """A copy with a population, one path per user, in place of the network: keys of [population], such as
         `name="uk-2023", users=100`. Where clients and servers sat in the network is left out. Raises RequestError.
         """
         document = self.to_dict() | {"population": keys}
@@ -240,7 +238,7 @@ class Scenario(Table):
         return self.network
 
     def over_tcp(self, who: str) -> Self:
-        """Itself. RequestError, which says that `who` has no QUIC, if an application runs over that."""
+        """Itself; RequestError that `who` has no QUIC, if an application runs over it."""
         for name, application in zip(self.names(), self.application, strict=True):
             if isinstance(application, FileTransfer) and application.transport == "quic":
                 raise RequestError(
@@ -250,11 +248,11 @@ class Scenario(Table):
         return self
 
     def header_bytes(self) -> int:
-        """Bytes of TCP and IP headers in each packet."""
+        """TCP and IP header bytes per packet."""
         return _TCP_BYTES + IP_HEADER_BYTES[self.ip] if self.header_size is None else int(self.header_size)
 
     def mtu_bytes(self) -> int:
-        """Bytes of the largest IP packet."""
+        """Size of the largest IP packet, in bytes."""
         if self._largest_segment() is not None:
             return int(self.mtu or _DEFAULT_MTU)
         applications = self.to_plan()["applications"]
@@ -275,14 +273,14 @@ class Scenario(Table):
         return star_of_users(self, seed, replicate, users)
 
     def full_payload_bytes(self, index: int) -> int:
-        """Of an application: the segment size that both endpoints' MSS allow, less timestamps if both offer them."""
+        """Full payload of an application's segments: the smaller MSS, less timestamps if both ends offer them."""
         application = self.to_plan()["applications"][index]
         ends = application["client_tcp"], application["server_tcp"]
         options = _TIMESTAMPS_BYTES if all(end["timestamps"] for end in ends) else 0
         return max(1, min(int(end["mss_bytes"]) for end in ends) - options)
 
     def stacks(self, index: int) -> tuple[Stack, Stack]:
-        """Whose TCP the client and the server of an application have where real programs run."""
+        """TCP implementations of an application's client and server when real applications run."""
         application = self.application[index]
         shared: Stack = (application.tcp.stack if application.tcp else None) or self.tcp.stack or "kernel"
         client: Stack | None = application.client_tcp.stack if application.client_tcp else None
@@ -290,7 +288,7 @@ class Scenario(Table):
         return client or shared, server or shared
 
     def names(self) -> list[str]:
-        """Each application's name; one that has none is called by its kind and place."""
+        """The applications' names; without a name, its kind and index."""
         names = [
             item.name or (item.kind if len(self.application) == 1 else f"{item.kind}{index}")
             for index, item in enumerate(self.application)
@@ -301,7 +299,7 @@ class Scenario(Table):
         return names
 
     def recorded_names(self) -> list[str]:
-        """The name of each application in the records, followed by its name in each arm."""
+        """The applications' names in the records, each followed by its name in each arm."""
         arms = ["", *(f".{arm.name}" for arm in self.arm or [])]
         return [f"{name}{arm}" for name in self.names() for arm in arms]
 
@@ -421,7 +419,7 @@ class Scenario(Table):
         return {"distribution": "exponential", "mean": clients * on_the_wire * 8 / (application.load * rate)}
 
     def clients(self, index: int) -> int:
-        """The number of an application's clients in the network; of a population's users, each is one."""
+        """The number of an application's clients in the network; one per user of a population."""
         application = self.application[index]
         if not isinstance(application.clients, str):
             return application.clients

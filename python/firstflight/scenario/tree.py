@@ -109,8 +109,8 @@ class Group(Table):
         default=1, ge=1, le=MOST_LINKS, description="links per link of the parent group; at most 32,767 links in total"
     )
     link: GroupLink = Field(
-        description="a link; `rate`, `delay` and `loss`, also in `reverse`, can be laws. Both directions of a link "
-        "are drawn at the same quantile, so the fastest downlink has the fastest uplink"
+        description="a link; `rate`, `delay` and `loss`, also in `reverse`, can be distributions. Both directions "
+        "of a link are drawn at the same quantile, so the fastest downlink has the fastest uplink"
     )
 
 

@@ -48,24 +48,24 @@ class Study(ABC):
         """The whole grid for `engine`, in the order of its tables; the same keys in every cell."""
 
     def keys(self, engine: str) -> list[dict[str, str | int | float | None]]:
-        """Those of `cells`. A study whose cells take long to make says them without making any."""
+        """Keys of all cells, without building a cell where that takes long."""
         return [cell.key for cell in self.cells(engine)]
 
     def cells_at(self, engine: str, places: Sequence[int]) -> list[Cell]:
-        """Of `cells` those at these places, which rise. A study whose cells take long to make makes no other."""
+        """The cells at these ascending indices; no other cell is built where that takes long."""
         cells = self.cells(engine)
         return [cells[place] for place in places]
 
     @abstractmethod
     def tables(self, run: "Run") -> "list[Table]":
-        """The study's tables, ours next to the published ones."""
+        """The study's tables, this run next to the published values."""
 
     def table_names(self, run: "Run") -> list[str]:
-        """Names of the tables of `tables`. A study whose tables take long says them without computing any."""
+        """Names of the tables, without computing one where that takes long."""
         return [table.name for table in self.tables(run)]
 
     def table(self, run: "Run", name: str) -> "Table":
-        """The one of `table_names`. A study whose tables take long computes no other."""
+        """The table of that name; no other is computed where that takes long."""
         return next(table for table in self.tables(run) if table.name == name)
 
     def claims(self, run: "Run") -> "list[Claim]":

@@ -47,9 +47,8 @@ class Filling:
     def filled(self, changed: xr.DataArray | None, trial: int) -> xr.DataArray:
         """The quantity with a value in each of `gaps`; in those of `changed` another one in each trial.
 
-        Far from the median of the quantity, so that a least or a largest value and a share change, with another sign or
-        ratio of two cells, so that a comparison and a quotient do, such as it has elsewhere, so that a count of what
-        equals something does, and rising with the labels, so that a trend does.
+        Trial values change minima, maxima and shares (far from the median), comparisons and ratios (another sign),
+        counts of equal values (values that occur elsewhere), and trends (rising with the labels).
         """
         if changed is None:
             return self._near()

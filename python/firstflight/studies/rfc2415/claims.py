@@ -173,7 +173,7 @@ def _http10(q: Quantities) -> Iterator[ClaimSpec]:
         "The median size of both primary and in-line files fits into two packets (the larger of the two medians).",
         sizes.max([*SCENARIOS, "iw"]),
         at_most(2, "segments"),
-        "A limit stated exactly.",
+        "The RFC states this limit exactly.",
         "The sizes are an input of the simulation: this checks the fitted distribution, not a result.",
     )
     yield from _delays(q, 1, 8)
@@ -478,8 +478,8 @@ def _file_power(q: Quantities, table: int, number: str) -> ClaimSpec:
         errors.median([*SCENARIOS, "iw"]),
         near(0, "percent", round(min(_scatter_along_rows(table) for table in (3, 5)))),
         "The tolerance is the printed spread along a row, (largest - smallest) / mean, median of nine rows: variation "
-        "in which the RFC sees no trend. Tables 3 and 5 print the same quantity, so both have the tolerance of the one "
-        "with less scatter.",
+        "in which the RFC sees no trend. Tables 3 and 5 print the same quantity, so both have the smaller "
+        "tolerance.",
         _worst(errors, own, wanted, "%"),
     )
 

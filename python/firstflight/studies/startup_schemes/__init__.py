@@ -222,7 +222,7 @@ def answer(q: Quantities) -> Sequence[str]:
     call = beginning.call_cost(q).isel(draw=0).max("network")
     lost = ", ".join(f"{name} {float(call.sel(scheme=name)):.1f} MOS" for name in FAST)
     return (
-        f"Of IW 10's time for 500 kB these save, as a mean over seven networks: {each}.",
+        f"Time saved over IW 10 (500 kB, mean of seven networks): {each}.",
         f"Concurrent responses of 20 kB of others change by at most: {paid}.",
         f"A call next to responses of 2 MB loses at most, against IW 10: {lost}.",
     )
