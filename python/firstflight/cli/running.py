@@ -114,7 +114,7 @@ def _summarise(request: Request, run: Run, kept: int, seconds: float) -> None:
     print(f"{study.title}\n{cells}{before} in {seconds:.1f} s, in {run.directory}{left}\n")
     for sentence in study.answer(run):
         print(f"  {sentence}")
-    claims = study.claims(run)
+    claims = study.claims(run, listed=False)
     if claims:
         print(f"\nClaims: {tally(counts(claims))}\n")
     tables = study.table_names(run)

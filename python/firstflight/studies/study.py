@@ -68,7 +68,7 @@ class Study(ABC):
         """The table of that name; no other is computed where that takes long."""
         return next(table for table in self.tables(run) if table.name == name)
 
-    def claims(self, run: "Run") -> "list[Claim]":
+    def claims(self, run: "Run", *, listed: bool = True) -> "list[Claim]":
         """The publication's claims, checked; none for a user's own scenario."""
         return []
 

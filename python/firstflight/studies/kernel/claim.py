@@ -88,9 +88,11 @@ OURS = Source("this study, before its first simulation")
 """Hypotheses that were written down, and committed, before a study was simulated."""
 
 
-def judge(specs: Callable[[Quantities], Iterable[ClaimSpec]], quantities: Quantities) -> list[Claim]:
-    """Each claim with its verdict."""
-    found = depending(specs, quantities, _differ)
+def judge(
+    specs: Callable[[Quantities], Iterable[ClaimSpec]], quantities: Quantities, *, listed: bool = True
+) -> list[Claim]:
+    """Each claim with its verdict; `listed` as in `depending`."""
+    found = depending(specs, quantities, _differ, listed=listed)
     absent = quantities.absent() if any(lacking for _, lacking in found) else {}
     return [spec.judge(_listed(lacking, absent)) for spec, lacking in found]
 

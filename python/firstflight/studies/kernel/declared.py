@@ -124,10 +124,12 @@ class DeclaredStudy(Study):
                 f"{', '.join(run.cells[0])} and the study has {', '.join(keys)}; run it again with another --out"
             )
 
-    def claims(self, run: Run) -> list[Claim]:
-        """The study's claims, judged."""
+    def claims(self, run: Run, *, listed: bool = True) -> list[Claim]:
+        """The study's claims, judged. Without `listed` the verdicts are there sooner: the reason of one that cannot be
+        checked then names all cells that the run lacks, not those that it needs.
+        """
         claims: Callable[[Quantities], Iterable[ClaimSpec]] = self._claims
-        return judge(claims, self.quantities(run))
+        return judge(claims, self.quantities(run), listed=listed)
 
     def tables(self, run: Run) -> list[Table]:
         """Those for which there is data."""
@@ -141,7 +143,7 @@ class DeclaredStudy(Study):
         """The sentences that depend on no cell which the run lacks; empty ones say nothing."""
         if not run.cells:
             return []
-        sentences = depending(self._answer, self.quantities(run), lambda own, other: own != other)
+        sentences = depending(self._answer, self.quantities(run), lambda own, other: own != other, listed=False)
         return [sentence for sentence, lacking in sentences if sentence and not lacking]
 
 

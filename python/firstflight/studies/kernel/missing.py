@@ -22,12 +22,15 @@ def depending(
     results: Callable[[Quantities], Iterable[Result]],
     quantities: Quantities,
     differ: Callable[[Result, Result], bool],
+    *,
+    listed: bool = True,
 ) -> list[tuple[Result, Lacking]]:
     """Each result with the cells without data that it depends on: it changes with the values filled in for them.
 
     xarray's reductions skip NaN, so a result alone does not show it. All missing cells are filled at once, several
     times; only if a result changes, those of each grid in turn, and where a part of a grid is missing, of each label of
-    each key. Without a missing cell `results` is called once, and never with one empty.
+    each key. Without a missing cell `results` is called once, and never with one empty. Without `listed` such a result
+    has all missing cells, which takes some fillings instead of hundreds.
     """
     # A value that is filled in may be a divisor and give infinite numbers.
     with xr.set_options(arithmetic_join="exact"), np.errstate(all="ignore"):  # type: ignore[no-untyped-call]
@@ -55,7 +58,7 @@ def depending(
             return list(zip(found, lacking, strict=True))
         whole = {grid: {str(key): gaps[key].values.tolist() for key in gaps.dims} for grid, gaps in absent.items()}
         # A value that is never read changes nothing.
-        for grid, gaps in ((grid, gaps) for grid, gaps in absent.items() if grid in read):
+        for grid, gaps in ((grid, gaps) for grid, gaps in absent.items() if listed and grid in read):
             # Of an experiment that is not there at all only its name is said: two trials are enough.
             nothing = quantities.is_empty(grid)
             depends = changing({grid: gaps}, _TWO_TRIALS if nothing else every)
