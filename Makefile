@@ -47,10 +47,11 @@ test: setup
 	$(BIN)/pytest -m 'not slow and not realtime' -n auto --dist loadfile
 	@echo "Left out: slow tests, and tests in real time. make test-all runs them, too."
 
-# Tests in real time run alone, those that fail once more: a busy machine may have been the cause.
+# Tests in real time mostly wait, so four run at once. Those that fail run once more, alone: a busy machine may have been
+# the cause.
 test-all: test
-	$(BIN)/pytest -m 'slow and not realtime' -n auto --dist loadfile
-	$(BIN)/pytest -m realtime || $(BIN)/pytest -m realtime --last-failed --last-failed-no-failures none
+	$(BIN)/pytest -m 'slow and not realtime' -n auto --dist worksteal
+	$(BIN)/pytest -m realtime -n 4 --dist loadfile || $(BIN)/pytest -m realtime --last-failed --last-failed-no-failures none
 
 bench: setup
 	$(BIN)/firstflight bench --peers
