@@ -32,7 +32,9 @@ PLACE: dict[str, int | list[int]] = {"rate_mbit": 10, "delay_ms": 50}
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return Run.open(run(STUDY, out=tmp_path_factory.mktemp("run") / "whole").directory)
+    """But for the transfers over Mininet's shaper, which are more than half of all."""
+    only = {"experiment": list(ALIKE)}
+    return Run.open(run(STUDY, only=only, out=tmp_path_factory.mktemp("run") / "whole").directory)
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +152,7 @@ def test_claims_are_the_talks_sentences_cell_by_cell() -> None:
 
 @pytest.mark.slow
 def test_every_statement_but_the_lost_formula_is_decided(whole: Run) -> None:
-    claims = {claim.id: claim for claim in STUDY.claims(whole)}
+    claims = {claim.id: claim for claim in STUDY.claims(whole) if "htb" not in claim.id}
     assert [name for name, claim in claims.items() if claim.verdict == "cannot be checked"] == ["talk-formula"]
     assert claims["talk-formula"].reason.startswith("The formula is an image that is not preserved")
     for name in ("gain-from-0", "gain-grows-with-delay", "gain-falls-with-size", "parallel-slow-starts", "elephant"):
@@ -160,15 +162,15 @@ def test_every_statement_but_the_lost_formula_is_decided(whole: Run) -> None:
     assert "from the request on, without the handshake, 66" in claims["talk-gain-to-60"].reason
 
 
-@pytest.mark.slow
-def test_over_mininets_shaper_the_largest_gain_depends_on_the_length_of_gso_packets(whole: Run) -> None:
-    claims = {claim.id: claim for claim in STUDY.claims(whole)}
-    found = {shaper: claims[f"talk-gain-to-60-{shaper}"].found for shaper in ("htb-flights", "htb-pairs")}
-    assert found["htb-flights"] == pytest.approx(70.5, abs=0.1)
-    assert found["htb-pairs"] == pytest.approx(claims["talk-gain-to-60"].found, abs=0.1)
-    for shaper in found:
-        assert claims[f"talk-gain-from-0-{shaper}"].verdict == "differs"
-        assert claims[f"talk-gain-grows-with-delay-{shaper}"].verdict == "holds"
+def test_over_mininets_shaper_the_largest_gain_depends_on_the_length_of_gso_packets(tmp_path: Path) -> None:
+    # Where the whole study has the largest gain and the largest loss over it.
+    only = {"experiment": "shaped", "rate_mbit": 1, "delay_ms": 10, "size_kb": [20, 100], "iw": [3, 6, 16]}
+    part = Run.open(run(STUDY, only=only, out=tmp_path / "shaped").directory)
+    times = STUDY.quantities(part).shaped_time.sel(rate_mbit=1, delay_ms=10, draw=0)  # type: ignore[attr-defined]
+    gains = 100 * (1 - times / times.sel(iw=3))
+    largest = {shaper: float(gains.sel(shaper=shaper, size_kb=20, iw=16)) for shaper in ("htb-flights", "htb-pairs")}
+    assert largest == {"htb-flights": pytest.approx(70.5, abs=0.1), "htb-pairs": pytest.approx(-6.5, abs=0.1)}
+    assert float(gains.sel(shaper="htb-flights", size_kb=100, iw=6)) == pytest.approx(-45.5, abs=0.1)
 
 
 @pytest.mark.slow
