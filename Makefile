@@ -47,11 +47,12 @@ test: setup
 	$(BIN)/pytest -m 'not slow and not realtime' -n auto --dist loadfile
 	@echo "Left out: slow tests, and tests in real time. make test-all runs them, too."
 
-# Tests in real time mostly wait, so four run at once. Those that fail run once more, alone: a busy machine may have been
-# the cause.
+# Tests in real time mostly wait, so four run at once. Those that fail run alone, and those that fail then once more: a busy
+# machine may have been the cause.
+AGAIN := $(BIN)/pytest -m realtime --last-failed --last-failed-no-failures none
 test-all: test
-	$(BIN)/pytest -m 'slow and not realtime' -n auto --dist worksteal
-	$(BIN)/pytest -m realtime -n 4 --dist loadfile || $(BIN)/pytest -m realtime --last-failed --last-failed-no-failures none
+	$(BIN)/pytest -m 'slow and not realtime' -n auto --dist loadfile
+	$(BIN)/pytest -m realtime -n 4 --dist loadfile || $(AGAIN) || $(AGAIN)
 
 bench: setup
 	$(BIN)/firstflight bench --peers
