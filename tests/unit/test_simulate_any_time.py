@@ -22,7 +22,6 @@ FIELDS: dict[str, dict[str, object]] = {
     "vegas": {"congestion_control": "vegas"},
     "westwood": {"congestion_control": "westwood"},
     "cubic": {"congestion_control": "cubic"},
-    "rfc7661": {"window_validation": "rfc7661"},
 }
 
 

@@ -219,7 +219,6 @@ fn what_is_not_done_is_the_same_alone_and_together_whatever_the_tcp() {
         json!({"initial_window": adaptive}),
         json!({"startup": {"scheme": "jump_start"}}),
         json!({"startup": rapid}),
-        json!({"window_validation": "rfc7661"}),
         json!({"ecn": "on", "recovery.scoreboard.rack": false, "recovery.scoreboard.tail_loss_probe": null}),
     ];
     for algorithm in ["reno", "westwood", "vegas", "bbr"] {

@@ -24,12 +24,12 @@ impl Gentle {
 
 impl CongestionControl for Gentle {
     fn on_ack(&mut self, window: &mut Window, _now: Nanos, acknowledged: Acknowledged) {
-        if window.cwnd < window.ssthresh {
+        if window.cwnd() < window.ssthresh {
             return window.grow(acknowledged.bytes);
         }
         self.counted += acknowledged.bytes;
-        if self.counted >= window.cwnd {
-            self.counted -= window.cwnd;
+        if self.counted >= window.cwnd() {
+            self.counted -= window.cwnd();
             window.grow_segments(Segments(1));
         }
     }

@@ -19,7 +19,7 @@ struct Hasty {
 impl StartupScheme for Hasty {
     fn begin(&mut self, first: &FirstSend, window: &mut Window) -> Option<PacedFlight> {
         let time = first.rtt? * self.rtt_percent / 100;
-        let bytes = u64::from(window.cwnd);
+        let bytes = u64::from(window.cwnd());
         Some(PacedFlight { bytes, rate: Rate::new(bytes, time), time, until_ack: false })
     }
 

@@ -36,10 +36,6 @@ const MISTAKES: &[(&str, &[(&str, &str)])] = &[
     ("losses are counted rather than timed", &[("recovery.scoreboard.rack", "false")]),
     ("what is overtaken is lost at once", &[("duplicate_ack_threshold", "1")]),
     ("every acknowledgement lets the window grow, used or not", &[("window_validation", "off")]),
-    (
-        "the window of an application that sends little is validated as RFC 7661 says",
-        &[("window_validation", "rfc7661")],
-    ),
     ("the floor of the timeout is one second", &[("rto.minimum", "1s")]),
     ("the floor bounds the timeout rather than the variation", &[("rto.estimator", "rfc6298")]),
     ("F-RTO does not notice a needless timeout", &[("recovery.scoreboard.f_rto", "false")]),

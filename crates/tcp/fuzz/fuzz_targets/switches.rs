@@ -32,7 +32,6 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
         WindowValidation::Off,
         WindowValidation::CwndLimited { app_limited_decay: false },
         WindowValidation::CwndLimited { app_limited_decay: true },
-        WindowValidation::Rfc7661,
     ])?;
     let sack = u.arbitrary()?;
     let mut profile = Profile {

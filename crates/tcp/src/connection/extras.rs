@@ -41,7 +41,7 @@ impl Extra {
             departure: None,
             path_option: None,
             memory: Memory::new(profile, initial_sequence, spare),
-            validation: Validation::new(profile.window_validation, profile.mss_bytes),
+            validation: Validation::new(profile.window_validation),
             record_ends: RecordEnds::default(),
             reset: Reset::default(),
         }

@@ -5,7 +5,7 @@ use crate::connection::Events;
 use crate::connection::timestamps::round_trip;
 use crate::receiver::window;
 use crate::segment::{Ecn, Flags, Segment, SentAt};
-use crate::sender::recovery::{Edges, Facts, RttSample};
+use crate::sender::recovery::RttSample;
 use crate::sequence::{near, origin, wire};
 use crate::{Deadline, Nanos};
 use std::num::NonZeroU16;
@@ -165,7 +165,7 @@ impl Endpoint {
             self.rtt.restart_after_syn_loss(&self.profile.rto);
         }
         let lost = if self.was_syn_repeated_needlessly(segment) { 0 } else { self.stats.syn_retransmissions };
-        self.apply(now, &Facts { edges: Edges::ESTABLISHED, rtt, lost, ..Facts::default() });
+        self.begin_sending(now, rtt, lost);
     }
 
     /// The handshake's RTT: the sample for the estimator, and the first candidate for the shortest RTT.

@@ -156,8 +156,6 @@ pub enum WindowValidation {
         #[serde(default)]
         app_limited_decay: bool,
     },
-    /// RFC 7661: cwnd grows while at least half of it is used, and falls to the used part after five minutes or a loss.
-    Rfc7661,
 }
 
 /// The slow start threshold after a loss.

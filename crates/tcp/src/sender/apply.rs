@@ -4,7 +4,7 @@ use crate::Nanos;
 use crate::amounts::Bytes;
 use crate::connection::{Endpoint, due, feature};
 use crate::sender::congestion::{Acknowledged, RoundTrip, Start};
-use crate::sender::recovery::{CwndRule, Edges, Facts, FastRecovery, NextCwnd, Recovery, RttSample};
+use crate::sender::recovery::{CwndRule, Edges, Facts, NextCwnd, Recovery, RttSample};
 use std::num::NonZeroU16;
 
 /// The sender as recovery sees it: borrows the profile and the RTT estimator alone, so that recovery can be asked.
@@ -45,26 +45,21 @@ impl Endpoint {
         }
     }
 
-    /// Draws all consequences of an ACK, a timeout or the handshake, in this order:
+    /// Draws all consequences of an ACK or a timeout, in this order:
     ///
-    /// 1. RTT: the controller and the start-up scheme get the sample (the estimator has it already, because loss
-    ///    detection depends on it).
-    /// 2. Congestion control: the edges, each in the order of [`Edges`]; then cwnd is reduced, or grows by the start-up
+    /// 1. RTT: the controller and the start-up scheme get the sample. (The estimator took it before, because loss
+    ///    detection depends on it.)
+    /// 2. Validation: cwnd may have been used up to here.
+    /// 3. Congestion control: the edges, each in the order of [`Edges`]; then cwnd is reduced, or grows by the start-up
     ///    scheme's or the controller's law if validation allows it, or follows the delivery rate.
-    /// 3. Start-up: the effect of the edges on the scheme, which may replace cwnd and ssthresh.
-    /// 4. Validation: likewise.
-    /// 5. ECN: whether a smaller cwnd must be signaled to the peer (CWR).
-    /// 6. Statistics.
-    /// 7. Transmission and timers: retransmissions, the back-off, the timer.
+    /// 4. Start-up: the effect of the edges on the scheme, which may replace cwnd and ssthresh.
+    /// 5. What is rare: ECN (a smaller cwnd is signaled to the peer by CWR), statistics, retransmissions, the back-off.
+    /// 6. The timer.
     #[inline(always)]
     pub(crate) fn apply(&mut self, now: Nanos, facts: &Facts) {
-        if facts.edges.has(Edges::ESTABLISHED) {
-            return self.begin(now, facts);
-        }
         if let Some(rtt) = facts.rtt {
             self.on_rtt(now, rtt);
         }
-        let cwnd_before = self.controller.window();
         self.validate_acknowledged(now, facts);
         if facts.edges != Edges::NONE {
             self.apply_edges(now, facts);
@@ -77,19 +72,16 @@ impl Endpoint {
         }
         self.apply_to_startup(now, facts);
         if facts.edges != Edges::NONE || facts.retransmit {
-            self.apply_rest(now, facts, cwnd_before);
-        }
-        if self.controller.window() < cwnd_before {
-            self.note_lower_cwnd(cwnd_before);
+            self.apply_rest(now, facts);
         }
         self.set_timer(now, facts.timer);
     }
 
-    /// The handshake is complete.
+    /// The handshake is complete: data may be sent. `rtt_sample`: of the handshake; `lost`: SYNs retransmitted.
     #[cold]
-    fn begin(&mut self, now: Nanos, facts: &Facts) {
+    pub(crate) fn begin_sending(&mut self, now: Nanos, rtt_sample: Option<Nanos>, lost: u32) {
         let profile = &self.profile;
-        let window = profile.syn_loss_response.window_bytes(facts.lost, self.initial_window_bytes(), self.mss);
+        let window = profile.syn_loss_response.window_bytes(lost, self.initial_window_bytes(), self.mss);
         let rtt = self.rtt.smoothed(&profile.rto);
         self.controller.restart(&Start {
             rtt,
@@ -102,7 +94,7 @@ impl Endpoint {
         }
         let (sack, rate_based) = (self.features & feature::SACK != 0, self.controller.is_rate_based());
         if let Recovery::Scoreboard(scoreboard) = &mut self.recovery {
-            scoreboard.establish(now, self.snd.una, sack, rate_based, facts.rtt);
+            scoreboard.establish(now, self.snd.una, sack, rate_based, rtt_sample);
         }
         self.prepare_pacing();
         self.prepare_path_report();
@@ -116,7 +108,7 @@ impl Endpoint {
         self.tell_startup_rtt(now, rtt);
     }
 
-    /// Step 2, the edges.
+    /// Step 3, the edges.
     #[cold]
     fn apply_edges(&mut self, now: Nanos, facts: &Facts) {
         let edges = facts.edges;
@@ -212,7 +204,7 @@ impl Endpoint {
         }
     }
 
-    /// Step 2: proportional rate reduction.
+    /// Step 3: proportional rate reduction.
     fn reduce(&mut self, facts: &Facts, segments: u32) {
         let ssthresh = self.controller.ssthresh() / self.mss;
         if let Some(scoreboard) = self.recovery.scoreboard_mut() {
@@ -225,7 +217,7 @@ impl Endpoint {
         }
     }
 
-    /// Step 2: growth by the delivered data, if validation allows it.
+    /// Step 3: growth by the delivered data, if validation allows it.
     #[inline]
     fn grow(&mut self, now: Nanos, bytes: u32) {
         let allowed = self.cwnd_may_grow();
@@ -234,20 +226,13 @@ impl Endpoint {
         }
     }
 
-    /// Steps 4 to 7, as far as anything out of the ordinary happened.
+    /// Step 5, as far as anything out of the ordinary happened.
     #[cold]
-    fn apply_rest(&mut self, now: Nanos, facts: &Facts, cwnd_before: u32) {
+    fn apply_rest(&mut self, now: Nanos, facts: &Facts) {
         let edges = facts.edges;
-        if !edges.has(Edges::TIMED_OUT) {
-            match facts.fast_recovery {
-                FastRecovery::Began => self.validate_congestion(cwnd_before),
-                FastRecovery::Ended => self.validate_recovered(),
-                FastRecovery::Off | FastRecovery::GoesOn => {}
-            }
-        }
         if edges.has(Edges::TIMED_OUT) {
             if let Some(validation) = self.extras.validation_mut() {
-                validation.on_timeout(now);
+                validation.begin_period(now);
             }
         }
         if self.features & feature::ECN != 0 {
@@ -267,7 +252,7 @@ impl Endpoint {
             self.snd.nxt = self.snd.una;
         }
         let rules = &self.profile.rto;
-        if edges.has(Edges::UNDONE) && facts.first {
+        if edges.has(Edges::UNDONE) && facts.undone_timeout {
             self.timers.retries = 0;
         }
         if edges.has(Edges::TIMED_OUT) {
@@ -278,7 +263,7 @@ impl Endpoint {
         }
     }
 
-    /// Step 5.
+    /// Step 5: ECN.
     // RFC 3168 §6.1.2: CWR signals to the peer that cwnd was reduced, unless that was undone.
     fn apply_to_ecn(&mut self, facts: &Facts) {
         let edges = facts.edges;

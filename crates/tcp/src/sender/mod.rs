@@ -16,6 +16,5 @@ pub(crate) mod starting_point;
 pub(crate) mod startup;
 pub(crate) mod trains;
 mod transmit;
-mod validation;
 pub(crate) mod window_validation;
 pub(crate) mod write_queue;

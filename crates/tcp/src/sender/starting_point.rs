@@ -18,8 +18,6 @@ pub(crate) struct Sharing {
     pub initial_window_failed: bool,
     /// A first flight or restart burst of more than 4 KB lost something.
     pub burst_was_lost: bool,
-    /// Largest cwnd before a reduction, in bytes.
-    pub largest_cwnd: u32,
 }
 
 impl Endpoint {
@@ -40,7 +38,7 @@ impl Endpoint {
             ssthresh_segments: self.ssthresh_bytes().map(segments),
             initial_window_failed: self.sharing.initial_window_failed,
             initial_window_segments: self.initial_window_segments(),
-            largest_window_segments: segments(self.sharing.largest_cwnd.max(self.controller.window())),
+            largest_window_segments: segments(self.controller.largest_window()),
             delivered_segments: (self.snd.una - self.snd.initial()).div_ceil(self.mss.max(1).into()) as u32,
             retransmissions: self.stats().retransmissions,
         }
@@ -61,12 +59,6 @@ impl Endpoint {
             None => self.initial_window_bytes() / self.mss,
             Some(segments) => segments.get().into(),
         }
-    }
-
-    /// cwnd falls from this value, in bytes.
-    #[cold]
-    pub(crate) fn note_lower_cwnd(&mut self, before: u32) {
-        self.sharing.largest_cwnd = self.sharing.largest_cwnd.max(before);
     }
 
     /// Something is retransmitted: remember it if it was part of the initial window.

@@ -354,7 +354,6 @@ impl Endpoint {
             }
         }
         if window < before {
-            self.note_lower_cwnd(before);
             self.controller.set_window(window);
             self.stats.idle_restarts += 1;
             self.bursts.restart(self.snd.nxt);

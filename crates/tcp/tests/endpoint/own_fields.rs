@@ -19,9 +19,7 @@ fn ssthresh_after_timeout(profile: &Profile) -> u32 {
 
 #[test]
 fn the_base_of_ssthresh_does_not_follow_from_window_validation_or_recovery() {
-    for window_validation in
-        [WindowValidation::Off, WindowValidation::CwndLimited { app_limited_decay: false }, WindowValidation::Rfc7661]
-    {
+    for window_validation in [WindowValidation::Off, WindowValidation::CwndLimited { app_limited_decay: false }] {
         for recovery in [RecoveryAlgorithm::Tahoe, RecoveryAlgorithm::NEW_RENO, RecoveryAlgorithm::SCOREBOARD] {
             for (base, expected) in [(SsthreshBase::FlightSize, 2), (SsthreshBase::Cwnd, 5)] {
                 let ssthresh = SsthreshRules { base, whole_segments: false };

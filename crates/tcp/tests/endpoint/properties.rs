@@ -106,7 +106,6 @@ fn profiles() -> impl Strategy<Value = Profile> {
     let validations = prop_oneof![
         Just(WindowValidation::Off),
         any::<bool>().prop_map(|app_limited_decay| WindowValidation::CwndLimited { app_limited_decay }),
-        Just(WindowValidation::Rfc7661),
     ];
     let growth = (startups, controls, validations);
     (windows, restarts, acks, recovery, syn_loss_response, sizes, switches, (limits, options, refinements, growth))

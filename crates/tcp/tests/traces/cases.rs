@@ -195,16 +195,6 @@ pub const CASES: &[Case] = &[
         ..CASE
     },
     Case {
-        name: "window_validation_of_rfc_7661",
-        what: "An application that pauses, with windows validated as RFC 7661 says.",
-        server: ("rfc", r#"{"window_validation": "rfc7661"}"#),
-        network: Network { lost: &[150, 400], ..NETWORK },
-        writes: BURSTY,
-        ms: 11_000,
-        every: 100,
-        ..CASE
-    },
-    Case {
         name: "restart_window_of_rfc_6928",
         what: "An application that pauses, under the rfc profile.",
         server: ("rfc", r#"{"restart_window": {"policy": "rfc6928"}}"#),

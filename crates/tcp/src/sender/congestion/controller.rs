@@ -12,8 +12,6 @@ use crate::amounts::Bytes;
 #[derive(Clone, Debug)]
 pub(crate) struct Controller {
     window: Window,
-    /// What the law says of itself: asked for with almost every segment, and always the same.
-    is_rate_based: bool,
     law: Law,
 }
 
@@ -21,10 +19,12 @@ pub(crate) struct Controller {
 enum Law {
     Reno(Reno),
     Other(Box<Other>),
+    /// One that says of itself that it is rate-based: asked for with almost every segment, and always the same.
+    RateBased(Box<Other>),
 }
 
 // An endpoint holds its controller, and a simulation holds very many endpoints.
-const _: () = assert!(size_of::<Controller>() <= 48);
+const _: () = assert!(size_of::<Controller>() <= 32);
 
 impl Law {
     /// A new law, in the memory of an old one if there is one.
@@ -33,16 +33,18 @@ impl Law {
             Some(mut memory) => memory.renew(start).then_some(memory),
             None => Other::new(start).map(Box::new),
         };
-        renewed.map_or_else(|| Self::Reno(Reno::new(start)), Self::Other)
+        match renewed {
+            None => Self::Reno(Reno::new(start)),
+            Some(other) if other.law().is_rate_based() => Self::RateBased(other),
+            Some(other) => Self::Other(other),
+        }
     }
 }
 
 impl Controller {
     /// A new controller, in the memory of an old one if there is one.
     pub(crate) fn new_in(old: Option<Box<Other>>, start: &Start) -> Self {
-        let law = Law::new_in(old, start);
-        let is_rate_based = matches!(&law, Law::Other(other) if other.law().is_rate_based());
-        Self { window: Window::new(start), is_rate_based, law }
+        Self { window: Window::new(start), law: Law::new_in(old, start) }
     }
 
     /// Puts the window at its beginning and leaves the law alone.
@@ -52,10 +54,9 @@ impl Controller {
 
     /// Gives up the memory that another controller can be built in, for a controller without any.
     pub(crate) fn take_memory(&mut self, start: &Start) -> Option<Box<Other>> {
-        self.is_rate_based = false;
         match std::mem::replace(&mut self.law, Law::Reno(Reno::new(start))) {
             Law::Reno(_) => None,
-            Law::Other(memory) => Some(memory),
+            Law::Other(memory) | Law::RateBased(memory) => Some(memory),
         }
     }
 
@@ -70,21 +71,21 @@ impl Controller {
     fn parts(&mut self) -> (&mut dyn CongestionControl, &mut Window) {
         let law = match &mut self.law {
             Law::Reno(reno) => reno,
-            Law::Other(other) => other.law_mut(),
+            Law::Other(other) | Law::RateBased(other) => other.law_mut(),
         };
         (law, &mut self.window)
     }
 
     #[inline]
     pub(crate) fn on_start(&mut self, now: Nanos, last_sent_at: Option<Nanos>) {
-        if let Law::Other(other) = &mut self.law {
+        if let Law::Other(other) | Law::RateBased(other) = &mut self.law {
             other.law_mut().on_start(&mut self.window, now, last_sent_at);
         }
     }
 
     #[inline]
     pub(crate) fn on_round_trip(&mut self, now: Nanos, sample: &RoundTrip) {
-        if let Law::Other(other) = &mut self.law {
+        if let Law::Other(other) | Law::RateBased(other) = &mut self.law {
             other.law_mut().on_round_trip(&mut self.window, now, sample);
         }
     }
@@ -93,7 +94,7 @@ impl Controller {
     pub(crate) fn on_ack(&mut self, now: Nanos, acknowledged: Acknowledged) {
         match &mut self.law {
             Law::Reno(reno) => reno.on_ack(&mut self.window, now, acknowledged),
-            Law::Other(other) => other.law_mut().on_ack(&mut self.window, now, acknowledged),
+            Law::Other(other) | Law::RateBased(other) => other.law_mut().on_ack(&mut self.window, now, acknowledged),
         }
     }
 
@@ -126,7 +127,12 @@ impl Controller {
     /// cwnd, in bytes.
     #[inline]
     pub(crate) fn window(&self) -> u32 {
-        self.window.cwnd.0
+        self.window.cwnd().0
+    }
+
+    /// The largest cwnd so far, in bytes.
+    pub(crate) fn largest_window(&self) -> u32 {
+        self.window.largest().0
     }
 
     /// ssthresh in bytes, if anything has set it.
@@ -155,27 +161,27 @@ impl Controller {
     pub(crate) fn pacing_rate(&self) -> Option<u64> {
         match &self.law {
             Law::Reno(_) => None,
-            Law::Other(other) => other.law().pacing_rate(),
+            Law::Other(other) | Law::RateBased(other) => other.law().pacing_rate(),
         }
     }
 
     pub(crate) fn min_train_segments(&self) -> Option<u32> {
         match &self.law {
             Law::Reno(_) => None,
-            Law::Other(other) => other.law().min_train_segments(),
+            Law::Other(other) | Law::RateBased(other) => other.law().min_train_segments(),
         }
     }
 
     #[inline]
     pub(crate) fn is_rate_based(&self) -> bool {
-        self.is_rate_based
+        matches!(self.law, Law::RateBased(_))
     }
 
     /// BBR's state.
     #[cfg(test)]
     pub(crate) fn bbr(&self) -> Option<&super::bbr::Bbr> {
         match &self.law {
-            Law::Other(other) => match &**other {
+            Law::Other(other) | Law::RateBased(other) => match &**other {
                 Other::Bbr(bbr) => Some(bbr),
                 _ => None,
             },

@@ -10,7 +10,6 @@ use super::slow_start_exit::{Hystart, SlowStartExit};
 use super::{Acknowledged, CongestionControl, RoundTrip, Start, Window};
 use crate::Nanos;
 use crate::amounts::{Bytes, Segments};
-use crate::profile::LARGEST_WINDOW;
 use std::num::NonZeroU32;
 
 const MILLISECOND: Nanos = 1_000_000;
@@ -154,10 +153,9 @@ impl Cubic {
 
     /// Slow start up to the threshold; the rest counts towards congestion avoidance.
     fn slow_start(w: &mut Window, segments: u32) -> u32 {
-        let Segments(room) = (w.ssthresh - w.cwnd).segments_rounded_up(w.mss);
+        let Segments(room) = (w.ssthresh - w.cwnd()).segments_rounded_up(w.mss);
         let taken = segments.min(room);
-        w.grow_segments(Segments(taken));
-        w.cwnd = w.cwnd.min(w.ssthresh);
+        w.set_cwnd(w.cwnd().saturating_add(Segments(taken).bytes(w.mss)).min(w.ssthresh));
         segments - taken
     }
 
@@ -285,25 +283,25 @@ impl CongestionControl for Cubic {
         let rtt_us = (sample.rtt / 1000).max(1);
         let min_rtt_us = self.min_rtt_us.map_or(rtt_us, |min| min.min(rtt_us));
         self.min_rtt_us = Some(min_rtt_us);
-        if w.cwnd < w.ssthresh {
-            let progress = Progress { window: w.cwnd, mss: w.mss, min_rtt_us };
+        if w.cwnd() < w.ssthresh {
+            let progress = Progress { window: w.cwnd(), mss: w.mss, min_rtt_us };
             if self.exit.on_round_trip(now, sample, &progress) {
-                w.ssthresh = w.cwnd;
+                w.ssthresh = w.cwnd();
             }
         }
     }
 
     fn on_ack(&mut self, w: &mut Window, now: Nanos, acknowledged: Acknowledged) {
-        if w.cwnd < w.ssthresh {
+        if w.cwnd() < w.ssthresh {
             if let Some(growth) = self.exit.growth(acknowledged.bytes, w.mss) {
-                w.cwnd = w.cwnd.saturating_add(growth).min(w.ssthresh).min(Bytes(LARGEST_WINDOW));
+                w.set_cwnd(w.cwnd().saturating_add(growth).min(w.ssthresh));
                 return;
             }
         }
         let bytes = self.partial_segment + acknowledged.bytes;
         let Segments(mut segments) = bytes.full_segments(w.mss);
         self.partial_segment = Bytes(bytes.0 % w.mss.0);
-        let slow_start = w.cwnd < w.ssthresh;
+        let slow_start = w.cwnd() < w.ssthresh;
         if slow_start {
             segments = Self::slow_start(w, segments);
         }
@@ -317,7 +315,7 @@ impl CongestionControl for Cubic {
 
     fn on_congestion(&mut self, w: &mut Window, _now: Nanos, _flight: Bytes) {
         w.ssthresh = self.reduce(w);
-        w.cwnd = w.ssthresh;
+        w.set_cwnd(w.ssthresh);
         self.counted = 0;
         self.exit.on_congestion();
     }
@@ -327,7 +325,7 @@ impl CongestionControl for Cubic {
         if first {
             w.ssthresh = self.reduce(w);
         }
-        w.cwnd = self.loss_window;
+        w.set_cwnd(self.loss_window);
         self.counted = 0;
         self.epoch = None;
         self.growth = None;

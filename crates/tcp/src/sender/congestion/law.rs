@@ -77,7 +77,7 @@ pub trait CongestionControl: std::fmt::Debug + Send + Sync {
     /// The last congestion event turned out to be none: `cwnd` and `ssthresh` are those before it, and are restored
     /// unless they have grown beyond.
     fn on_undo(&mut self, window: &mut Window, _now: Nanos, cwnd: Bytes, ssthresh: Bytes) {
-        window.cwnd = window.cwnd.max(cwnd);
+        window.set_cwnd(window.cwnd().max(cwnd));
         window.ssthresh = window.ssthresh.max(ssthresh);
     }
     /// The rate at which segments may be sent, in bytes per second; none: as cwnd allows.

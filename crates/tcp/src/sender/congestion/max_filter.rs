@@ -9,7 +9,7 @@ struct Sample {
 
 /// Best, second and third best value; each is no older than the one before it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct MaxFilter {
+pub(super) struct MaxFilter {
     best: [Sample; 3],
 }
 

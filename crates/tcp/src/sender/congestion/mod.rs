@@ -28,7 +28,6 @@ pub(crate) use controller::Controller;
 pub(crate) use delivery_rate::DeliveryRate;
 pub(in crate::sender) use hystart::{Detectors, Hystart as LinuxHystart, Progress};
 pub use law::{Acknowledged, CongestionControl, Delivery, RoundTrip};
-pub(crate) use max_filter::MaxFilter;
 pub use slow_start_exit::Hystart;
 pub use window::Window;
 

@@ -35,7 +35,7 @@ impl Reno {
     /// Growth in slow start by everything acknowledged, up to the threshold; the rest counts towards
     /// congestion avoidance (Linux's tcp_slow_start).
     pub(super) fn slow_start_by_all(w: &mut Window, bytes: Bytes) -> Bytes {
-        let increase = bytes.min(w.ssthresh.saturating_sub(w.cwnd));
+        let increase = bytes.min(w.ssthresh.saturating_sub(w.cwnd()));
         w.grow(increase);
         bytes - increase
     }
@@ -45,7 +45,7 @@ impl Reno {
     fn avoid(&mut self, w: &mut Window, bytes: Bytes) {
         match self.congestion_avoidance {
             // RFC 5681 §3.1 equation (3): cwnd += SMSS*SMSS/cwnd, and 1 byte if that is 0.
-            CongestionAvoidance::PerAck => w.grow(Bytes((w.mss.0 * w.mss.0 / w.cwnd.0).max(1))),
+            CongestionAvoidance::PerAck => w.grow(Bytes((w.mss.0 * w.mss.0 / w.cwnd().0).max(1))),
             CongestionAvoidance::PerWindow => self.avoid_by_window(w, bytes),
         }
     }
@@ -54,7 +54,7 @@ impl Reno {
     // tcp_cong_avoid_ai, the count under a larger window buys one segment, not many.
     #[inline]
     fn avoid_by_window(&mut self, w: &mut Window, bytes: Bytes) {
-        let window = w.cwnd;
+        let window = w.cwnd();
         if self.counted >= window {
             self.counted = Bytes::ZERO;
             w.grow(w.mss);
@@ -72,7 +72,7 @@ impl CongestionControl for Reno {
     #[inline]
     fn on_ack(&mut self, w: &mut Window, _now: Nanos, acknowledged: Acknowledged) {
         let bytes = acknowledged.bytes;
-        if w.cwnd >= w.ssthresh {
+        if w.cwnd() >= w.ssthresh {
             return self.avoid(w, bytes);
         }
         match self.slow_start_growth {
@@ -90,7 +90,7 @@ impl CongestionControl for Reno {
 
     fn on_congestion(&mut self, w: &mut Window, _now: Nanos, flight: Bytes) {
         w.ssthresh = self.halved(w, flight);
-        w.cwnd = w.ssthresh;
+        w.set_cwnd(w.ssthresh);
         self.counted = Bytes::ZERO;
     }
 
@@ -100,7 +100,7 @@ impl CongestionControl for Reno {
             w.ssthresh = self.halved(w, flight);
         }
         // RFC 5681 §3.1: upon a timeout cwnd MUST be set to no more than the loss window, LW.
-        w.cwnd = self.loss_window;
+        w.set_cwnd(self.loss_window);
         self.counted = Bytes::ZERO;
     }
 }

@@ -64,7 +64,7 @@ impl Vegas {
         let window = u64::from(w.segments().0);
         // Brakmo and Peterson, §3.2: Diff = Expected - Actual; here times BaseRTT, which makes it segments queued.
         let queued = window * (round_rtt_us - base_rtt_us) / base_rtt_us;
-        let in_slow_start = w.cwnd < w.ssthresh;
+        let in_slow_start = w.cwnd() < w.ssthresh;
         if in_slow_start && queued > GAMMA {
             // The window that the actual rate fills without queueing, and one for the rounding.
             let target = window * base_rtt_us / round_rtt_us + 1;
@@ -78,7 +78,7 @@ impl Vegas {
         } else if queued < ALPHA {
             Self::set_segments(w, window + 1);
         }
-        w.set_cwnd(w.cwnd.max(Segments(2) * w.mss));
+        w.set_cwnd(w.cwnd().max(Segments(2) * w.mss));
         // Linux: the threshold follows a window that has grown past it.
         let Segments(window) = w.segments();
         w.ssthresh = w.ssthresh.max(Segments(window / 2 + window / 4) * w.mss);
@@ -89,7 +89,7 @@ impl Vegas {
     }
 
     fn limit_ssthresh(w: &mut Window) {
-        w.ssthresh = w.ssthresh.min(w.cwnd);
+        w.ssthresh = w.ssthresh.min(w.cwnd());
     }
 }
 
@@ -123,7 +123,7 @@ impl CongestionControl for Vegas {
                 self.decide(w, acknowledged.bytes);
             }
             self.begin_round();
-        } else if w.cwnd < w.ssthresh {
+        } else if w.cwnd() < w.ssthresh {
             Reno::slow_start_by_all(w, acknowledged.bytes);
         }
     }

@@ -80,7 +80,7 @@ impl CongestionControl for Westwood {
     // Grieco and Mascolo 2004, §2: after three duplicate acknowledgments ssthresh = max (2, BWE * RTTmin / seg_size)
     // and cwnd = ssthresh if it is above.
     fn on_congestion(&mut self, w: &mut Window, now: Nanos, flight: Bytes) {
-        let window = w.cwnd;
+        let window = w.cwnd();
         self.reno.on_congestion(w, now, flight);
         let product = self.bandwidth_delay_product(w);
         w.ssthresh = product;

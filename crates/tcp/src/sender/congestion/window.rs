@@ -4,11 +4,13 @@ use super::Start;
 use crate::amounts::{Bytes, Segments};
 use crate::profile::LARGEST_WINDOW;
 
-/// cwnd and ssthresh of a sender. The sender owns them; controllers change them.
+/// cwnd and ssthresh of a sender. The sender owns them; laws and start-up schemes ask for another cwnd, and
+/// [`Window::set_cwnd`] alone writes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Window {
-    /// The congestion window.
-    pub cwnd: Bytes,
+    cwnd: Bytes,
+    /// The largest cwnd so far.
+    largest: Bytes,
     /// The slow start threshold; [`Window::NO_LIMIT`], which no cwnd reaches, until a controller or a start-up scheme sets
     /// it.
     pub ssthresh: Bytes,
@@ -23,7 +25,19 @@ impl Window {
 
     pub(super) fn new(start: &Start) -> Self {
         let ssthresh = start.ssthresh_bytes.map_or(Self::NO_LIMIT, Bytes);
-        Self { cwnd: Bytes(start.window_bytes), ssthresh, mss: Bytes(start.mss_bytes) }
+        let cwnd = Bytes(start.window_bytes);
+        Self { cwnd, largest: cwnd, ssthresh, mss: Bytes(start.mss_bytes) }
+    }
+
+    /// The congestion window.
+    #[inline]
+    pub fn cwnd(&self) -> Bytes {
+        self.cwnd
+    }
+
+    /// The largest cwnd that the connection has had.
+    pub(super) fn largest(&self) -> Bytes {
+        self.largest
     }
 
     /// ssthresh, if anything has set it.
@@ -42,6 +56,7 @@ impl Window {
     #[inline]
     pub fn set_cwnd(&mut self, bytes: Bytes) {
         self.cwnd = bytes.min(Bytes(LARGEST_WINDOW));
+        self.largest = self.largest.max(self.cwnd);
     }
 
     /// Increases cwnd by this amount.

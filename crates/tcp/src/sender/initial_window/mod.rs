@@ -1,4 +1,4 @@
-//! The amount that may be sent before the first acknowledgment of data: one file per policy.
+//! The amount that may be sent before the first acknowledgment of data.
 //!
 //! Most policies look at the segment size alone. `remembered` and `adaptive` learn from connections: the learned state
 //! lives outside of any endpoint, in a [`DestinationMemory`] for each destination or a [`PopulationWindow`] for each
@@ -9,23 +9,15 @@
 
 mod adaptive;
 pub(crate) mod bursts;
-mod fixed;
-mod linux;
 mod remembered;
 mod restart_window;
-mod rfc2581;
-mod rfc3390;
-mod rfc6928;
-mod syn_loss_response;
 
 use crate::profile::error::{LONGEST_TIMEOUT, ProfileError, within};
 pub use adaptive::{Adaptive, PopulationWindow};
 pub use remembered::{DestinationMemory, Lesson, MemoryOf, Remembered};
 pub(crate) use restart_window::FALLBACK_BYTES;
 pub use restart_window::{IdleCheck, RestartWindow};
-pub(crate) use rfc3390::window_bytes as rfc3390_window_bytes;
 use serde::{Deserialize, Serialize};
-pub use syn_loss_response::SynLossResponse;
 
 /// Policy for the initial window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -55,13 +47,17 @@ impl InitialWindow {
     /// learned from others.
     pub fn window_bytes(self, mss_bytes: u32) -> u32 {
         match self {
-            Self::Fixed { segments } => fixed::window_bytes(segments, mss_bytes),
-            Self::Rfc2581 => rfc2581::window_bytes(mss_bytes),
-            Self::Rfc3390 => rfc3390::window_bytes(mss_bytes),
-            Self::Rfc6928 => rfc6928::window_bytes(mss_bytes),
-            Self::Linux => linux::window_bytes(mss_bytes),
-            Self::Remembered(policy) => fixed::window_bytes(policy.start_segments, mss_bytes),
-            Self::Adaptive(policy) => fixed::window_bytes(policy.max_segments, mss_bytes),
+            Self::Fixed { segments } => segments.saturating_mul(mss_bytes),
+            // RFC 2581 §3.1: IW <= 2*SMSS bytes, and not more than 2 segments.
+            Self::Rfc2581 => 2 * mss_bytes,
+            // RFC 3390 §1: min (4*MSS, max (2*MSS, 4380 bytes)).
+            Self::Rfc3390 => (4 * mss_bytes).min((2 * mss_bytes).max(4380)),
+            // RFC 6928 §2: min (10*MSS, max (2*MSS, 14600)).
+            Self::Rfc6928 => (10 * mss_bytes).min((2 * mss_bytes).max(14600)),
+            // Linux 2.6.39 and later: TCP_INIT_CWND is 10 segments and, unlike RFC 6928 §2, has no bound in bytes.
+            Self::Linux => 10 * mss_bytes,
+            Self::Remembered(policy) => policy.start_segments.saturating_mul(mss_bytes),
+            Self::Adaptive(policy) => policy.max_segments.saturating_mul(mss_bytes),
         }
     }
 
@@ -85,6 +81,33 @@ impl InitialWindow {
             }
             Self::Adaptive(policy) => policy.validate(max_segments),
         }
+    }
+}
+
+/// Policy for the initial window after the handshake had to be repeated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SynLossResponse {
+    /// One segment after any retransmission.
+    Rfc3390,
+    /// One segment only after more than one retransmission.
+    Rfc6928,
+    /// The initial window stays as it is.
+    Keep,
+}
+
+impl SynLossResponse {
+    /// Initial window in bytes after `retransmissions` of this side's SYN or SYN-ACK.
+    pub fn window_bytes(self, retransmissions: u32, initial_window_bytes: u32, mss_bytes: u32) -> u32 {
+        let tolerated = match self {
+            // RFC 3390 §1: if the SYN or SYN/ACK is lost, the initial window MUST be one segment.
+            Self::Rfc3390 => 0,
+            // RFC 6928 §2: refrain from resetting the initial window to 1 segment, unless there have been more than
+            // one SYN or SYN/ACK retransmissions.
+            Self::Rfc6928 => 1,
+            Self::Keep => u32::MAX,
+        };
+        if retransmissions > tolerated { initial_window_bytes.min(mss_bytes) } else { initial_window_bytes }
     }
 }
 

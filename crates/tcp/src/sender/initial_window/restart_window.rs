@@ -1,6 +1,6 @@
 //! The burst that may be sent when a connection wakes after an idle time.
 
-use crate::sender::initial_window::rfc3390_window_bytes;
+use super::InitialWindow;
 use serde::{Deserialize, Serialize};
 
 /// RFC 6928 §2 speaks of loss "if more than 4 KB is sent"; smaller bursts are no evidence against the window.
@@ -56,7 +56,7 @@ impl RestartWindow {
             // RFC 6928 §2: fall back to RFC 3390 for the restart window if loss is detected during either the
             // initial window or a restart window, and more than 4 KB of data is sent.
             Self::Rfc6928 if burst_was_lost => {
-                cwnd_bytes.min(initial_window_bytes).min(rfc3390_window_bytes(mss_bytes))
+                cwnd_bytes.min(initial_window_bytes).min(InitialWindow::Rfc3390.window_bytes(mss_bytes))
             }
             Self::Rfc6928 => cwnd_bytes.min(initial_window_bytes),
             // Linux, tcp_cwnd_restart: while more of the idle time is left than an RTO, and the window is above the

@@ -88,7 +88,7 @@ impl Edges {
     pub const NONE: Self = Self(0);
     /// A tail loss probe recovered a loss: a whole recovery in one ACK.
     pub const TAIL_LOSS: Self = Self(1);
-    /// A recovery or reduction is complete; `Facts::cwnd` says with which window.
+    /// A recovery or reduction is complete; `Facts::next_cwnd` says with which window.
     pub const LEFT: Self = Self(2);
     /// The latest recovery was spurious.
     pub const UNDONE: Self = Self(4);
@@ -100,8 +100,6 @@ impl Edges {
     pub const RESTARTED: Self = Self(32);
     /// The retransmission timer expired.
     pub const TIMED_OUT: Self = Self(64);
-    /// The handshake is complete: data may be sent. `Facts::rtt` is its RTT, `Facts::lost` counts lost SYNs.
-    pub const ESTABLISHED: Self = Self(128);
 
     #[inline]
     pub fn has(self, edges: Self) -> bool {
@@ -186,7 +184,7 @@ impl SetTimer {
     }
 }
 
-/// The findings from an ACK, a timeout or the handshake. [`Endpoint::apply`](crate::Endpoint) draws all consequences.
+/// The findings from an ACK or a timeout. [`Endpoint::apply`](crate::Endpoint) draws all consequences.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Facts {
     /// Bytes newly delivered. Duplicate ACKs without a scoreboard count as one segment each during recovery.
@@ -205,8 +203,10 @@ pub(crate) struct Facts {
     pub reducing: bool,
     /// With ENTERED: after fewer duplicates or SACKed segments than is ordinary.
     pub early: bool,
-    /// With TIMED_OUT: not for a segment that the timer has retransmitted before. With UNDONE: it was a timeout.
+    /// With TIMED_OUT: not for a segment that the timer has retransmitted before.
     pub first: bool,
+    /// With UNDONE: it was a timeout.
+    pub undone_timeout: bool,
     /// With ENTERED, REDUCED or TIMED_OUT: FlightSize for ssthresh, bytes.
     pub flight: u32,
     pub next_cwnd: NextCwnd,

@@ -79,11 +79,11 @@ impl CarefulResume {
     fn leave_reconnaissance(&mut self, growth: &mut Growth<'_>, state: &SendState) {
         // RFC 9959 §3.3: jump_cwnd is at most Min(max_jump, saved_cwnd / 2).
         let jump = self.saved_window.bytes(growth.window().mss) / 2;
-        if !self.path_is_confirmed() || jump <= growth.window().cwnd {
+        if !self.path_is_confirmed() || jump <= growth.window().cwnd() {
             self.phase = Phase::Normal;
             return growth.by_controller();
         }
-        if u64::from(state.flight_bytes) + state.queued_bytes <= u64::from(growth.window().cwnd) {
+        if u64::from(state.flight_bytes) + state.queued_bytes <= u64::from(growth.window().cwnd()) {
             // RFC 9959 §3.2: the transition may be deferred until there is more data than cwnd permits.
             return growth.by_controller();
         }
@@ -129,7 +129,7 @@ impl CarefulResume {
                 // RFC 9959 §3.5: cwnd MUST be reduced to no more than PipeSize / 2. The threshold goes with it, as it is
                 // recovery's target.
                 let retreat = bounded(self.pipe_bytes / 2).max(Segments(2) * window.mss);
-                window.set_cwnd(window.cwnd.min(retreat));
+                window.set_cwnd(window.cwnd().min(retreat));
                 window.ssthresh = window.ssthresh.min(retreat);
                 self.phase = Phase::SafeRetreat;
             }
@@ -145,8 +145,8 @@ fn bounded(bytes: u64) -> Bytes {
 
 impl StartupScheme for CarefulResume {
     fn begin(&mut self, first: &FirstSend, window: &mut Window) -> Option<PacedFlight> {
-        self.initial_window = window.cwnd;
-        self.initial_end = first.position + first.queued_bytes.min(window.cwnd.into());
+        self.initial_window = window.cwnd();
+        self.initial_end = first.position + first.queued_bytes.min(window.cwnd().into());
         None
     }
 
@@ -167,7 +167,7 @@ impl StartupScheme for CarefulResume {
         match self.phase {
             Phase::Unvalidated { until } => {
                 let used = u64::from(state.flight_bytes) + u64::from(growth.bytes);
-                let full = used + u64::from(state.mss_bytes) > u64::from(growth.window().cwnd);
+                let full = used + u64::from(state.mss_bytes) > u64::from(growth.window().cwnd());
                 if self.min_rtt <= self.saved_rtt / 2 {
                     // RFC 9959 §3.3, Confirming the path during transmission.
                     growth.end_pacing();
@@ -214,7 +214,7 @@ impl StartupScheme for CarefulResume {
         if self.phase == Phase::SafeRetreat {
             // RFC 9959 §3.5: on leaving, ssthresh MUST be no larger than PipeSize * Beta, 0.5 by default.
             window.ssthresh = bounded(self.pipe_bytes / 2).max(Segments(2) * window.mss);
-            window.set_cwnd(window.cwnd.min(window.ssthresh));
+            window.set_cwnd(window.cwnd().min(window.ssthresh));
         }
         self.phase = Phase::Normal;
     }

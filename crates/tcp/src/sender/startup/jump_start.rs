@@ -42,7 +42,7 @@ impl StartupScheme for JumpStart {
             return None;
         };
         // A flow that fits the initial window is paced and gives no information: slow start follows.
-        self.over = jump <= u64::from(window.cwnd);
+        self.over = jump <= u64::from(window.cwnd());
         if !self.over {
             window.set_cwnd(Bytes(jump as u32));
         }
@@ -84,7 +84,7 @@ impl StartupScheme for JumpStart {
         if let Some(loss) = self.loss.take() {
             let threshold = loss.threshold(self.jump_bytes(), window.mss);
             window.ssthresh = threshold;
-            window.set_cwnd(window.cwnd.min(threshold));
+            window.set_cwnd(window.cwnd().min(threshold));
         }
         self.over = true;
     }

@@ -26,7 +26,7 @@ impl StartupScheme for Paced {
     // bounded. Spread over the whole round trip the last leaves one interval before the first is acknowledged.
     fn begin(&mut self, first: &FirstSend, window: &mut Window) -> Option<PacedFlight> {
         let time = (u128::from(first.rtt?) * u128::from(self.over_rtt_percent) / 100) as u64;
-        let bytes = whole_segments(window.cwnd.min(Bytes(first.send_window)), window.mss);
+        let bytes = whole_segments(window.cwnd().min(Bytes(first.send_window)), window.mss);
         Some(PacedFlight { bytes, rate: Rate::new(bytes, time), time, until_ack: false })
     }
 

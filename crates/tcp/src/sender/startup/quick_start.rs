@@ -60,7 +60,7 @@ impl QuickStartSender {
 impl StartupScheme for QuickStartSender {
     fn begin(&mut self, first: &FirstSend, window: &mut Window) -> Option<PacedFlight> {
         self.mss = Bytes(first.mss_bytes);
-        self.default_window = window.cwnd;
+        self.default_window = window.cwnd();
         self.start = first.position;
         self.over = true;
         let rtt = first.rtt?;
@@ -93,7 +93,7 @@ impl StartupScheme for QuickStartSender {
             // RFC 4782 §4.4: when the first ACK for a Quick-Start packet arrives, the sender MUST reduce the congestion
             // window to the amount that has actually been used.
             self.quick_start_mode = false;
-            let used = Bytes((state.nxt - self.start).min(u64::from(growth.window().cwnd)) as u32);
+            let used = Bytes((state.nxt - self.start).min(u64::from(growth.window().cwnd())) as u32);
             growth.window().set_cwnd(used.max(self.default_window));
             self.end = self.end.min(state.nxt);
             return;
@@ -101,7 +101,7 @@ impl StartupScheme for QuickStartSender {
         if self.loss.is_some() {
             return;
         }
-        let before = growth.window().cwnd;
+        let before = growth.window().cwnd();
         let slow_start = before < growth.window().ssthresh;
         growth.by_controller();
         // RFC 4782 §4.4: the TCP sender MUST use Limited Slow-Start along with Quick-Start. RFC 3742 §2: above
@@ -110,7 +110,7 @@ impl StartupScheme for QuickStartSender {
         if !self.over && slow_start && before.0 > 2 * half.0 {
             let increase = (self.mss / (before.0 / half.0)).max(Bytes(1));
             let window = growth.window();
-            window.set_cwnd(window.cwnd.min(before + increase));
+            window.set_cwnd(window.cwnd().min(before + increase));
         }
     }
 
@@ -119,7 +119,7 @@ impl StartupScheme for QuickStartSender {
             // RFC 4782 §4.6: after a loss TCP MUST revert to the default procedures: slow-start with the default initial
             // window that would have been used if Quick-Start had not been used.
             self.loss = Some(FirstLoss::new(state, window));
-            window.set_cwnd(window.cwnd.min(self.default_window));
+            window.set_cwnd(window.cwnd().min(self.default_window));
         } else {
             self.over = true;
         }
@@ -142,7 +142,7 @@ impl StartupScheme for QuickStartSender {
             let sent = self.end.min(state.nxt) - self.start;
             let threshold = loss.threshold(sent, window.mss);
             window.ssthresh = threshold;
-            window.set_cwnd(window.cwnd.min(self.default_window));
+            window.set_cwnd(window.cwnd().min(self.default_window));
         }
         self.over = true;
     }

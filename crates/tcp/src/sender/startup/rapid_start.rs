@@ -89,8 +89,8 @@ impl StartupScheme for RapidStart {
         let time = first.rtt?;
         self.min_rtt = time;
         self.floor = time;
-        window.set_cwnd(window.cwnd.saturating_mul(self.window_factor));
-        let bytes = whole_segments(window.cwnd.min(Bytes(first.send_window)), window.mss);
+        window.set_cwnd(window.cwnd().saturating_mul(self.window_factor));
+        let bytes = whole_segments(window.cwnd().min(Bytes(first.send_window)), window.mss);
         Some(PacedFlight { bytes, rate: Rate::new(bytes, time), time, until_ack: false })
     }
 
@@ -98,7 +98,7 @@ impl StartupScheme for RapidStart {
         if self.retreat.is_some() {
             return;
         }
-        let before = growth.window().cwnd;
+        let before = growth.window().cwnd();
         growth.by_controller();
         if before >= growth.window().ssthresh {
             self.over = true;
@@ -106,7 +106,7 @@ impl StartupScheme for RapidStart {
             // §3.2: 2 bytes for every byte that is newly acknowledged, that is, one less than the growth factor.
             let faster = before.saturating_add(growth.bytes.saturating_mul(self.growth - 1));
             let window = growth.window();
-            window.set_cwnd(window.cwnd.max(faster.min(window.ssthresh)));
+            window.set_cwnd(window.cwnd().max(faster.min(window.ssthresh)));
         }
     }
 
@@ -146,7 +146,7 @@ impl StartupScheme for RapidStart {
         *reduced = reduced.saturating_sub(reduction).max(*least_window);
         // The threshold goes with it: proportional rate reduction (RFC 9937) steers towards it, and the end of any
         // recovery takes it up.
-        window.set_cwnd(Bytes(*reduced as u32).min(window.cwnd));
+        window.set_cwnd(Bytes(*reduced as u32).min(window.cwnd()));
         window.ssthresh = Bytes(*reduced as u32);
     }
 
@@ -161,7 +161,7 @@ impl StartupScheme for RapidStart {
             // retransmissions.
             let threshold = loss.threshold(entry_window, window.mss).max(Bytes(least_window as u32));
             window.ssthresh = threshold;
-            window.set_cwnd(window.cwnd.min(threshold));
+            window.set_cwnd(window.cwnd().min(threshold));
         }
         self.over = true;
     }

@@ -110,7 +110,7 @@ impl Suss {
             // The window opens as the paced part leaves, so unsent data is not part of it.
             let used = Bytes(state.flight_bytes).saturating_add(growth.bytes);
             let window = growth.window();
-            window.set_cwnd(window.cwnd.min(used.max(jump.base)));
+            window.set_cwnd(window.cwnd().min(used.max(jump.base)));
             growth.end_pacing();
         }
     }
@@ -149,7 +149,7 @@ impl Suss {
                 && delay_will_fit(self.round_rtt, min_rtt, self.round - self.min_rtt_round);
         // The time of the round trip that remains for the clocked part after the paced part.
         let rest = min_rtt >> (self.round - 1);
-        let base = growth.window().cwnd.saturating_add(growth.bytes);
+        let base = growth.window().cwnd().saturating_add(growth.bytes);
         let slow_start = base < growth.window().ssthresh;
         let has_data = u64::from(state.flight_bytes) + state.queued_bytes > u64::from(base);
         if !goes_on || rest <= train || !slow_start || !growth.allowed || !has_data {
@@ -172,28 +172,28 @@ impl Suss {
 
     /// HyStart with a train of which only a part shows.
     fn look_for_exit(&mut self, rtt: Nanos, min_rtt: Nanos, state: &SendState, window: &mut Window) {
-        let progress = Progress { window: window.cwnd, mss: window.mss, min_rtt_us: min_rtt / 1000 };
+        let progress = Progress { window: window.cwnd(), mss: window.mss, min_rtt_us: min_rtt / 1000 };
         let sample = RoundTrip { rtt, una: state.una, nxt: state.nxt };
         let ends = match self.phase {
             Phase::Done => return,
             Phase::Hystart => self.hystart.on_round_trip(state.now, &sample, &progress),
             _ if !self.hystart.looks(state.now, &sample, &progress) => return,
-            Phase::Capped(cap) => window.cwnd > cap || self.hystart.delay_has_risen(rtt, &progress),
+            Phase::Capped(cap) => window.cwnd() > cap || self.hystart.delay_has_risen(rtt, &progress),
             _ => {
                 let parts = 1 << self.accelerations;
                 if self.clocked && self.hystart.train_is_long(state.now, &progress, parts) {
                     // As many ACKs again will come for each part that has been paced.
                     let unseen = self.clocked_bytes * (parts - 1);
-                    self.phase = Phase::Capped(window.cwnd.saturating_add(Bytes(unseen.min(u32::MAX.into()) as u32)));
+                    self.phase = Phase::Capped(window.cwnd().saturating_add(Bytes(unseen.min(u32::MAX.into()) as u32)));
                 }
                 self.hystart.delay_has_risen(rtt, &progress)
             }
         };
         if ends {
             if self.phase != Phase::Hystart && self.accelerations > 1 {
-                window.set_cwnd(window.cwnd.min(Bytes(state.flight_bytes).max(Segments(2) * window.mss)));
+                window.set_cwnd(window.cwnd().min(Bytes(state.flight_bytes).max(Segments(2) * window.mss)));
             }
-            window.ssthresh = window.cwnd;
+            window.ssthresh = window.cwnd();
             self.jump = None;
             self.phase = Phase::Done;
         }
@@ -223,7 +223,7 @@ fn delay_will_fit(round_rtt: Nanos, min_rtt: Nanos, rounds: u32) -> bool {
 
 impl StartupScheme for Suss {
     fn begin(&mut self, first: &FirstSend, window: &mut Window) -> Option<PacedFlight> {
-        self.initial_bytes = window.cwnd.into();
+        self.initial_bytes = window.cwnd().into();
         self.round_end = first.position;
         self.clocked_end = first.position + self.initial_bytes;
         None
@@ -236,7 +236,7 @@ impl StartupScheme for Suss {
             self.min_rtt_round = self.round;
         }
         self.round_rtt = if state.una > self.round_end { rtt } else { self.round_rtt.min(rtt) };
-        if window.cwnd < window.ssthresh {
+        if window.cwnd() < window.ssthresh {
             self.look_for_exit(rtt, min_rtt, state, window);
         }
     }
@@ -266,7 +266,7 @@ impl StartupScheme for Suss {
 
     fn before_reduction(&mut self, state: &SendState, window: &mut Window) {
         if !matches!(self.phase, Phase::Hystart | Phase::Done) {
-            window.set_cwnd(window.cwnd.min(Bytes(state.flight_bytes).max(Segments(2) * window.mss)));
+            window.set_cwnd(window.cwnd().min(Bytes(state.flight_bytes).max(Segments(2) * window.mss)));
         }
         self.jump = None;
         self.phase = Phase::Hystart;

@@ -255,7 +255,7 @@ impl CongestionControl for Bbr {
     }
 
     fn on_round_trip(&mut self, w: &mut Window, _now: Nanos, sample: &RoundTrip) {
-        self.hear_first_rtt(w.cwnd, sample.rtt);
+        self.hear_first_rtt(w.cwnd(), sample.rtt);
     }
 
     fn on_ack(&mut self, _w: &mut Window, _now: Nanos, _acknowledged: Acknowledged) {}
@@ -268,7 +268,7 @@ impl CongestionControl for Bbr {
         self.update_bandwidth(now, delivery, app_limited);
         if delivery.interval_ns > 0 && delivery.newly_delivered_bytes > 0 {
             let (bandwidth, bytes) = (self.target_bandwidth(), delivery.newly_delivered_bytes.into());
-            self.aggregation.on_delivery(now, bytes, self.round_start, bandwidth, w.cwnd, self.mss);
+            self.aggregation.on_delivery(now, bytes, self.round_start, bandwidth, w.cwnd(), self.mss);
         }
         self.update_phase(now, delivery);
         self.check_full_pipe(app_limited);
@@ -288,7 +288,7 @@ impl CongestionControl for Bbr {
         if first {
             self.save_window(w);
         }
-        w.cwnd = self.loss_window;
+        w.set_cwnd(self.loss_window);
         self.repair = Repair::Loss;
         self.full_bandwidth = 0;
         self.round_start = true;

@@ -36,7 +36,7 @@ impl Bbr {
 
     pub(super) fn leave_probe_rtt(&mut self, w: &mut Window, now: Nanos) {
         self.min_rtt_at = Some(now);
-        w.cwnd = w.cwnd.max(self.prior_window);
+        w.set_cwnd(w.cwnd().max(self.prior_window));
         if self.pipe_is_full {
             self.enter_probe_bandwidth(now);
         } else {

@@ -38,7 +38,7 @@ impl Feed {
     fn new(seed: u32) -> Self {
         Self {
             bbr: Bbr::new(&start(seed)),
-            window: Window { cwnd: Bytes(10 * MSS), ssthresh: Window::NO_LIMIT, mss: Bytes(MSS) },
+            window: Window::new(&start(seed)),
             now: 0,
             delivered: 0,
             rate: 1_000_000,
@@ -96,33 +96,33 @@ fn the_bandwidth_is_the_rate_of_delivery_and_the_rate_is_a_percent_below() {
 #[test]
 fn the_first_round_of_recovery_sends_what_was_delivered_and_its_end_restores_the_window() {
     let mut feed = Feed::steady(1);
-    let before = feed.window.cwnd;
+    let before = feed.window.cwnd();
     feed.bbr.on_congestion(&mut feed.window, feed.now, Bytes(feed.flight));
     feed.flight = 60 * MSS;
     feed.deliver(|delivery| {
         delivery.in_recovery = true;
         delivery.newly_lost_bytes = 30 * MSS;
     });
-    assert_eq!(feed.window.cwnd, Bytes(70 * MSS));
+    assert_eq!(feed.window.cwnd(), Bytes(70 * MSS));
     feed.deliver(|delivery| delivery.in_recovery = true);
-    assert_eq!(feed.window.cwnd, Bytes(70 * MSS));
+    assert_eq!(feed.window.cwnd(), Bytes(70 * MSS));
     feed.deliver(|_| {});
     // Up to the two segments of the probing phase.
-    assert!(feed.window.cwnd.0.abs_diff(before.0) <= 2 * MSS);
+    assert!(feed.window.cwnd().0.abs_diff(before.0) <= 2 * MSS);
 }
 
 #[test]
 fn a_timeout_cuts_the_window_and_the_end_of_its_repair_restores_it() {
     let mut feed = Feed::steady(1);
-    let before = feed.window.cwnd;
+    let before = feed.window.cwnd();
     feed.bbr.on_timeout(&mut feed.window, feed.now, Bytes(feed.flight), true);
-    assert_eq!(feed.window.cwnd, Bytes(MSS));
+    assert_eq!(feed.window.cwnd(), Bytes(MSS));
     feed.flight = 10 * MSS;
     feed.deliver(|delivery| delivery.in_loss = true);
-    assert_eq!(feed.window.cwnd, Bytes(11 * MSS));
+    assert_eq!(feed.window.cwnd(), Bytes(11 * MSS));
     feed.deliver(|_| {});
     // Up to the two segments of the probing phase.
-    assert!(feed.window.cwnd.0.abs_diff(before.0) <= 2 * MSS);
+    assert!(feed.window.cwnd().0.abs_diff(before.0) <= 2 * MSS);
 }
 
 #[test]

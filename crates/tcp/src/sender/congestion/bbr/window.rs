@@ -48,13 +48,13 @@ impl Bbr {
     /// Remembers a window that is worth coming back to.
     pub(super) fn save_window(&mut self, w: &mut Window) {
         let cut = self.repair >= Repair::Recovery || self.mode == Mode::ProbeRtt;
-        self.prior_window = if cut { self.prior_window.max(w.cwnd) } else { w.cwnd };
+        self.prior_window = if cut { self.prior_window.max(w.cwnd()) } else { w.cwnd() };
     }
 
     /// Follows recovery; true: as much is to be sent as was delivered.
-    fn follow_repair(&mut self, w: &mut Window, delivery: &Delivery) -> bool {
+    fn follow_repair(&mut self, cwnd: &mut Bytes, delivery: &Delivery) -> bool {
         let supplied = Bytes(delivery.flight_bytes.saturating_add(delivery.newly_delivered_bytes));
-        w.cwnd = w.cwnd.saturating_sub(Bytes(delivery.newly_lost_bytes)).max(self.mss);
+        *cwnd = cwnd.saturating_sub(Bytes(delivery.newly_lost_bytes)).max(self.mss);
         let repair = match delivery {
             Delivery { in_loss: true, .. } => Repair::Loss,
             Delivery { in_recovery: true, .. } => Repair::Recovery,
@@ -63,40 +63,41 @@ impl Bbr {
         if repair == Repair::Recovery && self.repair != Repair::Recovery {
             self.conserving = true;
             self.round_end = delivery.delivered_bytes;
-            w.cwnd = supplied;
+            *cwnd = supplied;
         } else if repair == Repair::None && self.repair != Repair::None {
             self.conserving = false;
-            w.cwnd = w.cwnd.max(self.prior_window);
+            *cwnd = (*cwnd).max(self.prior_window);
         }
         self.repair = repair;
         if self.conserving {
-            w.cwnd = w.cwnd.max(supplied);
+            *cwnd = (*cwnd).max(supplied);
         }
         self.conserving
     }
 
     pub(super) fn update_window(&mut self, w: &mut Window, delivery: &Delivery) {
-        if delivery.newly_delivered_bytes > 0 && !self.follow_repair(w, delivery) {
-            self.grow_towards_target(w, delivery);
+        let mut cwnd = w.cwnd();
+        if delivery.newly_delivered_bytes > 0 && !self.follow_repair(&mut cwnd, delivery) {
+            self.grow_towards_target(&mut cwnd, delivery);
         }
-        w.cwnd = w.cwnd.min(Bytes(LARGEST_WINDOW));
         if self.mode == Mode::ProbeRtt {
-            w.cwnd = w.cwnd.min(LEAST * self.mss);
+            cwnd = cwnd.min(LEAST * self.mss);
         }
+        w.set_cwnd(cwnd);
     }
 
-    fn grow_towards_target(&mut self, w: &mut Window, delivery: &Delivery) {
+    fn grow_towards_target(&self, cwnd: &mut Bytes, delivery: &Delivery) {
         let bandwidth = self.target_bandwidth();
         let allowance = if self.pipe_is_full { self.aggregation.allowance(bandwidth) / u64::from(self.mss) } else { 0 };
         let target = self.bytes(self.with_aggregates(self.product(bandwidth, self.window_gain) + allowance));
-        let grown = w.cwnd.saturating_add(Bytes(delivery.newly_delivered_bytes));
+        let grown = cwnd.saturating_add(Bytes(delivery.newly_delivered_bytes));
         // Linux, bbr_set_cwnd: tp->delivered < TCP_INIT_CWND, and the SYN or SYN-ACK was the first that was delivered.
         let initial = u64::from(Segments(INITIAL.0 - 1) * self.mss);
         if self.pipe_is_full {
-            w.cwnd = grown.min(target);
-        } else if w.cwnd < target || delivery.delivered_bytes < initial {
-            w.cwnd = grown;
+            *cwnd = grown.min(target);
+        } else if *cwnd < target || delivery.delivered_bytes < initial {
+            *cwnd = grown;
         }
-        w.cwnd = w.cwnd.max(LEAST * self.mss);
+        *cwnd = (*cwnd).max(LEAST * self.mss);
     }
 }

@@ -179,7 +179,7 @@ impl Scoreboard {
             return false;
         }
         self.undo(facts, true);
-        facts.first = true;
+        facts.undone_timeout = true;
         if self.must_stay(flight) {
             return true;
         }
