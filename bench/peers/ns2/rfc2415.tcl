@@ -111,8 +111,9 @@ proc serve {id size done} {
 }
 proc fetched {id done} {
     global ctcp
-    $ctcp($id) close
+    # the next connections open before this one's FIN: the order of packets of one moment decides what a full queue drops
     eval $done
+    $ctcp($id) close
 }
 
 # ---- sizes: inverse of the tabulated CDF, linear in log size between points -------------------

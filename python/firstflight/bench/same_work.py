@@ -8,7 +8,7 @@ from firstflight.bench.process import simulate
 from firstflight.bench.row import Row
 from firstflight.bench.work import baytcp_cell, plan, rfc2415_cell
 
-CELLS = ((8, 0), (16, 0), (16, 2))
+CELLS = ((8, 0), (16, 0), (16, 2), (8, 3), (32, 3))
 SEEDS = 10
 
 # The flows of bulk runs start within 10 ms of each other, in ns-2 at other moments than in ours.
@@ -72,7 +72,7 @@ def authors_rows(ns2: Ns2) -> list[Row]:
 
 
 def page_rows(ns2: Ns2) -> list[Row]:
-    """Median page delay over all pages of ten seeds, IW 1, HTTP/1.0, in three of RFC 2415's cells."""
+    """Median page delay over all pages of ten seeds, IW 1, HTTP/1.0, in five of RFC 2415's cells."""
     base = plan("rfc2415")
     made = []
     for webs, ftps in CELLS:

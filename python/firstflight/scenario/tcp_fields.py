@@ -92,7 +92,7 @@ class TcpFields:
     data_on_handshake_ack: bool
     """Piggyback waiting data on the third segment of the handshake."""
     piggyback_fin: bool
-    """Send the FIN with the last data (RFC 9293 §3.6) instead of in a separate segment."""
+    """Send the FIN with the last data (RFC 9293 §3.6), else in a separate segment once all data is acknowledged."""
     max_retries: int
     """Retransmissions of one segment before the connection is aborted."""
     max_syn_retries: int

@@ -107,7 +107,7 @@ pub struct Profile {
     pub rto: RtoRules,
     /// Piggyback waiting data on the third segment of the handshake.
     pub data_on_handshake_ack: bool,
-    /// Send the FIN with the last data (RFC 9293 §3.6) instead of in a separate segment.
+    /// Send the FIN with the last data (RFC 9293 §3.6), else in a separate segment once all data is acknowledged.
     pub piggyback_fin: bool,
     /// Retransmissions of one segment before the connection is aborted.
     pub max_retries: u32,

@@ -228,7 +228,9 @@ impl Endpoint {
                 2 * u64::from(length) >= u64::from(self.peer_window.largest_bytes) || self.due & due::OVERRIDE != 0
             } else {
                 // A bare FIN takes room in the peer's window, but none in the congestion window.
-                remaining == 0 && self.snd.nxt < self.snd.una + u64::from(self.peer_window.bytes)
+                remaining == 0
+                    && self.snd.nxt < self.snd.una + u64::from(self.peer_window.bytes)
+                    && (self.profile.piggyback_fin || self.snd.nxt == self.snd.una)
             };
             if !allowed {
                 self.persist_if_stuck(now);
