@@ -25,7 +25,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from firstflight.analysis.claim import VERDICTS, tally
+from firstflight.analysis.claim import COUNTED, counts, tally
 from firstflight.analysis.table import Table
 from firstflight.counted import with_unit
 from firstflight.errors import RequestError
@@ -83,8 +83,7 @@ def page(name: str) -> str:
     kept: dict[str, Any] = json.loads((EVIDENCE / f"{name}.json").read_text(encoding="utf-8"))
     study = find(name)
     engine = "" if kept["engine"] == study.engines[0] else f" --engine {kept['engine']}"
-    verdicts = [claim["verdict"] for claim in kept["claims"]]
-    counted = tally({verdict: verdicts.count(verdict) for verdict in VERDICTS})
+    counted = tally(counts(kept["claims"]))
     tables: list[str] = [_shown(name, table) for table in kept["tables"]]
     parts = [
         f"<!-- Made by docs/evidence_page.py of {name}.json and study.toml; notes are by hand. -->",
@@ -237,12 +236,11 @@ def _claims(claims: list[dict[str, Any]]) -> list[str]:
 
 def validation() -> str:
     """The page of evidence, with the list of studies as it is now."""
-    rows = [f"| study | about | cells | {' | '.join(VERDICTS)} |", f"|{'---|' * (3 + len(VERDICTS))}"]
+    rows = [f"| study | about | cells | {' | '.join(COUNTED)} |", f"|{'---|' * (3 + len(COUNTED))}"]
     for name in names():
         kept = json.loads((EVIDENCE / f"{name}.json").read_text(encoding="utf-8"))
-        verdicts = [claim["verdict"] for claim in kept["claims"]]
-        counts = " | ".join(str(verdicts.count(verdict) or "") for verdict in VERDICTS)
-        rows.append(f"| [{name}](evidence/{name}.md) | {find(name).title} | {kept['cells']} | {counts} |")
+        numbers = " | ".join(str(number or "") for number in counts(kept["claims"]).values())
+        rows.append(f"| [{name}](evidence/{name}.md) | {find(name).title} | {kept['cells']} | {numbers} |")
     before, begin, rest = VALIDATION.read_text(encoding="utf-8").partition(
         "<!-- studies: made by docs/evidence_page.py -->"
     )

@@ -131,9 +131,8 @@ def test_aggregates_are_counted_in_buckets_by_pages_where_there_are_any() -> Non
 
 
 def test_verdicts_that_no_claim_has_are_left_out_of_the_tally() -> None:
-    made = [SimpleNamespace(verdict=verdict) for verdict in ("holds", "differs", "holds", "undecided")]
-    numbers = counts(cast(Any, made))
-    assert numbers == {"holds": 2, "differs": 1, "undecided": 1, "cannot be checked": 0}
+    numbers = counts({"verdict": verdict, "given": False} for verdict in ("holds", "differs", "holds", "undecided"))
+    assert numbers == {"holds": 2, "differs": 1, "undecided": 1, "cannot be checked": 0, "put in or fitted": 0}
     assert tally(numbers) == "2 hold, 1 differs, 1 undecided"
 
 

@@ -15,10 +15,11 @@ from firstflight.analysis.claim import (
     counts,
     deciding,
     near,
+    tally,
 )
 from firstflight.analysis.intervals import Estimate
 
-KEYS = ["id", "source", "text", "expected", "found", "low", "high", "unit", "tolerance", "verdict", "reason"]
+KEYS = ["id", "source", "text", "expected", "found", "low", "high", "unit", "tolerance", "verdict", "reason", "given"]
 
 
 def claim(expectation: Expectation, tolerance: float, found: Estimate, needs: Needs = "interval") -> Claim:
@@ -103,7 +104,15 @@ def test_claim_without_data_says_what_is_missing():
     sentence = Sentence("x", "a book", "A sentence.", near(3.5), 0.1, "percent", "Because.")
     found = sentence.unchecked("The run holds no cell with 32 webs.")
     assert (found.verdict, found.found, found.expected) == ("cannot be checked", None, 3.5)
-    assert counts([found]) == {"holds": 0, "differs": 0, "undecided": 0, "cannot be checked": 1}
+    assert counts([found.as_dict()])["cannot be checked"] == 1
+
+
+def test_what_was_put_in_is_counted_apart_from_what_holds():
+    made = [
+        {"verdict": verdict, "given": given}
+        for verdict, given in (("holds", True), ("holds", False), ("differs", True), ("undecided", False))
+    ]
+    assert tally(counts(made)) == "1 holds, 1 differs, 1 undecided, 1 put in or fitted"
 
 
 @pytest.mark.parametrize(
@@ -143,6 +152,7 @@ def test_a_judged_claim_gives_value_and_ends_of_the_interval_each_in_its_place()
         "tolerance": 0.5,
         "verdict": "undecided",
         "reason": "At 20 ms. Because. The 95% CI includes the limit; more replicates could decide.",
+        "given": False,
     }
 
 

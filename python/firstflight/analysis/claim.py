@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -42,7 +42,8 @@ class Claim:
     `found`, `low` and `high` (95% CI over replicates) and `tolerance` are in `unit`;
     None where there is nothing to give. `reason` justifies the tolerance, or states why the claim is
     undecided, or which data is missing. `times`: how many times the replicates would decide an undecided one, if the
-    value is right; None where no number would.
+    value is right; None where no number would. `given`: the run cannot find otherwise, since the value was put in or
+    fitted, or follows from how it is made.
     """
 
     id: str
@@ -57,6 +58,7 @@ class Claim:
     verdict: Verdict
     reason: str
     times: float | None = field(default=None, kw_only=True)
+    given: bool = field(default=False, kw_only=True)
 
     def as_dict(self) -> dict[str, Any]:
         """The claim as the JSON object that `firstflight claims --json` prints."""
@@ -129,7 +131,7 @@ class Sentence:
 
     `tolerance` widens the range of `expectation` on both sides; both are in `unit`. `why` justifies
     the tolerance. `needs` is the condition for a verdict. With `spread` the interval is not one of chance: no replicate
-    narrows it.
+    narrows it. `given` as in `Claim`.
     """
 
     id: str
@@ -141,6 +143,7 @@ class Sentence:
     why: str
     needs: Needs = field(default="interval", kw_only=True)
     spread: bool = field(default=False, kw_only=True)
+    given: bool = field(default=False, kw_only=True)
 
     def judge(self, found: Estimate, note: str = "") -> Claim:
         """The claim with its verdict; `note` adds findings other than the value."""
@@ -158,6 +161,7 @@ class Sentence:
             verdict=verdict,
             reason=" ".join(part for part in (note, self.why, because) if part),
             times=self._times(found) if verdict == "undecided" and not self.spread else None,
+            given=self.given,
         )
 
     def _times(self, found: Estimate) -> float | None:
@@ -202,16 +206,25 @@ class Sentence:
             tolerance=self.tolerance,
             verdict="cannot be checked",
             reason=reason,
+            given=self.given,
         )
 
 
-def counts(claims: list[Claim]) -> dict[Verdict, int]:
-    """The number of claims by verdict, all verdicts present."""
-    return {verdict: sum(c.verdict == verdict for c in claims) for verdict in VERDICTS}
+GIVEN: Literal["put in or fitted"] = "put in or fitted"
+"""Counted instead of "holds" for a claim that is `given`: that it holds shows nothing."""
+COUNTED: tuple[str, ...] = (*VERDICTS, GIVEN)
 
 
-def tally(numbers: Mapping[Verdict, int]) -> str:
-    """The numbers of claims by verdict, in words: "13 hold, 1 differs". Verdicts that no claim has are left out."""
+def counts(claims: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """The number of claims, as `Claim.as_dict` has them, under each of `COUNTED`."""
+    found = dict.fromkeys(COUNTED, 0)
+    for claim in claims:
+        found[GIVEN if claim["given"] and claim["verdict"] == "holds" else claim["verdict"]] += 1
+    return found
+
+
+def tally(numbers: Mapping[str, int]) -> str:
+    """The numbers of claims in words: "13 hold, 1 differs". Verdicts that no claim has are left out."""
     plurals = {"holds": "hold", "differs": "differ"}
     return ", ".join(
         f"{number} {plurals.get(verdict, verdict) if number > 1 else verdict}"

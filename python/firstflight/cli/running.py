@@ -116,7 +116,7 @@ def _summarise(request: Request, run: Run, kept: int, seconds: float) -> None:
         print(f"  {sentence}")
     claims = study.claims(run, listed=False)
     if claims:
-        print(f"\nClaims: {tally(counts(claims))}\n")
+        print(f"\nClaims: {tally(counts(claim.as_dict() for claim in claims))}\n")
     tables = study.table_names(run)
     directory = shlex.quote(str(run.directory))
     print(f"firstflight report {directory}")

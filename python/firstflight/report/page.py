@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firstflight.analysis.claim import VERDICTS, counts, tally
+from firstflight.analysis.claim import COUNTED, Claim, counts, tally
 from firstflight.analysis.table import NOTHING, Entry, Metric, Table, interval_text, number
 from firstflight.explore.links import put_beside
 from firstflight.records import output
@@ -65,14 +65,15 @@ def render(content: Content) -> str:
         undefined=jinja2.StrictUndefined,
     )
     environment.globals.update(
-        tone=_tone, figure_pictures=_pictures, metric_runs=_metric_runs, unit_of=_unit_of, verdicts=VERDICTS
+        tone=_tone, figure_pictures=_pictures, metric_runs=_metric_runs, unit_of=_unit_of, verdicts=COUNTED
     )
     environment.filters.update(number=number, short=short, interval=interval_text)
     drawn = {figure.name for figure in content.figures}
+    numbers = counts(map(Claim.as_dict, content.claims))
     html = environment.get_template("report.html.j2").render(
         content=content,
-        counts=counts(content.claims),
-        tally=tally(counts(content.claims)),
+        counts=numbers,
+        tally=tally(numbers),
         main_tables=[table for table in content.tables if table.name not in drawn],
         figure_tables=[table for table in content.tables if table.name in drawn],
     )

@@ -21,7 +21,8 @@ class ClaimSpec:
 
     `tolerance` widens the expected range on both sides; `why` justifies it, or the limit. Where no run can have a
     value, `found` is NaN and `note` says why. A `note` that is slow to compute can be a function. Of a partial run
-    each claim is built many times, to find the cells that it depends on, and gets its verdict once.
+    each claim is built many times, to find the cells that it depends on, and gets its verdict once. `given`: the value
+    was put in or fitted, or follows from how the run is made; it is counted apart from what holds.
     """
 
     id: str
@@ -34,6 +35,7 @@ class ClaimSpec:
     tolerance: float = 0.0
     needs: Needs = "interval"
     note: str | Callable[[], str] = ""
+    given: bool = False
 
     def __post_init__(self) -> None:
         """ValueError where the expectation has another unit or tolerance."""
@@ -44,7 +46,7 @@ class ClaimSpec:
         """The claim with its verdict; "cannot be checked" if it depends on cells that the run is `lacking`."""
         said = (self.id, self.source, self.text, self.expected, self.tolerance, self.unit, self.why)
         spread = METHOD in self.found.coords and self.found[METHOD].item() == MEMBERS
-        sentence = Sentence(*said, needs=self.needs, spread=spread)
+        sentence = Sentence(*said, needs=self.needs, spread=spread, given=self.given)
         note = self.note if isinstance(self.note, str) else self.note()
         if lacking or math.isnan(_value(self.found)):
             return sentence.unchecked(
@@ -78,10 +80,11 @@ class Source:
         why: str = "",
         note: str | Callable[[], str] = "",
         needs: Needs | None = None,
+        given: bool = False,
     ) -> ClaimSpec:
         """A claim of the source: `text` is its sentence, `why` justifies the tolerance or the limit."""
         own = (expected, expected.unit, why or self.why, expected.tolerance, needs or self.needs, note)
-        return ClaimSpec(f"{self.prefix}{id_}{self.part}", self.name, self.where + text, found, *own)
+        return ClaimSpec(f"{self.prefix}{id_}{self.part}", self.name, self.where + text, found, *own, given)
 
 
 OURS = Source("this study, before its first simulation")
