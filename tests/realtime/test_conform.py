@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from firstflight.cli.app import app
 from firstflight.conform.oracle import Judged, judge
-from firstflight.conform.packet import ACK, SYN, Packet, ack_options, build, parse, syn_options
+from firstflight.conform.packet import ACK, CE, ECE, SYN, Packet, ack_options, build, parse, syn_options
 from firstflight.conform.parameters import FAMILIES, Parameters, draw, from_table, simpler
 from firstflight.conform.peer import MS, Receiver
 from firstflight.conform.shrink import shrink
@@ -37,8 +37,8 @@ def _recording(segments: int) -> dict[str, Any]:
     sent.
     """
     events = [
-        _in(0, 0, SYN, syn_options(1000, True, None)),
-        _out(20, 0, flags=SYN | ACK, options=syn_options(1460, True, None)),
+        _in(0, 0, SYN, syn_options(1000, True, None, 7)),
+        _out(20, 0, flags=SYN | ACK, options=syn_options(1460, True, None, 7)),
         _in(100_000, 1),
         ["accept", 100_050_000, None],
         ["write", 100_060_000, 3000],
@@ -49,12 +49,14 @@ def _recording(segments: int) -> dict[str, Any]:
 
 
 def test_a_packet_is_read_as_it_was_made() -> None:
-    packet = Packet(PEER, KERNEL, 7, 9, ACK, 100, ack_options((1, 2), [(5, 6)]), 33)
+    packet = Packet(PEER, KERNEL, 7, 9, ACK | ECE, 100, ack_options((1, 2), [(5, 6)]), 33, CE)
     data = build(packet)
     assert parse(data) == packet
     assert parse(data[:128]) == packet, "the payload may be cut off"
     assert packet.written_options(4) == "nop,nop,TS val 1 ecr 2,nop,nop,sack 1:2"
+    assert (packet.mark(), packet.letters()) == ("[ce] ", "E.")
     assert parse(b"\x60" + bytes(60)) is None
+    assert build(Packet(PEER, KERNEL, 0, 0, SYN, 0, syn_options(1000, False, None, -1)))[40:] == b"\x02\x04\x03\xe8"
 
 
 def test_draws_are_the_same_for_a_seed_and_number_and_survive_json() -> None:
@@ -125,12 +127,18 @@ class _Wire:
     def __init__(self) -> None:
         self.agenda: list[tuple[int, Any]] = []
         self.sent: list[tuple[int, list[tuple[int, int]]]] = []
+        self.flags: list[int] = []
+        self.asked = 0
 
     def at(self, time: int, action: Any) -> None:
         self.agenda.append((time, action))
 
-    def send(self, seq: int, ack: int, length: int, blocks: list[tuple[int, int]], echo: int) -> None:
+    def send(
+        self, seq: int, ack: int, length: int, blocks: list[tuple[int, int]], echo: int, flags: int = 0, ecn: int = 0
+    ) -> None:
         self.sent.append((ack, blocks))
+        self.flags.append(flags)
+        self.asked += length
 
     def run(self) -> None:
         while self.agenda:
@@ -156,6 +164,36 @@ def test_the_scripted_receiver_loses_what_it_is_told_and_reports_what_it_has() -
         (4001, [(1001, 2001)]),
     ]
     assert peer.has_all(4000)
+
+
+def test_the_scripted_client_asks_again_once_the_answer_is_complete() -> None:
+    wire = _Wire()
+    peer = Receiver(Parameters("TLS", requests=(1750, 64, 200), writes=((0, 2000), (0, 0), (0, 1000))), wire)
+    peer.start(0)
+    wire.run()
+    assert wire.asked == 1750
+    segment = Packet(KERNEL, PEER, 0, 1, ACK, 502, length=1000)
+    peer.on_packet(0, 1, 1751, segment)
+    wire.run()
+    assert wire.asked == 1750
+    peer.on_packet(0, 1001, 1751, segment)
+    wire.run()
+    assert wire.asked == 1750 + 64 + 200, "no answer is to come between the two"
+
+
+def test_the_scripted_receiver_changes_its_window_answers_probes_and_echoes_marks() -> None:
+    wire = _Wire()
+    peer = Receiver(Parameters("windows", windows=((0, 8000), (50, 0)), marks=(2,)), wire)
+    assert [peer.window(shift) for shift in (0, 7)] == [8000, 62]
+    peer.start(0)
+    wire.run()
+    assert (peer.window(0), wire.sent) == (0, [(1, [])])
+    peer.on_packet(60 * MS, 0, 1, Packet(KERNEL, PEER, 0, 1, ACK, 502))
+    for seq in (1, 1001):
+        peer.on_packet(60 * MS, seq, 1, Packet(KERNEL, PEER, 0, 1, ACK, 502, length=1000))
+    wire.run()
+    assert wire.sent == [(1, []), (1, []), (1001, []), (2001, [])]
+    assert wire.flags == [0, 0, 0, ECE]
 
 
 def test_a_few_connections_of_this_kernel_are_recorded_judged_and_kept(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from firstflight.errors import MachineError
 _RECORDER = f"{__package__}.inside.record"
 _ASK_S = 20.0
 # Recorded concurrently, and the time that may take; how often a mismatch is recorded that stalls may explain.
-_BATCH, _BATCH_S = 200, 300.0
-_ATTEMPTS = 3
+_BATCH, _BATCH_S = 500, 300.0
+_ATTEMPTS = 5
 _STALL_NS = 3_000_000
 # Tolerances that a script's own option line does not allow already.
 _TOLERANCE_NS = 1_000

@@ -3,14 +3,19 @@
 import struct
 from dataclasses import dataclass
 
-FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
-_LETTERS = ((SYN, "S"), (FIN, "F"), (RST, "R"), (PSH, "P"), (ACK, "."))
+FIN, SYN, RST, PSH, ACK, ECE, CWR = 1, 2, 4, 8, 16, 64, 128
+_LETTERS = ((SYN, "S"), (FIN, "F"), (RST, "R"), (PSH, "P"), (ECE, "E"), (CWR, "W"), (ACK, "."))
+# The ECN field of the IP header: not capable, ECT(1), ECT(0), congestion experienced.
+ECT0, CE = 2, 3
+_MARKS = ("noecn", "ect1", "ect0", "ce")
 _NOP, _MSS, _SCALE, _SACK_OK, _SACK, _STAMPS = 1, 2, 3, 4, 5, 8
 
 
 @dataclass(frozen=True)
 class Packet:
-    """One TCP segment. `source`, `destination`: address (4 bytes) and port. `options`: raw, whole words."""
+    """One TCP segment. `source`, `destination`: address (4 bytes) and port. `options`: raw, whole words. `ecn`: the
+    field of the IP header.
+    """
 
     source: tuple[bytes, int]
     destination: tuple[bytes, int]
@@ -20,6 +25,11 @@ class Packet:
     window: int
     options: bytes = b""
     length: int = 0
+    ecn: int = 0
+
+    def mark(self) -> str:
+        """The ECN field as a packet script writes it."""
+        return f"[{_MARKS[self.ecn]}] "
 
     def letters(self) -> str:
         """The flags as a packet script writes them."""
@@ -64,7 +74,7 @@ def parse(data: bytes) -> Packet | None:
     header = (offset >> 4) * 4
     options = bytes(data[start + 20 : start + header])
     ends = (bytes(data[12:16]), source), (bytes(data[16:20]), destination)
-    return Packet(*ends, seq, ack, flags, window, options, total - start - header)
+    return Packet(*ends, seq, ack, flags, window, options, total - start - header, data[1] & 3)
 
 
 def build(packet: Packet) -> bytes:
@@ -72,7 +82,7 @@ def build(packet: Packet) -> bytes:
     header = 20 + len(packet.options)
     total = 20 + header + packet.length
     ends = packet.source[0] + packet.destination[0]
-    ip = struct.pack("!BBHHHBBH", 0x45, 0, total, 0, 0x4000, 64, 6, 0) + ends
+    ip = struct.pack("!BBHHHBBH", 0x45, packet.ecn, total, 0, 0x4000, 64, 6, 0) + ends
     ip = ip[:10] + struct.pack("!H", checksum_of(ip)) + ip[12:]
     tcp = struct.pack(
         "!HHIIBBHHH",
@@ -92,15 +102,15 @@ def build(packet: Packet) -> bytes:
     return ip + tcp[:16] + struct.pack("!H", checksum) + tcp[18:] + bytes(packet.length)
 
 
-def syn_options(mss: int, sack: bool, stamp: int | None) -> bytes:
-    """The options that a Linux client offers, with a window scale of 7."""
+def syn_options(mss: int, sack: bool, stamp: int | None, scale: int) -> bytes:
+    """The options that a Linux client offers; a `scale` below 0: without window scaling."""
     offered = struct.pack("!BBH", _MSS, 4, mss)
     permitted = bytes([_SACK_OK, 2])
     if stamp is not None:
         offered += (permitted if sack else bytes([_NOP, _NOP])) + struct.pack("!BBII", _STAMPS, 10, stamp, 0)
     elif sack:
         offered += bytes([_NOP, _NOP]) + permitted
-    return offered + bytes([_NOP, _SCALE, 3, 7])
+    return offered + (bytes([_NOP, _SCALE, 3, scale]) if scale >= 0 else b"")
 
 
 def ack_options(stamps: tuple[int, int] | None, blocks: list[tuple[int, int]]) -> bytes:

@@ -28,6 +28,9 @@ class Parameters:
     `losses`: of the sender's segments. `writes`: when (ms after the handshake) the sender has how many bytes more; of a
     scripted sender each is a flight of segments. `swaps`: segments that a scripted sender sends behind the next one;
     `repeats`: those that it sends twice. `reads_ms`: how often the receiving application reads, 0 for immediately.
+    `requests`: sizes of what a scripted client sends, one for each write, which answers it; the times of the writes are
+    then its pauses. `windows`: what a scripted receiver advertises from when on (ms, bytes), without any the most that
+    its scale `wscale` allows; -1: no scaling. `marks`: data segments whose first transmission is marked by ECN.
     `trains`, `compressed`: with `tcp_min_tso_segs` and `tcp_comp_sack_nr` as Linux has them; without, 1 and 0.
     """
 
@@ -39,6 +42,8 @@ class Parameters:
     sack: bool = True
     timestamps: bool = False
     restart: bool = False
+    nodelay: bool = False
+    ecn: bool = False
     trains: bool = False
     compressed: bool = False
     rtt_ms: int = 100
@@ -49,6 +54,16 @@ class Parameters:
     swaps: tuple[int, ...] = ()
     repeats: tuple[int, ...] = ()
     reads_ms: int = 0
+    requests: tuple[int, ...] = ()
+    windows: tuple[tuple[int, int], ...] = ()
+    wscale: int = 7
+    marks: tuple[int, ...] = ()
+    synacks_lost: int = 0
+
+    @property
+    def jumbo(self) -> bool:
+        """Whether its segments need an MTU above 1500 bytes."""
+        return self.mss > 1460
 
     def described(self) -> str:
         """The differences from the plainest connection, in one line."""
@@ -68,14 +83,17 @@ def draw(random: Random, number: int, controls: list[str]) -> Parameters:
 
 
 def _usual(random: Random) -> dict[str, Any]:
-    mss = random.choice([536, 1000, 1000, 1200, 1460])
+    mss = random.choice([88, 216, 536, 1000, 1000, 1200, 1380, 1460, 1460, 4000, 8960])
     return {
         "iw": random.choice([1, 2, 3, 4, 6, 10, 10, 10, 16, 20, 32]),
         "mss": mss,
         "sack": random.random() < 0.8,
         "timestamps": random.random() < 0.4,
         "restart": random.random() < 0.3,
-        "rtt_ms": random.choice([20, 50, 100, 100, 200]),
+        "trains": random.random() < 0.5,
+        "wscale": random.choice([7, 7, 7, 7, 7, -1, 0, 2, 10, 14]),
+        "ecn": random.random() < 0.1,
+        "rtt_ms": random.choice([1, 5, 20, 50, 100, 100, 200, 400, 1000, 2000]),
         "spacing_us": random.choice([0, 200, 1000, 1000, 3000]),
         "writes": ((0, mss * random.randint(1, 60)),),
     }
@@ -141,7 +159,8 @@ def _flights(random: Random, base: Parameters) -> Parameters:
         writes.append((at, flight * (random.randint(1, base.mss) if small else base.mss)))
         at += base.rtt_ms * random.choice([1, 1, 1, 2, 5])
         flight = min(40, flight * random.choice([1, 2, 2]))
-    return dataclasses.replace(base, direction="receiver", writes=tuple(writes), iw=10, cc="cubic", restart=False)
+    how: dict[str, Any] = {"iw": 10, "cc": "cubic", "restart": False, "trains": False}
+    return dataclasses.replace(base, direction="receiver", writes=tuple(writes), **how)
 
 
 def _reassembly(random: Random, base: Parameters) -> Parameters:
@@ -175,6 +194,67 @@ def _compressed(random: Random, base: Parameters) -> Parameters:
     )
 
 
+def _small_writes(random: Random, base: Parameters) -> Parameters:
+    """An application that writes a little at a time, with Nagle's algorithm or without."""
+    pauses = random.choice([[0], [0, 1, 5], [5, 20, 50], [0, 20, 300]])
+    at, writes = 0, []
+    for _ in range(random.randint(3, 30)):
+        writes.append((at, random.choice([random.randint(1, 100), random.randint(1, 2 * base.mss), base.mss])))
+        at += random.choice(pauses)
+    acks = random.choice([Acks(), Acks(2), Acks(2, 200)])
+    return _lossy(random, dataclasses.replace(base, writes=tuple(writes), nodelay=random.random() < 0.4, acks=acks))
+
+
+def _lossy(random: Random, base: Parameters) -> Parameters:
+    """In one of three connections, with a few losses."""
+    share = random.choice([0, 0, 0.04])
+    return dataclasses.replace(base, losses=tuple((n, 1) for n in range(1, 61) if random.random() < share))
+
+
+def _windows(random: Random, base: Parameters) -> Parameters:
+    """A receiver that limits the sender; now and then its window changes, closes and opens."""
+    largest = 65_535 << max(0, base.wscale)
+    limits = [min(largest, base.mss * random.randint(1, 60)) for _ in range(random.choice([1, 1, 2, 4]))]
+    if len(limits) > 1 and random.random() < 0.5:
+        limits[-2] = 0
+    at = sorted(random.randint(0, 5 * base.rtt_ms + 300) for _ in limits[1:])
+    writes = ((0, base.mss * random.randint(1, 100)),)
+    return _lossy(random, dataclasses.replace(base, windows=tuple(zip([0, *at], limits, strict=True)), writes=writes))
+
+
+def _marked(random: Random, base: Parameters) -> Parameters:
+    """With ECN, in both directions."""
+    if random.random() < 0.3:
+        base = _flights(random, base)
+    share = random.choice([0, 0.03, 0.1])
+    return dataclasses.replace(base, ecn=True, marks=tuple(n for n in range(1, 201) if random.random() < share))
+
+
+def _lost_syn_ack(random: Random, base: Parameters) -> Parameters:
+    return _lossy(random, dataclasses.replace(base, synacks_lost=random.choice([1, 1, 2])))
+
+
+def _kept(random: Random, base: Parameters) -> Parameters:
+    """Requests and responses on one connection, with idle times."""
+    turns = random.randint(2, 5)
+    requests = tuple(random.randint(40, 3000) for _ in range(turns))
+    pauses = (random.choice([0, 1, 50, 300, 1000, 2500]) for _ in range(turns))
+    writes = tuple((at, random.choice([200, base.mss * random.randint(1, 40)])) for at in pauses)
+    return _lossy(random, dataclasses.replace(base, requests=requests, writes=writes))
+
+
+def _tls(random: Random, base: Parameters) -> Parameters:
+    """The flights of a TLS 1.3 handshake: hello, certificate, Finished with tickets, a request and its response."""
+    requests = (random.choice([517, 1750]), random.choice([64, 80]), random.randint(80, 900))
+    sizes = (random.randint(1200, 6000), random.choice([0, 510]), random.randint(200, 60_000))
+    how: dict[str, Any] = {
+        "requests": requests,
+        "writes": tuple((0, size) for size in sizes),
+        "nodelay": random.random() < 0.7,
+    }
+    return _lossy(random, dataclasses.replace(base, **how))
+
+
 FAMILIES = {
     "plain": _plain,
     "one loss": _one_loss,
@@ -187,13 +267,21 @@ FAMILIES = {
     "reassembly": _reassembly,
     "slow reader": _slow_reader,
     "compressed SACKs": _compressed,
+    "small writes": _small_writes,
+    "windows": _windows,
+    "ECN": _marked,
+    "lost SYN-ACK": _lost_syn_ack,
+    "kept connection": _kept,
+    "TLS": _tls,
 }
 """By name, the functions that make a family's parameters from the usual ones."""
 
 
 def simpler(found: Parameters) -> Iterator[Parameters]:
     """Connections with one thing less, the largest steps first."""
-    for name in ("losses", "writes", "swaps", "repeats"):
+    for name in ("losses", "writes", "swaps", "repeats", "windows", "marks"):
+        if name == "writes" and found.requests:
+            continue
         many = getattr(found, name)
         least = 1 if name == "writes" else 0
         for size in sorted({len(many) // 2, 1} - {0}, reverse=True):
@@ -215,6 +303,10 @@ def simpler(found: Parameters) -> Iterator[Parameters]:
         "compressed",
         "sack",
         "reads_ms",
+        "nodelay",
+        "ecn",
+        "wscale",
+        "synacks_lost",
         "cc",
         "spacing_us",
         "rtt_ms",
@@ -232,9 +324,11 @@ def simpler(found: Parameters) -> Iterator[Parameters]:
 
 def from_table(table: dict[str, Any]) -> Parameters:
     """Parameters from the output of `dataclasses.asdict`, as stored in JSON."""
-    pairs = {name: tuple(tuple(pair) for pair in table[name]) for name in ("losses", "writes")}
-    singles = {name: tuple(table[name]) for name in ("swaps", "repeats")}
-    return Parameters(**(table | pairs | singles | {"acks": Acks(**table["acks"])}))
+    return Parameters(**({name: _tuples(value) for name, value in table.items()} | {"acks": Acks(**table["acks"])}))
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value
 
 
 def _short(value: Any) -> str:

@@ -17,7 +17,7 @@ SYSCTLS = {
     "net.ipv4.tcp_early_retrans": "3",
     "net.ipv4.tcp_recovery": "1",
     "net.ipv4.tcp_frto": "2",
-    "net.ipv4.tcp_ecn": "0",
+    "net.ipv4.tcp_ecn": "2",
     "net.ipv4.tcp_reordering": "3",
     # Only with `compressed`: far from arrivals that are 3 ms apart.
     "net.ipv4.tcp_comp_sack_delay_ns": "7500000",
@@ -27,6 +27,8 @@ _ASSERTED = ("snd_cwnd", "unacked", "ca_state", "snd_ssthresh", "sacked", "lost"
 # The timer wheel's slots of 2 s, with ticks of 4 ms, repeat after this number of ticks; no timer here is longer.
 _WHEEL_TICKS = 1 << 12
 _BEFORE_US = 1_000
+# The MTU of connections with an MSS that 1500 bytes have no room for.
+JUMBO = 9_000
 
 
 def write_script(parameters: Parameters, recording: dict[str, Any], kernel: str) -> str:
@@ -64,7 +66,8 @@ def _preamble(parameters: Parameters) -> list[str]:
         "net.ipv4.tcp_comp_sack_nr": "44" if parameters.compressed else "0",
     }
     lines = [f"sysctl -q {name}={_quoted(value)}" for name, value in told.items()]
-    lines.append(f"ip route replace 192.0.2.1 via 192.168.0.2 dev tun0 initcwnd {parameters.iw}")
+    route = f"initcwnd {parameters.iw}" + (f" mtu {JUMBO}" if parameters.jumbo else "")
+    lines.append(f"ip route replace 192.0.2.1 via 192.168.0.2 dev tun0 {route}")
     return ["`" + lines[0], *(f" {line}" for line in lines[1:-1]), f" {lines[-1]}`"]
 
 
@@ -83,9 +86,12 @@ def _lines(parameters: Parameters, events: list[Event], zero_us: int) -> Iterato
                 continue
             if kind == "out" and packet.flags & SYN:
                 origin = packet.seq
-            yield f"{time} {_packet(packet, kind == 'out', origin, stated_window=kind == 'in' or not sender)}"
+            shown = _packet(packet, kind == "out", origin, kind == "in" or not sender, parameters.ecn)
+            yield f"{time} {shown}"
         elif kind == "accept":
             yield f"{time} accept(3, ..., ...) = 4"
+            if parameters.nodelay:
+                yield f"{time} setsockopt(4, SOL_TCP, TCP_NODELAY, [1], 4) = 0"
         elif kind == "info":
             # A packet between asking and the answer: it is unknown whether it counts.
             if place + 1 == len(events) or events[place + 1][1] - at > 20_000:
@@ -94,9 +100,13 @@ def _lines(parameters: Parameters, events: list[Event], zero_us: int) -> Iterato
             yield f"{time} {kind}(4, ..., {content}) = {content}"
 
 
-def _packet(packet: Packet, sent: bool, origin: int, stated_window: bool) -> str:
+def _packet(packet: Packet, sent: bool, origin: int, stated_window: bool, ecn: bool) -> str:
     seq = packet.seq - (origin if sent else 0) & 0xFFFFFFFF
-    parts = [">" if sent else "<", packet.letters(), f"{seq}:{seq + packet.length}({packet.length})"]
+    parts = [
+        ">" if sent else "<",
+        (packet.mark() if ecn else "") + packet.letters(),
+        f"{seq}:{seq + packet.length}({packet.length})",
+    ]
     if packet.flags & ACK:
         parts.append(f"ack {packet.ack - (0 if sent else origin) & 0xFFFFFFFF}")
     if stated_window:

@@ -12,16 +12,17 @@ const CAPABLE_SEEN: u8 = 4;
 pub(crate) struct EcnState(u8);
 
 impl EcnState {
-    /// Data arrived that is not known yet; true if the peer should be informed immediately.
+    /// Data arrived that is not known yet: whether the peer should be informed immediately, and quickly of more.
     ///
-    /// Linux hurries as the echo begins and as CWR arrives, because the sender may be down to a window of one segment,
-    /// and when a segment comes without ECT after others had it, because that is a retransmission.
-    pub(crate) fn on_data(&mut self, segment: &Segment) -> bool {
+    /// Linux hurries as the echo begins and, for one acknowledgment, as CWR arrives, because the sender may be down to a
+    /// window of one segment, and when a segment comes without ECT after others had it, because that is a retransmission.
+    // Linux, tcp_ecn_accept_cwr and tcp_data_ecn_check.
+    pub(crate) fn on_data(&mut self, segment: &Segment) -> (bool, bool) {
         let mut quickack = false;
+        let reduced = segment.flags.contains(Flags::CWR);
         // RFC 3168 §6.1.3: after the receipt of the CWR packet, ECE is set no more, unless for another CE packet.
-        if segment.flags.contains(Flags::CWR) {
+        if reduced {
             self.0 &= !ECHOING;
-            quickack = true;
         }
         match segment.ecn {
             // RFC 3168 §6.1.3: ECE is set in all acknowledgments from the CE packet on.
@@ -32,7 +33,7 @@ impl EcnState {
             Ecn::Capable0 | Ecn::Capable1 => self.0 |= CAPABLE_SEEN,
             Ecn::NotCapable => quickack |= self.0 & CAPABLE_SEEN != 0,
         }
-        quickack
+        (reduced || quickack, quickack)
     }
 
     /// Sets the bits of a segment that leaves.

@@ -131,7 +131,7 @@ impl Endpoint {
     /// Processes the options of an acceptable segment whose acknowledgment was accepted too.
     // Linux, tcp_ack and tcp_data_queue: TS.Recent and ECN's marks are of segments that are not dropped.
     #[inline(never)]
-    pub(crate) fn note_options(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) {
+    pub(crate) fn note_options(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) -> bool {
         if self.features & feature::TIMESTAMPS != 0 {
             self.update_recent(now, seq, segment);
             if self.features & feature::RECEIVER != 0 {
@@ -139,10 +139,14 @@ impl Endpoint {
             }
         }
         let brings_news = seq + u64::from(segment.payload_bytes) > self.rcv.nxt;
-        if self.features & feature::ECN != 0 && segment.payload_bytes > 0 && brings_news && self.ecn.on_data(segment) {
-            self.enter_quickack(Some(2));
+        if self.features & feature::ECN == 0 || segment.payload_bytes == 0 || !brings_news {
+            return false;
+        }
+        let (acknowledge, quickly) = self.ecn.on_data(segment);
+        if acknowledge {
             self.due |= due::ACK;
         }
+        quickly
     }
 
     /// True if a segment is no old duplicate by its timestamp; one that is, is to be dropped.

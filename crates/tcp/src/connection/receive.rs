@@ -43,11 +43,12 @@ impl Endpoint {
         if !self.on_acknowledgement(now, seq, segment) {
             return;
         }
-        if self.features & (feature::TIMESTAMPS | feature::ECN) != 0 {
-            self.note_options(now, seq, segment);
-        }
+        let quickly = self.features & (feature::TIMESTAMPS | feature::ECN) != 0 && self.note_options(now, seq, segment);
         if segment.payload_bytes > 0 || segment.flags.contains(Flags::FIN) {
             self.on_payload(now, seq, segment);
+        }
+        if quickly {
+            self.enter_quickack(Some(2));
         }
     }
 

@@ -5,6 +5,7 @@ use crate::connection::{Endpoint, Events, State, due, feature};
 use crate::profile::LARGEST_WINDOW;
 use crate::segment::{Flags, Segment, SentAt};
 use crate::sender::apply::flight;
+use crate::sender::initial_window::IdleCheck;
 use crate::sender::recovery::{Ack, Facts, Recovery};
 use crate::sequence::{SeqNum, near};
 
@@ -42,6 +43,9 @@ impl Endpoint {
             self.timers.retries = 0;
         }
         let window_changed = ack >= prior_una && self.update_peer_window(seq, ack, window, advanced);
+        if !advanced && prior_flight == 0 && self.recovery.scoreboard().is_some() {
+            self.on_ack_of_nothing(now, window_changed);
+        }
         let marked = self.features & feature::ECN != 0 && segment.flags.contains(Flags::ECE);
         if !advanced && !marked && self.says_nothing_new(duplicate, segment) {
             return self.state != State::Closed;
@@ -65,6 +69,18 @@ impl Endpoint {
         self.recover(now, &arrived);
         self.note_acknowledged(prior_una, ack);
         self.state != State::Closed
+    }
+
+    /// An ACK arrives while nothing is outstanding, of a peer whose window may be closed.
+    // Linux, tcp_ack_update_window: a window that changes while data waits ends idleness; and tcp_ack_probe: an ACK puts
+    // off the next probe of a closed window.
+    fn on_ack_of_nothing(&mut self, now: Nanos, window_changed: bool) {
+        if window_changed && self.snd.unsent() > 0 && self.profile.idle_check == IdleCheck::OnWrite {
+            self.restart_after_idleness(now);
+        }
+        if self.timers.persisting && self.peer_window.bytes == 0 {
+            self.set_retransmit_timer(now, self.persist_interval());
+        }
     }
 
     /// Asks recovery what an ACK means and draws the consequences.

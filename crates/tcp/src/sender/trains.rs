@@ -7,7 +7,7 @@ use crate::connection::Endpoint;
 use crate::profile::error::{ProfileError, within};
 use crate::segment::SentAt;
 use crate::sender::pacing::{PacedBy, Pacer, WindowPacing};
-use crate::sender::write_queue::{LONGEST_BYTES, WriteQueue};
+use crate::sender::write_queue::{LONGEST_BYTES, WriteQueue, size_goal};
 use serde::{Deserialize, Serialize};
 
 const MILLISECOND: Nanos = 1_000_000;
@@ -76,6 +76,8 @@ struct Room {
     /// The free part of the peer's window, and all of it, in bytes.
     peer_room: u64,
     peer_window: u64,
+    /// The part of a segment that the peer's window cuts off does not leave, as by Nagle's algorithm or a cork.
+    holds_part: bool,
     /// Bytes of data to send; that is all that there will be.
     waiting: u64,
     closing: bool,
@@ -102,12 +104,13 @@ impl Room {
         first < self.waiting && first <= self.room()
     }
 
-    /// Segments of the train that leaves now: no more than there is data, and whole ones in the peer's window.
-    // A kernel sends what the window has room for, unless Nagle's algorithm or a cork holds the rest (tcp_mss_split_point);
-    // here SWS avoidance holds it.
+    /// Segments of the train that leaves now: no more than there is data, and room in the peer's window, which may cut
+    /// off the last one behind a whole one.
+    // Linux, tcp_snd_wnd_test and tcp_mss_split_point.
     fn departing(&self, full: u32) -> u32 {
         let mss = u64::from(self.mss);
-        let most = (self.peer_room / mss).min(self.free.div_ceil(mss));
+        let cut = u64::from(!self.holds_part && self.peer_room % mss > 0);
+        let most = (self.peer_room / mss + cut).min(self.free.div_ceil(mss));
         self.length(full).min(u32::try_from(most).unwrap_or(u32::MAX))
     }
 
@@ -137,6 +140,11 @@ impl Train {
     pub(crate) fn on_sent(&mut self) -> bool {
         self.left = self.left.saturating_sub(1);
         self.left == 0 && std::mem::take(&mut self.several)
+    }
+
+    /// True if the next segment is the last of several, which may be short.
+    pub(crate) fn ends(&self) -> bool {
+        self.left == 1 && self.several
     }
 
     /// Segments of it that are still to leave.
@@ -197,6 +205,12 @@ impl Endpoint {
         let queue = &mut scoreboard.train.queue;
         let first_queued = queue.first_bytes(self.snd.nxt);
         let pushes = queue.first_filled_at == Some(now) && waiting > first_queued;
+        // The window cuts off a part within an sk_buff, behind a whole segment of it.
+        let size = size_goal(self.mss, self.peer_window.largest_bytes);
+        let within = if peer_room <= first_queued { peer_room } else { (peer_room - first_queued) % size };
+        let behind_whole = self.snd.nxt + u64::from(self.mss);
+        let holds_part =
+            within <= u64::from(self.mss) || self.snd.small.holds_back(self.snd.una, behind_whole, self.snd.small_end);
         let window = self.controller.window();
         let srtt = self.rtt.smoothed(&self.profile.rto);
         let by_window = || Some(WindowPacing::LINUX.rate(window, self.controller.ssthresh(), srtt?).bytes_per_second());
@@ -209,6 +223,7 @@ impl Endpoint {
             min_segments: self.controller.min_train_segments(),
             peer_room,
             peer_window: u64::from(self.peer_window.bytes),
+            holds_part,
             waiting,
             closing: self.snd.closing,
             free,
@@ -251,6 +266,7 @@ mod tests {
             min_segments: None,
             peer_room: 1 << 20,
             peer_window: 1 << 20,
+            holds_part: false,
             waiting: 1 << 20,
             closing: false,
             free: 1 << 20,

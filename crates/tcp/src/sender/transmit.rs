@@ -225,7 +225,9 @@ impl Endpoint {
         let length = usable.min(remaining).min(u64::from(room)) as u32;
         if length < room && (u64::from(length) < remaining || length == 0) {
             let allowed = if length > 0 {
-                2 * u64::from(length) >= u64::from(self.peer_window.largest_bytes) || self.due & due::OVERRIDE != 0
+                2 * u64::from(length) >= u64::from(self.peer_window.largest_bytes)
+                    || self.due & due::OVERRIDE != 0
+                    || self.recovery.scoreboard().is_some_and(|scoreboard| scoreboard.train.ends())
             } else {
                 // A bare FIN takes room in the peer's window, but none in the congestion window.
                 remaining == 0
@@ -327,7 +329,7 @@ impl Endpoint {
     }
 
     /// Nothing is outstanding: applies the restart window if nothing was sent for too long.
-    fn restart_after_idleness(&mut self, now: Nanos) {
+    pub(crate) fn restart_after_idleness(&mut self, now: Nanos) {
         // Linux, tcp_slow_start_after_idle_check: not for a controller whose window follows from deliveries.
         if self.controller.is_rate_based() {
             return;

@@ -80,7 +80,7 @@ impl WriteQueue {
 
 /// Bytes of a full sk_buff.
 // Linux, tcp_xmit_size_goal and tcp_bound_to_half_wnd: whole segments, and half of the largest window at most.
-fn size_goal(mss: u32, largest_peer_window: u32) -> u64 {
+pub(crate) fn size_goal(mss: u32, largest_peer_window: u32) -> u64 {
     let (mss, largest) = (u64::from(mss.max(1)), u64::from(largest_peer_window));
     let bound = if largest > DEFAULT_MSS { largest / 2 } else { largest };
     (LONGEST_BYTES.min(bound) / mss).max(1) * mss

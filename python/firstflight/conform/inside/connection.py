@@ -9,11 +9,12 @@ from functools import partial
 from typing import Any, Protocol
 
 from firstflight.conform.inside.stage import ADDRESS, PORT, Stage
-from firstflight.conform.packet import ACK, SYN, Packet, ack_options, build, syn_options
+from firstflight.conform.packet import ACK, CWR, ECE, SYN, Packet, ack_options, build, syn_options
 from firstflight.conform.parameters import Parameters
-from firstflight.conform.peer import MS, WINDOW, Receiver, Sender
+from firstflight.conform.peer import MS, Receiver, Sender
 
-_LONGEST = 8_000 * MS
+# Of a connection: so long, and so many round trips more.
+_LONGEST, _ROUNDS = 8_000 * MS, 10
 # After the last byte: long enough for a delayed ACK or a probe.
 _AFTERWARDS = 350 * MS
 _PEER_PORT, _ISN = 40_000, 0
@@ -50,7 +51,7 @@ class Connection:
         self._loop = loop
         self._remote = 0
         self._socket: socket.socket | None = None
-        self._written = self._read = 0
+        self._written = self._read = self._greetings = 0
         self._left_writes = len(parameters.writes)
         self._ends = 0
         kind = Receiver if parameters.direction == "sender" else Sender
@@ -58,23 +59,26 @@ class Connection:
 
     def begin(self) -> None:
         """The peer's SYN."""
-        self._ends = time.monotonic_ns() + _LONGEST
+        self._ends = time.monotonic_ns() + _LONGEST + _ROUNDS * self.how.rtt_ms * MS
         stamp = self._stamp() if self.how.timestamps else None
-        self._inject(0, 0, SYN, syn_options(self.how.mss, self.how.sack, stamp), 0)
+        flags = SYN | (ECE | CWR if self.how.ecn else 0)
+        self._inject(0, 0, flags, syn_options(self.how.mss, self.how.sack, stamp, self.how.wscale), 0)
 
     def at(self, when: int, action: Callable[[], None]) -> None:
         """Let the peer do something, unless the connection is over by then."""
         self._loop.later(when, lambda: None if self.done else action())
 
-    def send(self, seq: int, ack: int, length: int, blocks: list[tuple[int, int]], echo: int) -> None:
+    def send(
+        self, seq: int, ack: int, length: int, blocks: list[tuple[int, int]], echo: int, flags: int = 0, ecn: int = 0
+    ) -> None:
         """The peer's segment, and its immediate effects."""
         stamps = (self._stamp(), echo) if self.how.timestamps else None
         options = ack_options(stamps, [(a + self._remote, b + self._remote) for a, b in blocks])
-        self._inject(seq, ack, ACK, options, length)
+        self._inject(seq, ack, ACK | flags, options, length, ecn)
         if self._socket is None:
             self._open()
         elif self.how.direction == "sender":
-            self._look()
+            self._answer() if length else self._look()
         elif self.how.reads_ms == 0:
             self._take()
         self._end_if_over()
@@ -88,6 +92,9 @@ class Connection:
             return
         if packet.flags & SYN:
             self._remote = packet.seq
+            self._greetings += 1
+            if self._greetings <= self.how.synacks_lost:
+                return
             self._peer.greeted(packet, at)
             echo = (packet.stamps() or (0, 0))[0]
             self.at(at + self.how.rtt_ms * MS, partial(self._greet, echo))
@@ -108,16 +115,28 @@ class Connection:
             return
         self.events.append(("accept", now, None))
         self._peer.start(now)
-        if self.how.direction == "sender":
+        if self.how.nodelay:
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self.how.direction == "sender" and not self.how.requests:
             for at, size in self.how.writes:
                 self.at(now + at * MS, partial(self._write, size))
         elif self.how.reads_ms:
             self.at(now + self.how.reads_ms * MS, self._take_again)
 
+    def _answer(self) -> None:
+        """Read what came, and answer the request that it ends."""
+        self._take()
+        answered = len(self.how.writes) - self._left_writes
+        if self._read < sum(self.how.requests[: answered + 1]):
+            self._look()
+        else:
+            self._write(self.how.writes[answered][1])
+
     def _write(self, size: int) -> None:
         now = time.monotonic_ns()
-        accepted = self._socket.send(bytes(size)) if self._socket else 0
-        self.events.append(("write", now, accepted))
+        accepted = self._socket.send(bytes(size)) if self._socket and size else 0
+        if accepted:
+            self.events.append(("write", now, accepted))
         self._written += accepted
         self._left_writes -= 1
         self._loop.drain()
@@ -131,6 +150,7 @@ class Connection:
         now = time.monotonic_ns()
         with contextlib.suppress(BlockingIOError):
             taken = len(self._socket.recv(1 << 22)) if self._socket else 0
+            self._read += taken
             self.events.append(("read", now, taken))
             self._loop.drain()
 
@@ -158,10 +178,10 @@ class Connection:
             self._socket.close()
         return True
 
-    def _inject(self, seq: int, ack: int, flags: int, options: bytes, length: int) -> None:
-        window = WINDOW
+    def _inject(self, seq: int, ack: int, flags: int, options: bytes, length: int, ecn: int = 0) -> None:
+        window = self._peer.window(0 if flags & SYN else max(0, self.how.wscale))
         number = ack + self._remote if flags & ACK else 0
-        packet = Packet(self.end, _SERVER_END, _ISN + seq, number, flags, window, options, length)
+        packet = Packet(self.end, _SERVER_END, _ISN + seq, number, flags, window, options, length, ecn)
         self._loop.inject(self.stage, build(packet))
 
     def _stamp(self) -> int:

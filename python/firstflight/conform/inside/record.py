@@ -20,7 +20,7 @@ from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.errors import MachineError
 
 # Connections at a time, and how far apart they begin.
-_AT_ONCE, _APART = 40, 7 * MS
+_AT_ONCE, _APART = 300, 12 * MS
 # The loop was late by this time: the machine may have affected the recording meanwhile.
 STALL = 3 * MS
 
@@ -126,7 +126,7 @@ class Recorder:
     def _set_routes(self, action: Literal["add", "del"]) -> None:
         for stage in _stages.values():
             here = (one for one in self._all if one.stage is stage)
-            stage.set_routes(action, [(one.address, one.how.iw, one.how.cc) for one in here])
+            stage.set_routes(action, [(one.address, one.how) for one in here])
 
     def _end(self, now: int) -> None:
         for connection in [one for one in self._live.values() if one.close_if_over(now)]:

@@ -10,7 +10,8 @@ from typing import Any, Literal
 from pyroute2.iproute.linux import IPRoute
 
 from firstflight.conform.inside.capture import Capture
-from firstflight.conform.writer import SYSCTLS
+from firstflight.conform.parameters import Parameters
+from firstflight.conform.writer import JUMBO, SYSCTLS
 from firstflight.engines.emulate.inside import devices, settings
 from firstflight.engines.emulate.inside.namespaces import Namespace
 
@@ -41,18 +42,18 @@ class Stage:
         settings.set_sysctls("of the recorded kernel", wanted)
         self._routes = IPRoute()
         self._routes.link("set", index=socket.if_nametoindex("lo"), state="up")
-        self._device = devices.bring_up(self._routes, devices.DEVICE)
+        self._device = devices.bring_up(self._routes, devices.DEVICE, JUMBO)
         self._routes.addr("add", index=self._device, address=ADDRESS, prefixlen=32)
         self.capture = Capture(devices.DEVICE)
         self.server = socket.create_server((ADDRESS, PORT), backlog=4096)
         self.server.setblocking(False)
 
-    def set_routes(self, action: Literal["add", "del"], ways: Iterable[tuple[str, int, str]]) -> None:
-        """Routes to peers come or go: address, initial window, congestion control."""
+    def set_routes(self, action: Literal["add", "del"], ways: Iterable[tuple[str, Parameters]]) -> None:
+        """Routes to peers come or go: by address, with initial window, congestion control and MTU."""
 
         def change() -> None:
-            for address, iw, cc in ways:
-                metrics = {"initcwnd": iw, "cc_algo": cc}
+            for address, how in ways:
+                metrics = {"initcwnd": how.iw, "cc_algo": how.cc, "mtu": JUMBO if how.jumbo else 1500}
                 self._routes.route(action, dst=f"{address}/32", oif=self._device, scope="link", metrics=metrics)
 
         self._namespace.call(change)
