@@ -7,6 +7,8 @@ import { SvgContext } from "./svg";
 export interface View {
   fromNs: number;
   toNs: number;
+  /** Nothing is drawn behind it. */
+  untilNs?: number | undefined;
 }
 
 export interface Colours {
@@ -69,15 +71,24 @@ export class Surface {
     return LEFT + ((timeNs - view.fromNs) / (view.toNs - view.fromNs)) * (this.width - LEFT - RIGHT);
   }
 
+  /** Shades the times between two places. */
+  shade(from: number, to: number, colour: string): void {
+    this.context.globalAlpha = 0.15;
+    this.context.fillStyle = colour;
+    this.context.fillRect(Math.min(from, to), 0, Math.abs(to - from), this.height);
+    this.context.globalAlpha = 1;
+  }
+
   timeAt(x: number, view: View): number {
     return view.fromNs + ((x - LEFT) / (this.width - LEFT - RIGHT)) * (view.toNs - view.fromNs);
   }
 
-  /** Draws within the frame only. */
-  clipped(top: number, bottom: number, draw: () => void): void {
+  /** Draws within the frame and the time in view only. */
+  clipped(top: number, bottom: number, view: View | undefined, draw: () => void): void {
+    const right = Math.min(this.width - RIGHT, view?.untilNs === undefined ? Infinity : this.x(view.untilNs, view));
     this.context.save();
     this.context.beginPath();
-    this.context.rect(LEFT, top, this.width - LEFT - RIGHT, bottom - top);
+    this.context.rect(LEFT, top, Math.max(0, right - LEFT), bottom - top);
     this.context.clip();
     draw();
     this.context.restore();
@@ -120,6 +131,16 @@ export class Surface {
     this.context.fillStyle = colour;
     this.context.textAlign = align;
     this.context.fillText(words, x, y);
+  }
+
+  /** Words that stay legible on lines. */
+  label(words: string, x: number, y: number, { page, text }: Colours, align: CanvasTextAlign = "left"): void {
+    const { context } = this;
+    context.textAlign = align;
+    context.strokeStyle = page;
+    context.lineWidth = 4;
+    context.strokeText(words, x, y);
+    this.text(words, x, y, text, align);
   }
 
   /** A straight line one pixel wide. */

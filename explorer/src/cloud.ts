@@ -44,7 +44,7 @@ export class Cloud {
       surface.rule(LEFT, this.y(rate), width - RIGHT, this.y(rate), colours.grid);
       surface.text(rateWords(rate), LEFT - 5, this.y(rate) + 4, colours.text, "right");
     }
-    surface.clipped(TOP, bottom, () => {
+    surface.clipped(TOP, bottom, undefined, () => {
       context.fillStyle = colours.faint;
       for (const dot of dots) context.fillRect(this.x(dot.rttMs) - 1.5, this.y(dot.rateBps) - 1.5, 3, 3);
       for (const [index, { iw }] of sides.entries()) if (iw > 0) this.filled(iw, index === 0 ? colours.a : colours.b, index === 0 ? [] : [6, 3]);

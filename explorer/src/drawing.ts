@@ -43,6 +43,14 @@ export class Drawing {
   }
 
   draw(): void {
+    this.drawTime();
+    this.drawSpread();
+    this.drawSizes();
+    this.drawCloud();
+  }
+
+  /** The drawings over the time in view. */
+  drawTime(): void {
     const palette = colours();
     const { transfers, view, cursorNs, captured } = this.state;
     for (const side of SIDES) {
@@ -53,9 +61,6 @@ export class Drawing {
     for (const { name, chart } of this.lines) chart.draw(transfers.a?.[name], transfers.b?.[name], view, palette, cursorNs);
     element("captured").hidden = captured === undefined;
     if (captured !== undefined) this.sequence.draw(captured, view, palette, this.state.mark);
-    this.drawSpread();
-    this.drawSizes();
-    this.drawCloud();
   }
 
   /** Every drawing in view with its caption, as SVG. */

@@ -1,6 +1,7 @@
 /** Sender, bottleneck queue and receiver on one time axis, with a line for each segment. */
 
 import { type Colours, LEFT, RIGHT, Surface, type View } from "./canvas";
+import { valueAt } from "./steps";
 import type { Segment, Transfer } from "./transfer";
 
 interface Point {
@@ -8,9 +9,12 @@ interface Point {
   y: number;
 }
 
-const TOP = 8;
+/** Above the sender: the names of the rounds. */
+const TOP = 20;
 /** As near as a pointer must come to a line, in pixels. */
 const REACH = 14;
+/** Data segments in view per pixel of width, above which they are drawn as a density; and the width of its bins. */
+const [MOST_PER_PIXEL, BIN] = [0.7, 3];
 /** Of a segment's line: sender, into the queue, out of it, receiver. */
 const MOST_POINTS = 4;
 
@@ -45,37 +49,46 @@ export class Ladder {
     for (const [name, y] of [["sender", sender], ["queue", (queueTop + queueBottom) / 2], ["receiver", receiver]] as const) {
       surface.text(name, LEFT - 5, y + 4, colours.text, "right");
     }
-    surface.clipped(0, height - 18, () => {
+    surface.clipped(0, height - 18, view, () => {
       this.segments(own, colours, chosen);
       this.markers(colours);
     });
   }
 
-  /** The ends of the TLS handshake, of its first record and of the transfer, each with its name: a line lower each. */
+  /** Rounds above; ends of the TLS handshake, of its first record, of slow start and of the transfer, a line lower each. */
   private markers(colours: Colours): void {
-    const { startNs, tlsNs, usableNs, completionNs } = this.transfer ?? {};
-    const shown = [["TLS handshake", tlsNs], ["first usable byte", usableNs], ["last byte", completionNs]] as const;
-    const { context } = this.surface;
+    const { surface, view, transfer } = this;
+    if (transfer === undefined) return;
+    const { startNs, tlsNs, usableNs, completionNs, rounds, slowStartEnd } = transfer;
+    const { context } = surface;
     const [sender, , , receiver] = this.at;
-    // Without TLS the last byte alone needs no name.
-    if (startNs === undefined || tlsNs == null) return;
-    context.setLineDash([2, 3]);
+    let free = LEFT;
+    for (const [index, { name, fromNs }] of rounds.entries()) {
+      const [from, to] = [surface.x(fromNs, view), surface.x(rounds[index + 1]?.fromNs ?? startNs + (completionNs ?? Infinity), view)];
+      const x = Math.max(from + 2, free);
+      const short = [name, name.replace(/^round /, "")].find((one) => x + context.measureText(one).width < Math.min(to, surface.width));
+      surface.rule(from, sender - 12, from, sender, colours.faint);
+      if (short === undefined) continue;
+      surface.text(short, x, sender - 4, colours.faint);
+      free = x + context.measureText(short).width + 4;
+    }
+    const shown = [
+      ["TLS handshake", tlsNs],
+      ["first usable byte", usableNs],
+      [`slow start ends (${slowStartEnd?.why})`, slowStartEnd === null ? null : slowStartEnd.atNs - startNs],
+      ["complete", completionNs],
+    ] as const;
     let y = (sender + receiver) / 2;
     for (const [name, afterNs] of shown) {
       if (afterNs == null) continue;
-      const x = this.surface.x(startNs + afterNs, this.view);
-      this.surface.rule(x, sender, x, receiver, colours.text);
-      const isLate = x > this.surface.width - RIGHT - context.measureText(name).width - 6;
-      context.textAlign = isLate ? "right" : "left";
-      context.strokeStyle = colours.page;
-      context.lineWidth = 3;
-      context.setLineDash([]);
-      context.strokeText(name, x + (isLate ? -4 : 4), y);
+      const x = surface.x(startNs + afterNs, view);
       context.setLineDash([2, 3]);
-      this.surface.text(name, x + (isLate ? -4 : 4), y, colours.text, isLate ? "right" : "left");
+      surface.rule(x, sender, x, receiver, colours.text);
+      context.setLineDash([]);
+      const isLate = x > surface.width - RIGHT - context.measureText(name).width - 6;
+      surface.label(name, x + (isLate ? -4 : 4), y, colours, isLate ? "right" : "left");
       y += 14;
     }
-    context.setLineDash([]);
   }
 
   private levels(): [number, number, number, number] {
@@ -87,6 +100,56 @@ export class Ladder {
   private segments(own: string, colours: Colours, chosen: Segment | undefined): void {
     const { context } = this.surface;
     const shown = (this.transfer?.segments ?? []).filter((segment) => this.isShown(segment));
+    const data = shown.filter(({ isDataWay }) => isDataWay);
+    if (data.length > MOST_PER_PIXEL * (this.surface.width - LEFT - RIGHT)) this.density(data, own, colours);
+    else this.each(shown, own, colours);
+    if (chosen === undefined) return;
+    context.beginPath();
+    this.trace(this.place(chosen));
+    context.strokeStyle = colours.text;
+    context.lineWidth = 3;
+    context.stroke();
+  }
+
+  /** Segments sent and arrived per bin, and the queue between, where lines would be one block. */
+  private density(data: readonly Segment[], own: string, colours: Colours): void {
+    const { surface, view, transfer } = this;
+    const { context } = surface;
+    const [sender, queueTop, queueBottom, receiver] = this.at;
+    // A page that is not laid out yet has no width.
+    const bins = Math.max(1, Math.ceil((surface.width - LEFT - RIGHT) / BIN));
+    const bin = (timeNs: number | undefined): number => Math.floor((surface.x(timeNs ?? -1, view) - LEFT) / BIN);
+    const [sent, arrived, again, gone] = Array.from({ length: 4 }, () => new Float64Array(bins)) as [Float64Array, Float64Array, Float64Array, Float64Array];
+    const add = (to: Float64Array, at: number): void => {
+      if (at >= 0 && at < bins) to[at]!++;
+    };
+    for (const { sentNs, outcome, outcomeNs, isRetransmission } of data) {
+      add(sent, bin(sentNs));
+      if (isRetransmission) add(again, bin(sentNs));
+      add(outcome === "arrived" ? arrived : gone, bin(outcomeNs));
+    }
+    const most = Math.max(1, ...sent, ...arrived);
+    const waiting = sent.map((_, at) => valueAt(transfer?.queue ?? { timeNs: [], values: [] }, surface.timeAt(LEFT + (at + 0.5) * BIN, view)));
+    const longest = Math.max(1, ...waiting);
+    const bars = (values: Float64Array, most: number, from: number, to: number, colour: string): void => {
+      context.fillStyle = colour;
+      context.beginPath();
+      for (const [at, value] of values.entries()) if (value > 0) context.rect(LEFT + at * BIN, from, BIN - 0.5, ((to - from) * value) / most);
+      context.fill();
+    };
+    bars(sent, most, sender, queueTop - 2, own);
+    bars(again, most, sender, queueTop - 2, colours.alarm);
+    bars(waiting, longest, queueBottom, queueTop + 2, colours.faint);
+    bars(arrived, most, receiver, queueBottom + 4, own);
+    context.strokeStyle = colours.alarm;
+    context.lineWidth = 2;
+    for (const [at, value] of gone.entries()) if (value > 0) this.crossAt(LEFT + (at + 0.5) * BIN, (queueTop + queueBottom) / 2);
+    const ms = ((view.toNs - view.fromNs) / 1e6 / bins).toPrecision(2);
+    surface.label(`Bars: segments in ${Number(ms)} ms, at most ${most}; queue, at most ${longest}. Zoom in to see each.`, LEFT + 6, receiver - 6, colours);
+  }
+
+  private each(shown: readonly Segment[], own: string, colours: Colours): void {
+    const { context } = this.surface;
     const kinds: [(segment: Segment) => boolean, string, number][] = [
       [(one) => !one.isDataWay && !one.isTls, colours.faint, 0.8],
       [(one) => one.isDataWay && !one.isTls && !isTrouble(one), own, one(shown.length)],
@@ -116,12 +179,6 @@ export class Ladder {
     context.strokeStyle = colours.alarm;
     context.lineWidth = 2;
     for (const segment of shown) if (segment.outcome === "dropped" || segment.outcome === "lost") this.cross(this.place(segment));
-    if (chosen === undefined) return;
-    context.beginPath();
-    this.trace(this.place(chosen));
-    context.strokeStyle = colours.text;
-    context.lineWidth = 3;
-    context.stroke();
   }
 
   /** Draws the line that was placed last, of this number of values. */
@@ -133,8 +190,11 @@ export class Ladder {
 
   /** A cross where the line that was placed last ends. */
   private cross(numbers: number): void {
+    this.crossAt(this.points[numbers - 2]!, this.points[numbers - 1]!);
+  }
+
+  private crossAt(x: number, y: number): void {
     const { context } = this.surface;
-    const [x, y] = [this.points[numbers - 2]!, this.points[numbers - 1]!];
     context.beginPath();
     for (const side of [-1, 1]) {
       context.moveTo(x - 4, y - 4 * side);

@@ -29,7 +29,7 @@ export class Lines {
       context.stroke();
       surface.text(this.label(value), LEFT - 5, y(value) + 4, colours.text, "right");
     }
-    surface.clipped(0, bottom + 2, () => {
+    surface.clipped(0, bottom + 2, view, () => {
       if (a !== undefined) surface.steps(a, view, y, colours.a, []);
       if (b !== undefined) surface.steps(b, view, y, colours.b, [6, 3]);
       if (cursorNs === undefined) return;

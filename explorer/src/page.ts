@@ -111,6 +111,7 @@ class Page {
       else input.removeAttribute("aria-invalid");
     }
     this.state.show(transfers);
+    element<HTMLInputElement>("sweep").value = "1000";
     if (problems.length === 0) this.state.dropOthers();
     element("story").textContent = "Point at a line, or focus a drawing and press the arrow keys, to read what happened there.";
     this.drawing.write();

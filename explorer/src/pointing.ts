@@ -1,5 +1,6 @@
 /** Pointer, wheel and keys on the drawings: the item pointed at, in words, and the part of the time in view. */
 
+import { colours, type Surface } from "./canvas";
 import type { Mark } from "./capture";
 import { type Drawing, type Line } from "./drawing";
 import { element } from "./element";
@@ -10,6 +11,13 @@ import type { State } from "./state";
 import { valueAt } from "./steps";
 import type { Segment } from "./transfer";
 import { ms, story } from "./words";
+
+/** The time that the whole view takes to play. */
+const PLAY_MS = 8000;
+/** A shorter drag is a click, in pixels. */
+const LEAST_DRAG = 8;
+const NOTHING = { timeNs: [], values: [] };
+const VERBS = { delivered: "delivered", cwnd: "cwnd", queue: "waiting" } as const;
 
 export class Pointing {
   constructor(
@@ -41,6 +49,8 @@ export class Pointing {
     this.onKeys(sizes.surface.canvas, (by) => this.pointSize((state.sizeIndex ?? 0) + by));
     const nextDot = (by: number): boolean => this.pointDot((state.dotIndex ?? (by > 0 ? -1 : state.dots.length)) + by);
     this.onChoice(cloud.surface.canvas, (x, y) => this.pointDot(cloud.nearest(x, y)), nextDot, takeDot);
+    for (const { surface } of [...SIDES.map((side) => ladders[side]), ...lines.map(({ chart }) => chart), sequence]) this.onDrag(surface);
+    this.onPlay();
     element("zoom-in").addEventListener("click", () => this.zoom(0.5));
     element("zoom-out").addEventListener("click", () => this.zoom(2));
     element("zoom-all").addEventListener("click", () => this.zoom(Infinity));
@@ -75,6 +85,72 @@ export class Pointing {
       this.zoom(event.deltaY > 0 ? 1.25 : 0.8, this.drawing.lines[0]?.chart.surface.timeAt(event.offsetX, this.state.view));
     };
     canvas.addEventListener("wheel", zoom, { passive: false });
+  }
+
+  /** A drag brings the time between its ends into view. */
+  private onDrag(surface: Surface): void {
+    const { canvas } = surface;
+    let began: number | undefined;
+    canvas.addEventListener("pointerdown", (event) => {
+      began = event.offsetX;
+      // The pointer of a script is none that can be captured.
+      if (event.isTrusted) canvas.setPointerCapture(event.pointerId);
+    });
+    canvas.addEventListener("pointermove", ({ offsetX }) => {
+      if (began === undefined || Math.abs(offsetX - began) < LEAST_DRAG) return;
+      this.drawing.drawTime();
+      surface.shade(began, offsetX, colours().text);
+    });
+    canvas.addEventListener("pointerup", ({ offsetX }) => {
+      const from = began;
+      began = undefined;
+      if (from === undefined || Math.abs(offsetX - from) < LEAST_DRAG) return;
+      this.state.zoomTo(surface.timeAt(from, this.state.view), surface.timeAt(offsetX, this.state.view));
+      this.drawing.drawTime();
+    });
+    canvas.addEventListener("pointercancel", () => (began = undefined));
+  }
+
+  /** Time sweeps over the drawings; for those who want no motion each press is a step. */
+  private onPlay(): void {
+    const [button, slider] = [element("play"), element<HTMLInputElement>("sweep")];
+    let frame: number | undefined;
+    const stop = (): void => {
+      if (frame !== undefined) cancelAnimationFrame(frame);
+      frame = undefined;
+      button.textContent = "play";
+    };
+    const sweep = (share: number): void => {
+      slider.value = String(Math.round(1000 * share));
+      this.state.sweep(share);
+      this.drawing.drawTime();
+      const { fromNs, untilNs, toNs } = this.state.view;
+      const at = untilNs ?? toNs;
+      const sides = SIDES.map((side) => {
+        const values = this.drawing.lines.map(({ name, label }) => `${label(valueAt(this.state.transfers[side]?.[name] ?? NOTHING, at))} ${VERBS[name]}`);
+        return `${side.toUpperCase()}: ${values.join(", ")}`;
+      });
+      slider.setAttribute("aria-valuetext", ms(at));
+      if (at > fromNs) element("story").textContent = `At ${ms(at)}. ${sides.join(". ")}.`;
+    };
+    slider.addEventListener("input", () => {
+      stop();
+      sweep(Number(slider.value) / 1000);
+    });
+    button.addEventListener("click", () => {
+      if (frame !== undefined) return stop();
+      const from = Number(slider.value) >= 1000 ? 0 : Number(slider.value) / 1000;
+      if (matchMedia("(prefers-reduced-motion: reduce)").matches) return sweep(Math.min(1, from + 0.05));
+      const began = performance.now();
+      button.textContent = "stop";
+      const step = (now: number): void => {
+        const share = Math.min(1, from + Math.max(0, now - began) / PLAY_MS);
+        sweep(share);
+        if (share < 1) frame = requestAnimationFrame(step);
+        else stop();
+      };
+      frame = requestAnimationFrame(step);
+    });
   }
 
   private zoom(factor: number, aroundNs?: number): void {

@@ -63,7 +63,7 @@ export class SequenceChart {
       context.stroke();
       surface.text(bytes(value), LEFT - 5, this.y(value) + 4, colours.text, "right");
     }
-    surface.clipped(0, bottom + 4, () => {
+    surface.clipped(0, bottom + 4, view, () => {
       surface.steps(captured.a, view, (value) => this.y(value), colours.a, []);
       surface.steps(captured.b, view, (value) => this.y(value), colours.b, [6, 3]);
       const acks = captured.marks.filter(({ isData }) => !isData);

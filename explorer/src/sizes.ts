@@ -45,7 +45,7 @@ export class SizeChart {
       surface.rule(LEFT, y(time), width - RIGHT, y(time), colours.grid);
       surface.text(time < 1e9 ? `${time / 1e6} ms` : `${time / 1e9} s`, LEFT - 5, y(time) + 4, colours.text, "right");
     }
-    surface.clipped(0, bottom + 2, () => {
+    surface.clipped(0, bottom + 2, undefined, () => {
       for (const [times, colour] of [[a, colours.a], [b, colours.b]] as const) this.band(times, y, colour);
       this.line(plain.a, y, colours.a, [], 0.8);
       this.line(plain.b, y, colours.b, [6, 3], 0.8);

@@ -119,7 +119,19 @@ export class State {
 
   private place(fromNs: number, width: number): void {
     const from = Math.max(0, Math.min(this.whole.toNs - width, fromNs));
-    this.view = { fromNs: from, toNs: from + width };
+    this.view = { fromNs: from, toNs: from + width, untilNs: this.view.untilNs };
+  }
+
+  /** Brings the time between two moments into view. */
+  zoomTo(oneNs: number, otherNs: number): void {
+    const [from, to] = [Math.min(oneNs, otherNs), Math.max(oneNs, otherNs)];
+    this.place(Math.max(0, from), Math.max(1e4, Math.min(this.whole.toNs, to) - Math.max(0, from)));
+  }
+
+  /** Draws up to a share of the time in view; 1: all. */
+  sweep(share: number): void {
+    const { fromNs, toNs } = this.view;
+    this.view = { fromNs, toNs, untilNs: share >= 1 ? undefined : fromNs + share * (toNs - fromNs) };
   }
 
   /** Columns of the segment events of a side, as `firstflight trace --csv` writes them. */

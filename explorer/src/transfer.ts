@@ -9,7 +9,9 @@ const [FIN, SYN, ACK] = [1, 2, 16];
 const EARLY_DATA = 2;
 const NO_CONNECTION = 0xffffffff;
 /** `recovery_state` of the records: Linux's tcpi_ca_state. */
-export const [FAST_RECOVERY, AFTER_TIMEOUT] = [3, 4];
+export const [CWR, FAST_RECOVERY, AFTER_TIMEOUT] = [2, 3, 4];
+/** An initial ssthresh, that of a sender without one: 4 GiB. */
+const NO_SSTHRESH = 1e6;
 
 export type LinkOutcome = "arrived" | "dropped" | "lost" | "under way";
 
@@ -53,6 +55,10 @@ export interface Transfer {
   readonly usableNs: number | null;
   readonly serverSends: boolean;
   readonly bytes: number;
+  /** The handshake, the first flight, and each further round of data, from its start. */
+  readonly rounds: readonly Round[];
+  /** When ssthresh was first set, and why; null: not before the last data was sent, or from the start. */
+  readonly slowStartEnd: { readonly atNs: number; readonly why: string } | null;
   readonly delivered: Steps;
   readonly cwnd: Steps;
   readonly queue: Steps;
@@ -62,6 +68,11 @@ export interface Transfer {
   readonly endNs: number;
   /** The drawing ends here, before the transfer does; null: all of it is drawn. */
   readonly cutNs: number | null;
+}
+
+export interface Round {
+  readonly name: string;
+  readonly fromNs: number;
 }
 
 /** The transfer begins after the end of the run, if at all. */
@@ -93,6 +104,8 @@ export function transferOf(records: Records): Transfer {
     usableNs: orNull(toNs(at("first_usable_byte_time_s"))),
     serverSends: dataFrom === 1,
     bytes: at("bytes"),
+    rounds: [{ name: "handshake", fromNs: toNs(at("start_s")) }, ...rounds(segments)],
+    slowStartEnd: slowStartEnd(events, dataFrom),
     delivered: delivered(events, dataFrom),
     cwnd: cwndSteps(events, dataFrom),
     queue: crossings.waiting(link),
@@ -206,7 +219,7 @@ function rowsOf(table: Table, connection: number): number[] {
 class Events {
   readonly rows: readonly number[];
   readonly timeNs; readonly event; readonly from; readonly seq; readonly length; readonly ack; readonly windowBytes;
-  readonly cwnd; readonly state; readonly flags; readonly retransmission; readonly sackCount;
+  readonly cwnd; readonly ssthresh; readonly state; readonly flags; readonly retransmission; readonly sackCount;
 
   constructor(
     table: Table,
@@ -222,6 +235,7 @@ class Events {
     this.ack = table.column("ack");
     this.windowBytes = table.column("window_bytes");
     this.cwnd = table.column("cwnd_segments");
+    this.ssthresh = table.column("ssthresh_segments");
     this.state = table.column("recovery_state");
     this.flags = table.column("flags");
     this.retransmission = table.column("retransmission");
@@ -434,6 +448,37 @@ function delivered({ rows, event, from, timeNs, seq, length }: Events, dataFrom:
     push(steps, timeNs[row]!, next - 1);
   }
   return steps;
+}
+
+/** A round begins with the first data that is sent after the ACK of the first data of the round before. */
+function rounds(segments: readonly Segment[]): Round[] {
+  const acks = segments.filter(({ isDataWay, outcome }) => !isDataWay && outcome === "arrived").sort((one, other) => one.outcomeNs! - other.outcomeNs!);
+  const found: Round[] = [];
+  let [next, first] = [0, 0];
+  for (const { isDataWay, isTls, isRetransmission, length, seq, sentNs } of segments) {
+    if (!isDataWay || isTls || isRetransmission || length === 0) continue;
+    while (next < acks.length && acks[next]!.ack <= first) next++;
+    const acked = acks[next];
+    if (found.length > 0 && (acked === undefined || acked.outcomeNs! > sentNs)) continue;
+    found.push({ name: found.length === 0 ? "first flight" : `round ${found.length + 1}`, fromNs: sentNs });
+    first = seq;
+  }
+  return found;
+}
+
+/** From the sender's ssthresh and recovery state, which is all that the records have. */
+function slowStartEnd({ rows, event, from, timeNs, length, ssthresh, state }: Events, dataFrom: number): Transfer["slowStartEnd"] {
+  const sent = rows.filter((row) => event[row] === SENT && from[row] === dataFrom && length[row]! > 0);
+  const lastSent = timeNs[sent.at(-1) ?? -1] ?? 0;
+  let isFirst = true;
+  for (const row of rows) {
+    if (event[row] === SENT ? from[row] !== dataFrom : event[row] !== RECEIVED || from[row] === dataFrom) continue;
+    const isSet = ssthresh[row]! < NO_SSTHRESH;
+    if ((isSet && isFirst) || timeNs[row]! >= lastSent) return null;
+    if (isSet) return { atNs: timeNs[row]!, why: state[row] === AFTER_TIMEOUT ? "timeout" : state[row] === FAST_RECOVERY ? "loss" : state[row] === CWR ? "CE mark" : "no loss" };
+    isFirst = false;
+  }
+  return null;
 }
 
 /** cwnd when the data's sender sends and after it receives. */

@@ -311,6 +311,72 @@ test("pointing at a line tells the same", async (t) => {
   assert.match(await text(tab, "#story"), /^B: /);
 });
 
+test("the drawings name the rounds, and why slow start ended", async (t) => {
+  const tab = await opened(t);
+  const names = () => tab.evaluate(() => window.firstflight.transfers.b.rounds.map(({ name, fromNs }) => [name, Math.round(fromNs / 1e6)]));
+  // A round begins an RTT and the transmission of a segment after the one before.
+  assert.deepEqual(await names(), [["handshake", 0], ["first flight", 60], ["round 2", 101], ["round 3", 143]]);
+  const ends = async (fragment) => (await (await opened(t, fragment)).evaluate(() => window.firstflight.transfers.b.slowStartEnd))?.why;
+  assert.equal(await ends(""), undefined);
+  assert.equal(await ends("#size_bytes=2000000"), "no loss");
+  assert.equal(await ends("#size_bytes=2000000&lose=8"), "loss");
+});
+
+/** Pixels of a ladder that have the color of the setting, left and right of a share of its width. */
+const inked = (tab, share) =>
+  tab.$eval(
+    "#ladder-b",
+    (canvas, at) => {
+      const { width, height } = canvas;
+      const copy = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true });
+      copy.drawImage(canvas, 0, 0);
+      const { data } = copy.getImageData(0, 0, width, height);
+      const found = [0, 0];
+      for (let index = 0; index < data.length; index += 4) if (data[index + 2] > 120 && data[index] < 60) found[(index / 4) % width < at * width ? 0 : 1]++;
+      return found;
+    },
+    share,
+  );
+
+test("time can be played and scrubbed, and for those who want no motion each press is a step", async (t) => {
+  const tab = await opened(t);
+  const [, whole] = await inked(tab, 0.5);
+  await tab.$eval("#sweep", (slider) => {
+    slider.value = "300";
+    slider.dispatchEvent(new Event("input"));
+  });
+  const [left, right] = await inked(tab, 0.5);
+  assert.ok(left > 0 && whole > 0 && right === 0);
+  assert.match(await text(tab, "#story"), /^At [\d.]+ ms\. A: .* delivered, [\d.]+ segments cwnd, \d+ packets? waiting\. B: /);
+  await tab.click("#play");
+  await tab.waitForFunction(() => Number(document.getElementById("sweep").value) > 320);
+  await tab.click("#play");
+  await tab.emulateMediaFeatures([{ name: "prefers-reduced-motion", value: "reduce" }]);
+  const before = Number(await tab.$eval("#sweep", ({ value }) => value));
+  await tab.click("#play");
+  assert.equal(Number(await tab.$eval("#sweep", ({ value }) => value)), Math.min(1000, before + 50));
+});
+
+test("a drag brings what it covers into view", async (t) => {
+  const tab = await opened(t);
+  const { x, y, width } = await tab.$eval("#ladder-b", (found) => (({ x, y, width }) => ({ x, y, width }))(found.getBoundingClientRect()));
+  const { toNs } = await tab.evaluate(() => window.firstflight.view);
+  await tab.mouse.move(x + 60, y + 50);
+  await tab.mouse.down();
+  await tab.mouse.move(x + 60 + (width - 74) / 2, y + 50);
+  await tab.mouse.up();
+  const view = await tab.evaluate(() => window.firstflight.view);
+  assert.ok(view.fromNs < 0.01 * toNs && Math.abs(view.toNs - toNs / 2) < 0.01 * toNs, JSON.stringify(view));
+});
+
+test("many segments are drawn as bars, and as lines again when they are few in view", async (t) => {
+  const tab = await opened(t, "#size_bytes=3000000");
+  assert.match(await given(tab, "svg"), /Bars: segments in [\d.]+ ms, at most \d+; queue, at most 100\. Zoom in to see each\./);
+  await tab.focus("#ladder-b");
+  for (let step = 0; step < 4; step++) await tab.keyboard.press("+");
+  assert.doesNotMatch(await given(tab, "svg"), /Bars: segments/);
+});
+
 /** The content of the file that a button gives. */
 const given = (tab, id) =>
   tab.evaluate(async (button) => {
