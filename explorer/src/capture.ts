@@ -72,6 +72,8 @@ export interface Mark {
   /** Since the client's SYN passed the capture. */
   readonly timeNs: number;
   readonly isData: boolean;
+  /** The sender declares this data lost. */
+  readonly isLost?: boolean;
   /** Bytes of the response before it. */
   readonly from: number;
   /** Bytes of the response up to its end, or that it acknowledges. */

@@ -58,7 +58,7 @@ export class Drawing {
       const chosen = this.state.chosen?.side === side ? this.state.chosen.segment : undefined;
       if (transfer !== undefined) this.ladders[side].draw(transfer, view, palette[side], palette, chosen);
     }
-    for (const { name, chart } of this.lines) chart.draw(transfers.a?.[name], transfers.b?.[name], view, palette, cursorNs);
+    for (const { name, chart } of this.lines) chart.draw(transfers.a?.[name], transfers.b?.[name], view, palette, cursorNs, name === "cwnd" ? captured?.cwnd : undefined);
     element("captured").hidden = captured === undefined;
     if (captured !== undefined) this.sequence.draw(captured, view, palette, this.state.mark);
   }

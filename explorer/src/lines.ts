@@ -13,12 +13,12 @@ export class Lines {
     this.surface = new Surface(canvas);
   }
 
-  draw(a: Steps | undefined, b: Steps | undefined, view: View, colours: Colours, cursorNs: number | undefined): void {
+  draw(a: Steps | undefined, b: Steps | undefined, view: View, colours: Colours, cursorNs: number | undefined, own?: Steps): void {
     const { surface } = this;
     surface.begin();
     const { context, width, height } = surface;
     const [top, bottom] = [10, height - 22];
-    const most = Math.max(1, highest(a), highest(b));
+    const most = Math.max(1, highest(a), highest(b), highest(own));
     const y = (value: number): number => bottom - (value / (most * 1.06)) * (bottom - top);
     surface.timeAxis(view, top, bottom, colours);
     for (const value of ticks(0, most, Math.max(2, Math.floor((bottom - top) / 30)))) {
@@ -32,6 +32,7 @@ export class Lines {
     surface.clipped(0, bottom + 2, view, () => {
       if (a !== undefined) surface.steps(a, view, y, colours.a, []);
       if (b !== undefined) surface.steps(b, view, y, colours.b, [6, 3]);
+      if (own !== undefined) surface.steps(own, view, y, colours.text, [2, 3]);
       if (cursorNs === undefined) return;
       context.setLineDash([]);
       context.strokeStyle = colours.text;

@@ -1,6 +1,6 @@
 /** The page: settings and captures in, drawings and sentences out, at every move. */
 
-import { comparable, described, marks, type Response, summary } from "./capture";
+import { comparable, described, type Mark, marks, type Response, summary } from "./capture";
 import { Away, command } from "./away";
 import { Background, type Job } from "./background";
 import { Drawing, SIZE_SEEDS } from "./drawing";
@@ -9,11 +9,13 @@ import { Engine, Refused } from "./engine";
 import { Board } from "./knobs";
 import type { Plan, Start } from "./plan";
 import { Pointing } from "./pointing";
+import { isQlog, readQlog } from "./qlog";
 import { type Name, SIDES, Simulations } from "./simulations";
 import { FEWER_SIZES, SIZES, type Times } from "./sizes";
 import { linkedPlan, NO_NEIGHBOR, NO_TLS, Unfit, unpacked } from "./settings";
 import { SEEDS, varies } from "./spread";
 import { State } from "./state";
+import type { Steps } from "./steps";
 import { defineAll } from "./terms";
 import type { Timing, Transfer } from "./transfer";
 
@@ -33,7 +35,8 @@ class Page {
   private readonly drawing: Drawing;
   private readonly board: Board;
   private readonly simulations: Simulations;
-  private file: Uint8Array | undefined;
+  /** Of a response of the file that was read. */
+  private segments: ((response: Response) => { marks: readonly Mark[]; cwnd?: Steps }) | undefined;
   private later: number | undefined;
 
   constructor(
@@ -214,12 +217,20 @@ class Page {
   private async read(file: File | undefined): Promise<void> {
     if (file === undefined) return;
     const { state } = this;
-    [state.responses, this.file, state.own] = [[], undefined, undefined];
+    [state.responses, this.segments, state.own] = [[], undefined, undefined];
     try {
-      this.file = new Uint8Array(await file.arrayBuffer());
-      const observed = this.engine.observe(this.file);
-      state.responses = comparable(observed);
-      element("capture-says").textContent = `${file.name}: ${summary(observed, state.responses)}`;
+      const bytes = new Uint8Array(await file.arrayBuffer());
+      let says: string;
+      if (isQlog(bytes)) {
+        const { response, ...log } = readQlog(bytes);
+        [state.responses, this.segments, says] = [[response], () => log, `qlog, ${described(response)}.`];
+      } else {
+        const observed = this.engine.observe(bytes);
+        state.responses = comparable(observed);
+        this.segments = (response) => ({ marks: marks(this.engine.segments(bytes, response.connection), response) });
+        says = summary(observed, state.responses);
+      }
+      element("capture-says").textContent = `${file.name}: ${says}`;
     } catch (error) {
       element("capture-says").textContent = `${file.name}: ${error instanceof Error ? error.message : String(error)}`;
     }
@@ -238,9 +249,10 @@ class Page {
   /** Sets the knobs to a response's path: B has its first flight, A stays as it is. */
   private take(response: Response | undefined): void {
     const { state } = this;
-    if (response !== undefined && this.file !== undefined) {
-      state.own = { response, marks: marks(this.engine.segments(this.file, response.connection), response) };
+    if (response !== undefined && this.segments !== undefined) {
+      state.own = { response, ...this.segments(response) };
       element("place").textContent = response.isAtClient ? "at the client" : "at the server";
+      element("qlog-says").hidden = state.own.cwnd === undefined;
       const { path, b } = state.settings;
       // Observed bytes include the response's header, which a plan may count apart from the size.
       const header = state.start.plan.applications[0]?.response_header_bytes ?? 0;

@@ -15,11 +15,14 @@ export class Captured {
   readonly a: Steps;
   readonly b: Steps;
   readonly mostBytes: number;
+  /** Of a qlog, in segments of the simulation. */
+  readonly cwnd: Steps | undefined;
 
   /** `marks` count from the client's SYN, which passes that end at the same time in both models. */
-  constructor(marks: readonly Mark[], isAtClient: boolean, a: Transfer, b: Transfer) {
+  constructor(marks: readonly Mark[], isAtClient: boolean, a: Transfer, b: Transfer, cwnd: Steps | undefined, segmentBytes: number) {
     const opened = openedNs(b, isAtClient);
     this.marks = marks.map((mark) => ({ ...mark, timeNs: mark.timeNs + opened }));
+    this.cwnd = cwnd && { timeNs: cwnd.timeNs.map((time) => time + opened), values: cwnd.values.map((bytes) => bytes / segmentBytes) };
     [this.a, this.b] = [passed(a, isAtClient), passed(b, isAtClient)];
     this.mostBytes = marks.reduce((most, { to }) => Math.max(most, to), Math.max(1, this.b.values.at(-1) ?? 0));
   }
@@ -29,11 +32,11 @@ export class Captured {
   }
 
   /** The kind of a mark, and the time when the same bytes pass there in the model B. */
-  story({ timeNs, isData, from, to }: Mark): string {
-    const what = isData ? `data, bytes ${(from + 1).toLocaleString("en")} to ${to.toLocaleString("en")}` : `ACK of ${count(to, "byte")}`;
+  story({ timeNs, isData, isLost, from, to }: Mark): string {
+    const what = isLost === true ? `lost, bytes ${(from + 1).toLocaleString("en")} to ${to.toLocaleString("en")}` : isData ? `data, bytes ${(from + 1).toLocaleString("en")} to ${to.toLocaleString("en")}` : `ACK of ${count(to, "byte")}`;
     const captured = `Captured: ${what}, at ${ms(timeNs)}.`;
     const at = this.b.values.findIndex((value) => value >= to);
-    if (!isData || at < 0) return captured;
+    if (!isData || isLost === true || at < 0) return captured;
     const late = (this.b.timeNs[at] ?? 0) - timeNs;
     return `${captured} With B they pass ${ms(Math.abs(late))} ${late > 0 ? "later" : "earlier"}.`;
   }
@@ -69,7 +72,7 @@ export class SequenceChart {
       const acks = captured.marks.filter(({ isData }) => !isData);
       const acknowledged = { timeNs: acks.map(({ timeNs }) => timeNs), values: acks.map(({ to }) => to) };
       surface.steps(acknowledged, view, (value) => this.y(value), colours.faint, [2, 2]);
-      for (const mark of captured.marks) if (mark.isData) this.tick(mark, colours.text, 2);
+      for (const mark of captured.marks) if (mark.isData) this.tick(mark, mark.isLost === true ? colours.alarm : colours.text, mark.isLost === true ? 4 : 2);
       if (chosen !== undefined) this.tick(chosen, colours.alarm, 5);
     });
   }

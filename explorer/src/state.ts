@@ -9,6 +9,7 @@ import { Captured } from "./sequence";
 import { type Name, SIDES } from "./simulations";
 import { SIZES, type Times } from "./sizes";
 import { fromFragment, opening, type Settings, toFragment, write } from "./settings";
+import type { Steps } from "./steps";
 import { type Segment, type Timing, traced, type Transfer } from "./transfer";
 
 export class State {
@@ -30,7 +31,7 @@ export class State {
   /** The responses of the capture that was read. */
   responses: Response[] = [];
   /** The response that is drawn. */
-  own: { response: Response; marks: readonly Mark[] } | undefined;
+  own: { response: Response; marks: readonly Mark[]; cwnd?: Steps } | undefined;
   captured: Captured | undefined;
   ownDots: readonly PathDot[] = [];
   /** The cloud shows the paths of the capture. */
@@ -83,7 +84,7 @@ export class State {
   show(transfers: Partial<Record<Name, Transfer>>): void {
     const { a, b } = transfers;
     this.transfers = transfers;
-    this.captured = this.own === undefined || a === undefined || b === undefined ? undefined : new Captured(this.own.marks, this.own.response.isAtClient, a, b);
+    this.captured = this.own === undefined || a === undefined || b === undefined ? undefined : new Captured(this.own.marks, this.own.response.isAtClient, a, b, this.own.cwnd, this.start.plan.applications[0]?.server_tcp.mss_bytes ?? 1460);
     [this.chosen, this.cursorNs, this.mark, this.sizeIndex, this.seed] = [undefined, undefined, undefined, undefined, undefined];
     const end = Math.max(1, this.captured?.endNs ?? 0, lastNs(a), lastNs(b));
     // Behind a cut nothing is known.

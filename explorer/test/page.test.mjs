@@ -281,6 +281,45 @@ test("a capture is read in the page, and its path becomes the model's", async (t
   assert.ok(await tab.$eval("#captured", ({ hidden }) => hidden));
 });
 
+/** The log of aioquic as quinn writes one: a JSON text sequence, lengths in the header, no frames, other names of metrics. */
+function asQuinn({ traces: [{ events }] }) {
+  const quinn = events.map(({ time, name, data: { header, raw, type, packet_number, cwnd, frames, ...data } }) => {
+    const packet = header ?? (type === undefined ? undefined : { packet_type: type, packet_number });
+    return { time: time - 1e6, name, data: { ...data, ...(cwnd === undefined ? {} : { congestion_window: cwnd }), ...(packet === undefined ? {} : { header: { ...packet, length: raw?.length } }) } };
+  });
+  const head = { qlog_version: "0.3", qlog_format: "JSON-SEQ", trace: { vantage_point: { type: "server" } } };
+  return [head, ...quinn].map((record) => `\x1e${JSON.stringify(record)}\n`).join("");
+}
+
+test("a qlog of aioquic or quinn opens like a capture, with what was lost and cwnd", async (t) => {
+  const tab = await opened(t);
+  const qlog = new URL("aioquic.qlog", import.meta.url);
+  await (await tab.$("#capture")).uploadFile(qlog.pathname);
+  await tab.waitForSelector("#captured:not([hidden])");
+  // 60 kB and headers, over 10 Mbit/s with an RTT of 40 ms and one packet of the first flight lost.
+  const [, kB, , rtt, rate] = /^aioquic\.qlog: qlog, ([\d.]+) kB in ([\d.]+) ms, RTT ([\d.]+) ms, ([\d.]+) Mbit\/s, first flight of \d+ segments\.$/.exec(await text(tab, "#capture-says")).map(Number);
+  assert.ok(kB > 60 && kB < 63 && rtt > 40 && rtt < 42 && rate > 9 && rate < 10.5, [kB, rtt, rate].join(" "));
+  assert.deepEqual(await tab.evaluate(() => ["path-rtt_ms", "path-rate_bps"].map((id) => Number(document.getElementById(id).value))), [rtt, rate]);
+  const read = () => tab.evaluate(() => ({ ...window.firstflight.own, response: window.firstflight.own.response }));
+  const own = await read();
+  assert.equal(own.marks.filter(({ isLost }) => isLost).length, 1);
+  assert.ok(own.cwnd.values[0] === 12000 && Math.max(...own.cwnd.values) > 20000);
+  const middle = await tab.$eval("#captured", (found) => (({ top, bottom }) => (top + bottom) / 2)(found.getBoundingClientRect()));
+  assert.ok(middle > 0 && middle < 900, "the chart is in view");
+  const sequence = new File([asQuinn(JSON.parse(readFileSync(qlog, "utf8")))], "quinn.sqlog");
+  await tab.evaluate((content) => {
+    const files = new DataTransfer();
+    files.items.add(new File([content], "quinn.sqlog"));
+    document.dispatchEvent(new DragEvent("drop", { dataTransfer: files }));
+  }, await sequence.text());
+  await tab.waitForFunction(() => document.getElementById("capture-says").textContent.startsWith("quinn.sqlog: qlog"));
+  const other = await read();
+  const data = ({ marks }) => marks.filter(({ isData }) => isData).map(({ from, to, isLost = false }) => [from, to, isLost]);
+  assert.deepEqual(data(other), data(own));
+  assert.ok(Math.abs(other.response.bytes / own.response.bytes - 1) < 0.03, `${other.response.bytes} of ${own.response.bytes} bytes`);
+  assert.deepEqual(other.cwnd.values, own.cwnd.values);
+});
+
 test("a home of the cloud gives the knobs its path, and a capture's paths take the homes' place", async (t) => {
   const tab = await opened(t);
   await tab.focus("#cloud");
