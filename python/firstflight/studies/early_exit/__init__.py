@@ -55,8 +55,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         RFC.says(
             "not-with-a-timeout",
-            "IW 10 with a drop is slower than IW 3 without if recovery takes a timeout (14 kB, the last segment "
-            "lost, NewReno).",
+            "After a timeout IW 10 with a drop is slower than IW 3 without (14 kB, the last segment lost, NewReno).",
             found.sel(stack="rfc", window=SMALL, size_kb=14, lost="10"),
             above(100, "% of IW 3's"),
             FIXED,
@@ -64,8 +63,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         RFC.says(
             "not-with-a-large-window",
-            "IW 10 with a drop is slower than IW 3 without if the window could have grown (1 MB, 3 MiB of window, "
-            "segment 5 lost; least time).",
+            "With a window of 3 MiB IW 10 with a drop is slower than IW 3 without (1 MB, segment 5 lost; least time).",
             found.sel(window=LARGE, size_kb=1000, lost="5").min("stack"),
             above(100, "% of IW 3's"),
             FIXED,

@@ -81,8 +81,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         TALK.says(
             "cubic-best-of-four",
-            "On a long fat pipe CUBIC has more goodput than any other of the talk's four (300 ms, 0.001% loss; "
-            "least ratio by queue).",
+            "On a long fat pipe CUBIC has the most goodput of the four (300 ms, 0.001% loss; least ratio by queue).",
             against(long, "cubic", ["reno", "westwood", "vegas"]).min("queue_bdp"),
             above(1, "ratio"),
             SIGN,

@@ -81,8 +81,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         RFC.says(
             "later-timer-spares-them",
-            "If the server's timer is 0.1 s later, the answer to the second SYN restarts it, and the initial "
-            "window remains.",
+            "If the server's timer is 0.1 s later, the answer to the second SYN restarts it, and IW remains.",
             q.window.sel(rto=LATER, rtt_ms=1200, lost=0, rule="rfc6928"),
             near(10, "segments"),
             "A rule without exceptions; added after the first run.",
@@ -119,8 +118,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "loss-is-when-it-gains-too",
-            "Where 5% are lost RFC 6928's rule makes responses faster on average, with an RTT of 100 ms and an RTO "
-            "of 1 s.",
+            "Where 5% are lost RFC 6928's rule makes responses faster on average (RTT 100 ms, RTO 1 s).",
             saved(q).sel(lost=5, rto="1 s", rtt_ms=100),
             above(0, "RTT"),
             "The claim is a direction only.",

@@ -95,8 +95,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         THREE.says(
             "one-with-ten-spares-others",
-            "Next to one HTTP/2 connection with IW 10 a competing short flow is no slower than next to six with IW "
-            "3 (slowest path).",
+            "One HTTP/2 connection with IW 10 slows a short flow no more than six with IW 3 (slowest path).",
             short.sel(scheme="HTTP/2", iw=10).max("path"),
             at_most(105, of_three),
             five,
@@ -210,7 +209,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "bulk-over-geo-is-affected",
-            "Over GEO 10 MB and more do not take the same time within 1% with IW 10 (largest change).",
+            "Over GEO the time of 10 MB and more changes by over 5% with IW 10 (largest change).",
             bulk.sel(path="GEO"),
             above(5, percent),
             "Two of about fifteen round trips.",

@@ -218,8 +218,7 @@ def _http10(q: Quantities) -> Iterator[ClaimSpec]:
     yield S3.says(
         "16",
         "In overload some web clients with IW 4 lose several packets of one window (web transfers that lose two or "
-        "more "
-        "segments of their first flight, 32 webs, 3 ftps).",
+        "more segments of their first flight, 32 webs, 3 ftps).",
         q.burst_loss.sel(WORST).sel(iw=4),
         above(0, "percent"),
         "Some: more than none.",

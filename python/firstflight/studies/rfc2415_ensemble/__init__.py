@@ -174,8 +174,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             mild.min(SCENARIOS), at_least(0), "pp", "Rounding of Table 2.", 0.05,
         ),
         said(
-            "drops-rise-little", "3", "Drop rates rise by less than one point (largest rise, IW 3, the same "
-            "scenarios).",
+            "drops-rise-little", "3", "Drop rates rise by less than one point (largest rise, IW 3, same scenarios).",
             mild.max(SCENARIOS), below(1), "pp", "Rounding of Table 2.", 0.05,
         ),
         said(

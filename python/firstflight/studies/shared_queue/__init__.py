@@ -237,8 +237,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "comparison-shows-harm",
-            "The rise of the sender's retransmission rate since IW 3 shows whether others are harmed (area under "
-            "the ROC curve).",
+            "The rise of its retransmission rate since IW 3 shows the sender the harm (area under the ROC curve).",
             area(q).sel(signal=COMPARED),
             at_least(0.8),
             "The same limit from the other side.",

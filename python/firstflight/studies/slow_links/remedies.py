@@ -123,8 +123,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "detector-spares-1-mbps",
-            "A receiver that goes by the fastest object classifies at most 1% of links of 1 Mbit/s as slow (most, "
-            "with any concurrent traffic).",
+            "By the fastest object at most 1% of links of 1 Mbit/s are taken for slow (most, any concurrent traffic).",
             q.found_slow.sel(sender="IW 10", rate_kbit=1000, detector="fastest").max(
                 ["queue", "connections", "beside"]
             ),

@@ -109,7 +109,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "jump-start-shares-less-fairly",
-            "Jump-Start next to a call costs it 0.1 MOS on some network (largest fall).",
+            "Next to IW 10 Jump-Start shares less fairly than IW 10 on some network (largest fall of Jain's index).",
             fallen.sel(scheme="Jump-Start").max("network"),
             above(0.05),
             share,

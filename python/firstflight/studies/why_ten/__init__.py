@@ -175,8 +175,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "the-same-reasoning-today",
-            "In UK homes of 2023 IW 32 costs no more than ten cost in 2010: at most 0.5 points of retransmissions "
-            "(mean over loads).",
+            "In UK homes of 2023 IW 32 costs at most ten's 0.5 points of retransmissions of 2010 (mean over loads).",
             cost(q, 32, 10).sel(population="UK 2023").mean(loads),
             at_most(0.5, "pp"),
             "The limit that RFC 6928 took.",
