@@ -7,7 +7,6 @@ is left out is not checked.
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,7 +18,6 @@ DEFAULT = "retransmissions=+0.5,p99=+5%,others=+5%,groups=+5%"
 
 Verdict = Literal["within", "over", "inconclusive", "too few flows", "no data"]
 
-_PERCENTILE = re.compile(r"p(50|75|90|95|99)")
 _KNOWN = ("retransmissions", "mean", "p50", "p75", "p90", "p95", "p99", "others", "others_p99", "groups")
 
 MEANINGS = {
@@ -128,11 +126,6 @@ def _term(part: str, text: str) -> Term:
     if not percent:
         raise RequestError(f'--harm "{text}": {name} is bounded in percent; write {name}={number}%')
     return Term(name, limit, "%")
-
-
-def is_percentile(name: str) -> bool:
-    """Whether the term is a percentile of the connections' own times."""
-    return _PERCENTILE.fullmatch(name) is not None
 
 
 def check(

@@ -30,10 +30,6 @@ Needs = Literal["interval", "absence", "value"]
 """
 
 
-class NoDataError(LookupError):
-    """The run holds no data for a claim; the message names the missing data."""
-
-
 @dataclass(frozen=True)
 class Claim:
     """One published sentence and its verdict.

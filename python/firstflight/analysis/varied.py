@@ -35,7 +35,6 @@ _SHARES = {
 }
 # Means over streams.
 _OF_STREAMS = {"mean_delay": "delay_mean_s", "jitter": "jitter_mean_s", "mos": "mos"}
-_DELIVERY = ("mean_delay", "jitter", "lost", "late", "mos")
 # Metrics that are compared by their difference, with its unit; the others are by their ratio.
 _DIFFERENCES = {
     _RETRANSMITTED: "percentage points",

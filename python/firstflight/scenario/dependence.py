@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 # Their order in the plan's matrix.
 VARIABLES = ("rtt", "down", "up", "buffer", "loss")
-PAIRS = tuple(f"{a}_{b}" for a, b in combinations(VARIABLES, 2))
 
 # An eigenvalue below this is zero but for rounding: one quantity would follow from the others.
 _LEAST_EIGENVALUE = 1e-9
