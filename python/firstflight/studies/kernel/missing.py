@@ -41,8 +41,9 @@ def depending(
         lacking: list[Lacking] = [{} for _ in found]
         nowhere = [False] * len(found)
 
-        # Only values are compared.
+        # Only values are compared, with those of arrays of the same layout: it decides how a sum is rounded.
         values = quantities.values()
+        before = list(results(values.filled(absent, {}, 0))) if absent else found
 
         def changing(gaps: Mapping[str, xr.DataArray], trials: Iterable[int]) -> list[bool]:
             made = []
@@ -50,7 +51,7 @@ def depending(
                 filled = values.filled(absent, gaps, trial)
                 made.append(list(results(filled)))
                 read.update(filled.grids_read())
-            return [any(differ(own, other) for other in of) for own, *of in zip(found, *made, strict=True)]
+            return [any(differ(own, other) for other in of) for own, *of in zip(before, *made, strict=True)]
 
         every = range(quantities.trials)
         needing = changing(absent, every) if absent else []
