@@ -103,8 +103,10 @@ function save(name: string, content: string | Blob, type: string): void {
 function scenario({ start, settings }: State): string {
   const neighbor = start.neighbors[settings.path.neighbor];
   if (neighbor === undefined) return start.toml;
-  const { client_hosts, server_hosts } = start.plan.applications[0]!;
-  return `${start.toml}\n[[application]]\nname = "neighbor"\nclient_hosts = "${client_hosts}"\nserver_hosts = "${server_hosts}"\n${neighbor.toml}\n`;
+  const { client_hosts, server_hosts, direction } = start.plan.applications[0]!;
+  const keys = { client_hosts, server_hosts, direction: direction === "upload" && neighbor.plan.direction === "download" ? direction : null };
+  const lines = Object.entries(keys).flatMap(([key, value]) => (value == null ? [] : [`${key} = "${value}"`]));
+  return [start.toml, "[[application]]", 'name = "neighbor"', ...lines, neighbor.toml, ""].join("\n");
 }
 
 /** The command that runs the scenario with the settings; where their keys are not known, a sentence. */

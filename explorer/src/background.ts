@@ -8,6 +8,8 @@ export interface Job {
   readonly plan: Plan;
   readonly seed: number;
   readonly neighbor?: number;
+  /** Of a call that way is measured which the first application's data goes. */
+  readonly isUpload?: boolean;
 }
 
 export interface Asked {

@@ -135,11 +135,13 @@ class Page {
     const asked: Asked[] = cut.map((side) => ({ plan: state.plan(side), seed, into: ({ completionNs }) => this.complete(side, completionNs) }));
     if (state.isRandom === undefined) {
       state.spread = { a: [], b: [], alone: [] };
-      const number = neighbor === NO_NEIGHBOR ? {} : { neighbor: state.start.plan.applications.length };
+      const { applications } = state.start.plan;
+      const isUpload = applications[0]?.direction === "upload";
+      const number = neighbor === NO_NEIGHBOR ? {} : { neighbor: applications.length, isUpload };
       const flows = SIDES.map((side) => ({ plan: state.plan(side), ...number, into: (timing: Timing) => state.spread[side].push(timing) }));
       if (neighbor !== NO_NEIGHBOR) {
         const { plan } = flows[0]!;
-        flows.push({ plan: { ...plan, applications: plan.applications.slice(-1) }, neighbor: 0, into: (timing) => state.spread.alone.push(timing) });
+        flows.push({ plan: { ...plan, applications: plan.applications.slice(-1) }, neighbor: 0, isUpload, into: (timing) => state.spread.alone.push(timing) });
       }
       for (let seed = 1; seed <= SEEDS; seed++) asked.push(...flows.map((flow) => ({ ...flow, seed })));
     }

@@ -90,10 +90,6 @@ export function linkPairs(network: Plan["network"]): LinkPair[] {
   return found;
 }
 
-export function dataComesFromServer({ applications }: Plan): boolean {
-  return applications[0]?.direction !== "upload";
-}
-
 /** Whether the first application's data goes forward on its links: away from a chain's start, a hub or a root. */
 export function dataGoesForward(plan: Plan): boolean {
   const application = plan.applications[0];
@@ -102,7 +98,7 @@ export function dataGoesForward(plan: Plan): boolean {
     if (name === "node") return Number(index ?? 0);
     return name === "right" || name === "spokes" ? 1 : 0;
   };
-  const [from, to] = dataComesFromServer(plan)
+  const [from, to] = application?.direction !== "upload"
     ? [application?.server_hosts, application?.client_hosts]
     : [application?.client_hosts, application?.server_hosts];
   return place(from) <= place(to);

@@ -201,8 +201,9 @@ export function write(start: Start, path: Path, side: Side): Plan {
   if (path.neighbor !== NO_NEIGHBOR) {
     const neighbor = start.neighbors[path.neighbor]?.plan;
     if (neighbor === undefined) throw new Unfit(`neighbor: ${path.neighbor} is not one of ${[NO_NEIGHBOR, ...Object.keys(start.neighbors)].join(", ")}`, "neighbor");
-    const { client_hosts = null, server_hosts = null } = application;
-    plan.applications.push({ ...structuredClone(neighbor), client_hosts, server_hosts, name: "neighbor" });
+    const { client_hosts = null, server_hosts = null, direction } = application;
+    const way = direction === "upload" && neighbor.direction === "download" ? { direction } : {};
+    plan.applications.push({ ...structuredClone(neighbor), ...way, client_hosts, server_hosts, name: "neighbor" });
   }
   return plan;
 }

@@ -1,7 +1,7 @@
 /** Transfers of both sides: simulated where a plan has changed, and no longer than they are shown. */
 
 import { type Engine, Refused } from "./engine";
-import { dataComesFromServer, type Plan } from "./plan";
+import type { Plan } from "./plan";
 import { NotStarted, type Timing, timingOf, type Transfer, transferOf } from "./transfer";
 
 export const SIDES = ["a", "b"] as const;
@@ -78,7 +78,7 @@ export class Simulations {
 }
 
 /** The times of a plan's transfer and of a neighbor, by its application's number. Throws Refused. */
-export function timed(engine: Engine, plan: Plan, seed: number, neighbor?: number): Timing {
+export function timed(engine: Engine, plan: Plan, seed: number, neighbor?: number, isUpload = false): Timing {
   const [first] = plan.applications;
   // Alone it ends the run; next to other traffic later events are not needed.
   const isAlone = plan.applications.length === 1;
@@ -87,7 +87,7 @@ export function timed(engine: Engine, plan: Plan, seed: number, neighbor?: numbe
   for (let untilNs = endsItself ? plan.duration_ns : Math.max(FIRST_NS, callNs); ; untilNs *= LONGER) {
     const shorter = shortened(plan, untilNs);
     const records = engine.simulate(JSON.stringify(shorter), seed, false);
-    const timing = timingOf(records, neighbor, dataComesFromServer(plan));
+    const timing = timingOf(records, neighbor, !isUpload);
     const isDone = timing.completionNs !== null || (isAlone && callNs > 0);
     if (shorter === plan || (isDone && (neighbor === undefined || timing.neighbor?.timeNs != null))) return timing;
   }

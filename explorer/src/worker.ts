@@ -9,9 +9,9 @@ let engine: Engine | undefined;
 addEventListener("message", ({ data: { module, jobs, budgetMs, least } }: MessageEvent<Asked>) => {
   engine ??= new Engine(module);
   const began = performance.now();
-  for (const [index, { plan, seed, neighbor }] of jobs.entries()) {
+  for (const [index, { plan, seed, neighbor, isUpload }] of jobs.entries()) {
     if (index >= least && performance.now() - began > budgetMs) break;
-    const told: Told = { index, timing: timed(engine, plan, seed, neighbor) };
+    const told: Told = { index, timing: timed(engine, plan, seed, neighbor, isUpload) };
     postMessage(told);
   }
   postMessage(null);

@@ -84,7 +84,7 @@ def homes() -> list[list[float]]:
 
 
 def fragment(opening: dict[str, Any]) -> str:
-    """The part of the page's address that opens any explorer with this `transfer`: some 1.5 kB."""
+    """The part of the page's address that opens any explorer with this `transfer`: some 2 kB."""
     packed = zlib.compress(json.dumps(opening, separators=(",", ":")).encode(), 9)
     return "plan=" + base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
