@@ -6,7 +6,7 @@ import { element } from "./element";
 import { Ladder } from "./ladder";
 import { Lines } from "./lines";
 import { SequenceChart } from "./sequence";
-import { chainName, NO_TLS, type Settings } from "./settings";
+import { chainName, NO_NEIGHBOR, NO_TLS, type Settings } from "./settings";
 import { type Name, SIDES } from "./simulations";
 import { SizeChart, type Times } from "./sizes";
 import { compared, harm, SpreadChart } from "./spread";
@@ -112,7 +112,9 @@ export class Drawing {
     const { neighbor, seed } = settings.path;
     const [one, other] = [named("a", settings), named("b", settings)];
     element("verdict").textContent = isRandom === true ? compared(one, other, spread) : verdict(transfers.a, transfers.b, one, other);
-    element("harm").textContent = isRandom === undefined ? "" : harm(neighbor, spread.a, spread.b, spread.alone);
+    // Until the answer is there the old one keeps its place, unseen: nothing moves.
+    if (isRandom !== undefined || neighbor === NO_NEIGHBOR) element("harm").textContent = harm(neighbor, spread.a, spread.b, spread.alone);
+    element("harm").toggleAttribute("data-stale", isRandom === undefined);
     element("example").textContent = String(seed);
     element("seed-count").textContent = String(spread.b.length);
     element("first-flight").textContent = firstFlight(transfers);

@@ -154,7 +154,8 @@ class Page {
       }
       if (!state.areSized) this.timeSizes();
     };
-    this.ask(asked, finished, SPREAD_MS, cut.length + 3);
+    // Of each flow at least two seeds: one alone cannot show that the seed matters.
+    this.ask(asked, finished, SPREAD_MS, cut.length + 6);
   }
 
   private ask(asked: readonly Asked[], finished: () => void, budgetMs?: number, least?: number): void {

@@ -1,6 +1,7 @@
 /** Completion times of many seeds: their median and band, a chart of them, and both sides compared in words. */
 
 import { type Colours, LEFT, RIGHT, Surface } from "./canvas";
+import { NO_NEIGHBOR } from "./settings";
 import type { Name } from "./simulations";
 import type { Neighbor, Timing } from "./transfer";
 import { count, ms } from "./words";
@@ -54,7 +55,7 @@ export function harm(name: string, a: readonly Timing[], b: readonly Timing[], a
   const of = (timings: readonly Timing[]): Neighbor[] => timings.flatMap(({ neighbor }) => (neighbor === null ? [] : [neighbor]));
   const [withA, withB, without] = [of(a), of(b), of(alone)];
   const [first] = withA;
-  if (first === undefined || withB.length === 0 || without.length === 0) return "";
+  if (name === NO_NEIGHBOR || first === undefined || withB.length === 0 || without.length === 0) return "";
   const figures = [withA, withB, without].map((found) => median(found.map(({ timeNs }) => timeNs)));
   const [nsA, nsB, nsAlone] = figures as [number, number, number];
   const difference = nsB - nsA;

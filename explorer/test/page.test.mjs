@@ -534,7 +534,9 @@ for (const scheme of ["light", "dark"]) {
 
 for (const [width, scheme] of [[1280, "light"], [1280, "dark"], [768, "dark"], [390, "light"], [360, "light"], [360, "dark"]]) {
   test(`axe finds nothing and nothing is cut off at ${width} px, ${scheme}`, async (t) => {
-    const tab = await opened(t, "#b.chain=ml-dsa-65", { width, scheme });
+    const tab = await opened(t, "#b.chain=ml-dsa-65&loss_percent=1&neighbor=call", { width, scheme });
+    await tab.$eval("details", (more) => (more.open = true));
+    await seeded(tab);
     assert.ok((await tab.evaluate(() => document.documentElement.scrollWidth)) <= width);
     if (SCREENSHOTS !== undefined) await tab.screenshot({ path: `${SCREENSHOTS}/explorer-${width}-${scheme}.png`, fullPage: true });
     // By the debugger's door: the page's policy lets no other script in.
