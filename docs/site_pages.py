@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -14,6 +13,7 @@ from mkdocs.structure.files import File, Files
 
 import firstflight
 from firstflight import Cell
+from firstflight.analysis.claim import GIVEN, counts
 from firstflight.engines import simulate
 from firstflight.explain.words import FURTHER_TERMS, TERMS
 from firstflight.explore.page import PAGE
@@ -89,7 +89,7 @@ def _of_the_home_page() -> dict[str, str]:
         times[window] = simulate.run_cell(Cell({}, download), 1, 1)["transfers"]["completion_time_s"][0]
     kept = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "docs/evidence").glob("*.json"))]
     claims = {(study["study"], claim["id"]): claim for study in kept for claim in study["claims"]}
-    verdicts = Counter(claim["verdict"] for claim in claims.values())
+    verdicts = counts(claims.values())
     explorer = f'<iframe class="explorer" src="{PLAYGROUND}" title="Explorer" loading="lazy"></iframe>'
     return {
         "explorer": explorer if PAGE.exists() else "![Two ladders of segments](images/explorer.png)",
@@ -100,7 +100,8 @@ def _of_the_home_page() -> dict[str, str]:
         "claims": str(len(claims)),
         "holds": str(verdicts["holds"]),
         "differs": str(verdicts["differs"]),
-        "open": str(len(claims) - verdicts["holds"] - verdicts["differs"]),
+        "open": str(verdicts["undecided"] + verdicts["cannot be checked"]),
+        "given": str(verdicts[GIVEN]),
     }
 
 
