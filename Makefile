@@ -21,7 +21,7 @@ setup: .venv/.pinned .venv/.built
 .venv/.built: .venv/bin/maturin pyproject.toml $(RUST)
 	@sh .ci/prerequisites $(PYTHON)
 	@rm -f python/firstflight/_native.*.so
-	RUSTFLAGS="$$($(PYTHON) .ci/wheel --flags)" PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	RUSTFLAGS="$$RUSTFLAGS $$($(PYTHON) .ci/wheel --flags)" PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 .venv/.pinned: .venv/bin/maturin

@@ -94,8 +94,8 @@ def page(name: str) -> str:
         f"    firstflight run {name}{engine} && firstflight claims runs/{name}",
         f"Seed {kept['seed']}, {kept['cells']} cells, engine `{kept['engine']}`.",
         "## Claims",
-        f"Claims: {counted}. See [how a claim is judged](../validation.md#how-a-claim-is-judged); "
-        f"all claims with source and reason: [{name}.claims.csv]({name}.claims.csv).",
+        f"Claims: {counted} ([how a claim is judged](../validation.md#how-a-claim-is-judged)). "
+        f"[{name}.claims.csv]({name}.claims.csv) has each claim with its source and reason.",
         *_claims(kept["claims"]),
         *(["## Tables"] if tables else []),
         *sorted(tables, key=lambda text: text.startswith("- ")),

@@ -1,7 +1,7 @@
 /** The page: settings and captures in, drawings and sentences out, at every move. */
 
 import { comparable, described, type Mark, marks, type Response, summary } from "./capture";
-import { Away, command } from "./away";
+import { command, Export } from "./export";
 import { Background, type Job } from "./background";
 import { Drawing, SIZE_SEEDS } from "./drawing";
 import { element } from "./element";
@@ -51,7 +51,7 @@ class Page {
     this.drawing = new Drawing(state);
     this.board = new Board(state, () => this.move());
     new Pointing(state, this.drawing, () => this.takeDot(), () => this.takeSeed());
-    new Away(state, this.drawing, () => {
+    new Export(state, this.drawing, () => {
       state.reset();
       this.board.show();
       this.move();

@@ -12,7 +12,7 @@ const CAPABLE_SEEN: u8 = 4;
 pub(crate) struct EcnState(u8);
 
 impl EcnState {
-    /// Data arrived that is not known yet: whether the peer should be informed immediately, and quickly of more.
+    /// New data arrived: whether to acknowledge it immediately, and whether to acknowledge what follows quickly.
     ///
     /// Linux hurries as the echo begins and, for one acknowledgment, as CWR arrives, because the sender may be down to a
     /// window of one segment, and when a segment comes without ECT after others had it, because that is a retransmission.

@@ -128,7 +128,8 @@ impl Endpoint {
         if self.features & feature::TIMESTAMPS != 0 { MOST_SACK_BLOCKS - 1 } else { MOST_SACK_BLOCKS }
     }
 
-    /// Processes the options of an acceptable segment whose acknowledgment was accepted too.
+    /// Processes the options of an acceptable segment whose acknowledgment was accepted too; true: once its payload is
+    /// processed, acknowledgments are quick.
     // Linux, tcp_ack and tcp_data_queue: TS.Recent and ECN's marks are of segments that are not dropped.
     #[inline(never)]
     pub(crate) fn note_options(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) -> bool {

@@ -9,7 +9,7 @@ use crate::profile::WindowValidation;
 use crate::sender::recovery::Facts;
 use crate::sequence::SeqNum;
 
-/// A burst of transmissions, as it leaves the sender.
+/// The sender after a burst: it can send nothing more now.
 #[derive(Clone, Copy, Debug)]
 struct Burst {
     /// cwnd kept the sender from sending more.

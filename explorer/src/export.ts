@@ -1,4 +1,4 @@
-/** What a visitor takes away: the link, the drawings, the segments, and the scenario with the command that runs it. */
+/** What the page exports: the link, the drawings, the segments, and the scenario with the command that runs it. */
 
 import { colours } from "./canvas";
 import type { Drawing } from "./drawing";
@@ -13,7 +13,7 @@ const FILE = "explored.toml";
 const COLUMNS = ["time_ns", "event", "from_server", "seq", "length", "ack", "window_bytes", "cwnd_segments", "ssthresh_segments", "recovery_state", "flags", "retransmission"];
 const EVENTS = ["sent", "received", "dropped", "lost"];
 
-export class Away {
+export class Export {
   constructor(
     private readonly state: State,
     private readonly drawing: Drawing,
