@@ -55,7 +55,7 @@ test-all: test
 	$(BIN)/pytest -m realtime -n 4 --dist loadfile || $(AGAIN) || $(AGAIN)
 
 bench: setup
-	$(BIN)/firstflight bench --peers
+	$(BIN)/python -m bench --peers
 
 # What the tests of path and of TCP's sender and receiver do not notice: docs/robustness.md.
 SHARD ?= 0/40
@@ -72,7 +72,7 @@ lint: setup
 	cargo clippy --quiet --locked --workspace --all-targets -- --deny warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy python/firstflight
+	$(BIN)/mypy python/firstflight bench research/calibration
 	$(BIN)/mypy --config-file tests/mypy.ini tests
 	$(BIN)/python -m mypy.stubtest --ignore-missing-stub firstflight._native
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import testbeds
-from firstflight.bench.guard import measure, rows_of
+from bench.guard import measure, rows_of
 from firstflight.counted import counted
 from testbeds import refusal
 

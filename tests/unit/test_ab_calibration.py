@@ -1,4 +1,4 @@
-"""A short run of the calibration; `python -m firstflight.analysis.ab.calibration` does the whole of it."""
+"""A short run of the calibration; `python -m research.calibration` does the whole of it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from firstflight.analysis.ab import compare
-from firstflight.analysis.ab.calibration import cases, means, simulated
-from firstflight.analysis.ab.calibration.check import CASES, Outcome
 from firstflight.engines.simulate import run_cell
 from firstflight.scenario import Cell
+from research.calibration import cases, means, simulated
+from research.calibration.check import CASES, Outcome
 
 REPETITIONS = 200
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from firstflight.bench import command
-from firstflight.bench.row import Row
+from bench import __main__ as command
+from bench.row import Row
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def test_alone_it_looks_for_no_peer(measured, monkeypatch, capsys):
     monkeypatch.setattr(command, "build_ns3", lambda: pytest.fail("it built ns-3"))
     monkeypatch.setattr(command, "find_ns2", lambda: pytest.fail("it looked for ns-2"))
 
-    assert command.main(peers=False, json=True) == 0
+    assert command.simulator(peers=False, json=True) == 0
     printed = capsys.readouterr()
     assert [row["work"] for row in json.loads(printed.out)] == ["bulk, even"]
     assert printed.err == ""
@@ -29,7 +29,7 @@ def test_alone_it_looks_for_no_peer(measured, monkeypatch, capsys):
 def test_missing_peers_are_named_with_the_line_that_installs_them(measured, monkeypatch, capsys):
     monkeypatch.setenv("PATH", "")
 
-    assert command.main(peers=True, json=True) == 0
+    assert command.simulator(peers=True, json=True) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)
     assert printed.err == (
@@ -40,5 +40,5 @@ def test_missing_peers_are_named_with_the_line_that_installs_them(measured, monk
 def test_work_that_was_not_the_same_is_exit_status_1(measured, capsys):
     measured.append(Row("same work", 1.31, "s", peer="ns-2", peer_value=1.0, same=False))
 
-    assert command.main(peers=False) == 1
+    assert command.simulator(peers=False) == 1
     assert "DIFFERS" in capsys.readouterr().out

@@ -7,8 +7,8 @@ import tomllib
 
 import pytest
 
-from firstflight.bench import instructions, work
-from firstflight.bench.row import Row
+from bench import instructions, work
+from bench.row import Row
 from firstflight.errors import MachineError
 
 FIGURES = tomllib.loads((work.DIRECTORY / "instructions.toml").read_text())

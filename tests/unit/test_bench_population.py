@@ -2,7 +2,7 @@
 
 import pytest
 
-from firstflight.bench.population import ARMS, CONNECTIONS, Measured, measure, replicates_of, rows_of
+from bench.population import ARMS, CONNECTIONS, Measured, measure, replicates_of, rows_of
 
 
 @pytest.mark.parametrize("connections", CONNECTIONS)

@@ -1,8 +1,8 @@
-"""The output of `firstflight bench`: JSON for other programs, and a table for people."""
+"""The output of `python -m bench`: JSON for other programs, and a table for people."""
 
 import json
 
-from firstflight.bench.row import Goal, Row, as_json, as_text
+from bench.row import Goal, Row, as_json, as_text
 
 
 def test_json_has_the_six_keys_of_the_contract_and_nothing_else():

@@ -5,8 +5,8 @@ from statistics import median
 
 import pytest
 
-from firstflight.bench import bulk, lossy, peers, work
-from firstflight.bench.process import simulate
+from bench import bulk, lossy, peers, work
+from bench.process import simulate
 
 needs_ns2 = pytest.mark.skipif(shutil.which("ns") is None, reason=f"ns-2 is not here: {peers.INSTALL}")
 

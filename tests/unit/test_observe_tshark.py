@@ -7,8 +7,8 @@ import subprocess
 import polars as pl
 import pytest
 
+from bench.captures import write_capture
 from firstflight import observe
-from firstflight.bench.captures import write_capture
 from flows import EXAMPLES
 
 needs_tshark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not here: apt-get install tshark")

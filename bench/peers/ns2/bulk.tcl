@@ -1,4 +1,4 @@
-# The bulk work of `firstflight bench` in ns-2: FullTcp flows over one bottleneck, no traces.
+# The bulk work of `python -m bench` in ns-2: FullTcp flows over one bottleneck, no traces.
 #
 #   ns bulk.tcl [key=value ...]
 #

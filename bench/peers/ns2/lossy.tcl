@@ -1,4 +1,4 @@
-# Sack1 flows over one bottleneck that loses packets at random: the lossy work of `firstflight bench` in ns-2.
+# Sack1 flows over one bottleneck that loses packets at random: the lossy work of `python -m bench` in ns-2.
 #
 #   ns lossy.tcl [key=value ...]
 #

@@ -1,4 +1,4 @@
-// The bulk work of `firstflight bench` in ns-3 (3.37 or later): TCP flows over one bottleneck, no traces.
+// The bulk work of `python -m bench` in ns-3 (3.37 or later): TCP flows over one bottleneck, no traces.
 //
 //   g++ -O2 -std=c++17 bulk.cc -o bulk -lns3-applications -lns3-internet -lns3-point-to-point
 //       -lns3-traffic-control -lns3-network -lns3-core

@@ -28,6 +28,6 @@ pub use network::{Event, Network};
 pub use plan::{LinkPlan, Plan, PortPlan, RoutePlan, Way};
 pub use port::Device;
 
-/// The highest rate of a link, in bits a second, at which `firstflight bench --linkbox` found the box as accurate as the
+/// The highest rate of a link, in bits a second, at which `python -m bench --linkbox` found the box as accurate as the
 /// emulator promises: delay within 200 µs and spacing within 20 µs for 99 packets of 100.
 pub const CALIBRATED_BPS: u64 = 100_000_000;

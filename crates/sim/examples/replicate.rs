@@ -1,5 +1,5 @@
 //! Simulates one replicate of a plan (JSON on stdin) and prints its data packets: the program that
-//! `firstflight bench --instructions` counts, and that a profiler can run.
+//! `python -m bench --instructions` counts, and that a profiler can run.
 
 use std::io::{Error, read_to_string, stdin};
 

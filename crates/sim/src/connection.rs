@@ -348,7 +348,7 @@ impl std::ops::IndexMut<u32> for Arena {
 mod tests {
     use super::*;
 
-    /// The size of every open connection, without its allocations. `firstflight bench` measures the whole.
+    /// The size of every open connection, without its allocations. `python -m bench` measures the whole.
     #[test]
     fn a_connection_takes_no_more_than_it_did() {
         assert!(size_of::<Endpoint>() <= 400, "an endpoint has {} bytes", size_of::<Endpoint>());

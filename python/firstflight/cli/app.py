@@ -591,32 +591,3 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = F
     from firstflight.cli.examining import examine
 
     raise typer.Exit(examine(json))
-
-
-@app.command()
-def bench(
-    peers: Annotated[bool, typer.Option("--peers", help="Compare with ns-2 and ns-3, if installed.")] = False,
-    linkbox: Annotated[
-        bool, typer.Option("--linkbox", help="Measure the link emulator: accuracy and capacity.")
-    ] = False,
-    guard: Annotated[bool, typer.Option("--guard", help="Measure the CPU cost of the guard next to nginx.")] = False,
-    instructions: Annotated[bool, typer.Option("--instructions", help="Count only instructions per packet.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Measure the cost of the simulator, the accuracy of the link emulator (linkbox), or the cost of the guard."""
-    from firstflight.bench import instructions as counted
-    from firstflight.bench import linkbox as link_box
-    from firstflight.bench import main
-    from firstflight.errors import RequestError
-
-    if peers + linkbox + guard + instructions > 1:
-        raise RequestError("--peers, --linkbox, --guard and --instructions measure different things: give one of them")
-    if guard:
-        from firstflight.bench import guard as guard_cost
-
-        raise typer.Exit(guard_cost.main(json))
-    if instructions:
-        raise typer.Exit(counted.main(json))
-    if linkbox:
-        raise typer.Exit(link_box.main(json))
-    raise typer.Exit(main(peers, json))

@@ -59,10 +59,10 @@ def _optional() -> list[Finding]:
         Finding("dask", "run --on dask", dask or "not found", bool(dask), False, 'pip install "dask[distributed]"'),
         _tool("rust", "building from source", ("cargo", "--version"), "install Rust 1.85 or later from rustup.rs"),
         Finding("tshark", "some tests", tshark or "not found", tshark is not None, False, "apt-get install tshark"),
-        Finding("ns-2", "bench --peers", ns2 or "not found", ns2 is not None, False, "apt-get install ns2"),
+        Finding("ns-2", "make bench", ns2 or "not found", ns2 is not None, False, "apt-get install ns2"),
         _tool(
             "ns-3",
-            "bench --peers",
+            "make bench",
             ("pkg-config", "--modversion", "ns3-core", "ns3-internet"),
             "apt-get install libns3-dev pkg-config g++",
         ),

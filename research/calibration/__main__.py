@@ -1,4 +1,4 @@
-"""`python -m firstflight.analysis.ab.calibration [--repetitions N] [--first SEED] [--jobs N] [--only TEXT]`.
+"""`python -m research.calibration [--repetitions N] [--first SEED] [--jobs N] [--only TEXT]`.
 
 Prints a table of shares, each with its error by chance (95%); exits 1 where a share is out of range by more than
 chance allows. The methods were chosen on seeds below 100,000; `--first 100000` judges them on others.
@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from firstflight.analysis.ab.calibration.check import CASES, LEAST, Outcome, outcome_of, run_some
+from research.calibration.check import CASES, LEAST, Outcome, outcome_of, run_some
 
 _TOGETHER = 50
 
 
 def main() -> int:
     """Run the calibration as the command line asks."""
-    parser = argparse.ArgumentParser(prog="python -m firstflight.analysis.ab.calibration", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m research.calibration", description=__doc__)
     parser.add_argument("--repetitions", type=int, default=LEAST, help=f"of each case (default {LEAST})")
     parser.add_argument("--first", type=int, default=0, help="seed of the first repetition (default 0)")
     parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")

@@ -1,4 +1,4 @@
-"""`firstflight bench --guard`: the cost of the guard next to nginx, with a connection for each request.
+"""`python -m bench --guard`: the cost of the guard next to nginx, with a connection for each request.
 
 nginx and the guard are in a namespace and clients in another, all on this machine, so that as many connections come as
 it can give: how many that is belongs to the result. The guard's CPU time per connection stands on a busy machine, too.
@@ -9,9 +9,10 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from firstflight.bench.row import Goal, Row, as_json, as_text
+from bench.row import Goal, Row, as_json, as_text
 from firstflight.errors import MachineError, require_linux
 
 _SECONDS, _WARM_UP_S, _CLIENTS = 20, 12, 4
@@ -41,7 +42,7 @@ def main(json: bool = False) -> int:
     Returns 1 if a connection was made that the guard neither saw nor counted as dropped, else 0. Raises MachineError
     without namespaces, nginx or `ip`.
     """
-    require_linux("firstflight bench --guard")
+    require_linux("python -m bench --guard")
     rows = rows_of(measure(_SECONDS, _WARM_UP_S, _CLIENTS))
     print(as_json(rows) if json else as_text(rows))
     return 1 if any(row.same is False for row in rows) else 0
@@ -52,7 +53,7 @@ def measure(seconds: float, warm_up_s: float, clients: int) -> Measured:
     own = ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"])]
     own += ["--net", "--pid", "--mount-proc", "--fork", "--kill-child"]
     job = json.dumps({"seconds": seconds, "warm_up_s": warm_up_s, "clients": clients})
-    command = [*own, sys.executable, "-m", "firstflight.bench.guard_worker"]
+    command = [*own, sys.executable, str(Path(__file__).with_name("guard_worker.py"))]
     most_s = 2 * seconds + warm_up_s + 120
     done = subprocess.run(command, input=job, capture_output=True, text=True, check=False, timeout=most_s)
     if done.returncode != 0:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from firstflight.analysis.ab.calibration.cases import DESIGN, Case, apart
 from firstflight.analysis.ab.compare import compare, compare_rate
 from firstflight.analysis.ab.least import least_units
+from research.calibration.cases import DESIGN, Case, apart
 
 if TYPE_CHECKING:
     from firstflight.scenario import Scenario

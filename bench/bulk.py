@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from firstflight.bench.peers import Peer
-from firstflight.bench.process import simulate
-from firstflight.bench.row import Goal, Row
-from firstflight.bench.work import plan
+from bench.peers import Peer
+from bench.process import simulate
+from bench.row import Goal, Row
+from bench.work import plan
 
 ROUNDS = 5
 

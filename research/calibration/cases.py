@@ -14,7 +14,6 @@ import polars as pl
 
 from firstflight.analysis.ab.aggregates import of_aggregates
 from firstflight.analysis.ab.buckets import by_bucket
-from firstflight.analysis.ab.calibration.laws import Latency
 from firstflight.analysis.ab.compare import compare, compare_rate
 from firstflight.analysis.ab.comparison import Comparison
 from firstflight.analysis.ab.contrast import of_sample
@@ -26,6 +25,7 @@ from firstflight.analysis.ab.sample import Arm, Sample
 from firstflight.analysis.ab.statistic import Ratio, Statistic, share_of
 from firstflight.analysis.intervals import Estimate
 from firstflight.records.schema import GAMMA
+from research.calibration.laws import Latency
 
 Values = npt.NDArray[np.float64]
 Kind = Literal["coverage", "false alarms", "power"]

@@ -2,10 +2,10 @@
 
 from statistics import median
 
-from firstflight.bench.peers import Ns2
-from firstflight.bench.process import simulate
-from firstflight.bench.row import Goal, Row
-from firstflight.bench.work import plan
+from bench.peers import Ns2
+from bench.process import simulate
+from bench.row import Goal, Row
+from bench.work import plan
 
 ROUNDS = 5
 TITLE = "bulk, 1% loss"

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from firstflight.bench.process import run
-from firstflight.bench.row import Goal, Row
+from bench.process import run
+from bench.row import Goal, Row
 from firstflight.errors import MachineError
 
 _BYTES = 1 << 30

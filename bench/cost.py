@@ -3,10 +3,10 @@
 import time
 from statistics import median
 
+from bench.process import Simulated, simulate
+from bench.row import Goal, Row
+from bench.work import connections, plan, scheduler_sources
 from firstflight import _native
-from firstflight.bench.process import Simulated, simulate
-from firstflight.bench.row import Goal, Row
-from firstflight.bench.work import connections, plan, scheduler_sources
 
 ROUNDS = 5
 

@@ -1,4 +1,4 @@
-"""`python -m firstflight.analysis.ab.calibration.means [--repetitions N] [--first SEED]`: intervals of means, often.
+"""`python -m research.calibration.means [--repetitions N] [--first SEED]`: intervals of means, often.
 
 A mean needs sums only, so many samples are drawn and resampled at once: a hundred times as many repetitions in the same
 time. Beside the method as it is (each end the farther one of the studentized bootstrap's and Student's t) stand its two
@@ -16,8 +16,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from firstflight.analysis.ab.calibration.cases import LAW, RESAMPLES
 from firstflight.analysis.intervals import CONFIDENCE, normal_quantile
+from research.calibration.cases import LAW, RESAMPLES
 
 Values = npt.NDArray[np.float64]
 Drawn = Literal["treated", "same law", "pairs of the same law"]
@@ -110,7 +110,7 @@ def samples(drawn: Drawn, units: int, paired: bool, draw: np.random.Generator) -
 
 def main() -> int:
     """Print the shares of each case, percent; always exits 0."""
-    parser = argparse.ArgumentParser(prog="python -m firstflight.analysis.ab.calibration.means", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m research.calibration.means", description=__doc__)
     parser.add_argument("--repetitions", type=int, default=20_000, help="of each case (default 20000)")
     parser.add_argument("--first", type=int, default=100_000, help="first seed (default 100000)")
     asked = parser.parse_args()

@@ -5,28 +5,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from firstflight.errors import MachineError
+import firstflight
 from firstflight.scenario import Scenario
 
-# The scripts and scenarios are kept next to the package in a checkout; an installed wheel has none.
-DIRECTORY = Path(__file__).resolve().parents[3] / "bench"
-SIZES_CSV = Path(__file__).resolve().parents[1] / "studies" / "rfc2415" / "mah1997_reply_length_cdf.csv"
+DIRECTORY = Path(__file__).resolve().parent
+SIZES_CSV = Path(firstflight.__file__).parent / "studies" / "rfc2415" / "mah1997_reply_length_cdf.csv"
 
 NANOSECONDS = 1_000_000_000
 Plan = dict[str, Any]
 
 
-def scenario_path(name: str) -> Path:
-    """`bench/scenarios/NAME.toml`. Raises MachineError where there is no checkout."""
-    path = DIRECTORY / "scenarios" / f"{name}.toml"
-    if not path.exists():
-        raise MachineError(f"{path} is missing: bench runs from a checkout of the repository")
-    return path
-
-
 def plan(name: str, duration_s: float | None = None) -> Plan:
     """The plan of `bench/scenarios/NAME.toml`, cut to `duration_s`; links metered once over the whole run."""
-    made: Plan = Scenario.load(scenario_path(name)).to_plan()
+    made: Plan = Scenario.load(DIRECTORY / "scenarios" / f"{name}.toml").to_plan()
     made["meter_interval_ns"] = None
     if duration_s is not None:
         made["duration_ns"] = round(duration_s * NANOSECONDS)

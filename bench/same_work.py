@@ -2,11 +2,11 @@
 
 from statistics import median
 
-from firstflight.bench import bulk
-from firstflight.bench.peers import Ns2
-from firstflight.bench.process import simulate
-from firstflight.bench.row import Row
-from firstflight.bench.work import baytcp_cell, plan, rfc2415_cell
+from bench import bulk
+from bench.peers import Ns2
+from bench.process import simulate
+from bench.row import Row
+from bench.work import baytcp_cell, plan, rfc2415_cell
 
 CELLS = ((8, 0), (16, 0), (16, 2), (8, 3), (32, 3))
 SEEDS = 10

@@ -1,4 +1,4 @@
-"""`python -m firstflight.bench.scale`: a simulation on paper of very many connections, from rates measured here.
+"""`python -m bench.scale`: a simulation on paper of very many connections, from rates measured here.
 
 Prints the tables of docs/scale.md as Markdown. Measured: connections a second of one core, and bytes of a
 replicate's records in either form. The assumption is printed next to them: the utilization of a cluster's cores.
@@ -45,7 +45,7 @@ class Rates:
 
 def measure(users: int, replicates: int, rate: float | None = None) -> Rates:
     """Run `replicates` of `users` on one thread, with aggregates for time and bytes, and one with rows for bytes; with
-    `rate` (connections a second of one core, as `firstflight bench` prints it) the time is not measured.
+    `rate` (connections a second of one core, as `python -m bench` prints it) the time is not measured.
     """
     base = Scenario.from_toml(_SEARCH).replace("population.users", users)
     with tempfile.TemporaryDirectory() as scratch:
@@ -98,9 +98,7 @@ def _stored(directory: Path, table: str) -> int:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(
-        prog="python -m firstflight.bench.scale", description=(__doc__ or "").splitlines()[0]
-    )
+    parser = argparse.ArgumentParser(prog="python -m bench.scale", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--users", type=int, default=100_000, help="users of a replicate")
     parser.add_argument("--replicates", type=int, default=20, help="replicates to measure")
     parser.add_argument("--rate", type=float, help="connections a second of one core, instead of measuring it here")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from firstflight.bench.process import run
-from firstflight.bench.work import DIRECTORY, SIZES_CSV
+from bench.process import run
+from bench.work import DIRECTORY, SIZES_CSV
 from firstflight.errors import MachineError
 
 INSTALL = "sudo apt-get install ns2 ns3 libns3-dev g++"

@@ -1,4 +1,4 @@
-"""`firstflight bench --linkbox`: how accurate the link box is and how much goes through it, by UDP packets.
+"""`python -m bench --linkbox`: how accurate the link box is and how much goes through it, by UDP packets.
 
 Each figure is measured with both back ends, in the real-time class and in the normal one, sleeping until a deadline
 and not sleeping for its last stretch; accuracy by rate only as the emulator runs it. Where all goals of a rate and of
@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.row import Goal, Row, as_json, as_text
 from firstflight._native import CALIBRATED_BPS
-from firstflight.bench.row import Goal, Row, as_json, as_text
 from firstflight.engines.emulate.lab import Backend, Lab
 from firstflight.engines.emulate.layout import SPIN_NS, Host, Layout
 from firstflight.errors import MachineError

@@ -15,8 +15,8 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from firstflight.bench.row import Goal, Row, as_json, as_text
-from firstflight.bench.work import DIRECTORY, Plan, plan, rfc2415_cell
+from bench.row import Goal, Row, as_json, as_text
+from bench.work import DIRECTORY, Plan, plan, rfc2415_cell
 from firstflight.errors import MachineError
 
 INSTALL = "sudo apt-get install valgrind"
@@ -75,7 +75,7 @@ def rows() -> list[Row]:
     if compiler != committed["rustc"]:
         raise MachineError(
             f"the committed figures are those of rustc {committed['rustc']}, and this is {compiler}: `rustup run "
-            f"{committed['rustc']} firstflight bench --instructions` compares like with like"
+            f"{committed['rustc']} python -m bench --instructions` compares like with like"
         )
     program = _build()
     made = []

@@ -3,10 +3,11 @@
 import json
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
-from firstflight.bench.process import run
-from firstflight.bench.row import Goal, Row
-from firstflight.bench.work import scenario_path
+from bench.process import run
+from bench.row import Goal, Row
+from bench.work import DIRECTORY
 from firstflight.records.machine import usable_cpus
 
 ARMS = (3, 10)
@@ -43,13 +44,13 @@ def measure(connections: int, jobs: int) -> Measured:
     """Run both arms in a fresh process on this number of threads, with aggregates kept."""
     replicates, users = replicates_of(connections)
     job = {
-        "scenario": str(scenario_path("avgdc_search")),
+        "scenario": str(DIRECTORY / "scenarios" / "avgdc_search.toml"),
         "users": users,
         "replicates": replicates,
         "initial_windows": ARMS,
         "jobs": jobs,
     }
-    finished = run([sys.executable, "-m", "firstflight.bench.population_worker"], json.dumps(job))
+    finished = run([sys.executable, str(Path(__file__).with_name("population_worker.py"))], json.dumps(job))
     return Measured(**json.loads(finished.output))
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from firstflight.analysis.ab.calibration import cases
-from firstflight.analysis.ab.calibration.cases import Case, Kind
-from firstflight.analysis.ab.calibration.simulated import simulated
 from firstflight.analysis.ab.least import LEAST_BLOCKS, least_units
 from firstflight.analysis.intervals import normal_quantile
+from research.calibration import cases
+from research.calibration.cases import Case, Kind
+from research.calibration.simulated import simulated
 
 LEAST = 2000
 """Repetitions."""

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from firstflight.errors import MachineError
@@ -67,5 +68,5 @@ def simulate(
 ) -> Simulated:
     """Run plans in a fresh worker process, `repeat` times over, on this number of threads."""
     job = {"plans": plans, "replicates": replicates, "repeat": repeat, "threads": threads, "seed": seed}
-    finished = run([sys.executable, "-m", "firstflight.bench.worker"], json.dumps(job))
+    finished = run([sys.executable, str(Path(__file__).with_name("worker.py"))], json.dumps(job))
     return Simulated(**json.loads(finished.output))

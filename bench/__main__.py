@@ -1,19 +1,25 @@
-"""The command: the measurements, their order, and the output."""
+"""`python -m bench`, from a checkout: the cost of the simulator, next to ns-2 and ns-3 where they are installed.
 
+Benchmarks, not timed tests: a speed that falls short is printed as such and fails nothing. Only checks can fail (exit
+status 1): that both simulators did the same work, that a count of instructions has not risen, that the guard saw each
+connection.
+"""
+
+import argparse
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import partial
 
-from firstflight.bench import bulk, captures, cost, instructions, lossy, population, same_work, sweep
-from firstflight.bench.peers import INSTALL, Ns2, Peer, build_ns3, find_ns2
-from firstflight.bench.row import Row, as_json, as_text
-from firstflight.errors import MachineError
+from bench import bulk, captures, cost, guard, instructions, linkbox, lossy, population, same_work, sweep
+from bench.peers import INSTALL, Ns2, Peer, build_ns3, find_ns2
+from bench.row import Row, as_json, as_text
+from firstflight.errors import FirstflightError, MachineError
 
 Step = tuple[str, Callable[[], list[Row]]]
 
 
-def main(peers: bool, json: bool = False) -> int:
+def simulator(peers: bool, json: bool = False) -> int:
     """Measure, and print a table (JSON if asked: [{work, ours, peer, peer_value, ratio, unit}]) to stdout.
 
     `peers`: compare with ns-2 and ns-3 too, as far as they are installed; a missing one leaves its figures out and
@@ -66,3 +72,30 @@ def _measured(step: Step) -> list[Row]:
     if sys.stderr.isatty():
         print(f"measuring {title} ...", file=sys.stderr)
     return measure()
+
+
+def main() -> int:
+    """Measure what the command line asks for; the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure the cost of the simulator.")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--peers", action="store_true", help="compare with ns-2 and ns-3, if installed")
+    instead.add_argument("--instructions", action="store_true", help="count only instructions per packet")
+    instead.add_argument("--linkbox", action="store_true", help="measure the link emulator: accuracy and capacity")
+    instead.add_argument("--guard", action="store_true", help="measure the CPU cost of the guard next to nginx")
+    options = parser.parse_args()
+    try:
+        if options.guard:
+            return guard.main(options.json)
+        if options.instructions:
+            return instructions.main(options.json)
+        if options.linkbox:
+            return linkbox.main(options.json)
+        return simulator(options.peers, options.json)
+    except FirstflightError as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return error.exit_status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

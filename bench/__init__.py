@@ -1,0 +1,1 @@
+"""Measurements of cost and accuracy: `python -m bench` from the checkout."""

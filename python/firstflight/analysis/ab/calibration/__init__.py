@@ -1,1 +1,0 @@
-"""Whether the intervals have their nominal coverage, on samples whose truth is known."""

@@ -1,0 +1,1 @@
+"""Whether the intervals of `analysis.ab` cover what they promise: `python -m research.calibration`."""
