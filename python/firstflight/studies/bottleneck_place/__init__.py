@@ -6,19 +6,7 @@ from pathlib import Path
 import polars as pl
 import xarray as xr
 
-from firstflight.studies.kernel import (
-    OURS,
-    ClaimSpec,
-    DeclaredStudy,
-    Quantities,
-    Quantity,
-    at_least,
-    at_most,
-    lines,
-    named,
-    near,
-    table,
-)
+from firstflight.studies import kernel as k
 
 APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
 TIME = 1e3 * pl.col("completion_time_s").mean()
@@ -26,10 +14,10 @@ DROPS = 100 * pl.col("dropped_packets").sum() / pl.col("offered_packets").max()
 FORWARD = pl.col("link").cast(pl.String).is_in([f"links[{place}]" for place in range(4)])
 LAST = pl.col("link") == "links[3]"
 QUANTITIES = (
-    Quantity("page", "Page time", "ms", TIME, DONE, "pages", digits=0),
-    Quantity("others", "Completion time of others", "ms", TIME, DONE & (APPLICATION == "others"), digits=0),
-    Quantity("dropped", "Dropped on all links", "percent", DROPS, FORWARD, "links", digits=2),
-    Quantity("last", "Dropped on the last link", "percent", DROPS, LAST, "links", digits=2),
+    k.Quantity("page", "Page time", "ms", TIME, DONE, "pages", digits=0),
+    k.Quantity("others", "Completion time of others", "ms", TIME, DONE & (APPLICATION == "others"), digits=0),
+    k.Quantity("dropped", "Dropped on all links", "percent", DROPS, FORWARD, "links", digits=2),
+    k.Quantity("last", "Dropped on the last link", "percent", DROPS, LAST, "links", digits=2),
 )
 TALK = "talk"
 SINGLE = ["server", "transit", "access"]
@@ -40,60 +28,60 @@ def relative(array: xr.DataArray) -> xr.DataArray:
     return 100 * array / array.sel(iw=3, drop=True)
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """Hypotheses about the effect of the place."""
     page, others = relative(q.page), relative(q.others)
     ten = page.sel(place=SINGLE, iw=10)
     two = q.page.sel(place="access and Wi-Fi") / q.page.sel(place="access")
     share = 100 * (q.last / q.dropped).sel(place="access and Wi-Fi", iw=64)
     return (
-        OURS.says(
+        k.OURS.says(
             "place-does-not-matter",
             "The gain of IW 10 is the same at the server, in transit and at the access link (range of page times).",
             ten.max("place") - ten.min("place"),
-            at_most(5, "pp of IW 3's"),
+            k.at_most(5, "pp of IW 3's"),
             "5 pp were chosen before the first run.",
         ),
-        OURS.says(
+        k.OURS.says(
             "wifi-gains-as-well",
             "Delays of Wi-Fi do not change the gain of IW 10 at the access link (difference).",
             page.sel(place="Wi-Fi", iw=10) - page.sel(place="access", iw=10),
-            near(0, "pp of IW 3's", 5),
+            k.near(0, "pp of IW 3's", 5),
             "5 pp were chosen before the first run.",
         ),
-        OURS.says(
+        k.OURS.says(
             "second-queue-is-empty",
             "Behind a link of the same rate a second one drops almost nothing: the first has spread the burst (share "
             "of all drops, IW 64).",
             share,
-            at_most(5, "percent"),
+            k.at_most(5, "percent"),
             "5% were chosen before the first run.",
         ),
-        OURS.says(
+        k.OURS.says(
             "two-are-as-one",
             "Two narrow links in a row cost a page at most 5% more than one (largest change).",
             100 * (two - 1).max("iw"),
-            at_most(5, "percent"),
+            k.at_most(5, "percent"),
             "5% were chosen before the first run.",
         ),
-        OURS.says(
+        k.OURS.says(
             "gain-everywhere",
             "IW 10 makes pages at least 5% faster at every place (least gain).",
             100 - page.sel(iw=10).max("place"),
-            at_least(5, "percent"),
+            k.at_least(5, "percent"),
             "A gain of 5% is worthwhile.",
         ),
-        OURS.says(
+        k.OURS.says(
             "harm-is-the-same",
             "The effect of IW 64 on others is the same at server, transit and access link (range of their times).",
             others.sel(place=SINGLE, iw=64).max("place") - others.sel(place=SINGLE, iw=64).min("place"),
-            at_most(5, "pp of IW 3's"),
+            k.at_most(5, "pp of IW 3's"),
             "5 pp were chosen before the first run.",
         ),
     )
 
 
-def answer(q: Quantities) -> Sequence[str]:
+def answer(q: k.Quantities) -> Sequence[str]:
     """Whether it matters."""
     page, others = (relative(of).isel(draw=0) for of in (q.page, q.others))
     last = (q.last / q.dropped).isel(draw=0).sel(place="access and Wi-Fi", iw=64)
@@ -106,21 +94,21 @@ def answer(q: Quantities) -> Sequence[str]:
     )
 
 
-STUDY = DeclaredStudy(
+STUDY = k.DeclaredStudy(
     Path(__file__).parent,
     QUANTITIES,
     claims,
-    lambda q: [table("times", "By place", "Means.", [q.page, q.others, q.dropped, q.last], across="iw")],
+    lambda q: [k.table("times", "By place", "Means.", [q.page, q.others, q.dropped, q.last], across="iw")],
     lambda q: [
-        lines(
-            named(relative(q.page), "relative_page", "Page time", "% of IW 3's", 0),
+        k.lines(
+            k.named(relative(q.page), "relative_page", "Page time", "% of IW 3's", 0),
             "Gain by the place of the bottleneck",
             "Page time in percent of IW 3's; bands are 95% CIs.",
             "iw",
             "place",
         ),
-        lines(
-            named(relative(q.others), "relative_others", "Time of others", "% of IW 3's", 0),
+        k.lines(
+            k.named(relative(q.others), "relative_others", "Time of others", "% of IW 3's", 0),
             "Harm by the place of the bottleneck",
             "Completion time of others, in percent of that next to IW 3.",
             "iw",

@@ -6,40 +6,25 @@ from pathlib import Path
 import polars as pl
 import xarray as xr
 
-from firstflight.studies.kernel import (
-    OURS,
-    ClaimSpec,
-    DeclaredStudy,
-    Quantities,
-    Quantity,
-    Source,
-    above,
-    at_least,
-    at_most,
-    below,
-    named,
-    near,
-    panels,
-    table,
-)
+from firstflight.studies import kernel as k
 
 QUANTITIES = (
-    Quantity("time", "Completion time", "ms", 1e3 * pl.col("completion_time_s").mean(), digits=0),
-    Quantity("timeouts", "Timeouts", "", pl.col("timeouts").sum(), digits=0),
+    k.Quantity("time", "Completion time", "ms", 1e3 * pl.col("completion_time_s").mean(), digits=0),
+    k.Quantity("timeouts", "Timeouts", "", pl.col("timeouts").sum(), digits=0),
 )
-RFC = Source("RFC 6928 section 6")
+RFC = k.Source("RFC 6928 section 6")
 FIXED = "Fixed before the first run."
 SMALL, LARGE = "16 kB", "3 MiB"
 LOSSES = ["5", "10", "6 to 10"]
 
 
-def relative(q: Quantities) -> xr.DataArray:
+def relative(q: k.Quantities) -> xr.DataArray:
     """IW 10 with losses, in percent of the time of IW 3 without any."""
     found = 100 * q.time.sel(iw=10, drop=True) / q.time.sel(iw=3, lost="none", drop=True)
-    return named(found, "relative", "Time with IW 10", "% of IW 3's without loss", 0)
+    return k.named(found, "relative", "Time with IW 10", "% of IW 3's without loss", 0)
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """RFC 6928's two conditions, each toggled, and hypotheses."""
     found, cost = relative(q), q.time.sel(iw=10) - q.time.sel(iw=10, lost="none", drop=True)
     long = [100, 300, 1000]
@@ -49,7 +34,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "Without a timeout and with a small window IW 10 with a drop is faster than IW 3 without (largest time, "
             "100 kB to 1 MB, segment 5 lost).",
             found.sel(window=SMALL, size_kb=long, lost="5").max(["stack", "size_kb"]),
-            below(100, "% of IW 3's"),
+            k.below(100, "% of IW 3's"),
             FIXED,
             needs="value",
         ),
@@ -57,7 +42,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "not-with-a-timeout",
             "After a timeout IW 10 with a drop is slower than IW 3 without (14 kB, the last segment lost, NewReno).",
             found.sel(stack="rfc", window=SMALL, size_kb=14, lost="10"),
-            above(100, "% of IW 3's"),
+            k.above(100, "% of IW 3's"),
             FIXED,
             needs="value",
         ),
@@ -65,46 +50,46 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "not-with-a-large-window",
             "With a window of 3 MiB IW 10 with a drop is slower than IW 3 without (1 MB, segment 5 lost; least time).",
             found.sel(window=LARGE, size_kb=1000, lost="5").min("stack"),
-            above(100, "% of IW 3's"),
+            k.above(100, "% of IW 3's"),
             FIXED,
             needs="value",
         ),
-        OURS.says(
+        k.OURS.says(
             "tail-probe-spares-the-timeout",
             "Linux needs no timeout for any of these losses (most of a transfer).",
             q.timeouts.sel(stack="linux", iw=10, lost=LOSSES).max(["window", "size_kb", "lost"]),
-            near(0, "timeouts"),
+            k.near(0, "timeouts"),
             FIXED,
             needs="value",
         ),
-        OURS.says(
+        k.OURS.says(
             "cost-lasts",
             "An early exit costs 1 MB at least two round trips (least cost, one segment lost, large window).",
             cost.sel(window=LARGE, size_kb=1000, lost="5").min("stack"),
-            at_least(200, "ms"),
+            k.at_least(200, "ms"),
             FIXED,
             needs="value",
         ),
-        OURS.says(
+        k.OURS.says(
             "cost-fades",
             "An early exit costs 10 MB less than 10% with CUBIC (segment 5 lost).",
             100 * (cost / q.time.sel(iw=10)).sel(stack="linux", window=LARGE, size_kb=10000, lost="5"),
-            at_most(10, "percent"),
+            k.at_most(10, "percent"),
             FIXED,
             needs="value",
         ),
-        OURS.says(
+        k.OURS.says(
             "five-cost-as-one",
             "With SACK five lost segments cost at most a round trip more than one (1 MB, large window).",
             (cost.sel(lost="6 to 10") - cost.sel(lost="5")).sel(stack="linux", window=LARGE, size_kb=1000),
-            at_most(100, "ms"),
+            k.at_most(100, "ms"),
             FIXED,
             needs="value",
         ),
     )
 
 
-def answer(q: Quantities) -> Sequence[str]:
+def answer(q: k.Quantities) -> Sequence[str]:
     """The conditions, and the cost."""
     found = relative(q).isel(draw=0).sel(lost="5")
     small, large = found.sel(window=SMALL, size_kb=slice(100, 1000)).max("size_kb"), found.sel(window=LARGE)
@@ -122,13 +107,13 @@ def answer(q: Quantities) -> Sequence[str]:
     )
 
 
-STUDY = DeclaredStudy(
+STUDY = k.DeclaredStudy(
     Path(__file__).parent,
     QUANTITIES,
     claims,
-    lambda q: [table("times", "By size, window and loss", "One transfer each.", [q.time, q.timeouts], across="lost")],
+    lambda q: [k.table("times", "By size, window and loss", "One transfer each.", [q.time, q.timeouts], across="lost")],
     lambda q: [
-        panels(
+        k.panels(
             relative(q),
             "IW 10 with losses against IW 3 without",
             "Completion time in percent of that of IW 3 without loss; which segments of the transfer are lost.",

@@ -6,21 +6,7 @@ from pathlib import Path
 import polars as pl
 import xarray as xr
 
-from firstflight.studies.kernel import (
-    ClaimSpec,
-    DeclaredStudy,
-    Quantities,
-    Quantity,
-    Source,
-    above,
-    at_least,
-    at_most,
-    below,
-    intervals,
-    named,
-    near,
-    table,
-)
+from firstflight.studies import kernel as k
 
 DONE = pl.col("completed") == 1
 MS = 1e3 * pl.col("completion_time_s").mean()
@@ -33,17 +19,19 @@ DROPPED = 100 * pl.col("dropped_packets").sum() / pl.col("offered_packets").sum(
 # A window is learned of some connections first.
 LATER = pl.col("start_s") > 10
 QUANTITIES = (
-    Quantity("page", "Page time", "ms", MS, DONE, "pages", digits=0, grid="home"),
-    Quantity("premature", "Drops in the first flight", "percent", PREMATURE, APPLICATION == "page", grid="home"),
-    Quantity("dropped", "Dropped", "percent", DROPPED, LINK == "access[0]", "links", digits=2, grid="home"),
-    Quantity("adopters", "Adopters", "ms", MS, DONE & (APPLICATION != "page"), "pages", digits=0, grid="crowd"),
-    Quantity("others", "Others", "ms", MS, DONE & (APPLICATION == "page"), "pages", digits=0, grid="crowd"),
-    Quantity("mos", "MOS", "", pl.col("mos").mean(), DOWN & (APPLICATION == "g711"), "streams", digits=2, grid="call"),
-    Quantity("late", "Late or lost, call", "percent", LATE, DOWN & (APPLICATION == "g711"), "streams", grid="call"),
-    Quantity("game", "Late or lost, game", "percent", LATE, DOWN & (APPLICATION == "game"), "streams", grid="call"),
-    Quantity("fast", "Time on the fast host", "ms", MS, DONE & FAST & LATER, grid="learned"),
-    Quantity("slow", "Time on the slow host", "ms", MS, DONE & ~FAST & LATER, digits=0, grid="learned"),
-    Quantity(
+    k.Quantity("page", "Page time", "ms", MS, DONE, "pages", digits=0, grid="home"),
+    k.Quantity("premature", "Drops in the first flight", "percent", PREMATURE, APPLICATION == "page", grid="home"),
+    k.Quantity("dropped", "Dropped", "percent", DROPPED, LINK == "access[0]", "links", digits=2, grid="home"),
+    k.Quantity("adopters", "Adopters", "ms", MS, DONE & (APPLICATION != "page"), "pages", digits=0, grid="crowd"),
+    k.Quantity("others", "Others", "ms", MS, DONE & (APPLICATION == "page"), "pages", digits=0, grid="crowd"),
+    k.Quantity(
+        "mos", "MOS", "", pl.col("mos").mean(), DOWN & (APPLICATION == "g711"), "streams", digits=2, grid="call"
+    ),
+    k.Quantity("late", "Late or lost, call", "percent", LATE, DOWN & (APPLICATION == "g711"), "streams", grid="call"),
+    k.Quantity("game", "Late or lost, game", "percent", LATE, DOWN & (APPLICATION == "game"), "streams", grid="call"),
+    k.Quantity("fast", "Time on the fast host", "ms", MS, DONE & FAST & LATER, grid="learned"),
+    k.Quantity("slow", "Time on the slow host", "ms", MS, DONE & ~FAST & LATER, digits=0, grid="learned"),
+    k.Quantity(
         "lossy",
         "First flights with a loss on the slow host",
         "percent",
@@ -52,12 +40,12 @@ QUANTITIES = (
         grid="learned",
         digits=0,
     ),
-    Quantity("time", "Time of 300 kB", "ms", MS, DONE, digits=0, grid="startup"),
-    Quantity("again", "Retransmitted segments", "segments", pl.col("retransmissions").mean(), DONE, grid="startup"),
+    k.Quantity("time", "Time of 300 kB", "ms", MS, DONE, digits=0, grid="startup"),
+    k.Quantity("again", "Retransmitted segments", "segments", pl.col("retransmissions").mean(), DONE, grid="startup"),
 )
-AGREE = Source("this study, before its first run over the kernel")
+AGREE = k.Source("this study, before its first run over the kernel")
 QUEUES, SHARED, CALLS, LEARNED, STARTUP = map(
-    Source, ("queues", "shared-queue", "real-time", "learned-window", "startup-schemes")
+    k.Source, ("queues", "shared-queue", "real-time", "learned-window", "startup-schemes")
 )
 
 
@@ -71,19 +59,19 @@ def apart(of: xr.DataArray) -> xr.DataArray:
     return change(of, engine="simulate").sel(engine="emulate", drop=True)
 
 
-def agreement(name: str, of: xr.DataArray, what: str, tolerance: float, why: str) -> ClaimSpec:
+def agreement(name: str, of: xr.DataArray, what: str, tolerance: float, why: str) -> k.ClaimSpec:
     """That both engines have the same mean over the cells of a slice."""
     over = [str(dimension) for dimension in of.dims if dimension not in ("engine", "draw")]
     return AGREE.says(
         f"same-{name}",
         f"Kernel and simulator agree on {what} (mean difference over the cells).",
         apart(of).mean(over),
-        near(0, "percent", tolerance),
+        k.near(0, "percent", tolerance),
         why,
     )
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """Each slice's agreement, then the claims of its study over the kernel, with their limits."""
     closed = "Ten percent: which packet is dropped depends on microseconds, and users wait for pages."
     alone = "Five percent, as kernel-check has it for single transfers with losses."
@@ -102,14 +90,14 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "same-calls",
             "Kernel and simulator agree on the MOS of a call (mean difference over the cells).",
             (q.mos.sel(engine="emulate") - q.mos.sel(engine="simulate")).mean(["queue", "iw"]),
-            near(0, "MOS", 0.1),
+            k.near(0, "MOS", 0.1),
             "0.1 MOS is the limit of that study.",
         ),
         QUEUES.says(
             "page-gains-in-every-queue",
             "IW 10 instead of 3 makes pages faster in every queue (largest change).",
             page.sel(iw=10).max("queue"),
-            at_most(-5, "percent"),
+            k.at_most(-5, "percent"),
             "A gain of 5% is worthwhile.",
         ),
         QUEUES.says(
@@ -118,56 +106,56 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             (premature.sel(queue=["CoDel", "FQ-CoDel"]) - premature.sel(queue="drop tail 50 ms", drop=True)).max(
                 ["queue", "iw"]
             ),
-            below(0, "pp"),
+            k.below(0, "pp"),
             "The claim is a direction only.",
         ),
         SHARED.says(
             "adopters-gain-in-a-long-queue",
             "In a queue of 1 s adopters of IW 10 gain 5% (change of page times).",
             adopters.sel(queue="1s", iw=10),
-            at_most(-5, "percent"),
+            k.at_most(-5, "percent"),
             "A gain of 5% is worthwhile.",
         ),
         SHARED.says(
             "others-pay-for-32",
             "In a queue of 1 s IW 32 of half of the users makes the others 5% slower.",
             others.sel(queue="1s", iw=32),
-            above(5, "percent"),
+            k.above(5, "percent"),
             "A user may notice 5%.",
         ),
         CALLS.says(
             "codel-does-not-spare-a-call",
             "With CoDel IW 64 costs a call 0.1 MOS.",
             cost.sel(queue="CoDel", iw=64),
-            at_least(0.1, "MOS"),
+            k.at_least(0.1, "MOS"),
             "0.1 MOS is the limit of that study.",
         ),
         CALLS.says(
             "fq-codel-spares-a-call",
             "With FQ-CoDel IW 64 costs a call less than 0.1 MOS.",
             cost.sel(queue="FQ-CoDel", iw=64),
-            below(0.1, "MOS"),
+            k.below(0.1, "MOS"),
             "0.1 MOS is the limit of that study.",
         ),
         LEARNED.says(
             "learning-gains-on-fast-hosts",
             "Each learning rule saves at least 10% of the time on the fast host (worst rule).",
             change(fast, policy="static 10").sel(policy=["ewma", "loss-aware"]).max("policy"),
-            at_most(-10, "percent"),
+            k.at_most(-10, "percent"),
             "One round trip of three or four.",
         ),
         LEARNED.says(
             "ewma-harms-slow-hosts",
             "The average of the largest cwnd loses in at least 5 pp more first flights on the slow host than IW 10.",
             lossy.sel(policy="ewma") - lossy.sel(policy="static 10"),
-            at_least(5, "pp"),
+            k.at_least(5, "pp"),
             "cwnd overshoots a queue of 15 packets before it is reduced.",
         ),
         LEARNED.says(
             "a-loss-rule-halves-the-harm",
             "The loss-aware rule has at most half of ewma's first-flight losses on the slow host.",
             lossy.sel(policy="loss-aware") / lossy.sel(policy="ewma"),
-            at_most(0.5),
+            k.at_most(0.5),
             "The limit of that study.",
         ),
         STARTUP.says(
@@ -180,20 +168,20 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
                 ],
                 "pair",
             ).max("pair"),
-            above(0, "percent"),
+            k.above(0, "percent"),
             "The claim is a direction only.",
         ),
         STARTUP.says(
             "pacing-spares-a-short-queue",
             "With a queue of 30 packets IW 32 paced retransmits less than IW 32 back to back (difference).",
             (q.again.sel(scheme="IW 32, paced") - q.again.sel(scheme="IW 32")).sel(kernel).sel(queue="30p"),
-            below(0, "segments"),
+            k.below(0, "segments"),
             "A direction only: 32 segments back to back do not fit.",
         ),
     )
 
 
-def answer(q: Quantities) -> Sequence[str]:
+def answer(q: k.Quantities) -> Sequence[str]:
     """The difference of the engines."""
     means = [float(apart(of).isel(draw=0).mean()) for of in (q.page, q.adopters, q.others, q.fast, q.time)]
     mos = q.mos.isel(draw=0).mean(["queue", "iw"])
@@ -207,26 +195,26 @@ def answer(q: Quantities) -> Sequence[str]:
 
 def difference(of: xr.DataArray) -> xr.DataArray:
     """The kernel's additional time, as a quantity."""
-    return named(apart(of), f"{of.name}_difference", f"{of.attrs['long_name']}: kernel against simulator", "percent")
+    return k.named(apart(of), f"{of.name}_difference", f"{of.attrs['long_name']}: kernel against simulator", "percent")
 
 
-STUDY = DeclaredStudy(
+STUDY = k.DeclaredStudy(
     Path(__file__).parent,
     QUANTITIES,
     claims,
     lambda q: [
-        table("home", "Pages next to a download", "Means.", [q.page, q.premature, q.dropped], across="iw"),
-        table("crowd", "Twelve users", "Means of page times.", [q.adopters, q.others], across="iw"),
-        table("call", "Calls and games next to pages", "Means.", [q.mos, q.late, q.game], across="iw"),
-        table("learned", "A server that learns", "After ten seconds.", [q.fast, q.slow, q.lossy], across="policy"),
-        table("startup", "Start-up schemes", "Means.", [q.time, q.again], across="scheme"),
+        k.table("home", "Pages next to a download", "Means.", [q.page, q.premature, q.dropped], across="iw"),
+        k.table("crowd", "Twelve users", "Means of page times.", [q.adopters, q.others], across="iw"),
+        k.table("call", "Calls and games next to pages", "Means.", [q.mos, q.late, q.game], across="iw"),
+        k.table("learned", "A server that learns", "After ten seconds.", [q.fast, q.slow, q.lossy], across="policy"),
+        k.table("startup", "Start-up schemes", "Means.", [q.time, q.again], across="scheme"),
         *(
-            table(f"{name}_difference", "Kernel against simulator", "Of each cell.", [difference(of)], across=across)
+            k.table(f"{name}_difference", "Kernel against simulator", "Of each cell.", [difference(of)], across=across)
             for name, of, across in (("home", q.page, "iw"), ("crowd", q.adopters, "iw"), ("startup", q.time, "scheme"))
         ),
     ],
     lambda q: [
-        intervals(
+        k.intervals(
             q.time,
             "Start-up schemes over the kernel and in the simulator",
             "300 kB over 20 Mbit/s, 80 ms away; the server has firstflight's TCP, the client the kernel's.",
@@ -234,7 +222,7 @@ STUDY = DeclaredStudy(
             "engine",
             "queue",
         ),
-        intervals(
+        k.intervals(
             q.page,
             "Pages next to a download, over the kernel and in the simulator",
             "10 Mbit/s, 40 ms away, six connections.",
@@ -242,7 +230,7 @@ STUDY = DeclaredStudy(
             "engine",
             "queue",
         ),
-        intervals(
+        k.intervals(
             q.mos,
             "Calls next to pages, over the kernel and in the simulator",
             "G.711 over 5 Mbit/s, 40 ms away, next to two people who load pages over six connections.",

@@ -8,21 +8,7 @@ import polars as pl
 import xarray as xr
 
 from firstflight.scenario import Scenario
-from firstflight.studies.kernel import (
-    OURS,
-    ClaimSpec,
-    DeclaredStudy,
-    Quantities,
-    Quantity,
-    Source,
-    above,
-    at_least,
-    at_most,
-    below,
-    near,
-    scatter,
-    table,
-)
+from firstflight.studies import kernel as k
 
 APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
 DOWNLOAD, OTHERS, CLIENT = APPLICATION == "download", APPLICATION == "others", pl.col("client")
@@ -35,26 +21,26 @@ SHARED = {"/32": 1, "/24": 4, "AS": 8}
 STATIC = ("static 10", "static 24", "All10")
 
 
-def of_hosts(kind: str, where: pl.Expr) -> list[Quantity]:
+def of_hosts(kind: str, where: pl.Expr) -> list[k.Quantity]:
     """The quantities of one kind of hosts."""
     mine, late = DOWNLOAD & where, DOWNLOAD & LATE & where
     return [
-        Quantity(f"time_{kind}", f"Time, {kind}", "ms", TIME.mean(), DONE & mine, grid="hosts"),
-        Quantity(f"iw_{kind}", f"IW, {kind}", "segments", IW.mean(), late, grid="hosts"),
-        Quantity(f"spread_{kind}", f"Spread of IW, {kind}", "", IW.std() / IW.mean(), late, grid="hosts", digits=2),
-        Quantity(f"lost_{kind}", f"Loss in the first flight, {kind}", "percent", LOST, late, grid="hosts"),
-        Quantity(f"others_{kind}", f"Time of others, {kind}", "ms", TIME.mean(), DONE & OTHERS & where, grid="hosts"),
+        k.Quantity(f"time_{kind}", f"Time, {kind}", "ms", TIME.mean(), DONE & mine, grid="hosts"),
+        k.Quantity(f"iw_{kind}", f"IW, {kind}", "segments", IW.mean(), late, grid="hosts"),
+        k.Quantity(f"spread_{kind}", f"Spread of IW, {kind}", "", IW.std() / IW.mean(), late, grid="hosts", digits=2),
+        k.Quantity(f"lost_{kind}", f"Loss in the first flight, {kind}", "percent", LOST, late, grid="hosts"),
+        k.Quantity(f"others_{kind}", f"Time of others, {kind}", "ms", TIME.mean(), DONE & OTHERS & where, grid="hosts"),
     ]
 
 
 QUANTITIES = (
-    Quantity("median", "Median time", "ms", TIME.median(), DONE, grid="campaign"),
+    k.Quantity("median", "Median time", "ms", TIME.median(), DONE, grid="campaign"),
     *(quantity for kind, where in HOSTS.items() for quantity in of_hosts(kind, where)),
-    Quantity("before", "Time before the change", "ms", TIME.mean(), DONE & (pl.col("start_s") < 600), grid="change"),
-    Quantity("iw_after", "IW after the change", "segments", IW.mean(), CHANGED, grid="change"),
-    Quantity("lost_after", "Loss in the first flight after the change", "percent", LOST, CHANGED, grid="change"),
+    k.Quantity("before", "Time before the change", "ms", TIME.mean(), DONE & (pl.col("start_s") < 600), grid="change"),
+    k.Quantity("iw_after", "IW after the change", "segments", IW.mean(), CHANGED, grid="change"),
+    k.Quantity("lost_after", "Loss in the first flight after the change", "percent", LOST, CHANGED, grid="change"),
 )
-CAMPAIGN = Source("SashaLuna/tesi-ebpf-initcwnd, 50 Mbit/s")
+CAMPAIGN = k.Source("SashaLuna/tesi-ebpf-initcwnd, 50 Mbit/s")
 LEARNED = ["ewma", "loss-aware", "loss-aware 150%", "RFC 9040"]
 
 
@@ -68,7 +54,7 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     return scenario.replace(f"{window}.lifetime", f"{labels['lifetime_s']}s")
 
 
-def saved(q: Quantities, policy: str, size_kb: int) -> xr.DataArray:
+def saved(q: k.Quantities, policy: str, size_kb: int) -> xr.DataArray:
     """Part of static 10's median time in the campaign; the pooled median is that of the middle RTT."""
     median = q.median.sel(rtt=28.2, size_kb=size_kb)
     return 100 * (1 - median.sel(policy=policy) / median.sel(policy="static 10"))
@@ -79,7 +65,7 @@ def change(array: xr.DataArray, base: str = "static 10") -> xr.DataArray:
     return 100 * (array / array.sel(policy=base) - 1)
 
 
-def campaign(q: Quantities) -> list[ClaimSpec]:
+def campaign(q: k.Quantities) -> list[k.ClaimSpec]:
     """The campaign's measurements where nothing was lost."""
     times = {("static 10", 30): 86.2, ("static 24", 30): 59.3, ("static 10", 200): 152.9, ("static 24", 200): 123.5}
     savings = {("static 24", 30): 31, ("ewma", 30): 31, ("static 24", 200): 19}
@@ -88,7 +74,7 @@ def campaign(q: Quantities) -> list[ClaimSpec]:
             f"campaign-time-{policy.replace(' ', '-')}-{size}",
             f"{size} kB take {time} ms with {policy} (median).",
             q.median.sel(rtt=28.2, size_kb=size, policy=policy),
-            near(time, "ms", 0.05 * time),
+            k.near(time, "ms", 0.05 * time),
             "5%: netem's timers are late by up to 1 ms per packet and direction.",
             needs="value",
         )
@@ -98,7 +84,7 @@ def campaign(q: Quantities) -> list[ClaimSpec]:
             f"campaign-saves-{policy.replace(' ', '-')}-{size}",
             f"{policy} saves {part}% of static 10's median time at {size} kB.",
             saved(q, policy, size),
-            near(part, "percent", 3),
+            k.near(part, "percent", 3),
             "Three points: a tenth of the larger saving.",
             needs="value",
         )
@@ -106,7 +92,7 @@ def campaign(q: Quantities) -> list[ClaimSpec]:
     ]
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """The campaign's times, and hypotheses."""
     own = {"key": "/32"}
     ewma, aware = {"policy": "ewma"}, {"policy": "loss-aware"}
@@ -115,102 +101,102 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     gain = change(q.time_fast)
     return (
         *campaign(q),
-        OURS.says(
+        k.OURS.says(
             "learning-gains-on-fast-hosts",
             "With a key of one address each learning rule saves at least 10% of the time on fast hosts (worst rule).",
             gain.sel(own).sel(policy=LEARNED).max("policy"),
-            at_most(-10, "percent"),
+            k.at_most(-10, "percent"),
             "One round trip of three or four.",
         ),
-        OURS.says(
+        k.OURS.says(
             "ewma-harms-slow-hosts",
             "The average of the largest cwnd loses in at least 5 pp more first flights on slow hosts than IW 10.",
             slow.sel(ewma) - slow.sel(policy="static 10"),
-            at_least(5, "pp"),
+            k.at_least(5, "pp"),
             "cwnd overshoots a queue of 15 packets before it is reduced.",
         ),
-        OURS.says(
+        k.OURS.says(
             "a-loss-rule-halves-the-harm",
             "The loss-aware rule has at most half of ewma's first-flight losses on slow hosts.",
             slow.sel(aware) / slow.sel(ewma),
-            at_most(0.5),
+            k.at_most(0.5),
             "Chosen before the first run.",
         ),
-        OURS.says(
+        k.OURS.says(
             "fallbacks-are-wrong-on-radio",
             "With 0.3% random loss the loss-aware rule keeps less than 70% of ewma's window (wrong fallbacks).",
             radio.sel(aware) / radio.sel(ewma),
-            at_most(0.7),
+            k.at_most(0.7),
             "A fifth of the connections lose something at random; each halves the estimate.",
         ),
-        Source("SashaLuna/tesi-ebpf-initcwnd, on 1 MB: 85 against 47 segments").says(
+        k.Source("SashaLuna/tesi-ebpf-initcwnd, on 1 MB: 85 against 47 segments").says(
             "the-discriminant-keeps-the-window",
             "With the discriminant the window on radio hosts is larger than with the plain loss rule (difference).",
             radio.sel(disc) - radio.sel(aware),
-            above(0, "segments"),
+            k.above(0, "segments"),
             "The claim is a direction only.",
         ),
-        OURS.says(
+        k.OURS.says(
             "nat-harms-slow-hosts",
             "Behind one NAT with fast hosts (/24) ewma's first-flight losses on slow hosts rise.",
             q.lost_slow.sel(ewma).sel(key="/24") - slow.sel(ewma),
-            above(0, "pp"),
+            k.above(0, "pp"),
             "The claim is a direction only.",
         ),
-        OURS.says(
+        k.OURS.says(
             "one-as-loses-the-gain",
             "With one memory for all the loss-aware rule keeps at most half of its gain on fast hosts.",
             gain.sel(aware).sel(key="AS") / gain.sel(aware).sel(own),
-            at_most(0.5),
+            k.at_most(0.5),
             "Slow and radio hosts halve the window for all.",
         ),
-        OURS.says(
+        k.OURS.says(
             "ewma-settles",
             "On fast hosts ewma's window converges: in the second half its spread is less than 20% of its mean.",
             q.spread_fast.sel(own).sel(ewma),
-            at_most(0.2),
+            k.at_most(0.2),
             "Objects differ in size, and the sample is capped by it; this may fail.",
         ),
-        OURS.says(
+        k.OURS.says(
             "the-loss-rule-oscillates",
             "On radio hosts the loss-aware window spreads more than ewma's (difference).",
             q.spread_radio.sel(own).sel(aware) - q.spread_radio.sel(own).sel(ewma),
-            above(0),
+            k.above(0),
             "The claim is a direction only.",
         ),
-        OURS.says(
+        k.OURS.says(
             "one-window-for-all-hurts-fast-hosts",
             "All10's single window, driven down by slow hosts, makes fast hosts slower than IW 10 (change of time).",
             gain.sel(own).sel(policy="All10"),
-            above(0, "percent"),
+            k.above(0, "percent"),
             "A direction only: more than 5% of all first flights lose.",
         ),
-        OURS.says(
+        k.OURS.says(
             "others-hardly-suffer",
             "Others on slow hosts are at most 5% slower next to the loss-aware rule than next to IW 10.",
             change(q.others_slow).sel(own).sel(aware),
-            at_most(5, "percent"),
+            k.at_most(5, "percent"),
             "Chosen before the first run.",
         ),
-        OURS.says(
+        k.OURS.says(
             "a-short-lifetime-forgets-the-old-path",
             "A lifetime of 5 s has fewer first-flight losses than one of an hour in the minute after a path slowed "
             "down (ewma, difference).",
             q.lost_after.sel(ewma).sel(lifetime_s=5) - q.lost_after.sel(ewma).sel(lifetime_s=3600),
-            below(0, "pp"),
+            k.below(0, "pp"),
             "A direction only; connections arrive every 10 s on average, so most find no entry.",
         ),
-        OURS.says(
+        k.OURS.says(
             "and-forgets-the-gain",
             "A lifetime of 5 s costs at least half of the gain before the change.",
             change(q.before).sel(ewma).sel(lifetime_s=5) / change(q.before).sel(ewma).sel(lifetime_s=3600),
-            at_most(0.5),
+            k.at_most(0.5),
             "60% of the gaps are longer than 5 s.",
         ),
     )
 
 
-def answer(q: Quantities) -> Sequence[str]:
+def answer(q: k.Quantities) -> Sequence[str]:
     """Gain, harm, keys."""
     own = {"key": "/32", "draw": 0}
     gain, lost, iw = change(q.time_fast).sel(own), q.lost_slow.sel(own), q.iw_radio.sel(own)
@@ -233,14 +219,14 @@ def answer(q: Quantities) -> Sequence[str]:
     )
 
 
-STUDY = DeclaredStudy(
+STUDY = k.DeclaredStudy(
     Path(__file__).parent,
     QUANTITIES,
     claims,
     lambda q: [
-        table("campaign", "The campaign's path", "Medians, 15 downloads.", [q.median], across="policy"),
+        k.table("campaign", "The campaign's path", "Medians, 15 downloads.", [q.median], across="policy"),
         *(
-            table(
+            k.table(
                 kind,
                 f"{kind.capitalize()} hosts",
                 "Means; IW, its spread and losses in the second half.",
@@ -249,10 +235,12 @@ STUDY = DeclaredStudy(
             )
             for kind in HOSTS
         ),
-        table("change", "A path that slows down", "Means.", [q.before, q.iw_after, q.lost_after], across="lifetime_s"),
+        k.table(
+            "change", "A path that slows down", "Means.", [q.before, q.iw_after, q.lost_after], across="lifetime_s"
+        ),
     ],
     lambda q: [
-        scatter(
+        k.scatter(
             q.lost_slow,
             q.time_fast,
             "Time on fast hosts against losses of slow ones",

@@ -10,21 +10,7 @@ import polars as pl
 import xarray as xr
 
 from firstflight.scenario import Scenario
-from firstflight.studies.kernel import (
-    OURS,
-    ClaimSpec,
-    DeclaredStudy,
-    Quantities,
-    Quantity,
-    Source,
-    above,
-    at_least,
-    below,
-    lines,
-    named,
-    near,
-    table,
-)
+from firstflight.studies import kernel as k
 
 DURATION_S = 60
 GOODPUT = 8e-6 / DURATION_S * pl.col("delivered_bytes").sum()
@@ -32,13 +18,13 @@ APPLICATION, LINK = (pl.col(name).cast(pl.String) for name in ("application", "l
 AGAIN = 100 * pl.col("retransmissions").sum() / pl.col("segments_sent").sum()
 
 
-def of_grid(prefix: str, grid: str) -> Iterator[Quantity]:
+def of_grid(prefix: str, grid: str) -> Iterator[k.Quantity]:
     """Goodput, retransmissions and queue of the download."""
     own = APPLICATION == "download"
-    yield Quantity(f"{prefix}goodput", "Goodput", "Mbit/s", GOODPUT, own, grid=grid, digits=2)
-    yield Quantity(f"{prefix}again", "Retransmitted", "percent", AGAIN, own, grid=grid, digits=3)
+    yield k.Quantity(f"{prefix}goodput", "Goodput", "Mbit/s", GOODPUT, own, grid=grid, digits=2)
+    yield k.Quantity(f"{prefix}again", "Retransmitted", "percent", AGAIN, own, grid=grid, digits=3)
     waiting = pl.col("queue_mean_packets").mean()
-    yield Quantity(f"{prefix}queue", "Mean queue", "packets", waiting, LINK == "links[0]", "links", grid=grid)
+    yield k.Quantity(f"{prefix}queue", "Mean queue", "packets", waiting, LINK == "links[0]", "links", grid=grid)
 
 
 QUANTITIES = (
@@ -46,9 +32,11 @@ QUANTITIES = (
     *of_grid("", "long"),
     *of_grid("radio_", "radio"),
     *of_grid("beside_", "rival"),
-    Quantity("rival", "Goodput of Reno next to it", "Mbit/s", GOODPUT, APPLICATION == "rival", grid="rival", digits=2),
+    k.Quantity(
+        "rival", "Goodput of Reno next to it", "Mbit/s", GOODPUT, APPLICATION == "rival", grid="rival", digits=2
+    ),
 )
-TALK = Source("Thalheim's talk")
+TALK = k.Source("Thalheim's talk")
 SIGN = "The talk compares and gives no number."
 
 
@@ -64,7 +52,7 @@ def against(goodput: xr.DataArray, control: str, others: list[str]) -> xr.DataAr
     return goodput.sel(control=control, drop=True) / goodput.sel(control=others).max("control")
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """The talk's two recommendations, and hypotheses."""
     long, radio = q.goodput.sel(rtt_ms=300), q.radio_goodput.sel(loss_percent=1.0)
     short = against(q.clean_goodput, "cubic", ["reno"]).sel(rtt_ms=20)
@@ -76,63 +64,63 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "cubic-for-long-pipes",
             "On a long fat pipe CUBIC has more goodput than Reno (300 ms, 0.001% loss; least ratio by queue).",
             against(long, "cubic", ["reno"]).min("queue_bdp"),
-            above(1, "ratio"),
+            k.above(1, "ratio"),
             SIGN,
         ),
         TALK.says(
             "cubic-best-of-four",
             "On a long fat pipe CUBIC has the most goodput of the four (300 ms, 0.001% loss; least ratio by queue).",
             against(long, "cubic", ["reno", "westwood", "vegas"]).min("queue_bdp"),
-            above(1, "ratio"),
+            k.above(1, "ratio"),
             SIGN,
         ),
         TALK.says(
             "vegas-for-wireless",
             "Under random loss of 1% Vegas has more goodput than Reno and CUBIC (least ratio by RTT).",
             against(radio, "vegas", ["reno", "cubic"]).min("rtt"),
-            above(1, "ratio"),
+            k.above(1, "ratio"),
             SIGN,
         ),
-        OURS.says(
+        k.OURS.says(
             "westwood-rather",
             "Under random loss of 1% Westwood+, made for wireless, has more goodput than Vegas (least ratio by RTT).",
             against(radio, "westwood", ["vegas"]).min("rtt"),
-            above(1, "ratio"),
+            k.above(1, "ratio"),
             "The claim is a direction only.",
         ),
-        OURS.says(
+        k.OURS.says(
             "bbr-ignores-loss",
             "Under random loss of 1% BBR has at least twice the goodput of any other (least ratio by RTT).",
             against(radio, "bbr", ["reno", "cubic", "westwood", "vegas"]).min("rtt"),
-            at_least(2, "ratio"),
+            k.at_least(2, "ratio"),
             "Fixed before the first run.",
         ),
-        OURS.says(
+        k.OURS.says(
             "no-matter-on-short-pipes",
             "On a short pipe without loss CUBIC and Reno do not differ (20 ms, mean ratio by queue).",
             short.mean("queue_bdp"),
-            near(1, "ratio", 0.05),
+            k.near(1, "ratio", 0.05),
             "5%; fixed before the first run.",
             needs="value",
         ),
-        OURS.says(
+        k.OURS.says(
             "bbr-takes-from-reno",
             "A Reno flow next to BBR has less than half of its goodput next to Reno (100 Mbit/s, 100 ms).",
             left.sel(control="bbr"),
-            below(0.5, "ratio"),
+            k.below(0.5, "ratio"),
             "Half, fixed before the first run.",
         ),
-        OURS.says(
+        k.OURS.says(
             "vegas-yields-to-reno",
             "Vegas next to Reno has less than half of Reno's goodput (100 Mbit/s, 100 ms).",
             beside.sel(control="vegas"),
-            below(0.5, "ratio"),
+            k.below(0.5, "ratio"),
             "Half, fixed before the first run.",
         ),
     )
 
 
-def answer(q: Quantities) -> Sequence[str]:
+def answer(q: k.Quantities) -> Sequence[str]:
     """Long pipes, radio, and the concurrent Reno flow."""
     long = q.goodput.sel(rtt_ms=300, queue_bdp=1.0, draw=0)
     radio = q.radio_goodput.sel(loss_percent=1.0, rtt="40 ms", draw=0)
@@ -151,33 +139,33 @@ def answer(q: Quantities) -> Sequence[str]:
 
 def shown(goodput: xr.DataArray, name: str, rate: float) -> xr.DataArray:
     """In percent of the link."""
-    return named(100 * goodput / rate, name, "Goodput", "% of the link", 0)
+    return k.named(100 * goodput / rate, name, "Goodput", "% of the link", 0)
 
 
-STUDY = DeclaredStudy(
+STUDY = k.DeclaredStudy(
     Path(__file__).parent,
     QUANTITIES,
     claims,
     lambda q: [
-        table(
+        k.table(
             "clean",
             "Long fat pipes without loss",
             "100 Mbit/s.",
             [q.clean_goodput, q.clean_queue, q.clean_again],
             across="control",
         ),
-        table(
+        k.table(
             "long",
             "Long fat pipes",
             "100 Mbit/s, a loss in 100,000 packets.",
             [q.goodput, q.queue, q.again],
             across="control",
         ),
-        table("radio", "Radio", "10 Mbit/s.", [q.radio_goodput, q.radio_queue, q.radio_again], across="control"),
-        table("rival", "Next to a Reno flow", "Both together.", [q.beside_goodput, q.rival, q.beside_queue]),
+        k.table("radio", "Radio", "10 Mbit/s.", [q.radio_goodput, q.radio_queue, q.radio_again], across="control"),
+        k.table("rival", "Next to a Reno flow", "Both together.", [q.beside_goodput, q.rival, q.beside_queue]),
     ],
     lambda q: [
-        lines(
+        k.lines(
             shown(q.goodput, "long", 100),
             "Long fat pipes: who fills 100 Mbit/s",
             "Goodput over a minute with a loss in 100,000 packets. A panel per queue, bandwidth-delay products.",
@@ -185,7 +173,7 @@ STUDY = DeclaredStudy(
             "control",
             columns="queue_bdp",
         ),
-        lines(
+        k.lines(
             shown(q.radio_goodput, "radio", 10),
             "Radio: who fills 10 Mbit/s under random loss",
             "Goodput over a minute. A panel per RTT.",

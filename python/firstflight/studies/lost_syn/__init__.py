@@ -6,29 +6,15 @@ from pathlib import Path
 import polars as pl
 import xarray as xr
 
-from firstflight.studies.kernel import (
-    OURS,
-    ClaimSpec,
-    DeclaredStudy,
-    Quantities,
-    Quantity,
-    Source,
-    above,
-    at_least,
-    at_most,
-    lines,
-    named,
-    near,
-    table,
-)
+from firstflight.studies import kernel as k
 
 APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
 RESPONSE = DONE & (APPLICATION == "response")
 TIME = 1e3 * pl.col("completion_time_s").mean()
 QUANTITIES = (
-    Quantity("time", "Completion time, 20 segments", "ms", TIME, RESPONSE, digits=0),
-    Quantity("window", "Initial window", "segments", pl.col("initial_window_segments").mean(), RESPONSE, digits=2),
-    Quantity(
+    k.Quantity("time", "Completion time, 20 segments", "ms", TIME, RESPONSE, digits=0),
+    k.Quantity("window", "Initial window", "segments", pl.col("initial_window_segments").mean(), RESPONSE, digits=2),
+    k.Quantity(
         "retransmitted",
         "Retransmission rate",
         "percent",
@@ -36,19 +22,19 @@ QUANTITIES = (
         RESPONSE,
         digits=2,
     ),
-    Quantity("others", "Completion time of others", "ms", TIME, DONE & (APPLICATION == "others"), digits=0),
+    k.Quantity("others", "Completion time of others", "ms", TIME, DONE & (APPLICATION == "others"), digits=0),
 )
 LATER = "1 s (server 1.1 s)"
-RFC = Source("RFC 6928 section 2")
+RFC = k.Source("RFC 6928 section 2")
 
 
-def saved(q: Quantities) -> xr.DataArray:
+def saved(q: k.Quantities) -> xr.DataArray:
     """The time that RFC 6928's rule saves compared with RFC 3390's."""
     found = (q.time.sel(rule="rfc3390") - q.time.sel(rule="rfc6928")) / q.time["rtt_ms"]
-    return named(found, "saved", "Saved by RFC 6928's rule", "RTT", 2)
+    return k.named(found, "saved", "Saved by RFC 6928's rule", "RTT", 2)
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """Statements of RFC 6928, and hypotheses."""
     long = {"rto": "1 s", "rtt_ms": 1200, "lost": 0}
     others = 100 * (q.others.sel(rule="rfc6928") / q.others.sel(rule="rfc3390") - 1)
@@ -58,7 +44,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "rfc3390-punishes-long-rtts",
             "With an initial RTO of 1 s RFC 3390's rule leaves users with an RTT of 1.2 s one segment.",
             q.window.sel(long).sel(rule="rfc3390"),
-            near(1, "segments"),
+            k.near(1, "segments"),
             "A rule without exceptions.",
             needs="value",
         ),
@@ -66,16 +52,16 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "rfc6928-spares-them",
             "RFC 6928's rule leaves users with an RTT of 1.2 s the initial window.",
             q.window.sel(long).sel(rule="rfc6928"),
-            near(10, "segments"),
+            k.near(10, "segments"),
             "A rule without exceptions.",
             note="The client's second SYN, which is answered, arrives as the server's timer expires: a tie.",
             needs="value",
         ),
-        Source("Linux, tcp_try_undo_spurious_syn").says(
+        k.Source("Linux, tcp_try_undo_spurious_syn").says(
             "timestamps-spare-them",
             "With timestamps that show the SYN/ACK was not lost the initial window is left.",
             q.window.sel(long).sel(rule="timestamps"),
-            near(10, "segments"),
+            k.near(10, "segments"),
             "A rule without exceptions; added after the first run.",
             needs="value",
         ),
@@ -83,57 +69,57 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "later-timer-spares-them",
             "If the server's timer is 0.1 s later, the answer to the second SYN restarts it, and IW remains.",
             q.window.sel(rto=LATER, rtt_ms=1200, lost=0, rule="rfc6928"),
-            near(10, "segments"),
+            k.near(10, "segments"),
             "A rule without exceptions; added after the first run.",
             needs="value",
         ),
-        OURS.says(
+        k.OURS.says(
             "rule-saves-round-trips",
             "RFC 6928's rule saves users with an RTT of 1.2 s at least three round trips of 20 segments.",
             saved(q).sel(long),
-            at_least(3, "RTT"),
+            k.at_least(3, "RTT"),
             "IW 1 needs five flights and more with delayed ACKs, IW 10 two.",
         ),
-        OURS.says(
+        k.OURS.says(
             "rto-of-3-s-needs-no-rule",
             "With an initial RTO of 3 s the rule saves users below 3 s of RTT nothing without loss (largest saving).",
             saved(q).sel(rto="3 s", lost=0, rtt_ms=slice(None, 2500)).max("rtt_ms"),
-            near(0, "RTT", 0.1),
+            k.near(0, "RTT", 0.1),
             "A tenth of an RTT.",
         ),
-        OURS.says(
+        k.OURS.says(
             "two-retransmissions-punish-again",
             "With an RTT of 3.5 s and an RTO of 1 s a second SYN/ACK is sent, and RFC 6928's rule leaves one segment.",
             q.window.sel(rule="rfc6928", rto="1 s", rtt_ms=3500, lost=0),
-            near(1, "segments"),
+            k.near(1, "segments"),
             "SYN/ACKs are sent at 0, 1 and 3 s.",
             needs="value",
         ),
-        OURS.says(
+        k.OURS.says(
             "rule-costs-no-retransmissions",
             "Where 5% are lost RFC 6928's rule has no higher retransmission rate than RFC 3390's (RTT up to 500 ms).",
             lossy.sel(rule="rfc6928") - lossy.sel(rule="rfc3390"),
-            at_most(0.2, "pp"),
+            k.at_most(0.2, "pp"),
             "0.2 pp are 4% of the rate.",
         ),
-        OURS.says(
+        k.OURS.says(
             "loss-is-when-it-gains-too",
             "Where 5% are lost RFC 6928's rule makes responses faster on average (RTT 100 ms, RTO 1 s).",
             saved(q).sel(lost=5, rto="1 s", rtt_ms=100),
-            above(0, "RTT"),
+            k.above(0, "RTT"),
             "The claim is a direction only.",
         ),
-        OURS.says(
+        k.OURS.says(
             "others-do-not-notice",
             "Others on the link are not slower (mean change).",
             others.mean(["rto", "rtt_ms", "lost"]),
-            near(0, "percent", 1),
+            k.near(0, "percent", 1),
             "1% were chosen before the first run.",
         ),
     )
 
 
-def answer(q: Quantities) -> Sequence[str]:
+def answer(q: k.Quantities) -> Sequence[str]:
     """The initial window under each rule, and its cost."""
     window, gain = q.window.isel(draw=0).sel(rtt_ms=1200, lost=0), saved(q).isel(draw=0)
     tie, later = window.sel(rto="1 s"), window.sel(rto=LATER)
@@ -150,17 +136,17 @@ def answer(q: Quantities) -> Sequence[str]:
     )
 
 
-STUDY = DeclaredStudy(
+STUDY = k.DeclaredStudy(
     Path(__file__).parent,
     QUANTITIES,
     claims,
     lambda q: [
-        table("times", "By rule", "Means.", [q.time, q.window, q.retransmitted, q.others], across="rule"),
-        table("saved", "RFC 6928's rule against RFC 3390's", "Means.", [saved(q)], across="rtt_ms"),
+        k.table("times", "By rule", "Means.", [q.time, q.window, q.retransmitted, q.others], across="rule"),
+        k.table("saved", "RFC 6928's rule against RFC 3390's", "Means.", [saved(q)], across="rtt_ms"),
     ],
     lambda q: [
-        lines(
-            named(q.time.sel(lost=0) / q.time["rtt_ms"], "rounds", "Completion time", "RTT"),
+        k.lines(
+            k.named(q.time.sel(lost=0) / q.time["rtt_ms"], "rounds", "Completion time", "RTT"),
             "Time of 20 segments after a SYN/ACK that was retransmitted or not",
             "No loss: SYN/ACKs are retransmitted since the RTT exceeds the initial RTO.",
             "rtt_ms",

@@ -6,22 +6,7 @@ from pathlib import Path
 import polars as pl
 import xarray as xr
 
-from firstflight.studies.kernel import (
-    OURS,
-    ClaimSpec,
-    DeclaredStudy,
-    Quantities,
-    Quantity,
-    Source,
-    above,
-    at_least,
-    at_most,
-    below,
-    named,
-    near,
-    panels,
-    table,
-)
+from firstflight.studies import kernel as k
 
 APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
 PAGE, SHORT = APPLICATION == "page", APPLICATION == "short"
@@ -30,32 +15,32 @@ PREMATURE = 100 * pl.col("first_flight_lost_segments").sum() / pl.col("first_fli
 OPENED = 100 * pl.col("connection").n_unique() / pl.len()
 
 
-def page_time(name: str, grid: str) -> Quantity:
+def page_time(name: str, grid: str) -> k.Quantity:
     """Of complete pages."""
-    return Quantity(name, "Page time", "ms", TIME, DONE, "pages", digits=0, grid=grid)
+    return k.Quantity(name, "Page time", "ms", TIME, DONE, "pages", digits=0, grid=grid)
 
 
-def flow_time(name: str, grid: str) -> Quantity:
+def flow_time(name: str, grid: str) -> k.Quantity:
     """Of those that compete with the pages."""
-    return Quantity(name, "Time of a competing short flow", "ms", TIME, DONE & SHORT, digits=0, grid=grid)
+    return k.Quantity(name, "Time of a competing short flow", "ms", TIME, DONE & SHORT, digits=0, grid=grid)
 
 
 QUANTITIES = (
     page_time("page", "connections"),
     flow_time("short", "connections"),
-    Quantity(
+    k.Quantity(
         "mos", "MOS of a call", "", pl.col("mos").mean(), pl.col("from_server") == 1, "streams", (), 2, "connections"
     ),
-    Quantity("premature", "Drops in the first flight", "percent", PREMATURE, PAGE, grid="connections", digits=2),
+    k.Quantity("premature", "Drops in the first flight", "percent", PREMATURE, PAGE, grid="connections", digits=2),
     page_time("sharded_page", "sharding"),
     flow_time("sharded_short", "sharding"),
     page_time("kept_page", "reuse"),
-    Quantity("opened", "Requests that open a connection", "percent", OPENED, PAGE & DONE, grid="reuse"),
+    k.Quantity("opened", "Requests that open a connection", "percent", OPENED, PAGE & DONE, grid="reuse"),
     page_time("year_page", "weight"),
-    Quantity("transfer", "Time of a transfer or chunk", "ms", TIME, DONE & ~SHORT, grid="bulk", digits=0),
+    k.Quantity("transfer", "Time of a transfer or chunk", "ms", TIME, DONE & ~SHORT, grid="bulk", digits=0),
     flow_time("bulk_short", "bulk"),
 )
-THREE, FOUR, APPENDIX = (Source(f"RFC 6928 {place}") for place in ("section 3", "section 4", "appendix A"))
+THREE, FOUR, APPENDIX = (k.Source(f"RFC 6928 {place}") for place in ("section 3", "section 4", "appendix A"))
 TODAY = {"scheme": "6", "iw": 3}
 RTT_GEO_MS = 600
 
@@ -67,10 +52,10 @@ def change(array: xr.DataArray, iw: int = 10) -> xr.DataArray:
 
 def against(array: xr.DataArray, name: str = "relative_page") -> xr.DataArray:
     """Percent of the value of six connections with IW 3 on the same path."""
-    return named(100 * array / array.sel(TODAY, drop=True), name, "Time", "% of six with IW 3", 0)
+    return k.named(100 * array / array.sel(TODAY, drop=True), name, "Time", "% of six with IW 3", 0)
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """Expectations of RFC 6928, and hypotheses."""
     page, short, percent = against(q.page), against(q.short), "percent"
     fewer = q.short.sel(scheme="2", iw=10) / q.short.sel(scheme="6", iw=10) - 1
@@ -90,28 +75,28 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "one-with-ten-is-as-fast-as-six-with-three",
             "One HTTP/2 connection with IW 10 loads the page as fast as six connections with IW 3 (slowest path).",
             page.sel(scheme="HTTP/2", iw=10).max("path"),
-            at_most(100, of_three),
+            k.at_most(100, of_three),
             "The claim is a direction only.",
         ),
         THREE.says(
             "one-with-ten-spares-others",
             "One HTTP/2 connection with IW 10 slows a short flow no more than six with IW 3 (slowest path).",
             short.sel(scheme="HTTP/2", iw=10).max("path"),
-            at_most(105, of_three),
+            k.at_most(105, of_three),
             five,
         ),
         FOUR.says(
             "three-with-ten-are-as-fast-as-six-with-three",
             "A browser can open fewer connections: three with IW 10 are as fast as six with IW 3 (slowest path).",
             page.sel(scheme="3", iw=10).max("path"),
-            at_most(105, of_three),
+            k.at_most(105, of_three),
             five,
         ),
         FOUR.says(
             "fewer-connections-spare-others",
             "With IW 10 two connections instead of six make a competing short flow faster (mean of the paths).",
             100 * fewer.mean("path"),
-            below(0, percent),
+            k.below(0, percent),
             "The claim is a direction only.",
         ),
         THREE.says(
@@ -119,119 +104,119 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "With IW 10 six connections to each of seven hosts instead of one slow a competing short flow (mean of 1 "
             "and 5 Mbit/s).",
             shards[1].sel(path=["1 Mbit/s", "5 Mbit/s"]).mean("path"),
-            above(5, percent),
+            k.above(5, percent),
             five,
         ),
-        OURS.says(
+        k.OURS.says(
             "sharding-does-not-pay-on-slow-paths",
             "At 1 Mbit/s with IW 10 connections to seven hosts load the page no faster than to one.",
             shards[0].sel(path="1 Mbit/s"),
-            at_least(0, percent),
+            k.at_least(0, percent),
             "The claim is a direction only.",
         ),
         FOUR.says(
             "a-third-of-requests-open-a-connection",
             "With two connections to each of seven hosts some 35% of requests open one (mean).",
             q.opened.sel(kept="within a page").mean(["path", "iw"]),
-            near(35, percent, 5),
+            k.near(35, percent, 5),
             "14 of 44 are 32%.",
         ),
         FOUR.says(
             "gain-survives-keep-alive",
             "With kept connections to seven hosts IW 10 still gains (least gain of the paths).",
             kept.sel(kept="within a page").min("path"),
-            above(0, percent),
+            k.above(0, percent),
             "The claim is a direction only.",
         ),
         FOUR.says(
             "gain-survives-kept-connections",
             "With connections kept from page to page at least half of the gain remains (mean of the paths).",
             kept.sel(kept="between pages").mean("path") / kept.sel(kept="never").mean("path"),
-            at_least(0.5, "share"),
+            k.at_least(0.5, "share"),
             "Half was chosen before the first run; Linux restarts an idle connection with IW.",
         ),
         FOUR.says(
             "gain-survives-pipelining",
             "With pipelining IW 10 still gains (least gain of the paths).",
             (-change(q.page)).sel(scheme="pipelined").min("path"),
-            above(0, percent),
+            k.above(0, percent),
             "The claim is a direction only.",
         ),
-        Source("RFC 6928 section 5.2").says(
+        k.Source("RFC 6928 section 5.2").says(
             "one-connection-saves-a-round-trip",
             "A page of 2010 on one HTTP/2 connection takes at least one round trip less with IW 10 (GEO).",
             rounds,
-            at_least(1, "round trips"),
+            k.at_least(1, "round trips"),
             "31 kB take two with IW 10 and three or four with IW 3.",
         ),
-        OURS.says(
+        k.OURS.says(
             "heavier-pages-gain-less",
             "IW 10 saves a smaller share of a page of 2025 than of one of 2010 (HTTP/2, mean of the paths).",
             (year.sel(year="2025") - year.sel(year="2010")).mean("path"),
-            below(0, "pp"),
+            k.below(0, "pp"),
             "The same number of round trips, with a longer RTT.",
         ),
-        Source("RFC 6928 section 11, on AERG11").says(
+        k.Source("RFC 6928 section 11, on AERG11").says(
             "best-window-depends-on-the-path",
             "With six connections the fastest IW is larger on GEO than at 1 Mbit/s (difference).",
             fastest.sel(path="GEO") - fastest.sel(path="1 Mbit/s"),
-            above(0, "segments"),
+            k.above(0, "segments"),
             "The claim is a direction only.",
             needs="value",
         ),
-        Source("RFC 6928 section 11, on AERG11").says(
+        k.Source("RFC 6928 section 11, on AERG11").says(
             "ten-is-near-the-best",
             "With six connections IW 10 takes at most a tenth longer than the fastest IW (worst path).",
             (100 * q.page.sel(scheme="6", iw=10) / q.page.sel(scheme="6").min("iw")).max("path"),
-            at_most(110, "% of the fastest"),
+            k.at_most(110, "% of the fastest"),
             "A tenth was chosen before the first run.",
         ),
-        Source("RFC 6928 section 1, on DGHS07").says(
+        k.Source("RFC 6928 section 1, on DGHS07").says(
             "one-first-flight-fits",
             "130 ms of buffer at 1 Mbit/s hold the first flight of one connection with IW 10 (dropped).",
             slow.sel(scheme="HTTP/2"),
-            at_most(1, percent),
+            k.at_most(1, percent),
             "The RFC gives no share; 1% was chosen before the first run.",
         ),
-        Source("RFC 6928 section 6, on DGHS07").says(
+        k.Source("RFC 6928 section 6, on DGHS07").says(
             "six-first-flights-do-not-fit",
             "130 ms of buffer at 1 Mbit/s do not hold the first flights of six connections with IW 10.",
             slow.sel(scheme="6"),
-            above(1, percent),
+            k.above(1, percent),
             "As above.",
         ),
         APPENDIX.says(
             "bulk-is-unaffected",
             "10 MB and more take the same time within 1% with IW 10 (largest change, paths without a satellite).",
             bulk.drop_sel(path="GEO").max("path"),
-            at_most(1, percent),
+            k.at_most(1, percent),
             "The limit of the question.",
         ),
-        OURS.says(
+        k.OURS.says(
             "bulk-over-geo-is-affected",
             "Over GEO the time of 10 MB and more changes by over 5% with IW 10 (largest change).",
             bulk.sel(path="GEO"),
-            above(5, percent),
+            k.above(5, percent),
             "Two of about fifteen round trips.",
         ),
         APPENDIX.says(
             "video-is-unaffected",
             "Chunks of a video of 2 Mbit/s take the same time within 1% (largest change, 5 Mbit/s and more).",
             video,
-            at_most(1, percent),
+            k.at_most(1, percent),
             "The limit of the question.",
         ),
-        Source("RFC 6928 section 12").says(
+        k.Source("RFC 6928 section 12").says(
             "many-connections-cost-a-call",
             "At 5 Mbit/s nine connections with IW 32 cost a call 0.1 MOS, compared with six with IW 3.",
             call.sel(path="5 Mbit/s"),
-            at_least(0.1, "MOS"),
+            k.at_least(0.1, "MOS"),
             "The limit of `real-time`.",
         ),
     )
 
 
-def answer(q: Quantities) -> Sequence[str]:
+def answer(q: k.Quantities) -> Sequence[str]:
     """The best pairs and their cost, reuse and weight, bulk."""
     page, short = (against(of).isel(draw=0) for of in (q.page, q.short))
     pairs = []
@@ -258,27 +243,27 @@ def answer(q: Quantities) -> Sequence[str]:
     )
 
 
-def compared(q: Quantities) -> xr.DataArray:
+def compared(q: k.Quantities) -> xr.DataArray:
     """Pages and the competing short flow, against six connections with IW 3."""
     who = xr.DataArray(["page", "short flow"], dims="who", attrs={"long_name": "time of"})
     both = [against(of).sel(scheme=["3", "6", "9", "HTTP/2"]) for of in (q.page, q.short)]
     found = xr.concat(both, who, combine_attrs="override", coords="minimal", compat="override")
-    return named(found, "page_and_others", "Time", "% of six with IW 3", 0)
+    return k.named(found, "page_and_others", "Time", "% of six with IW 3", 0)
 
 
-STUDY = DeclaredStudy(
+STUDY = k.DeclaredStudy(
     Path(__file__).parent,
     QUANTITIES,
     claims,
     lambda q: [
-        table("connections", "By connections", "A page of 2010. Means.", [q.page, q.short, q.mos, q.premature], "iw"),
-        table("sharding", "By hosts", "Six connections to each. Means.", [q.sharded_page, q.sharded_short], "iw"),
-        table("reuse", "By the reuse of connections", "Means.", [q.kept_page, q.opened], "iw"),
-        table("weight", "By the year of the page", "Means.", [q.year_page], "iw"),
-        table("bulk", "Bulk and video", "Means; of a video, of a chunk.", [q.transfer, q.bulk_short], "iw"),
+        k.table("connections", "By connections", "A page of 2010. Means.", [q.page, q.short, q.mos, q.premature], "iw"),
+        k.table("sharding", "By hosts", "Six connections to each. Means.", [q.sharded_page, q.sharded_short], "iw"),
+        k.table("reuse", "By the reuse of connections", "Means.", [q.kept_page, q.opened], "iw"),
+        k.table("weight", "By the year of the page", "Means.", [q.year_page], "iw"),
+        k.table("bulk", "Bulk and video", "Means; of a video, of a chunk.", [q.transfer, q.bulk_short], "iw"),
     ],
     lambda q: [
-        panels(
+        k.panels(
             compared(q),
             "Connections or window: gains and costs",
             "A page of 2010 and a competing flow of 20 kB (IW 10), in % of their times with six connections and IW 3.",

@@ -10,19 +10,7 @@ import xarray as xr
 from firstflight.analysis.table import Table
 from firstflight.report.figure import Figure
 from firstflight.scenario import Scenario
-from firstflight.studies.kernel import (
-    DeclaredStudy,
-    Quantities,
-    Quantity,
-    along,
-    headed,
-    heat_map,
-    intervals,
-    lines,
-    named,
-    table,
-    value,
-)
+from firstflight.studies import kernel as k
 from firstflight.studies.post_quantum.claims import (
     LARGE,
     NONE,
@@ -88,7 +76,7 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     return scenario.replace("application", each)
 
 
-def times(grid: str, *names: str, responses: Iterable[str] = RESPONSES, digits: int = 0) -> Iterator[Quantity]:
+def times(grid: str, *names: str, responses: Iterable[str] = RESPONSES, digits: int = 0) -> Iterator[k.Quantity]:
     """Means over the transfers of a grid: the handshake from TCP's end, others from the opening of the connection."""
     of = {
         "handshake": ("TLS handshake", TLS),
@@ -98,7 +86,7 @@ def times(grid: str, *names: str, responses: Iterable[str] = RESPONSES, digits: 
     }
     for name in names or of:
         title, seconds = of[name]
-        yield Quantity(
+        yield k.Quantity(
             f"{grid}_{name}",
             title,
             "ms",
@@ -130,9 +118,11 @@ def of_users(run: "Run") -> pl.LazyFrame:
     )
 
 
-def by_user(name: str, title: str, unit: str, expr: pl.Expr, where: pl.Expr | None = None, digits: int = 0) -> Quantity:
+def by_user(
+    name: str, title: str, unit: str, expr: pl.Expr, where: pl.Expr | None = None, digits: int = 0
+) -> k.Quantity:
     """Of the users."""
-    return Quantity(name, title, unit, expr, where, of_users, digits=digits, grid="users")
+    return k.Quantity(name, title, unit, expr, where, of_users, digits=digits, grid="users")
 
 
 DOWN = (APPLICATION == "call") & (pl.col("from_server") == 1)
@@ -141,7 +131,7 @@ QUANTITIES = (
     *times("flights", "handshake", "last"),
     *times("paths", "handshake", "first", "usable", "last"),
     *times("loss", "handshake", responses=["20kB"], digits=1),
-    Quantity(
+    k.Quantity(
         "loss_late",
         "Handshakes with a timeout",
         "percent",
@@ -150,18 +140,18 @@ QUANTITIES = (
         lambda run: run.table("handshakes", experiment="loss"),
         grid="loss",
     ),
-    Quantity("page", "Page", "ms", MEAN_MS, DONE, "pages", digits=0, grid="connections"),
+    k.Quantity("page", "Page", "ms", MEAN_MS, DONE, "pages", digits=0, grid="connections"),
     *times("mutual", "last", responses=MUTUAL_RESPONSES, digits=1),
     *times("remedies"),
     *times("kernel", "handshake", "last", responses=["20kB"], digits=1),
-    Quantity("own", "Own pages", "ms", MEAN_MS, OWN, "pages", digits=0, grid="harm"),
-    Quantity(
+    k.Quantity("own", "Own pages", "ms", MEAN_MS, OWN, "pages", digits=0, grid="harm"),
+    k.Quantity(
         "beside", "Pages of others", "ms", MEAN_MS, DONE & (APPLICATION == "beside"), "pages", digits=0, grid="harm"
     ),
-    Quantity(
+    k.Quantity(
         "short", "Short responses of others", "ms", MEAN_MS, DONE & (APPLICATION == "short"), digits=0, grid="harm"
     ),
-    Quantity("mos", "Call", "MOS", pl.col("mos").mean(), DOWN, "streams", digits=2, grid="harm"),
+    k.Quantity("mos", "Call", "MOS", pl.col("mos").mean(), DOWN, "streams", digits=2, grid="harm"),
     by_user("crossing", "Users who lose a round trip", "percent", 100 * pl.col("crosses").mean(), digits=1),
     by_user("crossing_ms", "Its cost to them", "ms", pl.col("window_ms").mean(), pl.col("crosses")),
     by_user("crossing_p90_ms", "Its 90th percentile", "ms", pl.col("window_ms").quantile(0.9), pl.col("crosses")),
@@ -171,52 +161,52 @@ QUANTITIES = (
 )
 
 
-def of_20_kb(q: Quantities, grid: str, *names: str) -> list[xr.DataArray]:
+def of_20_kb(q: k.Quantities, grid: str, *names: str) -> list[xr.DataArray]:
     """Quantities of a grid for the response of 20 kB."""
     return [getattr(q, f"{grid}_{name}").sel(application="20kB", drop=True) for name in names]
 
 
-def steps(q: Quantities) -> xr.DataArray:
+def steps(q: k.Quantities) -> xr.DataArray:
     """Handshake and last byte of 20 kB by flight and IW."""
     titles = ("TLS handshake", "Last byte of 20 kB")
-    found = along("what", dict(zip(titles, of_20_kb(q, "flights", "handshake", "last"), strict=True)))
-    return named(found, "steps", "time", "ms", 0)
+    found = k.along("what", dict(zip(titles, of_20_kb(q, "flights", "handshake", "last"), strict=True)))
+    return k.named(found, "steps", "time", "ms", 0)
 
 
-def against_ten(q: Quantities) -> xr.DataArray:
+def against_ten(q: k.Quantities) -> xr.DataArray:
     """Handshakes against IW 10's, percent."""
     chains, paths = [PQ, LARGE], ["fiber, 20 ms", "DSL, 40 ms", "2 Mbit/s, 100 packets", "2 Mbit/s, 12 packets"]
     found = q.paths_handshake.sel(application="1kB", chain=chains, path=paths, drop=True)
     found["iw"] = found["iw"].assign_attrs(titles={})
-    return named(100 * found / found.sel(iw=10, drop=True), "against_ten", "TLS handshake", "% of IW 10's", 0)
+    return k.named(100 * found / found.sel(iw=10, drop=True), "against_ten", "TLS handshake", "% of IW 10's", 0)
 
 
-def saved(q: Quantities) -> xr.DataArray:
+def saved(q: k.Quantities) -> xr.DataArray:
     """By each remedy, percent of the time without one."""
     paths = {"testbed, 100 ms": "100 Mbit/s, 100 ms", "DSL, 40 ms": "DSL, 40 ms", "1 Mbit/s, 100 packets": "1 Mbit/s"}
     last = q.remedies_last
     parts = {"TLS": q.remedies_handshake.sel(application="1kB", drop=True)}
     parts |= {name: last.sel(application=name, drop=True) for name in ("1kB", "20kB", "200kB")}
-    found = headed(along("what", parts).sel(path=list(paths)), what="")
+    found = k.headed(k.along("what", parts).sel(path=list(paths)), what="")
     found["path"] = found["path"].assign_attrs(titles=paths)
     change = 100 * (1 - found / found.sel(remedy=NONE, drop=True))
-    return named(change.drop_sel(remedy=NONE), "saved", "Time saved", "percent", 0)
+    return k.named(change.drop_sel(remedy=NONE), "saved", "Time saved", "percent", 0)
 
 
-def changes(q: Quantities) -> xr.DataArray:
+def changes(q: k.Quantities) -> xr.DataArray:
     """Of own pages and of others."""
     parts = {"own pages": "own", "pages of others": "beside", "short responses of others": "short"}
-    found = along("who", {title: harm(q, name) for title, name in parts.items()})
-    return named(found.sel(remedy=SHOWN), "changes", "change against no remedy", "%", 1)
+    found = k.along("who", {title: harm(q, name) for title, name in parts.items()})
+    return k.named(found.sel(remedy=SHOWN), "changes", "change against no remedy", "%", 1)
 
 
 def paying(of: xr.DataArray) -> str:
     """The windows above 10, with their access links."""
-    found = {str(link): round(value(of.sel(access=link))) for link in of["access"].values}
+    found = {str(link): round(k.value(of.sel(access=link))) for link in of["access"].values}
     return "; ".join(f"IW {iw} at {link}" for link, iw in found.items() if iw > 10) or "none above 10"
 
 
-def answer(q: Quantities) -> Sequence[str]:
+def answer(q: k.Quantities) -> Sequence[str]:
     """Steps, users, remedies."""
     if "kernel_last" in q:
         return ()
@@ -226,53 +216,53 @@ def answer(q: Quantities) -> Sequence[str]:
     users = {"certificates": "tranco-2026-ml-dsa-44", "population": "UK 2023"}
     crossing, cost, last = (of.isel(draw=0).sel(users) for of in (q.crossing, q.crossing_ms, q.last_lost_ms))
     return (
-        f"With IW 10 a flight of more than {value(step(q, 1)):.0f} kB costs the handshake a round trip: ML-DSA-44 with "
-        f"two intermediates adds {value(pay):.0f} ms to 1 kB at an RTT of 100 ms and {value(gain):.0f} ms to 20 kB, "
-        f"which arrive {value(faster):.0f} ms earlier behind ML-DSA-44 with one than behind ECDSA, because a flight "
-        "of nine segments lets cwnd grow.",
-        f"With ML-DSA-44 {value(crossing.sel(iw=10)):.0f}% of UK homes of 2023 lose a round trip with IW 10, "
-        f"{value(cost.sel(iw=10)):.0f} ms in the mean, and {value(crossing.sel(iw=16)):.1f}% with IW 16; 20 kB arrive "
-        f"{value(last.sel(iw=10)):.1f} ms later, in the mean of all.",
+        f"With IW 10 a flight of more than {k.value(step(q, 1)):.0f} kB costs the handshake a round trip: ML-DSA-44 "
+        f"with two intermediates adds {k.value(pay):.0f} ms to 1 kB at an RTT of 100 ms and {k.value(gain):.0f} ms to "
+        f"20 kB, which arrive {k.value(faster):.0f} ms earlier behind ML-DSA-44 with one than behind ECDSA, because a "
+        "flight of nine segments lets cwnd grow.",
+        f"With ML-DSA-44 {k.value(crossing.sel(iw=10)):.0f}% of UK homes of 2023 lose a round trip with IW 10, "
+        f"{k.value(cost.sel(iw=10)):.0f} ms in the mean, and {k.value(crossing.sel(iw=16)):.1f}% with IW 16; 20 kB "
+        f"arrive {k.value(last.sel(iw=10)):.1f} ms later, in the mean of all.",
         f"Largest IW that pays within the harm budget, of four access links: {paying(largest(q))}; with a paced first "
         f"flight {paying(largest(q, paced=True))}. On the others none above 10 does.",
     )
 
 
-def tables(q: Quantities) -> Sequence[Table]:
+def tables(q: k.Quantities) -> Sequence[Table]:
     """By grid."""
     if "kernel_last" in q:
         title = "Kernel and simulator"
-        return [table("kernel", title, "Testbed.", of_20_kb(q, "kernel", "handshake", "last"), across="engine")]
+        return [k.table("kernel", title, "Testbed.", of_20_kb(q, "kernel", "handshake", "last"), across="engine")]
     return [
-        table(
+        k.table(
             "flights",
             "Steps",
             "20 kB, 100 Mbit/s, RTT 100 ms.",
             of_20_kb(q, "flights", "handshake", "last"),
             across="iw",
         ),
-        table(
+        k.table(
             "paths", "By path", "Without random loss.", [q.paths_handshake, q.paths_usable, q.paths_last], across="iw"
         ),
-        table("loss", "Handshakes under random loss", "Means.", [q.loss_handshake], across="loss_percent"),
-        table("late", "Handshakes with a timeout", "The same.", [q.loss_late], across="loss_percent"),
-        table("connections", "A page of seven objects of 20 kB", "Times.", [q.page], across="chain"),
-        table("mutual", "Mutual TLS", "Server's IW 24.", [q.mutual_last], across="client_iw"),
-        table(
+        k.table("loss", "Handshakes under random loss", "Means.", [q.loss_handshake], across="loss_percent"),
+        k.table("late", "Handshakes with a timeout", "The same.", [q.loss_late], across="loss_percent"),
+        k.table("connections", "A page of seven objects of 20 kB", "Times.", [q.page], across="chain"),
+        k.table("mutual", "Mutual TLS", "Server's IW 24.", [q.mutual_last], across="client_iw"),
+        k.table(
             "remedies",
             "Remedies",
             "20 kB.",
             of_20_kb(q, "remedies", "handshake", "first", "usable", "last"),
             across="path",
         ),
-        table(
+        k.table(
             "harm",
             "Gain and harm",
             "Against no remedy.",
             [harm(q, name) for name in ("own", "beside", "short", "mos")],
             across="access",
         ),
-        table(
+        k.table(
             "users",
             "Users",
             "Against the certificates served in 2026.",
@@ -282,12 +272,12 @@ def tables(q: Quantities) -> Sequence[Table]:
     ]
 
 
-def figures(q: Quantities) -> Sequence[Figure | None]:
+def figures(q: k.Quantities) -> Sequence[Figure | None]:
     """Of a simulated run."""
     if "kernel_last" in q:
         return []
     return [
-        lines(
+        k.lines(
             steps(q),
             "A flight beyond IW costs the handshake a round trip, which 20 kB win back",
             "100 Mbit/s, RTT 100 ms. A flight of nine segments lets cwnd grow: the response needs a round trip less.",
@@ -295,7 +285,7 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
             "iw",
             columns="what",
         ),
-        lines(
+        k.lines(
             against_ten(q),
             "A larger IW saves a round trip, and behind a queue of 12 packets it triples the handshake",
             "Against IW 10, without random loss.",
@@ -304,7 +294,7 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
             columns="chain",
             base=100,
         ),
-        heat_map(
+        k.heat_map(
             saved(q),
             "Smaller chains win the handshake back; on fast links only a larger IW wins the response, too",
             "Time saved against ML-DSA-44 with two intermediates and IW 10, %: TLS handshake, last byte by response.",
@@ -312,7 +302,7 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
             "remedy",
             "path",
         ),
-        intervals(
+        k.intervals(
             changes(q),
             "Behind short queues small chains gain, and a larger IW does not",
             "Change of mean times against ML-DSA-44 with two intermediates and IW 10, six connections a page.",
@@ -320,7 +310,7 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
             "who",
             "access",
         ),
-        intervals(
+        k.intervals(
             q.crossing.sel(certificates=["tranco-2026-ml-dsa-44", "tranco-2026-ml-dsa-65"], iw=[10, 16, 20]),
             "ML-DSA costs most UK homes a round trip with IW 10; slow links of AvgDC need the time anyway",
             "Users whose handshake IW 46 would shorten by half an RTT or more.",
@@ -331,4 +321,4 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
     ]
 
 
-STUDY = DeclaredStudy(Path(__file__).parent, QUANTITIES, claims, tables, figures, answer, build)
+STUDY = k.DeclaredStudy(Path(__file__).parent, QUANTITIES, claims, tables, figures, answer, build)

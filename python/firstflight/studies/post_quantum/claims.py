@@ -4,19 +4,7 @@ from collections.abc import Sequence
 
 import xarray as xr
 
-from firstflight.studies.kernel import (
-    OURS,
-    ClaimSpec,
-    Quantities,
-    Source,
-    above,
-    at_least,
-    at_most,
-    below,
-    estimate,
-    named,
-    near,
-)
+from firstflight.studies import kernel as k
 
 NONE, PQ, TESTBED = "none", "ML-DSA-44, 2 intermediates", "testbed, 100 ms"
 LARGE, SLOW = "ML-DSA-65, 2 intermediates", "1 Mbit/s, 100 packets"
@@ -29,12 +17,12 @@ MEASURED = {
     "ML-DSA-65": (204.5, 109.5, 410),
     "ML-DSA-87, 2 intermediates": (210, 205.5, 416),
 }
-KERNEL = Source("Linux 6.18 and OpenSSL 4.0.3, measured before this study", needs="value")
-MUTUAL = Source("manastasova/pq-tls-benchmark", needs="value")
-LAST_BYTE = Source("Kampanakis and Childs-Klein 2024 (ePrint 2024/176, abstract)", needs="value")
-STEPS = Source("Chou and Cao 2026 (arXiv 2604.24869)", needs="value")
-BUDGET = Source("DannyBCarrJr/pqc-chain-budget")
-EXACT = Source(OURS.name, needs="value")
+KERNEL = k.Source("Linux 6.18 and OpenSSL 4.0.3, measured before this study", needs="value")
+MUTUAL = k.Source("manastasova/pq-tls-benchmark", needs="value")
+LAST_BYTE = k.Source("Kampanakis and Childs-Klein 2024 (ePrint 2024/176, abstract)", needs="value")
+STEPS = k.Source("Chou and Cao 2026 (arXiv 2604.24869)", needs="value")
+BUDGET = k.Source("DannyBCarrJr/pqc-chain-budget")
+EXACT = k.Source(k.OURS.name, needs="value")
 SIGN, FEW = "The claim is a direction only.", "Fixed before the first run."
 
 
@@ -48,24 +36,24 @@ def more(of: xr.DataArray, chain: str = PQ, base: str = "ECDSA") -> xr.DataArray
     return 100 * (of.sel(chain=chain, drop=True) / of.sel(chain=base, drop=True) - 1)
 
 
-def harm(q: Quantities, name: str) -> xr.DataArray:
+def harm(q: k.Quantities, name: str) -> xr.DataArray:
     """Change against no remedy: of times in percent, of a call in MOS that it loses."""
     of = getattr(q, name)
     without = of.sel(remedy=NONE, drop=True)
     change = without - of if name == "mos" else 100 * (of / without - 1)
     title = {"own": "Own pages", "beside": "Pages of others", "short": "Short responses of others", "mos": "Call, loss"}
     unit, digits = ("MOS", 2) if name == "mos" else ("percent", 1)
-    return named(change, f"{name}_change", title[name], unit, digits)
+    return k.named(change, f"{name}_change", title[name], unit, digits)
 
 
-def within(q: Quantities, remedy: str, access: str) -> bool:
+def within(q: k.Quantities, remedy: str, access: str) -> bool:
     """It makes own pages faster, and costs others at most 5% and a call 0.1 MOS, by the upper ends of the 95% CI."""
     limits = {"own": 0.0, "beside": 5.0, "short": 5.0, "mos": 0.1}
-    found = {name: estimate(harm(q, name).sel(remedy=remedy, access=access)).high for name in limits}
+    found = {name: k.estimate(harm(q, name).sel(remedy=remedy, access=access)).high for name in limits}
     return all(found[name] <= limit for name, limit in limits.items())
 
 
-def largest(q: Quantities, paced: bool = False) -> xr.DataArray:
+def largest(q: k.Quantities, paced: bool = False) -> xr.DataArray:
     """The largest IW within the budget by access link; 10 if no other pays."""
     sizes = {iw: f"IW {iw}" + ", paced" * paced for iw in (16, 20, 32, 46)}
     access = [str(label) for label in q.own["access"].values]
@@ -79,21 +67,21 @@ def apart(of: xr.DataArray, measured: dict[str, float]) -> xr.DataArray:
     return abs(100 * (of.sel(chain=list(measured)) / expected - 1)).max("chain")
 
 
-def step(q: Quantities, number: int) -> xr.DataArray:
+def step(q: k.Quantities, number: int) -> xr.DataArray:
     """The largest flight, kB, whose handshake takes at most `number` round trips of 100 ms with IW 10."""
     fits = q.flights_handshake.sel(iw=10, application="1kB", drop=True) < 100 * number + 50
     return (fits * fits["flight_kb"]).max("flight_kb")
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """Sources, then hypotheses by grid; over the kernel, that it agrees."""
     if "kernel_last" in q:
         return [
-            Source("this study, before its first run over the kernel").says(
+            k.Source("this study, before its first run over the kernel").says(
                 f"same-{title.replace(' ', '-')}s",
                 f"Kernel and simulator agree on the {title} (mean difference over the cells).",
                 (100 * (of.sel(engine="emulate") / of.sel(engine="simulate") - 1)).mean(["chain", "iw", "application"]),
-                near(0, "percent", 3),
+                k.near(0, "percent", 3),
                 "As the claims of the measured table.",
             )
             for title, of in (("handshake", q.kernel_handshake), ("last byte", q.kernel_last))
@@ -116,7 +104,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     tight, wide = "2 Mbit/s, 20 packets", "20 Mbit/s, 100 ms"
     return (
         *(
-            KERNEL.says(name, f"{text} (largest distance of five chains).", found, at_most(3, "percent"), "3%.")
+            KERNEL.says(name, f"{text} (largest distance of five chains).", found, k.at_most(3, "percent"), "3%.")
             for name, text, found in (
                 ("kernel-handshakes-10", "The handshakes with IW 10", apart(handshake.sel(iw=10), _column(0))),
                 ("kernel-handshakes-20", "The handshakes with IW 20", apart(handshake.sel(iw=20), _column(1))),
@@ -127,35 +115,35 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "larger-certificate-faster-response",
             "With IW 10 and 100 ms 20 kB arrive an RTT earlier behind ML-DSA-44 than behind ECDSA.",
             -added(last.sel(iw=10), "ML-DSA-44"),
-            near(96.5, "ms", 10),
+            k.near(96.5, "ms", 10),
             "A tenth of the RTT.",
         ),
         KERNEL.says(
             "a-small-response-pays-whole",
             "A response of 1 kB behind two intermediates of ML-DSA-44 takes an RTT longer than behind ECDSA.",
             added(q.paths_last.sel(ten).sel(application="1kB")),
-            near(97, "ms", 10),
+            k.near(97, "ms", 10),
             "A tenth of the RTT.",
         ),
         KERNEL.says(
             "larger-iw-can-triple-the-handshake",
             "At 2 Mbit/s with 12 packets of queue IW 20 triples the handshake of ML-DSA-65 with two intermediates.",
             short.sel(iw=20) / short.sel(iw=10),
-            at_least(3, "ratio"),
+            k.at_least(3, "ratio"),
             "549 to 551 ms for 164.",
         ),
         KERNEL.says(
             "a-longer-queue-spares-it",
             "With 100 packets of queue this handshake takes 156 ms.",
             deep,
-            near(156, "ms", 5),
+            k.near(156, "ms", 5),
             "3%.",
         ),
         KERNEL.says(
             "a-record-delays-the-first-usable-byte",
             "Behind ECDSA the first usable byte of 20 kB comes with the last (IW 10).",
             (q.paths_last - q.paths_usable).sel(here).sel(iw=10, chain="ECDSA"),
-            near(0, "ms", 5),
+            k.near(0, "ms", 5),
             "A record of 16 kB.",
         ),
         MUTUAL.says(
@@ -163,28 +151,28 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "With mutual TLS IW 24 of the client instead of 10 saves 0.90 to 1.03 RTT at 100 and 1000 Mbit/s (largest "
             "distance from 0.965).",
             abs(fast - 0.965).max(["rate_mbit", "rtt_ms", "application"]),
-            at_most(0.115, "RTT"),
+            k.at_most(0.115, "RTT"),
             "0.05 RTT on either side.",
         ),
         MUTUAL.says(
             "mutual-saves-nothing-at-1-mbps",
             "With mutual TLS IW 24 of the client saves nothing at 1 Mbit/s with 35 and 50 ms (largest).",
             abs(slow.sel(rtt_ms=[35, 50])).max(["rtt_ms", "application"]),
-            near(0, "RTT", 0.05),
+            k.near(0, "RTT", 0.05),
             "As printed: 0.04.",
         ),
         MUTUAL.says(
             "mutual-saves-half-an-rtt",
             "With mutual TLS IW 24 of the client saves 0.46 RTT at 1 Mbit/s with 150 ms (mean over responses).",
             slow.sel(rtt_ms=150).mean("application"),
-            near(0.46, "RTT", 0.1),
+            k.near(0.46, "RTT", 0.1),
             "A tenth of an RTT.",
         ),
         MUTUAL.says(
             "mutual-612-ms",
             "RTT 150 ms, 100 Mbit/s, client IW 10, no response: 612.8 ms.",
             q.mutual_last.sel(rate_mbit=100, rtt_ms=150, application="none", client_iw=10),
-            near(612.8, "ms", 18.4),
+            k.near(612.8, "ms", 18.4),
             "3%.",
         ),
         LAST_BYTE.says(
@@ -192,21 +180,21 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "The last byte comes less than 5% later at high bandwidth (ML-DSA-44; largest of fiber and testbed, 50 and "
             "200 kB).",
             of_path.sel(path=[TESTBED, "fiber, 20 ms"], application=["50kB", "200kB"]).max(["path", "application"]),
-            below(5, "percent"),
+            k.below(5, "percent"),
             "The paths are ours.",
         ),
         LAST_BYTE.says(
             "low-bandwidth-handshake-32",
             "The handshake takes 32% longer at low bandwidth (1 Mbit/s, 60 ms).",
             more(q.paths_first.sel(iw=10, path=SLOW, application="1kB"), "ML-DSA-44"),
-            near(32, "percent", 10),
+            k.near(32, "percent", 10),
             "The path is ours: ten points.",
         ),
         LAST_BYTE.says(
             "low-bandwidth-50-below-15",
             "At low bandwidth the last byte of 50 kB arrives less than 15% later.",
             of_path.sel(path=SLOW, application="50kB"),
-            below(15, "percent"),
+            k.below(15, "percent"),
             "As printed.",
         ),
         LAST_BYTE.says(
@@ -214,25 +202,29 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "Where the flight exceeds the window, that of 200 kB comes less than 10% later (largest of testbed, fiber "
             "and 1 Mbit/s, two intermediates).",
             more(q.paths_last.sel(iw=10, application="200kB")).sel(path=[TESTBED, "fiber, 20 ms", SLOW]).max("path"),
-            below(10, "percent"),
+            k.below(10, "percent"),
             "As printed.",
         ),
-        Source("Sikeridis et al. 2020 (second hand)", needs="value").says(
+        k.Source("Sikeridis et al. 2020 (second hand)", needs="value").says(
             "larger-iw-halves-the-slowdown",
             "A larger IW reduces the slowdown of the handshake by 50% (IW 20 for 10, testbed, two intermediates).",
             100 * (1 - slowed.sel(iw=20) / slowed.sel(iw=10)),
-            near(50, "percent", 15),
+            k.near(50, "percent", 15),
             "Chain and path are unknown.",
         ),
         STEPS.says(
             "first-step-near-10",
             "A first step near 10 kB of handshake data (IW 10).",
             step(q, 1),
-            near(10, "kB", 5),
+            k.near(10, "kB", 5),
             "Half of it.",
         ),
         STEPS.says(
-            "second-step-near-40", "A second step near 40 kB (IW 10).", step(q, 2), near(40, "kB", 5), "A kB in eight."
+            "second-step-near-40",
+            "A second step near 40 kB (IW 10).",
+            step(q, 2),
+            k.near(40, "kB", 5),
+            "A kB in eight.",
         ),
         *(
             BUDGET.says(
@@ -240,7 +232,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
                 f"{share}% of the flights of {key} exceed IW {iw} (here: handshakes that take half an RTT or more "
                 "longer, UK homes of 2023).",
                 q.crossing.sel(population="UK 2023", iw=iw, certificates=f"tranco-2026-{key}"),
-                near(share, "percent", 3),
+                k.near(share, "percent", 3),
                 "Three points: the share of a sample of 1,600.",
             )
             for key, iw, share in (
@@ -254,7 +246,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "compression-saves-no-round-trip",
             "Certificate compression does not save the round trip of ML-DSA-44 with two intermediates.",
             won.sel(remedy="compressed"),
-            near(0, "ms", 5),
+            k.near(0, "ms", 5),
             "985 B, the median.",
             needs="value",
         ),
@@ -262,14 +254,14 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "writes-move-the-step",
             "The last flight that fits into IW 10 is of 13 kB, not 14 (writes of 4,096 B).",
             step(q, 1),
-            near(13, "kB"),
+            k.near(13, "kB"),
             "Three writes take nine segments, the tenth holds 1,448 B.",
         ),
         EXACT.says(
             "the-response-wins-it-back",
             "From 20 kB on two intermediates of ML-DSA-44 cost the last byte nothing (testbed, IW 10, largest).",
             added(q.paths_last.sel(ten)).sel(application=["20kB", "50kB", "200kB"]).max("application"),
-            at_most(10, "ms"),
+            k.at_most(10, "ms"),
             "A tenth of the RTT.",
         ),
         EXACT.says(
@@ -278,7 +270,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             (lambda gain: gain.sel(chain="ECDSA") - gain.sel(chain=PQ))(
                 (q.paths_last.sel(iw=10) - q.paths_last.sel(iw=20)).sel(path=TESTBED, application="200kB")
             ),
-            above(0, "ms"),
+            k.above(0, "ms"),
             "The certificates have opened cwnd already.",
         ),
         EXACT.says(
@@ -288,19 +280,19 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             (q.paths_handshake.sel(iw=[16, 20, 46]) - q.paths_handshake.sel(iw=10))
             .sel(chain=LARGE, path=SHORT_QUEUES, application="1kB")
             .min(["iw", "path"]),
-            above(0, "ms"),
+            k.above(0, "ms"),
             SIGN,
         ),
-        OURS.says(
+        k.OURS.says(
             "one-segment-hello-under-loss",
             "At 3% loss a ClientHello of one segment is faster (mean, ECDSA, IW 10).",
             (lambda of: of.sel(share="X25519MLKEM768") - of.sel(share="X25519"))(
                 q.loss_handshake.sel(chain="ECDSA", iw=10, loss_percent=3, application="20kB")
             ),
-            above(0, "ms"),
+            k.above(0, "ms"),
             SIGN,
         ),
-        OURS.says(
+        k.OURS.says(
             "loss-costs-large-flights-more",
             "1% of loss adds more to ML-DSA-65 with two intermediates than to ECDSA (IW 20, over 0.1%).",
             added(
@@ -309,14 +301,14 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
                 ),
                 LARGE,
             ),
-            above(0, "ms"),
+            k.above(0, "ms"),
             SIGN,
         ),
         EXACT.says(
             "six-connections-pay-more",
             "A page loses more to ML-DSA-65 over six connections than over one (IW 10, mean over paths).",
             (page.sel(connections="six") - page.sel(connections="one")).mean("path"),
-            above(0, "pp"),
+            k.above(0, "pp"),
             SIGN,
         ),
         EXACT.says(
@@ -325,77 +317,77 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             (q.remedies_handshake.sel(remedy=["Merkle tree", "leaf only"]) - q.remedies_handshake.sel(remedy="ECDSA"))
             .sel(application="20kB", path=[TESTBED, "fiber, 20 ms", "DSL, 40 ms", "GEO, 600 ms"])
             .max(["remedy", "path"]),
-            at_most(10, "ms"),
+            k.at_most(10, "ms"),
             "9 kB at 16 Mbit/s take 5 ms.",
         ),
         EXACT.says(
             "records-matter-on-slow-links",
             "Records of 4 kB bring the first usable byte of 20 kB 80 ms forward at 1 Mbit/s.",
             records.sel(path=SLOW),
-            at_least(80, "ms"),
+            k.at_least(80, "ms"),
             "12 kB at 1 Mbit/s take 98 ms.",
         ),
         EXACT.says(
             "records-do-not-matter-behind-large-chains",
             "Records of 4 kB save at most 5 ms behind ML-DSA-44 on the testbed.",
             records.sel(path=TESTBED),
-            at_most(5, "ms"),
+            k.at_most(5, "ms"),
             "The chain has opened cwnd for a record.",
         ),
         EXACT.says(
             "pacing-gives-half-back",
             "A paced IW 20 saves at most half of what IW 20 saves (handshake, testbed).",
             100 * won.sel(remedy="IW 20, paced") / won.sel(remedy="IW 20"),
-            at_most(50, "percent"),
+            k.at_most(50, "percent"),
             "The flight is spread over an RTT.",
         ),
-        OURS.says(
+        k.OURS.says(
             "certificates-harm-others",
             "The certificates make short responses of others slower at 2 Mbit/s and 20 packets (ECDSA against them).",
             -first["short"].sel(remedy="ECDSA", access=tight),
-            above(0, "percent"),
+            k.above(0, "percent"),
             SIGN,
         ),
-        OURS.says(
+        k.OURS.says(
             "leaf-only-harms-nobody",
             "A leaf alone makes nobody slower (largest change of short responses).",
             first["short"].sel(remedy="leaf only").max("access"),
-            at_most(5, "percent"),
+            k.at_most(5, "percent"),
             FEW,
         ),
-        OURS.says(
+        k.OURS.says(
             "iw-20-is-harmless-at-20-mbps",
             "At 20 Mbit/s IW 20 costs short responses and pages of others at most 5%.",
             xr.concat([first[name].sel(remedy="IW 20", access=wide) for name in ("short", "beside")], "of").max("of"),
-            at_most(5, "percent"),
+            k.at_most(5, "percent"),
             "The budget.",
         ),
-        OURS.says(
+        k.OURS.says(
             "iw-32-harms-short-queues",
             "At 2 Mbit/s and 20 packets IW 32 costs short responses of others over 5%.",
             first["short"].sel(remedy="IW 32", access=tight),
-            above(5, "percent"),
+            k.above(5, "percent"),
             "The budget.",
         ),
-        OURS.says(
+        k.OURS.says(
             "pacing-spares-others",
             "A paced IW 32 costs short responses of others at most 5% (largest).",
             first["short"].sel(remedy="IW 32, paced").max("access"),
-            at_most(5, "percent"),
+            k.at_most(5, "percent"),
             "The budget.",
         ),
-        OURS.says(
+        k.OURS.says(
             "iw-16-is-enough-for-ml-dsa-44",
             "With IW 16 at most one user in ten loses a round trip to ML-DSA-44 (most).",
             q.crossing.sel(iw=16, certificates="tranco-2026-ml-dsa-44").max("population"),
-            at_most(10, "percent"),
+            k.at_most(10, "percent"),
             FEW,
         ),
-        OURS.says(
+        k.OURS.says(
             "20-kb-lose-little",
             "In UK homes of 2023 ML-DSA-44 costs 20 kB at most 5% (mean, IW 10).",
             (100 * q.last_lost_ms / q.served_ms).sel(population="UK 2023", iw=10, certificates="tranco-2026-ml-dsa-44"),
-            at_most(5, "percent"),
+            k.at_most(5, "percent"),
             "The response wins the round trip back.",
         ),
     )

@@ -6,22 +6,7 @@ from pathlib import Path
 import polars as pl
 import xarray as xr
 
-from firstflight.studies.kernel import (
-    OURS,
-    ClaimSpec,
-    DeclaredStudy,
-    Quantities,
-    Quantity,
-    Source,
-    above,
-    at_least,
-    at_most,
-    below,
-    named,
-    near,
-    panels,
-    table,
-)
+from firstflight.studies import kernel as k
 
 DURATION_S = 60
 HOME = pl.col("link") == "spokes[0]"
@@ -34,10 +19,10 @@ MARKED = 100 * pl.col("marked_packets").sum() / pl.col("offered_packets").sum()
 # Full packets at 10 Mbit/s take 1.2 ms each.
 WAIT = 1.2 * pl.col("queue_mean_packets").mean()
 QUANTITIES = (
-    Quantity("page", "Page time", "ms", TIME, DONE, "pages", digits=0),
-    Quantity("premature", "Drops in the first flight", "percent", PREMATURE, PAGE, digits=2),
-    Quantity("short", "Time of a competing short flow", "ms", TIME, DONE & SHORT, digits=0),
-    Quantity(
+    k.Quantity("page", "Page time", "ms", TIME, DONE, "pages", digits=0),
+    k.Quantity("premature", "Drops in the first flight", "percent", PREMATURE, PAGE, digits=2),
+    k.Quantity("short", "Time of a competing short flow", "ms", TIME, DONE & SHORT, digits=0),
+    k.Quantity(
         "download",
         "Throughput of the download",
         "Mbit/s",
@@ -46,11 +31,11 @@ QUANTITIES = (
         at={"beside": ["download"]},
         digits=2,
     ),
-    Quantity("dropped", "Dropped", "percent", DROPPED, HOME, "links", digits=2),
-    Quantity("marked", "Marked", "percent", MARKED, HOME, "links", digits=2),
-    Quantity("waiting", "Mean queue", "ms", WAIT, HOME, "links"),
+    k.Quantity("dropped", "Dropped", "percent", DROPPED, HOME, "links", digits=2),
+    k.Quantity("marked", "Marked", "percent", MARKED, HOME, "links", digits=2),
+    k.Quantity("waiting", "Mean queue", "ms", WAIT, HOME, "links"),
 )
-RFC6, RFC7 = Source("RFC 6928 section 6"), Source("RFC 6928 section 7")
+RFC6, RFC7 = k.Source("RFC 6928 section 6"), k.Source("RFC 6928 section 7")
 AQM = ["RED", "CoDel", "PIE", "FQ-CoDel"]
 ECN = [f"{queue} with ECN" for queue in AQM]
 OVER = ["queue", "connections", "beside"]
@@ -58,10 +43,10 @@ OVER = ["queue", "connections", "beside"]
 
 def relative(array: xr.DataArray, name: str, title: str) -> xr.DataArray:
     """Percent of the value with IW 3 in the same cell."""
-    return named(100 * array / array.sel(iw=3), name, title, "% of IW 3's", 0)
+    return k.named(100 * array / array.sel(iw=3), name, title, "% of IW 3's", 0)
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """Expectations of RFC 6928, and hypotheses."""
     page, short = (relative(of, "", "") for of in (q.page, q.short))
     ten, busy = q.premature.sel(iw=10), q.premature.sel(iw=10, beside="download")
@@ -75,69 +60,69 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "Premature drops are unlikely in moderately congested networks with AQM (largest share of first-flight "
             "segments, IW 10, half load).",
             ten.sel(queue=AQM, beside="half load").max(["queue", "connections"]),
-            at_most(1, "percent"),
+            k.at_most(1, "percent"),
             "The RFC gives no number; 1% was chosen before the first run.",
         ),
         RFC6.says(
             "aqm-fewer-premature-drops",
             "Next to a download AQM drops less of the first flight than drop tail of 50 ms (largest difference).",
             (busy.sel(queue=AQM) - busy.sel(queue="drop tail 50 ms", drop=True)).max(["queue", "connections"]),
-            below(0, "pp"),
+            k.below(0, "pp"),
             "The claim is a direction only.",
         ),
         RFC7.says(
             "ecn-no-premature-drops",
             "With AQM and ECN the first flight of IW 32 is not dropped (largest share).",
             q.premature.sel(queue=ECN, iw=32).max(OVER),
-            at_most(0.1, "percent"),
+            k.at_most(0.1, "percent"),
             "One segment in a thousand.",
         ),
-        OURS.says(
+        k.OURS.says(
             "page-gains-in-every-queue",
             "IW 10 instead of 3 makes pages faster in every queue (largest time).",
             page.sel(iw=10).max(OVER),
-            at_most(95, "% of IW 3's"),
+            k.at_most(95, "% of IW 3's"),
             "A gain of 5% is worthwhile.",
         ),
-        OURS.says(
+        k.OURS.says(
             "six-times-64-does-not-pay",
             "With six connections and drop tail of 50 ms IW 64 makes pages no faster than IW 10 (difference).",
             (page.sel(iw=64) - page.sel(iw=10)).sel(queue="drop tail 50 ms", connections="six").mean("beside"),
-            at_least(0, "pp of IW 3's"),
+            k.at_least(0, "pp of IW 3's"),
             "The claim is a direction only.",
         ),
         RFC7.says(
             "drop-tail-harms-short-flows",
             "With drop tail of 50 ms and six connections IW 64 makes a competing short flow slower (mean).",
             100 * (shallow.sel(iw=64) / shallow.sel(iw=3) - 1).mean("beside"),
-            above(5, "percent"),
+            k.above(5, "percent"),
             "A user may notice 5%.",
         ),
         RFC7.says(
             "fair-queueing-isolates",
             "With FQ-CoDel IW 64 leaves a competing short flow its time (largest).",
             isolated,
-            at_most(105, "% of IW 3's"),
+            k.at_most(105, "% of IW 3's"),
             "A user may notice 5%.",
         ),
-        OURS.says(
+        k.OURS.says(
             "queue-matters-more-than-iw",
             "A short flow is faster next to IW 64 with AQM than next to IW 3 with drop tail of 500 ms (largest ratio).",
             (q.short.sel(queue=AQM, beside="download", iw=64) / deep).max(["queue", "connections"]),
-            below(1, "ratio"),
+            k.below(1, "ratio"),
             "The claim is a direction only.",
         ),
-        OURS.says(
+        k.OURS.says(
             "aqm-holds-the-queue",
             "Next to a download the mean queue of an AQM does not depend on the window (mean change, IW 64 for 3).",
             waiting.mean(["queue", "connections"]),
-            near(0, "ms", 2),
+            k.near(0, "ms", 2),
             "2 ms are less than two packets.",
         ),
     )
 
 
-def answer(q: Quantities) -> Sequence[str]:
+def answer(q: k.Quantities) -> Sequence[str]:
     """Gain, harm, and premature drops."""
     page, short = (relative(of, "", "").isel(draw=0) - 100 for of in (q.page, q.short))
     gain, harm = -page.sel(iw=10), short.sel(iw=64)
@@ -156,24 +141,24 @@ def answer(q: Quantities) -> Sequence[str]:
     )
 
 
-def compared(q: Quantities) -> xr.DataArray:
+def compared(q: k.Quantities) -> xr.DataArray:
     """Pages and the competing short flow, mean of both loads, without ECN."""
     both = [relative(of.drop_sel(queue=ECN).mean("beside"), "relative_time", "Time") for of in (q.page, q.short)]
     who = xr.DataArray(["pages", "short flow"], dims="who", attrs={"long_name": "time of"})
     return xr.concat(both, who, combine_attrs="override", coords="minimal", compat="override")
 
 
-STUDY = DeclaredStudy(
+STUDY = k.DeclaredStudy(
     Path(__file__).parent,
     QUANTITIES,
     claims,
     lambda q: [
-        table("times", "Gain and harm", "Mean times.", [q.page, q.short], across="iw"),
-        table("download", "Cost to a download", "Means.", [q.download], across="iw"),
-        table("queue", "At the queue", "Means.", [q.premature, q.dropped, q.marked, q.waiting], across="iw"),
+        k.table("times", "Gain and harm", "Mean times.", [q.page, q.short], across="iw"),
+        k.table("download", "Cost to a download", "Means.", [q.download], across="iw"),
+        k.table("queue", "At the queue", "Means.", [q.premature, q.dropped, q.marked, q.waiting], across="iw"),
     ],
     lambda q: [
-        panels(
+        k.panels(
             compared(q),
             "Gains and costs, by queue",
             "Page time and time of a competing short flow of IW 10, in percent of IW 3's; mean of both loads, no ECN.",

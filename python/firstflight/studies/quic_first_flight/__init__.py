@@ -6,19 +6,7 @@ from pathlib import Path
 import polars as pl
 import xarray as xr
 
-from firstflight.studies.kernel import (
-    ClaimSpec,
-    DeclaredStudy,
-    Quantities,
-    Quantity,
-    Source,
-    at_least,
-    at_most,
-    between,
-    lines,
-    near,
-    table,
-)
+from firstflight.studies import kernel as k
 
 RTT_MS, DATAGRAM_BYTES = 100, 1448
 # RFC 9002 section 7.2 for this datagram size.
@@ -26,12 +14,12 @@ RFC_WINDOW_BYTES = min(10 * DATAGRAM_BYTES, max(14720, 2 * DATAGRAM_BYTES))
 DONE = (pl.col("completed") == 1) & (pl.col("disturbed") == 0)
 
 
-def _time(name: str, title: str, column: str) -> Quantity:
-    return Quantity(name, title, "ms", 1e3 * pl.col(column).median(), DONE, digits=0, over="median")
+def _time(name: str, title: str, column: str) -> k.Quantity:
+    return k.Quantity(name, title, "ms", 1e3 * pl.col(column).median(), DONE, digits=0, over="median")
 
 
-def _seen(name: str, title: str, unit: str, value: pl.Expr, digits: int = 0) -> Quantity:
-    return Quantity(name, title, unit, value, records="quic", at={"stack": ["quinn"]}, digits=digits, over="median")
+def _seen(name: str, title: str, unit: str, value: pl.Expr, digits: int = 0) -> k.Quantity:
+    return k.Quantity(name, title, unit, value, records="quic", at={"stack": ["quinn"]}, digits=digits, over="median")
 
 
 QUANTITIES = (
@@ -46,13 +34,13 @@ QUANTITIES = (
     _seen("flight_ms", "Its duration", "ms", 1e3 * pl.col("flight_s").median()),
     _seen("burst", "Its longest burst", "B", pl.col("burst_bytes").median()),
 )
-RFC9000, RFC9002 = Source("RFC 9000"), Source("RFC 9002")
-MEASURED = Source("measured with quic-go 0.65 and aioquic, RTT 100 ms")
-REPORT = Source("n0-computer/noq#806 and iroh#4534")
-BEFORE = Source("this study, before its first full run")
+RFC9000, RFC9002 = k.Source("RFC 9000"), k.Source("RFC 9002")
+MEASURED = k.Source("measured with quic-go 0.65 and aioquic, RTT 100 ms")
+REPORT = k.Source("n0-computer/noq#806 and iroh#4534")
+BEFORE = k.Source("this study, before its first full run")
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """The RFCs' rules, the reports, and hypotheses on QUIC next to TCP."""
     quinn, tcp = {"stack": "quinn"}, {"stack": "tcp"}
     handshake = q.handshake.sel(quinn).mean("size_kb")
@@ -66,7 +54,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "three-times-before-validation",
             "Before validation a server sends at most three times the bytes received (section 8.1; largest ratio).",
             q.amplification.sel(quinn).max(over),
-            at_most(3, ""),
+            k.at_most(3, ""),
             looked,
             needs="value",
         ),
@@ -74,7 +62,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "initials-have-1200-bytes",
             "A client's datagrams with Initial packets have at least 1200 bytes (section 14.1; smallest).",
             q.initial.sel(quinn).min(over),
-            at_least(1200, "B"),
+            k.at_least(1200, "B"),
             "The rule is the RFC's.",
             needs="value",
         ),
@@ -82,7 +70,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "first-flight-is-the-window",
             "With IW 10 the response's first flight is the initial window of section 7.2, after a short handshake.",
             q.flight.sel(quinn).sel(chain="ecdsa", iw=10, size_kb=60),
-            between(RFC_WINDOW_BYTES - 2 * DATAGRAM_BYTES, RFC_WINDOW_BYTES, "B"),
+            k.between(RFC_WINDOW_BYTES - 2 * DATAGRAM_BYTES, RFC_WINDOW_BYTES, "B"),
             "Whole datagrams, and new connection IDs take a part of the window.",
             needs="value",
         ),
@@ -90,7 +78,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "bursts-within-the-window",
             "A sender paces or limits bursts to the initial window (section 7.7): no burst of IW 32 is longer.",
             q.burst.sel(quinn).sel(iw=32).max(["chain", "size_kb"]),
-            at_most(RFC_WINDOW_BYTES, "B"),
+            k.at_most(RFC_WINDOW_BYTES, "B"),
             "The initial window of section 7.2 for this datagram size. A first look had shown longer bursts.",
             needs="value",
         ),
@@ -98,62 +86,62 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "ml-dsa-costs-a-round-trip",
             "With ML-DSA-44 the handshake takes a round trip more than with ECDSA (quic-go: 207 against 104 ms).",
             longer.sel(chain="ml-dsa-44", iw=10),
-            near(103, "ms", 15),
+            k.near(103, "ms", 15),
             "A seventh of an RTT: the flights take up to 10 ms of this link.",
         ),
         MEASURED.says(
             "window-does-not-bound-the-handshake",
             "The 3x rule bounds the handshake: IW 32 in place of 10 makes it no shorter with ML-DSA-44.",
             (handshake.sel(iw=32) - handshake.sel(iw=10)).sel(chain="ml-dsa-44"),
-            near(0, "ms", 10),
+            k.near(0, "ms", 10),
             "A tenth of an RTT.",
         ),
         MEASURED.says(
             "window-pays-for-the-response",
             "IW 32 in place of 10 saves 67 to 84 ms of 20 kB with ML-DSA-44.",
             (q.last_byte.sel(iw=10) - q.last_byte.sel(iw=32)).sel(quinn).sel(chain="ml-dsa-44", size_kb=20),
-            between(67, 84, "ms"),
+            k.between(67, 84, "ms"),
             "The range is the source's.",
         ),
         REPORT.says(
             "ml-dsa-65-over-ed25519",
             "ML-DSA-65 in place of a classical certificate adds 136 ms (288 against 152 ms at the same RTT).",
             longer.sel(chain="ml-dsa-65", iw=10),
-            near(136, "ms", 20),
+            k.near(136, "ms", 20),
             "A fifth of an RTT. There both ends have a certificate.",
         ),
         BEFORE.says(
             "quic-saves-a-round-trip",
             "With ECDSA the handshake takes a round trip less than over TCP.",
             (of_tcp - handshake).sel(chain="ecdsa", iw=10),
-            near(RTT_MS, "ms", 15),
+            k.near(RTT_MS, "ms", 15),
             "TCP's handshake comes before that of TLS.",
         ),
         BEFORE.says(
             "not-with-ml-dsa-44",
             "With ML-DSA-44 and IW 10 it takes as long as over TCP: the flight fits into IW, not into the 3x rule.",
             (of_tcp - handshake).sel(chain="ml-dsa-44", iw=10),
-            near(0, "ms", 15),
+            k.near(0, "ms", 15),
             "A flight of 11,774 bytes; three times a ClientHello of two datagrams are 7.9 kB.",
         ),
         BEFORE.says(
             "a-larger-window-closes-the-gap",
             "With IW 32 QUIC's handshake gains no round trip on TCP's with any ML-DSA chain (largest gain).",
             (of_tcp - handshake).sel(iw=32).sel(chain=handshake["chain"] != "ecdsa").max("chain"),
-            near(0, "ms", 15),
+            k.near(0, "ms", 15),
             "With IW 32 every flight fits over TCP, and none fits into the 3x rule.",
         ),
         BEFORE.says(
             "quic-is-never-later",
             "With IW 10 the last byte of 20 kB is not later than over TCP with any chain (largest delay).",
             later.max("chain"),
-            at_most(0, "ms"),
+            k.at_most(0, "ms"),
             "QUIC saves TCP's handshake, and the 3x rule costs at most as much.",
         ),
     )
 
 
-def answer(q: Quantities) -> Sequence[str]:
+def answer(q: k.Quantities) -> Sequence[str]:
     """The handshake's rounds, the response, and what the stack does beyond the rules."""
     at = q.handshake.isel(draw=0).mean("size_kb").sel(iw=10)
     last = q.last_byte.isel(draw=0).sel(iw=10, size_kb=20)
@@ -173,19 +161,19 @@ def answer(q: Quantities) -> Sequence[str]:
     )
 
 
-STUDY = DeclaredStudy(
+STUDY = k.DeclaredStudy(
     Path(__file__).parent,
     QUANTITIES,
     claims,
     tables=lambda q: (
-        table(
+        k.table(
             "times",
             "Handshake, first and last byte",
             "Medians over the transfers that no stall of the machine disturbed.",
             [q.handshake, q.first_byte, q.last_byte],
             across="stack",
         ),
-        table(
+        k.table(
             "first-flight",
             "Before validation, and the response's first flight, of quinn",
             "UDP payload, from the packets at the server's end of the path. Medians.",
@@ -196,7 +184,7 @@ STUDY = DeclaredStudy(
         ),
     ),
     figures=lambda q: (
-        lines(
+        k.lines(
             q.handshake.mean("size_kb", keep_attrs=True),
             "Time of the handshake by certificate chain and IW",
             "From the start of the connection; over TCP with the TCP handshake.",

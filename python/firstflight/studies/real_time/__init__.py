@@ -6,21 +6,7 @@ from pathlib import Path
 import polars as pl
 import xarray as xr
 
-from firstflight.studies.kernel import (
-    OURS,
-    ClaimSpec,
-    DeclaredStudy,
-    Quantities,
-    Quantity,
-    Source,
-    above,
-    at_least,
-    below,
-    heat_map,
-    lines,
-    named,
-    table,
-)
+from firstflight.studies import kernel as k
 
 APPLICATION, DOWN = pl.col("application").cast(pl.String), pl.col("from_server") == 1
 LATE = 100 * (pl.col("packets_late") + pl.col("packets_lost")).sum() / pl.col("packets_sent").sum()
@@ -29,9 +15,9 @@ DONE = pl.col("completed") == 1
 TIME = 1e3 * pl.col("completion_time_s")
 
 
-def stream(name: str, title: str, unit: str, value: pl.Expr, application: str, digits: int) -> Quantity:
+def stream(name: str, title: str, unit: str, value: pl.Expr, application: str, digits: int) -> k.Quantity:
     """Of the datagrams that the server sends."""
-    return Quantity(name, title, unit, value, DOWN & (application == APPLICATION), "streams", digits=digits)
+    return k.Quantity(name, title, unit, value, DOWN & (application == APPLICATION), "streams", digits=digits)
 
 
 QUANTITIES = (
@@ -40,11 +26,11 @@ QUANTITIES = (
     stream("opus_late", "Late or lost, Opus", "percent", LATE, "opus", 2),
     stream("jitter", "Delay variation, G.711, 99th percentile", "ms", JITTER, "g711", 0),
     stream("game_late", "Late or lost, game", "percent", LATE, "game", 2),
-    Quantity("lookup", "Look-up, mean", "ms", TIME.mean(), DONE & (APPLICATION == "names")),
-    Quantity("lookup_p99", "Look-up, 99th percentile", "ms", TIME.quantile(0.99), DONE & (APPLICATION == "names")),
-    Quantity("page", "Page time", "ms", TIME.mean(), DONE, "pages", digits=0),
+    k.Quantity("lookup", "Look-up, mean", "ms", TIME.mean(), DONE & (APPLICATION == "names")),
+    k.Quantity("lookup_p99", "Look-up, 99th percentile", "ms", TIME.quantile(0.99), DONE & (APPLICATION == "names")),
+    k.Quantity("page", "Page time", "ms", TIME.mean(), DONE, "pages", digits=0),
 )
-RFC7, RFC3 = Source("RFC 6928 section 7"), Source("RFC 6928 section 3")
+RFC7, RFC3 = k.Source("RFC 6928 section 7"), k.Source("RFC 6928 section 3")
 LIMIT = "0.1 MOS is the limit of the question."
 TAIL = ["drop tail 100 ms", "drop tail 1 s"]
 SLOW, FAST = ["1 Mbit/s", "2 Mbit/s"], ["5 Mbit/s", "10 Mbit/s", "20 Mbit/s"]
@@ -53,27 +39,27 @@ USABLE = 2.58
 PLACES = ["rate", "connections"]
 
 
-def cost(q: Quantities) -> xr.DataArray:
+def cost(q: k.Quantities) -> xr.DataArray:
     """The effect of pages with this IW on a call, compared with IW 3."""
-    return named(q.mos.sel(iw=3, drop=True) - q.mos, "cost", "Cost of a call against IW 3", "MOS", 2)
+    return k.named(q.mos.sel(iw=3, drop=True) - q.mos, "cost", "Cost of a call against IW 3", "MOS", 2)
 
 
-def largest(q: Quantities) -> xr.DataArray:
+def largest(q: k.Quantities) -> xr.DataArray:
     """The largest IW up to which every one costs less than 0.1 MOS, where a call is fit for use at all."""
     fits = (cost(q).isel(draw=0) < 0.1).astype(float).cumprod("iw")
     found = (fits * q.mos["iw"]).max("iw").where(q.mos.sel(iw=3, draw=0, drop=True) >= USABLE)
-    return named(found, "largest", "Largest IW within 0.1 MOS of IW 3's", "segments", 0)
+    return k.named(found, "largest", "Largest IW within 0.1 MOS of IW 3's", "segments", 0)
 
 
-def undisturbed(q: Quantities) -> xr.DataArray:
+def undisturbed(q: k.Quantities) -> xr.DataArray:
     """The same, of a call that nothing disturbs; 0 if IW 3 costs more."""
     alone = q.mos.sel(iw=3, queue="priority", draw=0, drop=True)
     fits = (alone - q.mos.isel(draw=0) < 0.1).astype(float).cumprod("iw")
     found = (fits * q.mos["iw"]).max("iw")
-    return named(found, "undisturbed", "Largest IW within 0.1 MOS of an undisturbed call's", "segments", 0)
+    return k.named(found, "undisturbed", "Largest IW within 0.1 MOS of an undisturbed call's", "segments", 0)
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """Concerns of RFC 6928, and hypotheses."""
     costs, slow = cost(q), {"rate": "1 Mbit/s", "connections": "six"}
     already = q.mos.sel(iw=3, queue="drop tail 1 s").isel(draw=0)
@@ -85,50 +71,50 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "slow-line-call-suffers",
             "Larger windows hurt VoIP: with 1 Mbit/s, six connections and drop tail of 1 s IW 10 costs 0.1 MOS.",
             costs.sel(iw=10, queue="drop tail 1 s").sel(slow),
-            at_least(0.1, "MOS"),
+            k.at_least(0.1, "MOS"),
             LIMIT,
             note=f"With IW 3 the call has MOS {float(already.sel(slow)):.2f}.",
         ),
-        OURS.says(
+        k.OURS.says(
             "fast-line-call-is-spared",
             "At 20 Mbit/s IW 10 costs a call less than 0.1 MOS in every queue (largest cost).",
             costs.sel(rate="20 Mbit/s", iw=10).max(["queue", "connections"]),
-            below(0.1, "MOS"),
+            k.below(0.1, "MOS"),
             LIMIT,
         ),
         RFC7.says(
             "codel-does-not-spare-a-call",
             "CoDel lets bursts pass: at 5 Mbit/s with six connections IW 64 costs a call 0.1 MOS.",
             costs.sel(rate="5 Mbit/s", connections="six", iw=64, queue="CoDel"),
-            at_least(0.1, "MOS"),
+            k.at_least(0.1, "MOS"),
             LIMIT,
         ),
         RFC7.says(
             "fq-codel-spares-a-call",
             "With FQ-CoDel IW 64 costs a call less than 0.1 MOS at every rate (largest cost).",
             costs.sel(queue="FQ-CoDel", iw=64).max(PLACES),
-            below(0.1, "MOS"),
+            k.below(0.1, "MOS"),
             LIMIT,
         ),
         RFC7.says(
             "priority-spares-a-call",
             "With priority IW 64 costs a call less than 0.1 MOS at every rate (largest cost).",
             costs.sel(queue="priority", iw=64).max(PLACES),
-            below(0.1, "MOS"),
+            k.below(0.1, "MOS"),
             LIMIT,
         ),
         RFC3.says(
             "fewer-connections-spare-calls",
             "One connection with IW 10 leaves a call no worse than six with IW 3 (least gain, drop tail).",
             fewer.sel(queue=TAIL).min(["queue", "rate"]),
-            at_least(-0.05, "MOS"),
+            k.at_least(-0.05, "MOS"),
             "Half of the limit of the question counts as no worse.",
         ),
         RFC7.says(
             "look-ups-suffer",
             "Larger windows hurt DNS: at 1 Mbit/s, six connections and drop tail of 1 s IW 64 slows look-ups by 10%.",
             lookup.sel(queue="drop tail 1 s").sel(slow),
-            at_least(10, "percent"),
+            k.at_least(10, "percent"),
             "10% were chosen before the first run.",
         ),
         RFC7.says(
@@ -136,13 +122,13 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "Larger windows hurt games: at 5 Mbit/s with six connections and drop tail of 100 ms IW 32 delays more "
             "than another 1% of a game's packets beyond 100 ms.",
             game.sel(rate="5 Mbit/s", connections="six", queue="drop tail 100 ms"),
-            above(1, "pp"),
+            k.above(1, "pp"),
             "1% was chosen before the first run.",
         ),
     )
 
 
-def answer(q: Quantities) -> Sequence[str]:
+def answer(q: k.Quantities) -> Sequence[str]:
     """The settings that an operator may use, and their effect."""
     mos, fits = q.mos.isel(draw=0), largest(q)
     tail = {"queue": "drop tail 100 ms", "connections": "six"}
@@ -166,23 +152,25 @@ def by_number(array: xr.DataArray) -> xr.DataArray:
     return array.assign_coords(rate=xr.DataArray(rates, dims="rate", attrs={"long_name": "rate, Mbit/s"}))
 
 
-STUDY = DeclaredStudy(
+STUDY = k.DeclaredStudy(
     Path(__file__).parent,
     QUANTITIES,
     claims,
     lambda q: [
-        table(
+        k.table(
             "largest",
             "The largest IW that costs a call less than 0.1 MOS",
             "By means; 0: IW 3 costs more. None compared with IW 3 where that leaves a call below MOS 2.58 (R 50).",
             [q.mos.sel(iw=3, drop=True), largest(q), undisturbed(q)],
             "connections",
         ),
-        table("calls", "Calls", "Means.", [q.mos, cost(q), q.late, q.opus_late, q.jitter], across="iw"),
-        table("others", "Game, look-ups, pages", "Means.", [q.game_late, q.lookup, q.lookup_p99, q.page], across="iw"),
+        k.table("calls", "Calls", "Means.", [q.mos, cost(q), q.late, q.opus_late, q.jitter], across="iw"),
+        k.table(
+            "others", "Game, look-ups, pages", "Means.", [q.game_late, q.lookup, q.lookup_p99, q.page], across="iw"
+        ),
     ],
     lambda q: [
-        heat_map(
+        k.heat_map(
             by_number(largest(q)),
             "The largest IW that costs a call less than 0.1 MOS",
             "Compared with IW 3 of the pages on the same link; empty where a call has less than MOS 2.58 then. G.711, "
@@ -191,7 +179,7 @@ STUDY = DeclaredStudy(
             "queue",
             "connections",
         ),
-        lines(
+        k.lines(
             q.mos.sel(connections="six", rate=["2 Mbit/s", *FAST]),
             "Rating of a call",
             "Next to pages with six connections; bands are 95% CIs.",

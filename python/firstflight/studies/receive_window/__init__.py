@@ -6,37 +6,24 @@ from pathlib import Path
 import polars as pl
 import xarray as xr
 
-from firstflight.studies.kernel import (
-    OURS,
-    ClaimSpec,
-    DeclaredStudy,
-    Quantities,
-    Quantity,
-    Source,
-    at_least,
-    between,
-    lines,
-    named,
-    near,
-    table,
-)
+from firstflight.studies import kernel as k
 
 APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
 TIME = 1e3 * pl.col("completion_time_s").mean()
 QUANTITIES = (
-    Quantity("time", "Completion time", "ms", TIME, DONE & (APPLICATION == "response")),
-    Quantity("others", "Completion time of others", "ms", TIME, DONE & (APPLICATION == "others")),
+    k.Quantity("time", "Completion time", "ms", TIME, DONE & (APPLICATION == "response")),
+    k.Quantity("others", "Completion time of others", "ms", TIME, DONE & (APPLICATION == "others")),
 )
-RFC = Source("RFC 6928 section 3")
+RFC = k.Source("RFC 6928 section 3")
 
 
-def gain(q: Quantities) -> xr.DataArray:
+def gain(q: k.Quantities) -> xr.DataArray:
     """The gain of a response compared with IW 3 to the same receiver."""
     found = 100 * (1 - q.time / q.time.sel(iw=3, drop=True)).sel(iw=[10, 32])
-    return named(found, "gain", "Gain against IW 3", "percent")
+    return k.named(found, "gain", "Gain against IW 3", "percent")
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """RFC 6928's ten segments, and hypotheses."""
     found = gain(q)
     left = found / found.sel(window=65536, drop=True)
@@ -45,48 +32,48 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "three-segments-leave-nothing",
             "With a receive window of three segments IW 10 gains nothing.",
             found.sel(window=4380, iw=10),
-            near(0, "percent", 0.5),
+            k.near(0, "percent", 0.5),
             "Half a percent: three segments of 1448 bytes fit, and 36 bytes.",
         ),
         RFC.says(
             "ten-segments-are-enough",
             "A window of ten segments leaves IW 10 all of its gain (share of what 64 KiB leave).",
             left.sel(window=14600, iw=10),
-            near(1, "share", 0.05),
+            k.near(1, "share", 0.05),
             "5% of the gain: later rounds are limited as well.",
         ),
-        OURS.says(
+        k.OURS.says(
             "eight-kb-leave-half",
             "A receive window of 8 KiB leaves a third to two thirds of the gain.",
             left.sel(window=8192, iw=10),
-            between(1 / 3, 2 / 3, "share"),
+            k.between(1 / 3, 2 / 3, "share"),
             "Five of ten segments.",
         ),
-        OURS.says(
+        k.OURS.says(
             "iw32-needs-more",
             "A window of ten segments leaves IW 32 no more gain than IW 10.",
             (found.sel(iw=32) - found.sel(iw=10)).sel(window=14600),
-            near(0, "pp", 0.5),
+            k.near(0, "pp", 0.5),
             "Half a point.",
         ),
-        OURS.says(
+        k.OURS.says(
             "gain-is-worth-it",
             "With 64 KiB IW 10 makes responses at least 15% faster.",
             found.sel(window=65536, iw=10),
-            at_least(15, "percent"),
+            k.at_least(15, "percent"),
             "Three quarters of an RTT of about four.",
         ),
-        OURS.says(
+        k.OURS.says(
             "others-do-not-notice",
             "IW 10 makes others no slower than IW 3, with 64 KiB.",
             100 * (q.others.sel(iw=10) / q.others.sel(iw=3) - 1).sel(window=65536),
-            near(0, "percent", 2),
+            k.near(0, "percent", 2),
             "2% were chosen before the first run.",
         ),
     )
 
 
-def answer(q: Quantities) -> Sequence[str]:
+def answer(q: k.Quantities) -> Sequence[str]:
     """The result with each window."""
     found = gain(q).isel(draw=0)
     shares = 100 * found / found.sel(window=65536, drop=True)
@@ -100,16 +87,16 @@ def answer(q: Quantities) -> Sequence[str]:
     )
 
 
-STUDY = DeclaredStudy(
+STUDY = k.DeclaredStudy(
     Path(__file__).parent,
     QUANTITIES,
     claims,
     lambda q: [
-        table("times", "By receive window", "Means.", [q.time, q.others], across="iw"),
-        table("gain", "Gain against IW 3", "Paired.", [gain(q)], across="iw"),
+        k.table("times", "By receive window", "Means.", [q.time, q.others], across="iw"),
+        k.table("gain", "Gain against IW 3", "Paired.", [gain(q)], across="iw"),
     ],
     lambda q: [
-        lines(gain(q), "Gain that remains, by the receiver's initial window", "Against IW 3.", "window", "iw"),
+        k.lines(gain(q), "Gain that remains, by the receiver's initial window", "Against IW 3.", "window", "iw"),
     ],
     answer,
 )

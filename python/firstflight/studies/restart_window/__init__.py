@@ -6,19 +6,7 @@ from pathlib import Path
 import polars as pl
 import xarray as xr
 
-from firstflight.studies.kernel import (
-    ClaimSpec,
-    DeclaredStudy,
-    Quantities,
-    Quantity,
-    Source,
-    above,
-    below,
-    lines,
-    named,
-    near,
-    table,
-)
+from firstflight.studies import kernel as k
 
 DONE = pl.col("completed") == 1
 # The first response of a connection does not follow an idle time.
@@ -26,8 +14,8 @@ AFTER_IDLE = DONE & (pl.col("application").cast(pl.String) == "kept") & (pl.col(
 OTHERS = DONE & (pl.col("application").cast(pl.String) == "others")
 TIME = 1e3 * pl.col("completion_time_s").mean()
 QUANTITIES = (
-    Quantity("time", "Completion time", "ms", TIME, AFTER_IDLE, digits=0),
-    Quantity(
+    k.Quantity("time", "Completion time", "ms", TIME, AFTER_IDLE, digits=0),
+    k.Quantity(
         "retransmitted",
         "Retransmission rate",
         "percent",
@@ -35,19 +23,19 @@ QUANTITIES = (
         AFTER_IDLE,
         digits=2,
     ),
-    Quantity("others", "Completion time of others", "ms", TIME, OTHERS, digits=0),
+    k.Quantity("others", "Completion time of others", "ms", TIME, OTHERS, digits=0),
 )
-RFC = Source("RFC 5681 section 4.1")
+RFC = k.Source("RFC 5681 section 4.1")
 BEFORE = "The limit is a sign; it was set before the first run with RFC 6928's window, which was added later."
 FIRST_LOOK = "The limit is a sign; it was set after a first look at two replicates."
 
 
-def gain(q: Quantities) -> xr.DataArray:
+def gain(q: k.Quantities) -> xr.DataArray:
     """The gain of a response without a restart window compared with RFC 5681's."""
-    return named(100 * (1 - q.time.sel(restart="off") / q.time.sel(restart="rfc5681")), "gain", "Gain", "percent")
+    return k.named(100 * (1 - q.time.sel(restart="off") / q.time.sel(restart="rfc5681")), "gain", "Gain", "percent")
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """Statements of RFC 5681 and Linux, and questions that RFC 6928 leaves open."""
     long = slice(1, None)
     retransmitted = q.retransmitted.sel(restart="off") - q.retransmitted.sel(restart="rfc5681")
@@ -62,7 +50,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "restart-only-after-rto",
             "An idle time shorter than the RTO changes nothing (gain without restart at 0.1 s).",
             gain(q).sel(idle_s=0.1).max("iw"),
-            near(0, "percent"),
+            k.near(0, "percent"),
             "A rule without exceptions.",
             needs="value",
         ),
@@ -70,55 +58,55 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "restart-prevents-loss",
             "A cwnd-size burst after an idle time is lost more often (least difference from 1 s on).",
             retransmitted.sel(idle_s=long).min(cells),
-            above(0, "pp"),
+            k.above(0, "pp"),
             FIRST_LOOK,
         ),
-        Source("RFC 6928 section 2, left open").says(
+        k.Source("RFC 6928 section 2, left open").says(
             "restart-costs-time",
             "Without a restart window responses are faster all the same (least gain from 1 s on).",
             gain(q).sel(idle_s=long).min(cells),
-            above(0, "percent"),
+            k.above(0, "percent"),
             FIRST_LOOK,
         ),
-        Source("Linux, tcp_cwnd_restart").says(
+        k.Source("Linux, tcp_cwnd_restart").says(
             "halving-is-rfc5681-in-the-end",
             "After tens of RTOs halving has reduced cwnd to the initial window (mean difference from 10 s on).",
             halving.sel(idle_s=slice(10, None)).mean(cells),
-            near(0, "percent", 5),
+            k.near(0, "percent", 5),
             "One segment more or less of a rounded cwnd.",
         ),
-        Source("RFC 6928 section 2, left open").says(
+        k.Source("RFC 6928 section 2, left open").says(
             "iw10-regains-part",
             "A restart window of 10 instead of 3 segments regains part of the loss (mean share from 1 s on).",
             (saved / lost).sel(idle_s=long).mean("idle_s"),
-            above(0, "share"),
+            k.above(0, "share"),
             FIRST_LOOK,
         ),
-        Source("RFC 6928 section 2, left open").says(
+        k.Source("RFC 6928 section 2, left open").says(
             "burst-costs-others",
             "The burst makes the other connections slower (mean from 1 s on).",
             others.sel(idle_s=long).mean(cells),
-            above(0, "percent"),
+            k.above(0, "percent"),
             FIRST_LOOK,
         ),
-        Source("RFC 6928 section 2").says(
+        k.Source("RFC 6928 section 2").says(
             "fall-back-prevents-loss",
             "With IW 10 a fall back to RFC 3390's window after a loss lowers retransmissions (mean from 1 s on).",
             (retransmitted_10.sel(restart="rfc6928") - retransmitted_10.sel(restart="rfc5681")).mean("idle_s"),
-            below(0, "pp"),
+            k.below(0, "pp"),
             BEFORE,
         ),
-        Source("RFC 6928 section 2, left open").says(
+        k.Source("RFC 6928 section 2, left open").says(
             "fall-back-costs-time",
             "A fall back to RFC 3390's window after a loss makes responses slower (mean from 1 s on).",
             100 * (time_10.sel(restart="rfc6928") / time_10.sel(restart="rfc5681") - 1).mean("idle_s"),
-            above(0, "percent"),
+            k.above(0, "percent"),
             BEFORE,
         ),
     )
 
 
-def answer(q: Quantities) -> Sequence[str]:
+def answer(q: k.Quantities) -> Sequence[str]:
     """Gain and cost, one sentence each."""
     least, most = (float(found) for found in (gain(q).sel(idle_s=1).min(), gain(q).sel(idle_s=slice(1, None)).max()))
     more = q.retransmitted.isel(draw=0).sel(idle_s=slice(1, None)).mean(["iw", "idle_s"])
@@ -129,14 +117,14 @@ def answer(q: Quantities) -> Sequence[str]:
     )
 
 
-STUDY = DeclaredStudy(
+STUDY = k.DeclaredStudy(
     Path(__file__).parent,
     QUANTITIES,
     claims,
-    lambda q: (table("times", "By idle time", "Means.", [q.time, q.retransmitted, q.others], across="restart"),),
+    lambda q: (k.table("times", "By idle time", "Means.", [q.time, q.retransmitted, q.others], across="restart"),),
     lambda q: (
-        lines(q.time, "Time of a response", "After an idle time.", "idle_s", "restart", columns="iw"),
-        lines(q.retransmitted, "Retransmissions", "Of these.", "idle_s", "restart", columns="iw"),
+        k.lines(q.time, "Time of a response", "After an idle time.", "idle_s", "restart", columns="iw"),
+        k.lines(q.retransmitted, "Retransmissions", "Of these.", "idle_s", "restart", columns="iw"),
     ),
     answer,
 )

@@ -13,24 +13,8 @@ import xarray as xr
 from firstflight.populations import applications, avgdc
 from firstflight.records import Run
 from firstflight.scenario import Scenario
+from firstflight.studies import kernel as k
 from firstflight.studies import rfc6928_cluster
-from firstflight.studies.kernel import (
-    MEMBER,
-    ClaimSpec,
-    DeclaredStudy,
-    Ensemble,
-    Matched,
-    Number,
-    Parameter,
-    Quantities,
-    Quantity,
-    Source,
-    above,
-    at_least,
-    between,
-    named,
-    near,
-)
 from firstflight.studies.rfc6928_cluster.measure import (
     AVGDC,
     BACKGROUND,
@@ -46,20 +30,20 @@ from firstflight.studies.rfc6928_cluster.measure import (
 
 USERS = 12_000
 # Ranges of the second wave; docs/evidence/rfc6928-cluster-ensemble.md has those of the first.
-ENSEMBLE = Ensemble(
+ENSEMBLE = k.Ensemble(
     {
         # RFC 6928: 35% of Chrome's requests were on new connections, about one in three.
-        "turns": Parameter("responses per connection", 1, 4, 1, whole=True),
+        "turns": k.Parameter("responses per connection", 1, 4, 1, whole=True),
         # RFC 6928 quotes testbeds from 40 packets on; measured home routers are beyond 100.
-        "queue": Parameter("least queue, packets", 10, 150, 40, log=True),
-        "buffer": Parameter("queues in time, times the assumed", 0.5, 4, 1, log=True),
-        "joint": Parameter("correlation of RTT and bandwidth", -0.8, -0.3, -0.63),
-        "lossy": Parameter("users with losses, times the fitted", 0, 3, 1),
-        "service": Parameter("time that a server works at an answer, ms", 20, 250, 125),
+        "queue": k.Parameter("least queue, packets", 10, 150, 40, log=True),
+        "buffer": k.Parameter("queues in time, times the assumed", 0.5, 4, 1, log=True),
+        "joint": k.Parameter("correlation of RTT and bandwidth", -0.8, -0.3, -0.63),
+        "lossy": k.Parameter("users with losses, times the fitted", 0, 3, 1),
+        "service": k.Parameter("time that a server works at an answer, ms", 20, 250, 125),
         # The paper's Figure 9 has 9 kB, as CS244 2014 reads it.
-        "size": Parameter("median of a response, bytes", 5000, 12000, 9000, log=True),
-        "downloads": Parameter("users with a concurrent download", 0.001, 0.03, 0.01, log=True),
-        "rto_min": Parameter("shortest timeout, s", 0.2, 1, 0.2),
+        "size": k.Parameter("median of a response, bytes", 5000, 12000, 9000, log=True),
+        "downloads": k.Parameter("users with a concurrent download", 0.001, 0.03, 0.01, log=True),
+        "rto_min": k.Parameter("shortest timeout, s", 0.2, 1, 0.2),
     },
     64,
 )
@@ -67,7 +51,7 @@ ENSEMBLE = Ensemble(
 
 def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     """The cell of `rfc6928-cluster`, with the member's setting."""
-    of = ENSEMBLE.member(labels[MEMBER])
+    of = ENSEMBLE.member(labels[k.MEMBER])
     turns = int(of["turns"])
     own = {"population": AVGDC, "service": SEARCH, "iw": labels["iw"]}
     scenario = rfc6928_cluster.build("stated" if turns == 1 else "reused", own, scenario)
@@ -93,15 +77,15 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
 
 def measured(run: Run) -> pl.LazyFrame:
     """Responses of every member, with the latency of the same response with IW 3."""
-    members = sorted({int(cell[MEMBER]) for cell in run.cells})
-    return pl.concat([responses(run, {MEMBER: of}).with_columns(pl.lit(of).alias(MEMBER)) for of in members]).lazy()
+    members = sorted({int(cell[k.MEMBER]) for cell in run.cells})
+    return pl.concat([responses(run, {k.MEMBER: of}).with_columns(pl.lit(of).alias(k.MEMBER)) for of in members]).lazy()
 
 
-def means(name: str, by: str | None = None) -> Sequence[Quantity]:
+def means(name: str, by: str | None = None) -> Sequence[k.Quantity]:
     """Mean latency, and that of the same responses with IW 3."""
     buckets: Mapping[str, Sequence[str]] = {by: labels(by)} if by else {}
     return [
-        Quantity(f"{name}_{kind}", title, "ms", pl.col(column).mean(), BOTH, measured, buckets, 0, partial=True)
+        k.Quantity(f"{name}_{kind}", title, "ms", pl.col(column).mean(), BOTH, measured, buckets, 0, partial=True)
         for kind, title, column in (("latency", "Mean", "latency_ms"), ("few", "With IW 3", "few_ms"))
     ]
 
@@ -111,15 +95,15 @@ RESENT = 100 * pl.col("retransmissions").sum() / pl.col("segments_sent").sum()
 QUANTITIES = (
     *means("all"),
     *(quantity for by in BUCKETS for quantity in means(by, by)),
-    Quantity("resent", "Retransmission rate", "percent", RESENT, None, measured, digits=2, partial=True),
+    k.Quantity("resent", "Retransmission rate", "percent", RESENT, None, measured, digits=2, partial=True),
 )
 # Standard deviations, relative; study.toml says where they are from.
 MODEL, READ_MS, READ_POINTS = 0.15, 0.05, 0.3
 LEAST_SHARE = 1.0
-WAVE = Source("this study, before its first wave", needs="value")
+WAVE = k.Source("this study, before its first wave", needs="value")
 
 
-def baseline(q: Quantities) -> list[Number]:
+def baseline(q: k.Quantities) -> list[k.Number]:
     """Latencies with IW 3, as Figure 5 implies them."""
     found = []
     for by in BUCKETS:
@@ -128,58 +112,58 @@ def baseline(q: Quantities) -> list[Number]:
             if share >= LEAST_SHARE:
                 deviation = latency * math.hypot(MODEL, READ_MS, READ_POINTS / percent)
                 own = getattr(q, f"{by}_latency").sel({by: label, "iw": FEW}, drop=True)
-                found.append(Number(f"{by} {label}", own, latency, deviation))
+                found.append(k.Number(f"{by} {label}", own, latency, deviation))
     return found
 
 
-def gain(q: Quantities, name: str) -> xr.DataArray:
+def gain(q: k.Quantities, name: str) -> xr.DataArray:
     """Of IW 10 over IW 3, percent, along `member` and buckets."""
     latency: xr.DataArray = getattr(q, f"{name}_latency")
     few: xr.DataArray = getattr(q, f"{name}_few")
     return 100 * (1 - (latency / few).sel(iw=MANY, drop=True))
 
 
-def matched(q: Quantities) -> Matched:
+def matched(q: k.Quantities) -> k.Matched:
     """The ensemble next to Figure 5, with the mean gain as the effect."""
-    effect = named(gain(q, "all").isel(draw=0, drop=True), "gain", "Gain of IW 10 over IW 3", "percent")
-    return Matched(ENSEMBLE, baseline(q), effect, SEARCH_GAIN[AVGDC][1])
+    effect = k.named(gain(q, "all").isel(draw=0, drop=True), "gain", "Gain of IW 10 over IW 3", "percent")
+    return k.Matched(ENSEMBLE, baseline(q), effect, SEARCH_GAIN[AVGDC][1])
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """Published statements about the gain, for the compatible members; then the expectations for the ensemble."""
     of = matched(q)
     rtt, down = gain(q, "rtt"), gain(q, "down")
     rise = q.resent.sel(iw=MANY) - q.resent.sel(iw=FEW)
 
-    def said(id: str, text: str, found: xr.DataArray, expected: Any, unit: str, why: str, by: float = 0) -> ClaimSpec:
-        return of.judged(ClaimSpec(id, "RFC 6928 section 10", text, found, expected, unit, why, by))
+    def said(id: str, text: str, found: xr.DataArray, expected: Any, unit: str, why: str, by: float = 0) -> k.ClaimSpec:
+        return of.judged(k.ClaimSpec(id, "RFC 6928 section 10", text, found, expected, unit, why, by))
 
     share = 100 * float(of.compatible.sum()) / max(1, int(of.distance.notnull().sum()))
     turns = float(of.influence(of.distance).sel(parameter="turns"))
     width = float(of.effects.max() - of.effects.min()) if of.effects.size else math.nan
     return (
-        said("gain", "IW 10 cuts web search's mean latency by 11.7%.", of.effect, near(of.published), "percent",
+        said("gain", "IW 10 cuts web search's mean latency by 11.7%.", of.effect, k.near(of.published), "percent",
              "As `rfc6928-cluster` judges it.", 3.5),
-        said("low-rtt", "RTTs up to 100 ms gain about 5% (50 to 100 ms).", rtt.sel(rtt=labels("rtt")[2]), near(5),
+        said("low-rtt", "RTTs up to 100 ms gain about 5% (50 to 100 ms).", rtt.sel(rtt=labels("rtt")[2]), k.near(5),
              "percent", "To the next whole five percent.", 2.5),
         said("high-rtt", "RTTs of 200 to 500 ms gain more than those of 50 to 100 ms.",
-             rtt.sel(rtt=labels("rtt")[4]) - rtt.sel(rtt=labels("rtt")[2]), above(0), "pp",
+             rtt.sel(rtt=labels("rtt")[4]) - rtt.sel(rtt=labels("rtt")[2]), k.above(0), "pp",
              "The claim is a direction only."),
         said("low-bandwidth", "Bandwidths of 56 to 256 kbit/s gain 10 to 20%.", down.sel(down=labels("down")[1]),
-             between(10, 20), "percent", "Whole tens in the text.", 0.5),
-        said("cost", "The retransmission rate of web search rises by less than 0.5 points.", rise, between(-1, 0.5),
+             k.between(10, 20), "percent", "Whole tens in the text.", 0.5),
+        said("cost", "The retransmission rate of web search rises by less than 0.5 points.", rise, k.between(-1, 0.5),
              "pp", "As printed."),
         WAVE.says("some-are-compatible", "A tenth of the members or more is compatible with IW 3's latencies.",
-                  xr.DataArray(share), at_least(10, "percent"), "Fewer are no spread."),
+                  xr.DataArray(share), k.at_least(10, "percent"), "Fewer are no spread."),
         WAVE.says("latencies-do-not-tell-the-gain",
                   "IW 3's latencies leave the gain open by 10 points or more (range of the compatible members).",
-                  xr.DataArray(width), at_least(10, "pp"), "About the gain itself."),
+                  xr.DataArray(width), k.at_least(10, "pp"), "About the gain itself."),
         WAVE.says("reuse-decides", "Responses per connection decide about the gain (less its rank correlation).",
-                  xr.DataArray(-turns), at_least(0.5), "A quarter of the variance."),
+                  xr.DataArray(-turns), k.at_least(0.5), "A quarter of the variance."),
     )  # fmt: skip
 
 
-def answer(q: Quantities) -> Sequence[str]:
+def answer(q: k.Quantities) -> Sequence[str]:
     """The prediction, the deciding parameters, and the data that rule members out."""
     of = matched(q)
     if not of.effects.size:
@@ -196,7 +180,7 @@ def answer(q: Quantities) -> Sequence[str]:
     )
 
 
-STUDY = DeclaredStudy(
+STUDY = k.DeclaredStudy(
     Path(__file__).parent,
     QUANTITIES,
     claims,

@@ -6,31 +6,18 @@ from pathlib import Path
 import polars as pl
 import xarray as xr
 
-from firstflight.studies.kernel import (
-    OURS,
-    ClaimSpec,
-    DeclaredStudy,
-    Quantities,
-    Quantity,
-    Source,
-    above,
-    at_least,
-    at_most,
-    lines,
-    near,
-    table,
-)
+from firstflight.studies import kernel as k
 
 APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
 RESPONSE = DONE & (APPLICATION == "response")
 TIME = 1e3 * pl.col("completion_time_s").mean()
 PREMATURE = 100 * pl.col("first_flight_lost_segments").sum() / pl.col("first_flight_segments").sum()
 QUANTITIES = (
-    Quantity("time", "Time of 60 kB", "ms", TIME, RESPONSE, digits=0),
-    Quantity("premature", "Drops in the first flight", "percent", PREMATURE, RESPONSE, digits=2),
-    Quantity("others", "Completion time of others", "ms", TIME, DONE & (APPLICATION == "others"), digits=0),
+    k.Quantity("time", "Time of 60 kB", "ms", TIME, RESPONSE, digits=0),
+    k.Quantity("premature", "Drops in the first flight", "percent", PREMATURE, RESPONSE, digits=2),
+    k.Quantity("others", "Completion time of others", "ms", TIME, DONE & (APPLICATION == "others"), digits=0),
 )
-RFC = Source("RFC 6928 section 2")
+RFC = k.Source("RFC 6928 section 2")
 
 
 def against(array: xr.DataArray, base: str = "rfc6928") -> xr.DataArray:
@@ -38,7 +25,7 @@ def against(array: xr.DataArray, base: str = "rfc6928") -> xr.DataArray:
     return 100 * (array.sel(rule="linux") / array.sel(rule=base) - 1)
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """The rule, and hypotheses."""
     time, others = against(q.time), against(q.others)
     first = q.premature.sel(rule="linux") - q.premature.sel(rule="rfc6928")
@@ -48,56 +35,56 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "same-up-to-1460",
             "Up to an MSS of 1460 bytes both rules are ten segments (largest difference of times).",
             abs(time.sel(segment=slice(None, 1460))).max(["segment", "queue"]),
-            near(0, "percent"),
+            k.near(0, "percent"),
             "The same packets.",
             needs="value",
         ),
-        OURS.says(
+        k.OURS.says(
             "jumbo-gains-a-round-trip",
             "With 8960 bytes and a long queue ten segments make 60 kB at least 60 ms faster than RFC 6928's two.",
             (q.time.sel(rule="rfc6928") - q.time.sel(rule="linux")).sel(segment=8960, queue="400kB"),
-            at_least(60, "ms"),
+            k.at_least(60, "ms"),
             "One round trip.",
         ),
-        OURS.says(
+        k.OURS.says(
             "jumbo-overflows-short-queues",
             "With a queue of 40 kB ten segments of 8960 bytes lose at least 5 pp more of the first flight.",
             first.sel(segment=8960, queue="40kB"),
-            at_least(5, "pp"),
+            k.at_least(5, "pp"),
             "60 kB back to back do not fit into 40 kB plus what the link transmits meanwhile.",
         ),
-        OURS.says(
+        k.OURS.says(
             "there-they-do-not-pay",
             "With a queue of 40 kB ten segments of 8960 bytes are slower than RFC 6928's two.",
             time.sel(segment=8960, queue="40kB"),
-            above(0, "percent"),
+            k.above(0, "percent"),
             "The claim is a direction only.",
         ),
-        OURS.says(
+        k.OURS.says(
             "others-suffer-from-jumbo",
             "Ten segments of 8960 bytes make others at least 5% slower with a long queue.",
             others.sel(segment=8960, queue="400kB"),
-            at_least(5, "percent"),
+            k.at_least(5, "percent"),
             "A user may notice 5%.",
         ),
-        OURS.says(
+        k.OURS.says(
             "rfc6928-spares-others",
             "With RFC 6928's rule jumbo segments make others no slower than segments of 1460 bytes (largest change).",
             100 * (q.others.sel(segment=8960) / q.others.sel(segment=1460) - 1).sel(rule="rfc6928").max("queue"),
-            at_most(3, "percent"),
+            k.at_most(3, "percent"),
             "3% were chosen before the first run.",
         ),
-        OURS.says(
+        k.OURS.says(
             "small-segments-gain-too",
             "With 536 bytes RFC 6928's ten segments are at least 10% faster than RFC 3390's four (long queue).",
             small.sel(segment=536),
-            at_least(10, "percent"),
+            k.at_least(10, "percent"),
             "One of about six round trips.",
         ),
     )
 
 
-def answer(q: Quantities) -> Sequence[str]:
+def answer(q: k.Quantities) -> Sequence[str]:
     """Gain and harm of ten jumbo segments."""
     time, others = (against(of).isel(draw=0).sel(segment=8960) for of in (q.time, q.others))
     first = q.premature.isel(draw=0).sel(rule="linux", segment=8960, queue="40kB")
@@ -110,14 +97,14 @@ def answer(q: Quantities) -> Sequence[str]:
     )
 
 
-STUDY = DeclaredStudy(
+STUDY = k.DeclaredStudy(
     Path(__file__).parent,
     QUANTITIES,
     claims,
-    lambda q: [table("times", "By segment size", "Means.", [q.time, q.premature, q.others], across="rule")],
+    lambda q: [k.table("times", "By segment size", "Means.", [q.time, q.premature, q.others], across="rule")],
     lambda q: [
-        lines(q.time, "Time of 60 kB", "By queue; bands are 95% CIs.", "segment", "rule", columns="queue"),
-        lines(
+        k.lines(q.time, "Time of 60 kB", "By queue; bands are 95% CIs.", "segment", "rule", columns="queue"),
+        k.lines(
             q.others, "Time of others", "With ordinary segments on the same link.", "segment", "rule", columns="queue"
         ),
     ],

@@ -9,23 +9,7 @@ import xarray as xr
 from scipy.stats import rankdata
 
 from firstflight.records import Run
-from firstflight.studies.kernel import (
-    OURS,
-    ClaimSpec,
-    DeclaredStudy,
-    Quantities,
-    Quantity,
-    Source,
-    above,
-    at_least,
-    at_most,
-    between,
-    by_replicate,
-    lines,
-    named,
-    resampled,
-    table,
-)
+from firstflight.studies import kernel as k
 
 APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
 ADOPTERS, OTHERS = APPLICATION == "page.adopters", APPLICATION == "page"
@@ -55,31 +39,31 @@ def shares(run: Run) -> pl.LazyFrame:
     return own.with_columns(all_bytes=pl.col("sent_bytes").sum().over(together))
 
 
-def at_sender(name: str, title: str, unit: str, value: pl.Expr, digits: int = 2) -> Quantity:
+def at_sender(name: str, title: str, unit: str, value: pl.Expr, digits: int = 2) -> k.Quantity:
     """The adopters' view of their own connections."""
-    return Quantity(name, title, unit, value, ADOPTERS, digits=digits, grid="adoption")
+    return k.Quantity(name, title, unit, value, ADOPTERS, digits=digits, grid="adoption")
 
 
 QUANTITIES = (
-    Quantity("page", "Page time", "ms", TIME, DONE, "pages", digits=0, grid="load"),
-    Quantity(
+    k.Quantity("page", "Page time", "ms", TIME, DONE, "pages", digits=0, grid="load"),
+    k.Quantity(
         "goodput",
         "Goodput",
         "% of capacity",
         100 * pl.col("delivered_bytes").sum() / CAPACITY_BYTES,
         grid="load",
     ),
-    Quantity("dropped", "Dropped", "percent", DROPPED, SHARED, "links", grid="load"),
-    Quantity("carried", "Carried", "bytes", pl.col("sent_bytes").sum(), SHARED, "links", grid="load"),
-    Quantity("delivered", "Delivered", "bytes", pl.col("delivered_bytes").sum(), grid="load"),
-    Quantity("retransmitted", "Retransmitted", "percent", RETRANSMITTED, grid="load"),
-    Quantity("adopters", "Page time of adopters", "ms", TIME, DONE & ADOPTERS, "pages", digits=0, grid="adoption"),
-    Quantity("others", "Page time of others", "ms", TIME, DONE & OTHERS, "pages", digits=0, grid="adoption"),
+    k.Quantity("dropped", "Dropped", "percent", DROPPED, SHARED, "links", grid="load"),
+    k.Quantity("carried", "Carried", "bytes", pl.col("sent_bytes").sum(), SHARED, "links", grid="load"),
+    k.Quantity("delivered", "Delivered", "bytes", pl.col("delivered_bytes").sum(), grid="load"),
+    k.Quantity("retransmitted", "Retransmitted", "percent", RETRANSMITTED, grid="load"),
+    k.Quantity("adopters", "Page time of adopters", "ms", TIME, DONE & ADOPTERS, "pages", digits=0, grid="adoption"),
+    k.Quantity("others", "Page time of others", "ms", TIME, DONE & OTHERS, "pages", digits=0, grid="adoption"),
     at_sender("retransmissions", "Retransmission rate", "percent", RETRANSMITTED),
     at_sender("first_lost", "Drops in the first flight", "percent", FIRST_LOST),
     at_sender("timeouts", "Timeouts per 100 responses", "", 100 * pl.col("timeouts").mean()),
     at_sender("handshake", "RTT of the handshake", "ms", 1e3 * pl.col("handshake_time_s").drop_nans().mean(), 0),
-    Quantity(
+    k.Quantity(
         "share",
         "Share of the link",
         "percent",
@@ -89,7 +73,7 @@ QUANTITIES = (
         grid="long",
     ),
 )
-SEVEN, TWELVE, APPENDIX = (Source(f"RFC 6928 {place}") for place in ("section 7", "section 12", "appendix A"))
+SEVEN, TWELVE, APPENDIX = (k.Source(f"RFC 6928 {place}") for place in ("section 7", "section 12", "appendix A"))
 SCENE = ["queue", "load", "adopters", "iw"]
 HARM_PERCENT = 5
 SIGNALS = {
@@ -106,9 +90,9 @@ def change(array: xr.DataArray) -> xr.DataArray:
     return 100 * (array / array.sel(iw=3) - 1)
 
 
-def scenes(q: Quantities) -> tuple[xr.DataArray, xr.DataArray]:
+def scenes(q: k.Quantities) -> tuple[xr.DataArray, xr.DataArray]:
     """Whether IW 10 or 32 of adopters makes others 5% slower, in each scene, and each signal of the senders."""
-    drawn = {name: resampled(by_replicate(getattr(q, name))) for name in ("others", *SIGNALS)}
+    drawn = {name: k.resampled(k.by_replicate(getattr(q, name))) for name in ("others", *SIGNALS)}
     signals = [drawn[name] for name in SIGNALS] + [drawn["retransmissions"] - drawn["retransmissions"].sel(iw=3)]
     names = xr.DataArray([*SIGNALS.values(), COMPARED], dims="signal", attrs={"long_name": "signal"})
     shown = xr.concat(signals, names, coords="minimal", compat="override", combine_attrs="drop")
@@ -117,9 +101,9 @@ def scenes(q: Quantities) -> tuple[xr.DataArray, xr.DataArray]:
     return tuple(of.sel(few).stack(scene=SCENE).reset_index("scene", drop=True) for of in (harmed, shown))  # type: ignore[return-value]
 
 
-def area(q: Quantities) -> xr.DataArray:
+def area(q: k.Quantities) -> xr.DataArray:
     """Under the ROC curve, of each signal."""
-    return named(larger(*scenes(q)), "area", "Area under the ROC curve", "", 2)
+    return k.named(larger(*scenes(q)), "area", "Area under the ROC curve", "", 2)
 
 
 def larger(harmed: xr.DataArray, shown: xr.DataArray) -> xr.DataArray:
@@ -133,17 +117,19 @@ def larger(harmed: xr.DataArray, shown: xr.DataArray) -> xr.DataArray:
     return share
 
 
-def detected(q: Quantities) -> xr.DataArray:
+def detected(q: k.Quantities) -> xr.DataArray:
     """Share of the scenes with harm that a threshold finds, by its share of false alarms."""
     harmed, shown = scenes(q)
     alarms = xr.DataArray(np.arange(0, 101, 10), dims="alarms", attrs={"long_name": "false alarms, %"})
     limits = shown.where(harmed == 0).quantile(1 - alarms.values / 100, "scene").rename(quantile="alarms")
     limits = limits.assign_coords(alarms=alarms)
     found = 100 * ((shown > limits) * harmed).sum("scene") / harmed.sum("scene")
-    return named(found.assign_coords(interval=shown["interval"]), "detected", "Scenes with harm that are found", "%", 0)
+    return k.named(
+        found.assign_coords(interval=shown["interval"]), "detected", "Scenes with harm that are found", "%", 0
+    )
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """Expectations of RFC 6928, and hypotheses."""
     goodput, page = 100 * q.goodput / q.goodput.sel(iw=3), change(q.page)
     drops, far = q.dropped.sel(iw=10) - q.dropped.sel(iw=3), {"load": 2.0, "iw": 10}
@@ -154,98 +140,98 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "no-collapse",
             "At twice the capacity goodput with IW 10 and one connection is that of IW 3 (least ratio).",
             goodput.sel(far).sel(connections="one").min(["queue", "users"]),
-            at_least(95, "% of IW 3's"),
+            k.at_least(95, "% of IW 3's"),
             "5% was chosen before the first run.",
         ),
-        Source("RFC 6928 sections 7 and 14").says(
+        k.Source("RFC 6928 sections 7 and 14").says(
             "many-connections-collapse",
             "With six connections, 500 users and a queue of 20 ms IW 10 lowers goodput at twice the capacity.",
             goodput.sel(far).sel(connections="six", users=500, queue="20 ms"),
-            at_most(95, "% of IW 3's"),
+            k.at_most(95, "% of IW 3's"),
             "5% was chosen before the first run.",
         ),
         APPENDIX.says(
             "drops-rise-modestly",
             "Up to a load of 0.8 IW 10 raises drops modestly (largest difference).",
             drops.sel(load=[0.5, 0.8]).max(["queue", "users", "connections", "load"]),
-            at_most(2, "pp"),
+            k.at_most(2, "pp"),
             "The appendix gives no number; 2 pp were chosen before the first run.",
         ),
         APPENDIX.says(
             "extreme-load-hurts-all",
             "At twice the capacity IW 10 gains nothing (mean change of page times).",
             page.sel(far).mean(["queue", "users", "connections"]),
-            at_least(0, "percent"),
+            k.at_least(0, "percent"),
             "The claim is a direction only.",
         ),
         APPENDIX.says(
             "high-load-helps-others",
             "At a load of 1 IW 10 of half of the users makes the others no slower (mean change of their page times).",
             harm.sel(load=1.0, adopters=50, iw=10).mean("queue"),
-            at_most(0, "percent"),
+            k.at_most(0, "percent"),
             "Our reading of: high load helps both.",
         ),
         TWELVE.says(
             "adopters-gain",
             "One adopter of IW 10 in ten users gains 5% at a load of 0.8 (largest change of page times).",
             gain.sel(load=0.8, adopters=10, iw=10).max("queue"),
-            at_most(-5, "percent"),
+            k.at_most(-5, "percent"),
             "A gain of 5% is worthwhile.",
         ),
         SEVEN.says(
             "others-pay-little-for-10",
             "Up to a load of 0.8 IW 10 of nine users in ten makes the tenth at most 5% slower (largest change).",
             harm.sel(load=[0.5, 0.8], adopters=90, iw=10).max(["queue", "load"]),
-            at_most(5, "percent"),
+            k.at_most(5, "percent"),
             "A user may notice 5%.",
         ),
-        OURS.says(
+        k.OURS.says(
             "others-pay-for-32",
             "At a load of 0.8 and a queue of 20 ms IW 32 of nine users in ten makes the tenth 5% slower.",
             harm.sel(load=0.8, adopters=90, iw=32, queue="20 ms"),
-            above(5, "percent"),
+            k.above(5, "percent"),
             "A user may notice 5%.",
         ),
-        OURS.says(
+        k.OURS.says(
             "early-adopters-gain-most",
             "An adopter of IW 10 gains more while few adopt (mean change at 90% less that at 10%).",
             (gain.sel(adopters=90, iw=10) - gain.sel(adopters=10, iw=10)).mean(["queue", "load"]),
-            above(0, "pp"),
+            k.above(0, "pp"),
             "The claim is a direction only.",
         ),
         SEVEN.says(
             "capture-at-first",
             "Downloads of IW 32 take twice the share of those of IW 3 until the fifth RTT (least ratio, RTTs 3 to 5).",
             ratio.sel(rtt=5).min(["queue", "flows"]),
-            at_least(2, "ratio"),
+            k.at_least(2, "ratio"),
             "32 are eleven times 3; the queue reduces it.",
         ),
         SEVEN.says(
             "equal-after-twenty-rtts",
             "From the 21st to the 40th RTT downloads of IW 32 and 3 have equal shares (largest ratio).",
             ratio.sel(rtt=40).max(["queue", "flows"]),
-            at_most(1.25, "ratio"),
+            k.at_most(1.25, "ratio"),
             "A quarter more counts as equal.",
         ),
         TWELVE.says(
             "harm-is-not-seen",
             "The sender's retransmission rate does not show whether others are harmed (area under the ROC curve).",
             area(q).sel(signal="retransmission rate"),
-            between(0.2, 0.8),
+            k.between(0.2, 0.8),
             "0.5 is a coin; 1, and 0 read the other way round, are perfect signals. Below 0.5 the rate is lower where "
             "others are harmed.",
         ),
-        OURS.says(
+        k.OURS.says(
             "comparison-shows-harm",
             "The rise of its retransmission rate since IW 3 shows the sender the harm (area under the ROC curve).",
             area(q).sel(signal=COMPARED),
-            at_least(0.8),
+            k.at_least(0.8),
             "The same limit from the other side.",
         ),
     )
 
 
-def answer(q: Quantities) -> Sequence[str]:
+def answer(q: k.Quantities) -> Sequence[str]:
     """Collapse, adoption, a sender's view."""
     worst = q.goodput.isel(draw=0).sel(load=2.0, queue="20 ms", users=500, connections="six")
     gain, harm = (change(of).isel(draw=0).sel(load=0.8, adopters=50) for of in (q.adopters, q.others))
@@ -266,37 +252,37 @@ def answer(q: Quantities) -> Sequence[str]:
     )
 
 
-def who_pays(q: Quantities) -> xr.DataArray:
+def who_pays(q: k.Quantities) -> xr.DataArray:
     """Adopters and others against the same users with IW 3, half of the users, by load."""
     both = [change(of).sel(adopters=50, iw=[10, 32]) for of in (q.adopters, q.others)]
     who = xr.DataArray(["half with the larger IW", "half with IW 3"], dims="who", attrs={"long_name": "users"})
     found = xr.concat(both, who, combine_attrs="override", coords="minimal", compat="override")
     found["iw"] = found["iw"].assign_attrs(titles={"10": "IW 10", "32": "IW 32"})
-    return named(found.mean("queue"), "who_pays", "Change of page times", "%", 0)
+    return k.named(found.mean("queue"), "who_pays", "Change of page times", "%", 0)
 
 
-def wasted(q: Quantities) -> xr.DataArray:
+def wasted(q: k.Quantities) -> xr.DataArray:
     """The part of the bottleneck's payload that was not delivered: duplicates, and data that waits for a hole."""
-    return named(
+    return k.named(
         100 * (1 - q.delivered / (q.carried * 1460 / 1500)), "wasted", "Transmitted but not delivered", "percent"
     )
 
 
-STUDY = DeclaredStudy(
+STUDY = k.DeclaredStudy(
     Path(__file__).parent,
     QUANTITIES,
     claims,
     lambda q: [
-        table("load", "By load", "Means.", [q.page, q.goodput, q.dropped, q.retransmitted, wasted(q)], across="iw"),
-        table("adoption", "By adoption", "Mean page times of both.", [q.adopters, q.others], across="iw"),
-        table(
+        k.table("load", "By load", "Means.", [q.page, q.goodput, q.dropped, q.retransmitted, wasted(q)], across="iw"),
+        k.table("adoption", "By adoption", "Mean page times of both.", [q.adopters, q.others], across="iw"),
+        k.table(
             "sender", "Signals that senders see", "Of adopters.", [getattr(q, name) for name in SIGNALS], across="iw"
         ),
-        table("shares", "Shares of downloads", "Up to each RTT, from the one before.", [q.share], across="window"),
-        table("area", "Detection of harm by each signal", "0.5: nothing, 1: all.", [area(q)]),
+        k.table("shares", "Shares of downloads", "Up to each RTT, from the one before.", [q.share], across="window"),
+        k.table("area", "Detection of harm by each signal", "0.5: nothing, 1: all.", [area(q)]),
     ],
     lambda q: [
-        lines(
+        k.lines(
             who_pays(q),
             "Gains and costs when half of the users get a larger IW",
             "200 users with six connections; mean of queues of 20 ms, 100 ms and 1 s; against the same users with IW "
@@ -306,7 +292,7 @@ STUDY = DeclaredStudy(
             columns="iw",
             base=0,
         ),
-        lines(
+        k.lines(
             q.goodput.sel(connections="six", users=500),
             "Goodput above capacity",
             "500 users with six connections, by the length of the queue.",
@@ -314,7 +300,7 @@ STUDY = DeclaredStudy(
             "iw",
             columns="queue",
         ),
-        lines(
+        k.lines(
             detected(q),
             "Detection of harm to others by the sender",
             "ROC of limits on values of TCP_INFO: harm is 5% on the page times of others.",

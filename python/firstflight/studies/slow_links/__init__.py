@@ -6,22 +6,7 @@ from pathlib import Path
 import polars as pl
 import xarray as xr
 
-from firstflight.studies.kernel import (
-    OURS,
-    ClaimSpec,
-    DeclaredStudy,
-    Quantities,
-    Quantity,
-    Source,
-    above,
-    at_least,
-    at_most,
-    below,
-    named,
-    near,
-    panels,
-    table,
-)
+from firstflight.studies import kernel as k
 from firstflight.studies.slow_links import remedies
 
 APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
@@ -36,8 +21,8 @@ def of_hundred(column: str) -> pl.Expr:
 
 
 QUANTITIES = (
-    Quantity("page", "Page time", "s", TIME, DONE & PAGE, "pages", digits=2, grid="links"),
-    Quantity(
+    k.Quantity("page", "Page time", "s", TIME, DONE & PAGE, "pages", digits=2, grid="links"),
+    k.Quantity(
         "dropped",
         "Dropped",
         "percent",
@@ -46,8 +31,8 @@ QUANTITIES = (
         "links",
         grid="links",
     ),
-    Quantity("timeouts", "Timeouts per 100 objects", "", of_hundred("timeouts"), PAGE, digits=2, grid="links"),
-    Quantity(
+    k.Quantity("timeouts", "Timeouts per 100 objects", "", of_hundred("timeouts"), PAGE, digits=2, grid="links"),
+    k.Quantity(
         "spurious",
         "Spurious recoveries undone per 100 objects",
         "",
@@ -56,7 +41,7 @@ QUANTITIES = (
         digits=2,
         grid="links",
     ),
-    Quantity(
+    k.Quantity(
         "bulk",
         "Throughput of the bulk transfer",
         "kbit/s",
@@ -65,7 +50,7 @@ QUANTITIES = (
         at={"beside": ["bulk"]},
         grid="links",
     ),
-    Quantity(
+    k.Quantity(
         "others",
         "Page time of others (IW 3)",
         "s",
@@ -78,7 +63,7 @@ QUANTITIES = (
     ),
     *remedies.QUANTITIES,
 )
-CW10 = Source("RFC 6928, on CW10")
+CW10 = k.Source("RFC 6928, on CW10")
 SMALL, SEGMENTS = "IW 10 with rwnd 4 kB", "IW 10 with MSS 536"
 OVER = ["rate_kbit", "queue", "connections"]
 
@@ -88,7 +73,7 @@ def change(array: xr.DataArray, sender: str = "IW 10") -> xr.DataArray:
     return 100 * (array.sel(sender=sender) / array.sel(sender="IW 3") - 1)
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """Statements of RFC 6928 about CW10, and hypotheses."""
     page, five = change(q.page), {"connections": 5, "beside": "nothing", "rate_kbit": 64}
     drops = q.dropped.sel(sender="IW 10") - q.dropped.sel(sender="IW 3")
@@ -98,74 +83,74 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "faster-at-64-kbps",
             "At 64 kbit/s with five connections and a queue of 40 packets IW 10 lowers page times.",
             page.sel(five).sel(queue=40),
-            below(0, "percent"),
+            k.below(0, "percent"),
             "The claim is a direction only.",
         ),
         CW10.says(
             "more-drops-at-64-kbps",
             "At 64 kbit/s with five connections and a queue of 40 packets IW 10 drops more (difference).",
             drops.sel(five).sel(queue=40),
-            above(0, "pp"),
+            k.above(0, "pp"),
             "The claim is a direction only.",
         ),
         CW10.says(
             "bulk-gains",
             "A bulk transfer is not slower next to pages of IW 10 (mean change of its throughput, five connections).",
             change(q.bulk).sel(connections=5, beside="bulk").mean(["rate_kbit", "queue"]),
-            at_least(0, "percent", 2),
+            k.at_least(0, "percent", 2),
             "CW10: faster.",
         ),
         CW10.says(
             "users-of-iw3-suffer-slightly",
             "Pages of others with IW 3 suffer slightly from IW 10 (mean change of their time, 256 kbit/s and more).",
             change(q.others).sel(beside="pages of IW 3", rate_kbit=slice(256, None)).mean(OVER),
-            at_most(5, "percent"),
+            k.at_most(5, "percent"),
             "The source gives no number; 5% was chosen before the first run.",
         ),
-        Source("RFC 6928 section 9").says(
+        k.Source("RFC 6928 section 9").says(
             "restarted-timer-prevents-spurious-timeouts",
             "With the timer restarted by each ACK a large first flight causes no spurious recoveries (mean rise, "
             "64 kbit/s, one connection).",
             spurious.sel(rate_kbit=64, connections=1, beside="nothing").mean("queue"),
-            near(0, "per 100 objects", 1),
+            k.near(0, "per 100 objects", 1),
             "One in a hundred objects.",
         ),
-        OURS.says(
+        k.OURS.says(
             "fast-enough-links-gain",
             "At 1 Mbit/s with one connection pages are at least 10% faster with IW 10 (mean change).",
             page.sel(rate_kbit=1000, connections=1, beside="nothing").mean("queue"),
-            at_most(-10, "percent"),
+            k.at_most(-10, "percent"),
             "One or two of the round trips of each object.",
         ),
-        Source("RFC 6928 section 8").says(
+        k.Source("RFC 6928 section 8").says(
             "small-rwnd-takes-the-drops-back",
             "A receiver on a slow link that advertises 4 kB has no more drops than with IW 3 (largest difference, "
             "up to 128 kbit/s).",
             (q.dropped.sel(sender=SMALL) - q.dropped.sel(sender="IW 3"))
             .sel(beside="nothing", rate_kbit=slice(None, 128))
             .max(OVER),
-            at_most(0.1, "pp"),
+            k.at_most(0.1, "pp"),
             "A packet in a thousand.",
         ),
-        OURS.says(
+        k.OURS.says(
             "small-rwnd-costs-above-its-rate",
             "At 1 Mbit/s the same receiver's pages are at least 20% slower with one connection (mean change).",
             change(q.page, SMALL).sel(rate_kbit=1000, connections=1, beside="nothing").mean("queue"),
-            at_least(20, "percent"),
+            k.at_least(20, "percent"),
             "4 kB per 300 ms are 117 kbit/s.",
         ),
-        OURS.says(
+        k.OURS.says(
             "small-segments-do-not-pay",
             "Segments of 536 bytes make pages slower at 64 kbit/s than full ones of IW 3 (five connections).",
             change(q.page, SEGMENTS).sel(five).mean("queue"),
-            above(0, "percent"),
+            k.above(0, "percent"),
             "40 bytes of headers for each 536.",
         ),
         *remedies.claims(q),
     )
 
 
-def answer(q: Quantities) -> Sequence[str]:
+def answer(q: k.Quantities) -> Sequence[str]:
     """Gain, harm, remedy."""
     slow, fast = {"rate_kbit": 64, "connections": 5}, {"rate_kbit": 1000, "connections": 1}
     alone, small = (
@@ -191,28 +176,28 @@ def answer(q: Quantities) -> Sequence[str]:
     )
 
 
-def by_queue(q: Quantities) -> xr.DataArray:
+def by_queue(q: k.Quantities) -> xr.DataArray:
     """Page times of each sender against IW 3, without other traffic."""
     relative = 100 * q.page / q.page.sel(sender="IW 3", drop=True)
     kept = relative.sel(beside="nothing", sender=["IW 10", SMALL, SEGMENTS])
     kept["rate_kbit"] = kept["rate_kbit"].assign_attrs(
         long_name="rate, kbit/s", titles={str(rate): f"{rate} kbit/s" for rate in kept["rate_kbit"].values}
     )
-    return named(kept, "relative_page", "Page time", "% of IW 3's", 0)
+    return k.named(kept, "relative_page", "Page time", "% of IW 3's", 0)
 
 
-STUDY = DeclaredStudy(
+STUDY = k.DeclaredStudy(
     Path(__file__).parent,
     QUANTITIES,
     claims,
     lambda q: [
-        table("pages", "Pages", "Means.", [q.page, q.dropped, q.timeouts, q.spurious], across="sender"),
-        table("bulk", "Cost to a bulk transfer", "Means.", [q.bulk], across="sender"),
-        table("others", "Cost to pages of IW 3", "Means.", [q.others], across="sender"),
+        k.table("pages", "Pages", "Means.", [q.page, q.dropped, q.timeouts, q.spurious], across="sender"),
+        k.table("bulk", "Cost to a bulk transfer", "Means.", [q.bulk], across="sender"),
+        k.table("others", "Cost to pages of IW 3", "Means.", [q.others], across="sender"),
         *remedies.tables(q),
     ],
     lambda q: [
-        panels(
+        k.panels(
             by_queue(q),
             "Page time against IW 3 on slow links",
             "By the length of the queue; in percent of IW 3's time, without concurrent traffic.",

@@ -7,20 +7,7 @@ import polars as pl
 import xarray as xr
 
 from firstflight.analysis.table import Table
-from firstflight.studies.kernel import (
-    OURS,
-    ClaimSpec,
-    Quantities,
-    Quantity,
-    Source,
-    above,
-    at_least,
-    at_most,
-    below,
-    named,
-    near,
-    table,
-)
+from firstflight.studies import kernel as k
 
 if TYPE_CHECKING:
     from firstflight.records import Run
@@ -33,7 +20,7 @@ SEGMENT_BYTES, LIMIT_BPS = 1448, 181_000
 SLOW = [64, 128]
 DETECTORS = {"first": "first object", "fastest": "fastest of a page"}
 KEYS = ("rate_kbit", "queue", "connections", "sender", "beside")
-RFC9, RFC3150 = Source("RFC 6928 section 9"), Source("RFC 6928 section 8 (RFC 3150)")
+RFC9, RFC3150 = k.Source("RFC 6928 section 9"), k.Source("RFC 6928 section 8 (RFC 3150)")
 
 
 def estimates(run: "Run") -> pl.LazyFrame:
@@ -51,7 +38,7 @@ def estimates(run: "Run") -> pl.LazyFrame:
 
 
 QUANTITIES = (
-    Quantity(
+    k.Quantity(
         "found_slow",
         "Taken for a slow link",
         "percent",
@@ -62,22 +49,22 @@ QUANTITIES = (
         grid="links",
         at={"sender": ["IW 3", "IW 10"]},
     ),
-    Quantity("timer_timeouts", "Timeouts per 100 objects", "", TIMEOUTS, PAGE, digits=1, grid="timer"),
-    Quantity("timer_page", "Page time", "s", TIME, DONE & PAGE, "pages", digits=2, grid="timer"),
-    Quantity("advice_page", "Page time", "s", TIME, DONE & PAGE, "pages", digits=2, grid="advice"),
+    k.Quantity("timer_timeouts", "Timeouts per 100 objects", "", TIMEOUTS, PAGE, digits=1, grid="timer"),
+    k.Quantity("timer_page", "Page time", "s", TIME, DONE & PAGE, "pages", digits=2, grid="timer"),
+    k.Quantity("advice_page", "Page time", "s", TIME, DONE & PAGE, "pages", digits=2, grid="advice"),
 )
 
 
-def with_detector(q: Quantities) -> xr.DataArray:
+def with_detector(q: k.Quantities) -> xr.DataArray:
     """Page time of IW 10 if the receiver advertises 4 kB where it takes the link for slow, against IW 10 alone,
     percent: the mean of both times by the share of pages.
     """
     share = q.found_slow.sel(sender="IW 10", drop=True) / 100
     large, small = (q.page.sel(sender=label, drop=True) for label in ("IW 10", "IW 10 with rwnd 4 kB"))
-    return named(100 * share * (small / large - 1), "with_detector", "Page time with a detector", "percent", 1)
+    return k.named(100 * share * (small / large - 1), "with_detector", "Page time with a detector", "percent", 1)
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """Timer, detector, advice."""
     risen = (q.timer_timeouts.sel(timer="not restarted") - q.timer_timeouts.sel(timer="restarted")).sel(probes="off")
     alone = q.found_slow.sel(beside="nothing", sender="IW 10")
@@ -90,67 +77,67 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "without-restart-one-connection-times-out",
             "Without the restart IW 10 over one connection has more spurious timeouts (64 kbit/s, no probes).",
             risen.sel(rate_kbit=64, iw=10, connections=1),
-            above(0, "per 100 objects"),
+            k.above(0, "per 100 objects"),
             "The claim is a direction only. Nothing is dropped in this queue, so that every timeout is spurious.",
         ),
         RFC9.says(
             "iw3-needs-the-restart-less",
             "Without the restart IW 10 has more additional timeouts than IW 3 (64 kbit/s, one connection, no probes).",
             (risen.sel(iw=10) - risen.sel(iw=3)).sel(rate_kbit=64, connections=1),
-            above(0, "per 100 objects"),
+            k.above(0, "per 100 objects"),
             "The claim is a direction only.",
         ),
-        OURS.says(
+        k.OURS.says(
             "restart-is-no-remedy-for-five",
             "With the restart five connections of IW 10 time out at 64 kbit/s all the same (with probes).",
             q.timer_timeouts.sel(timer="restarted", probes="on", rate_kbit=64, iw=10, connections=5),
-            at_least(10, "per 100 objects"),
+            k.at_least(10, "per 100 objects"),
             "Each waits for the first flights of the others before its first ACK.",
         ),
-        OURS.says(
+        k.OURS.says(
             "no-matter-at-1-mbps",
             "At 1 Mbit/s the restart makes no difference (largest rise, no probes).",
             risen.sel(rate_kbit=1000).max(["iw", "connections"]),
-            near(0, "per 100 objects", 1),
+            k.near(0, "per 100 objects", 1),
             "One in a hundred objects.",
         ),
-        OURS.says(
+        k.OURS.says(
             "detector-misses-few-slow-links",
             "A receiver that goes by the fastest object of a page misses at most 5% of slow links (most, alone).",
             missed.sel(detector="fastest").max(["rate_kbit", "queue", "connections"]),
-            at_most(5, "percent"),
+            k.at_most(5, "percent"),
             "Five in a hundred was chosen before the first run.",
         ),
-        OURS.says(
+        k.OURS.says(
             "detector-spares-1-mbps",
             "By the fastest object at most 1% of links of 1 Mbit/s are taken for slow (most, any concurrent traffic).",
             q.found_slow.sel(sender="IW 10", rate_kbit=1000, detector="fastest").max(
                 ["queue", "connections", "beside"]
             ),
-            at_most(1, "percent"),
+            k.at_most(1, "percent"),
             "One in a hundred.",
         ),
-        OURS.says(
+        k.OURS.says(
             "a-bulk-transfer-fools-the-first-object",
             "Next to a bulk transfer the first object takes 256 kbit/s for slow in at least half of the pages (mean).",
             fooled.sel(detector="first"),
-            at_least(50, "percent"),
+            k.at_least(50, "percent"),
             "A fair share is 128 kbit/s.",
         ),
-        OURS.says(
+        k.OURS.says(
             "a-whole-page-is-fooled-less",
             "Next to a bulk transfer the fastest object takes 256 kbit/s for slow less often (difference).",
             fooled.sel(detector="fastest") - fooled.sel(detector="first"),
-            below(0, "pp"),
+            k.below(0, "pp"),
             "The claim is a direction only.",
         ),
-        OURS.says(
+        k.OURS.says(
             "small-first-flights-hide-the-rate",
             "Servers with IW 3 have more links of 1 Mbit/s taken for slow than those with IW 10 (first object, mean).",
             (q.found_slow.sel(sender="IW 3") - q.found_slow.sel(sender="IW 10"))
             .sel(rate_kbit=1000, detector="first", beside="nothing")
             .mean(["queue", "connections"]),
-            above(0, "pp"),
+            k.above(0, "pp"),
             "After three segments the link waits for an ACK.",
         ),
         RFC3150.says(
@@ -158,14 +145,14 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "Headers of 5 bytes in place of 40 make pages of full segments at most 5% faster (64 kbit/s, IW 10, five "
             "connections).",
             advice.sel(**narrow, advice="headers of 5 bytes"),
-            at_least(-5, "percent"),
+            k.at_least(-5, "percent"),
             "35 of 1500 bytes are 2.3%.",
         ),
         RFC3150.says(
             "compressed-headers-let-small-segments-pay",
             "With such headers segments of 536 bytes make pages no slower than full ones with whole headers (there).",
             advice.sel(**narrow, advice="MSS 536, headers of 5 bytes"),
-            at_most(0, "percent"),
+            k.at_most(0, "percent"),
             "Ten of them are 5 kB in place of 15.",
         ),
         RFC3150.says(
@@ -173,29 +160,29 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "An ACK for four segments makes pages faster with 9.6 kbit/s of uplink (1 Mbit/s, IW 10, five "
             "connections).",
             advice.sel(path="1 Mbit/s, uplink 9.6 kbit/s", iw=10, connections=5, advice="an ACK for four"),
-            below(0, "percent"),
+            k.below(0, "percent"),
             "An ACK of 40 bytes takes 33 ms there, in which three segments arrive on the downlink.",
         ),
     )
 
 
-def tables(q: Quantities) -> list[Table]:
+def tables(q: k.Quantities) -> list[Table]:
     """Timer, detector, advice."""
     return [
-        table("timer", "Timer", "Means; nothing is dropped.", [q.timer_timeouts, q.timer_page], across="timer"),
-        table(
+        k.table("timer", "Timer", "Means; nothing is dropped.", [q.timer_timeouts, q.timer_page], across="timer"),
+        k.table(
             "detector",
             "Taken for slow",
             "Share of pages, mean over queues; false above 128 kbit/s.",
             [q.found_slow.mean("queue")],
             across="beside",
         ),
-        table(
+        k.table(
             "detected",
             "Cost of a detector",
             "Against IW 10 alone, mean over queues.",
             [with_detector(q).mean("queue")],
             across="beside",
         ),
-        table("advice", "RFC 3150", "Means.", [q.advice_page], across="advice"),
+        k.table("advice", "RFC 3150", "Means.", [q.advice_page], across="advice"),
     ]

@@ -9,23 +9,7 @@ import polars as pl
 import xarray as xr
 
 from firstflight.scenario import Scenario
-from firstflight.studies.kernel import (
-    OURS,
-    ClaimSpec,
-    DeclaredStudy,
-    Quantities,
-    Quantity,
-    Source,
-    above,
-    at_least,
-    at_most,
-    below,
-    intervals,
-    lines,
-    named,
-    near,
-    table,
-)
+from firstflight.studies import kernel as k
 from firstflight.studies.startup_schemes import beginning
 from firstflight.studies.startup_schemes.beginning import FAST
 
@@ -37,10 +21,10 @@ AGAIN = 100 * pl.col("retransmissions").sum() / pl.col("segments_sent").sum()
 SEGMENT_BITS = 8 * 1500
 NETWORKS, TESTBED, HOMES, BURSTS = "networks", "testbed", "homes", "bursts"
 QUANTITIES = (
-    Quantity("time", "Time", "ms", MS, OWN & DONE, digits=0, grid=NETWORKS),
-    Quantity("again", "Retransmitted", "percent", AGAIN, OWN, digits=2, grid=NETWORKS),
-    Quantity("other", "Time of others' 20 kB", "ms", MS, OTHER & DONE, digits=0, grid=NETWORKS),
-    Quantity(
+    k.Quantity("time", "Time", "ms", MS, OWN & DONE, digits=0, grid=NETWORKS),
+    k.Quantity("again", "Retransmitted", "percent", AGAIN, OWN, digits=2, grid=NETWORKS),
+    k.Quantity("other", "Time of others' 20 kB", "ms", MS, OTHER & DONE, digits=0, grid=NETWORKS),
+    k.Quantity(
         "queue",
         "Longest queue",
         "packets",
@@ -50,15 +34,17 @@ QUANTITIES = (
         digits=0,
         grid=NETWORKS,
     ),
-    Quantity("testbed_time", "Time from the request on", "s", REQUEST, DONE, digits=2, grid=TESTBED),
-    Quantity("testbed_lost", "Lost", "packets", pl.col("retransmissions").sum(), digits=0, grid=TESTBED),
-    Quantity("home_time", "Mean logarithm of the time", "", pl.col("completion_time_s").log().mean(), DONE, grid=HOMES),
-    Quantity("home_again", "Retransmitted", "percent", AGAIN, digits=2, grid=HOMES),
-    Quantity("burst_time", "Time", "ms", MS, OWN & DONE, grid=BURSTS),
-    Quantity("burst_again", "Retransmitted", "percent", AGAIN, OWN, digits=2, grid=BURSTS),
+    k.Quantity("testbed_time", "Time from the request on", "s", REQUEST, DONE, digits=2, grid=TESTBED),
+    k.Quantity("testbed_lost", "Lost", "packets", pl.col("retransmissions").sum(), digits=0, grid=TESTBED),
+    k.Quantity(
+        "home_time", "Mean logarithm of the time", "", pl.col("completion_time_s").log().mean(), DONE, grid=HOMES
+    ),
+    k.Quantity("home_again", "Retransmitted", "percent", AGAIN, digits=2, grid=HOMES),
+    k.Quantity("burst_time", "Time", "ms", MS, OWN & DONE, grid=BURSTS),
+    k.Quantity("burst_again", "Retransmitted", "percent", AGAIN, OWN, digits=2, grid=BURSTS),
     *beginning.QUANTITIES,
 )
-SUSS, FIGURES = Source("SUSS (SIGCOMM 2024)"), Source("SUSSdeveloper/HyStartPP:evaluation/index.html")
+SUSS, FIGURES = k.Source("SUSS (SIGCOMM 2024)"), k.Source("SUSSdeveloper/HyStartPP:evaluation/index.html")
 PUBLISHED = {"no HyStart": (1.50, 1105), "IW 10": (1.29, 40), "HyStart++": (1.50, 704), "SUSS": (1.11, 35)}
 
 
@@ -80,13 +66,13 @@ def change(of: xr.DataArray, base: str = "IW 10") -> xr.DataArray:
     return 100 * (of / of.sel(scheme=base, drop=True) - 1)
 
 
-def at_home(q: Quantities) -> xr.DataArray:
+def at_home(q: k.Quantities) -> xr.DataArray:
     """Time saved in British homes since IW 10, percent of the geometric mean."""
     saved = 100 * (1 - math.e ** (q.home_time - q.home_time.sel(scheme="IW 10", drop=True)))
-    return named(saved, "home_saved", "Time saved since IW 10", "percent")
+    return k.named(saved, "home_saved", "Time saved since IW 10", "percent")
 
 
-def testbed(q: Quantities) -> list[ClaimSpec]:
+def testbed(q: k.Quantities) -> list[k.ClaimSpec]:
     """The published figures of one download."""
     why = "Ten percent: a kernel's tick, nginx and the clock's beginning."
     loose = "A fifth of it or ten packets, whichever is more."
@@ -100,7 +86,7 @@ def testbed(q: Quantities) -> list[ClaimSpec]:
                 f"testbed-time-{word}",
                 f"5 MB take {time} s with {own}.",
                 of_time,
-                near(time, "s", 0.1 * time),
+                k.near(time, "s", 0.1 * time),
                 why,
                 needs="value",
             ),
@@ -108,7 +94,7 @@ def testbed(q: Quantities) -> list[ClaimSpec]:
                 f"testbed-lost-{word}",
                 f"Of 20 MB {lost} packets are lost with {own}.",
                 of_lost,
-                near(lost, "packets", max(0.2 * lost, 10)),
+                k.near(lost, "packets", max(0.2 * lost, 10)),
                 loose,
                 needs="value",
             ),
@@ -116,7 +102,7 @@ def testbed(q: Quantities) -> list[ClaimSpec]:
     return found
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """The testbed's figures, statements of the sources, and hypotheses."""
     gain, harm = -change(q.time), change(q.other)
     notice = "A user may notice 5%."
@@ -128,91 +114,91 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "suss-is-a-fifth-faster",
             "SUSS is over 20% faster below 5 MB and above 50 ms (least of LTE and GEO, mean of 100 kB to 2 MB).",
             gain.sel(scheme="SUSS", network=["LTE", "GEO"], size=["100kB", "500kB", "2MB"]).mean("size").min("network"),
-            above(20, "percent"),
+            k.above(20, "percent"),
             "The authors' number.",
         ),
-        Source("RFC 9406").says(
+        k.Source("RFC 9406").says(
             "hystart-plus-plus-halves-retransmissions",
             "HyStart++ retransmits half as much as slow start without an exit (5 MB, mean of the networks).",
             q.again.sel(scheme="HyStart++", size="5MB").mean("network")
             / q.again.sel(scheme="no HyStart", size="5MB").mean("network"),
-            at_most(0.5, "ratio"),
+            k.at_most(0.5, "ratio"),
             "The RFC's number, which the testbed's values above do not confirm.",
         ),
-        Source("RFC 6928 section 4 (VH97)").says(
+        k.Source("RFC 6928 section 4 (VH97)").says(
             "ten-need-no-pacing",
             "Pacing is unnecessary for moderate bursts: ten segments back to back are no slower than paced (least "
             "gain).",
             burst.sel(iw=10).min("queue"),
-            at_least(0, "percent"),
+            k.at_least(0, "percent"),
             "The claim is a direction only.",
         ),
-        OURS.says(
+        k.OURS.says(
             "large-bursts-need-it",
             "64 segments back to back into 20 packets are slower than paced.",
             burst.sel(iw=64, queue=20),
-            below(0, "percent"),
+            k.below(0, "percent"),
             "A direction only: half of them are dropped.",
         ),
-        Source("RFC 6928 section 11 (Sch08, Sch11)").says(
+        k.Source("RFC 6928 section 11 (Sch08, Sch11)").says(
             "ten-is-fair",
             "IW 10 is fair: next to it others are at most 5% slower than next to IW 3 (largest difference).",
             change(q.other, "IW 3").sel(scheme="IW 10").max(["network", "size"]),
-            at_most(5, "percent"),
+            k.at_most(5, "percent"),
             notice,
         ),
         *(
-            OURS.says(
+            k.OURS.says(
                 f"{scheme.lower().replace(' ', '-')}-spares-others",
                 f"Next to {scheme} others are at most 5% slower than next to IW 10 (largest, any network and size).",
                 harm.sel(scheme=scheme).max(["network", "size"]),
-                at_most(5, "percent"),
+                k.at_most(5, "percent"),
                 notice,
             )
             for scheme in FAST
         ),
-        OURS.says(
+        k.OURS.says(
             "jump-start-harms-where-it-guesses-wrong",
             "On the congested network Jump-Start retransmits at least 10% of 500 kB.",
             q.again.sel(scheme="Jump-Start", network="congested", size="500kB"),
-            at_least(10, "percent"),
+            k.at_least(10, "percent"),
             "500 kB are 345 segments; link and queue hold 50.",
         ),
-        OURS.says(
+        k.OURS.says(
             "memory-beats-guessing",
             "Careful Resume is faster than Rapid Start and SUSS for 500 kB (least gain over the better, LTE and GEO).",
             (gain.sel(scheme="Careful Resume") - gain.sel(scheme=["Rapid Start", "SUSS"]).max("scheme"))
             .sel(size="500kB", network=["LTE", "GEO"])
             .min("network"),
-            above(0, "pp of IW 10's time"),
+            k.above(0, "pp of IW 10's time"),
             "It knows the path; half of the window is sent in the second round trip.",
         ),
-        OURS.says(
+        k.OURS.says(
             "short-responses-gain-little",
             "Of 20 kB no scheme that begins with ten segments saves 10% of IW 10's time (largest, any network).",
             gain.sel(scheme=["paced", "SUSS", "Careful Resume"], size="20kB").max(["scheme", "network"]),
-            at_most(10, "percent"),
+            k.at_most(10, "percent"),
             "14 segments: ten in the first round trip, and the rest in the second with or without.",
         ),
-        OURS.says(
+        k.OURS.says(
             "rapid-start-pays-in-homes",
             "In British homes of 2023 Rapid Start makes 100 kB at least 10% faster than IW 10.",
             homes.sel(scheme="Rapid Start"),
-            at_least(10, "percent"),
+            k.at_least(10, "percent"),
             "One round trip of five.",
         ),
-        OURS.says(
+        k.OURS.says(
             "at-little-cost",
             "In British homes of 2023 Rapid Start retransmits at most 0.5 points more of 100 kB than IW 10.",
             q.home_again.sel(scheme="Rapid Start") - q.home_again.sel(scheme="IW 10"),
-            at_most(0.5, "pp"),
+            k.at_most(0.5, "pp"),
             "The limit that RFC 6928 took.",
         ),
         *beginning.claims(q),
     )
 
 
-def answer(q: Quantities) -> Sequence[str]:
+def answer(q: k.Quantities) -> Sequence[str]:
     """Who is fast, and who pays."""
     gain, harm = (-change(q.time)).isel(draw=0), change(q.other).isel(draw=0)
     of = gain.sel(scheme=FAST, size="500kB").mean("network")
@@ -228,31 +214,31 @@ def answer(q: Quantities) -> Sequence[str]:
     )
 
 
-def saved(q: Quantities) -> xr.DataArray:
+def saved(q: k.Quantities) -> xr.DataArray:
     """Time saved since IW 10."""
-    return named(-change(q.time), "saved", "Time saved since IW 10", "percent", 0)
+    return k.named(-change(q.time), "saved", "Time saved since IW 10", "percent", 0)
 
 
-def harmed(q: Quantities) -> xr.DataArray:
+def harmed(q: k.Quantities) -> xr.DataArray:
     """Others' time."""
-    return named(change(q.other), "harm", "Others' time compared with that next to IW 10", "percent", 0)
+    return k.named(change(q.other), "harm", "Others' time compared with that next to IW 10", "percent", 0)
 
 
-STUDY = DeclaredStudy(
+STUDY = k.DeclaredStudy(
     Path(__file__).parent,
     QUANTITIES,
     claims,
     lambda q: [
-        table("saved", "Time saved since IW 10", "Means.", [saved(q)], across="size"),
-        table("harm", "Cost to others", "Change of the time of 20 kB.", [harmed(q)], across="size"),
-        table("queues", "Longest queue", "", [q.queue], across="size"),
-        table("testbed", "The testbed", "", [q.testbed_time, q.testbed_lost], across="size"),
-        table("homes", "British homes of 2023", "", [at_home(q), q.home_again], across="scheme"),
-        table("bursts", "Back to back or paced", "100 kB.", [q.burst_time, q.burst_again], across="queue"),
+        k.table("saved", "Time saved since IW 10", "Means.", [saved(q)], across="size"),
+        k.table("harm", "Cost to others", "Change of the time of 20 kB.", [harmed(q)], across="size"),
+        k.table("queues", "Longest queue", "", [q.queue], across="size"),
+        k.table("testbed", "The testbed", "", [q.testbed_time, q.testbed_lost], across="size"),
+        k.table("homes", "British homes of 2023", "", [at_home(q), q.home_again], across="scheme"),
+        k.table("bursts", "Back to back or paced", "100 kB.", [q.burst_time, q.burst_again], across="queue"),
         *beginning.tables(q),
     ],
     lambda q: [
-        intervals(
+        k.intervals(
             saved(q).sel(scheme=["IW 3", "IW 32", *FAST], size=["20kB", "500kB", "5MB"], network=["LTE", "GEO"]),
             "Time saved by each scheme, by network and size",
             "Compared with ten segments back to back; slower to the left.",
@@ -260,7 +246,7 @@ STUDY = DeclaredStudy(
             "size",
             "network",
         ),
-        lines(
+        k.lines(
             q.burst_time.sel(iw=[10, 32, 64]),
             "A window back to back or paced, by queue length",
             "100 kB over 30 Mbit/s, 30 ms away.",

@@ -19,20 +19,7 @@ from itertools import product
 import polars as pl
 import xarray as xr
 
-from firstflight.studies.kernel import (
-    OURS,
-    ClaimSpec,
-    Quantities,
-    Source,
-    above,
-    at_least,
-    at_most,
-    below,
-    each,
-    extreme,
-    named,
-    value,
-)
+from firstflight.studies import kernel as k
 
 TODAY = 10
 PAGE = "page"
@@ -60,15 +47,15 @@ GUESSES = {"ours": pl.col("time_ms"), "round_trip": pl.col("rtt_s"), "rate": 1 /
 """The measures by which pages may be ranked."""
 
 
-def of(q: Quantities, name: str, grid: str = "homes") -> xr.DataArray:
+def of(q: k.Quantities, name: str, grid: str = "homes") -> xr.DataArray:
     """A quantity that each grid has; a percentile of one is no dimension."""
     found: xr.DataArray = getattr(q, f"{name}_{grid}")
     return found.squeeze("percentile", drop=True) if "percentile" in found.dims else found
 
 
-def retransmitted(q: Quantities, grid: str = "homes") -> xr.DataArray:
+def retransmitted(q: k.Quantities, grid: str = "homes") -> xr.DataArray:
     """Retransmitted segments of those sent, percent."""
-    return named(
+    return k.named(
         100 * of(q, "again", grid) / of(q, "sent", grid), "retransmitted", "Retransmitted segments", "percent", 2
     )
 
@@ -83,12 +70,12 @@ def saved(times: xr.DataArray) -> xr.DataArray:
     return 100 * saved_ms(times) / times.sel(iw=TODAY, drop=True)
 
 
-def overfilled(q: Quantities) -> xr.DataArray:
+def overfilled(q: k.Quantities) -> xr.DataArray:
     """Homes whose queue drops of the first flight, in percent, without random losses."""
     return of(q, "hit", NO_LOSS).sel(extra_rtt_ms=FARTHER_MS, drop=True)
 
 
-def correlation(q: Quantities, name: str) -> xr.DataArray:
+def correlation(q: k.Quantities, name: str) -> xr.DataArray:
     """Spearman's, of the measured pages with the measure `name`."""
     q = q.at(extra_rtt_ms=0, iw=TODAY)
     mean, other = getattr(q, name), getattr(q, MEASURED)
@@ -97,43 +84,43 @@ def correlation(q: Quantities, name: str) -> xr.DataArray:
     return found
 
 
-def claims(q: Quantities) -> Iterator[ClaimSpec]:
+def claims(q: k.Quantities) -> Iterator[k.ClaimSpec]:
     """Overfilled homes, their predictors, gains, cost, ranks."""
     assumed = "; their buffers are assumed, and the table of assumptions shows what that does"
     for year, limit, more in ((2023, 10, ""), (2015, 20, assumed)):
         shares = overfilled(q).sel(year=year, draw=0)
-        yield OURS.says(
+        yield k.OURS.says(
             f"overfill-{year}",
             f"An initial window of 32 overflows the queue of fewer than {limit}% of the homes of {year}.",
             shares.sel(iw=32),
-            below(limit, "percent"),
+            k.below(limit, "percent"),
             f"A share of homes, no tolerance{more}.",
-            f"Otherwise {each(shares.drop_sel(iw=32), '{value:.1f}% with {label}')}.",
+            f"Otherwise {k.each(shares.drop_sel(iw=32), '{value:.1f}% with {label}')}.",
             needs="value",
         )
     here = q.at(extra_rtt_ms=FARTHER_MS, draw=0)
-    yield OURS.says(
+    yield k.OURS.says(
         "queue-rule",
         "The queue alone, with the packet in service, predicts an overflow by the first flight, for 99% of the homes "
         "at every window.",
         here.wire_right.min(),
-        at_least(99, "percent"),
+        k.at_least(99, "percent"),
         "A share of homes, no tolerance.",
         f"{_least(here.wire_right)} Without the packet in service, which is the ACK of the request, the queue alone "
         f"predicts at least {float(here.queue_right.min()):.2f}% right.",
         needs="value",
     )
-    yield OURS.says(
+    yield k.OURS.says(
         "pipe-rule",
         "Bandwidth-delay product and queue together predict an overflow as well, for 99% of the homes at every window.",
         here.pipe_right.min(),
-        at_least(99, "percent"),
+        k.at_least(99, "percent"),
         "A share of homes, no tolerance.",
         _least(here.pipe_right),
         needs="value",
     )
     # Written before these shares had been computed; the rule of the queue and the buffers were known.
-    absorbed = Source("RFC 6928 section 1, on Dischinger et al. 2007", needs="value")
+    absorbed = k.Source("RFC 6928 section 1, on Dischinger et al. 2007", needs="value")
     assumed = "A queue has ten packets at least here, so that ten segments fit is assumed."
     for year, (many, of_many, note) in product(
         (2023, 2015), ((1, "one connection", assumed), (6, "6 connections at once", ""))
@@ -142,64 +129,64 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
             f"most-absorb-{many}-{year}",
             f"Most homes of {year} have a queue that absorbs 10 segments of {of_many}.",
             100 - getattr(here, f"together_{many}").sel(year=year, iw=10),
-            above(50, "percent"),
+            k.above(50, "percent"),
             "Most is more than half.",
             note,
         )
     times = of(q, "time").sel(year=2023)
-    yield OURS.says(
+    yield k.OURS.says(
         "gain-32",
         "With RTT + 30 ms, IW 32 instead of 10 fetches 100 kB at least 20% faster for the median home of 2023.",
         saved(times).sel(extra_rtt_ms=30, response="100kB", iw=32),
-        at_least(20, "percent"),
+        k.at_least(20, "percent"),
         "Arithmetic without a link rate: one RTT saved of four: 25%.",
         _become(times.sel(extra_rtt_ms=30, response="100kB"), 32),
     )
-    yield OURS.says(
+    yield k.OURS.says(
         "gain-16",
         "With RTT + 30 ms, IW 16 instead of 10 fetches the page at least 5% faster for the median home of 2023.",
         saved(times).sel(extra_rtt_ms=30, response=PAGE, iw=16),
-        at_least(5, "percent"),
+        k.at_least(5, "percent"),
         "Half an RTT saved of about seven.",
         _become(times.sel(extra_rtt_ms=30, response=PAGE), 16),
     )
-    yield OURS.says(
+    yield k.OURS.says(
         "gain-near",
         "With the RTT as measured, IW 32 instead of 10 saves the median home of 2023 at most 25 ms of a page.",
         saved_ms(times).sel(extra_rtt_ms=0, response=PAGE, iw=32),
-        at_most(25, "ms"),
+        k.at_most(25, "ms"),
         "Two round trips of the median home.",
         _become(times.sel(extra_rtt_ms=0, response=PAGE), 32),
     )
     gains = saved(q.percentile_time.sel(response=RESPONSE, draw=0)).sel(iw=32)
     gains = gains.transpose("percentile", "year", "extra_rtt_ms")
     least = "It is least at percentile {percentile} of {year}, RTT + {extra_rtt_ms} ms."
-    yield OURS.says(
+    yield k.OURS.says(
         "no-percentile-loses",
         "At no percentile from 1 to 99, in neither year and at no distance, are 100 kB slower with IW 32 than with 10.",
         gains.min(),
-        at_least(0, "percent", 1),
+        k.at_least(0, "percent", 1),
         "Nobody notices one percent.",
-        least.format(**extreme(gains, least=True)),
+        least.format(**k.extreme(gains, least=True)),
         needs="value",
     )
     rates = retransmitted(q).sel(year=2023, extra_rtt_ms=FARTHER_MS)
-    yield OURS.says(
+    yield k.OURS.says(
         "cost-32",
         "With RTT + 30 ms, IW 32 instead of 10 raises the retransmission rate of 100 kB by less than one percentage "
         "point (homes of 2023).",
         -saved_ms(rates).sel(iw=32),
-        below(1, "percentage points"),
+        k.below(1, "percentage points"),
         "RFC 6928 reports a rise of this size for IW 10 against 3.",
-        f"{value(rates.sel(iw=TODAY)):.2f}% become {value(rates.sel(iw=32)):.2f}%.",
+        f"{k.value(rates.sel(iw=TODAY)):.2f}% become {k.value(rates.sel(iw=32)):.2f}%.",
     )
     ours = correlation(q, "ours")
-    round_trip = value(correlation(q, "round_trip").sel(year=2015, technology=ALL))
-    yield OURS.says(
+    round_trip = k.value(correlation(q, "round_trip").sel(year=2015, technology=ALL))
+    yield k.OURS.says(
         "rank-2015",
         "This study's page times rank the homes of 2015 as the measured ones do: a rank correlation of 0.8 or more.",
         ours.sel(year=2015, technology=ALL),
-        at_least(0.8, "correlation"),
+        k.at_least(0.8, "correlation"),
         "RTT and rate alone reach 0.70 each.",
         f"The RTT alone: {round_trip:.2f}.",
     )
@@ -207,20 +194,20 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
     counted = counted.reset_coords(drop=True)
     within = ours.sel(year=2023, technology=list(TECHNOLOGIES)).where(counted >= MANY)
     kinds = counted.where(counted >= MANY, drop=True).sortby(-counted)["technology"].values
-    yield OURS.says(
+    yield k.OURS.says(
         "rank-2023",
         f"This study's page times rank homes as the measured ones do within each technology of 2023 with {MANY} "
         f"homes or more: 0.5 or more.",
         within.min("technology"),
-        at_least(0.5, "correlation"),
+        k.at_least(0.5, "correlation"),
         "Homes of one technology differ less.",
-        each(within.sel(technology=kinds), "{label} {value:.2f}") + ".",
+        k.each(within.sel(technology=kinds), "{label} {value:.2f}") + ".",
     )
 
 
 def _least(rights: xr.DataArray) -> str:
-    return "It is least for {year} and IW {iw}.".format(**extreme(rights.transpose("year", "iw"), least=True))
+    return "It is least for {year} and IW {iw}.".format(**k.extreme(rights.transpose("year", "iw"), least=True))
 
 
 def _become(times: xr.DataArray, iw: int) -> str:
-    return f"{value(times.sel(iw=TODAY)):.0f} ms become {value(times.sel(iw=iw)):.0f}."
+    return f"{k.value(times.sel(iw=TODAY)):.0f} ms become {k.value(times.sel(iw=iw)):.0f}."

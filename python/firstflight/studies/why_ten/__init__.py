@@ -9,21 +9,7 @@ import polars as pl
 import xarray as xr
 
 from firstflight.scenario import Scenario
-from firstflight.studies.kernel import (
-    OURS,
-    ClaimSpec,
-    DeclaredStudy,
-    Quantities,
-    Quantity,
-    Source,
-    above,
-    at_least,
-    at_most,
-    below,
-    named,
-    panels,
-    table,
-)
+from firstflight.studies import kernel as k
 
 DONE, APPLICATION = pl.col("completed") == 1, pl.col("application").cast(pl.String)
 LOADS = {"search": "a search page", "one": "180 kB, one connection", "six": "180 kB, six connections"}
@@ -56,12 +42,12 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
 
 def of_load(
     name: str, title: str, unit: str, value: pl.Expr, where: pl.Expr | None, grid: str, digits: int
-) -> Quantity:
+) -> k.Quantity:
     """A quantity of each load."""
-    return Quantity(name, title, unit, value, where, by={"application": list(LOADS)}, grid=grid, digits=digits)
+    return k.Quantity(name, title, unit, value, where, by={"application": list(LOADS)}, grid=grid, digits=digits)
 
 
-def of_grid(prefix: str, grid: str) -> tuple[Quantity, ...]:
+def of_grid(prefix: str, grid: str) -> tuple[k.Quantity, ...]:
     """Time and cost."""
     sent = 100 * pl.col("retransmissions").sum() / pl.col("segments_sent").sum()
     return (
@@ -75,7 +61,7 @@ QUANTITIES = (
     *of_grid("", "windows"),
     of_load("slow_start", "End in slow start", "percent", 100 * NEVER_REDUCED.mean(), DONE, "windows", 1),
     *(
-        Quantity(
+        k.Quantity(
             f"above_{name.replace(' ', '_').lower()}",
             f"{name} above 20 kB",
             "percent",
@@ -89,7 +75,7 @@ QUANTITIES = (
     ),
     *of_grid("factor_", "factors"),
 )
-RFC, TALK = Source("RFC 6928, appendix A"), Source("Thalheim's talk")
+RFC, TALK = k.Source("RFC 6928, appendix A"), k.Source("Thalheim's talk")
 OF_2010, BASE = ["AvgDC", "SlowDC"], 3
 
 
@@ -99,18 +85,18 @@ def gain(time: xr.DataArray, iw: int | None = None, base: int = BASE) -> xr.Data
     return 100 * (1 - math.e ** (own - time.sel(iw=base, drop=True)))
 
 
-def share(q: Quantities, iw: int = 10) -> xr.DataArray:
+def share(q: k.Quantities, iw: int = 10) -> xr.DataArray:
     """Of the largest gain of any window."""
     of = gain(q.time)
     return 100 * of.sel(iw=iw, drop=True) / of.max("iw")
 
 
-def cost(q: Quantities, iw: int, base: int = BASE) -> xr.DataArray:
+def cost(q: k.Quantities, iw: int, base: int = BASE) -> xr.DataArray:
     """More retransmissions than with `base`, in points."""
     return q.retransmitted.sel(iw=iw, drop=True) - q.retransmitted.sel(iw=base, drop=True)
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """The argument for ten, changes that reverse the sign above it, and today."""
     beyond = gain(q.factor_time, 46, 10)
     loads = "application"
@@ -119,21 +105,21 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "ten-has-most-of-the-gain",
             "In 2010 IW 10 has most of the gain over IW 3 that any window up to 46 has (least share, mean over loads).",
             share(q).sel(population=OF_2010).mean(loads).min("population"),
-            above(50, "percent"),
+            k.above(50, "percent"),
             "Most is more than half.",
         ),
         RFC.says(
             "ten-costs-little",
             "In 2010 IW 10 retransmits little more than IW 3 (largest rise, mean over loads).",
             cost(q, 10).sel(population=OF_2010).mean(loads).max("population"),
-            at_most(0.5, "pp"),
+            k.at_most(0.5, "pp"),
             "RFC 6928 section 10: about half a point.",
         ),
         RFC.says(
             "above-ten-is-mixed",
             "In 2010 results above ten are mixed: IW 46 is slower than IW 10 for some load (least gain).",
             gain(q.time, 46, 10).sel(population=OF_2010).min(["population", loads]),
-            below(0, "percent"),
+            k.below(0, "percent"),
             "The claim is a direction only.",
         ),
         RFC.says(
@@ -142,69 +128,69 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             (beyond.sel(factor="as is", application="one") - beyond.sel(factor="as is", application="six"))
             .sel(population=OF_2010)
             .min("population"),
-            above(0, "pp"),
+            k.above(0, "pp"),
             "The claim is a direction only.",
         ),
-        OURS.says(
+        k.OURS.says(
             "the-queue-turns-the-sign",
             "The queue turns the sign: with 20 ms IW 46 is slower than 10 for six connections (largest gain in 2010).",
             beyond.sel(factor="queue of 20 ms", application="six", population=OF_2010).max("population"),
-            below(0, "percent"),
+            k.below(0, "percent"),
             "The claim is a direction only.",
         ),
-        OURS.says(
+        k.OURS.says(
             "without-sack-above-ten-is-worse",
             "Without SACK the gain of IW 46 over 10 is smaller for six connections (least difference).",
             (beyond.sel(factor="as is") - beyond.sel(factor="no SACK")).sel(application="six").min("population"),
-            above(0, "pp"),
+            k.above(0, "pp"),
             "The claim is a direction only.",
         ),
-        OURS.says(
+        k.OURS.says(
             "pacing-makes-above-ten-safe",
             "A paced start makes IW 46 no slower than IW 10 for six connections on any population (least gain).",
             beyond.sel(factor="paced start", application="six").min("population"),
-            at_least(0, "percent"),
+            k.at_least(0, "percent"),
             "The claim is a direction only.",
         ),
-        OURS.says(
+        k.OURS.says(
             "today-ten-is-less-than-most",
             "In UK homes of 2023 IW 10 has at most half of the largest gain for 180 kB over one connection.",
             share(q).sel(population="UK 2023", application="one"),
-            at_most(50, "percent"),
+            k.at_most(50, "percent"),
             "125 segments: six round trips with IW 3, four with ten, two with 46, and the handshake.",
         ),
-        OURS.says(
+        k.OURS.says(
             "the-same-reasoning-today",
             "In UK homes of 2023 IW 32 costs at most ten's 0.5 points of retransmissions of 2010 (mean over loads).",
             cost(q, 32, 10).sel(population="UK 2023").mean(loads),
-            at_most(0.5, "pp"),
+            k.at_most(0.5, "pp"),
             "The limit that RFC 6928 took.",
         ),
         TALK.says(
             "most-responses-end-in-slow-start",
             "Most responses end in slow start, without a loss (least share of search pages with IW 10).",
             q.slow_start.sel(iw=10, application="search").min("population"),
-            above(50, "percent"),
+            k.above(50, "percent"),
             "Most is more than half.",
         ),
         TALK.says(
             "20-kb-are-below-a-stable-window",
             "20 kB are less than a stable window, that is, bandwidth-delay product and queue (least share of users).",
             q.above_bdp_and_queue.sel(iw=10).min("population"),
-            above(50, "percent"),
+            k.above(50, "percent"),
             "Of most users, as above.",
         ),
         TALK.says(
             "20-kb-are-below-the-bdp",
             "20 kB are less than the bandwidth-delay product alone (least share of users).",
             q.above_bdp.sel(iw=10).min("population"),
-            above(50, "percent"),
+            k.above(50, "percent"),
             "A window that keeps the link busy and the queue empty is stable, too.",
         ),
     )
 
 
-def answer(q: Quantities) -> Sequence[str]:
+def answer(q: k.Quantities) -> Sequence[str]:
     """Then, the sign, now."""
     of = share(q).isel(draw=0).mean("application")
     now = gain(q.time, 32, 10).isel(draw=0).sel(population="UK 2023")
@@ -223,36 +209,36 @@ def answer(q: Quantities) -> Sequence[str]:
     )
 
 
-def by_window(q: Quantities) -> xr.DataArray:
+def by_window(q: k.Quantities) -> xr.DataArray:
     """Times in percent of IW 3's."""
     relative = 100 * math.e ** (q.time - q.time.sel(iw=BASE, drop=True))
     relative["application"] = relative["application"].assign_attrs(long_name="load", titles=LOADS)
     relative["iw"] = relative["iw"].assign_attrs(long_name="IW")
     relative["population"] = relative["population"].assign_attrs(long_name="population")
-    return named(relative, "relative_time", "Time", "% of IW 3's", 0)
+    return k.named(relative, "relative_time", "Time", "% of IW 3's", 0)
 
 
-STUDY = DeclaredStudy(
+STUDY = k.DeclaredStudy(
     Path(__file__).parent,
     QUANTITIES,
     claims,
     lambda q: [
-        table("times", "Times", "Geometric means.", [by_window(q)], across="iw"),
-        table("costs", "Retransmissions", "Of data segments.", [q.retransmitted], across="iw"),
-        table(
+        k.table("times", "Times", "Geometric means.", [by_window(q)], across="iw"),
+        k.table("costs", "Retransmissions", "Of data segments.", [q.retransmitted], across="iw"),
+        k.table(
             "factors",
             "Gain over IW 3 by factor",
             "",
-            [named(gain(q.factor_time), "gain", "Gain", "percent")],
+            [k.named(gain(q.factor_time), "gain", "Gain", "percent")],
             across="iw",
         ),
-        table("slow_start", "Responses without a loss", "", [q.slow_start], across="iw"),
-        table(
+        k.table("slow_start", "Responses without a loss", "", [q.slow_start], across="iw"),
+        k.table(
             "stable", "Stable windows above 20 kB", "Share of users.", [q.above_bdp, q.above_bdp_and_queue], across="iw"
         ),
     ],
     lambda q: [
-        panels(
+        k.panels(
             by_window(q),
             "Time by the initial window, then and now",
             "In percent of IW 3's; geometric means over users.",
