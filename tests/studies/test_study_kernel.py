@@ -270,6 +270,17 @@ def test_a_count_of_values_that_equal_others_cannot_be_checked_without_all(times
     assert found.reason == "This run lacks iw 10, rtt 300."
 
 
+def test_a_count_of_equal_values_of_two_quantities_without_data_cannot_be_checked(times: xr.DataArray) -> None:
+    again = Quantity("again", "Again", "", pl.col("time").sum())
+    nothing = times.where(False)
+
+    def specs(q: Quantities) -> Sequence[ClaimSpec]:
+        return [claim(100 * (q.time == q.again).mean(["iw", "rtt"]), at_least(90), needs="value")]
+
+    (found,) = judge(specs, Quantities({TIME: nothing, again: nothing.rename("again")}))
+    assert found.reason == "This run lacks every cell."
+
+
 def test_a_median_over_cells_cannot_be_checked_where_no_single_label_moves_it(times: xr.DataArray) -> None:
     # Cells of one label are too few to move it: 2 of 6, or 3 of 6 on one side.
     lacking = times.where((times["iw"] == 3) & (times["rtt"] == 20))

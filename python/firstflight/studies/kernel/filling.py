@@ -83,8 +83,9 @@ class Filling:
         near = scale * first.uniform(1, 2, places.shape)
         draw = np.random.default_rng(seed_of("trial", of.name, trial // 2))
         far = scale * 1e6 * 10 ** draw.uniform(0, 3, places.shape)
-        if trial == FROM_ELSEWHERE and known.size:
-            other = draw.choice(known, places.shape)
+        if trial == FROM_ELSEWHERE:
+            # Quantities of which nothing is known are then equal.
+            other = draw.choice(known, places.shape) if known.size else np.ones(places.shape)
         elif trial == RISING:
             # With the label, of one quantity more than of another.
             other = scale * np.linspace(1, 2, places.size).reshape(places.shape) ** first.uniform(1, 9)
