@@ -17,6 +17,7 @@ from firstflight.analysis.claim import GIVEN, counts
 from firstflight.engines import simulate
 from firstflight.explain.words import FURTHER_TERMS, TERMS
 from firstflight.explore.page import PAGE
+from firstflight.report.style import css
 
 ROOT = Path(__file__).parents[1]
 PLAYGROUND = "playground.html"
@@ -37,7 +38,9 @@ def _section(config: MkDocsConfig, name: str) -> list[Any]:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the glossary, the explorer and the examples that pages link to."""
+    """Add the theme, the glossary, the explorer and the examples that pages link to."""
+    schemes = [f'[data-md-color-scheme="{name}"]' for name in ("default", "slate")]
+    files.append(File.generated(config, "theme.css", content=css(*schemes)))
     files.append(File.generated(config, "glossary.md", content=glossary()))
     if PAGE.exists():
         files.append(File.generated(config, PLAYGROUND, abs_src_path=str(PAGE)))

@@ -14,7 +14,13 @@ async function bundled(entry, format = "esm") {
 
 const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-const [script, worker, style] = [await bundled("src/page.ts"), await bundled("src/worker.ts", "iife"), await bundled("src/style.css")];
+// As `css` of python/firstflight/report/style.py.
+const { colors, roles } = JSON.parse(readFileSync(new URL("../python/firstflight/report/theme.json", import.meta.url), "utf8"));
+const variables = (of) => Object.entries(of).map(([name, value]) => `--${name}:${value};`).join("");
+const scheme = (place) => variables(Object.fromEntries(Object.entries(colors).map(([name, pair]) => [name, pair[place]])));
+const theme = `:root{color-scheme:light dark;${scheme(0)}${variables(Object.fromEntries(Object.entries(roles).map(([role, name]) => [role, `var(--${name})`])))}}@media(prefers-color-scheme:dark){:root{${scheme(1)}}}`;
+
+const [script, worker, style] = [await bundled("src/page.ts"), await bundled("src/worker.ts", "iife"), theme + (await bundled("src/style.css"))];
 const parts = {
   // Nothing but this very script, its worker and style; WebAssembly may be compiled.
   POLICY: `default-src 'none'; script-src ${hash(script)} 'wasm-unsafe-eval'; worker-src blob:; style-src ${hash(style)}; img-src data:; base-uri 'none'; form-action 'none'`,

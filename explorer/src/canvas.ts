@@ -11,22 +11,13 @@ export interface View {
   untilNs?: number | undefined;
 }
 
-export interface Colours {
-  text: string;
-  faint: string;
-  grid: string;
-  a: string;
-  b: string;
-  alarm: string;
-  ground: string;
-  tls: string;
-  page: string;
-}
+const NAMES = ["ink", "soft", "line", "panel", "paper", "a", "b", "alarm", "tls"] as const;
+export type Colors = Record<(typeof NAMES)[number], string>;
 
-export function colours(): Colours {
+/** Of the theme, as the page shows them. */
+export function colors(): Colors {
   const style = getComputedStyle(document.documentElement);
-  const of = (name: string): string => style.getPropertyValue(`--${name}`).trim();
-  return { text: of("text"), faint: of("faint"), grid: of("grid"), a: of("a"), b: of("b"), alarm: of("alarm"), ground: of("ground"), tls: of("tls"), page: of("page") };
+  return Object.fromEntries(NAMES.map((name) => [name, style.getPropertyValue(`--${name}`)])) as Colors;
 }
 
 export const [LEFT, RIGHT] = [60, 14];
@@ -72,9 +63,9 @@ export class Surface {
   }
 
   /** Shades the times between two places. */
-  shade(from: number, to: number, colour: string): void {
+  shade(from: number, to: number, color: string): void {
     this.context.globalAlpha = 0.15;
-    this.context.fillStyle = colour;
+    this.context.fillStyle = color;
     this.context.fillRect(Math.min(from, to), 0, Math.abs(to - from), this.height);
     this.context.globalAlpha = 1;
   }
@@ -95,7 +86,7 @@ export class Surface {
   }
 
   /** A line that keeps each value until the next time. On one half pixel only the extent of the values is drawn. */
-  steps({ timeNs, values }: Steps, view: View, y: (value: number) => number, colour: string, dash: number[]): void {
+  steps({ timeNs, values }: Steps, view: View, y: (value: number) => number, color: string, dash: number[]): void {
     const { context } = this;
     const from = Math.max(0, placeAt(timeNs, view.fromNs));
     if (from >= timeNs.length) return;
@@ -118,7 +109,7 @@ export class Surface {
     context.lineTo(this.x(view.toNs, view), y(last));
     context.setLineDash(dash);
     context.lineWidth = 2;
-    context.strokeStyle = colour;
+    context.strokeStyle = color;
     context.stroke();
     context.setLineDash([]);
   }
@@ -127,26 +118,26 @@ export class Surface {
     for (const y of ys) this.context.lineTo(x, y);
   }
 
-  text(words: string, x: number, y: number, colour: string, align: CanvasTextAlign = "left"): void {
-    this.context.fillStyle = colour;
+  text(words: string, x: number, y: number, color: string, align: CanvasTextAlign = "left"): void {
+    this.context.fillStyle = color;
     this.context.textAlign = align;
     this.context.fillText(words, x, y);
   }
 
   /** Words that stay legible on lines. */
-  label(words: string, x: number, y: number, { page, text }: Colours, align: CanvasTextAlign = "left"): void {
+  label(words: string, x: number, y: number, { paper, ink }: Colors, align: CanvasTextAlign = "left"): void {
     const { context } = this;
     context.textAlign = align;
-    context.strokeStyle = page;
+    context.strokeStyle = paper;
     context.lineWidth = 4;
     context.strokeText(words, x, y);
-    this.text(words, x, y, text, align);
+    this.text(words, x, y, ink, align);
   }
 
   /** A straight line one pixel wide. */
-  rule(x0: number, y0: number, x1: number, y1: number, colour: string): void {
+  rule(x0: number, y0: number, x1: number, y1: number, color: string): void {
     const { context } = this;
-    context.strokeStyle = colour;
+    context.strokeStyle = color;
     context.lineWidth = 1;
     context.beginPath();
     context.moveTo(Math.round(x0) + 0.5, Math.round(y0) + 0.5);
@@ -155,10 +146,10 @@ export class Surface {
   }
 
   /** Vertical grid lines from `top` to `bottom`, with times in ms below. */
-  timeAxis(view: View, top: number, bottom: number, { grid, faint }: Colours): void {
+  timeAxis(view: View, top: number, bottom: number, { line, soft }: Colors): void {
     const room = Math.max(2, Math.floor((this.width - LEFT - RIGHT) / 80));
     const { context } = this;
-    context.strokeStyle = grid;
+    context.strokeStyle = line;
     context.lineWidth = 1;
     const times = ticks(view.fromNs / 1e6, view.toNs / 1e6, room);
     for (const at of times) {
@@ -168,7 +159,7 @@ export class Surface {
       context.lineTo(x, bottom);
       context.stroke();
       const unit = at === times.at(-1) ? " ms" : "";
-      this.text(at.toLocaleString("en") + unit, x, bottom + 15, faint, unit === "" || x < this.width - 40 ? "center" : "right");
+      this.text(at.toLocaleString("en") + unit, x, bottom + 15, soft, unit === "" || x < this.width - 40 ? "center" : "right");
     }
   }
 }

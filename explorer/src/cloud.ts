@@ -1,6 +1,6 @@
 /** Real paths by RTT and rate, and where the knobs are among them. */
 
-import { type Colours, LEFT, RIGHT, roundNumbers, Surface } from "./canvas";
+import { type Colors, LEFT, RIGHT, roundNumbers, Surface } from "./canvas";
 import type { Side } from "./settings";
 
 export interface PathDot {
@@ -26,7 +26,7 @@ export class Cloud {
   }
 
   /** `here`: the path that the knobs have. */
-  draw(dots: readonly PathDot[], here: { rtt_ms: number; rate_bps: number }, sides: readonly [Side, Side], colours: Colours, chosen: PathDot | undefined): void {
+  draw(dots: readonly PathDot[], here: { rtt_ms: number; rate_bps: number }, sides: readonly [Side, Side], colors: Colors, chosen: PathDot | undefined): void {
     this.dots = dots;
     this.range = {
       x: extent([...dots.map(({ rttMs }) => rttMs), here.rtt_ms]),
@@ -37,33 +37,33 @@ export class Cloud {
     const { context, width, height } = surface;
     const bottom = height - 22;
     for (const rtt of roundNumbers(...this.range.x)) {
-      surface.rule(this.x(rtt), TOP, this.x(rtt), bottom, colours.grid);
-      surface.text(`${rtt} ms`, this.x(rtt), bottom + 15, colours.faint, "center");
+      surface.rule(this.x(rtt), TOP, this.x(rtt), bottom, colors.line);
+      surface.text(`${rtt} ms`, this.x(rtt), bottom + 15, colors.soft, "center");
     }
     for (const rate of roundNumbers(...this.range.y).filter((value) => /^[15]/.test(String(value)))) {
-      surface.rule(LEFT, this.y(rate), width - RIGHT, this.y(rate), colours.grid);
-      surface.text(rateWords(rate), LEFT - 5, this.y(rate) + 4, colours.text, "right");
+      surface.rule(LEFT, this.y(rate), width - RIGHT, this.y(rate), colors.line);
+      surface.text(rateWords(rate), LEFT - 5, this.y(rate) + 4, colors.ink, "right");
     }
     surface.clipped(TOP, bottom, undefined, () => {
-      context.fillStyle = colours.faint;
+      context.fillStyle = colors.soft;
       for (const dot of dots) context.fillRect(this.x(dot.rttMs) - 1.5, this.y(dot.rateBps) - 1.5, 3, 3);
-      for (const [index, { iw }] of sides.entries()) if (iw > 0) this.filled(iw, index === 0 ? colours.a : colours.b, index === 0 ? [] : [6, 3]);
+      for (const [index, { iw }] of sides.entries()) if (iw > 0) this.filled(iw, index === 0 ? colors.a : colors.b, index === 0 ? [] : [6, 3]);
       context.lineWidth = 2;
-      context.strokeStyle = colours.text;
+      context.strokeStyle = colors.ink;
       const [x, y] = [this.x(here.rtt_ms), this.y(here.rate_bps)];
-      surface.rule(x - 8, y, x + 8, y, colours.text);
-      surface.rule(x, y - 8, x, y + 8, colours.text);
+      surface.rule(x - 8, y, x + 8, y, colors.ink);
+      surface.rule(x, y - 8, x, y + 8, colors.ink);
       if (chosen === undefined) return;
       context.beginPath();
       context.arc(this.x(chosen.rttMs), this.y(chosen.rateBps), 6, 0, 2 * Math.PI);
-      context.strokeStyle = colours.alarm;
+      context.strokeStyle = colors.alarm;
       context.lineWidth = 2;
       context.stroke();
     });
   }
 
   /** The paths that carry just a window in each RTT: those above it wait for ACKs. */
-  private filled(segments: number, colour: string, dash: number[]): void {
+  private filled(segments: number, color: string, dash: number[]): void {
     const { context } = this.surface;
     const rate = (rttMs: number): number => (segments * this.mssBytes * 8e3) / rttMs;
     const [low, high] = this.range.x;
@@ -72,7 +72,7 @@ export class Cloud {
     context.lineTo(this.x(high), this.y(rate(high)));
     context.setLineDash(dash);
     context.lineWidth = 2;
-    context.strokeStyle = colour;
+    context.strokeStyle = color;
     context.stroke();
     context.setLineDash([]);
   }

@@ -1,6 +1,6 @@
 /** Draws the state: ladders, lines over time, a capture, all sizes and real paths, with their captions. */
 
-import { colours } from "./canvas";
+import { colors } from "./canvas";
 import { Cloud } from "./cloud";
 import { element } from "./element";
 import { Ladder } from "./ladder";
@@ -51,7 +51,7 @@ export class Drawing {
 
   /** The drawings over the time in view. */
   drawTime(): void {
-    const palette = colours();
+    const palette = colors();
     const { transfers, view, cursorNs, captured } = this.state;
     for (const side of SIDES) {
       const transfer = transfers[side];
@@ -78,7 +78,7 @@ export class Drawing {
   drawSpread(): void {
     const { isRandom, spread, settings, seed } = this.state;
     if (isRandom !== undefined) element("spread").hidden = !isRandom;
-    if (!element("spread").hidden) this.spread.draw(spread, colours(), [settings.path.seed, seed]);
+    if (!element("spread").hidden) this.spread.draw(spread, colors(), [settings.path.seed, seed]);
   }
 
   drawSizes(): void {
@@ -90,7 +90,7 @@ export class Drawing {
     element("without").hidden = hasTls.length === 0;
     if (isDone) element("sizes").dataset["done"] = "";
     else delete element("sizes").dataset["done"];
-    this.sizes.draw(sizes, times, plainTimes, settings.path.size_bytes, colours(), sizeIndex, responses);
+    this.sizes.draw(sizes, times, plainTimes, settings.path.size_bytes, colors(), sizeIndex, responses);
   }
 
   /** In the next frame, with changes until then. */
@@ -103,7 +103,7 @@ export class Drawing {
 
   drawCloud(): void {
     const { dots, dotIndex, settings } = this.state;
-    this.cloud.draw(dots, settings.path, [settings.a, settings.b], colours(), dotIndex === undefined ? undefined : dots[dotIndex]);
+    this.cloud.draw(dots, settings.path, [settings.a, settings.b], colors(), dotIndex === undefined ? undefined : dots[dotIndex]);
   }
 
   /** The verdict and the captions of the ladders. */

@@ -1,6 +1,6 @@
 /** What the page exports: the link, the drawings, the segments, and the scenario with the command that runs it. */
 
-import { colours } from "./canvas";
+import { colors } from "./canvas";
 import type { Drawing } from "./drawing";
 import { element } from "./element";
 import { linkPairs, withLimit } from "./plan";
@@ -43,12 +43,12 @@ export class Export {
 
   /** All drawings in view over time, with the verdict above and their captions. */
   private svg(): string {
-    const { page, text } = colours();
+    const { paper, ink } = colors();
     const drawn = this.drawing.recorded();
     const width = Math.max(...drawn.map(({ width }) => width));
     const lines = [element("verdict"), element("harm")].flatMap(({ textContent }) => wrapped(textContent ?? "", width / 8));
     let y = 6;
-    const words = (line: string, weight: string): string => `<text x="10" y="${(y += 18)}" font-size="14" font-weight="${weight}" fill="${text}">${escaped(line)}</text>`;
+    const words = (line: string, weight: string): string => `<text x="10" y="${(y += 18)}" font-size="14" font-weight="${weight}" fill="${ink}">${escaped(line)}</text>`;
     const parts = lines.map((line) => words(line, "bold"));
     for (const { caption, content, height } of drawn) {
       y += 6;
@@ -57,7 +57,7 @@ export class Export {
       y += height;
     }
     const size = `width="${width}" height="${y + 10}" viewBox="0 0 ${width} ${y + 10}"`;
-    return `<svg xmlns="http://www.w3.org/2000/svg" ${size} font-family="system-ui, sans-serif" font-size="12"><rect width="100%" height="100%" fill="${page}"/>${parts.join("\n")}</svg>\n`;
+    return `<svg xmlns="http://www.w3.org/2000/svg" ${size} font-family="system-ui, sans-serif" font-size="12"><rect width="100%" height="100%" fill="${paper}"/>${parts.join("\n")}</svg>\n`;
   }
 
   private async png(): Promise<void> {

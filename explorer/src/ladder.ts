@@ -1,6 +1,6 @@
 /** Sender, bottleneck queue and receiver on one time axis, with a line for each segment. */
 
-import { type Colours, LEFT, RIGHT, Surface, type View } from "./canvas";
+import { type Colors, LEFT, RIGHT, Surface, type View } from "./canvas";
 import { valueAt } from "./steps";
 import type { Segment, Transfer } from "./transfer";
 
@@ -29,17 +29,17 @@ export class Ladder {
     this.surface = new Surface(canvas);
   }
 
-  draw(transfer: Transfer, view: View, own: string, colours: Colours, chosen: Segment | undefined): void {
+  draw(transfer: Transfer, view: View, own: string, colors: Colors, chosen: Segment | undefined): void {
     [this.transfer, this.view] = [transfer, view];
     const { surface } = this;
     surface.begin();
     const { context, width, height } = surface;
     this.at = this.levels();
     const [sender, queueTop, queueBottom, receiver] = this.at;
-    context.fillStyle = colours.ground;
+    context.fillStyle = colors.panel;
     context.fillRect(LEFT, queueTop, width - LEFT - RIGHT, queueBottom - queueTop);
-    surface.timeAxis(view, sender, height - 20, colours);
-    context.strokeStyle = colours.faint;
+    surface.timeAxis(view, sender, height - 20, colors);
+    context.strokeStyle = colors.soft;
     for (const y of [sender, receiver]) {
       context.beginPath();
       context.moveTo(LEFT, y);
@@ -47,16 +47,16 @@ export class Ladder {
       context.stroke();
     }
     for (const [name, y] of [["sender", sender], ["queue", (queueTop + queueBottom) / 2], ["receiver", receiver]] as const) {
-      surface.text(name, LEFT - 5, y + 4, colours.text, "right");
+      surface.text(name, LEFT - 5, y + 4, colors.ink, "right");
     }
     surface.clipped(0, height - 18, view, () => {
-      this.segments(own, colours, chosen);
-      this.markers(colours);
+      this.segments(own, colors, chosen);
+      this.markers(colors);
     });
   }
 
   /** Rounds above; ends of the TLS handshake, of its first record, of slow start and of the transfer, a line lower each. */
-  private markers(colours: Colours): void {
+  private markers(colors: Colors): void {
     const { surface, view, transfer } = this;
     if (transfer === undefined) return;
     const { startNs, tlsNs, usableNs, completionNs, rounds, slowStartEnd } = transfer;
@@ -67,9 +67,9 @@ export class Ladder {
       const [from, to] = [surface.x(fromNs, view), surface.x(rounds[index + 1]?.fromNs ?? startNs + (completionNs ?? Infinity), view)];
       const x = Math.max(from + 2, free);
       const short = [name, name.replace(/^round /, "")].find((one) => x + context.measureText(one).width < Math.min(to, surface.width));
-      surface.rule(from, sender - 12, from, sender, colours.faint);
+      surface.rule(from, sender - 12, from, sender, colors.soft);
       if (short === undefined) continue;
-      surface.text(short, x, sender - 4, colours.faint);
+      surface.text(short, x, sender - 4, colors.soft);
       free = x + context.measureText(short).width + 4;
     }
     const shown = [
@@ -83,10 +83,10 @@ export class Ladder {
       if (afterNs == null) continue;
       const x = surface.x(startNs + afterNs, view);
       context.setLineDash([2, 3]);
-      surface.rule(x, sender, x, receiver, colours.text);
+      surface.rule(x, sender, x, receiver, colors.ink);
       context.setLineDash([]);
       const isLate = x > surface.width - RIGHT - context.measureText(name).width - 6;
-      surface.label(name, x + (isLate ? -4 : 4), y, colours, isLate ? "right" : "left");
+      surface.label(name, x + (isLate ? -4 : 4), y, colors, isLate ? "right" : "left");
       y += 14;
     }
   }
@@ -97,22 +97,22 @@ export class Ladder {
     return [TOP + 4, at(0.2), at(0.5), bottom];
   }
 
-  private segments(own: string, colours: Colours, chosen: Segment | undefined): void {
+  private segments(own: string, colors: Colors, chosen: Segment | undefined): void {
     const { context } = this.surface;
     const shown = (this.transfer?.segments ?? []).filter((segment) => this.isShown(segment));
     const data = shown.filter(({ isDataWay }) => isDataWay);
-    if (data.length > MOST_PER_PIXEL * (this.surface.width - LEFT - RIGHT)) this.density(data, own, colours);
-    else this.each(shown, own, colours);
+    if (data.length > MOST_PER_PIXEL * (this.surface.width - LEFT - RIGHT)) this.density(data, own, colors);
+    else this.each(shown, own, colors);
     if (chosen === undefined) return;
     context.beginPath();
     this.trace(this.place(chosen));
-    context.strokeStyle = colours.text;
+    context.strokeStyle = colors.ink;
     context.lineWidth = 3;
     context.stroke();
   }
 
   /** Segments sent and arrived per bin, and the queue between, where lines would be one block. */
-  private density(data: readonly Segment[], own: string, colours: Colours): void {
+  private density(data: readonly Segment[], own: string, colors: Colors): void {
     const { surface, view, transfer } = this;
     const { context } = surface;
     const [sender, queueTop, queueBottom, receiver] = this.at;
@@ -131,33 +131,33 @@ export class Ladder {
     const most = Math.max(1, ...sent, ...arrived);
     const waiting = sent.map((_, at) => valueAt(transfer?.queue ?? { timeNs: [], values: [] }, surface.timeAt(LEFT + (at + 0.5) * BIN, view)));
     const longest = Math.max(1, ...waiting);
-    const bars = (values: Float64Array, most: number, from: number, to: number, colour: string): void => {
-      context.fillStyle = colour;
+    const bars = (values: Float64Array, most: number, from: number, to: number, color: string): void => {
+      context.fillStyle = color;
       context.beginPath();
       for (const [at, value] of values.entries()) if (value > 0) context.rect(LEFT + at * BIN, from, BIN - 0.5, ((to - from) * value) / most);
       context.fill();
     };
     bars(sent, most, sender, queueTop - 2, own);
-    bars(again, most, sender, queueTop - 2, colours.alarm);
-    bars(waiting, longest, queueBottom, queueTop + 2, colours.faint);
+    bars(again, most, sender, queueTop - 2, colors.alarm);
+    bars(waiting, longest, queueBottom, queueTop + 2, colors.soft);
     bars(arrived, most, receiver, queueBottom + 4, own);
-    context.strokeStyle = colours.alarm;
+    context.strokeStyle = colors.alarm;
     context.lineWidth = 2;
     for (const [at, value] of gone.entries()) if (value > 0) this.crossAt(LEFT + (at + 0.5) * BIN, (queueTop + queueBottom) / 2);
     const ms = ((view.toNs - view.fromNs) / 1e6 / bins).toPrecision(2);
-    surface.label(`Bars: segments in ${Number(ms)} ms, at most ${most}; queue, at most ${longest}. Zoom in to see each.`, LEFT + 6, receiver - 6, colours);
+    surface.label(`Bars: segments in ${Number(ms)} ms, at most ${most}; queue, at most ${longest}. Zoom in to see each.`, LEFT + 6, receiver - 6, colors);
   }
 
-  private each(shown: readonly Segment[], own: string, colours: Colours): void {
+  private each(shown: readonly Segment[], own: string, colors: Colors): void {
     const { context } = this.surface;
     const kinds: [(segment: Segment) => boolean, string, number][] = [
-      [(one) => !one.isDataWay && !one.isTls, colours.faint, 0.8],
+      [(one) => !one.isDataWay && !one.isTls, colors.soft, 0.8],
       [(one) => one.isDataWay && !one.isTls && !isTrouble(one), own, one(shown.length)],
-      [(one) => one.isTls && !isTrouble(one), colours.tls, one(shown.length)],
-      [(one) => (one.isDataWay || one.isTls) && isTrouble(one), colours.alarm, 1.6],
+      [(one) => one.isTls && !isTrouble(one), colors.tls, one(shown.length)],
+      [(one) => (one.isDataWay || one.isTls) && isTrouble(one), colors.alarm, 1.6],
     ];
     const last = new Float64Array(2 * MOST_POINTS);
-    for (const [belongs, colour, lineWidth] of kinds) {
+    for (const [belongs, color, lineWidth] of kinds) {
       context.beginPath();
       last.fill(NaN);
       for (const segment of shown) {
@@ -172,11 +172,11 @@ export class Ladder {
         }
         if (isNew) this.trace(numbers);
       }
-      context.strokeStyle = colour;
+      context.strokeStyle = color;
       context.lineWidth = lineWidth;
       context.stroke();
     }
-    context.strokeStyle = colours.alarm;
+    context.strokeStyle = colors.alarm;
     context.lineWidth = 2;
     for (const segment of shown) if (segment.outcome === "dropped" || segment.outcome === "lost") this.cross(this.place(segment));
   }

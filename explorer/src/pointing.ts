@@ -1,6 +1,6 @@
 /** Pointer, wheel and keys on the drawings: the item pointed at, in words, and the part of the time in view. */
 
-import { colours, type Surface } from "./canvas";
+import { colors, type Surface } from "./canvas";
 import type { Mark } from "./capture";
 import { type Drawing, type Line } from "./drawing";
 import { element } from "./element";
@@ -99,7 +99,7 @@ export class Pointing {
     canvas.addEventListener("pointermove", ({ offsetX }) => {
       if (began === undefined || Math.abs(offsetX - began) < LEAST_DRAG) return;
       this.drawing.drawTime();
-      surface.shade(began, offsetX, colours().text);
+      surface.shade(began, offsetX, colors().ink);
     });
     canvas.addEventListener("pointerup", ({ offsetX }) => {
       const from = began;

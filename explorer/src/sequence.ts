@@ -1,7 +1,7 @@
 /** A captured response next to both models: which bytes passed the place of the capture when. */
 
 import { type Mark, openedNs, passed } from "./capture";
-import { type Colours, LEFT, RIGHT, Surface, ticks, type View } from "./canvas";
+import { type Colors, LEFT, RIGHT, Surface, ticks, type View } from "./canvas";
 import type { Steps } from "./steps";
 import type { Transfer } from "./transfer";
 import { bytes, count, ms } from "./words";
@@ -51,37 +51,37 @@ export class SequenceChart {
     this.surface = new Surface(canvas);
   }
 
-  draw(captured: Captured, view: View, colours: Colours, chosen: Mark | undefined): void {
+  draw(captured: Captured, view: View, colors: Colors, chosen: Mark | undefined): void {
     [this.captured, this.view] = [captured, view];
     const { surface } = this;
     surface.begin();
     const { context, width, height } = surface;
     const [top, bottom] = [10, height - 22];
-    surface.timeAxis(view, top, bottom, colours);
+    surface.timeAxis(view, top, bottom, colors);
     for (const value of ticks(0, captured.mostBytes, 5)) {
-      context.strokeStyle = colours.grid;
+      context.strokeStyle = colors.line;
       context.beginPath();
       context.moveTo(LEFT, Math.round(this.y(value)) + 0.5);
       context.lineTo(width - RIGHT, Math.round(this.y(value)) + 0.5);
       context.stroke();
-      surface.text(bytes(value), LEFT - 5, this.y(value) + 4, colours.text, "right");
+      surface.text(bytes(value), LEFT - 5, this.y(value) + 4, colors.ink, "right");
     }
     surface.clipped(0, bottom + 4, view, () => {
-      surface.steps(captured.a, view, (value) => this.y(value), colours.a, []);
-      surface.steps(captured.b, view, (value) => this.y(value), colours.b, [6, 3]);
+      surface.steps(captured.a, view, (value) => this.y(value), colors.a, []);
+      surface.steps(captured.b, view, (value) => this.y(value), colors.b, [6, 3]);
       const acks = captured.marks.filter(({ isData }) => !isData);
       const acknowledged = { timeNs: acks.map(({ timeNs }) => timeNs), values: acks.map(({ to }) => to) };
-      surface.steps(acknowledged, view, (value) => this.y(value), colours.faint, [2, 2]);
-      for (const mark of captured.marks) if (mark.isData) this.tick(mark, mark.isLost === true ? colours.alarm : colours.text, mark.isLost === true ? 4 : 2);
-      if (chosen !== undefined) this.tick(chosen, colours.alarm, 5);
+      surface.steps(acknowledged, view, (value) => this.y(value), colors.soft, [2, 2]);
+      for (const mark of captured.marks) if (mark.isData) this.tick(mark, mark.isLost === true ? colors.alarm : colors.ink, mark.isLost === true ? 4 : 2);
+      if (chosen !== undefined) this.tick(chosen, colors.alarm, 5);
     });
   }
 
-  private tick({ timeNs, isData, from, to }: Mark, colour: string, lineWidth: number): void {
+  private tick({ timeNs, isData, from, to }: Mark, color: string, lineWidth: number): void {
     const { context } = this.surface;
     const x = this.surface.x(timeNs, this.view);
     const end = this.y(to);
-    context.strokeStyle = colour;
+    context.strokeStyle = color;
     context.lineWidth = lineWidth;
     context.beginPath();
     context.moveTo(x, end);

@@ -1,6 +1,6 @@
 /** The completion time of transfers of every size, for both settings: it goes up in steps, a round trip each. */
 
-import { type Colours, LEFT, RIGHT, roundNumbers, Surface } from "./canvas";
+import { type Colors, LEFT, RIGHT, roundNumbers, Surface } from "./canvas";
 import type { Name } from "./simulations";
 import { median, quantile, type Sample } from "./spread";
 import { bytes, ms } from "./words";
@@ -27,7 +27,7 @@ export class SizeChart {
   }
 
   /** `plain`: the times without the TLS handshake, where there is one. */
-  draw(sizes: readonly number[], { a, b }: Record<Name, Times>, plain: Record<Name, Times>, size: number, colours: Colours, cursor: number | undefined, dots: readonly Dot[]): void {
+  draw(sizes: readonly number[], { a, b }: Record<Name, Times>, plain: Record<Name, Times>, size: number, colors: Colors, cursor: number | undefined, dots: readonly Dot[]): void {
     this.sizes = sizes;
     const { surface } = this;
     surface.begin();
@@ -38,22 +38,22 @@ export class SizeChart {
     const [low, high] = [Math.min(...known) / 1.2, Math.max(...known) * 1.2];
     const y = (timeNs: number): number => bottom - (Math.log(timeNs / low) / Math.log(high / low)) * (bottom - top);
     for (const decade of [1e3, 1e4, 1e5, 1e6, 1e7]) {
-      surface.rule(this.x(decade), top, this.x(decade), bottom, colours.grid);
-      surface.text(bytes(decade), this.x(decade), bottom + 15, colours.faint, decade === 1e7 ? "right" : "center");
+      surface.rule(this.x(decade), top, this.x(decade), bottom, colors.line);
+      surface.text(bytes(decade), this.x(decade), bottom + 15, colors.soft, decade === 1e7 ? "right" : "center");
     }
     for (const time of roundNumbers(low, high)) {
-      surface.rule(LEFT, y(time), width - RIGHT, y(time), colours.grid);
-      surface.text(time < 1e9 ? `${time / 1e6} ms` : `${time / 1e9} s`, LEFT - 5, y(time) + 4, colours.text, "right");
+      surface.rule(LEFT, y(time), width - RIGHT, y(time), colors.line);
+      surface.text(time < 1e9 ? `${time / 1e6} ms` : `${time / 1e9} s`, LEFT - 5, y(time) + 4, colors.ink, "right");
     }
     surface.clipped(0, bottom + 2, undefined, () => {
-      for (const [times, colour] of [[a, colours.a], [b, colours.b]] as const) this.band(times, y, colour);
-      this.line(plain.a, y, colours.a, [], 0.8);
-      this.line(plain.b, y, colours.b, [6, 3], 0.8);
-      this.line(a, y, colours.a, []);
-      this.line(b, y, colours.b, [6, 3]);
-      surface.rule(this.x(size), top, this.x(size), bottom, colours.faint);
-      if (cursor !== undefined) surface.rule(this.x(sizes[cursor] ?? 0), top, this.x(sizes[cursor] ?? 0), bottom, colours.text);
-      context.fillStyle = colours.text;
+      for (const [times, color] of [[a, colors.a], [b, colors.b]] as const) this.band(times, y, color);
+      this.line(plain.a, y, colors.a, [], 0.8);
+      this.line(plain.b, y, colors.b, [6, 3], 0.8);
+      this.line(a, y, colors.a, []);
+      this.line(b, y, colors.b, [6, 3]);
+      surface.rule(this.x(size), top, this.x(size), bottom, colors.soft);
+      if (cursor !== undefined) surface.rule(this.x(sizes[cursor] ?? 0), top, this.x(sizes[cursor] ?? 0), bottom, colors.ink);
+      context.fillStyle = colors.ink;
       for (const { bytes: size, completionNs } of dots) context.fillRect(this.x(size) - 2.5, y(completionNs) - 2.5, 5, 5);
     });
   }
@@ -68,7 +68,7 @@ export class SizeChart {
     return LEFT + (Math.log10(size / 1e3) / 4) * (this.surface.width - LEFT - RIGHT);
   }
 
-  private line(times: Times, y: (timeNs: number) => number, colour: string, dash: number[], width = 2): void {
+  private line(times: Times, y: (timeNs: number) => number, color: string, dash: number[], width = 2): void {
     const { context } = this.surface;
     context.beginPath();
     let isDrawn = false;
@@ -79,13 +79,13 @@ export class SizeChart {
     });
     context.setLineDash(dash);
     context.lineWidth = width;
-    context.strokeStyle = colour;
+    context.strokeStyle = color;
     context.stroke();
     context.setLineDash([]);
   }
 
   /** Between the 10th and the 90th percentile of several seeds. */
-  private band(times: Times, y: (timeNs: number) => number, colour: string): void {
+  private band(times: Times, y: (timeNs: number) => number, color: string): void {
     const { context } = this.surface;
     const full = times.flatMap((sample, index) => (sample.length > 1 ? [[this.x(this.sizes[index] ?? 0), sample] as const] : []));
     const edge = (sample: Sample, share: number): number => Math.max(0, y(Math.min(1e12, quantile(sample, share))));
@@ -93,7 +93,7 @@ export class SizeChart {
     for (const [x, sample] of full) context.lineTo(x, edge(sample, 0.1));
     for (const [x, sample] of full.reverse()) context.lineTo(x, edge(sample, 0.9));
     context.globalAlpha = 0.2;
-    context.fillStyle = colour;
+    context.fillStyle = color;
     context.fill();
     context.globalAlpha = 1;
   }

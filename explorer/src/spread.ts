@@ -1,6 +1,6 @@
 /** Completion times of many seeds: their median and band, a chart of them, and both sides compared in words. */
 
-import { type Colours, LEFT, RIGHT, Surface } from "./canvas";
+import { type Colors, LEFT, RIGHT, Surface } from "./canvas";
 import { NO_NEIGHBOR } from "./settings";
 import type { Name } from "./simulations";
 import type { Neighbor, Timing } from "./transfer";
@@ -81,7 +81,7 @@ export class SpreadChart {
   }
 
   /** `seeds`: the one that the ladders show, and the one pointed at. */
-  draw({ a, b }: Record<Name, readonly Timing[]>, colours: Colours, seeds: readonly (number | undefined)[]): void {
+  draw({ a, b }: Record<Name, readonly Timing[]>, colors: Colors, seeds: readonly (number | undefined)[]): void {
     const { surface } = this;
     surface.begin();
     const { context, height } = surface;
@@ -90,14 +90,14 @@ export class SpreadChart {
     if (known.length === 0) return;
     const [low, high] = [Math.min(...known), Math.max(...known)];
     this.range = [low - 0.03 * (high - low), high + 0.03 * (high - low) + 1];
-    surface.timeAxis({ fromNs: this.range[0], toNs: this.range[1] }, TOP, height - 20, colours);
+    surface.timeAxis({ fromNs: this.range[0], toNs: this.range[1] }, TOP, height - 20, colors);
     for (const [row, [sample, y]] of this.times.entries()) {
-      const colour = row === 0 ? colours.a : colours.b;
-      surface.text(row === 0 ? "A" : "B", LEFT - 5, y + 4, colour, "right");
+      const color = row === 0 ? colors.a : colors.b;
+      surface.text(row === 0 ? "A" : "B", LEFT - 5, y + 4, color, "right");
       const [from, middle, to] = [0.1, 0.5, 0.9].map((share) => this.x(Math.min(this.range[1], quantile(sample, share)))) as [number, number, number];
-      context.fillStyle = colours.ground;
+      context.fillStyle = colors.panel;
       context.fillRect(from, y - 7, to - from, 14);
-      context.fillStyle = colour;
+      context.fillStyle = color;
       for (const [index, one] of sample.entries()) {
         if (one === null) continue;
         context.fillRect(this.x(one) - 0.75, y - 5, 1.5, 10);
@@ -106,7 +106,7 @@ export class SpreadChart {
         context.arc(this.x(one), y, 5, 0, 2 * Math.PI);
         context.fill();
       }
-      surface.rule(middle, y - 8, middle, y + 8, colours.text);
+      surface.rule(middle, y - 8, middle, y + 8, colors.ink);
     }
   }
 

@@ -12,16 +12,15 @@ from firstflight.advise.advice import SENT_AGAIN, Advice
 from firstflight.advise.experiment import Experiment
 from firstflight.advise.measure import STATISTICS
 from firstflight.engines import simulate
-from firstflight.report.distribution import PALETTE
 from firstflight.report.figure import Figure, inline
 from firstflight.report.size_map import size_map
+from firstflight.report.style import BASE, ORDERED, palette
 from firstflight.scenario import Cell, Scenario
 
 if TYPE_CHECKING:
     import altair
 
 _NAMES = {"mean": "mean", "p50": "median"} | {name: f"{name[1:]}th" for name in STATISTICS[2:]}
-_GREY = "#8a949d"
 _SHARE_PX = 42
 """Room at the right of a panel for the share of the users."""
 _MOST_WINDOWS = 8
@@ -39,11 +38,10 @@ def _colour(advice: Advice) -> altair.Color:
     import altair as alt
 
     windows = [str(window) for window in advice.candidates]
-    colours = [PALETTE[place % len(PALETTE)] for place in range(len(windows))]
     return alt.Color(
         "iw:N",
         sort=windows,
-        scale=alt.Scale(domain=windows, range=colours),
+        scale=palette(windows, "iw"),
         title="initial window",
         # Else they are as pale as the bars.
         legend=alt.Legend(symbolOpacity=1),
@@ -150,17 +148,17 @@ def _bucket_panels(points: list[dict[str, Any]], width: int) -> altair.TopLevelM
         order = [point["bucket"] for point in own]
         base = alt.Chart(inline(own)).encode(y=alt.Y("bucket:N", sort=order, title=None))
         scale = alt.Scale(domain=[low, high], nice=True)
-        zero = alt.Chart(inline([{"at": 0}])).mark_rule(color=_GREY).encode(x=alt.X("at:Q", scale=scale))
-        bars = base.mark_rule(strokeWidth=5, opacity=0.35, color=PALETTE[0]).encode(
+        zero = alt.Chart(inline([{"at": 0}])).mark_rule(color=BASE).encode(x=alt.X("at:Q", scale=scale))
+        bars = base.mark_rule(strokeWidth=5, opacity=0.35, color=ORDERED[0]).encode(
             x=alt.X("low:Q", scale=scale, title="change of the time, %"), x2="high:Q"
         )
-        dots = base.mark_point(filled=True, size=55, opacity=1, color=PALETTE[0]).encode(
+        dots = base.mark_point(filled=True, size=55, opacity=1, color=ORDERED[0]).encode(
             x=alt.X("change:Q", scale=scale, title="change of the time, %")
         )
         notes = base.mark_text(align="left", fontSize=10.5, fontStyle="italic").encode(
             x=alt.datum(low, scale=scale), text="note:N"
         )
-        shares = base.mark_text(align="right", fontSize=10.5, color=_GREY).encode(
+        shares = base.mark_text(align="right", fontSize=10.5, color=BASE).encode(
             x=alt.value(inner + _SHARE_PX), text="share:N"
         )
         panels.append(
@@ -195,8 +193,8 @@ def _cost(advice: Advice) -> Figure | None:
             y=alt.Y("percent:Q", title=None, scale=alt.Scale(domain=[0, most]), axis=alt.Axis(tickCount=4)),
             order=alt.Order("place:Q"),
         )
-        behind = base.mark_line(color=_GREY, strokeDash=[3, 3]).properties(data=_of(cases[0]))
-        line = base.mark_line(color=PALETTE[0], strokeWidth=2, point=alt.OverlayMarkDef(size=40, color=PALETTE[0]))
+        behind = base.mark_line(color=BASE, strokeDash=[3, 3]).properties(data=_of(cases[0]))
+        line = base.mark_line(color=ORDERED[0], strokeWidth=2, point=alt.OverlayMarkDef(size=40, color=ORDERED[0]))
         title = alt.TitleParams(case, anchor="start", frame="group", fontSize=12, fontWeight="normal")
         return alt.layer(behind, line.properties(data=_of(case))).properties(width=inner, height=90, title=title)
 

@@ -18,6 +18,7 @@ from firstflight.explore.links import Link, put_beside
 from firstflight.records import output
 from firstflight.report.figure import Figure, svg
 from firstflight.report.page import TEMPLATES, unbreakable
+from firstflight.report.style import css
 
 if TYPE_CHECKING:
     import jinja2
@@ -83,6 +84,7 @@ def render(
 def environment() -> jinja2.Environment:
     """Templates of this room, with the words that they share."""
     import jinja2  # late: a short command writes no page
+    from markupsafe import Markup
 
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader([_HERE, TEMPLATES]),
@@ -91,7 +93,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    made.globals.update(pictures=_pictures, stopped_by=stopped_by, worst=worst)
+    made.globals.update(theme=Markup(css()), pictures=_pictures, stopped_by=stopped_by, worst=worst)
     made.filters.update(change=change, span=span, ms=milliseconds, short=short)
     return made
 

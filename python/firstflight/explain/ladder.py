@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from markupsafe import escape
 
 from firstflight.explain.rounds import Crossing, Transfer
+from firstflight.report.style import color
 
 # In pixels of a drawing, which the page scales.
 _WIDTH, _HEIGHT = 500, 620
@@ -22,31 +23,21 @@ _LETTER = 7.4
 
 _CAPTION = (
     "Time runs down, on one axis. Blue: segments with data. Thin: ACKs. Dashed: handshake and request. {tls}"
-    "Orange: retransmissions, and a cross where a segment was dropped. A band is a round."
+    "Red: retransmissions, and a cross where a segment was dropped. A band is a round."
 )
 _TLS = "Purple: TLS handshake. "
-COLORS = {
-    "ink": "#1b1b1b",
-    "paper": "#fff",
-    "faint": "#5f5f5f",
-    "band": "#f1f4f7",
-    "data": "#0072b2",
-    "bad": "#b84600",
-    "ack": "#6a6a6a",
-    "tls": "#a8327f",
-}
 
 
 def style(color: Callable[[str], str]) -> str:
-    """The rules of a drawing; `color` gives each of COLORS, on a page as a variable."""
-    ink, paper, faint, band, data, bad, ack, tls = map(color, COLORS)
+    """The rules of a drawing; `color` gives each color of the theme, on a page as a variable."""
+    ink, paper, faint, band, data, bad, tls = map(color, ("ink", "paper", "soft", "panel", "accent", "alarm", "tls"))
     return f"""text {{ fill: {ink}; font-size: 13px; font-family: system-ui, Arial, 'Liberation Sans', sans-serif; }}
 .strong {{ font-weight: 600; }} .took {{ paint-order: stroke; stroke: {paper}; stroke-width: 4; }}
 text.faint {{ fill: {faint}; }}
 .band {{ fill: {band}; }} .end {{ stroke: {ink}; stroke-width: 2; }} .tick {{ stroke: {faint}; stroke-width: .5; }}
 .data {{ stroke: {data}; stroke-width: 1.6; }} .retransmission {{ stroke: {bad}; stroke-width: 2; }}
 .tls {{ stroke: {tls}; stroke-width: 1.6; }}
-.ack {{ stroke: {ack}; stroke-width: .7; }}
+.ack {{ stroke: {faint}; stroke-width: .7; }}
 .handshake, .request {{ stroke: {ink}; stroke-width: 1.2; stroke-dasharray: 5 3; }}
 .gone {{ stroke: {bad}; stroke-width: 2; fill: none; }}
 .done {{ stroke: {ink}; stroke-width: 1.5; stroke-dasharray: 2 2; }}"""
@@ -73,8 +64,8 @@ def sheet(title: str, transfers: Sequence[Transfer]) -> str:
     height = top + _HEIGHT + _LINE * len(lines) + _MARGIN
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
-        f"<style>{style(COLORS.__getitem__)}</style>",
-        f'<rect width="{width}" height="{height}" fill="white"/>',
+        f"<style>{style(color)}</style>",
+        f'<rect width="{width}" height="{height}" fill="{color("paper")}"/>',
     ]
     for place, text in enumerate(heads):
         y = _MARGIN + 15 + 20 * place

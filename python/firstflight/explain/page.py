@@ -7,9 +7,10 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup, escape
 
-from firstflight.explain.ladder import COLORS, caption, ladders, style
+from firstflight.explain.ladder import caption, ladders, style
 from firstflight.explain.rounds import Transfer
 from firstflight.explain.words import TERMS, comparison, cost, first_flight, heading, line
+from firstflight.report.style import css
 
 TEMPLATE = Path(__file__).with_name("explain.html.j2")
 
@@ -39,7 +40,7 @@ def page(title: str, transfers: Sequence[Transfer]) -> str:
         transfers=[(heading(of), [line(one, of) for one in of.rounds]) for of in transfers],
         ladders=[Markup(one) for one in ladders(transfers)],
         caption=caption(transfers),
-        colors=COLORS,
+        theme=Markup(css()),
         ladder_style=Markup(style("var(--{})".format)),
         terms=TERMS,
         with_terms=with_terms,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from firstflight.guard.rehearse import BadLink, Rehearsal
 from firstflight.report.figure import inline
-from firstflight.report.style import BASE, ORDERED, WORSE
+from firstflight.report.style import BASE, ORDERED, WORSE, palette
 
 if TYPE_CHECKING:
     import altair
@@ -53,7 +53,7 @@ def chart(found: Rehearsal, alpha: float, bad: BadLink | None) -> altair.TopLeve
                 scale=alt.Scale(type="log", domain=[_LEAST_E, _MOST_E], nice=False),
                 axis=alt.Axis(values=[10.0**power for power in range(-3, 5)]),
             ),
-            color=alt.Color("group:N", title=None, scale=alt.Scale(domain=shown, range=list(ORDERED[: len(shown)]))),
+            color=alt.Color("group:N", title=None, scale=palette(shown)),
         )
     )
     limit = [{"e": 1 / alpha, "said": f"stop at {1 / alpha:g}"}]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from firstflight.report.distribution import PALETTE
 from firstflight.report.figure import Figure, inline
+from firstflight.report.style import ORDERED, palette
 from firstflight.report.trace_plot import windows
 from firstflight.report.trace_plot.connection import RECEIVED, Connection
 from firstflight.report.trace_plot.panel import Panel
@@ -29,8 +29,8 @@ def window_and_throughput(
     colors. Throughput is counted at the receiver in intervals of `interval_s`, by default a sixtieth of the longest
     run. Raises ValueError for none, for too many, or for a run without data.
     """
-    if not 0 < len(traces) <= len(PALETTE):
-        raise ValueError(f"{len(traces)} congestion controls do not make a figure: give 1 to {len(PALETTE)}")
+    if not 0 < len(traces) <= len(ORDERED):
+        raise ValueError(f"{len(traces)} congestion controls do not make a figure: give 1 to {len(ORDERED)}")
     connections = {control: Connection.busiest(segments) for control, segments in traces.items()}
     end_s = max(connection.span[1] for connection in connections.values())
     interval_s = interval_s or end_s / _INTERVALS
@@ -75,7 +75,7 @@ def _chart(connections: Mapping[str, Connection], width: int, end_s: float, inte
         "control:N",
         sort=names,
         title=None,
-        scale=alt.Scale(domain=names, range=list(PALETTE[: len(names)])),
+        scale=palette(names),
         legend=alt.Legend(columns=0 if width > 400 else 2, symbolType="stroke"),
     )
 

@@ -8,12 +8,11 @@ import polars as pl
 
 from firstflight.analysis.summary import as_in_the_scenario
 from firstflight.report.figure import Figure, inline
+from firstflight.report.style import BASE, ORDERED, palette
 
 if TYPE_CHECKING:
     import altair
 
-# After Okabe and Ito: distinguishable with any common color blindness, on white and on near-black.
-PALETTE = ("#2a7fbf", "#E69F00", "#CC3D6F", "#009E73", "#56B4E9", "#D55E00", "#9a9a9a")
 # Widths in the legend, in units of the picture: of a letter, and of a symbol with its room.
 _LETTER, _SYMBOL = 7, 40
 _QUANTILES = [percent / 100 for percent in range(1, 100)]
@@ -34,7 +33,7 @@ def completion_times(rows: pl.LazyFrame, keys: list[str], pages: bool = False) -
         .agg(pl.col("completion_time_s").quantile(q, "linear").alias(f"{q:.2f}") for q in _QUANTILES)
     )
     curves = as_in_the_scenario(found, by).collect()
-    if not 0 < curves.height <= len(PALETTE):
+    if not 0 < curves.height <= len(ORDERED):
         return []
     names = _names(curves.select(by))
     points = [
@@ -42,12 +41,11 @@ def completion_times(rows: pl.LazyFrame, keys: list[str], pages: bool = False) -
         for name, row in zip(names, curves.iter_rows(named=True), strict=True)
         for q in _QUANTILES
     ]
-    scale = alt.Scale(domain=names, range=list(PALETTE[: len(names)]))
 
     def chart(width: int, height: int) -> altair.Chart:
         # As many names in a row as fit: a longer row would make the whole picture smaller.
         abreast = max(1, width // (_LETTER * max(map(len, names)) + _SYMBOL))
-        color = alt.Color("line:N", sort=names, scale=scale, title=None, legend=alt.Legend(columns=abreast))
+        color = alt.Color("line:N", sort=names, scale=palette(names), title=None, legend=alt.Legend(columns=abreast))
         across = alt.X("time_s:Q", title="completion time, s", axis=alt.Axis(tickCount=width // 64, labelOverlap=True))
         up = alt.Y("share:Q", title="share finished within, %", scale=alt.Scale(domain=[0, 100]))
         lines: altair.Chart = alt.Chart(inline(points)).mark_line(strokeWidth=2).encode(x=across, y=up, color=color)
@@ -103,13 +101,12 @@ def stream_delays(streams: pl.LazyFrame, keys: list[str]) -> list[Figure]:
         for kind, column in kinds.items()
     ]
     place = alt.Y("line:N", sort=names, title=None, axis=alt.Axis(labelLimit=400))
-    scale = alt.Scale(domain=list(kinds), range=list(PALETTE[: len(kinds)]))
     base = alt.Chart(inline(points)).encode(y=place)
-    chart = base.mark_rule(color=PALETTE[-1]).encode(
+    chart = base.mark_rule(color=BASE).encode(
         x=alt.X("min(delay_ms):Q", title="delay, ms"), x2="max(delay_ms):Q"
     ) + base.mark_point(filled=True, size=70).encode(
         x="delay_ms:Q",
-        color=alt.Color("quantile:N", sort=list(kinds), scale=scale, title=None),
+        color=alt.Color("quantile:N", sort=list(kinds), scale=palette(list(kinds)), title=None),
         shape=alt.Shape("quantile:N", sort=list(kinds), scale=alt.Scale(domain=list(kinds)), title=None),
     )
     return [

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from firstflight.characters import escaped
 from firstflight.errors import RequestError
 from firstflight.records.output import MARK
+from firstflight.report.style import INK, LINE, ORDERED, PAPER, SOFT
 
 if TYPE_CHECKING:
     import altair
@@ -50,7 +51,7 @@ def png(chart: altair.TopLevelMixin, scale: float = 2.0) -> bytes:
     """The chart as PNG on white, `scale` pixels for each of its units."""
     import vl_convert
 
-    spec = _spec(chart) | {"background": "white"}
+    spec = _spec(chart) | {"background": PAPER}
     return bytes(vl_convert.vegalite_to_png(spec, vl_version=_vega_lite_version(), scale=scale))
 
 
@@ -116,7 +117,9 @@ def _spec(chart: altair.TopLevelMixin) -> dict[str, Any]:
         "font": "Arial, 'Liberation Sans', Helvetica, Arimo, sans-serif",
         "view": {"stroke": None},
         "axis": {
-            "gridColor": "#dddddd",
+            "gridColor": LINE,
+            "labelColor": SOFT,
+            "titleColor": SOFT,
             "domain": False,
             "ticks": False,
             "labelPadding": 6,
@@ -124,9 +127,21 @@ def _spec(chart: altair.TopLevelMixin) -> dict[str, Any]:
             "titleFontSize": 12,
             "titleFontWeight": "normal",
         },
-        "header": {"labelFontSize": 12, "labelFontWeight": "bold", "titleFontSize": 12},
+        "header": {
+            "labelFontSize": 12,
+            "labelFontWeight": "bold",
+            "labelColor": INK,
+            "titleFontSize": 12,
+            "titleColor": SOFT,
+        },
+        "title": {"color": INK, "subtitleColor": SOFT},
+        "text": {"color": INK},
+        "mark": {"color": ORDERED[0]},
+        "rule": {"color": INK},
         # Symbols are as strong as lines and dots, whatever else of a layer is pale.
         "legend": {
+            "labelColor": INK,
+            "titleColor": SOFT,
             "labelFontSize": 12,
             "titleFontSize": 12,
             "orient": "top",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from firstflight.report.figure import Figure, inline
+from firstflight.report.style import INK, PAPER, color
 
 if TYPE_CHECKING:
     import altair
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
 REPAIRS = ("fast retransmit", "early retransmit", "tail loss probe", "timeout")
 """The kinds of recovery, from the fastest on."""
 
-# Light enough for dark numbers; distinguishable with any common color blindness, also by their lightness.
-_COLOURS = ("#b7dcb0", "#d8e6a3", "#fbd58a", "#e99b8f")
+# Pale enough for numbers on them.
+_COLORS, _OPACITY = tuple(map(color, ("green", "sky", "yellow", "red"))), 0.35
 _CELL = {True: 34, False: 21}
 
 
@@ -60,16 +61,16 @@ def _matrix(cases: pl.DataFrame, title: str | None, drawn: list[str], wide: bool
     x = alt.X("position:O", title="lost segment of the first flight", sort=positions, axis=alt.Axis(labelAngle=0))
     y = alt.Y("initial_window:O", title="initial window", sort=windows)
     values = inline(cases.with_columns(pl.col("cost_ms").round(0).cast(pl.Int64).alias("cost")).to_dicts())
-    colours = [_COLOURS[REPAIRS.index(repair)] for repair in drawn]
+    colors = [_COLORS[REPAIRS.index(repair)] for repair in drawn]
     cells = (
         alt.Chart(values)
-        .mark_rect(stroke="white", strokeWidth=1)
+        .mark_rect(stroke=PAPER, strokeWidth=1, opacity=_OPACITY)
         .encode(
-            x=x, y=y, color=alt.Color("repair:N", sort=drawn, title=None, scale=alt.Scale(domain=drawn, range=colours))
+            x=x, y=y, color=alt.Color("repair:N", sort=drawn, title=None, scale=alt.Scale(domain=drawn, range=colors))
         )
     )
     layers = [cells]
     if wide:
-        layers.append(alt.Chart(values).mark_text(fontSize=10, color="#222222").encode(x=x, y=y, text="cost:Q"))
+        layers.append(alt.Chart(values).mark_text(fontSize=10, color=INK).encode(x=x, y=y, text="cost:Q"))
     heading = alt.TitleParams(title or "", anchor="start", fontSize=12)
     return alt.LayerChart(layer=layers).properties(width=alt.Step(_CELL[wide]), height=alt.Step(24), title=heading)

@@ -14,6 +14,7 @@ from firstflight.records import output
 from firstflight.records.files import explained
 from firstflight.report.content import Content, gather
 from firstflight.report.figure import Figure, picture, svg
+from firstflight.report.style import css
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -56,6 +57,7 @@ def figures_to_files(run: Run, directory: Path, formats: Sequence[str] = ("svg",
 def render(content: Content) -> str:
     """The report's HTML."""
     import jinja2
+    from markupsafe import Markup
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -65,7 +67,12 @@ def render(content: Content) -> str:
         undefined=jinja2.StrictUndefined,
     )
     environment.globals.update(
-        tone=_tone, figure_pictures=_pictures, metric_runs=_metric_runs, unit_of=_unit_of, verdicts=COUNTED
+        theme=Markup(css()),
+        tone=_tone,
+        figure_pictures=_pictures,
+        metric_runs=_metric_runs,
+        unit_of=_unit_of,
+        verdicts=COUNTED,
     )
     environment.filters.update(number=number, short=short, interval=interval_text)
     drawn = {figure.name for figure in content.figures}

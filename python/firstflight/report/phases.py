@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from firstflight.report.figure import Figure, inline
+from firstflight.report.style import INK, ORDERED, PAPER, SOFT
 from firstflight.report.trace_plot import windows
 from firstflight.report.trace_plot.connection import Connection
 from firstflight.report.trace_plot.panel import Panel
@@ -17,12 +18,6 @@ if TYPE_CHECKING:
 _HEIGHT = 300
 # Units of width that a letter takes; a phase's name is written into it, on two lines, where its longer word has room.
 _LETTER = 6.0
-_BACK = {
-    windows.SLOW_START: "#d7e8f7",
-    windows.AVOIDANCE: "#e4f2d9",
-    windows.FAST_RECOVERY: "#fde0dc",
-    windows.LOSS: "#f6cfc4",
-}
 
 
 def explained(segments: pl.DataFrame, name: str, title: str, caption: str) -> Figure:
@@ -81,11 +76,11 @@ def _chart(connection: Connection, events: list[dict[str, Any]], width: int) -> 
     top = 1.2 * float(steps["segments"].max() or 1.0)  # type: ignore[arg-type]
     time = panel.time(titled=True)
     y = alt.Y("segments:Q", title="segments", scale=alt.Scale(domain=[0, top], nice=False))
-    colours = alt.Scale(domain=list(_BACK), range=list(_BACK.values()))
+    scale = alt.Scale(domain=list(windows.PHASES), range=list(windows.PHASES.values()))
     back = (
         alt.Chart(inline(spans.to_dicts()))
-        .mark_rect()
-        .encode(x=time, x2="until_s:Q", color=alt.Color("phase:N", scale=colours, legend=None))
+        .mark_rect(opacity=windows.PALE)
+        .encode(x=time, x2="until_s:Q", color=alt.Color("phase:N", scale=scale, legend=None))
     )
     longest = pl.col("phase").str.split(" ").list.eval(pl.element().str.len_chars()).list.max()
     units = (pl.col("until_s") - pl.col("time_s")) / (panel.end_s - panel.start_s) * width
@@ -97,7 +92,7 @@ def _chart(connection: Connection, events: list[dict[str, Any]], width: int) -> 
     ]
     names = (
         alt.Chart(inline(named))
-        .mark_text(baseline="top", dy=6, fontSize=11, fontStyle="italic", color="#333333")
+        .mark_text(baseline="top", dy=6, fontSize=11, fontStyle="italic", color=SOFT)
         .encode(x=time, y=y, text="phase:N")
     )
     thinned = pl.concat(
@@ -105,7 +100,7 @@ def _chart(connection: Connection, events: list[dict[str, Any]], width: int) -> 
     )
     lines = (
         alt.Chart(inline(thinned.to_dicts()))
-        .mark_line(interpolate="step-after", strokeWidth=2, clip=True, color="#1f5fa8")
+        .mark_line(interpolate="step-after", strokeWidth=2, clip=True, color=ORDERED[0])
         .encode(
             x=time,
             y=y,
@@ -114,10 +109,10 @@ def _chart(connection: Connection, events: list[dict[str, Any]], width: int) -> 
             ),
         )
     )
-    disc = alt.Chart(inline(events)).mark_circle(size=230, color="#222222", opacity=1).encode(x=time, y=y)
+    disc = alt.Chart(inline(events)).mark_circle(size=230, color=INK, opacity=1).encode(x=time, y=y)
     number = (
         alt.Chart(inline(events))
-        .mark_text(fontSize=10.5, fontWeight="bold", color="white", dy=0.5)
+        .mark_text(fontSize=10.5, fontWeight="bold", color=PAPER, dy=0.5)
         .encode(x=time, y=y, text="number:N")
     )
     return alt.LayerChart(layer=[back, lines, names, disc, number]).properties(width=width, height=_HEIGHT)

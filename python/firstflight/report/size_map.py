@@ -17,12 +17,11 @@ import numpy as np
 import polars as pl
 
 from firstflight.report.figure import Figure, inline
+from firstflight.report.style import ORDERED, SOFT, palette
 
 if TYPE_CHECKING:
     import altair
 
-# From the oldest window to the largest: grey, then around the color circle at about the same darkness.
-_COLOURS = ("#8a8a8a", "#2a7fbf", "#009E73", "#D99000", "#D55E00", "#B0307A", "#6A3D9A", "#333333")
 _TICKS_KB = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 _TICKS_MS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 1000, 2000, 5000)
 _OUTER_PERCENT = 0.1
@@ -63,8 +62,8 @@ def size_map(
     windows = sorted(curves["initial_window"].unique().to_list())
     if not windows or shown.is_empty():
         raise ValueError("a map of sizes needs curves and users of a weight above 0")
-    if len(windows) > len(_COLOURS):
-        raise ValueError(f"a map of sizes has colors for {len(_COLOURS)} initial windows, not {len(windows)}")
+    if len(windows) > len(ORDERED):
+        raise ValueError(f"a map of sizes has colors for {len(ORDERED)} initial windows, not {len(windows)}")
     lines = curves.select(
         "initial_window", (pl.col("bytes") / 1e3).alias("kb"), (1e3 * pl.col("time_s")).alias("ms")
     ).sort("initial_window", "kb")
@@ -226,7 +225,7 @@ def _users(
     drawn, beyond = _drawn(dots, axis, low, high)
     cloud = (
         alt.Chart(inline(drawn))
-        .mark_circle(color="#33475b", opacity=0.5, clip=True, aria=False)
+        .mark_circle(color=SOFT, opacity=0.5, clip=True, aria=False)
         # Those at the same place make one dot, as much larger.
         .encode(x=x, y=y, size=alt.Size("area:Q", scale=None))
     )
@@ -243,8 +242,7 @@ def _colour(marks: list[dict[str, Any]]) -> altair.Color:
     import altair as alt
 
     windows = [mark["initial_window"] for mark in marks]
-    scale = alt.Scale(domain=windows, range=list(_COLOURS[: len(windows)]))
-    return alt.Color("initial_window:N", sort=windows, scale=scale, legend=None)
+    return alt.Color("initial_window:N", sort=windows, scale=palette(windows, "iw"), legend=None)
 
 
 def _rules(marks: list[dict[str, Any]], x: altair.X) -> altair.Chart:

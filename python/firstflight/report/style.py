@@ -1,8 +1,72 @@
-"""Colors of charts by role, for figures of the study kernel; the older figures have their own palettes."""
+"""Colors by role, of theme.json: for figures, pages, the explorer (build.mjs) and the site (site_pages.py).
 
-# Of labels in an order, such as initial windows: Okabe and Ito's, dark enough on white (contrast 3:1) and
-# distinguishable by readers who do not see red or green.
-ORDERED = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#5F5F5F", "#882255")
+A color of theme.json is a pair, on a light and on a dark page. Figures are drawn in the light ones, each of which
+stands there once, so that a dark page can replace it by its pair. In an order, as of `ordered`, they are dark enough
+on white (contrast 3:1) and distinguishable by readers who do not see red or green (after Okabe and Ito).
+"""
 
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import altair
+
+_THEME = json.loads(Path(__file__).with_name("theme.json").read_text(encoding="utf-8"))
+_PAIRS: dict[str, list[str]] = _THEME["colors"]
+_ROLES: dict[str, str] = _THEME["roles"]
+_WINDOW = re.compile(r"(?:\bIW|initial_window)[ =]+(\d+)")
+_WINDOW_KEYS = ("iw", "initial_window")
+
+
+def color(name: str) -> str:
+    """The color of this name or role on a light page. KeyError for another."""
+    return _PAIRS[_ROLES.get(name, name)][0]
+
+
+ORDERED = tuple(map(color, _THEME["ordered"]))
+INK, SOFT, LINE, PAPER = map(color, ("ink", "soft", "line", "paper"))
 # Against a base: colors for faster, slower, and the base itself.
-BETTER, WORSE, BASE = "#009E73", "#D55E00", "#777777"
+BETTER, WORSE, BASE = map(color, ("better", "worse", "base"))
+
+
+def palette(names: Sequence[str | int], key: str = "") -> altair.Scale:
+    """A color for each name of a legend: an initial window has the same one in every figure.
+
+    A name is a window if it says so ("IW 10", "initial_window 10"), or if it is a value of `key`, such as "iw".
+    """
+    import altair as alt
+
+    said = [[str(name)] if key in _WINDOW_KEYS else _WINDOW.findall(str(name)) for name in names]
+    found: list[str | None] = []
+    for windows in said:
+        own = _THEME["windows"].get(windows[0]) if len(windows) == 1 else None
+        found.append(color(own) if own and color(own) not in found else None)
+    free = [each for each in ORDERED if each not in found] or list(ORDERED)
+    others = itertools.cycle(free)
+    return alt.Scale(domain=list(names), range=[each or next(others) for each in found])
+
+
+def css(light: str = ":root", dark: str = "") -> str:
+    """All colors and roles as variables, for what `light` selects, and for `dark`: by default `light` where the reader
+    prefers that. Pictures within follow.
+    """
+    roles = [f"--{role}: var(--{name})" for role, name in _ROLES.items()]
+    schemes = ("light", "dark") if dark else ("light dark", "dark")
+    rules = []
+    for place, (of, scheme) in enumerate(zip((light, dark or light), schemes, strict=True)):
+        own = [f"--{name}: {pair[place]}" for name, pair in _PAIRS.items()]
+        rules.append(f"{of} {{ {'; '.join([f'color-scheme: {scheme}', *own, *roles])}; }}")
+    if not dark:
+        rules[1] = f"@media (prefers-color-scheme: dark) {{ {rules[1]} }}"
+    rules += [
+        f'.picture svg [{part}="{pair[0]}"] {{ {part}: var(--{name}); }}'
+        for name, pair in _PAIRS.items()
+        for part in ("fill", "stroke")
+    ]
+    return "\n".join(rules)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from firstflight.report.figure import inline
-from firstflight.report.style import ORDERED
+from firstflight.report.style import palette
 from firstflight.report.trace_plot import queue, sequence, windows
 from firstflight.report.trace_plot.connection import Connection
 from firstflight.report.trace_plot.panel import Panel, heading, wrapped
@@ -54,8 +54,7 @@ def chart(drawn: Sequence[Drawn], width: int, title: str) -> altair.TopLevelMixi
 def _color(names: list[str], legend: altair.Legend | None) -> altair.Color:
     import altair as alt
 
-    scale = alt.Scale(domain=names, range=list(ORDERED[: len(names)]))
-    return alt.Color("name:N", sort=names, title=None, scale=scale, legend=legend)
+    return alt.Color("name:N", sort=names, title=None, scale=palette(names), legend=legend)
 
 
 def _sequence(

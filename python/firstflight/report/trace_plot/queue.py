@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from firstflight.report.figure import inline
+from firstflight.report.style import SOFT
 from firstflight.report.trace_plot.connection import DROPPED, Connection
 from firstflight.report.trace_plot.panel import Panel, heading
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 HEIGHT = 110
 HEADING = "Queue at {}, where the data waits longest"
-_COLOUR = "#5b6770"
 
 
 def chart(connection: Connection, panel: Panel, crossings: pl.DataFrame) -> altair.Chart | None:
@@ -32,7 +32,7 @@ def chart(connection: Connection, panel: Panel, crossings: pl.DataFrame) -> alta
     y = alt.Y("packets:Q", title="packets waiting", axis=panel.counts(most), scale=alt.Scale(domain=[0, 1.08 * most]))
     picture: altair.Chart = (
         alt.Chart(inline(steps.to_dicts()))
-        .mark_area(interpolate="step-after", opacity=0.35, line={"strokeWidth": 1.2, "color": _COLOUR}, color=_COLOUR)
+        .mark_area(interpolate="step-after", opacity=0.35, line={"strokeWidth": 1.2, "color": SOFT}, color=SOFT)
         .encode(x=time, y=y)
         .properties(
             width=panel.width,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from firstflight.report.figure import inline
+from firstflight.report.style import PAPER, SOFT, color
 from firstflight.report.trace_plot.connection import Connection
 from firstflight.report.trace_plot.panel import Panel, wrapped
 
@@ -25,27 +26,26 @@ WINDOW = "receive window"
 GONE = "dropped or lost"
 MARKED = "marked (ECN CE)"
 
-# Colors as tcptrace's, darker where they would be faint on white. The symbols stand in the legend as they are drawn.
+# The symbols stand in the legend as they are drawn.
 _UPRIGHT, _STEP, CROSS = "M0,-1V1", "M-1,.5H0V-.5H1", "M-.6,-.6L.6,.6M.6,-.6L-.6,.6"
 _LOOK = {
-    SENT: ("#1f5fa8", _UPRIGHT),
-    TLS: ("#c2429d", _UPRIGHT),
-    AGAIN: ("#d62728", _UPRIGHT),
-    SACKED: ("#8e44ad", _UPRIGHT),
-    ACKED: ("#2a9d4a", _STEP),
-    DUPLICATE: ("#0b6b2b", "M0,0H1"),
-    WINDOW: ("#e0a800", _STEP),
-    GONE: ("#222222", CROSS),
-    MARKED: ("#e8590c", "diamond"),
+    SENT: (color("blue"), _UPRIGHT),
+    TLS: (color("tls"), _UPRIGHT),
+    AGAIN: (color("alarm"), _UPRIGHT),
+    SACKED: (color("sky"), _UPRIGHT),
+    ACKED: (color("green"), _STEP),
+    DUPLICATE: (color("wine"), "M0,0H1"),
+    WINDOW: (color("yellow"), _STEP),
+    GONE: (color("ink"), CROSS),
+    MARKED: (color("orange"), "diamond"),
 }
 
 # Below this number of bars each has a foot and a head, as in tcptrace; above, these would run together.
 _FEW_BARS = 200
 # Room that a letter needs, in units of the picture.
 _LETTER = 12
-# Room that the name of a span before the data needs, and its color.
+# Room that the name of a span before the data needs,.
 _NAME = 52
-_OPENING = "#5b6770"
 # Room that the name of a mark needs.
 _END = 140
 
@@ -95,8 +95,8 @@ def chart(connection: Connection, panel: Panel, title: str) -> altair.LayerChart
     letters = apart(own[AGAIN], panel, top)
     letter = alt.Chart(_rows(letters, AGAIN)).encode(x=time, y=alt.Y("high_kb:Q"))
     style: dict[str, Any] = {"text": "R", "dy": -8, "fontSize": 11, "fontWeight": "bold"}
-    # The same letter below it in white, broader, separates it from the background.
-    layers.append(letter.mark_text(**style, stroke="white", strokeWidth=3, color="white"))
+    # The same letter below it in the color of the page, broader, separates it from the background.
+    layers.append(letter.mark_text(**style, stroke=PAPER, strokeWidth=3, color=PAPER))
     layers.append(letter.mark_text(**style).encode(color=colour))
     layers += _ends(connection, panel)
     return alt.LayerChart(layer=layers).properties(
@@ -120,8 +120,8 @@ def opening(connection: Connection, panel: Panel) -> list[altair.Chart]:
     bands = alt.Chart(inline(spans.to_dicts())).encode(x=time, x2="until_s:Q")
     names = alt.Chart(inline(roomy.to_dicts())).encode(x=time, y=alt.value(HEIGHT / 2), text="what:N")
     return [
-        bands.mark_rect(color=_OPENING, opacity=1, fillOpacity=0.12, stroke=_OPENING, strokeOpacity=0.5, strokeWidth=1),
-        names.mark_text(align="left", dx=5, fontSize=11, color=_OPENING),
+        bands.mark_rect(color=SOFT, opacity=1, fillOpacity=0.12, stroke=SOFT, strokeOpacity=0.5, strokeWidth=1),
+        names.mark_text(align="left", dx=5, fontSize=11, color=SOFT),
     ]
 
 
@@ -140,9 +140,9 @@ def _ends(connection: Connection, panel: Panel) -> list[altair.Chart]:
         side: dict[str, Any] = {"align": "right", "dx": -4} if time_s > latest_s else {"align": "left", "dx": 4}
         text = row.encode(y=alt.value(9 + 13 * place), text="name:N")
         layers += [
-            row.mark_rule(color=_OPENING, strokeDash=[2, 3], strokeWidth=1),
-            text.mark_text(**side, fontSize=10, stroke="white", strokeWidth=3, color="white"),
-            text.mark_text(**side, fontSize=10, color=_OPENING),
+            row.mark_rule(color=SOFT, strokeDash=[2, 3], strokeWidth=1),
+            text.mark_text(**side, fontSize=10, stroke=PAPER, strokeWidth=3, color=PAPER),
+            text.mark_text(**side, fontSize=10, color=SOFT),
         ]
     return layers
 

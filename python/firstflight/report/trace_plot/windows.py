@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from firstflight.report.figure import inline
+from firstflight.report.style import ORDERED, color
 from firstflight.report.trace_plot.connection import Connection
 from firstflight.report.trace_plot.panel import Panel, heading
 
@@ -20,7 +21,11 @@ SLOW_START = "slow start"
 AVOIDANCE = "congestion avoidance"
 FAST_RECOVERY = "fast recovery"
 LOSS = "after a timeout"
-_PHASES = {SLOW_START: "#d7e8f7", AVOIDANCE: "#e4f2d9", FAST_RECOVERY: "#fde0dc", LOSS: "#f6cfc4"}
+PHASES = dict(
+    zip((SLOW_START, AVOIDANCE, FAST_RECOVERY, LOSS), map(color, ("blue", "green", "orange", "red")), strict=True)
+)
+PALE = 0.16
+"""Opacity of a phase behind the lines."""
 
 # `recovery_state` of the records.
 _FAST_RECOVERY, _LOSS = 3, 4
@@ -40,16 +45,15 @@ def chart(connection: Connection, panel: Panel) -> altair.LayerChart | None:
     most = float(lines["segments"].max() or 1.0)  # type: ignore[arg-type]
     time = panel.time(titled=False)
     names = [name for name in ("cwnd", "ssthresh") if name in lines["window"].unique().to_list()]
-    shown = [name for name in _PHASES if name in spans["phase"].to_list()]
+    shown = [name for name in PHASES if name in spans["phase"].to_list()]
+    scale = alt.Scale(domain=shown, range=[PHASES[name] for name in shown])
     behind = (
         alt.Chart(inline(spans.to_dicts()))
-        .mark_rect()
+        .mark_rect(opacity=PALE)
         .encode(
             x=time,
             x2="until_s:Q",
-            color=alt.Color(
-                "phase:N", sort=shown, title=None, scale=alt.Scale(domain=shown, range=[_PHASES[p] for p in shown])
-            ),
+            color=alt.Color("phase:N", sort=shown, title=None, scale=scale),
         )
     )
     thinned = pl.concat(panel.thinned(lines.filter(pl.col("window") == name), "segments") for name in names)
@@ -65,7 +69,7 @@ def chart(connection: Connection, panel: Panel) -> altair.LayerChart | None:
                 scale=alt.Scale(domain=names, range=[[1, 0], [4, 3]][: len(names)]),
                 title=None,
             ),
-            color=alt.value("#1f5fa8"),
+            color=alt.value(ORDERED[0]),
         )
     )
     return alt.LayerChart(layer=[behind, before]).properties(width=panel.width, height=HEIGHT, title=heading(HEADING))

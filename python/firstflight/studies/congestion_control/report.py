@@ -12,7 +12,7 @@ from firstflight.analysis.table import Table
 from firstflight.report.controllers import window_and_throughput
 from firstflight.report.figure import Figure, inline
 from firstflight.report.phases import explained
-from firstflight.report.style import ORDERED
+from firstflight.report.style import palette
 from firstflight.studies.congestion_control.claims import DRAWN, TALK
 from firstflight.studies.kernel import Quantities, table
 
@@ -94,7 +94,7 @@ def _queues(q: Quantities, controls: list[str]) -> Figure:
     def chart(width: int, height: int) -> altair.TopLevelMixin:
         import altair as alt
 
-        color = alt.Color("name:N", legend=None, sort=names, scale=alt.Scale(domain=names, range=list(ORDERED)))
+        color = alt.Color("name:N", legend=None, sort=names, scale=palette(names))
         area = (
             alt.Chart(inline(shown))
             .mark_area(interpolate="step-after", opacity=0.45, line={"strokeWidth": 1.2})

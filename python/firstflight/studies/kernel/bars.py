@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from firstflight.report.figure import inline
-from firstflight.report.style import BASE, ORDERED
+from firstflight.report.style import BASE, INK, ORDERED, SOFT, palette
 from firstflight.studies.kernel.figure import heading_of, rows_of, titles
 
 if TYPE_CHECKING:
@@ -49,18 +49,18 @@ def bars(
     if in_ms and max(row["value"] for row in rows) > _STRETCHED:
         scale, values = alt.Scale(type="symlog", constant=10), alt.Axis(values=_MS_AXIS, format="d")
     offset = alt.XOffset("source:N", sort=there)
-    scale_of = alt.Scale(domain=list(sources), range=[ORDERED[0], ORDERED[1], BASE])
+    colors = alt.Scale(domain=list(sources), range=[ORDERED[0], ORDERED[1], BASE])
     legend = alt.Legend(values=list(sources if above is None else there)) if len(there) > 1 else None
-    color = alt.Color("source:N", title=None, scale=scale_of, legend=legend)
+    color = alt.Color("source:N", title=None, scale=colors, legend=legend)
     base = alt.Chart(inline(rows)).encode(x=x, xOffset=offset)
-    whiskers = base.transform_filter("isValid(datum.low)").mark_rule(color="#333333")
+    whiskers = base.transform_filter("isValid(datum.low)").mark_rule(color=INK)
     layers = [
         base.mark_bar().encode(y=alt.Y("value:Q", title=heading_of(quantity), scale=scale, axis=values), color=color),
         whiskers.encode(y=alt.Y("low:Q", scale=scale), y2="high:Q"),
     ]
     if in_ms and above is not None:
         written = [{by: label, "share": share} for label, share in zip(order, above, strict=True)]
-        text = alt.Chart(inline(written)).mark_text(fontSize=8.5, color="#555555", baseline="bottom")
+        text = alt.Chart(inline(written)).mark_text(fontSize=8.5, color=SOFT, baseline="bottom")
         layers.append(text.encode(x=x, y=alt.value(-3), text="share:N"))
     return alt.LayerChart(layer=layers).properties(width=step * len(order), height=height)
 
@@ -94,7 +94,7 @@ def forest(
     x = alt.X("value:Q", title=title, scale=scale, axis=alt.Axis(values=list(ticks), format=".2~f"))
     axis = alt.Axis(labelExpr="split(datum.label, '|')", labelLimit=320, labelLineHeight=12) if label else None
     lines = alt.Y("told:N", sort=told, title=None, axis=axis)
-    shade = alt.Color(f"{color}:N", title=None, scale=alt.Scale(domain=names, range=list(ORDERED[: len(names)])))
+    shade = alt.Color(f"{color}:N", title=None, scale=palette(names, color))
     base = alt.Chart(inline(own)).encode(y=lines, yOffset=alt.YOffset(f"{color}:N", sort=names), color=shade)
     chart: altair.LayerChart = (
         alt.Chart(inline(theirs)).mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x=x, color=shade)

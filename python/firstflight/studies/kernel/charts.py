@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import xarray as xr
 
 from firstflight.report.figure import Figure, inline
-from firstflight.report.style import BASE, BETTER, ORDERED, WORSE
+from firstflight.report.style import BASE, BETTER, INK, ORDERED, PAPER, WORSE, palette
 from firstflight.studies.kernel.figure import Values, heading_of, rows_of, titles
 from firstflight.studies.kernel.sample import DRAW
 
@@ -136,9 +136,9 @@ def heat_map(quantity: xr.DataArray, title: str, caption: str, x: str, y: str, c
             ),
             y=alt.Y(f"{y}:O", sort=titles(quantity[y]), title=None),
         )
-        color = alt.Color("value:Q", legend=None, scale=alt.Scale(domain=[0, deepest], range=["#f4f4f0", BETTER]))
-        cells = base.mark_rect(stroke="white").encode(color=color)
-        text = base.mark_text(fontSize=12 if wide else 9, color="#222222").encode(
+        depth = alt.Opacity("value:Q", legend=None, scale=alt.Scale(domain=[0, deepest], range=[0.05, 1]))
+        cells = base.mark_rect(stroke=PAPER, color=BETTER).encode(opacity=depth)
+        text = base.mark_text(fontSize=12 if wide else 9, color=INK).encode(
             text=alt.Text("value:Q", format=f".{digits}f")
         )
         picture: altair.TopLevelMixin = (
@@ -208,9 +208,10 @@ def color_of(coordinate: xr.DataArray, key: str) -> altair.Color:
     import altair as alt
 
     names = titles(coordinate)
-    scale = alt.Scale(domain=names, range=list(ORDERED[: len(names)]))
     legend = alt.Legend(columns=_ABREAST) if len(names) > _ABREAST else alt.Legend()
-    return alt.Color(f"{key}:N", sort=names, title=coordinate.attrs.get("long_name"), scale=scale, legend=legend)
+    return alt.Color(
+        f"{key}:N", sort=names, title=coordinate.attrs.get("long_name"), scale=palette(names, key), legend=legend
+    )
 
 
 def intervals(quantity: xr.DataArray, title: str, caption: str, y: str, color: str, rows: str) -> Figure | None:

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from firstflight.report.figure import Figure, inline
-from firstflight.report.style import BASE, ORDERED
+from firstflight.report.style import BASE, palette
 from firstflight.studies.kernel.quantity import estimates
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _chart(
         f"{color}:N",
         sort=names,
         title=quantity[color].attrs.get("long_name", color),
-        scale=alt.Scale(domain=names, range=list(ORDERED[: len(names)])),
+        scale=palette(names, color),
     )
     labels = quantity[x].values.tolist()
     numbers = all(isinstance(label, int | float) for label in labels)

@@ -10,7 +10,7 @@ import xarray as xr
 
 from firstflight.analysis.table import Table
 from firstflight.report.figure import Figure, inline
-from firstflight.report.style import ORDERED
+from firstflight.report.style import palette
 from firstflight.studies.kernel import Quantities, along, estimate, named, table
 from firstflight.studies.kernel.figure import rows_of
 from firstflight.studies.rfc2415.claims import SCENARIOS, alike, change
@@ -316,7 +316,7 @@ def _chart(points: list[dict[str, Any]], axis: str, columns: int) -> altair.TopL
     webs = alt.Color(
         "webs:N",
         sort=names,
-        scale=alt.Scale(domain=names, range=list(ORDERED[:3])),
+        scale=palette(names),
         legend=alt.Legend(title=None, symbolOpacity=1, symbolType="circle", labelExpr="datum.label + ' webs'"),
     )
     shown = [who for who in (OURS, WIDE, RFC) if any(point["who"] == who for point in points)]

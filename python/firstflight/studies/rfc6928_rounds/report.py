@@ -11,7 +11,7 @@ from firstflight.analysis.table import Table
 from firstflight.engines.model.delayed_acks import first_rounds
 from firstflight.engines.model.delayed_acks import round_trips as by_rule
 from firstflight.report.figure import Figure, inline
-from firstflight.report.style import ORDERED
+from firstflight.report.style import palette
 from firstflight.studies.kernel import Quantities, named, table
 from firstflight.studies.rfc6928_rounds.claims import EXAMPLE, FEW, MANY, TABLE
 
@@ -65,7 +65,7 @@ def _chart(measured: dict[tuple[int, int], float], width: int) -> altair.TopLeve
     color = alt.Color(
         "iw:N",
         sort=windows,
-        scale=alt.Scale(domain=windows, range=list(ORDERED[:2])),
+        scale=palette(windows, "iw"),
         legend=alt.Legend(title=None, labelExpr="'IW ' + datum.label", symbolType="circle", symbolOpacity=1),
     )
     x = alt.X("round_trips:Q", title="round trips from the request", axis=alt.Axis(tickMinStep=1, format="d"))

@@ -11,7 +11,7 @@ from firstflight.analysis.table import Table
 from firstflight.populations import uk_homes
 from firstflight.report.figure import Figure, inline
 from firstflight.report.size_map import size_map
-from firstflight.report.style import ORDERED
+from firstflight.report.style import palette
 from firstflight.studies.kernel import Quantities, along, each, estimate, intervals, lines, named, table, value
 from firstflight.studies.uk_homes.claims import (
     ALL,
@@ -307,9 +307,7 @@ def _pages(q: Quantities) -> Figure | None:
             return of(f"{field}:Q", title=title, scale=scale, axis=alt.Axis(values=ticks, format=",d", labelAngle=0))
 
         kinds = ["ADSL", "FTTC", "Cable", "FTTP", "other"]
-        color = alt.Color(
-            "technology:N", sort=kinds, title=None, scale=alt.Scale(domain=kinds, range=list(ORDERED[: len(kinds)]))
-        )
+        color = alt.Color("technology:N", sort=kinds, title=None, scale=palette(kinds))
         picture: altair.TopLevelMixin = (
             alt.Chart(inline(rows))
             .mark_circle(size=14, opacity=0.55, aria=False)

@@ -1,0 +1,51 @@
+"""Colors stand in one file, and a window has one color."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from firstflight.report import style
+
+ROOT = Path(__file__).parents[2]
+HEX = re.compile(r"#(?:[0-9a-f]{6}|[0-9a-f]{3})\b", re.IGNORECASE)
+DRAWS = (
+    "python/firstflight/**/*.py",
+    "python/firstflight/**/*.css",
+    "python/firstflight/**/*.j2",
+    "explorer/src/*",
+    "docs/*.css",
+)
+
+
+def test_no_color_stands_outside_of_the_theme() -> None:
+    found = [
+        f"{path}: {color}"
+        for pattern in DRAWS
+        for path in ROOT.glob(pattern)
+        for color in HEX.findall(re.sub(r"\w#\d+", "", path.read_text(encoding="utf-8")))
+    ]
+    assert found == []
+
+
+def test_each_light_color_stands_once_so_that_a_dark_page_can_replace_it() -> None:
+    light = [pair[0] for pair in style._PAIRS.values()]
+    assert len(set(light)) == len(light)
+    assert light == [color.lower() for color in light]
+
+
+@pytest.mark.parametrize(
+    ("names", "key", "windows"),
+    [
+        (["3", "10"], "iw", ["a", "b"]),
+        (["IW 10", "IW 3"], "scheme", ["b", "a"]),
+        (["IW 10, IW 3"], "", ["blue"]),
+        (["initial_window 10: complete after 209.8 ms"], "", ["b"]),
+        (["IW 32", "IW 32, paced"], "scheme", ["wine", "blue"]),
+        (["7", "10"], "iw", ["orange", "b"]),
+        (["8", "16", "32"], "webs", ["blue", "orange", "green"]),
+    ],
+)
+def test_a_window_has_one_color(names: list[str], key: str, windows: list[str]) -> None:
+    scale = style.palette(names, key).to_dict()
+    assert scale == {"domain": names, "range": [style.color(name) for name in windows]}
