@@ -17,12 +17,10 @@ from firstflight.analysis.ab.buckets import by_bucket
 from firstflight.analysis.ab.compare import compare, compare_rate
 from firstflight.analysis.ab.comparison import Comparison
 from firstflight.analysis.ab.contrast import of_sample
-from firstflight.analysis.ab.design import Design
 from firstflight.analysis.ab.planning import minimum_detectable_effect, pilot_of_one_arm
-from firstflight.analysis.ab.quantile import Quantile
 from firstflight.analysis.ab.resampling import Blocks
-from firstflight.analysis.ab.sample import Arm, Sample
-from firstflight.analysis.ab.statistic import Ratio, Statistic, share_of
+from firstflight.analysis.ab.sample import Arm, Design, Sample
+from firstflight.analysis.ab.statistic import Quantile, Ratio, Statistic, share_of
 from firstflight.analysis.intervals import Estimate
 from firstflight.records.schema import GAMMA
 from research.calibration.laws import Latency

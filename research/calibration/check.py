@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from firstflight.analysis.ab.least import LEAST_BLOCKS, least_units
+from firstflight.analysis.ab.contrast import LEAST_BLOCKS, least_units
 from firstflight.analysis.intervals import normal_quantile
 from research.calibration import cases
 from research.calibration.cases import Case, Kind

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from firstflight.analysis.ab.compare import compare, compare_rate
-from firstflight.analysis.ab.least import least_units
+from firstflight.analysis.ab.contrast import least_units
 from research.calibration.cases import DESIGN, Case, apart
 
 if TYPE_CHECKING:

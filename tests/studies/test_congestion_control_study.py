@@ -14,9 +14,7 @@ from firstflight.records import Run
 from firstflight.report.page import write
 from firstflight.scenario import Cell
 from firstflight.studies import find
-from firstflight.studies.congestion_control import waiting
-from firstflight.studies.congestion_control.claims import DRAWN
-from firstflight.studies.congestion_control.windows import Windows
+from firstflight.studies.congestion_control import DRAWN, Windows, waiting
 from firstflight.studies.execute import chosen, run
 
 STUDY: Any = find("congestion-control")

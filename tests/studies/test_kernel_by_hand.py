@@ -35,8 +35,8 @@ from firstflight.studies.kernel import (
     table,
     variation_of,
 )
+from firstflight.studies.kernel.claim import depending
 from firstflight.studies.kernel.grid import _settings
-from firstflight.studies.kernel.missing import depending
 from firstflight.studies.kernel.quantity import measured
 from firstflight.studies.kernel.sample import _drawn
 

@@ -24,9 +24,7 @@ from firstflight.report.trace_plot.sequence import ACKED, SENT, marks
 from firstflight.studies.execute import run
 from firstflight.studies.kernel import Quantities
 from firstflight.studies.kernel.claim import judge
-from firstflight.studies.kernel_check import QUANTITIES, STUDY
-from firstflight.studies.kernel_check.claims import AMPLE, KEYS, Sides, claims
-from firstflight.studies.kernel_check.report import at_server
+from firstflight.studies.kernel_check import AMPLE, KEYS, QUANTITIES, STUDY, Sides, at_server, claims
 
 EMULATE, SIMULATE = "emulate", "simulate"
 PSH = 8

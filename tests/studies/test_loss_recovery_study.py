@@ -13,7 +13,7 @@ from firstflight.records import Run
 from firstflight.report.figure import svg
 from firstflight.studies import find
 from firstflight.studies.execute import chosen, run
-from firstflight.studies.loss_recovery.claims import EARLY, FAST, PROBE, TIMEOUT, cost
+from firstflight.studies.loss_recovery import EARLY, FAST, PROBE, TIMEOUT, cost
 
 STUDY: Any = find("loss-recovery")
 ROUND_TRIP_MS = 100

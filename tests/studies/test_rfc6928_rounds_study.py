@@ -10,7 +10,7 @@ import pytest
 from firstflight.records import Run
 from firstflight.studies import find
 from firstflight.studies.execute import run
-from firstflight.studies.rfc6928_rounds.report import _difference
+from firstflight.studies.rfc6928_rounds import _difference
 
 STUDY = find("rfc6928-rounds")
 

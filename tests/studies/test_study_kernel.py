@@ -25,6 +25,7 @@ from firstflight.studies.kernel import (
     Source,
     above,
     along,
+    at_least,
     each,
     extreme,
     heat_map,
@@ -37,8 +38,7 @@ from firstflight.studies.kernel import (
     table,
     value,
 )
-from firstflight.studies.kernel.claim import judge
-from firstflight.studies.kernel.missing import depending
+from firstflight.studies.kernel.claim import depending, judge
 from firstflight.studies.kernel.quantity import Quantity, _jackknife, estimate, measured
 
 IWS, RTTS = [3, 10], [20, 100, 300]

@@ -32,13 +32,12 @@ from firstflight.analysis.ab import (
     units_needed,
     within_budget,
 )
-from firstflight.analysis.ab.harm import _verdict
+from firstflight.analysis.ab.compare import _verdict
+from firstflight.analysis.ab.contrast import least_units
 from firstflight.analysis.ab.interval import Percentiles, Studentised, possible, within
-from firstflight.analysis.ab.least import least_units
-from firstflight.analysis.ab.quantile import Quantile, _Steps
 from firstflight.analysis.ab.resampling import Blocks, draws
 from firstflight.analysis.ab.sample import Arm
-from firstflight.analysis.ab.statistic import Jain, share_of
+from firstflight.analysis.ab.statistic import Jain, Quantile, _Steps, share_of
 from firstflight.records.schema import GAMMA
 
 ARMS = Design(arm="iw", baseline=3, treatment=10, unit=["client"])

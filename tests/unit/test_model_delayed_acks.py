@@ -8,7 +8,7 @@ import pytest
 
 from firstflight.engines.model.delayed_acks import cumulative_segments, first_rounds, round_trips
 from firstflight.errors import RequestError
-from firstflight.studies.rfc6928_rounds.claims import REFERENCE, TABLE
+from firstflight.studies.rfc6928_rounds import REFERENCE, TABLE
 
 
 def test_all_26_printed_values_come_out() -> None:

@@ -7,8 +7,7 @@ import pytest
 
 import firstflight as ff
 from firstflight.analysis.buckets import NO_FLOWS, labels
-from firstflight.analysis.histograms import RELATIVE_ERROR
-from firstflight.analysis.summary import summary_tables
+from firstflight.analysis.summary import RELATIVE_ERROR, summary_tables
 from firstflight.records.schema import GAMMA
 from firstflight.scenario import Scenario
 from firstflight.studies.single import SingleScenario

@@ -9,7 +9,7 @@ import pytest
 
 import firstflight as ff
 from firstflight import RequestError
-from firstflight.analysis.histograms import RELATIVE_ERROR, middle
+from firstflight.analysis.summary import RELATIVE_ERROR, middle
 from firstflight.engines.simulate import run_cell
 from firstflight.records.schema import GAMMA, RETURNED, conforms
 from firstflight.scenario import Cell, Scenario

@@ -82,7 +82,7 @@ impl Histogram {
     pub(crate) fn quantile(&self, q: f64) -> Option<f64> {
         let counts = || self.in_use.clone().map(|bin| (bin, self.counts[bin]));
         let total: u64 = counts().map(|(_, count)| count).sum();
-        // As Python's `analysis.histograms`: the first at or above the share.
+        // As Python's `analysis.summary`: the first at or above the share.
         let wanted = q * total as f64;
         let mut so_far = 0;
         counts()

@@ -21,7 +21,7 @@ from firstflight.advise.fit import first_responses
 from firstflight.advise.measure import DIMENSIONS, LEAST_IN_BUCKET, RESAMPLES, STATISTICS, in_a_sentence
 from firstflight.advise.outliers import described, hinging
 from firstflight.analysis.ab import Comparison, Design, bucketed, by_bucket, compare, compare_rate, least_units
-from firstflight.analysis.ab.least import LEAST_BLOCKS
+from firstflight.analysis.ab.contrast import LEAST_BLOCKS
 from firstflight.analysis.intervals import Estimate
 from firstflight.counted import counted, listed
 from firstflight.errors import RequestError

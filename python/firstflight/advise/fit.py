@@ -114,7 +114,7 @@ class Population:
 def fit(observed: Observation, users: int, seed: int) -> Population:
     """The population of at most `users` of the observed connections; a larger number of them is sampled by `seed`.
 
-    RequestError if none has the required data. For the number that statistics need, see `analysis.ab.least`.
+    RequestError if none has the required data. For the number that statistics need, see `analysis.ab.contrast`.
     """
     name = observed.source.path
     frame, left_out = _usable(observed)

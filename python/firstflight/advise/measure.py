@@ -15,7 +15,7 @@ from firstflight.advise.budget import Check, Term, check
 from firstflight.advise.decide import Evidence
 from firstflight.advise.experiment import OTHERS, RESPONSE, Experiment
 from firstflight.analysis.ab import Bucket, Comparison, Design, bucketed, by_bucket, compare, compare_rate, least_units
-from firstflight.analysis.ab.least import LEAST_BLOCKS
+from firstflight.analysis.ab.contrast import LEAST_BLOCKS
 from firstflight.analysis.intervals import Estimate
 from firstflight.records import Run
 

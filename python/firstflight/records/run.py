@@ -70,7 +70,7 @@ class Run:
         """Whether the directory was not there before `create`."""
         self._checked: set[Path] = set()
         self.derived: dict[Hashable, Any] = {}
-        """Results that readers computed from the records, kept as long as this object; see `studies.kept`."""
+        """Results that readers computed from the records, kept with this object; see `studies.kernel.declared.kept`."""
 
     @classmethod
     def open(cls, directory: str | Path) -> Self:

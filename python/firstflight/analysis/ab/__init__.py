@@ -2,12 +2,20 @@
 
 from firstflight.analysis.ab.aggregates import by_bucket_of_aggregates, of_aggregates
 from firstflight.analysis.ab.buckets import Bucket, bucketed, by_bucket
-from firstflight.analysis.ab.compare import compare, compare_rate
+from firstflight.analysis.ab.compare import (
+    Budget,
+    Harm,
+    Retransmissions,
+    compare,
+    compare_jain,
+    compare_rate,
+    harm,
+    jain_index,
+    retransmissions,
+    within_budget,
+)
 from firstflight.analysis.ab.comparison import Comparison, Verdict
-from firstflight.analysis.ab.design import Design
-from firstflight.analysis.ab.fairness import compare_jain, jain_index
-from firstflight.analysis.ab.harm import Budget, Harm, harm, within_budget
-from firstflight.analysis.ab.least import least_units
+from firstflight.analysis.ab.contrast import least_units
 from firstflight.analysis.ab.planning import (
     Detectable,
     Pilot,
@@ -16,7 +24,7 @@ from firstflight.analysis.ab.planning import (
     pilot_of_one_arm,
     units_needed,
 )
-from firstflight.analysis.ab.retransmissions import Retransmissions, retransmissions
+from firstflight.analysis.ab.sample import Design
 
 __all__ = [
     "Bucket",

@@ -20,8 +20,8 @@ import polars as pl
 
 from firstflight.analysis.ab.buckets import Bucket, Correction, judged
 from firstflight.analysis.ab.comparison import Comparison
+from firstflight.analysis.ab.contrast import LEAST_REPLICATES
 from firstflight.analysis.ab.interval import FIGURES, Bounds, Jackknifed, jackknifed, possible
-from firstflight.analysis.ab.least import LEAST_REPLICATES
 from firstflight.analysis.ab.statistic import share_of
 from firstflight.analysis.intervals import Estimate
 from firstflight.records.schema import GAMMA

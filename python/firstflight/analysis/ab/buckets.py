@@ -19,8 +19,7 @@ import polars as pl
 from firstflight.analysis.ab.compare import maker
 from firstflight.analysis.ab.comparison import Comparison, Verdict
 from firstflight.analysis.ab.contrast import of_sample
-from firstflight.analysis.ab.design import Design
-from firstflight.analysis.ab.sample import read
+from firstflight.analysis.ab.sample import Design, read
 from firstflight.analysis.ab.statistic import share_of
 from firstflight.analysis.intervals import Estimate
 

@@ -1,15 +1,20 @@
-"""A statistic in two arms, with intervals: of the values' mean or a quantile, or of a ratio of sums."""
+"""Two arms compared: a mean, a quantile, rates, Jain's index, retransmissions, and effects on unchanged flows."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from firstflight.analysis.ab.comparison import Comparison
 from firstflight.analysis.ab.contrast import Make, of_sample
-from firstflight.analysis.ab.design import Design
-from firstflight.analysis.ab.quantile import Quantile
-from firstflight.analysis.ab.sample import read
-from firstflight.analysis.ab.statistic import Ratio, share_of
+from firstflight.analysis.ab.sample import Design, read
+from firstflight.analysis.ab.statistic import Jain, Quantile, Ratio, share_of
 
 
 def compare(frame: pl.DataFrame | pl.LazyFrame, value: str, design: Design, *, statistic: str = "mean") -> Comparison:
@@ -32,3 +37,143 @@ def maker(statistic: str) -> Make:
     """The statistic of an arm: `rate`, or an argument of `compare`."""
     p = None if statistic == "rate" else share_of(statistic)
     return Ratio if p is None else lambda rows, blocks, weight: Quantile(rows, blocks, weight, p)
+
+
+@dataclass(frozen=True)
+class Retransmissions:
+    """`rate`: retransmitted segments of segments sent. `flows`: share of transfers that had any. `timeouts`: of a
+    transfer, on average. `first_flight`: share of the first flight's segments that were lost.
+    """
+
+    rate: Comparison
+    flows: Comparison
+    timeouts: Comparison
+    first_flight: Comparison
+
+
+def retransmissions(frame: pl.DataFrame | pl.LazyFrame, design: Design) -> Retransmissions:
+    """Of transfers in both arms. Those of which an engine cannot know a count (null) are left out of it, and counted
+    as unknown.
+    """
+    rows = frame.lazy().with_columns(any_retransmission=(pl.col("retransmissions") > 0).cast(pl.Float64))
+    return Retransmissions(
+        compare_rate(rows, "retransmissions", "segments_sent", design),
+        compare(rows, "any_retransmission", design),
+        compare(rows, "timeouts", design),
+        compare_rate(rows, "first_flight_lost_segments", "first_flight_segments", design),
+    )
+
+
+Values = npt.NDArray[np.float64]
+
+
+def jain_index(values: Sequence[float] | Values, weights: Sequence[float] | Values | None = None) -> float:
+    """(Σ w x)² / (Σ w · Σ w x²): 1 where all get the same, 1/n where one of n gets all; NaN where all get nothing.
+
+    `values` (flows,), the allocation of each, throughput say; `weights` (flows,), 1 by default. ValueError for a
+    value or weight that is not a number or negative, and without values.
+    """
+    x = np.asarray(values, dtype=np.float64)
+    w = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if len(x) == 0 or len(x) != len(w):
+        raise ValueError(f"Jain's index of {len(x)} values with {len(w)} weights: give as many, and at least one")
+    if not (x >= 0).all() or not (w >= 0).all() or np.isinf(x).any():
+        raise ValueError("Jain's index: every value and weight is a finite number of at least 0")
+    return _index(float(w.sum()), float(w @ x), float(w @ x**2))
+
+
+def compare_jain(frame: pl.DataFrame | pl.LazyFrame, value: str, design: Design) -> Comparison:
+    """Jain's index of `value` (the allocation of a row, at least 0) over all rows of an arm. The rest as `compare`."""
+    sample = read(frame, [value], design, unfinished_last=False).sample()
+    if any((side.values < 0).any() for side in (sample.baseline, sample.treatment)):
+        raise ValueError(f"{value}: Jain's index is of values of at least 0")
+    return of_sample(sample, Jain, "jain", design)
+
+
+def _index(flows: float, got: float, squares: float) -> float:
+    return got**2 / (flows * squares) if flows * squares else math.nan
+
+
+HarmVerdict = Literal["within budget", "over budget", "inconclusive", "no flows", "too few flows"]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The allowed harm to the others, in percent of the baseline."""
+
+    latency_percent: float = 5.0
+    throughput_percent: float = 5.0
+
+
+@dataclass(frozen=True)
+class Harm:
+    """One measure of the other flows. `harm_percent`: how much worse it got (longer, slower; below 0: it got better),
+    with `low` and `high`, its interval; `budget_percent`: how much it may. "within budget" if the whole interval is,
+    "over budget" if no part of it is, else "inconclusive".
+    """
+
+    measure: str
+    comparison: Comparison
+    harm_percent: float
+    low: float
+    high: float
+    budget_percent: float
+    verdict: HarmVerdict
+    reason: str
+
+
+def harm(
+    frame: pl.DataFrame | pl.LazyFrame,
+    design: Design,
+    *,
+    others: Sequence[str],
+    by: str = "application",
+    budget: Budget | None = None,
+    latency: Sequence[str] = ("p50", "p95"),
+    duration_s: float | None = None,
+) -> list[Harm]:
+    """Latency (each statistic in `latency`) and throughput of the rows whose column `by` is one of `others`.
+
+    `frame`: transfers. Throughput is the sum of `delivered_bytes` over the sum of seconds that they took; a transfer
+    that did not finish took until `duration_s`, or is left out and counted without it. All is well where every measure
+    is within budget: that needs no correction, as each must pass by itself.
+    """
+    allowed = budget or Budget()
+    rows = frame.lazy().filter(pl.col(by).cast(pl.String).is_in(list(others)))
+    finished = pl.col("completion_time_s")
+    if duration_s is not None:
+        finished = pl.when(finished.is_nan()).then(duration_s - pl.col("start_s")).otherwise(finished)
+    rows = rows.with_columns(finished.alias("seconds"))
+    measured = [
+        (f"latency {name}", compare(rows, "completion_time_s", design, statistic=name), 1.0) for name in latency
+    ]
+    measured.append(("throughput", compare_rate(rows, "delivered_bytes", "seconds", design), -1.0))
+    return [
+        _harm(name, found, sign, allowed.latency_percent if sign > 0 else allowed.throughput_percent)
+        for name, found, sign in measured
+    ]
+
+
+def within_budget(harms: Sequence[Harm]) -> HarmVerdict:
+    """Of all measures together: the worst of their verdicts."""
+    order: tuple[HarmVerdict, ...] = ("over budget", "too few flows", "no flows", "inconclusive", "within budget")
+    return min((one.verdict for one in harms), key=order.index, default="no flows")
+
+
+def _harm(name: str, found: Comparison, sign: float, budget: float) -> Harm:
+    low, high = sorted((sign * found.percent.low, sign * found.percent.high))
+    value, verdict = sign * found.percent.value, _verdict(found, low, high, budget)
+    reason = found.reason
+    if verdict == "inconclusive":
+        reason = f"its CI, {low:.1f} to {high:.1f}%, includes the budget of {budget:g}%"
+    return Harm(name, found, value, low, high, budget, verdict, reason)
+
+
+def _verdict(found: Comparison, low: float, high: float, budget: float) -> HarmVerdict:
+    if found.units == 0:
+        return "no flows"
+    if math.isnan(low) or math.isnan(high):
+        return "too few flows"
+    if high <= budget:
+        return "within budget"
+    return "over budget" if low > budget else "inconclusive"

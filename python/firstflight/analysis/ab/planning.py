@@ -14,9 +14,9 @@ import polars as pl
 
 from firstflight.analysis.ab.compare import compare
 from firstflight.analysis.ab.comparison import Comparison
-from firstflight.analysis.ab.design import Design
+from firstflight.analysis.ab.contrast import least_units
 from firstflight.analysis.ab.interval import Resampled
-from firstflight.analysis.ab.least import least_units
+from firstflight.analysis.ab.sample import Design
 
 
 @dataclass(frozen=True)

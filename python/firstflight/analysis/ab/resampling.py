@@ -9,13 +9,32 @@ the blocks do (variance and third moment are kept on average), and with that man
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import ThreadpoolController
 
 from firstflight.analysis.ab.sample import Arm
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """A context in which BLAS works with one thread.
+
+    The products of a resampling are small: BLAS's threads would wait for each other for longer than they work, and take
+    several times the CPU.
+    """
+    context: AbstractContextManager[object] = _libraries().limit(limits=1, user_api="blas")
+    return context
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    # To find the libraries takes milliseconds.
+    return ThreadpoolController()
+
 
 Values = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]

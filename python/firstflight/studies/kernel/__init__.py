@@ -4,11 +4,10 @@ docs/add-a-study.md walks through one.
 """
 
 from firstflight.analysis.claim import above, at_least, at_most, below, between, near
-from firstflight.studies.kernel.charts import heat_map, intervals, panels, scatter
 from firstflight.studies.kernel.claim import OURS, ClaimSpec, Source
 from firstflight.studies.kernel.declared import DeclaredStudy
 from firstflight.studies.kernel.ensemble import MEMBER, Ensemble, Matched, Number, Parameter
-from firstflight.studies.kernel.figure import lines
+from firstflight.studies.kernel.figure import heat_map, intervals, lines, panels, scatter
 from firstflight.studies.kernel.quantity import (
     Quantities,
     Quantity,

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from firstflight.errors import RequestError
-from firstflight.studies.kept import kept
-from firstflight.studies.kernel.claim import ClaimSpec, judge
+from firstflight.records import Run
+from firstflight.studies.kernel.claim import ClaimSpec, depending, judge
 from firstflight.studies.kernel.grid import EXPERIMENT, Build, Grid, Label
-from firstflight.studies.kernel.missing import depending
 from firstflight.studies.kernel.quantity import Quantities, Quantity, measured
 from firstflight.studies.study import Study
 
@@ -21,9 +20,32 @@ if TYPE_CHECKING:
 
     from firstflight.analysis.claim import Claim
     from firstflight.analysis.table import Table
-    from firstflight.records import Run
     from firstflight.report.figure import Figure
     from firstflight.scenario import Cell
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def kept(function: Callable[Concatenate[Run, P], T]) -> Callable[Concatenate[Run, P], T]:
+    """`function`, whose results are kept with the run, one for each of its other arguments (all hashable), until
+    another cell of it has finished.
+    """
+
+    @wraps(function)
+    def once(run: Run, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        finished = len(run.cells)
+        if run.derived.setdefault("finished", finished) != finished:
+            run.derived.clear()
+            run.derived["finished"] = finished
+        key = (function, args, tuple(sorted(kwargs.items())))
+        if key not in run.derived:
+            run.derived[key] = function(run, *args, **kwargs)
+        found: T = run.derived[key]
+        return found
+
+    return once
+
 
 Of = Callable[[Quantities], Iterable[Any]]
 

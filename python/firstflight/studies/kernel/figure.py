@@ -1,4 +1,4 @@
-"""Charts of quantities."""
+"""Charts of quantities: lines, small multiples, heat maps, points against points, intervals."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import itertools
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import xarray as xr
+
 from firstflight.report.figure import Figure, inline
-from firstflight.report.style import BASE, palette
+from firstflight.report.style import BASE, BETTER, INK, ORDERED, PAPER, WORSE, palette
 from firstflight.studies.kernel.quantity import estimates
+from firstflight.studies.kernel.sample import DRAW
 
 if TYPE_CHECKING:
     import altair
-    import xarray as xr
-
 
 # From here on the axis is logarithmic: the largest label over the smallest.
 _LOGARITHMIC = 20
@@ -171,3 +172,241 @@ def rows_of(quantity: xr.DataArray, keys: list[str]) -> list[dict[str, Any]]:
         shown = {key: named[key].get(str(label), label) for key, label in place.items()}
         rows.append(shown | {"value": found.value} | interval)
     return rows
+
+
+_ABREAST = 4
+"""Names in a line of a legend."""
+_SMALL = 9
+"""Font size of the labels of small panels, px."""
+_LABELS = 8
+"""Labels next to each other below a panel of a wide page."""
+
+
+def panels(
+    quantity: xr.DataArray,
+    title: str,
+    caption: str,
+    x: str,
+    rows: str,
+    columns: str,
+    base: float | None,
+    color: str | None = None,
+    marked: Any = None,
+    log: bool = False,
+) -> Figure | None:
+    """A panel per label of `rows` and `columns`, with lines against the numbers of `x` on a logarithmic axis and the
+    value that is the `base`. One line is shaded where it is better, less, or worse than the base; with `color` a line
+    per label, and a base if there is one. The value at the label `marked` is printed. `log` is for the values. None
+    without data.
+    """
+    found = rows_of(quantity, [key for key in (x, rows, columns, color) if key])
+    if not found:
+        return None
+    for row in found:
+        if base is not None:
+            row |= {"below": min(row["value"], base), "above": max(row["value"], base)}
+        if row[x] == marked:
+            row["mark"] = f"{row['value']:.{quantity.attrs['digits']}f}"
+
+    def chart(wide: bool) -> altair.TopLevelMixin:
+        import altair as alt
+
+        labels = quantity[x].values.tolist()
+        across = alt.X(
+            f"{x}:Q",
+            title=None,
+            scale=alt.Scale(type="log", base=2, nice=False, padding=6),
+            axis=alt.Axis(
+                values=labels,
+                format="d",
+                labelFontSize=_SMALL,
+                grid=False,
+                labelOverlap=not wide or len(labels) > _LABELS,
+            ),
+        )
+        scale = alt.Scale(type="log", nice=False) if log else alt.Scale(zero=False)
+        axis = alt.Axis(tickCount=3, labelFontSize=_SMALL)
+
+        def y(field: str) -> alt.Y:
+            return alt.Y(f"{field}:Q", title=None, scale=scale, axis=axis)
+
+        plain = alt.Chart().encode(x=across)
+        rule = alt.Chart().mark_rule(color=BASE, strokeWidth=0.7).encode(y=alt.datum(base))
+        layers: list[Any] = [] if base is None else [rule]
+        if color is None:
+            layers += [
+                plain.mark_area(color=shade, opacity=0.3).encode(y=y(field), y2=alt.Y2Datum(base))
+                for field, shade in (("below", BETTER), ("above", WORSE))
+            ]
+            shade: dict[str, Any] = {"color": alt.value(ORDERED[0])}
+        else:
+            shade = {"color": color_of(quantity[color], color)}
+        layers.append(plain.mark_rule().encode(y=y("low"), y2="high", **shade))
+        point = alt.OverlayMarkDef(size=20 if wide else 10, filled=True, opacity=1)
+        layers.append(plain.mark_line(strokeWidth=1.6, point=point).encode(y=y("value"), **shade))
+        if marked is not None:
+            at = alt.Chart().transform_filter("isValid(datum.mark)")
+            layers.append(at.mark_point(color=ORDERED[0], size=70 if wide else 30).encode(x=across, y=y("value")))
+            text = at.mark_text(align="left", baseline="bottom", fontSize=12 if wide else 8, fontWeight="bold", dx=4)
+            layers.append(text.encode(x=alt.value(0), y=alt.value("height"), text="mark:N"))
+        heading = alt.TitleParams(
+            quantity[x].attrs.get("long_name", x), orient="bottom", anchor="middle", fontSize=11, fontWeight="normal"
+        )
+        # Few rows are higher.
+        height = max(320 // quantity.sizes[rows], 80) if wide else 64
+        size = {"width": (560 if wide else 230) // quantity.sizes[columns], "height": height}
+        picture: altair.TopLevelMixin = (
+            alt.layer(*layers, data=inline(found))
+            .properties(**size)
+            .facet(
+                title=heading,
+                row=alt.Row(
+                    f"{rows}:N",
+                    sort=titles(quantity[rows]),
+                    title=None,
+                    header=alt.Header(labelAngle=0, labelAlign="left"),
+                ),
+                column=alt.Column(f"{columns}:N", sort=titles(quantity[columns]), title=None),
+                spacing=10 if wide else 6,
+            )
+        )
+        return picture
+
+    return Figure(str(quantity.name), title, caption, chart(True), chart(False))
+
+
+def heat_map(quantity: xr.DataArray, title: str, caption: str, x: str, y: str, columns: str) -> Figure | None:
+    """The value in each cell of `x` and `y`, the larger the greener, in a panel per label of `columns`."""
+    found = rows_of(quantity, [x, y, columns])
+    if not found:
+        return None
+    digits = quantity.attrs["digits"]
+    # Numbers stay legible on the darkest cell.
+    deepest = 1.4 * max(row["value"] for row in found)
+
+    def chart(wide: bool) -> altair.TopLevelMixin:
+        import altair as alt
+
+        base = alt.Chart().encode(
+            x=alt.X(
+                f"{x}:O",
+                sort=titles(quantity[x]),
+                title=quantity[x].attrs.get("long_name", x) if wide else None,
+                axis=alt.Axis(labelAngle=0),
+            ),
+            y=alt.Y(f"{y}:O", sort=titles(quantity[y]), title=None),
+        )
+        depth = alt.Opacity("value:Q", legend=None, scale=alt.Scale(domain=[0, deepest], range=[0.05, 1]))
+        cells = base.mark_rect(stroke=PAPER, color=BETTER).encode(opacity=depth)
+        text = base.mark_text(fontSize=12 if wide else 9, color=INK).encode(
+            text=alt.Text("value:Q", format=f".{digits}f")
+        )
+        picture: altair.TopLevelMixin = (
+            alt.layer(cells, text, data=inline(found))
+            .properties(width=alt.Step(42 if wide else 22), height=alt.Step(28 if wide else 22))
+            .facet(
+                column=alt.Column(f"{columns}:N", sort=titles(quantity[columns]), title=None), spacing=14 if wide else 8
+            )
+        )
+        return picture
+
+    return Figure(str(quantity.name), title, caption, chart(True), chart(False))
+
+
+def scatter(
+    quantity: xr.DataArray,
+    against: xr.DataArray,
+    title: str,
+    caption: str,
+    color: str,
+    columns: str,
+    base: float,
+    linear_within: float | None = None,
+) -> Figure | None:
+    """A point per cell: `quantity` over the value of `against` there, both on logarithmic axes, that of `quantity` from
+    `linear_within` on either side of zero; with a line at the `base`, a color per label of `color`, which `against` may
+    lack, and a panel per label of `columns`. None without data.
+    """
+    keys = [str(key) for key in quantity.dims if key != DRAW]
+    own = [key for key in keys if key in against.dims]
+    found = rows_of(quantity, keys)
+    if not found:
+        return None
+    places = {tuple(row[key] for key in own): row["value"] for row in rows_of(against, own)}
+    for row in found:
+        row["against"] = places[tuple(row[key] for key in own)]
+
+    values = Values(True, linear_within, base, max(abs(row["value"]) for row in found))
+
+    def chart(wide: bool) -> altair.TopLevelMixin:
+        import altair as alt
+
+        scale = alt.Scale(type="log", nice=False)
+        few = alt.Axis(tickCount=4, format="~g", grid=False, labelSeparation=6)
+        points = (
+            alt.Chart()
+            .mark_circle(size=20, opacity=0.55)
+            .encode(
+                x=alt.X("against:Q", title=heading_of(against), scale=scale, axis=few),
+                y=values.channel(heading_of(quantity)),
+                color=color_of(quantity[color], color),
+            )
+        )
+        rule = alt.Chart().mark_rule(color=BASE, strokeDash=[4, 3]).encode(y=alt.datum(base))
+        picture: altair.TopLevelMixin = (
+            alt.layer(rule, points, data=inline(found))
+            .properties(width=(570 if wide else 250) // quantity.sizes[columns], height=220 if wide else 190)
+            .facet(column=alt.Column(f"{columns}:N", sort=titles(quantity[columns]), title=None), spacing=14)
+        )
+        return picture
+
+    return Figure(str(quantity.name), title, caption, chart(True), chart(False))
+
+
+def color_of(coordinate: xr.DataArray, key: str) -> altair.Color:
+    """A color per label, in their order."""
+    import altair as alt
+
+    names = titles(coordinate)
+    legend = alt.Legend(columns=_ABREAST) if len(names) > _ABREAST else alt.Legend()
+    return alt.Color(
+        f"{key}:N", sort=names, title=coordinate.attrs.get("long_name"), scale=palette(names, key), legend=legend
+    )
+
+
+def intervals(quantity: xr.DataArray, title: str, caption: str, y: str, color: str, rows: str) -> Figure | None:
+    """The value and 95% CI of each label of `y`, below each other, in a color per label of `color` and a panel
+    per label of `rows`. Labels without an interval are left out. None without data.
+    """
+    found = [row for row in rows_of(quantity, [y, color, rows]) if "low" in row]
+    if not found:
+        return None
+
+    def chart(wide: bool) -> altair.TopLevelMixin:
+        import altair as alt
+
+        ends = [0, *(row[end] for row in found for end in ("low", "high"))]
+        x = alt.X("value:Q", title=heading_of(quantity), scale=alt.Scale(domain=[min(ends), max(ends)]))
+
+        def one(panel: str) -> Any:
+            # A label that is a number would be no member of the offset's scale.
+            own = [row | {color: str(row[color])} for row in found if str(row[rows]) == panel]
+            base = alt.Chart(inline(own)).encode(
+                y=alt.Y(f"{y}:N", sort=titles(quantity[y]), title=None),
+                yOffset=alt.YOffset(f"{color}:N", sort=titles(quantity[color])),
+                color=color_of(quantity[color], color),
+            )
+            zero = alt.Chart().mark_rule(color=BASE).encode(x=alt.datum(0))
+            spread = base.mark_rule(strokeWidth=4, opacity=0.35).encode(
+                x=alt.X("low:Q", title=heading_of(quantity)), x2="high:Q"
+            )
+            points = base.mark_point(size=50, filled=True, opacity=1).encode(x=x)
+            return alt.layer(zero, spread, points).properties(
+                width=480 if wide else 190, height=alt.Step(13), title=panel
+            )
+
+        here = {str(row[rows]) for row in found}
+        picture: altair.TopLevelMixin = alt.vconcat(*(one(panel) for panel in titles(quantity[rows]) if panel in here))
+        return picture
+
+    return Figure(str(quantity.name), title, caption, chart(True), chart(False))

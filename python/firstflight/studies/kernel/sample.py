@@ -1,7 +1,7 @@
 """Quantities of units that are drawn again together, such as the users of a subnet, whose paths are alike.
 
 A draw takes as many clusters as there are, at random, the same in every cell with as many: arms stay paired. Means are
-sums of clusters; percentiles are smoothed (`analysis.ab.quantile`), and the share below them is resampled.
+sums of clusters; percentiles are smoothed (`analysis.ab.statistic`), and the share below them is resampled.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 import polars as pl
 import xarray as xr
 
-from firstflight.analysis.ab.least import LEAST_BLOCKS, least_units
-from firstflight.analysis.ab.quantile import Quantile
+from firstflight.analysis.ab.contrast import LEAST_BLOCKS, least_units
 from firstflight.analysis.ab.resampling import Blocks
 from firstflight.analysis.ab.sample import Arm
+from firstflight.analysis.ab.statistic import Quantile
 
 if TYPE_CHECKING:
     from firstflight.records import Run

@@ -1,12 +1,183 @@
 """RFC 6928 section 5.1: round trips by transfer size, with initial windows of 3 and 10 segments."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
+import xarray as xr
 
-from firstflight.studies.kernel import DeclaredStudy, Quantity
-from firstflight.studies.rfc6928_rounds import report
-from firstflight.studies.rfc6928_rounds.claims import claims
+from firstflight.analysis.table import Table
+from firstflight.counted import counted
+from firstflight.engines.model.delayed_acks import first_rounds
+from firstflight.engines.model.delayed_acks import round_trips as by_rule
+from firstflight.report.figure import Figure, inline
+from firstflight.report.style import palette
+from firstflight.studies.kernel import ClaimSpec, DeclaredStudy, Quantities, Quantity, Source, named, near, table
+
+if TYPE_CHECKING:
+    import altair
+
+REFERENCE = Path(__file__).parent / "reference"
+TABLE = {(n, iw): trips for n, iw, trips in pl.read_csv((REFERENCE / "round_trips.csv").read_bytes()).iter_rows()}
+"""(segments, initial window) -> round trips, the 26 values of the RFC's table."""
+_SENTENCES = pl.read_csv((REFERENCE / "sentences.csv").read_bytes())
+EXAMPLE = {(n, iw): trips for sentence, n, iw, trips in _SENTENCES.iter_rows() if sentence == "example"}
+"""The same for the transfer that the sentence after the table speaks of."""
+FEW, MANY = 3, 10
+EXACT = "Counts of round trips are exact, so the tolerance is 0."
+SECTION = Source("RFC 6928 section 5.1", "rfc6928-s5.1-", needs="value", why=EXACT)
+
+
+def claims(q: Quantities) -> Sequence[ClaimSpec]:
+    """The 26 values of the table, the sentence about 32 segments (two values), and the largest saving."""
+    printed = [_value(q, *key, trips) for key, trips in TABLE.items()]
+    example = [_value(q, *key, trips, "example-", _contradiction(*key, trips)) for key, trips in EXAMPLE.items()]
+    return [*printed, *example, _largest_saving(q)]
+
+
+def _value(q: Quantities, segments: int, iw: int, trips: int, kind: str = "", note: str = "") -> ClaimSpec:
+    return SECTION.says(
+        f"{kind}{segments}-segments-iw{iw}",
+        f"A transfer of {segments} segments with an initial window of {iw} takes {counted(trips, 'round trip')}.",
+        q.round_trips.sel(segments=segments, iw=iw),
+        near(trips, "round trips"),
+        f"The rule applied round by round gives {by_rule(segments, iw)}. {EXACT}",
+        note,
+    )
+
+
+def _contradiction(segments: int, iw: int, trips: int) -> str:
+    """Where the RFC's text differs from its own rule: the printed neighbors of a size, which bound its rounds."""
+    if trips == by_rule(segments, iw):
+        return ""
+    printed = {size: count for (size, window), count in TABLE.items() if window == iw}
+    below, above = max(n for n in printed if n < segments), min(n for n in printed if n > segments)
+    rounds = first_rounds(iw, by_rule(segments, iw))
+    return (
+        f"The RFC contradicts itself: its table has {printed[below]} for {below} segments and {printed[above]} for "
+        f"{above}, and round {len(rounds) - 1} ends with segment {rounds[-2]}, so {segments} segments need round "
+        f"{len(rounds)}."
+    )
+
+
+def _largest_saving(q: Quantities) -> ClaimSpec:
+    saving = int(_SENTENCES.filter(pl.col("sentence") == "largest_saving")["round_trips"].item())
+    trips = q.round_trips.sel(segments=[size for size, iw in TABLE if iw == FEW])
+    saved = trips.sel(iw=FEW) - trips.sel(iw=MANY)
+    where = saved["segments"].where(saved.isel(draw=0) == saved.isel(draw=0).max(), drop=True).values
+    return SECTION.says(
+        "largest-saving",
+        f"An initial window of {MANY} segments instead of {FEW} saves up to {counted(saving, 'round trip')}.",
+        saved.max("segments"),
+        near(saving, "round trips"),
+        note=f"Over the sizes of the table; reached at {' and '.join(f'{size:.0f}' for size in where)} segments.",
+    )
+
+
+PRINTED = TABLE | EXAMPLE
+
+
+def tables(q: Quantities) -> Sequence[Table]:
+    """The RFC's table."""
+    measured = q.round_trips
+    rule = xr.apply_ufunc(by_rule, measured["segments"], measured["iw"], vectorize=True).where(measured.notnull())
+    return [
+        table(
+            "round_trips",
+            "Section 5.1. Round trips by transfer size",
+            "Infinite bandwidth, no loss, delayed ACKs with a long timer; counted from the request on.",
+            [measured, named(rule, "round_trips_by_rule", "Round trips, by the rule round by round", "round trips", 0)],
+            across="iw",
+            published={
+                (name, *key): trips for name in ("round_trips", "round_trips_by_rule") for key, trips in PRINTED.items()
+            },
+            notes=("32 segments: not in the RFC's table, but in the sentence after it, which contradicts the table.",),
+        )
+    ]
+
+
+def figures(q: Quantities) -> Sequence[Figure]:
+    """The rule as steps, the run's transfers as points, the RFC's sentence as a cross."""
+    caption = (
+        "Steps: the rule, round by round. Dots: transfers of this run, each at its size and the round trips it "
+        "took. Cross: the RFC's sentence about 32 segments, which lies above the step and so cannot be."
+    )
+    measured = _measured(q)
+    title = "Segments delivered against round trips"
+    return [Figure("rounds", title, caption, _chart(measured, 620), _chart(measured, 260))] if measured else []
+
+
+def _measured(q: Quantities) -> dict[tuple[int, int], float]:
+    """(segments, initial window) -> round trips, where the run has them."""
+    values = q.round_trips.isel(draw=0)
+    trips = {(int(n), int(iw)): float(values.sel(segments=n, iw=iw)) for n in values["segments"] for iw in values["iw"]}
+    return {key: count for key, count in trips.items() if count == count}
+
+
+def _chart(measured: dict[tuple[int, int], float], width: int) -> altair.TopLevelMixin:
+    import altair as alt
+
+    windows = [str(FEW), str(MANY)]
+    color = alt.Color(
+        "iw:N",
+        sort=windows,
+        scale=palette(windows, "iw"),
+        legend=alt.Legend(title=None, labelExpr="'IW ' + datum.label", symbolType="circle", symbolOpacity=1),
+    )
+    x = alt.X("round_trips:Q", title="round trips from the request", axis=alt.Axis(tickMinStep=1, format="d"))
+    y = alt.Y("segments:Q", title="segments delivered", scale=alt.Scale(nice=True))
+    # From the request on, one point a round, until the largest transfer of the run is delivered.
+    largest = max(segments for segments, _ in measured)
+    delivered = {iw: [0, *first_rounds(iw, by_rule(largest, iw))] for iw in (FEW, MANY)}
+    rule = {(min(n, largest), iw): rounds for iw, of in delivered.items() for rounds, n in enumerate(of)}
+    slips = {key: trips for key, trips in EXAMPLE.items() if trips < by_rule(*key)}
+    steps = alt.Chart(inline(_points(rule))).mark_line(interpolate="step-after", strokeWidth=2)
+    dots = alt.Chart(inline(_points(measured))).mark_point(size=46, filled=True, opacity=1)
+    cross = alt.Chart(inline(_points(slips))).mark_point(shape="cross", angle=45, size=110, filled=True, opacity=1)
+    layers = [layer.encode(x=x, y=y, color=color) for layer in (steps, dots, cross)]
+    return alt.layer(*layers).properties(width=width, height=320 if width > 400 else 240)
+
+
+def _points(trips: Mapping[tuple[int, int], float]) -> list[dict[str, Any]]:
+    return [{"iw": str(iw), "round_trips": count, "segments": n} for (n, iw), count in sorted(trips.items())]
+
+
+def answer(q: Quantities) -> Sequence[str]:
+    """The time saved by the larger window, the agreement with the table, and errors in the RFC's text."""
+    trips = q.round_trips.isel(draw=0)
+    table = trips.sel(segments=[size for size, iw in TABLE if iw == FEW])
+    saved, sizes = table.sel(iw=FEW) - table.sel(iw=MANY), table["segments"]
+    measured = _measured(q)
+    agreeing = sum(measured[key] == printed for key, printed in TABLE.items())
+    computed = sum(by_rule(*key) == printed for key, printed in TABLE.items())
+    return [
+        f"With an initial window of {MANY} segments instead of {FEW}, transfers of {int(sizes.min())} to "
+        f"{int(sizes.max())} segments take {float(table.sel(iw=MANY).mean()):.1f} round trips on average instead of "
+        f"{float(table.sel(iw=FEW).mean()):.1f}: {float(saved.min()):.0f} to {float(saved.max()):.0f} saved.",
+        f"This run reproduces {agreeing} of the {len(TABLE)} values of the RFC's table; "
+        f"the rule applied round by round reproduces {computed} of {len(TABLE)}.",
+        *(_difference(float(trips.sel(segments=n, iw=iw)), (n, iw), printed) for (n, iw), printed in EXAMPLE.items()),
+    ]
+
+
+def _difference(found: float, key: tuple[int, int], trips: int) -> str:
+    segments, iw = key
+    if found == trips:
+        return ""
+    # Only a value that the rule gives too is an error of the RFC; any other may be an error of this run.
+    if found != by_rule(*key):
+        return (
+            f"The sentence after the table gives {segments} segments {trips} round trips with an initial window of "
+            f"{iw}; here they take {found:g}, where the rule has {by_rule(*key)}."
+        )
+    return (
+        f"The sentence after the table is a slip: it gives {segments} segments {trips} round trips with an "
+        f"initial window of {iw}; they take {found:.0f}, as the table itself implies."
+    )
+
 
 # On a path of infinite bandwidth the handshake takes a round trip. The RFC counts from the request on, so the first
 # flight arrives after 1 round trip. Rounded because seconds in binary floating point do not hold whole nanoseconds.
@@ -19,4 +190,4 @@ ROUND_TRIPS = Quantity(
     digits=0,
 )
 
-STUDY = DeclaredStudy(Path(__file__).parent, [ROUND_TRIPS], claims, report.tables, report.figures, report.answer)
+STUDY = DeclaredStudy(Path(__file__).parent, [ROUND_TRIPS], claims, tables, figures, answer)
