@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import testbeds
-from firstflight.cli.conforming import conform_command
+from firstflight.cli.conform import command as conform
 from firstflight.conform import oracle
 from firstflight.engines.emulate.start import MARK
 from firstflight.errors import MachineError
@@ -78,7 +78,7 @@ class _WithoutTun:
 def _refused(monkeypatch: pytest.MonkeyPatch, inside: Any) -> str:
     monkeypatch.setattr(oracle, "Inside", inside)
     with pytest.raises(MachineError) as refused:
-        conform_command(5, 1, None, None)
+        conform(5)
     return str(refused.value)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from firstflight.advise.arms import ArmsCompared, Change, compare_arms
 from firstflight.advise.comparison_page import answer, interval, light, render
-from firstflight.cli.comparing_arms import lines
+from firstflight.cli.compare import lines
 from firstflight.errors import RequestError
 
 PROGRAM = Path(sys.executable).with_name("firstflight")
@@ -265,7 +265,7 @@ def test_too_few_connections_are_named_as_the_reason(tmp_path: Path) -> None:
 def test_the_command_prints_and_stores_every_number(tmp_path: Path, shifted: tuple[Path, Path]) -> None:
     before, after = map(str, shifted)
     done = subprocess.run(
-        [PROGRAM, "advise", "--compare", before, after, "--out", tmp_path / "out"], capture_output=True, text=True
+        [PROGRAM, "compare", before, after, "--out", tmp_path / "out"], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     assert "\n".join(lines(compare_arms(*shifted, harm="retransmissions=+0.5,p99=+5%,others=+5%,groups=+5%"))) in (
@@ -275,17 +275,17 @@ def test_the_command_prints_and_stores_every_number(tmp_path: Path, shifted: tup
     assert stored["schema"] == 3
     assert stored["after"]["current"]["window"] == 20
     assert "<h1>" in (tmp_path / "out" / "comparison.html").read_text()
-    for words in (["x.csv", "--compare", before, after], ["x.csv", "--concurrent"], []):
-        refused = subprocess.run([PROGRAM, "advise", *words], capture_output=True, text=True)
+    for words in (["compare", before], ["compare", before, after, "--iw", "10"], ["advise"]):
+        refused = subprocess.run([PROGRAM, *words], capture_output=True, text=True)
         assert refused.returncode == 2
-        assert refused.stderr.count("\n") == 1
+        assert refused.stderr.count("\n") == 2
 
 
 def test_the_page_opens_with_verdict_number_doubt_and_what_removes_it(
     tmp_path: Path, shifted: tuple[Path, Path]
 ) -> None:
     before_after = compare_arms(*shifted, harm="mean=+50%")
-    page = render(before_after, "firstflight advise --compare a b")
+    page = render(before_after, "firstflight compare a b")
     first_screen = page[page.index('id="answer"') : page.index('id="change"')]
     assert light(before_after)[0] == "care"
     assert "After is faster" in first_screen

@@ -20,7 +20,7 @@ from firstflight.advise.outliers import Outliers
 from firstflight.advise.request import check as check_request
 from firstflight.advise.run import guard_commands
 from firstflight.analysis.intervals import Estimate
-from firstflight.cli.advising import lines
+from firstflight.cli.advise import lines
 from firstflight.errors import MachineError
 from firstflight.observe.observation import Observation, Source
 from firstflight.report.figure import Figure, svg
@@ -304,7 +304,7 @@ def test_an_end_of_an_interval_that_excludes_nothing_is_not_shown_as_nothing() -
 @pytest.mark.parametrize("timed", [True, False])
 def test_the_guard_is_rehearsed_where_the_flows_have_times(timed: bool, tmp_path: Path) -> None:
     (tmp_path / "my log").write_text("x")
-    asked = check_request(tmp_path / "my log", None, "10,16", "mean=+5%", None, None)
+    asked = check_request(tmp_path / "my log", iw="10,16", harm="mean=+5%")
     transfers = pl.DataFrame({"start_s": [1.0] if timed else [None]}, schema={"start_s": pl.Float64})
     seen = cast(Observation, SimpleNamespace(transfers=transfers))
     *rehearse, run = guard_commands(asked, Path("runs/my advice"), seen)

@@ -37,20 +37,20 @@ def test_a_list_of_nothing_but_the_window_in_use_is_refused() -> None:
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match="there is no file"):
-        request.check(tmp_path / "none.csv", None, "16", "p99=+5%", None, None)
+        request.check(tmp_path / "none.csv")
 
 
 @pytest.mark.parametrize("users", [0, 99, 100_001])
 def test_a_number_of_users_out_of_range_is_refused(tmp_path: Path, users: int) -> None:
     with pytest.raises(RequestError, match="write a number from 100 to 100000"):
-        request.check(flows(tmp_path), None, "16", "p99=+5%", None, users)
+        request.check(flows(tmp_path), max_connections=users)
 
 
 def test_a_directory_takes_more_windows_and_another_budget_of_the_same_flows(tmp_path: Path) -> None:
     path, out = flows(tmp_path), tmp_path / "out"
     out.mkdir()
-    request.remember(out, request.check(path, None, "16", "p99=+5%", None, None), {10, 16})
-    request.check_directory(out, request.check(path, None, "16,32", "mean=+1%", None, None))
+    request.remember(out, request.check(path, iw="16", harm="p99=+5%"), {10, 16})
+    request.check_directory(out, request.check(path, iw="16,32", harm="mean=+1%"))
 
 
 @pytest.mark.parametrize(
@@ -62,23 +62,23 @@ def test_a_directory_with_the_advice_of_something_else_is_refused(
 ) -> None:
     path, out = flows(tmp_path), tmp_path / "out"
     out.mkdir()
-    request.remember(out, request.check(path, None, "16", "p99=+5%", None, None), {10, 16})
+    request.remember(out, request.check(path, iw="16", harm="p99=+5%"), {10, 16})
     path.write_text(text)
     with pytest.raises(RequestError, match=told):
-        request.check_directory(out, request.check(path, None, "16", "p99=+5%", seed, None))
+        request.check_directory(out, request.check(path, iw="16", harm="p99=+5%", seed=seed))
 
 
-def test_a_directory_of_a_version_before_the_options_were_renamed_is_refused(tmp_path: Path) -> None:
-    out, asked = tmp_path / "out", request.check(flows(tmp_path), None, "16", "p99=+5%", None, None)
-    out.mkdir()
-    request.remember(out, asked, {10, 16})
-    path = out / request.REQUEST
-    path.write_text(path.read_text().replace('"max_connections"', '"users"').replace('"assume_sizes"', '"sizes"'))
-    with pytest.raises(RequestError, match="of an earlier version of firstflight; choose another --out, or add --set"):
-        request.check_directory(out, asked)
+def test_the_command_line_has_every_option_that_was_given(tmp_path: Path) -> None:
+    asked = request.check(
+        flows(tmp_path), iw="16", harm="p99=+5%", assume=["loss=0.5%", "buffer=130ms"], certificates="ml-dsa-44"
+    )
+    assert " ".join(asked.words()[3:]) == (
+        "--iw 16 --harm p99=+5% --seed 1 --max-connections 10000 --assume loss=0.5% --assume buffer=130ms "
+        "--certificates ml-dsa-44"
+    )
 
 
 def test_a_damaged_note_of_the_request_is_told(tmp_path: Path) -> None:
     (tmp_path / request.REQUEST).write_text("{")
     with pytest.raises(RequestError, match="is damaged"):
-        request.check_directory(tmp_path, request.check(flows(tmp_path), None, "16", "p99=+5%", None, None))
+        request.check_directory(tmp_path, request.check(flows(tmp_path), iw="16", harm="p99=+5%"))

@@ -9,14 +9,14 @@ import pytest
 
 from firstflight.analysis.claim import Claim, Expectation, Sentence, above, at_most, tally
 from firstflight.analysis.intervals import Estimate
-from firstflight.cli import reading
+from firstflight.cli import claims as claims_command
 
 
 def printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *claims: Claim) -> str:
-    monkeypatch.setattr(reading.Run, "open", lambda directory: SimpleNamespace(study="rfc2415"))
+    monkeypatch.setattr(claims_command.Run, "open", lambda directory: SimpleNamespace(study="rfc2415"))
     study = SimpleNamespace(claims=lambda run: list(claims), deciding=lambda run, claims: "")
-    monkeypatch.setattr(reading, "of", lambda run: study)
-    reading.print_claims(Path("anywhere"), as_json=False)
+    monkeypatch.setattr(claims_command, "of", lambda run: study)
+    claims_command.command(Path("anywhere"))
     return capsys.readouterr().out
 
 

@@ -127,8 +127,8 @@ WRONG_REQUESTS = [
     (("report", "nowhere"), 'there is no directory "nowhere"'),
     (("trace", "nowhere.toml"), 'there is no file "nowhere.toml"'),
     (("trace", "{small}", "--plot", "x.gif"), '"x.gif": a picture is written as .svg, .png or .pdf'),
-    (("trace", "{small}", "--ladder", "x"), '"x": a picture is written as .svg, .png or .pdf'),
-    (("trace", "{small}", "--vary", "tcp.initial_window=3,10"), "give it --plot F or --ladder F alone"),
+    (("explain", "{small}", "--out", "x"), '"x": a picture is written as .svg, .png or .pdf'),
+    (("trace", "{small}", "--vary", "tcp.initial_window=3,10"), "give it --plot F alone"),
     (("trace", "{small}", "--vary", "tcp.initial_window=3", "--plot", "x.svg"), "write at least two"),
     (("trace", "{small}", "--seed", "-1"), "the seed is -1"),
     (("trace", "{small}", "--at", "server"), "--at says where --pcap takes packets; add --pcap F"),
@@ -136,8 +136,7 @@ WRONG_REQUESTS = [
     (("trace", "{small}", "--pcap", "x", "--at", "server", "--link", "hub"), "either --at an end or on a --link"),
     (("trace", "{small}", "--pcap", "x", "--link", "hub"), 'there is no link "hub" in this network; it has'),
     (("trace", "{small}", "--pcap", "-"), "packets are written to a file"),
-    (("trace", "{small}", "--ladder", "x.svg", "--engine", "emulate"), "--ladder needs both endpoints' segments"),
-    (("advise", "--compare", "a", "b", "--iw", "10", "--jobs", "2"), "leave out --iw, --jobs"),
+    (("compare", "a", "b"), 'there is no file "a"'),
     (("run",), "Missing argument"),
     (("rnu",), "No such command"),
     (("run", "{small}", "--sed", "1"), "No such option"),
@@ -217,15 +216,20 @@ def test_trace_prints_a_table_and_draws_a_plot(firstflight: Program, tmp_path: P
 
 
 def test_trace_draws_several_settings_in_one_picture_and_says_where(firstflight: Program, tmp_path: Path) -> None:
-    plot, ladder = tmp_path / "t.svg", tmp_path / "l.svg"
-    windows = ("--vary", "tcp.initial_window=3,10")
-    answer = firstflight("trace", EXAMPLE, *windows, "--plot", plot, "--ladder", ladder)
-    assert (answer.status, answer.err) == (0, "")
-    assert answer.out == f"{plot}: IW 3, IW 10\n{ladder}: IW 3, IW 10\n"
+    plot = tmp_path / "t.svg"
+    answer = firstflight("trace", EXAMPLE, "--vary", "tcp.initial_window=3,10", "--plot", plot)
+    assert (answer.status, answer.err, answer.out) == (0, "", f"{plot}: IW 3, IW 10\n")
     assert "IW 3: complete after 515.9 ms" in plot.read_text()
+
+
+def test_explain_draws_the_ladders_of_any_key_alone(firstflight: Program, tmp_path: Path) -> None:
+    ladder = tmp_path / "l.svg"
+    answer = firstflight("explain", EXAMPLE, "--out", ladder)
+    assert (answer.status, answer.err, answer.out.splitlines()[-1]) == (0, "", str(ladder))
     assert [name in ladder.read_text() for name in ("IW 3: 4 rounds", "IW 10: 2 rounds")] == [True, True]
-    answer = firstflight("trace", EXAMPLE, "--vary", "network.links[0].queue=5p,20p", "--ladder", ladder)
-    assert answer.out == f"{ladder}: queue 5p, queue 20p\n"
+    answer = firstflight("explain", EXAMPLE, "--vary", "network.links[0].queue=5p,20p", "--out", ladder)
+    assert "queue 20p: 4 rounds" in answer.out
+    assert "queue 20p: 4 rounds" in ladder.read_text()
 
 
 def test_trace_writes_packets_in_both_formats(firstflight: Program, tmp_path: Path) -> None:

@@ -9,10 +9,9 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
 from firstflight import _native
-from firstflight.cli.guarding import guard
+from firstflight.cli.app import load
 from firstflight.errors import MachineError
 from firstflight.guard.closed import _V4, _V6, Began, Counts, Row, outcome
 from firstflight.guard.draws import Draws
@@ -86,10 +85,8 @@ def test_the_unit_calls_commands_and_options_that_there_are() -> None:
     text = (EXAMPLES / "firstflight-guard.service").read_text(encoding="utf-8")
     called = re.findall(r"^Exec\w+=\S+/firstflight guard (.+)$", text, re.MULTILINE)
     assert [words.split()[0] for words in called] == ["run", "undo"]
-    commands = get_command(guard)
     for words in map(shlex.split, called):
-        command = commands.commands[words[0]]  # type: ignore[attr-defined]
-        command.make_context(words[0], words[1:])
+        load(f"guard {words[0]}").make_context(words[0], words[1:])
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import tomllib
@@ -9,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
-from firstflight.cli.scripting import find_scripts, run_script
+from firstflight.cli.script import find_scripts, run_script
 from firstflight.errors import RequestError
 
 OWN = Path(__file__).parents[1] / "packet_scripts"
@@ -117,7 +119,7 @@ def test_what_is_not_modelled_is_unsupported_and_neither_wrong_nor_taken_for_zer
 def test_the_exit_status_tells_the_worst(
     name: str, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from firstflight.cli.scripting import script_command
+    from firstflight.cli.script import command
 
     socket = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n"
     texts = {
@@ -129,9 +131,15 @@ def test_the_exit_status_tells_the_worst(
     wanted = {"mixed": ("pass", "differs"), "half": ("pass", "unsupported")}.get(name, (name,))
     for part in wanted:
         (tmp_path / f"{part}.pkt").write_text(texts[part], encoding="utf-8")
-    assert script_command([tmp_path], True, "1us") == status
+    ended = 0
+    try:
+        command([tmp_path], True)
+    except typer.Exit as leave:
+        ended = leave.exit_code
+    assert ended == status
     rows = json.loads(capsys.readouterr().out)
     assert [row["verdict"] for row in rows] == sorted(wanted, key=lambda part: f"{part}.pkt")
     assert all(set(row) == {"path", "verdict", "reason"} for row in rows)
-    script_command([tmp_path], False, "4ms")
+    with contextlib.suppress(typer.Exit):
+        command([tmp_path], tolerance="4ms")
     assert f"{len(wanted)} script" in capsys.readouterr().out

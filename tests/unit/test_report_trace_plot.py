@@ -276,17 +276,17 @@ def test_no_peak_touches_the_frame() -> None:
 def test_beside_a_simulation_the_median_of_several_kernel_runs_is_drawn_and_their_spread_is_told(
     monkeypatch: pytest.MonkeyPatch, small: Scenario
 ) -> None:
-    from firstflight.cli import tracing
+    from firstflight.cli import trace
 
     times = iter([0.333, 0.220, 0.212, 0.211, 0.240])
 
-    class Run(tracing.Trace):
+    class Run(trace.Trace):
         @cached_property
         def outcome(self) -> dict[str, Any]:  # type: ignore[override]
             return {"completed": True, "completion_time_s": next(times)}
 
-    monkeypatch.setattr(tracing, "Trace", Run)
-    drawn = tracing._transfer(small, 1, "kernel", "emulate", True)
+    monkeypatch.setattr(trace, "Trace", Run)
+    drawn = trace._transfer(small, 1, "kernel", "emulate", True)
     assert drawn.label == "kernel, median of 5 runs (211.0 to 333.0 ms)"
     assert drawn.outcome["completion_time_s"] == 0.220
-    assert tracing._transfer(small, 1, "simulated", "simulate", True).label == "simulated"
+    assert trace._transfer(small, 1, "simulated", "simulate", True).label == "simulated"

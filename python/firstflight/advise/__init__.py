@@ -9,7 +9,8 @@ checks the harm budget (`budget`), decides (`decide`) and writes a page (`page`)
 
 from firstflight.advise.advice import Advice
 from firstflight.advise.budget import DEFAULT as DEFAULT_HARM
+from firstflight.advise.request import Options
 from firstflight.advise.run import advise
 from firstflight.advise.words import sentences
 
-__all__ = ["DEFAULT_HARM", "Advice", "advise", "sentences"]
+__all__ = ["DEFAULT_HARM", "Advice", "Options", "advise", "sentences"]

@@ -6,12 +6,17 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
 from pathlib import Path
+from typing import Any, TypedDict, Unpack
 
 from firstflight.advise.assume import Assumed
 from firstflight.advise.assume import parse as parse_assumed
+from firstflight.advise.budget import DEFAULT as DEFAULT_HARM
 from firstflight.advise.budget import Term, parse
+from firstflight.advise.certificates import Chain
+from firstflight.advise.certificates import parse as parse_chain
 from firstflight.advise.sizes import check_name
 from firstflight.errors import RequestError
 from firstflight.input_files import check_is_file, or_packaged, read_text
@@ -25,30 +30,81 @@ FEWEST_CONNECTIONS, DEFAULT_CONNECTIONS, MOST_CONNECTIONS = 100, 10_000, 100_000
 REQUEST = "request.json"
 
 
+class Options(TypedDict, total=False):
+    """What is asked about the flows, in the words of the command line. None is the default."""
+
+    iw: str | None
+    """The candidates, such as "10,16,20,32"."""
+    harm: str | None
+    """The harm budget, such as "p99=+5%"."""
+    kind: str | None
+    """The format of the flows, if not detected."""
+    seed: int | None
+    max_connections: int | None
+    """The most to simulate."""
+    assume_sizes: str | None
+    """A built-in application whose sizes stand for those that the data lacks (`sizes.NAMES`)."""
+    assume: Sequence[str]
+    """Values that are known and not in the data, such as "lines=uk-2023" (`assume.KEYS`)."""
+    certificates: str | None
+    """A chain to compare with that of today, such as "ml-dsa-44,intermediates=2"."""
+
+
 @dataclass(frozen=True)
 class Request:
-    """A checked request. `digest`: of the contents of FLOWS; `max_connections`: to simulate; `assume_sizes`: the
-    application whose sizes are assumed, if any.
-    """
+    """The options for `flows`, checked: RequestError for values out of range and a file that cannot be read."""
 
     flows: Path
-    kind: str | None
-    windows: tuple[int, ...]
-    budget: tuple[Term, ...]
-    seed: int
-    max_connections: int
-    digest: str
+    iw: str = DEFAULT_WINDOWS
+    harm: str = DEFAULT_HARM
+    seed: int = 1
+    max_connections: int = DEFAULT_CONNECTIONS
     assume_sizes: str | None = None
-    assume: tuple[str, ...] = ()
+    assume: Sequence[str] = ()
+    certificates: str | None = None
+    kind: str | None = None
 
-    @property
+    def __post_init__(self) -> None:
+        from firstflight.studies.execute import check_seed
+
+        check_seed(self.seed)
+        if not FEWEST_CONNECTIONS <= self.max_connections <= MOST_CONNECTIONS:
+            raise RequestError(
+                f"--max-connections is {self.max_connections}; write a number from {FEWEST_CONNECTIONS} to "
+                f"{MOST_CONNECTIONS}"
+            )
+        if self.assume_sizes is not None:
+            check_name(self.assume_sizes)
+        _ = self.windows, self.budget, self.assumed, self.chain, self.digest
+
+    @cached_property
+    def windows(self) -> tuple[int, ...]:
+        """The candidates, ascending."""
+        return windows(self.iw)
+
+    @cached_property
+    def budget(self) -> tuple[Term, ...]:
+        """The terms of the harm budget."""
+        return parse(self.harm)
+
+    @cached_property
     def assumed(self) -> Assumed:
         """The operator's knowledge."""
         return parse_assumed(self.assume)
 
+    @cached_property
+    def chain(self) -> Chain | None:
+        """The other certificates."""
+        return None if self.certificates is None else parse_chain(self.certificates)
+
+    @cached_property
+    def digest(self) -> str:
+        """Of the contents of the flows."""
+        return _digest(self.flows)
+
     def identity(self) -> dict[str, object]:
-        """The request whose results share one directory. Windows may be added and the budget changed without another
-        simulation.
+        """The request whose results share one directory. Windows may be added, the budget changed and certificates
+        compared without another simulation.
         """
         return {
             "flows": self.flows.name,
@@ -59,6 +115,15 @@ class Request:
             "assume_sizes": self.assume_sizes,
             "assume": ",".join(sorted(self.assume)) or None,
         }
+
+    def words(self) -> list[str]:
+        """The command line without --out, every option given."""
+        words = ["firstflight", "advise", str(self.flows)]
+        for name in [field.name for field in fields(self)][1:]:
+            value = getattr(self, name)
+            for part in value if name == "assume" else [value]:
+                words += [] if part is None else [f"--{name.replace('_', '-')}", str(part)]
+        return words
 
 
 def windows(text: str) -> tuple[int, ...]:
@@ -87,33 +152,10 @@ def with_current(asked: tuple[int, ...], current: int) -> list[int]:
     return sorted({*asked, current})
 
 
-def check(
-    flows: Path,
-    kind: str | None,
-    iw: str,
-    harm: str,
-    seed: int | None,
-    max_connections: int | None,
-    assume_sizes: str | None = None,
-    assume: Sequence[str] = (),
-) -> Request:
-    """The request. RequestError for values out of range and a file that cannot be read."""
-    from firstflight.studies.execute import check_seed
-
-    asked, budget = windows(iw), parse(harm)
-    if seed is not None:
-        check_seed(seed)
-    number = DEFAULT_CONNECTIONS if max_connections is None else max_connections
-    if not FEWEST_CONNECTIONS <= number <= MOST_CONNECTIONS:
-        raise RequestError(
-            f"--max-connections is {number}; write a number from {FEWEST_CONNECTIONS} to {MOST_CONNECTIONS}"
-        )
-    if assume_sizes is not None:
-        check_name(assume_sizes)
-    parse_assumed(assume)
-    return Request(
-        flows, kind, asked, budget, 1 if seed is None else seed, number, _digest(flows), assume_sizes, tuple(assume)
-    )
+def check(flows: str | Path, **options: Unpack[Options]) -> Request:
+    """The request, or RequestError."""
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    return Request(Path(flows), **given)
 
 
 def _digest(path: Path) -> str:
@@ -140,11 +182,6 @@ def check_directory(directory: Path, request: Request) -> None:
     except (OSError, ValueError, KeyError, TypeError):
         raise RequestError(f'"{path}" is damaged; choose another --out or add --set-aside') from None
     wanted = request.identity()
-    if "users" in identity:
-        raise RequestError(
-            f'"{directory}" holds the advice of an earlier version of firstflight; choose another --out, or add '
-            "--set-aside"
-        )
     differing = [name for name in wanted if identity.get(name) != wanted[name]]
     if not differing:
         return

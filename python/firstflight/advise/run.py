@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Unpack
 
 from firstflight import observe
 from firstflight.advise import certificates as certificates_of
@@ -32,27 +33,15 @@ Watched = Callable[[execute.Request, Run], AbstractContextManager[Callable[[Cell
 def advise(
     flows: str | Path,
     *,
-    iw: str = request.DEFAULT_WINDOWS,
-    harm: str | None = None,
-    kind: str | None = None,
     out: str | Path = "runs/advice",
-    seed: int | None = None,
     jobs: int | None = None,
-    max_connections: int | None = None,
-    assume_sizes: str | None = None,
-    assume: Sequence[str] = (),
-    certificates: str | None = None,
     set_aside: bool = False,
     watch: Watched = lambda asked, run: nullcontext(lambda cell, replicates: None),
     doubted: Callable[[str], None] = lambda sentence: None,
     compared: Compared = lambda done, of: None,
+    **options: Unpack[request.Options],
 ) -> tuple[Advice, Path]:
-    """The advice on the observed `flows`, and the path of its page.
-
-    `max_connections`: the most to simulate, 10,000 if None. `assume_sizes`: a built-in application whose sizes stand
-    for those that the data lacks (`sizes.NAMES`).
-    `certificates`: a chain to compare with that of today, such as "ml-dsa-44,intermediates=2".
-    `assume`: values that are known and not in the data, such as "lines=uk-2023" (`assume.KEYS`).
+    """The advice on the observed `flows`, and the path of its page. `options`: `advise.Options`.
 
     Results that are in `out` already are not simulated again; those of another request are refused or, with
     `set_aside`, renamed. `watch(asked, run)` gives the context in which the
@@ -60,12 +49,8 @@ def advise(
     before that, and `compared(done, of)` while it is compared. RequestError for a request or a file that is not right,
     MachineError where nothing can be written.
     """
-    from firstflight.advise.budget import DEFAULT
-
-    asked = request.check(
-        Path(flows), kind, iw, DEFAULT if harm is None else harm, seed, max_connections, assume_sizes, assume
-    )
-    chain = None if certificates is None else certificates_of.parse(certificates)
+    asked = request.check(flows, **options)
+    chain = asked.chain
     directory = Path(out)
     try:
         request.check_directory(directory, asked)
@@ -74,7 +59,7 @@ def advise(
         if not set_aside:
             raise
         before = set()
-    observed = observe.read(asked.flows, kind)
+    observed = observe.read(asked.flows, asked.kind)
     if asked.assume_sizes is not None:
         observed = assumed(observed, asked.assume_sizes, asked.seed)
     unknown = observed.users["rtt_s"].null_count() / max(1, observed.users.height)
@@ -109,26 +94,9 @@ def advise(
             advice = replace(advice, certificates=done)
         links = transfers(advice, experiment, measured)
         guard = guard_commands(asked, directory, observed) if advice.command else []
-        path = page.write(
-            advice, all_figures(advice, experiment), commands(asked, directory, certificates), directory, links, guard
-        )
+        command = shlex.join([*asked.words(), "--out", str(directory)])
+        path = page.write(advice, all_figures(advice, experiment), [command], directory, links, guard)
     return advice, path
-
-
-def commands(asked: request.Request, directory: Path, certificates: str | None = None) -> list[str]:
-    """The command line that gives the same advice."""
-    words = ["firstflight", "advise", str(asked.flows), "--iw", ",".join(map(str, asked.windows))]
-    words += ["--harm", ",".join(term.text for term in asked.budget), "--seed", str(asked.seed)]
-    words += ["--max-connections", str(asked.max_connections)]
-    if asked.assume_sizes is not None:
-        words += ["--assume-sizes", asked.assume_sizes]
-    for term in asked.assume:
-        words += ["--assume", term]
-    if certificates is not None:
-        words += ["--certificates", certificates]
-    if asked.kind is not None:
-        words += ["--kind", asked.kind]
-    return [shlex.join([*words, "--out", str(directory)])]
 
 
 def guard_commands(asked: request.Request, directory: Path, observed: observe.Observation) -> list[str]:

@@ -4,9 +4,12 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from firstflight import _native
+from firstflight.cli.options import Json
 from firstflight.errors import RequestError
 from firstflight.input_files import read_text
 from firstflight.scenario.units import Duration
@@ -35,8 +38,16 @@ class Outcome:
         return {"path": str(self.path), "verdict": self.verdict, "reason": self.reason}
 
 
-def script_command(paths: list[Path], as_json: bool, tolerance: str) -> int:
-    """Run the scripts and print their results; returns the exit status."""
+def command(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="Scripts, or directories of .pkt files.", show_default=False)
+    ],
+    as_json: Json = False,
+    tolerance: Annotated[
+        str, typer.Option(metavar="DURATION", help="Allowed time error of an event. packetdrill allows 4ms.")
+    ] = "1us",
+) -> None:
+    """Run packet scripts in packetdrill's language: they list the packets that a TCP must send and receive."""
     try:
         tolerance_ns = int(Duration(tolerance))
     except ValueError as error:
@@ -49,10 +60,11 @@ def script_command(paths: list[Path], as_json: bool, tolerance: str) -> int:
     verdicts = {outcome.verdict for outcome in outcomes}
     if verdicts == {"unsupported"}:
         print("firstflight: none of these scripts can be run", file=sys.stderr)
-        return _DIFFERS
+        raise typer.Exit(_DIFFERS)
     if "error" in verdicts:
-        return RequestError.exit_status
-    return _DIFFERS if "differs" in verdicts else 0
+        raise typer.Exit(RequestError.exit_status)
+    if "differs" in verdicts:
+        raise typer.Exit(_DIFFERS)
 
 
 def find_scripts(paths: list[Path]) -> list[Path]:

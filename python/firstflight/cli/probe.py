@@ -3,24 +3,46 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from firstflight.characters import escaped
 from firstflight.counted import counted
-from firstflight.errors import RequestError
+from firstflight.errors import RequestError, require_linux
 from firstflight.probe import Answer, Verdict, Window, probe
 from firstflight.probe.judge import handshake_lines
 
 _DOES_NOT_TELL = 1
 
 
-def probe_command(urls: list[str], listed: Path | None, mss: str, repeats: int, pause_s: float, as_json: bool) -> int:
-    """Probe and print each answer as it comes; returns the exit status: 1 if no result was obtained from a server."""
-    urls = [*urls, *(_read(listed) if listed is not None else [])]
+def command(
+    urls: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="URL...", help="https or http. A host name means https.", show_default=False),
+    ] = None,
+    listed: Annotated[
+        Path | None,
+        typer.Option("--list", metavar="FILE", help="File with more URLs, one per line.", show_default=False),
+    ] = None,
+    mss: Annotated[
+        str, typer.Option(metavar="BYTES,...", help="Segment sizes (MSS) to offer the server.")
+    ] = "64,536,1460",
+    repeats: Annotated[int, typer.Option(min=1, max=100, help="Connections per segment size.")] = 3,
+    pause: Annotated[float, typer.Option(metavar="S", min=0, help="Pause between connections to one server.")] = 1.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per URL, with each flight.")] = False,
+) -> None:
+    """Request an object, send no ACK for it, and count the segments until the server retransmits. Needs CAP_NET_RAW
+    (sudo). Changes nothing on this machine.
+    """
+    require_linux("firstflight probe")
+    urls = [*(urls or []), *(_read(listed) if listed is not None else [])]
     if not urls:
         raise RequestError("name at least one URL, such as https://example.org/large.jpg, or a --list of them")
     show = _print_json if as_json else _print
-    answers = probe(urls, _sizes(mss), repeats, pause_s, show)
-    return 0 if all(answer.verdict is not None for answer in answers) else _DOES_NOT_TELL
+    answers = probe(urls, _sizes(mss), repeats, pause, show)
+    if any(answer.verdict is None for answer in answers):
+        raise typer.Exit(_DOES_NOT_TELL)
 
 
 def _read(listed: Path) -> list[str]:

@@ -6,19 +6,24 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
+from typing import Annotated
+
+import typer
 
 from firstflight import observe
 from firstflight.characters import escaped
+from firstflight.cli.options import Alpha, Fallback, FallbackWindow, Json, Kind, Least, Period, Policy
 from firstflight.counted import counted
 from firstflight.errors import RequestError
 from firstflight.guard.brain import Brain, Settings
 from firstflight.guard.groups import Groups
-from firstflight.guard.policy import RFC6928_SEGMENTS, Policy
+from firstflight.guard.policy import RFC6928_SEGMENTS
+from firstflight.guard.policy import Policy as WindowPolicy
 from firstflight.guard.rehearse import BadLink, Rehearsal, connections, rehearse
 from firstflight.guard.stop_rule import Answer, StopRule
+from firstflight.guard.timeline import chart
 from firstflight.records import output
 from firstflight.report.figure import format_of, picture
 from firstflight.scenario.units import Duration
@@ -26,52 +31,68 @@ from firstflight.scenario.units import Duration
 _MOST_UNDECIDED = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """The options of the command."""
-
-    log: Path
-    policy: str
-    iw: int
-    alpha: float
-    period: str
-    least: int
-    fallback: Literal["rfc6928", "rfc3390"]
-    bad: str | None
-    loss: str | None
-    kind: str | None
-    plot: Path | None
-    seed: int
-
-
-def rehearse_command(request: Request, *, as_json: bool) -> None:
-    """Rehearse and print; with `plot` also draw the timeline."""
-    if request.plot is not None:
-        format_of(request.plot)
-        output.check(request.plot, [request.log])
-    bad = _bad_link(request.bad)
-    rule = StopRule(request.alpha, period_s=_seconds("--period", request.period))
-    settings = Settings(Policy(request.policy, max(request.iw, RFC6928_SEGMENTS)), rule, fallback=request.fallback)
-    loss = None if request.loss is None else _rate("--loss", request.loss)
-    log, notes = connections(observe.read(request.log, request.kind), loss, request.seed)
-    if bad is not None and log and bad.at > log[-1].opened:
-        last = _span(log[-1].opened)
-        raise RequestError(f'--bad "{request.bad}": {request.log} ends before, its last connection opens after {last}')
-    groups = Groups(request.least)
-    with _progress(len(log)) as progress:
-        found = rehearse(log, Brain(settings, groups), rule.period_s, bad, request.seed, progress)
-    said = verdict(request, found, groups, rule, judged=any(one.lost is not None for one in log))
+def command(
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="A log, capture or table with times.", show_default=False)],
+    policy: Policy = "static",
+    iw: Annotated[
+        int, typer.Option(help="Largest initial window, in segments. static always uses it.", min=1, max=1000)
+    ] = 20,
+    alpha: Alpha = 0.05,
+    period: Period = "60min",
+    least: Least = 1000,
+    fallback: Fallback = FallbackWindow.rfc6928,
+    bad: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME=RATE",
+            help="Inject a bad link: extra loss of raised connections from TIME on, such as 90min=20%.",
+            show_default=False,
+        ),
+    ] = None,
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RATE",
+            help="For a log without losses: fraction of connections with loss in the first flight, such as 2%.",
+            show_default=False,
+        ),
+    ] = None,
+    kind: Kind = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the timeline to .svg, .png or .pdf.", show_default=False)
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of drawn losses.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Replay the connections of a log through the guard in virtual time. Print the windows that it raises, the groups
+    that it stops and those that it misses.
+    """
+    if plot is not None:
+        format_of(plot)
+        output.check(plot, [log])
+    link = _bad_link(bad)
+    rule = StopRule(alpha, period_s=_seconds("--period", period))
+    settings = Settings(WindowPolicy(policy, max(iw, RFC6928_SEGMENTS)), rule, fallback=fallback.value)
+    observed, notes = connections(observe.read(log, kind), None if loss is None else _rate("--loss", loss), seed)
+    if link is not None and observed and link.at > observed[-1].opened:
+        last = _span(observed[-1].opened)
+        raise RequestError(f'--bad "{bad}": {log} ends before, its last connection opens after {last}')
+    groups = Groups(least)
+    with _progress(len(observed)) as progress:
+        result = rehearse(observed, Brain(settings, groups), rule.period_s, link, seed, progress)
+    judged = any(connection.lost is not None for connection in observed)
+    sentence = verdict(
+        result, groups, rule, judged=judged, iw=iw, policy=policy, period=period, least=least, bad=bad is not None
+    )
     if as_json:
-        print(json.dumps(asdict(found) | {"notes": notes, "verdict": said}, allow_nan=False, default=str))
+        print(json.dumps(asdict(result) | {"notes": notes, "verdict": sentence}, allow_nan=False, default=str))
     else:
-        told = [*_indented(notes), "", *lines(found, bad), f"verdict: {said}"]
-        print("\n".join(map(escaped, [f"{request.log}: {heading(found)}", *told])))
-    if request.plot is not None:
-        from firstflight.guard.timeline import chart
-
-        output.write(request.plot, picture(chart(found, rule.alpha, bad), format_of(request.plot)), [request.log])
+        text = [*_indented(notes), "", *lines(result, link), f"verdict: {sentence}"]
+        print("\n".join(map(escaped, [f"{log}: {heading(result)}", *text])))
+    if plot is not None:
+        output.write(plot, picture(chart(result, rule.alpha, link), format_of(plot)), [log])
         if not as_json:
-            print(request.plot)
+            print(plot)
 
 
 def heading(found: Rehearsal) -> str:
@@ -119,34 +140,43 @@ def lines(found: Rehearsal, bad: BadLink | None) -> list[str]:
     return said
 
 
-def verdict(request: Request, found: Rehearsal, groups: Groups, rule: StopRule, *, judged: bool) -> str:
+def verdict(
+    found: Rehearsal,
+    groups: Groups,
+    rule: StopRule,
+    *,
+    judged: bool,
+    iw: int,
+    policy: str,
+    period: str,
+    least: int,
+    bad: bool,
+) -> str:
     """What to do next, in one sentence."""
     if found.raised == 0:
         most = groups.largest()
-        if request.iw <= RFC6928_SEGMENTS:
-            return f"nothing to raise: {request.iw} segments are not more than the system's; give --iw 11 or more"
+        if iw <= RFC6928_SEGMENTS:
+            return f"nothing to raise: {iw} segments are not more than the system's; give --iw 11 or more"
         if found.span_s < 2 * rule.period_s:
             return (
                 f"the log is too short: arms are drawn once per period; give --period {max(found.span_s // 10, 1):.0f}s"
             )
-        if most is not None and most.connections < request.least:
+        if most is not None and most.connections < least:
             return (
                 f"too little traffic: {most.name} has most, {most.connections:.0f} recent connections of the "
-                f"{request.least} needed; rehearse a longer log or give --least {max(int(most.connections / 2), 1)}"
+                f"{least} needed; rehearse a longer log or give --least {max(int(most.connections / 2), 1)}"
             )
-        return (
-            f"nothing larger was learned from this log with --policy {request.policy}; --policy static raises at once"
-        )
+        return f"nothing larger was learned from this log with --policy {policy}; --policy static raises at once"
     if not judged:
         return "undecided: the log has no losses, so no harm could be seen; give --loss 2%, or a capture of the server"
     names = ", ".join(str(stop.evidence.get("network", stop.group)) for stop in found.stops[:_MOST_UNDECIDED])
-    if request.bad is not None and found.missed:
+    if bad and found.missed:
         return (
             f"harm would go on in {', '.join(found.missed[:_MOST_UNDECIDED])}: too few connections there; rehearse a "
             "longer log, or run with a smaller --iw"
         )
-    command = f"sudo firstflight guard run --iw {request.iw} --policy {request.policy} --period {request.period}"
-    command += f" --least {request.least}"
+    command = f"sudo firstflight guard run --iw {iw} --policy {policy} --period {period}"
+    command += f" --least {least}"
     if any(stop.raised_since_bad for stop in found.stops):
         return f"the bad link is found ({names}); begin with `{command} --dry-run`"
     if found.stops:

@@ -1,41 +1,50 @@
-"""`firstflight advise --compare`: the comparison of two observed data sets, in a few lines."""
+"""`firstflight compare`: the comparison of two observed data sets, in a few lines."""
 
 import json
 import shlex
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from firstflight.advise.arms import RETRANSMISSIONS, ArmsCompared, Change, Side, compare_arms
 from firstflight.advise.budget import DEFAULT, Check
 from firstflight.advise.comparison_page import DATA, PAGE, answer, interval, judged, render
+from firstflight.cli.options import Harm, Kind
 from firstflight.records import output
 
 
-def compare_arms_command(
-    pair: tuple[Path, Path], harm: str | None, kind: str | None, out: Path | None, seed: int | None, concurrent: bool
+def command(
+    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="A log, capture or table.", show_default=False)],
+    after: Annotated[Path, typer.Argument(metavar="AFTER", help="Another one.", show_default=False)],
+    concurrent: Annotated[
+        bool, typer.Option("--concurrent", help="Both arms were served at the same time, split at random.")
+    ] = False,
+    harm: Harm = DEFAULT,
+    kind: Kind = None,
+    seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 1,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write a page and every number to this directory.", show_default=False),
+    ] = None,
 ) -> None:
-    """Compare and print; with `out`, store every number there."""
-    found = compare_arms(
-        *pair, harm=harm or DEFAULT, kind=kind, concurrent=concurrent, seed=1 if seed is None else seed
-    )
-    print("\n".join(lines(found)))
-    if out is not None:
-        texts = {
-            DATA: json.dumps(found.as_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n",
-            PAGE: render(found, _command(pair, harm, kind, out, seed, concurrent)),
-        }
-        for name, text in texts.items():
-            output.write(out / name, text.encode())
-        print(f"\n{out / PAGE}")
-
-
-def _command(
-    pair: tuple[Path, Path], harm: str | None, kind: str | None, out: Path, seed: int | None, concurrent: bool
-) -> str:
-    words = ["firstflight", "advise", "--compare", *map(str, pair), "--harm", harm or DEFAULT]
+    """Compare two data sets, before and after a change or of two arms: faster or slower, and within the harm budget.
+    Nothing is simulated.
+    """
+    compared = compare_arms(before, after, harm=harm, kind=kind, concurrent=concurrent, seed=seed)
+    print("\n".join(lines(compared)))
+    if out is None:
+        return
+    words = ["firstflight", "compare", str(before), str(after), "--harm", harm, "--seed", str(seed), "--out", str(out)]
     words += ["--kind", kind] if kind else []
-    words += ["--seed", str(seed)] if seed is not None else []
     words += ["--concurrent"] if concurrent else []
-    return shlex.join([*words, "--out", str(out)])
+    texts = {
+        DATA: json.dumps(compared.as_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n",
+        PAGE: render(compared, shlex.join(words)),
+    }
+    for name, text in texts.items():
+        output.write(out / name, text.encode())
+    print(f"\n{out / PAGE}")
 
 
 def lines(found: ArmsCompared) -> list[str]:

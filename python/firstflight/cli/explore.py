@@ -3,8 +3,11 @@
 import webbrowser
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from firstflight.cli.options import Seed, Settings
 from firstflight.cli.settings import load_scenario, restrictions
 from firstflight.errors import RequestError
 from firstflight.explore.page import page
@@ -15,17 +18,35 @@ from firstflight.records import Run, output
 from firstflight.studies.execute import check_seed
 
 
-def explore_command(
-    what: Path | None, only: list[str], settings: list[str], seed: int | None, out: Path | None, port: int
+def command(
+    what: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE.toml|RUN",
+            help="A scenario file or a run's directory. Default: a download.",
+            show_default=False,
+        ),
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Open the cell of the run that has this value.")
+    ] = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="F", help="Write the page to this file instead.", show_default=False)
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback. 0: any free port.")] = 0,
 ) -> None:
-    """Serve the page until Ctrl-C, or write it to `out`."""
+    """Open the explorer in a browser: one transfer with two settings side by side, segment by segment. The page is
+    served on loopback and loads nothing else.
+    """
     if what is None and (only or settings):
         raise RequestError(f"--{'only chooses a cell of a run' if only else 'set changes a scenario'}: name it")
     if only and what is not None and not what.is_dir():
         raise RequestError(f'--only chooses a cell of a run, and "{what}" is a file; name a directory that "run" wrote')
     if seed is not None:
         check_seed(seed)
-    html = page(None if what is None else _opening(what, only, settings, seed))
+    html = page(None if what is None else _opening(what, only or [], settings or [], seed))
     if out is not None:
         output.write(out, html.encode(), [] if what is None else [what])
         print(out)

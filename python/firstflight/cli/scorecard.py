@@ -1,10 +1,15 @@
 """`firstflight scorecard`: RFC 9743's evaluation cases for one scheme, in the terminal and as a page."""
 
 from pathlib import Path
+from typing import Annotated
 
-from firstflight.cli.running import compute
+import typer
+
+from firstflight.cli.options import Jobs, Seed
+from firstflight.cli.run import compute
 from firstflight.errors import RequestError
 from firstflight.records import Run
+from firstflight.report import write
 from firstflight.scenario.table import nearest
 from firstflight.studies import of
 from firstflight.studies.execute import Request, prepare
@@ -14,19 +19,40 @@ from firstflight.studies.scorecard import scheme as scheme_of
 from firstflight.studies.scorecard.case import counted, in_words
 
 
-def scorecard_command(
-    scheme: str,
-    reference: str,
-    replicates: int | None,
-    seed: int | None,
-    jobs: int | None,
-    only: list[str],
-    out: Path | None,
-    set_aside: bool,
+def command(
+    scheme: Annotated[
+        str,
+        typer.Argument(
+            metavar="SCHEME|FILE.toml",
+            help="A start-up scheme or congestion control, or a file with a [tcp] table.",
+            show_default=False,
+        ),
+    ],
+    reference: Annotated[
+        str, typer.Option(metavar="SCHEME|FILE.toml", help="Scheme to compare with, in the profile linux.")
+    ] = REFERENCE,
+    replicates: Annotated[
+        int | None, typer.Option(help="Replicates of each case. Default: 30.", show_default=False)
+    ] = None,
+    seed: Seed = None,
+    jobs: Jobs = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CASE[,CASE]", help="Run only these cases, such as bufferbloat.", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Output directory. Default: runs/scorecard-SCHEME.", show_default=False),
+    ] = None,
+    set_aside: Annotated[
+        bool, typer.Option("--set-aside", help="If DIR holds another run, rename it to DIR.1 and start a new one.")
+    ] = False,
 ) -> None:
-    """Run the cases, print a row for each, and write the page."""
+    """Simulate every evaluation case of RFC 9743 with a scheme and with a reference. Print the verdicts and write a
+    page.
+    """
     card = Scorecard(scheme_of(scheme), scheme_of(reference))
-    chosen = [name.strip() for names in only for name in names.split(",")]
+    chosen = [name.strip() for names in only or [] for name in names.split(",")]
     for name in chosen:
         if name not in card.grids:
             raise RequestError(f'no case is called "{name}"; {nearest(name, card.grids)}')
@@ -37,8 +63,6 @@ def scorecard_command(
 
 
 def _print_card(request: Request, run: Run, kept: int, seconds: float) -> None:
-    from firstflight.report import write
-
     study = of(run)
     cases = study.cases(run)
     print(f"{study.title}\n{len(request.cells)} cells in {seconds:.1f} s, in {run.directory}\n")

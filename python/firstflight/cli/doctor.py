@@ -8,7 +8,11 @@ import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import typer
+
+from firstflight.cli.options import Json
 from firstflight.engines import NAMES
+from firstflight.errors import MachineError
 from firstflight.records import machine
 
 # Below this much free space a large run could fill the disk.
@@ -28,8 +32,8 @@ class Finding:
     fix: str
 
 
-def examine(as_json: bool) -> int:
-    """Print the findings; 3 if something that every command needs is missing, else 0."""
+def command(as_json: Json = False) -> None:
+    """List the features of this machine and how to fix each one that is missing."""
     findings = [*_required(), *_optional(), *_emulation()]
     if as_json:
         print(json.dumps([asdict(finding) for finding in findings], indent=2))
@@ -39,7 +43,8 @@ def examine(as_json: bool) -> int:
             print(f"{mark}  {finding.name:14} {finding.found}")
             if not finding.ok:
                 print(f"         {'':14} needed for {finding.needed_for}; fix: {finding.fix}")
-    return 3 if any(finding.required and not finding.ok for finding in findings) else 0
+    if any(finding.required and not finding.ok for finding in findings):
+        raise typer.Exit(MachineError.exit_status)
 
 
 def _required() -> list[Finding]:

@@ -3,19 +3,36 @@
 from collections import Counter
 from pathlib import Path
 from random import Random
+from typing import Annotated
+
+import typer
 
 from firstflight.conform.oracle import Judged, Kernel
 from firstflight.conform.parameters import FAMILIES, draw
 from firstflight.conform.shrink import shrink
-from firstflight.errors import MachineError, RequestError
+from firstflight.errors import MachineError, RequestError, require_linux
 from firstflight.records.files import write_directory
 
 _DIFFERS = 1
 _CONTROLS = ("cubic", "reno")
 
 
-def conform_command(count: int, seed: int, cc: str | None, record: Path | None) -> int:
-    """Record, compare and print; returns the exit status: 1 if anything differs."""
+def command(
+    count: Annotated[int, typer.Option(min=1, max=100_000, help="Number of connections to record.")] = 200,
+    seed: Annotated[int, typer.Option(help="Seed of the random connections.")] = 1,
+    cc: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Congestion controls, such as cubic,reno,bbr.", show_default="cubic,reno"),
+    ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep the scripts in DIR, for firstflight script.", show_default=False),
+    ] = None,
+) -> None:
+    """Record random connections of the local kernel as packet scripts, run them through the linux profile, and shrink
+    those that differ. Needs user namespaces and a TUN device, not root.
+    """
+    require_linux("firstflight conform")
     if record is not None and record.exists() and (not record.is_dir() or any(record.iterdir())):
         raise RequestError(f'--record: "{record}" exists and is no empty directory')
     with Kernel() as kernel:
@@ -28,7 +45,8 @@ def conform_command(count: int, seed: int, cc: str | None, record: Path | None) 
         _write(record, judged, shrunk)
     print(f"{kernel.name}; seed {seed}; {', '.join(controls)}")
     _print(judged, shrunk)
-    return _DIFFERS if mismatches else 0
+    if mismatches:
+        raise typer.Exit(_DIFFERS)
 
 
 def _controls(asked: str | None, offered: list[str]) -> list[str]:

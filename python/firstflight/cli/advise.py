@@ -4,49 +4,91 @@ import math
 import os
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from firstflight.advise import DEFAULT_HARM, advise
 from firstflight.advise.advice import SENT_AGAIN, Advice
 from firstflight.advise.certificates import Certificates
+from firstflight.advise.request import DEFAULT_CONNECTIONS, DEFAULT_WINDOWS
 from firstflight.advise.words import stopped_by
 from firstflight.analysis.intervals import Estimate
-from firstflight.cli.progress import progress
+from firstflight.cli.options import Harm, Jobs, Kind, Seed
+from firstflight.cli.run import progress
 from firstflight.counted import counted
 
 _INTERRUPTED = 130
 
 
-def advise_command(
-    flows: Path,
-    iw: str,
-    harm: str | None,
-    kind: str | None,
-    out: Path | None,
-    seed: int | None,
-    jobs: int | None,
-    max_connections: int | None,
-    assume_sizes: str | None,
-    assume: Sequence[str],
-    certificates: str | None,
-    set_aside: bool,
+def command(
+    flows: Annotated[
+        Path,
+        typer.Argument(metavar="FLOWS", help="Observed connections: a log, capture or table.", show_default=False),
+    ],
+    iw: Annotated[
+        str, typer.Option(metavar="N,N,...", help="Candidate initial windows, in segments.")
+    ] = DEFAULT_WINDOWS,
+    harm: Harm = DEFAULT_HARM,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Output directory. Default: runs/advice-NAME.", show_default=False),
+    ] = None,
+    kind: Kind = None,
+    max_connections: Annotated[
+        int, typer.Option(help="Maximum number of connections to simulate.")
+    ] = DEFAULT_CONNECTIONS,
+    assume_sizes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="APPLICATION",
+            help="For flows without sizes, such as speed tests: assume those of an application, such as web-search.",
+            show_default=False,
+        ),
+    ] = None,
+    assume: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="Value to assume where FLOWS lacks it. May be repeated: "
+            "paths=uk-2023+30ms or rtt=50ms (for flows without RTT), lines=uk-2023 (or uk-2015, avgdc, 20Mbit), "
+            "buffer=130ms, connections=4, loss=0.5%.",
+            show_default=False,
+        ),
+    ] = None,
+    certificates: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHAIN",
+            help="Show what users lose with other certificates, such as ml-dsa-44 or ml-dsa-44,intermediates=2, and "
+            "which window, chain or record size wins it back.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Seed = None,
+    jobs: Jobs = None,
+    set_aside: Annotated[
+        bool, typer.Option("--set-aside", help="If DIR holds other advice, rename it to DIR.1 and start a new one.")
+    ] = False,
 ) -> None:
-    """Advise and print; on Ctrl-C stop immediately and keep the finished part."""
+    """Recommend an initial window from observed connections: gain and cost of each candidate by user group, with
+    confidence.
+    """
     directory = out or Path("runs") / f"advice-{flows.stem}"
     began = time.perf_counter()
     try:
         advice, path = advise(
             flows,
             iw=iw,
-            harm=harm or DEFAULT_HARM,
+            harm=harm,
             kind=kind,
             out=directory,
             seed=seed,
             jobs=jobs,
             max_connections=max_connections,
             assume_sizes=assume_sizes,
-            assume=assume,
+            assume=assume or (),
             certificates=certificates,
             set_aside=set_aside,
             watch=progress,

@@ -1,0 +1,71 @@
+"""`firstflight explain`: the rounds of one transfer with several initial windows, in words and as ladder diagrams."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from firstflight import explain
+from firstflight.cli.options import Seed, Settings
+from firstflight.cli.settings import load_scenario
+from firstflight.cli.trace import labeled
+from firstflight.errors import RequestError
+from firstflight.explain.ladder import sheet
+from firstflight.explain.page import page
+from firstflight.explain.rounds import transfer
+from firstflight.explain.words import comparison, cost, first_flight, heading, line
+from firstflight.records import output
+from firstflight.report.figure import drawing, format_of
+from firstflight.tracing import Trace
+
+_DOWNLOAD = Path(explain.__file__).with_name("download.toml")
+
+
+def command(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE.toml]", help="A scenario file. Default: 30 kB, RTT 100 ms.")
+    ] = None,
+    iw: Annotated[str, typer.Option(metavar="N,N", help="Initial windows to compare, in segments.")] = "3,10",
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE,VALUE[,VALUE]", help="Compare the values of this key instead."),
+    ] = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="F",
+            help="Also write a page with ladder diagrams and a glossary to .html, or the diagrams alone to .svg, .png "
+            "or .pdf.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Print the rounds of a transfer with each initial window, and the time that the larger one saves."""
+    if out is not None:
+        output.check(out, [] if file is None else [file])
+    form = None if out is None or out.suffix.lower() in (".html", ".htm") else format_of(out)
+    scenario = load_scenario(file or _DOWNLOAD, settings or [])
+    varied = labeled(scenario, vary or [f"tcp.initial_window={','.join(map(str, _windows(iw)))}"])
+    # Each trace is let go of before the next is simulated.
+    transfers = [transfer(Trace(changed, seed, label)) for label, changed in varied]
+    title = scenario.description or scenario.name
+    print(title)
+    for of in transfers:
+        print(f"\n{heading(of)}")
+        for sent in of.rounds:
+            print(f"  {line(sent, of)}")
+    sentences = [first_flight(transfers), comparison(transfers), cost(transfers)]
+    print("\n" + "\n".join(filter(None, sentences)))
+    if out is not None:
+        html = page(title, transfers).encode() if form is None else drawing(sheet(title, transfers), form)
+        output.write(out, html)
+        print(out)
+
+
+def _windows(iw: str) -> list[int]:
+    windows = [int(text) for text in iw.split(",") if text.strip().isdecimal()]
+    if len(windows) != len(iw.split(",")) or not 1 <= len(windows) <= 3:
+        raise RequestError(f'--iw is "{iw}"; give one to three initial windows in segments, such as 3,10')
+    return windows

@@ -1,0 +1,42 @@
+"""Arguments and options that several commands have. The last ones are those of `guard`."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run's directory.", show_default=False)]
+File = Annotated[Path, typer.Argument(metavar="FILE.toml", help="A scenario file.", show_default=False)]
+Harm = Annotated[str, typer.Option(metavar="BUDGET", help="Limits on regressions.")]
+Jobs = Annotated[int | None, typer.Option(help="Number of threads. Default: one per CPU.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Kind = Annotated[str | None, typer.Option(help="Format of the data, if not detected.", show_default=False)]
+Seed = Annotated[int | None, typer.Option(help="Seed of all random numbers.", show_default=False)]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Set a key of the scenario, such as tcp.initial_window=10."),
+]
+
+
+class FallbackWindow(StrEnum):
+    """Initial window after a stop of the guard."""
+
+    rfc6928 = "rfc6928"
+    rfc3390 = "rfc3390"
+
+
+Policy = Annotated[str, typer.Option(help="Policy that chooses the window: static, ewma, lossaware or lossaware-disc.")]
+Alpha = Annotated[float, typer.Option(help="Maximum probability that a harmless window is ever stopped.")]
+Period = Annotated[str, typer.Option(help="Interval between draws of the arms; each client counts once per interval.")]
+Least = Annotated[
+    int, typer.Option(help="Minimum connections per network. A network with fewer joins a larger one.", min=1)
+]
+Fallback = Annotated[
+    FallbackWindow,
+    typer.Option(
+        help="Window after a stop: 10 segments (rfc6928, the system's), or 3 after stops of two groups (rfc3390)."
+    ),
+]
+State = Annotated[Path, typer.Option(metavar="DIR", help="Journal, decisions and status.")]
+STATE = Path("/var/lib/firstflight-guard")

@@ -1,0 +1,38 @@
+"""`firstflight report`."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from firstflight.cli.options import Directory
+from firstflight.errors import RequestError
+from firstflight.records import Run
+from firstflight.report import figures_to_files, write
+
+
+class Picture(StrEnum):
+    """The format of a written figure."""
+
+    svg = "svg"
+    png = "png"
+    pdf = "pdf"
+
+
+def command(
+    directory: Directory,
+    figures: Annotated[
+        bool, typer.Option("--figures", help="Also write each figure to DIR/figures, as SVG and PNG.")
+    ] = False,
+    format: Annotated[
+        list[Picture] | None, typer.Option(help="With --figures: format to write, such as pdf. May be repeated.")
+    ] = None,
+) -> None:
+    """Write DIR/report.html: one page with text, figures and tables, without external files."""
+    if format and not figures:
+        raise RequestError("--format is that of --figures; add --figures")
+    run = Run.open(directory)
+    print(write(run))
+    if figures:
+        for path in figures_to_files(run, run.directory / "figures", format or ("svg", "png")):
+            print(path)

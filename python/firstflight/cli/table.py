@@ -1,0 +1,44 @@
+"""`firstflight table`."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from firstflight.cli.options import Directory
+from firstflight.errors import RequestError
+from firstflight.records import Run
+from firstflight.scenario.table import nearest
+from firstflight.studies import of
+
+
+class Format(StrEnum):
+    """The format of a printed table."""
+
+    text = "text"
+    csv = "csv"
+    json = "json"
+
+
+def command(
+    directory: Directory,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="A table's name. Without it, print all names.", show_default=False),
+    ] = None,
+    format: Annotated[Format, typer.Option(help="text, csv (tidy) or json.")] = Format.text,
+) -> None:
+    """Print a table of a run next to the published values. Without NAME, list the tables."""
+    run = Run.open(directory)
+    study = of(run)
+    names = study.table_names(run)
+    if name is None and names:
+        print("\n".join(names))
+        return
+    if name is None or name not in names:
+        raise RequestError(
+            f'this run has no table "{name}"; {nearest(name or "", names)}'
+            if names
+            else f'"{directory}" has no finished cells yet, so no tables; continue it with "firstflight run"'
+        )
+    print(getattr(study.table(run, name), format.value)().rstrip("\n"))
