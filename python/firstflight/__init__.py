@@ -36,9 +36,8 @@ if TYPE_CHECKING:
 
     from firstflight import advise, observe
     from firstflight.comparing import compare
-    from firstflight.records import Run
     from firstflight.scenario import BitsPerSecond, Bytes, Cell, Duration, Packets, Scenario, Tcp
-    from firstflight.studies import Study
+    from firstflight.studies import Run, Study
     from firstflight.studies.execute import run
     from firstflight.tracing import Trace, trace
 
@@ -74,7 +73,7 @@ _HOMES = {
     "Cell": "scenario",
     "Duration": "scenario",
     "Packets": "scenario",
-    "Run": "records",
+    "Run": "studies",
     "Scenario": "scenario",
     "Study": "studies",
     "Tcp": "scenario",
@@ -114,6 +113,6 @@ def study(name: str) -> Study:
 
 def open_run(directory: str | Path) -> Run:
     """The run in a directory that `firstflight run` or `run(..., out=...)` wrote."""
-    from firstflight.records import Run
+    from firstflight.studies import Run
 
     return Run.open(directory)

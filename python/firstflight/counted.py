@@ -1,5 +1,6 @@
-"""Numbers and lists in sentences."""
+"""Numbers, lists and near words in sentences."""
 
+import difflib
 from collections.abc import Iterable
 
 
@@ -17,3 +18,12 @@ def listed(words: Iterable[str]) -> str:
     """Words in a row: a; a and b; a, b and c."""
     *most, last = words
     return f"{', '.join(most)} and {last}" if most else last
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A clause that names the known word nearest to `word`, or lists the known ones when none is near."""
+    names = sorted(known)
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    if close:
+        return f'did you mean "{close[0]}"?'
+    return f"known here: {', '.join(names)}" if names else "none is known here"

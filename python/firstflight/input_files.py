@@ -3,8 +3,12 @@
 import errno
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from firstflight.errors import RequestError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 # Of a scenario, a packet script, a measured distribution, a directory's own description.
 MOST_BYTES = 1 << 24
@@ -47,3 +51,17 @@ def check_is_file(path: Path) -> None:
         raise RequestError(f"{path} is a directory; name the file in it that is to be read")
     if path.exists() and not path.is_file():
         raise RequestError(f"{path} is a pipe or a device, which can be read only once; write it to a file first")
+
+
+def scan(path: Path) -> "pl.LazyFrame":
+    """The Parquet file at `path`, which is a name and never a pattern, a home directory or an address."""
+    import polars as pl
+
+    return pl.scan_parquet(path.absolute(), glob=False)
+
+
+def unreadable() -> tuple[type[BaseException], ...]:
+    """The errors of Polars for a damaged Parquet file: some damage makes it panic."""
+    import polars as pl
+
+    return pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError

@@ -17,7 +17,7 @@ from firstflight.engines.tables import first_transfers
 from firstflight.errors import MachineError, RequestError, require_linux
 from firstflight.records import output
 from firstflight.scenario import Scenario
-from firstflight.studies.execute import check_seed
+from firstflight.scenario.cell import check_seed
 from firstflight.studies.single import SingleScenario
 
 if TYPE_CHECKING:

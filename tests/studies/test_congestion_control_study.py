@@ -119,7 +119,7 @@ def test_the_figures_are_drawn_from_the_stored_run(base: Run, tmp_path: Path) ->
     explained = figures[1].caption
     for word in ("Slow start from 10 segments", "Fast retransmit", "Congestion avoidance"):
         assert word in explained
-    page = write(base, tmp_path / "report.html").read_text(encoding="utf-8")
+    page = write(base, STUDY, tmp_path / "report.html").read_text(encoding="utf-8")
     # Each figure wide and narrow.
     assert page.count("<svg") == 2 * len(figures)
     assert "CUBIC" in page

@@ -139,7 +139,7 @@ def test_the_report_shows_both_captured_connections(slice_run: Run, tmp_path: Pa
     names = [figure.name for figure in STUDY.figures(slice_run)]
     windows = [f"windows_queue_{queue}" for queue in (1000, 25, 10)]
     assert names == ["differences", "connection_clean", "connection_losses", *windows]
-    page = write(slice_run, tmp_path / "report.html").read_text(encoding="utf-8")
+    page = write(slice_run, STUDY, tmp_path / "report.html").read_text(encoding="utf-8")
     assert "One connection segment by segment: 500 kB, 70 ms, 10 Mbit/s, IW 32, cubic, queue 10" in page
 
 

@@ -14,7 +14,7 @@ import xarray as xr
 
 from firstflight.engines import model
 from firstflight.errors import RequestError
-from firstflight.records import Identity, Run
+from firstflight.records import Identity, RunWriter
 from firstflight.scenario import Scenario
 from firstflight.studies import find
 from firstflight.studies.kernel import (
@@ -335,7 +335,7 @@ def test_a_run_with_other_keys_is_refused(tmp_path: Path) -> None:
     (cell,) = study.cells("model")[:1]
     old = replace(cell, key={**cell.key, "rtt_ms": 20})
     identity = Identity(study.name, "model", seed=1, replicates=1, scenario=None)
-    with Run.create(tmp_path / "old", identity, [old]) as made:
+    with RunWriter.create(tmp_path / "old", identity, [old]) as made:
         made.write(identity.cell_hash(old), old, model.run_cell(old, 1, 1), {})
     with pytest.raises(RequestError, match="another version of rfc6928-rounds: its cells have the keys seg"):
         study.claims(made)

@@ -12,7 +12,7 @@ import xarray as xr
 
 from emulations import skip_unless_possible
 from firstflight.engines.simulate import run_cell
-from firstflight.records import Identity, Run
+from firstflight.records import Identity, Run, RunWriter
 from firstflight.report.page import write
 from firstflight.scenario import Cell
 from firstflight.scenario.units import Bytes
@@ -44,7 +44,7 @@ def emulated(tmp_path_factory: pytest.TempPathFactory) -> Run:
     cells = STUDY.cells_at("emulate", chosen(STUDY.keys("emulate"), wanted))
     identity = Identity("thalheim", "emulate", seed=1, replicates=1, scenario=None)
     draw = np.random.default_rng(1)
-    with Run.create(tmp_path_factory.mktemp("run") / "emulated", identity, cells) as made:
+    with RunWriter.create(tmp_path_factory.mktemp("run") / "emulated", identity, cells) as made:
         for own in cells:
             tables = run_cell(own, 1, own.replicates or 1)
             if own.engine is None:
@@ -201,7 +201,7 @@ def test_the_figures_and_tables_of_a_whole_run_are_in_its_report(whole: Run, tmp
     assert list(tables) == ["relative", "times", "formula", "shallow", "parallel", "mice"]
     shown = tables["relative"].frame.filter(pl.col("iw") == 3)
     assert shown["ours"].to_list() == pytest.approx([100.0] * 60)
-    page = write(whole, tmp_path / "report.html").read_text(encoding="utf-8")
+    page = write(whole, STUDY, tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.count("<svg") == 2 * len(FIGURES)
 
 
@@ -247,7 +247,7 @@ def test_a_slice_says_which_statements_it_cannot_check_and_why(emulated: Run) ->
 
 def test_a_run_without_finished_cells_still_answers(tmp_path: Path) -> None:
     identity = Identity("thalheim", "simulate", seed=1, replicates=1, scenario=None)
-    with Run.create(tmp_path / "empty", identity, STUDY.cells_at("simulate", [0])) as made:
+    with RunWriter.create(tmp_path / "empty", identity, STUDY.cells_at("simulate", [0])) as made:
         empty = made
     assert STUDY.tables(empty) == []
     assert STUDY.figures(empty) == []

@@ -140,7 +140,7 @@ def test_the_report_has_every_table_and_figure(part: Run, tmp_path: Path) -> Non
     cost = tables["cost"].frame.filter((pl.col("extra_rtt_ms") == 30) & (pl.col("metric") == "flight"))
     assert dict(cost.select("iw", "ours").iter_rows()) == {10: 10, 32: 32}
     assert [figure.name for figure in STUDY.figures(part)] == FIGURES
-    html = write(part, tmp_path / "report.html").read_text()
+    html = write(part, STUDY, tmp_path / "report.html").read_text()
     assert "Open Government Licence" in html
 
 

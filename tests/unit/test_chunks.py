@@ -13,7 +13,7 @@ import firstflight
 from firstflight import MachineError
 from firstflight.engines import assembly, simulate
 from firstflight.engines.chunks import Queue, Work
-from firstflight.records import Identity, Run
+from firstflight.records import Identity, RunWriter
 from firstflight.records.chunks import Chunks, SharedChunks, without
 from firstflight.scenario import Cell, Scenario
 
@@ -21,7 +21,7 @@ REPLICATES = 24
 CELL = "0123456789abcdef0123"
 
 
-def bytes_of(run: Run) -> dict[str, bytes]:
+def bytes_of(run: RunWriter) -> dict[str, bytes]:
     cells = run.directory / "cells"
     return {str(path.relative_to(cells)): path.read_bytes() for path in sorted(cells.rglob("*.parquet"))}
 
@@ -189,12 +189,12 @@ def test_shared_storage_is_empty_before_a_cell_is_there(
     def dies(*_: object) -> None:
         raise OSError("the machine goes down")
 
-    with Run.create(tmp_path / "run", identity, [cell]) as run, monkeypatch.context() as patch:
-        patch.setattr(Run, "write", dies)
+    with RunWriter.create(tmp_path / "run", identity, [cell]) as run, monkeypatch.context() as patch:
+        patch.setattr(RunWriter, "write", dies)
         with pytest.raises(OSError, match="goes down"):
             assembly.Assembly(run, name, cell, 2, store).store_if_whole()
     assert not Path(place).exists()
-    with Run.create(tmp_path / "run", identity, [cell]) as run:
+    with RunWriter.create(tmp_path / "run", identity, [cell]) as run:
         assembly.Assembly(run, name, cell, 2, None).store_if_whole()
         assert run.is_finished(name), "what was fetched had been kept"
 

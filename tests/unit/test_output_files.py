@@ -14,6 +14,7 @@ from firstflight import MachineError, RequestError, Scenario
 from firstflight.records import directory, files, output
 from firstflight.records.machine import _PACKAGE
 from firstflight.report import figures_to_files, write
+from firstflight.studies import of
 from small import Answer
 
 Program = Callable[..., Answer]
@@ -110,15 +111,16 @@ def test_links_devices_and_directories_are_not_replaced(firstflight: Program, tm
 @pytest.mark.slow
 def test_a_report_replaces_an_earlier_one_and_nothing_else(small: Scenario, tmp_path: Path) -> None:
     run = package.run(small, replicates=2, vary={"tcp.initial_window": [3, 10]}, out=tmp_path / "run")
+    study = of(run)
     for _ in range(2):
-        write(run)
-        figures_to_files(run, tmp_path / "figures")
+        write(run, study)
+        figures_to_files(run, study, tmp_path / "figures")
     (tmp_path / "run" / "report.html").write_text("<p>mine")
     with pytest.raises(RequestError, match="exists and was not written by this command"):
-        write(run)
+        write(run, study)
     next((tmp_path / "figures").iterdir()).write_text("mine")
     with pytest.raises(RequestError, match="exists and was not written by this command"):
-        figures_to_files(run, tmp_path / "figures")
+        figures_to_files(run, study, tmp_path / "figures")
 
 
 def test_a_file_is_durable_before_it_takes_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

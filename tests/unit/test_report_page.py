@@ -95,17 +95,17 @@ def test_parts_without_content_leave_no_heading():
 
 
 def test_report_is_renamed_into_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(page, "gather", lambda run: content())
+    monkeypatch.setattr(page, "gather", lambda run, study: content())
     run = SimpleNamespace(directory=tmp_path)
-    assert page.write(run) == tmp_path / "report.html"
-    elsewhere = page.write(run, tmp_path / "other.html")
+    assert page.write(run, None) == tmp_path / "report.html"
+    elsewhere = page.write(run, None, tmp_path / "other.html")
     assert elsewhere.read_text(encoding="utf-8").startswith("<!doctype html>")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other.html", "report.html"]
 
 
 def test_figures_can_be_had_as_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(page, "gather", lambda run: content())
-    paths = page.figures_to_files(SimpleNamespace(), tmp_path / "figures")
+    monkeypatch.setattr(page, "gather", lambda run, study: content())
+    paths = page.figures_to_files(SimpleNamespace(), None, tmp_path / "figures")
     assert [path.name for path in paths] == ["drawn.svg", "drawn.png"]
     assert paths[0].read_bytes().startswith(b"<svg")
     assert paths[1].read_bytes().startswith(b"\x89PNG")

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 import firstflight
-from firstflight import Cell, RequestError, Run, Scenario, engines
+from firstflight import Cell, RequestError, Scenario, engines
 from firstflight.engines import RealTime, simulate
 from firstflight.engines.sweep import sweep
-from firstflight.records import Identity
+from firstflight.records import Identity, RunWriter
 from firstflight.records.schema import RETURNED
 
 SCENARIO = """
@@ -121,7 +121,7 @@ def test_cells_of_an_engine_in_real_time_run_in_its_groups_and_note_their_enviro
         for iw in (3, 10)
     ]
     identity = Identity(study="pair", engine="clock", seed=1, replicates=2)
-    with Run.create(tmp_path / "run", identity, cells) as run:
+    with RunWriter.create(tmp_path / "run", identity, cells) as run:
         sweep(run, identity, cells, 1)
         assert clock.asked == [[("clock", 5, 3), ("clock", 5, 10)], [("clock", 20, 3), ("clock", 20, 10)]]
         rows = run.transfers.collect()
@@ -151,7 +151,7 @@ def test_a_run_in_real_time_is_not_continued_with_another_kernel_or_program(tmp_
 
     cells = [Cell({"iw": iw}, scenario(tcp__initial_window=iw)) for iw in (3, 10)]
     tables = simulate.run_cell(cells[0], 1, 2)
-    with Run.create(tmp_path / "run", identity(), cells[:1]) as run:
+    with RunWriter.create(tmp_path / "run", identity(), cells[:1]) as run:
         run.write(identity().cell_hash(cells[0]), cells[0], {name: tables[name] for name in RETURNED}, {})
     for facts, expected in (
         ({"kernel": "6.12"}, "its kernel was 6.18, now 6.12"),
@@ -159,7 +159,7 @@ def test_a_run_in_real_time_is_not_continued_with_another_kernel_or_program(tmp_
         ({"net.ipv4.tcp_rmem": "4096"}, "its net.ipv4.tcp_rmem was not there, now 4096"),
     ):
         with pytest.raises(RequestError, match=f"holds another run: {expected}; choose another --out"):
-            Run.create(tmp_path / "run", identity(**facts), cells)
+            RunWriter.create(tmp_path / "run", identity(**facts), cells)
         assert identity(**facts).cell_hash(cells[1]) != identity().cell_hash(cells[1])
-    with Run.create(tmp_path / "run", identity(), cells) as run:
+    with RunWriter.create(tmp_path / "run", identity(), cells) as run:
         assert run.missing == 1

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from firstflight import populations
+from firstflight.counted import nearest
 from firstflight.errors import RequestError
-from firstflight.scenario.table import nearest
 from firstflight.scenario.units import BitsPerSecond, Duration
 
 KEYS = {

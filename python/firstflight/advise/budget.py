@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from firstflight.analysis.intervals import Estimate
+from firstflight.counted import nearest
 from firstflight.errors import RequestError
-from firstflight.scenario.table import nearest
 
 DEFAULT = "retransmissions=+0.5,p99=+5%,others=+5%,groups=+5%"
 

@@ -19,10 +19,10 @@ from firstflight.advise.experiment import LASTS, RESPONSE, Experiment
 from firstflight.advise.measure import RESAMPLES
 from firstflight.analysis.ab import Design, compare
 from firstflight.analysis.intervals import Estimate
+from firstflight.counted import nearest
 from firstflight.errors import RequestError
 from firstflight.observe.tables import MSS_BYTES
 from firstflight.scenario import Cell, Scenario
-from firstflight.scenario.table import nearest
 from firstflight.scenario.tls import ALGORITHMS, server_flight
 from firstflight.studies.study import Study
 

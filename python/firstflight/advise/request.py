@@ -21,6 +21,7 @@ from firstflight.advise.sizes import check_name
 from firstflight.errors import RequestError
 from firstflight.input_files import check_is_file, or_packaged, read_text
 from firstflight.records import files
+from firstflight.scenario.cell import check_seed
 from firstflight.scenario.explain import cut
 
 DEFAULT_WINDOWS = "10,16,20,32"
@@ -65,8 +66,6 @@ class Request:
     kind: str | None = None
 
     def __post_init__(self) -> None:
-        from firstflight.studies.execute import check_seed
-
         check_seed(self.seed)
         if not FEWEST_CONNECTIONS <= self.max_connections <= MOST_CONNECTIONS:
             raise RequestError(

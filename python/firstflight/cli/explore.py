@@ -15,7 +15,7 @@ from firstflight.explore.serve import server
 from firstflight.explore.start import transfer
 from firstflight.explore.stored import cell, named
 from firstflight.records import Run, output
-from firstflight.studies.execute import check_seed
+from firstflight.scenario.cell import check_seed
 
 
 def command(

@@ -9,6 +9,7 @@ from firstflight.cli.options import Directory
 from firstflight.errors import RequestError
 from firstflight.records import Run
 from firstflight.report import figures_to_files, write
+from firstflight.studies import of
 
 
 class Picture(StrEnum):
@@ -32,7 +33,8 @@ def command(
     if format and not figures:
         raise RequestError("--format is that of --figures; add --figures")
     run = Run.open(directory)
-    print(write(run))
+    study = of(run)
+    print(write(run, study))
     if figures:
-        for path in figures_to_files(run, run.directory / "figures", format or ("svg", "png")):
+        for path in figures_to_files(run, study, run.directory / "figures", format or ("svg", "png")):
             print(path)

@@ -7,10 +7,10 @@ import typer
 
 from firstflight.cli.options import Jobs, Seed
 from firstflight.cli.run import compute
+from firstflight.counted import nearest
 from firstflight.errors import RequestError
 from firstflight.records import Run
 from firstflight.report import write
-from firstflight.scenario.table import nearest
 from firstflight.studies import of
 from firstflight.studies.execute import Request, prepare
 from firstflight.studies.kernel.grid import EXPERIMENT
@@ -73,4 +73,4 @@ def _print_card(request: Request, run: Run, kept: int, seconds: float) -> None:
         if not case.changes:
             print(f"{'':7}{case.lacks:15} {case.text}")
     print(f"\n{in_words(counted(cases))}")
-    print(write(run))
+    print(write(run, study))

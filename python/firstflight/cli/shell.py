@@ -19,7 +19,7 @@ from firstflight.observe.summary import lines
 from firstflight.records import output
 from firstflight.report.figure import format_of
 from firstflight.report.trace_plot import draw
-from firstflight.studies.execute import check_seed
+from firstflight.scenario.cell import check_seed
 
 
 def command(

@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from firstflight.cli.options import Directory
+from firstflight.counted import nearest
 from firstflight.errors import RequestError
 from firstflight.records import Run
-from firstflight.scenario.table import nearest
 from firstflight.studies import of
 
 

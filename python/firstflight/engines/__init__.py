@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
+from firstflight.counted import nearest
 from firstflight.errors import RequestError, require_linux
 
 # A testbed's own processes pass through here on the way to their module and should not wait for Polars.
@@ -69,17 +69,8 @@ class RealTime(Protocol):
         ...
 
 
-def source(name: str) -> Path:
-    """The file or directory with the source that is this engine's alone."""
-    own = _ENGINES[name].removeprefix(f"{__name__}.").partition(".")[0]
-    place = Path(__file__).parent / own
-    return place if place.is_dir() else place.with_suffix(".py")
-
-
 def find(name: str) -> Engine:
     """The engine called `name`; RequestError with the nearest known one, MachineError for emulation without Linux."""
-    from firstflight.scenario.table import nearest
-
     if name not in _ENGINES:
         raise RequestError(f'unknown engine "{name}"; {nearest(name, _ENGINES)}')
     if name == "emulate":

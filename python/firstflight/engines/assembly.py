@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from firstflight.records import Run
+from firstflight.records import RunWriter
 from firstflight.records.chunks import SharedChunks, Tables, without
 from firstflight.scenario import Cell
 
@@ -18,7 +18,7 @@ KEEP_ABOVE_BYTES = 256 << 20
 class Assembly:
     """One cell in progress: chunks in memory, chunks in the run's directory, chunks on shared storage."""
 
-    def __init__(self, run: Run, name: str, cell: Cell, replicates: int, shared: SharedChunks | None) -> None:
+    def __init__(self, run: RunWriter, name: str, cell: Cell, replicates: int, shared: SharedChunks | None) -> None:
         """`replicates` of `cell`; the finished part from earlier sessions is found and used."""
         self.cell = cell
         self._run, self._name, self._shared = run, name, shared
@@ -108,7 +108,7 @@ class Assembly:
         chunks.remove(self._name)
 
 
-def store(run: Run, name: str, cell: Cell, tables: Mapping[str, pl.LazyFrame]) -> None:
+def store(run: RunWriter, name: str, cell: Cell, tables: Mapping[str, pl.LazyFrame]) -> None:
     """Store a finished cell: its tables, the engine's counts and the environment."""
     counts = tables["counts"].sum().collect().to_dicts()[0] if "counts" in tables else {}
     environment = dict(tables["environment"].unique().collect().iter_rows()) if "environment" in tables else {}

@@ -9,7 +9,7 @@ from firstflight.engines import RealTime, find
 from firstflight.engines.assembly import Assembly, store
 from firstflight.engines.chunks import Queue, Work
 from firstflight.engines.place import HERE, Place
-from firstflight.records import Identity, Run
+from firstflight.records import Identity, RunWriter
 from firstflight.records.chunks import SharedChunks
 from firstflight.records.machine import usable_cpus
 from firstflight.scenario import Cell
@@ -35,7 +35,7 @@ def cost(cell: Cell) -> float:
 
 
 def sweep(
-    run: Run,
+    run: RunWriter,
     identity: Identity,
     cells: Sequence[Cell],
     jobs: int | None = None,
@@ -65,7 +65,7 @@ def sweep(
 
 
 def _in_virtual_time(
-    run: Run, identity: Identity, cells: dict[str, Cell], jobs: int, on_replicates: OnReplicates, place: Place
+    run: RunWriter, identity: Identity, cells: dict[str, Cell], jobs: int, on_replicates: OnReplicates, place: Place
 ) -> None:
     shared = SharedChunks(place.store) if place.store else None
     assemblies, works = {}, []
@@ -111,7 +111,7 @@ def _in_virtual_time(
 
 
 def _in_real_time(
-    run: Run,
+    run: RunWriter,
     identity: Identity,
     engine: RealTime,
     cells: dict[str, Cell],

@@ -15,7 +15,6 @@ from firstflight.scenario import Scenario, tcp
 from firstflight.scenario.queues import AnyQueue, Before, Codel, DropTail, FqCodel, Pie, Red
 from firstflight.scenario.tls import Tls
 from firstflight.scenario.units import Packets
-from firstflight.studies.single import SingleScenario
 
 HOMES = 400
 """Real paths in the page, of 2,426: 12 kB."""
@@ -38,7 +37,7 @@ def transfer(scenario: Scenario, seed: int | None = None, name: str | None = Non
     scenario.over_tcp("the explorer").one_network("The explorer")
     return {
         "name": scenario.name if name is None else name,
-        "seed": SingleScenario.seed if seed is None else seed,
+        "seed": 1 if seed is None else seed,
         "plan": scenario.to_plan(),
         "toml": scenario.to_toml(),
     }

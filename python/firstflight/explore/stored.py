@@ -6,7 +6,7 @@ from typing import Any
 
 from firstflight.errors import RequestError
 from firstflight.records import Run
-from firstflight.studies.execute import Only, chosen
+from firstflight.scenario.cell import Only, chosen
 
 
 def cell(run: Run, only: Only) -> tuple[dict[str, Any], Path]:

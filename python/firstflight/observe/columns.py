@@ -9,10 +9,10 @@ from pathlib import Path
 import polars as pl
 
 from firstflight.errors import RequestError
+from firstflight.input_files import scan, unreadable
 from firstflight.observe.formats import json_object, leaves
 from firstflight.observe.lines import begins, pieces
 from firstflight.observe.problem import Problems, Unit
-from firstflight.records.files import UNREADABLE, scan
 
 PARQUET = b"PAR1"
 # In a piece, the line (CSV) or row (Parquet) that it came from.
@@ -37,7 +37,7 @@ class ColumnFile:
             self.unit = "row"
             try:
                 schema = scan(path).collect_schema()
-            except UNREADABLE:
+            except unreadable():
                 raise RequestError(
                     f"{path} starts as a Parquet file, but cannot be opened as one: it is cut off or damaged; write "
                     "it again"
@@ -87,7 +87,7 @@ class ColumnFile:
             for start in range(0, height, _ROWS_AT_ONCE):
                 frame = table.slice(start, _ROWS_AT_ONCE).select(wanted).collect()
                 yield frame.with_columns(pl.int_range(start + 1, start + 1 + pl.len()).alias(PLACE))
-        except UNREADABLE as error:
+        except unreadable() as error:
             reason = str(error).splitlines()[0]
             raise RequestError(f"{self.path} cannot be read as Parquet ({reason}); write it again") from None
 

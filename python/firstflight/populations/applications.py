@@ -9,6 +9,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
+from firstflight.counted import nearest
 from firstflight.errors import RequestError
 
 
@@ -100,8 +101,6 @@ def preset(preset: str, /, **keys: Any) -> dict[str, Any]:
     It is called as the preset unless `name` is among them, and is the caller's to change. RequestError with the nearest
     known name.
     """
-    from firstflight.scenario.table import nearest
-
     if preset not in PRESETS:
         raise RequestError(f'unknown preset "{preset}"; {nearest(preset, NAMES)}')
     return {"name": preset} | deepcopy(PRESETS[preset].table) | keys

@@ -3,5 +3,6 @@
 from firstflight.records.identity import Identity
 from firstflight.records.run import Run
 from firstflight.records.schema import SCHEMA_VERSION, STORED, TABLES, Column, empty, stored
+from firstflight.records.writer import RunWriter
 
-__all__ = ["SCHEMA_VERSION", "STORED", "TABLES", "Column", "Identity", "Run", "empty", "stored"]
+__all__ = ["SCHEMA_VERSION", "STORED", "TABLES", "Column", "Identity", "Run", "RunWriter", "empty", "stored"]

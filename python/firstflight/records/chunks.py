@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from firstflight.errors import MachineError
+from firstflight.input_files import scan
 from firstflight.records import files
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Chunks:
     def read(self, name: str, replicates: range) -> LazyTables:
         """The tables of a chunk, which are read when they are needed."""
         place = self._directory / name / _named(replicates)
-        return {path.stem: files.scan(path) for path in sorted(place.glob("*.parquet"))}
+        return {path.stem: scan(path) for path in sorted(place.glob("*.parquet"))}
 
     def take(self, name: str, replicates: range, content: dict[str, bytes]) -> None:
         """Keep a chunk that has come as Parquet files, name to bytes."""

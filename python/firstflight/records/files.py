@@ -37,8 +37,6 @@ _MAGIC = b"PAR1"
 # Rows of a row group. Left to itself, the writer begins one where a part of the table begins.
 _ROW_GROUP = 250_000
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
-"""The errors of Polars for a damaged Parquet file: some damage makes it panic."""
 _NOT_A_NAME = {errno.ENAMETOOLONG, errno.ELOOP}
 # Windows has neither; a child process inherits nothing there that is not passed on.
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
@@ -167,11 +165,6 @@ def is_directory_as_written(place: Path) -> bool:
     except (OSError, UnicodeDecodeError):
         return False
     return bool(names) and all(is_as_written(place / name) for name in names)
-
-
-def scan(path: Path) -> pl.LazyFrame:
-    """The Parquet file at `path`, which is a name and never a pattern, a home directory or an address."""
-    return pl.scan_parquet(path.absolute(), glob=False)
 
 
 def is_whole_text(path: Path) -> bool:

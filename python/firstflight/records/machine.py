@@ -14,6 +14,8 @@ from typing import Any
 _PACKAGE = Path(__file__).resolve().parent.parent
 # The Python packages that determine a record's contents. Analysis, reports and studies only choose and read cells.
 _DECIDING = ("scenario", "records", "engines")
+ENGINES = ("simulate", "model", "emulate")
+"""Each has its own source in `engines`, a file or a directory of that name."""
 # Limit and use of a container's memory, as it sees them, and the part of the use that is files that can be evicted:
 # of control groups version 2 and 1.
 _GROUP = Path("/sys/fs/cgroup")
@@ -42,14 +44,13 @@ def code_version(engine: str) -> str:
     the other engines.
     """
     from firstflight import _native
-    from firstflight.engines import NAMES, source
 
-    others = [source(name) for name in NAMES if name != engine]
+    others = {_PACKAGE / "engines" / f"{name}{suffix}" for name in ENGINES if name != engine for suffix in ("", ".py")}
     digest = hashlib.sha256()
     files = [Path(str(_native.__file__))]
     files += sorted(path for package in _DECIDING for path in (_PACKAGE / package).rglob("*.py"))
     for path in files:
-        if any(path.is_relative_to(other) for other in others):
+        if others & {path, *path.parents}:
             continue
         content = path.read_bytes()
         digest.update(f"{path.name} {len(content)}\n".encode())

@@ -12,62 +12,35 @@ HASH stands for everything a cell's records depend on, so a finished cell is nev
 for another. Changing the code or the scenario changes it; a directory holds one version only.
 """
 
-import contextlib
 import html
 import json
-import logging
-import re
-import time
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Hashable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import polars as pl
 
-from firstflight.counted import counted
+from firstflight.counted import counted, nearest
 from firstflight.errors import RequestError
-from firstflight.records import files, machine, schema
+from firstflight.input_files import scan
+from firstflight.records import files, schema
 from firstflight.records.chunks import Chunks
 from firstflight.records.directory import (
-    DOCUMENT,
     SCENARIO,
-    DamagedRunError,
     check_cells,
     damaged,
-    foreign,
-    move_aside,
     of_another_version,
     read_document,
-    stored_cells,
-    write_document,
 )
-from firstflight.records.identity import Identity, check_keys, extended, misfit
-from firstflight.scenario import Cell
-from firstflight.scenario.table import nearest
-
-if TYPE_CHECKING:
-    from firstflight.analysis.table import Table
-    from firstflight.studies import Study
-
-# The files that `write_json` writes into a run's directory: its own document, and the request of an advice.
-_DOCUMENTS = re.compile(r"(run|request)\.json")
-
-_log = logging.getLogger("firstflight")
 
 
 class Run:
-    """Records of a grid. `Run.open` reads; `Run.create` starts or continues one and is the only writer."""
+    """Records of a grid, to be read. `RunWriter` writes them."""
 
     def __init__(self, directory: Path, document: dict[str, Any]) -> None:
-        """Use `open` or `create`."""
+        """Use `open`."""
         self.directory = directory
         self._document = document
-        self._lock: files.Lock | None = None
-        self.aside: Path | None = None
-        """The directory to which `create` moved an earlier run; None if it moved none."""
-        self.made_directory = False
-        """Whether the directory was not there before `create`."""
         self._checked: set[Path] = set()
         self.derived: dict[Hashable, Any] = {}
         """Results that readers computed from the records, kept with this object; see `studies.kernel.declared.kept`."""
@@ -77,7 +50,7 @@ class Run:
         """The run in `directory`, to be read. RequestError if there is none, a damaged one, or one of another record
         schema.
         """
-        directory = _named(directory)
+        directory = named(directory)
         with files.readable(directory):
             if not directory.is_dir():
                 raise RequestError(f'there is no directory "{directory}"; name one that "firstflight run" wrote')
@@ -88,82 +61,6 @@ class Run:
                 raise RequestError(f"{of_another_version(directory, document)}; run it again with another --out")
             check_cells(directory, document)
             return cls(directory, document)
-
-    @classmethod
-    def create(
-        cls,
-        directory: str | Path,
-        identity: Identity,
-        cells: Sequence[Cell],
-        order: Sequence[dict[str, Any]] | None = None,
-        set_aside: bool = False,
-    ) -> Self:
-        """Start a run of `cells` in `directory`, or continue the one that is there, and lock it until `close`.
-
-        `order` is the study's whole grid (keys); cells that an earlier session added keep their place in it.
-        With `set_aside` a run that does not fit is renamed to DIR.1, DIR.2, ... instead of refused.
-        Finished cells whose run.json is lost are kept if they are among `cells`.
-        RequestError if the directory holds something else; MachineError if it cannot be written.
-        """
-        directory = _named(directory)
-        check_keys(cells)
-        with files.explained(directory):
-            existed = directory.exists()
-            if existed and (refusal := foreign(directory)):
-                raise RequestError(refusal)
-            directory.mkdir(parents=True, exist_ok=True)
-            try:
-                lock = files.Lock(directory)
-            except OSError:
-                if not existed:
-                    cls(directory, {}).discard()
-                raise
-            try:
-                document, refusal = _continued(directory, identity, cells, order)
-                if refusal and set_aside:
-                    aside = move_aside(directory)
-                    lock.release()
-                    fresh = cls.create(directory, identity, cells, order)
-                    fresh.aside = aside
-                    return fresh
-                if refusal:
-                    raise RequestError(refusal)
-                run = cls(directory, extended(document, identity, cells, order))
-                check_cells(directory, run._document)
-                (directory / "cells").mkdir(exist_ok=True)
-                files.remove_unfinished(directory, _DOCUMENTS)
-                files.remove_unfinished(directory / "cells", files.HASH)
-                run.chunks.keep_only(
-                    cell["hash"] for cell in run._document["cells"] if not run.is_finished(cell["hash"])
-                )
-                run._save()
-            except BaseException:
-                lock.release()
-                if not existed:
-                    cls(directory, {}).discard()
-                raise
-            run._lock, run.made_directory = lock, not existed
-            return run
-
-    def discard(self) -> None:
-        """Remove the files of a run without results, and its directory if that is then empty."""
-        self.chunks.keep_only(())
-        files.remove_if_empty(self.directory / "cells")
-        for name in (DOCUMENT, files.LOCK):
-            (self.directory / name).unlink(missing_ok=True)
-        files.remove_if_empty(self.directory)
-
-    def close(self) -> None:
-        """Release the write lock; the run stays readable."""
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @property
     def study(self) -> str:
@@ -277,17 +174,16 @@ class Run:
         return self.table("segments")
 
     def table(self, name: str, /, **key: str | int | float) -> pl.LazyFrame:
-        """Records, such as "transfers", with the cell's key columns in front; for any other name the rows of the table
-        that `firstflight table` prints (`tables` has all of those). `key` keeps only cells whose key has these values;
-        of records, no other cell's file is opened. RequestError for a table or key that is not there.
+        """Records, such as "transfers", with the cell's key columns in front. `key` keeps only cells whose key has
+        these values; no other cell's file is opened. RequestError for a table or key that is not there.
         """
         if name not in (*schema.STORED, *schema.CAPTURED):
-            return self._result(name, key)
+            raise RequestError(f'a run has no table "{name}"; {nearest(name, (*schema.STORED, *schema.CAPTURED))}')
         types = _key_types([cell["key"] for cell in self._document["cells"]])
         for own in key:
             if own not in types:
                 raise RequestError(f'the cells of this run have no key "{own}"; {nearest(own, types)}')
-        parts = [(own, files.scan(self._sound(place, name, own))) for own, place in self._finished(name, **key)]
+        parts = [(own, scan(self._sound(place, name, own))) for own, place in self._finished(name, **key)]
         if not parts:
             return pl.DataFrame(schema={**types, **schema.empty(name).schema}).lazy()
         named = [column.name for column in schema.TABLES[name] if column.dtype is None]
@@ -303,43 +199,16 @@ class Run:
             ]
         )
 
-    def tables(self) -> "dict[str, Table]":
-        """The tables of `firstflight table`, by name: results with intervals, next to the published values."""
-        return {table.name: table for table in self._study().tables(self)}
-
-    def _result(self, name: str, key: Mapping[str, str | int | float]) -> pl.LazyFrame:
-        study = self._study()
-        known = study.table_names(self)
-        if name not in known:
-            raise RequestError(
-                f'a run has no table "{name}"; {nearest(name, (*schema.STORED, *schema.CAPTURED, *known))}'
-            )
-        table = study.table(self, name)
-        for own in key:
-            if own not in table.keys:
-                raise RequestError(f'the table "{name}" has no key "{own}"; {nearest(own, table.keys)}')
-        chosen = [pl.col(own).cast(pl.String) == str(value) for own, value in key.items()]
-        return table.frame.lazy().filter(*chosen)
-
-    def _study(self) -> "Study":
-        """The module that makes tables of these records; imported here, because studies read runs."""
-        from firstflight.studies import of
-
-        return of(self)
+    def __repr__(self) -> str:
+        """The run's request, its progress and its records."""
+        return (
+            f"{self.study}: {self.engine}, seed {self.seed}, {counted(self._document['replicates'], 'replicate')}\n"
+            f"{len(self.cells)} of {counted(len(self._document['cells']), 'cell')} finished, in {self.directory}\n"
+            f"records: {', '.join((*schema.STORED, *schema.CAPTURED))}"
+        )
 
     def _repr_html_(self) -> str:
-        """The notebook view: the run's request, its progress, and its tables."""
-        lines = [
-            f"{self.study}: {self.engine}, seed {self.seed}, {counted(self._document['replicates'], 'replicate')}",
-            f"{len(self.cells)} of {counted(len(self._document['cells']), 'cell')} finished, in {self.directory}",
-            f"records: {', '.join((*schema.STORED, *schema.CAPTURED))}",
-        ]
-        return f"<pre>{html.escape(chr(10).join(lines))}</pre>"
-
-    @property
-    def is_writable(self) -> bool:
-        """Whether this object holds the write lock."""
-        return self._lock is not None
+        return f"<pre>{html.escape(repr(self))}</pre>"
 
     @property
     def holds_something(self) -> bool:
@@ -354,75 +223,6 @@ class Run:
     def is_finished(self, name: str) -> bool:
         """Whether the cell with this hash needs no more work."""
         return self._place(name).is_dir()
-
-    def write(
-        self,
-        name: str,
-        cell: Cell,
-        tables: Mapping[str, pl.DataFrame | pl.LazyFrame],
-        counts: dict[str, int],
-        environment: dict[str, str] | None = None,
-    ) -> None:
-        """Store a finished cell in one step. `environment`: settings on which its records depend in addition to the
-        scenario, such as a kernel and its settings. ValueError if a table is not as the schema says.
-        """
-        if self._lock is None:
-            raise RuntimeError("this run was opened for reading")
-        # A table for which an engine has no data, as users where there is no population, has no rows.
-        stored = {
-            table: tables[table] if table in tables else schema.empty(table) for table in schema.stored(cell.capture)
-        }
-        for table, frame in stored.items():
-            schema.conforms(table, frame.lazy().head(0).collect())
-        metadata = {
-            "firstflight": json.dumps(
-                {
-                    "schema": schema.SCHEMA_VERSION,
-                    "study": self.study,
-                    "engine": cell.engine or self.engine,
-                    "seed": self.seed,
-                    "replicates": cell.replicates or self._document["replicates"],
-                    "code": self._document["code"][cell.engine or self.engine],
-                    "versions": self._document["versions"],
-                    "commit": self._document["commit"],
-                    "machine": self._document["machine"],
-                    "counts": counts,
-                    "environment": environment or {},
-                },
-                sort_keys=True,
-            ),
-        }
-        with files.explained(self.directory):
-            as_stored = {table: schema.as_stored(table, frame) for table, frame in stored.items()}
-            files.write_cell(self._place(name), as_stored, metadata, {SCENARIO: cell.scenario.to_toml()})
-
-    @contextlib.contextmanager
-    def session(self, jobs: int | None, on: str = "local") -> Iterator[None]:
-        """Record the start of a session of work, its cost here, and whether it came to its end. `jobs` None: as many as
-        suited the engine; `on`: where it computed, as the request says it.
-        """
-        entry: dict[str, Any] = {
-            "started": datetime.now(UTC).isoformat(timespec="seconds"),
-            "command": machine.command(),
-            "jobs": jobs,
-            "on": on,
-            "machine": machine.machine(),
-            "ended": False,
-        }
-        self._document["sessions"].append(entry)
-        self._save()
-        wall, cpu = time.perf_counter(), time.process_time()
-        try:
-            yield
-            entry["ended"] = True
-        finally:
-            entry["wall_s"] = round(time.perf_counter() - wall, 3)
-            entry["cpu_s"] = round(time.process_time() - cpu, 3)
-            self._save()
-
-    def _save(self) -> None:
-        with files.explained(self.directory):
-            write_document(self.directory, self._document)
 
     def _place(self, name: str) -> Path:
         return self.directory / "cells" / name
@@ -454,7 +254,7 @@ class Run:
         return path
 
 
-def _named(directory: str | Path) -> Path:
+def named(directory: str | Path) -> Path:
     """The directory of a run. RequestError for a name that is no text, which the tables' reader does not take."""
     path = Path(directory)
     try:
@@ -462,29 +262,6 @@ def _named(directory: str | Path) -> Path:
     except UnicodeEncodeError:
         raise RequestError(f"the name of the directory {str(path)!a} is not UTF-8; choose another") from None
     return path
-
-
-def _continued(
-    directory: Path, identity: Identity, cells: Sequence[Cell], order: Sequence[dict[str, Any]] | None
-) -> tuple[dict[str, Any] | None, str]:
-    """The document of the run that is continued, None where a new one begins; and why that cannot be, if so."""
-    try:
-        document = read_document(directory)
-    except DamagedRunError as error:
-        if kept := stored_cells(directory) & {identity.cell_hash(cell) for cell in cells}:
-            _log.warning(
-                "firstflight: %s lost its run.json; it is rewritten for %s", directory, counted(len(kept), "cell")
-            )
-            return None, ""
-        return None, f"{error}; this is another one: choose another --out, or add --set-aside"
-    if document is None:
-        return None, ""
-    if document["schema"] != schema.SCHEMA_VERSION:
-        return None, f"{of_another_version(directory, document)}; choose another --out, or add --set-aside"
-    if not any((directory / "cells" / cell["hash"]).is_dir() for cell in document["cells"]):
-        # A run in which nothing has finished holds nothing to be mixed with.
-        return None, ""
-    return document, misfit(directory, document, identity, cells, order)
 
 
 def _key_types(keys: list[dict[str, Any]]) -> dict[str, type[pl.DataType]]:

@@ -18,7 +18,6 @@ from firstflight.scenario.toml import value as toml_value
 
 if TYPE_CHECKING:
     from firstflight.records import Run
-    from firstflight.studies.scorecard.case import Judged, Verdict
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,9 @@ class Content:
     source: str = ""
     notice: str = ""
     answer: list[str] = field(default_factory=list)
-    cases: list[Judged] = field(default_factory=list)
+    cases: list[Any] = field(default_factory=list)
+    case_counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """The number of cases by verdict: of own flows, of others, without results."""
     claims: list[Claim] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
@@ -44,13 +45,6 @@ class Content:
     provenance: list[tuple[str, str]] = field(default_factory=list)
 
     @property
-    def case_counts(self) -> dict[str, dict[Verdict, int]]:
-        """The number of cases by verdict: of own flows, of others, without results."""
-        from firstflight.studies.scorecard.case import counted
-
-        return counted(self.cases)
-
-    @property
     def compared(self) -> bool:
         """Whether any table has a published value next to ours."""
         return any(table.frame["published"].is_not_null().any() for table in self.tables)
@@ -59,11 +53,8 @@ class Content:
 OWN_SCENARIO = "Results of a scenario file, with the scenario in full below."
 
 
-def gather(run: Run) -> Content:
-    """Everything a report of this run says. Raises RequestError if its study is not known here."""
-    from firstflight import studies
-
-    study = studies.of(run)
+def gather(run: Run, study: Any) -> Content:
+    """Everything a report of this run says. `study`: the run's `firstflight.studies.Study`."""
     alone = run.scenario is not None
     keys = list(run.cells[0]) if run.cells else []
     claims = study.claims(run)
@@ -76,6 +67,7 @@ def gather(run: Run) -> Content:
         notice=" ".join(part for part in (_notice(run), study.deciding(run, claims)) if part),
         answer=study.answer(run),
         cases=study.cases(run),
+        case_counts=study.case_counts(run),
         claims=claims,
         figures=[
             *study.figures(run),

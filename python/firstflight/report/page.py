@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-def write(run: Run, path: Path | None = None) -> Path:
-    """Write the report of a run, by default to `report.html` in its directory; returns the path.
+def write(run: Run, study: Any, path: Path | None = None) -> Path:
+    """Write the report of a run of `study`, by default to `report.html` in its directory; returns the path.
 
     If it links to transfers, the explorer is written next to it. Each file is written to a temporary file and
     renamed, so that a reader never sees half of it. Works for any study, for a plain scenario, and for a run of
@@ -34,19 +34,19 @@ def write(run: Run, path: Path | None = None) -> Path:
     """
     target = path or run.directory / "report.html"
     output.check(target)
-    content = gather(run)
+    content = gather(run, study)
     if content.transfers:
         put_beside(target)
     output.write(target, render(content).encode())
     return target
 
 
-def figures_to_files(run: Run, directory: Path, formats: Sequence[str] = ("svg", "png")) -> list[Path]:
+def figures_to_files(run: Run, study: Any, directory: Path, formats: Sequence[str] = ("svg", "png")) -> list[Path]:
     """Write each figure of the run into `directory` as NAME.FORMAT, FORMAT being svg, png or pdf; returns the paths."""
     with explained(directory):
         directory.mkdir(parents=True, exist_ok=True)
     paths = []
-    for figure in gather(run).figures:
+    for figure in gather(run, study).figures:
         for form in formats:
             path = directory / f"{figure.name}.{form}"
             output.write(path, picture(figure.chart, form))

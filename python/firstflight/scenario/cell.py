@@ -1,10 +1,16 @@
-"""One point of a study's grid."""
+"""One point of a study's grid, and the choice of some."""
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from firstflight.counted import nearest
+from firstflight.errors import RequestError
 from firstflight.scenario.scenario import Scenario
+
+Key = dict[str, str | int | float | None]
+Only = Mapping[str, str | int | float | Sequence[str | int | float]]
 
 
 @dataclass(frozen=True)
@@ -27,3 +33,35 @@ class Cell:
     def plan(self) -> str:
         """The scenario's plan as JSON, made once: that of a population of thousands takes milliseconds."""
         return json.dumps(self.scenario.to_plan(), sort_keys=True)
+
+
+def check_seed(seed: int) -> None:
+    """Raise RequestError unless the native module's random streams take `seed`."""
+    if not 0 <= seed < 2**64:
+        raise RequestError(f"the seed is {seed}; write a whole number from 0 to 2^64 - 1")
+
+
+def chosen(keys: Sequence[Key], only: Only) -> list[int]:
+    """Indices of the cells, known by their `keys`, that have the values of `only`. RequestError for an unknown key or
+    value, and if no cell has them all.
+    """
+    allowed = _checked(only, keys)
+    places = [index for index, key in enumerate(keys) if all(str(key[of]) in values for of, values in allowed.items())]
+    if not places:
+        raise RequestError("no cell of the grid has all the values asked for; drop one of the --only")
+    return places
+
+
+def _checked(only: Only, keys: Sequence[Key]) -> dict[str, set[str]]:
+    allowed: dict[str, set[str]] = {}
+    for key, values in only.items():
+        if key not in keys[0]:
+            raise RequestError(f'the cells have no key "{key}"; {nearest(key, keys[0])}')
+        known = list(dict.fromkeys(str(row[key]) for row in keys if row[key] is not None))
+        # A value by itself means itself; a text would else be taken letter by letter.
+        values = [values] if isinstance(values, str | int | float) else values
+        for value in values:
+            if str(value) not in known:
+                raise RequestError(f'no cell has {key} = "{value}"; known: {", ".join(known)}')
+        allowed[key] = {str(value) for value in values}
+    return allowed

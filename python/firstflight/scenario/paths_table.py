@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, model_validator
 
-from firstflight.input_files import read_text
+from firstflight.input_files import read_text, scan, unreadable
 from firstflight.scenario.table import Table
 
 # Imported where it is used, so that a command that reads no table need not wait for it.
@@ -133,13 +133,11 @@ def _csv(path: Path) -> pl.DataFrame:
 def _parquet(path: Path) -> pl.DataFrame:
     import polars as pl
 
-    from firstflight.records.files import UNREADABLE, scan
-
     try:
         table = scan(path)
         _check_height(path, table.select(pl.len()).collect().item())
         return table.collect()
-    except UNREADABLE as error:
+    except unreadable() as error:
         raise ValueError(f"{path} cannot be read as Parquet: {str(error).splitlines()[0]}") from None
 
 

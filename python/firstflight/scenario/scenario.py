@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
+from firstflight.counted import nearest
 from firstflight.errors import RequestError
 from firstflight.input_files import or_packaged, read_text
 from firstflight.scenario.applications import Application, Arrivals, FileTransfer, WebPage
@@ -22,7 +23,7 @@ from firstflight.scenario.laws import law_plan
 from firstflight.scenario.load import link_rate_bps, mean
 from firstflight.scenario.population import AnyPopulation, PathsTable
 from firstflight.scenario.queries import Queries
-from firstflight.scenario.table import Table, nearest
+from firstflight.scenario.table import Table
 from firstflight.scenario.tcp import Stack, Tcp, check_profile, friendly
 from firstflight.scenario.toml import written
 from firstflight.scenario.topologies import AnyNetwork, Network

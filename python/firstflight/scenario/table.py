@@ -1,12 +1,12 @@
 """The common part of every table of a scenario file: known keys only, and errors that give the correct form."""
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
+from firstflight.counted import nearest
 from firstflight.errors import RequestError
 from firstflight.scenario.explain import cut, sentence, shown
 
@@ -20,15 +20,6 @@ def unknown(key: str, known: Iterable[str]) -> str:
     if key in _OF_ALL_LINKS:
         return f'"{key}" is one for the whole scenario; write it at the top, beside "duration"'
     return f'unknown key "{cut(key)}"; {nearest(key, names)}'
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """A clause that names the known word nearest to `word`, or lists the known ones when none is near."""
-    names = sorted(known)
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
-    if close:
-        return f'did you mean "{close[0]}"?'
-    return f"known here: {', '.join(names)}" if names else "none is known here"
 
 
 class Table(BaseModel):

@@ -19,10 +19,10 @@ from typing import Any, Literal, get_args
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from firstflight.counted import nearest
 from firstflight.errors import RequestError
 from firstflight.scenario.document import copied
 from firstflight.scenario.explain import shown
-from firstflight.scenario.table import nearest
 from firstflight.scenario.tcp_fields import TcpFields
 from firstflight.scenario.units import Bytes, Duration, Quantity
 

@@ -9,10 +9,11 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from firstflight.counted import nearest
 from firstflight.scenario.explain import shown
 from firstflight.scenario.laws import SizeLaw, law_plan
 from firstflight.scenario.paths_table import MOST_EXCHANGES
-from firstflight.scenario.table import Table, nearest
+from firstflight.scenario.table import Table
 from firstflight.scenario.units import Bytes, Duration
 
 # Of a certificate without its key and signature, in a Certificate message.

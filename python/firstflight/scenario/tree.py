@@ -11,11 +11,12 @@ from pydantic import (
     model_validator,
 )
 
+from firstflight.counted import nearest
 from firstflight.scenario.laws import Constant, ProbabilityLaw, RateLaw, TimeLaw, law_plan
 from firstflight.scenario.network import MOST_LINKS, Direction, Link, LinkGroups, Topology, capacity, expanded
 from firstflight.scenario.queues import RoundTrips
 from firstflight.scenario.rates import Changing, Rate, is_changing
-from firstflight.scenario.table import Table, nearest
+from firstflight.scenario.table import Table
 from firstflight.scenario.units import Duration
 
 # The native module's names for the hosts at the root and for all those at the ends.

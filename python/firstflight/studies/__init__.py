@@ -1,14 +1,20 @@
 """The registry of studies. Each is imported when it is asked for."""
 
 import importlib
+from typing import TYPE_CHECKING
 
+import polars as pl
+
+from firstflight import records
+from firstflight.counted import nearest
 from firstflight.errors import RequestError
-from firstflight.records import Run
 from firstflight.scenario import Cell, Scenario
-from firstflight.scenario.table import nearest
 from firstflight.studies.single import SingleScenario
 from firstflight.studies.study import Study
 from firstflight.studies.varied import VariedScenario
+
+if TYPE_CHECKING:
+    from firstflight.analysis.table import Table
 
 # Name, and the module whose STUDY it is.
 _STUDIES = {
@@ -50,7 +56,7 @@ ADVICE = "advise"
 # `firstflight scorecard` stores a run of this name, whose cells name the scheme.
 SCORECARD = "scorecard"
 
-__all__ = ["NAMES", "Cell", "SingleScenario", "Study", "VariedScenario", "all", "find", "of"]
+__all__ = ["NAMES", "Cell", "Run", "SingleScenario", "Study", "VariedScenario", "all", "find", "of"]
 
 
 def find(name: str) -> Study:
@@ -66,7 +72,7 @@ def all() -> list[Study]:
     return [find(name) for name in _STUDIES]
 
 
-def of(run: Run) -> Study:
+def of(run: records.Run) -> Study:
     """The study that `run` is of; for a run of a scenario file, the study of that one scenario or of its grid."""
     if run.study == ADVICE:
         raise RequestError(
@@ -80,3 +86,29 @@ def of(run: Run) -> Study:
         return find(run.study)
     scenario = Scenario.from_toml(run.scenario, source=f"{run.directory}/run.json")
     return VariedScenario(scenario, run.vary) if run.vary else SingleScenario(scenario)
+
+
+class Run(records.Run):
+    """A run with the results of its study."""
+
+    def tables(self) -> "dict[str, Table]":
+        """The tables of `firstflight table`, by name: results with intervals, next to the published values."""
+        return {table.name: table for table in of(self).tables(self)}
+
+    def table(self, name: str, /, **key: str | int | float) -> pl.LazyFrame:
+        """Records, such as "transfers", with the cell's key columns in front; for any other name the rows of the table
+        that `firstflight table` prints (`tables` has all of those). `key` keeps only cells whose key has these values;
+        of records, no other cell's file is opened. RequestError for a table or key that is not there.
+        """
+        stored = (*records.schema.STORED, *records.schema.CAPTURED)
+        if name in stored:
+            return super().table(name, **key)
+        study = of(self)
+        known = study.table_names(self)
+        if name not in known:
+            raise RequestError(f'a run has no table "{name}"; {nearest(name, (*stored, *known))}')
+        table = study.table(self, name)
+        for column in key:
+            if column not in table.keys:
+                raise RequestError(f'the table "{name}" has no key "{column}"; {nearest(column, table.keys)}')
+        return table.frame.lazy().filter(pl.col(column).cast(pl.String) == str(value) for column, value in key.items())

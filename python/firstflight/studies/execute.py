@@ -4,7 +4,7 @@ import atexit
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -15,19 +15,16 @@ from firstflight.engines.place import HERE, Place
 from firstflight.engines.place import place as place_of
 from firstflight.engines.sweep import sweep
 from firstflight.errors import FirstflightError, RequestError
-from firstflight.records import Identity, Run
+from firstflight.records import Identity, RunWriter
 from firstflight.scenario import Cell, Scenario
-from firstflight.scenario.table import nearest
-from firstflight.studies import find
+from firstflight.scenario.cell import Key, Only, check_seed, chosen
+from firstflight.studies import Run, find
 from firstflight.studies.single import SingleScenario
 from firstflight.studies.study import Study
 from firstflight.studies.varied import VariedScenario, Vary
 
 # Threads or processes; more of them were never of use anywhere.
 MOST_JOBS = 1024
-
-Key = dict[str, str | int | float | None]
-Only = Mapping[str, str | int | float | Sequence[str | int | float]]
 
 
 @dataclass(frozen=True)
@@ -118,44 +115,12 @@ def _check_for_cluster(place: Place, cells: Sequence[Cell], engine: str, jobs: i
         raise RequestError(f"the workers of {place} determine the number of jobs; leave out --jobs")
 
 
-def check_seed(seed: int) -> None:
-    """Raise RequestError unless the native module's random streams take `seed`."""
-    if not 0 <= seed < 2**64:
-        raise RequestError(f"the seed is {seed}; write a whole number from 0 to 2^64 - 1")
-
-
-def chosen(keys: Sequence[Key], only: Only) -> list[int]:
-    """Indices of the cells, known by their `keys`, that have the values of `only`. RequestError for an unknown key or
-    value, and if no cell has them all.
-    """
-    allowed = _checked(only, keys)
-    found = [index for index, key in enumerate(keys) if all(str(key[of]) in values for of, values in allowed.items())]
-    if not found:
-        raise RequestError("no cell of the grid has all the values asked for; drop one of the --only")
-    return found
-
-
-def _checked(only: Only, keys: Sequence[Key]) -> dict[str, set[str]]:
-    allowed: dict[str, set[str]] = {}
-    for key, values in only.items():
-        if key not in keys[0]:
-            raise RequestError(f'the cells have no key "{key}"; {nearest(key, keys[0])}')
-        known = list(dict.fromkeys(str(own[key]) for own in keys if own[key] is not None))
-        # A value by itself means itself; a text would else be taken letter by letter.
-        values = [values] if isinstance(values, str | int | float) else values
-        for value in values:
-            if str(value) not in known:
-                raise RequestError(f'no cell has {key} = "{value}"; known: {", ".join(known)}')
-        allowed[key] = {str(value) for value in values}
-    return allowed
-
-
 @contextlib.contextmanager
-def started(request: Request, out: str | Path, set_aside: bool = False) -> Iterator[Run]:
+def started(request: Request, out: str | Path, set_aside: bool = False) -> Iterator[RunWriter]:
     """The run in `out`, created or continued and locked for the time of the context. A request that turns out to be
     refused leaves no directory behind that was not there before.
     """
-    with Run.create(out, request.identity, request.cells, request.grid, set_aside) as run:
+    with RunWriter.create(out, request.identity, request.cells, request.grid, set_aside) as run:
         try:
             yield run
         except FirstflightError:
@@ -165,7 +130,7 @@ def started(request: Request, out: str | Path, set_aside: bool = False) -> Itera
 
 
 def carry_out(
-    request: Request, run: Run, on_replicates: Callable[[Cell, int], None] = lambda cell, replicates: None
+    request: Request, run: RunWriter, on_replicates: Callable[[Cell, int], None] = lambda cell, replicates: None
 ) -> None:
     """Compute the missing part of the run. A complete run is left unchanged."""
     if all(run.is_finished(request.identity.cell_hash(cell)) for cell in request.cells):
@@ -199,7 +164,7 @@ def run(
     directory = Path(tempfile.mkdtemp(dir=_scratch())) if out is None else out
     with started(request, directory) as made:
         carry_out(request, made)
-    return made
+    return Run.open(directory)
 
 
 @cache

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from firstflight.analysis.table import Table
     from firstflight.records import Run
     from firstflight.report.figure import Figure
-    from firstflight.studies.scorecard.case import Judged
+    from firstflight.studies.scorecard.case import Judged, Verdict
 
 __all__ = ["Cell", "Study"]
 
@@ -83,6 +83,10 @@ class Study(ABC):
     def cases(self, run: "Run") -> "list[Judged]":
         """Rows of a scorecard; empty for other studies."""
         return []
+
+    def case_counts(self, run: "Run") -> "dict[str, dict[Verdict, int]]":
+        """The number of cases by verdict; empty for other studies."""
+        return {}
 
     def deciding(self, run: "Run", claims: "Sequence[Claim]") -> str:
         """How many replicates would decide what `claims` of the run leave undecided, and the command; or nothing."""

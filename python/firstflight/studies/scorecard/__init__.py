@@ -12,7 +12,7 @@ from firstflight.records import Run
 from firstflight.report.figure import Figure
 from firstflight.scenario import Scenario
 from firstflight.studies.kernel import ClaimSpec, DeclaredStudy, Quantities, at_least, at_most, intervals, named
-from firstflight.studies.scorecard.case import Case, Change, Judged, counted, in_order, in_words
+from firstflight.studies.scorecard.case import Case, Change, Judged, Verdict, counted, in_order, in_words
 from firstflight.studies.scorecard.scheme import Scheme, scheme
 
 NAME, REFERENCE = "scorecard", "cubic"
@@ -82,6 +82,10 @@ class Scorecard(DeclaredStudy):
             for case in self._declared["left_out"]
         ]
         return in_order([*(case.judged(q) for case in self._cases), *lacking, *left_out])
+
+    def case_counts(self, run: Run) -> dict[str, dict[Verdict, int]]:
+        """The number of cases by verdict: of own flows, of others, without results."""
+        return counted(self.cases(run))
 
     def tables(self, run: Run) -> list[Table]:
         """The changes, to be read by programs."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from firstflight.counted import nearest
 from firstflight.errors import RequestError
 from firstflight.input_files import or_packaged, read_text
 from firstflight.scenario.document import parsed
-from firstflight.scenario.table import nearest
 from firstflight.scenario.tcp import Tcp, choices
 
 
