@@ -32,23 +32,23 @@ REQUEST = "request.json"
 
 
 class Options(TypedDict, total=False):
-    """What is asked about the flows, in the words of the command line. None is the default."""
+    """What is asked about the flows, in the words of the command line. None is the default.
+
+    `iw`: the candidates, such as "10,16,20,32"; `harm`: the harm budget, such as "p99=+5%"; `kind`: the format of the
+    flows, if not detected; `max_connections`: the most to simulate, 10,000 by default; `assume_sizes`: a built-in
+    application whose sizes stand for those that the data lacks (`sizes.NAMES`); `assume`: values that are known and not
+    in the data, such as "lines=uk-2023" (`assume.KEYS`); `certificates`: a chain to compare with that of today, such as
+    "ml-dsa-44,intermediates=2".
+    """
 
     iw: str | None
-    """The candidates, such as "10,16,20,32"."""
     harm: str | None
-    """The harm budget, such as "p99=+5%"."""
     kind: str | None
-    """The format of the flows, if not detected."""
     seed: int | None
     max_connections: int | None
-    """The most to simulate."""
     assume_sizes: str | None
-    """A built-in application whose sizes stand for those that the data lacks (`sizes.NAMES`)."""
     assume: Sequence[str]
-    """Values that are known and not in the data, such as "lines=uk-2023" (`assume.KEYS`)."""
     certificates: str | None
-    """A chain to compare with that of today, such as "ml-dsa-44,intermediates=2"."""
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def of(run: records.Run) -> Study:
 
 
 class Run(records.Run):
-    """A run with the results of its study."""
+    """Records of a grid and the results of their study, to be read. `Run.open` opens a directory."""
 
     def tables(self) -> "dict[str, Table]":
         """The tables of `firstflight table`, by name: results with intervals, next to the published values."""
