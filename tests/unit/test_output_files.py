@@ -11,6 +11,7 @@ import pytest
 
 import firstflight as package
 from firstflight import MachineError, RequestError, Scenario
+from firstflight.input_files import scan
 from firstflight.records import directory, files, output
 from firstflight.records.machine import _PACKAGE
 from firstflight.report import figures_to_files, write
@@ -201,7 +202,7 @@ def test_a_table_is_read_from_the_file_of_that_name(firstflight: Program, tmp_pa
         with (tmp_path / name).open("wb") as file:
             table.write_parquet(file)
     assert "1 connection" in firstflight("observe", tmp_path / "p[1].parquet").out
-    assert files.scan(tmp_path / "p[1].parquet").collect().height == 1
+    assert scan(tmp_path / "p[1].parquet").collect().height == 1
 
 
 @pytest.mark.slow

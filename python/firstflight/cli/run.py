@@ -82,10 +82,10 @@ def compute(request: Request, directory: Path, set_aside: bool, summarise: Summa
     """Compute the missing part of the run in `directory`, with a progress bar, then `summarise` it."""
     began = time.perf_counter()
     with started(request, directory, set_aside) as run:
-        kept = sum(cell.key in run.cells for cell in request.cells)
-        if run.aside is not None:
-            _tell_of_aside(directory, run.aside)
         try:
+            kept = sum(cell.key in run.cells for cell in request.cells)
+            if run.aside is not None:
+                _tell_of_aside(directory, run.aside)
             with progress(request, run) as on_replicates:
                 carry_out(request, run, on_replicates)
         except KeyboardInterrupt:

@@ -111,4 +111,5 @@ class Run(records.Run):
         for column in key:
             if column not in table.keys:
                 raise RequestError(f'the table "{name}" has no key "{column}"; {nearest(column, table.keys)}')
-        return table.frame.lazy().filter(pl.col(column).cast(pl.String) == str(value) for column, value in key.items())
+        chosen = [pl.col(column).cast(pl.String) == str(value) for column, value in key.items()]
+        return table.frame.lazy().filter(*chosen)
