@@ -17,13 +17,16 @@ CLIENT_WINDOW_SEGMENTS = 44
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to do: a heading, the lines to type or to write into `file`, what to type `then`, and notes."""
+    """One thing to do: a heading, the lines to type or to write into `file`, what to type `then`, and notes. `host`:
+    the program or system that it is for; empty if for each.
+    """
 
     title: str
     lines: tuple[str, ...]
     note: str = ""
     file: str = ""
     then: tuple[str, ...] = ()
+    host: str = ""
 
 
 def steps(window: int, current: int, current_known: bool) -> list[Step]:
@@ -41,12 +44,14 @@ def steps(window: int, current: int, current_known: bool) -> list[Step]:
             "line without IPv6. Where a router announces the default route (proto ra), its line has a time in it that "
             "ip refuses (expires), and the route is renewed without the window: use the persistent form. A route with "
             "several next hops needs its own line.",
+            host="ip route",
         ),
         Step(
             "Or set it for some destinations first",
             (f"sudo ip route replace 203.0.113.0/24 via GATEWAY dev DEVICE initcwnd {window}",),
             "GATEWAY and DEVICE as in the default route, 203.0.113.0/24 the prefix of the users: the rest stays as it "
             "is, and both can be compared. On some of the servers only, it is an experiment, too.",
+            host="ip route",
         ),
         *persistent(window),
         container(window),
@@ -63,6 +68,7 @@ def _look() -> Step:
         ("ip -4 route show default", "ip -6 route show default"),
         "On every machine where the users' TCP connections end: the load balancer or TLS terminator, if there is one, "
         "not the servers behind it. HTTP/3 is not TCP: its window is a setting of the server.",
+        host="ip route",
     )
 
 
@@ -82,6 +88,7 @@ def persistent(window: int) -> list[Step]:
             f"For IPv6 the same with [IPv6AcceptRA] and _ipv6ra. {units}",
             file="/etc/systemd/network/NAME.network.d/initcwnd.conf",
             then=reload,
+            host="networkd",
         ),
         Step(
             "Keep it over a reboot: systemd-networkd, fixed gateway",
@@ -89,6 +96,7 @@ def persistent(window: int) -> list[Step]:
             f"In the place of the line Gateway=GATEWAY below [Network]. {second} {units}",
             file="/etc/systemd/network/NAME.network",
             then=reload,
+            host="networkd",
         ),
         Step(
             "Keep it over a reboot: NetworkManager",
@@ -99,6 +107,7 @@ def persistent(window: int) -> list[Step]:
             "CONNECTION as in nmcli connection show --active. 90 is a metric below NetworkManager's own of 100: this "
             "route is used. For IPv6: +ipv6.routes '::/0 GATEWAY 90 ...'. It keeps this GATEWAY, also if DHCP "
             "gives another one later. Back: -ipv4.routes with the same text, and reapply. nm-settings-nmcli(5).",
+            host="NetworkManager",
         ),
         Step(
             "Keep it over a reboot: netplan, address by DHCP",
@@ -110,10 +119,11 @@ def persistent(window: int) -> list[Step]:
                 "      routes:",
                 f"        - {{to: default, via: GATEWAY, congestion-window: {window}}}",
             ),
-            "A file beside the others, with the renderer networkd. It keeps this GATEWAY, also if DHCP gives another "
+            "One more file (renderer: networkd). It keeps this GATEWAY, also if DHCP gives another "
             "one later, and takes no other routes from DHCP. netplan(5).",
             file="/etc/netplan/90-initcwnd.yaml",
             then=("sudo chmod 600 /etc/netplan/90-initcwnd.yaml", *netplan),
+            host="netplan",
         ),
         Step(
             "Keep it over a reboot: netplan, fixed gateway",
@@ -121,6 +131,7 @@ def persistent(window: int) -> list[Step]:
             "The last line is new. A gateway4 line is replaced by these. netplan(5).",
             file="/etc/netplan/*.yaml",
             then=netplan,
+            host="netplan",
         ),
         Step(
             "Keep it over a reboot: ifupdown",
@@ -128,6 +139,7 @@ def persistent(window: int) -> list[Step]:
             "Below the iface line of the device; -6 below that of inet6. It takes effect with the next ifup. "
             "interfaces(5).",
             file="/etc/network/interfaces",
+            host="ifupdown",
         ),
     ]
 
@@ -143,6 +155,7 @@ def container(window: int) -> Step:
         "The window is that of the route in the server's own network namespace. A route of the host does nothing for a "
         "container or pod, unless it shares the host's network. PID is a process of the server: docker inspect "
         "--format '{{.State.Pid}}' NAME. A new container begins without it, so set it where containers are started.",
+        host="container",
     )
 
 
@@ -154,6 +167,7 @@ def elsewhere() -> Step:
         "From the manuals, not tried here. FreeBSD: the sysctl net.inet.tcp.initcwnd_segments, tcp(4), for all "
         "connections. Windows Server: the parameter InitialCongestionWindow of Set-NetTCPSetting, for a custom "
         "template. A CDN's servers are the CDN's: the log shows its connections, and only it can change their window.",
+        host="Windows, FreeBSD, CDN",
     )
 
 
@@ -193,14 +207,14 @@ def receive_window(window: int) -> Step:
     """The requirements on the other endpoint."""
     if window <= CLIENT_WINDOW_SEGMENTS:
         note = (
-            f"Nothing: a Linux client announces room for about {CLIENT_WINDOW_SEGMENTS} full segments at first, and "
+            f"Nothing: a Linux client advertises room for about {CLIENT_WINDOW_SEGMENTS} full segments at first, and "
             f"{window} fit. "
         )
     else:
         note = (
             f"A Linux client with default settings advertises about {CLIENT_WINDOW_SEGMENTS} full segments at first, "
             "which bounds the first flight, whatever the server may send. Who runs the clients as well can raise the "
-            "middle value of tcp_rmem: half of it is announced after the handshake. "
+            "middle value of tcp_rmem: half of it is advertised after the handshake. "
         )
     return Step(
         "Limit of the clients",

@@ -103,8 +103,8 @@ def light(outcome: str, sure: Confidence) -> tuple[str, str]:
     if sure == "insufficient data":
         return "care", "Not yet: insufficient data"
     if outcome == "change":
-        return ("go", "Change it") if sure == "high" else ("care", "Change it, with a doubt")
-    return ("stop", "Leave it") if sure == "high" else ("care", "Leave it, with a doubt")
+        return ("go", "Change it") if sure == "high" else ("care", "Change it, if the assumptions hold")
+    return ("stop", "Leave it") if sure == "high" else ("care", "Leave it, if the assumptions hold")
 
 
 def change(found: Estimate, digits: int = 1) -> str:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from firstflight.counted import counted
 from firstflight.guard.rehearse import BadLink, Rehearsal
 from firstflight.report.figure import inline
-from firstflight.report.style import BASE, ORDERED, WORSE, palette
+from firstflight.report.style import BASE, ORDERED, color, palette
 
 if TYPE_CHECKING:
     import altair
 
 _MOST_GROUPS = 8
+_ALARM = color("alarm")
 _LEAST_E, _MOST_E = 1e-3, 1e4
 _UNITS = (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
 
@@ -30,13 +32,21 @@ def chart(found: Rehearsal, alpha: float, bad: BadLink | None) -> altair.TopLeve
     shown = sorted(sorted(largest, key=lambda name: -largest[name])[:_MOST_GROUPS])
     unit, length = next((pair for pair in _UNITS if found.span_s >= 2 * pair[1]), _UNITS[-1])
     raised = [{"at": moment.at / length, "raised": moment.raised_prefixes} for moment in found.moments]
-    evidence = [
+    evidence: list[dict[str, Any]] = [
         {"at": moment.at / length, "group": name, "e": min(max(moment.e_values[name], _LEAST_E), _MOST_E)}
         for moment in found.moments
         for name in shown
         if name in moment.e_values
     ]
-    x = alt.X("at:Q", title=unit, scale=alt.Scale(domain=[0, found.span_s / length], nice=False))
+    # The powers of ten around what is drawn.
+    drawn = [1.0, 1 / alpha, *(row["e"] for row in evidence)]
+    powers = [10.0**power for power in range(math.floor(math.log10(min(drawn))), math.ceil(math.log10(max(drawn))) + 1)]
+    x = alt.X(
+        "at:Q",
+        title=unit,
+        scale=alt.Scale(domain=[0, found.span_s / length], nice=False),
+        axis=alt.Axis(tickCount=8, labelOverlap=True),
+    )
     prefixes = (
         alt.Chart(inline(raised), width=640, height=110)
         .mark_area(interpolate="step-after", color=ORDERED[0], opacity=0.5)
@@ -50,18 +60,18 @@ def chart(found: Rehearsal, alpha: float, bad: BadLink | None) -> altair.TopLeve
             y=alt.Y(
                 "e:Q",
                 title="e-value",
-                scale=alt.Scale(type="log", domain=[_LEAST_E, _MOST_E], nice=False),
-                axis=alt.Axis(values=[10.0**power for power in range(-3, 5)]),
+                scale=alt.Scale(type="log", domain=[powers[0], powers[-1]], nice=False),
+                axis=alt.Axis(values=powers, format="~g"),
             ),
-            color=alt.Color("group:N", title=None, scale=palette(shown)),
+            color=alt.Color("group:N", title="evidence against", scale=palette(shown)),
         )
     )
     limit = [{"e": 1 / alpha, "said": f"stop at {1 / alpha:g}"}]
-    rule = alt.Chart(inline(limit)).mark_rule(color=WORSE, strokeDash=[6, 4]).encode(y="e:Q")
-    said = alt.Chart(inline(limit)).mark_text(align="left", dx=4, dy=-7, color=WORSE).encode(y="e:Q", x=alt.value(0))
+    rule = alt.Chart(inline(limit)).mark_rule(color=_ALARM, strokeDash=[6, 4]).encode(y="e:Q")
+    said = alt.Chart(inline(limit)).mark_text(align="left", dx=4, dy=-7, color=_ALARM).encode(y="e:Q", x=alt.value(0))
     above, below = [prefixes], [lines, rule, said.encode(text="said:N")]
     for stop in found.stops:
-        at = alt.Chart(inline([{"at": stop.at / length}])).mark_rule(color=WORSE).encode(x="at:Q")
+        at = alt.Chart(inline([{"at": stop.at / length}])).mark_rule(color=_ALARM).encode(x="at:Q")
         above.append(at)
         below.append(at)
     if bad is not None:
@@ -71,5 +81,21 @@ def chart(found: Rehearsal, alpha: float, bad: BadLink | None) -> altair.TopLeve
             begun.mark_text(align="left", dx=4, color=BASE).encode(text="said:N", y=alt.value(8)),
         ]
         below.append(begun.mark_rule(color=BASE, strokeDash=[2, 3]))
-    plot: altair.TopLevelMixin = alt.vconcat(alt.layer(*above), alt.layer(*below), spacing=14)
+    title = alt.TitleParams(
+        _finding(found, bad),
+        subtitle="Above: prefixes with a raised window. Below: e-value of each group; red: where it falls back.",
+        anchor="start",
+        offset=10,
+    )
+    plot: altair.TopLevelMixin = alt.vconcat(alt.layer(*above), alt.layer(*below), spacing=14, title=title)
     return plot
+
+
+def _finding(found: Rehearsal, bad: BadLink | None) -> str:
+    if not found.stops:
+        return "No group falls back"
+    first = found.stops[0]
+    after = f", {first.at - bad.at:.0f} s after the link turned bad" if bad is not None and first.at >= bad.at else ""
+    others = len(found.stops) - 1
+    more = f", and {counted(others, 'other group')} later" if others else ""
+    return f"{first.group} falls back after {first.at:.0f} s{after}{more}"

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from firstflight.analysis.claim import Claim
+from firstflight.analysis.claim import Claim, counts, tally
 from firstflight.analysis.table import Table
+from firstflight.counted import counted
 from firstflight.explore.links import Link, of_run
 from firstflight.report.distribution import completion_times, stream_delays
 from firstflight.report.figure import Figure
@@ -65,7 +66,7 @@ def gather(run: Run, study: Any) -> Content:
         asked=OWN_SCENARIO if alone else study.asked or study.shows,
         source=study.source,
         notice=" ".join(part for part in (_notice(run), study.deciding(run, claims)) if part),
-        answer=study.answer(run),
+        answer=[*study.answer(run), *_counted(claims)],
         cases=study.cases(run),
         case_counts=study.case_counts(run),
         claims=claims,
@@ -81,6 +82,11 @@ def gather(run: Run, study: Any) -> Content:
         scenario=_without_long_lists(run.scenario or ""),
         provenance=_provenance(run),
     )
+
+
+def _counted(claims: list[Claim]) -> list[str]:
+    numbers = counts(map(Claim.as_dict, claims))
+    return [f"{counted(len(claims), 'claim')}: {tally(numbers)}."] if claims else []
 
 
 def _distributions(run: Run, keys: list[str]) -> list[Figure]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +24,8 @@ FORMATS = ("svg", "png", "pdf")
 class Figure:
     """A chart for a wide page and, where it would not fit a telephone, one for a narrow page.
 
-    `narrow` should stay within about 340 px of width; None: the wide chart scrolls in its box.
+    `narrow` should stay within about 340 px of width; None: the wide chart scrolls in its box. `finding`: what the
+    chart shows, with numbers, as the heading; `title`, the measure, is then the line below it.
     """
 
     name: str
@@ -31,6 +33,24 @@ class Figure:
     caption: str
     chart: altair.TopLevelMixin
     narrow: altair.TopLevelMixin | None = None
+    finding: str = ""
+
+    @property
+    def notes(self) -> str:
+        """The caption, and where the axis of the values begins if not at 0."""
+        cut = _starts_above_zero(self.chart.to_dict(validate=False))
+        return f"{self.caption} The vertical axis does not start at 0." if cut else self.caption
+
+
+def _starts_above_zero(part: Any) -> bool:
+    if isinstance(part, list):
+        return any(map(_starts_above_zero, part))
+    if not isinstance(part, dict):
+        return False
+    scale = part.get("y", {}).get("scale") if isinstance(part.get("y"), dict) else None
+    if scale and scale.get("zero") is False and scale.get("type", "linear") == "linear":
+        return True
+    return any(_starts_above_zero(item) for name, item in part.items() if name not in ("data", "datasets"))
 
 
 def inline(values: list[dict[str, Any]]) -> altair.Data:
@@ -44,7 +64,9 @@ def svg(chart: altair.TopLevelMixin) -> str:
     """The chart as one SVG element, with a transparent background; colors follow the page's style."""
     import vl_convert
 
-    return str(vl_convert.vegalite_to_svg(_spec(chart), vl_version=_vega_lite_version()))
+    drawn = vl_convert.vegalite_to_svg(_spec(chart), vl_version=_vega_lite_version())
+    # The page names the picture; the library's roles for its parts lack names.
+    return re.sub(r' (?:role|aria-[a-z]+)="[^"]*"', "", str(drawn))
 
 
 def png(chart: altair.TopLevelMixin, scale: float = 2.0) -> bytes:

@@ -88,12 +88,14 @@ def render(content: Content) -> str:
 
 
 def unbreakable(html: str) -> str:
-    """The page with no line that begins with a percent sign, which reads badly; text to be copied is unchanged."""
-    return re.sub(r"<(pre|code|style)\b.*?</\1>| %", _joined, html, flags=re.DOTALL)
+    """The page with no line that begins with a percent sign, and with the minus sign of its charts; text to be copied
+    is unchanged.
+    """
+    return re.sub(r"<(pre|code|style|svg)\b.*?</\1>|<[^>]*>| %|(?<![^\s>(\[])-(?=\d)", _joined, html, flags=re.DOTALL)
 
 
 def _joined(found: re.Match[str]) -> str:
-    return "\u00a0%" if found[0] == " %" else found[0]
+    return {" %": "\u00a0%", "-": "\u2212"}.get(found[0], found[0])
 
 
 def short(value: float | str | None) -> str:

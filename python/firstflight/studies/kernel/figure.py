@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import xarray as xr
 
+from firstflight.counted import with_unit
 from firstflight.report.figure import Figure, inline
 from firstflight.report.style import BASE, BETTER, INK, ORDERED, PAPER, WORSE, palette
 from firstflight.studies.kernel.quantity import estimates
@@ -58,7 +60,7 @@ def lines(
     greatest = max((abs(row["value"]) for row in rows), default=0)
     scale = Values(log, linear_within, base, greatest)
     wide, narrow = (_chart(quantity, rows, width, x, color, columns, scale) for width in (560, 300))
-    return Figure(str(quantity.name), title, caption, wide, narrow)
+    return Figure(str(quantity.name), title, caption, wide, narrow, extremes(quantity, keys))
 
 
 class Values(NamedTuple):
@@ -154,6 +156,30 @@ def heading_of(quantity: xr.DataArray) -> str:
     """An axis's title."""
     unit = quantity.attrs["units"]
     return f"{quantity.attrs['long_name']}, {unit}" if unit else str(quantity.attrs["long_name"])
+
+
+def extremes(quantity: xr.DataArray, keys: list[str]) -> str:
+    """The least and the largest value with their places, the finding of a figure; empty if there is one value."""
+    rows = rows_of(quantity, keys)
+    ends = [end(rows, key=itemgetter("value")) for end in (min, max)]
+    if ends[0]["value"] == ends[1]["value"]:
+        return ""
+    unit = {"percent": "%"}.get(quantity.attrs["units"], quantity.attrs["units"])
+    varied = [key for key in dict.fromkeys(keys) if len({str(row[key]) for row in rows}) > 1]
+
+    def told(row: dict[str, Any]) -> str:
+        number = with_unit(f"{row['value']:,.{quantity.attrs['digits']}f}", unit)
+        return f"{number} ({', '.join(place(quantity[key], row[key]) for key in varied)})"
+
+    return f"{quantity.attrs['long_name']}: {told(ends[0])} to {told(ends[1])}"
+
+
+def place(coordinate: xr.DataArray, label: Any) -> str:
+    """A label in words: IW 10, RTT 40 ms."""
+    if not isinstance(label, int | float):
+        return str(label)
+    what, _, unit = str(coordinate.attrs.get("long_name", coordinate.name)).partition(", ")
+    return f"{what.upper() if len(what) < 3 else what} {with_unit(f'{label:g}', unit if unit != 'segments' else '')}"
 
 
 def titles(coordinate: xr.DataArray) -> list[str]:
@@ -272,7 +298,8 @@ def panels(
         )
         return picture
 
-    return Figure(str(quantity.name), title, caption, chart(True), chart(False))
+    told = extremes(quantity, [key for key in (x, rows, columns, color) if key])
+    return Figure(str(quantity.name), title, caption, chart(True), chart(False), told)
 
 
 def heat_map(quantity: xr.DataArray, title: str, caption: str, x: str, y: str, columns: str) -> Figure | None:
@@ -310,7 +337,8 @@ def heat_map(quantity: xr.DataArray, title: str, caption: str, x: str, y: str, c
         )
         return picture
 
-    return Figure(str(quantity.name), title, caption, chart(True), chart(False))
+    told = extremes(quantity, [x, y, columns])
+    return Figure(str(quantity.name), title, caption, chart(True), chart(False), told)
 
 
 def scatter(
@@ -360,7 +388,8 @@ def scatter(
         )
         return picture
 
-    return Figure(str(quantity.name), title, caption, chart(True), chart(False))
+    told = extremes(quantity, keys)
+    return Figure(str(quantity.name), title, caption, chart(True), chart(False), told)
 
 
 def color_of(coordinate: xr.DataArray, key: str) -> altair.Color:
@@ -374,9 +403,12 @@ def color_of(coordinate: xr.DataArray, key: str) -> altair.Color:
     )
 
 
-def intervals(quantity: xr.DataArray, title: str, caption: str, y: str, color: str, rows: str) -> Figure | None:
+def intervals(
+    quantity: xr.DataArray, title: str, caption: str, y: str, color: str, rows: str, base: float = 0
+) -> Figure | None:
     """The value and 95% CI of each label of `y`, below each other, in a color per label of `color` and a panel
-    per label of `rows`. Labels without an interval are left out. None without data.
+    per label of `rows`, with a line at the `base`; ratios, with a base of 1, on a logarithmic axis. Labels without an
+    interval are left out. None without data.
     """
     found = [row for row in rows_of(quantity, [y, color, rows]) if "low" in row]
     if not found:
@@ -385,22 +417,23 @@ def intervals(quantity: xr.DataArray, title: str, caption: str, y: str, color: s
     def chart(wide: bool) -> altair.TopLevelMixin:
         import altair as alt
 
-        ends = [0, *(row[end] for row in found for end in ("low", "high"))]
-        x = alt.X("value:Q", title=heading_of(quantity), scale=alt.Scale(domain=[min(ends), max(ends)]))
+        ends = [base, *(row[end] for row in found for end in ("low", "high"))]
+        scale = alt.Scale(domain=[min(ends), max(ends)], type="log" if base else "linear")
+        x = alt.X("value:Q", title=heading_of(quantity), scale=scale)
 
         def one(panel: str) -> Any:
             # A label that is a number would be no member of the offset's scale.
             own = [row | {color: str(row[color])} for row in found if str(row[rows]) == panel]
-            base = alt.Chart(inline(own)).encode(
-                y=alt.Y(f"{y}:N", sort=titles(quantity[y]), title=None),
+            marks = alt.Chart(inline(own)).encode(
+                y=alt.Y(f"{y}:N", sort=titles(quantity[y]), title=None, axis=alt.Axis(labelLimit=260 if wide else 150)),
                 yOffset=alt.YOffset(f"{color}:N", sort=titles(quantity[color])),
                 color=color_of(quantity[color], color),
             )
-            zero = alt.Chart().mark_rule(color=BASE).encode(x=alt.datum(0))
-            spread = base.mark_rule(strokeWidth=4, opacity=0.35).encode(
+            zero = alt.Chart().mark_rule(color=BASE).encode(x=alt.datum(base))
+            spread = marks.mark_rule(strokeWidth=4, opacity=0.35).encode(
                 x=alt.X("low:Q", title=heading_of(quantity)), x2="high:Q"
             )
-            points = base.mark_point(size=50, filled=True, opacity=1).encode(x=x)
+            points = marks.mark_point(size=50, filled=True, opacity=1).encode(x=x)
             return alt.layer(zero, spread, points).properties(
                 width=480 if wide else 190, height=alt.Step(13), title=panel
             )
@@ -409,4 +442,5 @@ def intervals(quantity: xr.DataArray, title: str, caption: str, y: str, color: s
         picture: altair.TopLevelMixin = alt.vconcat(*(one(panel) for panel in titles(quantity[rows]) if panel in here))
         return picture
 
-    return Figure(str(quantity.name), title, caption, chart(True), chart(False))
+    told = extremes(quantity, [y, color, rows])
+    return Figure(str(quantity.name), title, caption, chart(True), chart(False), told)

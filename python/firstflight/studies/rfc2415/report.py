@@ -274,6 +274,7 @@ def figures(q: Quantities) -> Iterator[Figure]:
             f"{said} {_BAND} {_DOTTED}",
             "median page delay, s",
             points + _points(q.wide_delay.sel(http=http, draw=0), WIDE),
+            q.delay.sel(http=http),
         )
     yield from _figure(
         "drop_rate",
@@ -281,6 +282,7 @@ def figures(q: Quantities) -> Iterator[Figure]:
         f"32 webs: Table 2's rows for 0 to 2 ftps are misprinted and left out; for no ftp Table 6 is shown. {_BAND}",
         "packets dropped, %",
         _points(q.drops.sel(http="1.0"), OURS) + _points(printed(2, "packet_drop_rate"), RFC),
+        q.drops.sel(http="1.0"),
     )
     for number, (http, of) in enumerate(product(("1.0", "1.1"), (own, relative)), 1):
         points = _points(of.sel(http=http), OURS)
@@ -293,6 +295,7 @@ def figures(q: Quantities) -> Iterator[Figure]:
             f"{what} {_TABLE_6 if http == '1.0' else 'Band: 95% CI over replicates.'}",
             f"network power, {of.attrs['units']}",
             points,
+            of.sel(http=http),
         )
 
 
@@ -304,9 +307,23 @@ def _points(of: xr.DataArray, who: str) -> list[dict[str, Any]]:
     ]
 
 
-def _figure(name: str, title: str, caption: str, axis: str, points: list[dict[str, Any]]) -> Iterator[Figure]:
+def _figure(
+    name: str, title: str, caption: str, axis: str, points: list[dict[str, Any]], of: xr.DataArray
+) -> Iterator[Figure]:
     if any(point["who"] == OURS for point in points):
-        yield Figure(name, title, caption, _chart(points, axis, 4), _chart(points, axis, 2))
+        charts = _chart(points, axis, 4), _chart(points, axis, 2)
+        yield Figure(name, title, caption, *charts, _finding(of.sel(draw=0)))
+
+
+def _finding(of: xr.DataArray) -> str:
+    """What IW 3 does against IW 1, over the scenarios; empty where one has no data."""
+    few, many = of.sel(iw=1, drop=True), of.sel(iw=3, drop=True)
+    change = many - few if of.attrs["units"] in ("%", "percent") else 100 * (many / few - 1)
+    if change.isnull().any():
+        return ""
+    unit = " pp" if of.attrs["units"] in ("%", "percent") else "%"
+    ends = f"{float(change.min()):+.1f} to {float(change.max()):+.1f}"
+    return f"{of.attrs['long_name']}, IW 3 against IW 1: {float(change.mean()):+.1f}{unit} on average ({ends})"
 
 
 def _chart(points: list[dict[str, Any]], axis: str, columns: int) -> altair.TopLevelMixin:
@@ -325,7 +342,7 @@ def _chart(points: list[dict[str, Any]], axis: str, columns: int) -> altair.TopL
         "who:N",
         sort=shown,
         scale=alt.Scale(domain=shown, range=[dashes[who] for who in shown]),
-        legend=alt.Legend(title=None, orient="top" if columns == 4 else "bottom") if len(shown) > 1 else None,
+        legend=alt.Legend(title=None, orient="bottom") if len(shown) > 1 else None,
     )
     windows = alt.Axis(values=[1, 2, 3, 4], format="d")
     x = alt.X("iw:Q", title="IW, segments", axis=windows, scale=alt.Scale(domain=[0.8, 4.2]))

@@ -119,16 +119,18 @@ class Scorecard(DeclaredStudy):
         return found
 
     def _figures_of(self, q: Quantities) -> Sequence[Figure | None]:
-        """Changes in percent; above zero is better."""
-        cases = xr.DataArray([case.id for case in self._cases], dims="case")
+        """Ratios to the reference; above 1 is better."""
+        cases = xr.DataArray([case.declared["title"] for case in self._cases], dims="case")
         who = xr.DataArray(["own flows", "others or link"], dims="of")
         columns: list[xr.DataArray] = []
         for role in ("gain", "harm"):
             of_role: list[xr.DataArray] = [case.improvement(q, role) for case in self._cases]
             columns.append(xr.concat(of_role, cases))
-        found = named(xr.concat(columns, who).expand_dims(panel=[""]), "improvements", "better by", "%")
-        caption = "Changes in percent with 95% CI, better to the right of zero. Others: see the table above."
-        return [intervals(found, "Gain and harm by case", caption, "case", "of", "panel")]
+        found = named(
+            xr.concat(columns, who).expand_dims(panel=[""]), "improvements", "times as good as the reference", ""
+        )
+        caption = "Ratios with 95% CI, better above 1; times are inverted. Changes in other units: see the table above."
+        return [intervals(found, "Gain and harm by case", caption, "case", "of", "panel", base=1)]
 
     def _answer_of(self, q: Quantities) -> Sequence[str]:
         judged = [case.judged(q) for case in self._cases]

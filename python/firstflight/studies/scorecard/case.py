@@ -121,7 +121,8 @@ class Change:
             return ""
         digits = self.measure.digits if self.measure.absolute else 0 if abs(self.change.value) >= 10 else 1
         low, high = (f"{end:+.{digits}f}" for end in (self.change.low, self.change.high))
-        change = with_unit(f"{self.change.value:+.{digits}f}", self.measure.change_unit)
+        value = round(self.change.value, digits) or 0.0  # no sign of a zero
+        change = with_unit(f"{value:+.{digits}f}" if value else f"{value:.{digits}f}", self.measure.change_unit)
         interval = "" if math.isnan(self.change.low) else f" [{low}, {high}]"
         return f"{change}{interval}".replace("-", "\N{MINUS SIGN}")
 
@@ -185,10 +186,12 @@ class Case:
         return found
 
     def improvement(self, q: Quantities, role: str) -> xr.DataArray:
-        """The change; above zero is better. Nothing where it is not in percent."""
+        """Of the scheme to the reference as a ratio; above 1 is better. Nothing where the change is not in percent."""
         measure = self.measure(role)
-        change = self.change(q, role)
-        return change * math.nan if measure.absolute else change if measure.more_is_better else -change
+        ratio = 1 + self.change(q, role) / 100
+        if measure.absolute:
+            return ratio * math.nan
+        return ratio if measure.more_is_better else 1 / ratio.where(ratio > 0)
 
     def row(self) -> Judged:
         """The case without its results."""
