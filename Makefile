@@ -72,6 +72,7 @@ lint: setup
 	cargo clippy --quiet --locked --workspace --all-targets -- --deny warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/vulture
 	$(BIN)/mypy python/firstflight bench research/calibration
 	$(BIN)/mypy --config-file tests/mypy.ini tests
 	$(BIN)/python -m mypy.stubtest --ignore-missing-stub firstflight._native

@@ -15,7 +15,7 @@ import firstflight
 from firstflight import Cell
 from firstflight.analysis.claim import GIVEN, counts
 from firstflight.engines import simulate
-from firstflight.explain.words import FURTHER_TERMS, TERMS
+from firstflight.explain.page import FURTHER_TERMS, TERMS
 from firstflight.explore.page import PAGE
 from firstflight.report.style import css
 

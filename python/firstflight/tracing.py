@@ -18,7 +18,7 @@ from firstflight.errors import MachineError, RequestError, require_linux
 from firstflight.records import output
 from firstflight.scenario import Scenario
 from firstflight.scenario.cell import check_seed
-from firstflight.studies.single import SingleScenario
+from firstflight.studies.varied import SingleScenario
 
 if TYPE_CHECKING:
     from firstflight.engines.emulate.capture import Captured

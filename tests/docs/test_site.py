@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from firstflight.explain.words import FURTHER_TERMS, TERMS
+from firstflight.explain.page import FURTHER_TERMS, TERMS
 
 ROOT = Path(__file__).parents[2]
 

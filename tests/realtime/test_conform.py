@@ -10,11 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from firstflight.cli.app import app
-from firstflight.conform.oracle import Judged, judge
+from firstflight.conform.oracle import Judged, judge, shrink
 from firstflight.conform.packet import ACK, CE, ECE, SYN, Packet, ack_options, build, parse, syn_options
 from firstflight.conform.parameters import FAMILIES, Parameters, draw, from_table, simpler
 from firstflight.conform.peer import MS, Receiver
-from firstflight.conform.shrink import shrink
 from firstflight.conform.writer import write_script
 from testbeds import has_tun, refusal
 

@@ -9,10 +9,9 @@ from typer.testing import CliRunner
 from firstflight import explain
 from firstflight.cli.app import app
 from firstflight.explain.ladder import sheet
-from firstflight.explain.page import page
+from firstflight.explain.page import comparison, cost, heading, line, page
 from firstflight.explain.rounds import Transfer
 from firstflight.explain.rounds import transfer as of_trace
-from firstflight.explain.words import comparison, cost, heading, line
 from firstflight.scenario import Scenario
 from firstflight.tracing import Trace
 

@@ -10,7 +10,7 @@ from firstflight.analysis.buckets import NO_FLOWS, labels
 from firstflight.analysis.summary import RELATIVE_ERROR, summary_tables
 from firstflight.records.schema import GAMMA
 from firstflight.scenario import Scenario
-from firstflight.studies.single import SingleScenario
+from firstflight.studies.varied import SingleScenario
 from small_population import SEARCH, scenario
 
 PAGE = {"preset": "photos", "user_fraction": 0.5}

@@ -13,11 +13,10 @@ from typer.testing import CliRunner
 from firstflight.cli.app import app
 from firstflight.errors import RequestError
 from firstflight.probe import Flight, hosts
-from firstflight.probe.http2 import Http2
 from firstflight.probe.judge import judge
 from firstflight.probe.measure import Scouted, _Connection
 from firstflight.probe.raw import RawPort, Segment, StoppedError
-from firstflight.probe.speech import Speech, Target, client_context
+from firstflight.probe.speech import Http2, Speech, Target, client_context
 
 TEN = Flight(
     mss=64,

@@ -8,10 +8,9 @@ import polars as pl
 import pytest
 
 from firstflight.explain.ladder import sheet
-from firstflight.explain.page import page
+from firstflight.explain.page import comparison, first_flight, line, page
 from firstflight.explain.rounds import Transfer
 from firstflight.explain.rounds import transfer as of_trace
-from firstflight.explain.words import comparison, first_flight, line
 from firstflight.report.trace_plot import chart
 from firstflight.scenario import Scenario
 from firstflight.tracing import Trace

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from firstflight.conform.oracle import Judged, Kernel
+from firstflight.conform.oracle import Judged, Kernel, shrink
 from firstflight.conform.parameters import FAMILIES, draw
-from firstflight.conform.shrink import shrink
 from firstflight.errors import MachineError, RequestError, require_linux
 from firstflight.records.files import write_directory
 

@@ -11,9 +11,8 @@ from firstflight.cli.settings import load_scenario
 from firstflight.cli.trace import labeled
 from firstflight.errors import RequestError
 from firstflight.explain.ladder import sheet
-from firstflight.explain.page import page
+from firstflight.explain.page import comparison, cost, first_flight, heading, line, page
 from firstflight.explain.rounds import transfer
-from firstflight.explain.words import comparison, cost, first_flight, heading, line
 from firstflight.records import output
 from firstflight.report.figure import drawing, format_of
 from firstflight.tracing import Trace

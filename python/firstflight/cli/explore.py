@@ -10,10 +10,8 @@ import typer
 from firstflight.cli.options import Seed, Settings
 from firstflight.cli.settings import load_scenario, restrictions
 from firstflight.errors import RequestError
-from firstflight.explore.page import page
-from firstflight.explore.serve import server
+from firstflight.explore.page import cell, named, page, server
 from firstflight.explore.start import transfer
-from firstflight.explore.stored import cell, named
 from firstflight.records import Run, output
 from firstflight.scenario.cell import check_seed
 

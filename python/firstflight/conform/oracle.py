@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from firstflight import _native
-from firstflight.conform.parameters import Parameters
+from firstflight.conform.parameters import Parameters, simpler
 from firstflight.conform.writer import write_script
 from firstflight.engines.emulate.lab import TUN_FIX
 from firstflight.engines.emulate.start import Inside
@@ -122,3 +122,32 @@ def judge(parameters: Parameters, recording: dict[str, Any], kernel: str) -> Jud
     return Judged(
         parameters, script, report["verdict"], report["reason"], report["line"], tuple(report["details"]), stall
     )
+
+
+_ROUNDS = 12
+_TRIED = 24
+
+
+def shrink(mismatches: Sequence[Judged], record: Recorder) -> list[Judged]:
+    """The simplest connection found for each, in their order; simpler ones of all of them are recorded together."""
+    found = list(mismatches)
+    open_places = list(range(len(found)))
+    for _ in range(_ROUNDS):
+        tried = [list(simpler(found[place].parameters))[:_TRIED] for place in open_places]
+        judged = iter(record([one for some in tried for one in some]) if any(tried) else [])
+        still_open = []
+        for place, some in zip(open_places, tried, strict=True):
+            answers = [next(judged) for _ in some]
+            parts = [one for one in answers if one.verdict == found[place].verdict and one.part == found[place].part]
+            if parts:
+                found[place] = min(parts, key=_size)
+                still_open.append(place)
+        open_places = still_open
+        if not open_places:
+            break
+    return found
+
+
+def _size(judged: Judged) -> int:
+    """Lines to read."""
+    return judged.script.count("\n")

@@ -7,10 +7,140 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup, escape
 
+from firstflight.counted import counted
 from firstflight.explain.ladder import caption, ladders, style
-from firstflight.explain.rounds import Transfer
-from firstflight.explain.words import TERMS, comparison, cost, first_flight, heading, line
+from firstflight.explain.rounds import Round, Transfer
 from firstflight.report.style import css
+
+TERMS = {
+    "segment": "The data that TCP sends in one packet: at most MSS bytes, 1460 on Ethernet (IPv6 1440), less options.",
+    "initial window": "IW: number of segments that a sender may send before the first ACK of its data (RFC 6928: 10).",
+    "ACK": "Acknowledgment: the receiver's message up to which byte it has everything.",
+    "RTT": "Round-trip time: from sending a segment to receiving its ACK.",
+    "round": "The segments sent within one RTT, until the ACK of the round's first segment arrives.",
+    "congestion window": "cwnd: number of segments that the sender allows in flight. It starts as the initial window.",
+    "slow start": "Each ACK of new data raises cwnd by the data acknowledged, so cwnd doubles each round (RFC 5681).",
+    "handshake": "SYN, SYN-ACK, ACK: one RTT before the first byte of a request may be sent.",
+    "retransmission": "Data transmitted once more because it was dropped, or because the sender marks it as lost.",
+}
+
+# Of the pages next to these.
+FURTHER_TERMS = {
+    "access link": "The link between a user and the network: usually the slowest.",
+    "advertised window": "rwnd: number of bytes beyond the last ACK that the receiver allows.",
+    "analytical model": "`--engine model`: the exact times of one transfer without losses, segment by segment, without "
+    "a simulator.",
+    "AQM": "Active queue management: a queue that drops or marks before it is full, such as CoDel or PIE.",
+    "arm": "A part of the users with different TCP settings; paired arms have the same paths and random numbers.",
+    "bandwidth-delay product": "BDP: the bytes that a link transmits in one RTT, needed in flight to fill it.",
+    "bottleneck": "The link of a path at which packets wait.",
+    "CE mark": "Congestion experienced: set by a queue in an ECN-capable packet instead of dropping it (RFC 3168).",
+    "cell": "One point of a study's grid: a scenario with its keys, run in several replicates.",
+    "claim": "A sentence of a publication, or a limit fixed before the first run, checked against a run. Its "
+    "verdict: holds, differs, undecided, cannot be checked.",
+    "completion time": "From opening the connection, or the request on an open one, to the last byte at the receiver.",
+    "confidence interval": "CI: a range that, computed in this way, holds the true value in 95% of cases.",
+    "dropped": "A packet that a queue refuses. A packet can also be lost on a link; the sender only marks it as lost.",
+    "effective cwnd": "The smaller of cwnd and rwnd, which bounds the data in flight.",
+    "engine": "A program that turns a scenario into records: `simulate`, `model`, `emulate`; `observe` reads your own "
+    "traffic.",
+    "first flight": "The data segments sent before the first ACK of data: at most the initial window.",
+    "flow": "One observed connection.",
+    "goodput": "Bytes delivered in order per second, without retransmissions.",
+    "harm budget": "Limits on regressions that a recommended initial window must keep.",
+    "hypothesis": "A claim of this study with a limit fixed before the first run.",
+    "idle time": "Time without data on a connection; after one RTO a restart window may apply.",
+    "in flight": "Sent and neither acknowledged nor marked lost.",
+    "link emulator": "`linkbox`: the process that gives a link of the testbed its rate, delay, queue and losses.",
+    "loss recovery": "Detection and retransmission of lost segments, with a reduction of cwnd.",
+    "marked lost": "Of a segment: the sender takes it for lost and will retransmit it.",
+    "MSS": "Maximum segment size: the most data of one segment.",
+    "pacing": "Sending segments at intervals instead of back to back.",
+    "percentage point": "pp: the difference of two values that are percentages.",
+    "population": "Users drawn from distributions, or from a table of measured paths, one path per user.",
+    "replicate": "One run of a cell, with different random numbers.",
+    "restart window": "The largest cwnd after an idle time (RFC 5681, section 4.1).",
+    "reverse path": "The links that ACKs and requests take, from the client to the server in a download.",
+    "RTO": "Retransmission timeout: time that the sender waits for an ACK before it retransmits (RFC 6298).",
+    "scenario": "A file that says who talks to whom, over which links, with which TCP. It names no engine.",
+    "sensitivity case": "A changed assumption, to test whether the answer depends on it.",
+    "spurious retransmission": "Data retransmitted although the original arrived; F-RTO, timestamps or D-SACK show it.",
+    "SRTT": "Smoothed RTT: the sender's running average of its RTT samples.",
+    "ssthresh": "Slow start threshold: slow start ends when cwnd reaches it.",
+    "tail loss probe": "TLP: a segment sent when ACKs stop, which lets a loss at the end be found without an RTO "
+    "(RFC 8985).",
+    "think time": "Time from a page or response to the user's next request.",
+    "timing tie": "Two events so close that microseconds decide their order.",
+    "user": "One simulated path with its transfers.",
+}
+
+
+def comparison(transfers: Sequence[Transfer]) -> str:
+    """The last transfer against the first, in one sentence."""
+    first, last = transfers[0], transfers[-1]
+    if first is last:
+        return ""
+    if first.completion_s is None or last.completion_s is None:
+        missing = ", ".join(of.label for of in transfers if of.completion_s is None)
+        return f"No comparison: the transfer with {missing} does not complete within the scenario's duration."
+    before_ms, after_ms = 1e3 * first.completion_s, 1e3 * last.completion_s
+    change = f"{after_ms:.1f} ms instead of {before_ms:.1f} ms ({100 * (after_ms / before_ms - 1):+.1f}%)"
+    if after_ms >= before_ms:
+        return f"{last.label} is no faster than {first.label}: {change}."
+    fewer = first.round_trips - last.round_trips
+    what = counted(fewer, "round trip") if fewer > 0 else f"{before_ms - after_ms:.1f} ms"
+    return f"{last.label} instead of {first.label} saves {what}: {change}."
+
+
+def cost(transfers: Sequence[Transfer]) -> str:
+    """What the last transfer does to the packets of others in the same queue, against the first, in one sentence."""
+    first, last = transfers[0], transfers[-1]
+    against = "" if first is last else f" (with {first.label} {1e3 * first.longest_wait_s:.1f} ms)"
+    lost = counted(last.dropped, "of its segments is", "of its segments are")
+    dropped = f", and {lost} dropped" if last.dropped else ""
+    return (
+        f"Cost: with {last.label} a packet of somebody else waits up to {1e3 * last.longest_wait_s:.1f} ms behind "
+        f"these segments{against}{dropped}."
+    )
+
+
+def first_flight(transfers: Sequence[Transfer]) -> str:
+    """Whether the first flight is the TLS handshake, in one sentence; empty without TLS."""
+    said = [part for of in transfers if (part := _round_trips_of_tls(of))]
+    return f"The first flight is the TLS handshake: {'; '.join(said)}." if said else ""
+
+
+def _round_trips_of_tls(transfer: Transfer) -> str:
+    flights = [of for of in transfer.rounds if of.tls]
+    if not flights:
+        return ""
+    trips, more = (
+        sum(of.number is not None for of in flights if of.from_sender == is_sender)
+        for is_sender in (transfer.sender_is_server, not transfer.sender_is_server)
+    )
+    segments = sum(of.kind == "tls" and of.from_sender == transfer.sender_is_server for of in transfer.crossings)
+    added = f", and the client's adds {counted(more, 'round trip')}" if more else ""
+    take = "takes" if segments == 1 else "take"
+    flight = f"the server's {counted(segments, 'segment')} {take} {counted(trips, 'round trip')}"
+    return f"with {transfer.label} {flight}{added}"
+
+
+def heading(transfer: Transfer) -> str:
+    """The transfer's window, rounds and time."""
+    took = "not complete" if transfer.completion_s is None else f"complete after {1e3 * transfer.completion_s:.1f} ms"
+    return f"{transfer.label}: {counted(transfer.round_trips, 'round')}, {took}"
+
+
+def line(of: Round, transfer: Transfer) -> str:
+    """The segments of a round, and its start."""
+    counts = [(of.segments, "segment"), (of.retransmissions, "retransmission")]
+    sent = " and ".join(counted(number, what) for number, what in counts if number)
+    data = " and data" if of.tls < of.segments + of.retransmissions else ""
+    what = f" (TLS handshake{data})" if of.tls else ""
+    end = "" if of.from_sender else transfer.end(of.from_sender)
+    name = " of the ".join(filter(None, ("" if of.number is None else f"round {of.number}", end)))
+    return f"{name}{what}: {sent}, from {1e3 * of.began_s:.1f} ms"
+
 
 TEMPLATE = Path(__file__).with_name("explain.html.j2")
 

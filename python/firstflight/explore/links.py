@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from firstflight.explore.page import PAGE
+from firstflight.explore.page import PAGE, named
 from firstflight.explore.start import fragment, transfer
-from firstflight.explore.stored import named
 from firstflight.records import Run, output
 from firstflight.scenario import Scenario
 

@@ -9,9 +9,8 @@ from firstflight import records
 from firstflight.counted import nearest
 from firstflight.errors import RequestError
 from firstflight.scenario import Cell, Scenario
-from firstflight.studies.single import SingleScenario
 from firstflight.studies.study import Study
-from firstflight.studies.varied import VariedScenario
+from firstflight.studies.varied import SingleScenario, VariedScenario
 
 if TYPE_CHECKING:
     from firstflight.analysis.table import Table

@@ -19,9 +19,8 @@ from firstflight.records import Identity, RunWriter
 from firstflight.scenario import Cell, Scenario
 from firstflight.scenario.cell import Key, Only, check_seed, chosen
 from firstflight.studies import Run, find
-from firstflight.studies.single import SingleScenario
 from firstflight.studies.study import Study
-from firstflight.studies.varied import VariedScenario, Vary
+from firstflight.studies.varied import SingleScenario, VariedScenario, Vary
 
 # Threads or processes; more of them were never of use anywhere.
 MOST_JOBS = 1024
