@@ -7,8 +7,9 @@ Both make docs/what-we-found.md, too, of docs/questions.toml and the claims that
 docs/validation.md.
 
 A page holds what docs/evidence/STUDY.json keeps, what study.toml says, and between two marks the notes of a person,
-which stay as they are. Tables above 30 lines or 110 columns are kept as STUDY.TABLE.csv, and every claim with its
-source and reason is in STUDY.claims.csv. A test compares the pages with what this makes.
+which stay as they are. STUDY.svg has claims of the study, in the colors of the theme: made again by the second line.
+Tables above 30 lines or 110 columns are kept as STUDY.TABLE.csv, and every claim with its source and reason is in
+STUDY.claims.csv. A test compares the pages with what this makes.
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from firstflight.analysis.claim import COUNTED, counts, tally
+from firstflight.analysis.claim import COUNTED, GIVEN, counts, tally
 from firstflight.analysis.table import Table
 from firstflight.counted import with_unit
 from firstflight.errors import RequestError
 from firstflight.records import Run
+from firstflight.report.figure import inline, svg
+from firstflight.report.style import color as theme
 from firstflight.studies import Study, find, of
 
 EVIDENCE = Path(__file__).parent / "evidence"
@@ -39,6 +42,9 @@ VALIDATION = EVIDENCE.parent / "validation.md"
 _NOTES, _END_OF_NOTES = "<!-- Written by hand. -->", "<!-- End of what is written by hand. -->"
 # Longer or wider tables are files next to the page.
 _LINES, _WIDTH = 30, 110
+# Claims in a picture; an axis is stretched towards zero where the largest value is this many times the median.
+_DRAWN, _FAR = 12, 20
+_COLORS = {"holds": "holds", "differs": "differs", "undecided": "undecided", GIVEN: "open", "cannot be checked": "open"}
 
 
 def store(directory: str) -> str:
@@ -89,6 +95,7 @@ def page(name: str) -> str:
         f"<!-- Made by docs/evidence_page.py of {name}.json and study.toml; notes are by hand. -->",
         f"# {study.title}",
         *([f"**Answer.** {' '.join(kept['answer'])}"] if kept["answer"] else []),
+        f"![{picture_title(kept['claims'])}: what was found next to what was expected]({name}.svg)",
         f"**Question.** {study.asked}",
         f"Source: {study.source}.",
         f"    firstflight run {name}{engine} && firstflight claims runs/{name}",
@@ -104,6 +111,58 @@ def page(name: str) -> str:
         "\n".join(f"- {sentence}" for sentence in study.limitations),
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def drawn(claims: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The claims of a picture: the first of those in the unit that most have."""
+    found = [claim for claim in claims if claim["found"] is not None]
+    ((unit, _),) = Counter(claim["unit"] for claim in found).most_common(1)
+    return [claim for claim in found if claim["unit"] == unit][:_DRAWN]
+
+
+def picture_title(claims: list[dict[str, Any]]) -> str:
+    """What a picture shows."""
+    return f"{len(claims)} claims: {tally(counts(claims))}"
+
+
+def picture(name: str) -> str:
+    """What claims of the study called `name` found, with its 95% CI, and what was expected, as SVG."""
+    import altair as alt
+
+    claims = json.loads((EVIDENCE / f"{name}.json").read_text(encoding="utf-8"))["claims"]
+    shown = drawn(claims)
+    limits = [
+        {"id": claim["id"], "value": float(number)}
+        for claim in shown
+        for number in re.findall(r"-?\d+(?:\.\d+)?", str(claim["expected"]))
+    ]
+    sizes = sorted(abs(row[key]) for row in shown for key in ("found", "low", "high") if row[key] is not None)
+    far = sizes[-1] > _FAR * max(sizes[len(sizes) // 2], 1e-9)
+    scale = alt.Scale(type="symlog", constant=max(sizes[len(sizes) // 2], 1e-9)) if far else alt.Scale()
+    verdicts = [verdict for verdict in _COLORS if any(claim["verdict"] == verdict for claim in shown)]
+    color = alt.Color(
+        "verdict:N", title=None, scale=alt.Scale(domain=verdicts, range=[theme(_COLORS[each]) for each in verdicts])
+    )
+    title = shown[0]["unit"] or "value"
+    x = alt.X("found:Q", title=title, scale=scale, axis=alt.Axis(labelOverlap=True, tickCount=6))
+    y = alt.Y("id:N", sort=[claim["id"] for claim in shown], title=None, axis=alt.Axis(labelLimit=300))
+    keys = ("id", "found", "low", "high", "verdict")
+    base = alt.Chart(inline([{key: claim[key] for key in keys} for claim in shown])).encode(y=y, color=color)
+    expected = alt.Chart(inline(limits)).mark_tick(thickness=2, size=14, color=theme("ink"))
+    ends = base.transform_filter("isValid(datum.low) && isValid(datum.high)")
+    layers = [
+        *([expected.encode(x=alt.X("value:Q", title=title, scale=scale), y=y)] if limits else []),
+        ends.mark_rule(strokeWidth=4, opacity=0.4).encode(x=alt.X("low:Q", title=title, scale=scale), x2="high:Q"),
+        base.mark_point(filled=True, size=60, opacity=1).encode(x=x),
+    ]
+    heading = alt.TitleParams(
+        picture_title(claims),
+        subtitle=f"Dot: found, with its 95% CI. Line: expected value or limit. {len(shown)} claims in one unit.",
+        anchor="start",
+        frame="group",
+    )
+    chart = alt.LayerChart(layer=layers).properties(width=380, height=alt.Step(20), title=heading)
+    return svg(chart) + "\n"
 
 
 def _heading(table: Table) -> str:
@@ -259,6 +318,7 @@ def main(arguments: list[str]) -> None:
         for path, text in (
             (EVIDENCE / f"{name}.claims.csv", claims_file(name)),
             (EVIDENCE / f"{name}.md", page(name)),
+            (EVIDENCE / f"{name}.svg", picture(name)),
         ):
             path.write_text(text, encoding="utf-8")
             print(path)

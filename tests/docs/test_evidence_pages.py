@@ -112,3 +112,7 @@ def test_a_whole_run_is_stored_as_it_is_kept(monkeypatch: pytest.MonkeyPatch, tm
     assert (tmp_path / "rfc6928-rounds.json").read_text(encoding="utf-8") == kept
     table = "rfc6928-rounds.round_trips.csv"
     assert (tmp_path / table).read_text(encoding="utf-8") == (DOCS / "evidence" / table).read_text(encoding="utf-8")
+
+
+def test_a_picture_is_what_its_store_and_the_theme_make() -> None:
+    assert (DOCS / "evidence" / "why-ten.svg").read_text(encoding="utf-8") == _pages().picture("why-ten")
