@@ -55,6 +55,8 @@ def test_gains() -> None:
     put(q.time, math.nan, iw=3, rate_kbps=rates[20])
     put_pairs(q.shaped_time.sel(path="htb-flights"), rising(1, 46), 14)
     put_pairs(q.shaped_time.sel(path="htb-pairs"), rising()[::-1], 28)
+    put_pairs(q.shaped_time.sel(path="line-rto-1s"), rising(), 7)
+    put_pairs(q.shaped_time.sel(path="htb-pairs-rto-1s"), rising(), 21)
     every = {of: value for of, value in found(NAME, q).items() if "gain" in of or "percentage" in of}
     assert every == pytest.approx(
         {
@@ -94,6 +96,11 @@ def test_gains() -> None:
             # 63 of 168 ms.
             "cs244-gain-stable-htb-pairs": 0.375,
             "cs244-percentage-rises-htb-pairs": -1,
+            # The other timer is judged where timeouts expire.
+            "cs244-gain-56-kbps-line-rto-1s": 0.6,
+            "cs244-gain-256-kbps-line-rto-1s": 1,
+            "cs244-gain-56-kbps-htb-pairs-rto-1s": 0.8,
+            "cs244-gain-256-kbps-htb-pairs-rto-1s": 1.2,
         },
         rel=1e-6,
     )
@@ -157,6 +164,8 @@ def test_verdicts_on_either_side_of_the_limits() -> None:
         limits |= {f"cs244-gain-{name}-kbps{path}": about_one for name in BUCKETS}
         limits[f"cs244-gain-stable{path}"] = (0.5, 1), (0.49,)
         limits[f"cs244-percentage-rises{path}"] = (1e-9, 1), (0, -1)
+    for path in ("line-rto-1s", "htb-pairs-rto-1s"):
+        limits |= {f"cs244-gain-{name}-kbps-{path}": about_one for name in (56, 256)}
     q = made_up(NAME)
     assert misjudged(NAME, q, limits) == {}
     assert value_decides(NAME, q) == {

@@ -122,7 +122,7 @@ def test_ten_segments_take_what_the_bandwidth_says(q: Quantities) -> None:
 def test_claims_are_decided_and_the_post_s_stable_gain_differs(whole: Run) -> None:
     claims = STUDY.claims(whole)
     by_id = {claim.id: claim for claim in claims}
-    assert len(by_id) == len(claims) == 13 + 2 * 10
+    assert len(by_id) == len(claims) == 13 + 2 * 10 + 2 * 2
     assert Counter(claim.verdict for claim in claims)["cannot be checked"] == 0
     assert by_id["cs244-gain-stable"].verdict == "differs"
     assert by_id["cs244-gain-512-kbps"].verdict == "differs"

@@ -41,9 +41,10 @@ from firstflight.studies.rfc6928_cluster.measure import (
 STUDY = rfc6928_cluster.STUDY
 USERS = {
     "USERS": {SEARCH: 1200, MAPS: 60, PHOTOS: 60, BLOG: 60},
+    "USERS_BESIDE": {SEARCH: 400, MAPS: 60, PHOTOS: 60, BLOG: 60},
     "USERS_OF_ASSUMPTIONS": {SEARCH: 1000, MAPS: 400, PHOTOS: 60, BLOG: 60},
 }
-CHANGED = ["queues-100p", "kept-open"]
+CHANGED = ["queues-40p", "new"]
 """Assumptions of the small run, without those that concern one service; the study has more."""
 
 
@@ -117,7 +118,7 @@ def test_arms_differ_in_the_servers_initial_window_only() -> None:
         place = {key: label for key, label in cell.key.items() if key != "iw"}
         if cell.key["iw"] in (FEW, MANY):
             arms.setdefault(tuple(place.items()), []).append(cell.scenario.to_plan())
-    assert len(arms) == 204
+    assert len(arms) == 218
     for plans in arms.values():
         assert plans[0]["applications"][-1]["server_tcp"]["initial_window"]["segments"] == FEW  # type: ignore[index]
         for fetched in zip(*(plan["applications"][:-1] for plan in plans), strict=True):  # type: ignore[index]
@@ -136,7 +137,7 @@ def test_dependence_changes_the_correlations_and_nothing_else() -> None:
 def test_every_assumption_changes_what_it_concerns_and_has_a_name_of_its_own() -> None:
     keys = {name: STUDY.grids[name].keys for name in ("assumed", "search_assumed", "maps_assumed")}
     titles = keys["assumed"]["assumption"]["titles"]
-    assert len(set(titles.values())) == len(titles) == 27
+    assert len(set(titles.values())) == len(titles) == 28
     for name, of in keys.items():
         for assumption in of["assumption"]["labels"]:
             assert assumption in titles
@@ -146,10 +147,24 @@ def test_every_assumption_changes_what_it_concerns_and_has_a_name_of_its_own() -
             assert stated != changed
 
 
-def test_pages_on_kept_connections_have_as_many_responses_as_three_pages_have_objects() -> None:
-    applications = scenario("assumed", MANY, service=MAPS, assumption="kept-open").to_dict()["application"][:-1]
-    assert len(applications) == 9
-    assert sum(one["count"] for one in applications) == pytest.approx(3 * 24, abs=9 * 3 / 2)
+def test_a_third_of_the_requests_is_on_new_connections() -> None:
+    search, maps, photos = (scenario("stated", service=of).to_dict()["application"][0] for of in (SEARCH, MAPS, PHOTOS))
+    assert search["count"] == 3
+    # A page and its objects, over so many connections: 36 and 29%.
+    assert (maps["connections"], 1 + maps["inline_count"]) == (9, 25)
+    assert (photos["connections"], 1 + photos["inline_count"]) == (6, 21)
+    alone = scenario("new", service=MAPS, connections="new").to_dict()["application"][0]
+    assert (alone["http_version"], alone["parallel"]) == ("1.0", 9)
+
+
+def test_queues_and_losses_are_those_fitted_for_the_connections() -> None:
+    stated, new = (scenario(grid).to_dict()["population"] for grid in ("stated", "new"))
+    assert stated["min_buffer"] == new["min_buffer"] == "100p"
+    assert stated["loss"]["points"][1][0] > new["loss"]["points"][1][0]
+    former = scenario("assumed", assumption="new-40p").to_dict()["population"]
+    assert former["min_buffer"] == "40p"
+    own, built = (list(map(tuple, of["loss"]["points"])) for of in (former, populations.find(AVGDC)))
+    assert own == built
 
 
 def test_the_sensitivity_sets_each_assumption_beside_the_stated_ones(small: Run) -> None:
@@ -167,7 +182,7 @@ def test_the_sensitivity_sets_each_assumption_beside_the_stated_ones(small: Run)
         value: float = found["ours"].item()
         return value
 
-    assert ours("queues-100p", "rate_iw10") < ours("stated", "rate_iw10")
+    assert ours("stated", "rate_iw10") < ours("queues-40p", "rate_iw10")
     # Web search is the same there.
     assert ours("maps-over-4", "gain_percent") == ours("stated", "gain_percent")
     assert ours("maps-over-4", "rate_iw10") < ours("stated", "rate_iw10")
@@ -178,8 +193,8 @@ def test_both_windows_meet_the_same_users_and_sizes(small: Run) -> None:
     few, many = (rows.filter(pl.col("iw") == iw) for iw in (FEW, MANY))
     same = ["replicate", "subnet", "rtt", "down", "bdp", "segments"]
     assert few.select(same).equals(many.select(same))
-    assert few.height == USERS["USERS"][SEARCH]
-    assert few["subnet"].n_unique() == few.height / 20
+    assert few.height == 3 * USERS["USERS"][SEARCH]
+    assert few["subnet"].n_unique() == few.height / 60
     assert few["latency_ms"].equals(many["few_ms"])
 
 
@@ -239,6 +254,7 @@ def test_tables_figures_and_the_answer(small: Run, claims: dict[str, Claim]) -> 
         "buckets",
         "dependence",
         "connections",
+        "mix",
         "subnets",
         "retransmissions",
         "sensitivity",

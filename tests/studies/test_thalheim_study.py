@@ -200,7 +200,7 @@ def test_the_figures_and_tables_of_a_whole_run_are_in_its_report(whole: Run, tmp
     tables = {table.name: table for table in STUDY.tables(whole)}
     assert list(tables) == ["relative", "times", "formula", "shallow", "parallel", "mice"]
     shown = tables["relative"].frame.filter(pl.col("iw") == 3)
-    assert shown["ours"].to_list() == pytest.approx([100.0] * 60)
+    assert shown["ours"].to_list() == pytest.approx([100.0] * 72)
     page = write(whole, STUDY, tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.count("<svg") == 2 * len(FIGURES)
 

@@ -83,7 +83,8 @@ def compute(request: Request, directory: Path, set_aside: bool, summarise: Summa
     began = time.perf_counter()
     with started(request, directory, set_aside) as run:
         try:
-            kept = sum(cell.key in run.cells for cell in request.cells)
+            finished = run.cells
+            kept = sum(cell.key in finished for cell in request.cells)
             if run.aside is not None:
                 _tell_of_aside(directory, run.aside)
             with progress(request, run) as on_replicates:

@@ -86,6 +86,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     time, fair = change(q.time), q.jain.sel(connections=4, drop=True)
     less_fair = fair.sel(iw=3, drop=True) - fair.sel(iw=10, drop=True)
     cells = ["buffer_bdp", "radio", "size", "connections"]
+    jittered = q.spurious.sel(radio=YES, drop=True) - q.spurious.sel(radio=NO, drop=True)
     return (
         JNDK10.says(
             "some-networks-gain",
@@ -133,12 +134,13 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "jitter-is-not-taken-for-loss",
-            "The link layer's jitter causes no more spurious recoveries with IW 10 than with 3 (largest difference).",
-            (q.spurious.sel(iw=10, drop=True) - q.spurious.sel(iw=3, drop=True))
-            .sel(radio=YES)
-            .max(["network", "buffer_bdp", "size", "connections"]),
+            "The link layer's jitter causes no more spurious recoveries with IW 10 than with 3 (largest difference of "
+            "those that come with the jitter).",
+            (jittered.sel(iw=10, drop=True) - jittered.sel(iw=3, drop=True)).max(
+                ["network", "buffer_bdp", "size", "connections"]
+            ),
             near(0, "per 100 objects", 1),
-            "One in a hundred objects.",
+            "One in a hundred objects. Less the spurious recoveries of the same cell without jitter.",
         ),
         OURS.says(
             "above-ten-pays-on-5g",

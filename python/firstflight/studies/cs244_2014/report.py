@@ -9,7 +9,7 @@ import xarray as xr
 from firstflight.analysis.table import Table
 from firstflight.engines.model.slow_start import SlowStart
 from firstflight.report.figure import Figure
-from firstflight.studies.cs244_2014.claims import crossing, gain_ms, gain_percent, ten_segments_ms
+from firstflight.studies.cs244_2014.claims import LATER, crossing, gain_ms, gain_percent, ten_segments_ms
 from firstflight.studies.cs244_2014.responses import (
     BUCKETS,
     FEW,
@@ -88,7 +88,7 @@ def tables(q: Quantities) -> Sequence[Table]:
                 "Gain of IW 10 over IW 3 on a link and over Mininet's shaper",
                 "`line` transmits one packet after the other. The others are Mininet's htb, a bucket of 1600 bytes: "
                 "`htb-flights` with GSO packets of up to 64 kB (Linux before 3.12), `htb-pairs` with those of two "
-                "segments (Linux since then, at this RTT).",
+                "segments (Linux since then, at this RTT). `rto-1s`: no timeout below 1 s.",
                 [
                     _median(gain_ms(times), "gain", "Gain", "ms"),
                     _median(gain_percent(times), "gain_percent", "Gain", "percent"),
@@ -130,7 +130,9 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
         sides = {"emulated (kernel)": q.time, "simulated": q.simulated_time.where(both)}
     else:
         shaped = {
-            f"simulated, {path}": q.shaped_time.sel(path=path, drop=True) for path in q.shaped_time["path"].values
+            f"simulated, {path}": q.shaped_time.sel(path=path, drop=True)
+            for path in q.shaped_time["path"].values
+            if path not in LATER
         }
         sides = {"simulated": q.time, **shaped}
     found = [
@@ -235,7 +237,11 @@ def answer(q: Quantities) -> Sequence[str]:
     ]
     if "shaped_time" in q:
         medians = by_bucket(gain_ms(q.shaped_time)).median(RESPONSE)
-        ranges = [f"{float(of.min()):.0f} to {float(of.max()):.0f} ms ({of['path'].item()})" for of in medians]
+        ranges = [
+            f"{float(of.min()):.0f} to {float(of.max()):.0f} ms ({of['path'].item()})"
+            for of in medians
+            if of["path"].item() not in LATER
+        ]
         sentences.append(
             f"Over the shaper that Mininet sets up the medians by bandwidth are {' and '.join(ranges)}: how much of "
             "the published gain there is depends on how TCP's segments are put into GSO packets, which a link that "

@@ -6,7 +6,7 @@ docs/add-a-study.md walks through one.
 from firstflight.analysis.claim import above, at_least, at_most, below, between, near
 from firstflight.studies.kernel.claim import OURS, ClaimSpec, Source
 from firstflight.studies.kernel.declared import DeclaredStudy
-from firstflight.studies.kernel.ensemble import MEMBER, Ensemble, Matched, Number, Parameter
+from firstflight.studies.kernel.ensemble import MEMBER, Ensemble, Matched, Number, Parameter, spread
 from firstflight.studies.kernel.figure import heat_map, intervals, lines, panels, scatter
 from firstflight.studies.kernel.quantity import (
     Quantities,
@@ -63,6 +63,7 @@ __all__ = [
     "panels",
     "resampled",
     "scatter",
+    "spread",
     "table",
     "value",
     "variation_of",

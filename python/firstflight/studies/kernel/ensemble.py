@@ -13,7 +13,7 @@ Bayesian uncertainty analysis", Bayesian Analysis 5 (4), 2010.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -145,8 +145,7 @@ class Matched:
         lowest, highest = claim.expected.lowest - claim.tolerance, claim.expected.highest + claim.tolerance
         within = int(((own >= lowest) & (own <= highest)).sum())
         note = f"It holds for {within} of {len(own)} members that are compatible with the baseline."
-        drawn = np.array([np.median(own), *own]) if len(own) else np.array([np.nan])
-        found = xr.DataArray(drawn, {DRAW: np.arange(len(drawn)), METHOD: MEMBERS}, [DRAW])
+        found = spread(np.median(own) if len(own) else math.nan, own)
         return replace(claim, found=found, note=note if len(own) else "No member is compatible with the baseline.")
 
     def influence(self, chosen: xr.DataArray) -> xr.DataArray:
@@ -268,6 +267,12 @@ _KINDS = ["compatible with the baseline", "not compatible"]
 def value(array: xr.DataArray) -> xr.DataArray:
     """Of a quantity without the draws that intervals come from."""
     return array.isel({DRAW: 0}, drop=True).drop_vars(METHOD, errors="ignore") if DRAW in array.dims else array
+
+
+def spread(middle: float, values: Iterable[float]) -> xr.DataArray:
+    """For a claim: a value, and the values of several settings as its interval, which no replicate narrows."""
+    drawn = np.array([middle, *values])
+    return xr.DataArray(drawn, {DRAW: np.arange(len(drawn)), METHOD: MEMBERS}, [DRAW])
 
 
 def chance(members: int) -> float:

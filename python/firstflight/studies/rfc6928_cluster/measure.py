@@ -25,7 +25,7 @@ NAMES = {AVGDC: "AvgDC", SLOWDC: "SlowDC"}
 SEARCH, MAPS, PHOTOS, BLOG = "web-search", "maps", "photos", "blog"
 BACKGROUND = "bulk"
 CORRELATIONS = {"independent": 0.0, "stronger": -0.8}
-# On a connection that is kept open: 35% of requests were on new ones (RFC 6928, Chrome), so about three on each.
+# Web search's on each connection: 35% of requests were on new ones (RFC 6928, Chrome).
 REQUESTS = 3
 HERE = Path(__file__).parent
 PAYLOAD_BYTES = 1460
@@ -222,7 +222,9 @@ QUANTITIES = (
         for quantity in means("stated", by, at=COMPARED if by == "down" else SEARCHES, by=[by])
     ),
     *means("dependence", "down", by=["down"]),
-    *means("reused", "rtt", by=["rtt"]),
+    *means("new"),
+    *means("new", "rtt", by=["rtt"], at=SEARCHED),
+    *costs("new"),
     *means("stated", "slow", BOTH & SLOW, SEARCHES),
     *(quantity for grid in ("assumed", "search_assumed") for quantity in means(grid, "", at=SEARCHED)),
     *(quantity for grid in ("assumed", "search_assumed") for quantity in means(grid, "slow", BOTH & SLOW, SEARCHED)),
@@ -304,7 +306,11 @@ def laws(q: Quantities, name: str) -> xr.DataArray:
 
 
 def connections(q: Quantities, name: str) -> xr.DataArray:
-    """The same along `connections`: with new ones, and with those that are kept open."""
-    reused = getattr(q, f"reused_{name}").sel(connections="reused", drop=True)
-    parts = {"new": getattr(q, f"stated_{name}"), "reused": reused}
-    return along("connections", {label: of.sel(service=SEARCH, drop=True) for label, of in parts.items()}, "inner")
+    """A quantity along `connections`: of those as stated, and with new ones alone."""
+    parts = {"mixed": getattr(q, f"stated_{name}"), "new": getattr(q, f"new_{name}").sel(connections="new", drop=True)}
+    return along("connections", parts, "inner")
+
+
+def of_search(of: Callable[[Quantities, str], xr.DataArray]) -> Callable[[Quantities, str], xr.DataArray]:
+    """The same of web search."""
+    return lambda q, name: of(q, name).sel(service=SEARCH, drop=True)

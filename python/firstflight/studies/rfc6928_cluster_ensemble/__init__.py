@@ -33,12 +33,12 @@ USERS = 12_000
 ENSEMBLE = k.Ensemble(
     {
         # RFC 6928: 35% of Chrome's requests were on new connections, about one in three.
-        "turns": k.Parameter("responses per connection", 1, 4, 1, whole=True),
+        "turns": k.Parameter("responses per connection", 1, 4, 3, whole=True),
         # RFC 6928 quotes testbeds from 40 packets on; measured home routers are beyond 100.
-        "queue": k.Parameter("least queue, packets", 10, 150, 40, log=True),
+        "queue": k.Parameter("least queue, packets", 10, 150, 100, log=True),
         "buffer": k.Parameter("queues in time, times the assumed", 0.5, 4, 1, log=True),
         "joint": k.Parameter("correlation of RTT and bandwidth", -0.8, -0.3, -0.63),
-        "lossy": k.Parameter("users with losses, times the fitted", 0, 3, 1),
+        "lossy": k.Parameter("users with losses, times those of the population", 0, 3, 1.41),
         "service": k.Parameter("time that a server works at an answer, ms", 20, 250, 125),
         # The paper's Figure 9 has 9 kB, as CS244 2014 reads it.
         "size": k.Parameter("median of a response, bytes", 5000, 12000, 9000, log=True),
@@ -54,7 +54,7 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     of = ENSEMBLE.member(labels[k.MEMBER])
     turns = int(of["turns"])
     own = {"population": AVGDC, "service": SEARCH, "iw": labels["iw"]}
-    scenario = rfc6928_cluster.build("stated" if turns == 1 else "reused", own, scenario)
+    scenario = rfc6928_cluster.build("new" if turns == 1 else "stated", own, scenario)
     size = applications.preset(SEARCH)["size"] | {"median": f"{of['size']:.0f}B"}
     changes = {
         "population.users": USERS,
