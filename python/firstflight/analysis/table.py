@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -127,17 +127,7 @@ class Table:
 
     def json(self) -> str:
         """`{name, title, caption, notes, rows}`, the rows as objects with the tidy columns."""
-        return json.dumps(
-            {
-                "name": self.name,
-                "title": self.title,
-                "caption": self.caption,
-                "notes": list(self.notes),
-                "rows": self.frame.to_dicts(),
-            },
-            indent=2,
-            ensure_ascii=False,
-        )
+        return as_json(self.name, self.title, self.caption, self.notes, self.frame.to_dicts())
 
     def layout(self) -> Layout:
         """The table spread over columns, in the order in which the frame gives its rows."""
@@ -273,3 +263,9 @@ def _align(header: list[str], body: list[list[str]], left: int) -> str:
         ).rstrip()
         for line in lines
     )
+
+
+def as_json(name: str, title: str, caption: str, notes: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
+    """The shape of every table of results as JSON, claims too."""
+    document = {"name": name, "title": title, "caption": caption, "notes": list(notes), "rows": list(rows)}
+    return json.dumps(document, indent=2, ensure_ascii=False)

@@ -1,7 +1,6 @@
 """`firstflight claims`: every claim with its limits, value and reason."""
 
-import json as json_module
-
+from firstflight.analysis.table import as_json
 from firstflight.cli.options import Directory, Json
 from firstflight.records import Run
 from firstflight.studies import of
@@ -12,12 +11,13 @@ def command(directory: Directory, json: Json = False) -> None:
     run = Run.open(directory)
     study = of(run)
     claims = study.claims(run)
+    more = study.deciding(run, claims)
     if json:
-        print(json_module.dumps([claim.as_dict() for claim in claims], indent=2, ensure_ascii=False))
+        print(as_json("claims", study.title, "", [more] if more else [], [claim.as_dict() for claim in claims]))
         return
     if not claims:
         print(f'"{run.study}" makes no claims')
     for claim in claims:
         print(claim.shown())
-    if more := study.deciding(run, claims):
+    if more:
         print(more)
