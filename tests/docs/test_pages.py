@@ -17,12 +17,11 @@ from firstflight.populations.applications import PRESETS
 from firstflight.scenario import Scenario, profiles
 from firstflight.scenario.applications import Arrivals, FileTransfer, Level, RequestResponse, Video, WebPage
 from firstflight.scenario.arms import Arm
-from firstflight.scenario.buckets import Buckets
 from firstflight.scenario.datagrams import ConstantRate, Dns, Game, Impairment, Voice
 from firstflight.scenario.laws import Constant, Empirical, Exponential, Lognormal, Pareto, Uniform
 from firstflight.scenario.network import Chain, Direction, Dumbbell, Links, Star
 from firstflight.scenario.paths_table import Columns
-from firstflight.scenario.population import Marginals, PathsTable
+from firstflight.scenario.population import Buckets, Marginals, PathsTable
 from firstflight.scenario.queues import AnyQueue
 from firstflight.scenario.tcp import choices
 from firstflight.scenario.tree import Group, Tree

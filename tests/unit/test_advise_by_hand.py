@@ -16,12 +16,11 @@ from firstflight.advise import arms, experiment
 from firstflight.advise.arms import Change, _cells, _evened, _mix_p_value, _outcome, _overlap
 from firstflight.advise.budget import Check, check, parse
 from firstflight.advise.current import CurrentWindow, current_window
-from firstflight.advise.experiment import Experiment
+from firstflight.advise.experiment import Experiment, _above, _lent
 from firstflight.advise.fit import Population, _loss, shrunken
 from firstflight.advise.measure import DIMENSIONS, Measurements, _is_far_over, _is_near, _scaled
 from firstflight.advise.missing import _holds, _within
 from firstflight.advise.sensitivity import SensitivityCase
-from firstflight.advise.users import _above, _lent
 from firstflight.analysis.ab import Bucket
 from firstflight.analysis.intervals import Estimate
 from firstflight.records import Run

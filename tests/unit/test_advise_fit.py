@@ -8,9 +8,9 @@ import pytest
 
 import advise_flows
 from firstflight import observe
+from firstflight.advise.experiment import complete
 from firstflight.advise.fit import Population, fit, shrunken
 from firstflight.advise.sensitivity import SensitivityCase, assumptions, cases
-from firstflight.advise.users import complete
 from firstflight.errors import RequestError
 
 

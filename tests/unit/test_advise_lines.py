@@ -9,8 +9,8 @@ import advise_flows
 from firstflight import observe
 from firstflight.advise import sensitivity
 from firstflight.advise.assume import parse
+from firstflight.advise.experiment import complete
 from firstflight.advise.fit import Population, fit
-from firstflight.advise.users import complete
 from firstflight.errors import RequestError
 from flows import EXAMPLES
 

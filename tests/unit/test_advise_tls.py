@@ -12,11 +12,10 @@ import pytest
 from firstflight import observe
 from firstflight.advise import advise, experiment
 from firstflight.advise.certificates import parse
-from firstflight.advise.experiment import Experiment
+from firstflight.advise.experiment import Experiment, complete
 from firstflight.advise.first_look import doubts
 from firstflight.advise.fit import Population, fit
 from firstflight.advise.sensitivity import SensitivityCase, assumptions, cases
-from firstflight.advise.users import complete
 from firstflight.errors import RequestError
 
 FLOWS = 400

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from firstflight.engines.emulate.connection import Connection
+from firstflight.engines.emulate.start import Connection
 from firstflight.errors import MachineError, RequestError
 
 CAPTURE = bytes(range(256)) * 4096

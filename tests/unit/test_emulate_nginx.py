@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from firstflight.engines.emulate.inside import nginx, programs
+from firstflight.engines.emulate.inside import nginx, processes
 
 HEADER = b"HTTP/1.1 200 OK\r\nServer: nginx\r\nContent-Length: 1\r\n\r\n"
 
@@ -56,9 +56,9 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[Sl
     def watched(_name: str, process: SlowNginx, _on_death: Any) -> SimpleNamespace:
         return SimpleNamespace(stop=process.kill)
 
-    monkeypatch.setattr(programs, "find", lambda *_: "nginx")
-    monkeypatch.setattr(programs, "give", lambda _: None)
-    monkeypatch.setattr(programs, "spawn", spawn)
+    monkeypatch.setattr(processes, "find", lambda *_: "nginx")
+    monkeypatch.setattr(processes, "give", lambda _: None)
+    monkeypatch.setattr(processes, "spawn", spawn)
     monkeypatch.setattr(nginx, "Watched", watched)
     yield made
     for each in made:

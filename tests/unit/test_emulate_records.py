@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from firstflight.engines.emulate.accounts import beyond_calibration
 from firstflight.engines.emulate.connections import by_ends
+from firstflight.engines.emulate.disturbance import beyond_calibration
 from firstflight.engines.emulate.records import Replicate
 
 

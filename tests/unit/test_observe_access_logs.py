@@ -12,7 +12,7 @@ from firstflight.advise import advise, paths
 from firstflight.advise.assume import parse
 from firstflight.advise.fit import fit
 from firstflight.errors import RequestError
-from firstflight.observe import access_log, lines, sample
+from firstflight.observe import access_log, lines
 from firstflight.observe.room import Room
 
 COMBINED = '203.0.113.{i} - - [22/Nov/2026:10:00:00 +0000] "GET /a{{b}} HTTP/1.1" 200 {size} "-" "curl/8 \\"x\\""'
@@ -139,7 +139,7 @@ def test_rows_kept_do_not_grow_with_the_log_and_are_a_uniform_sample(
         held.append(sum(frame.height for frame in frames))
         keep(room, *frames)
 
-    monkeypatch.setattr(sample, "MOST_ROWS", 1000)
+    monkeypatch.setattr(access_log, "MOST_ROWS", 1000)
     monkeypatch.setattr(access_log, "pieces", partial(lines.pieces, size=1 << 14))
     monkeypatch.setattr(Room, "keep_only", counted)
     for count in (900, 8_000, 24_000):

@@ -42,7 +42,7 @@ def _run() -> int:
     import typer
     from typer.exceptions import TyperException
 
-    from firstflight.characters import escaped
+    from firstflight.counted import escaped
 
     try:
         _check_surroundings()

@@ -13,9 +13,8 @@ from typing import Annotated
 import typer
 
 from firstflight import observe
-from firstflight.characters import escaped
 from firstflight.cli.options import Alpha, Fallback, FallbackWindow, Json, Kind, Least, Period, Policy
-from firstflight.counted import counted
+from firstflight.counted import counted, escaped
 from firstflight.errors import RequestError
 from firstflight.guard.brain import Brain, Settings
 from firstflight.guard.groups import Groups

@@ -9,8 +9,7 @@ import typer
 
 from firstflight import observe
 from firstflight.analysis.table import defused
-from firstflight.characters import escaped
-from firstflight.counted import counted
+from firstflight.counted import counted, escaped
 from firstflight.errors import RequestError
 from firstflight.observe.joined import joined
 from firstflight.observe.summary import lines

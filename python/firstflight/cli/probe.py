@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from firstflight.characters import escaped
-from firstflight.counted import counted
+from firstflight.counted import counted, escaped
 from firstflight.errors import RequestError, require_linux
 from firstflight.probe import Answer, Verdict, Window, probe
 from firstflight.probe.judge import handshake_lines

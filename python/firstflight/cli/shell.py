@@ -9,10 +9,9 @@ from typing import Annotated
 import typer
 
 from firstflight import observe
-from firstflight.characters import escaped
 from firstflight.cli.options import Seed, Settings
 from firstflight.cli.settings import load_scenario
-from firstflight.counted import counted
+from firstflight.counted import counted, escaped
 from firstflight.engines.emulate.shell import Observed, Shell
 from firstflight.errors import MachineError, RequestError, require_linux
 from firstflight.observe.summary import lines

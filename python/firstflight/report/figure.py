@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firstflight.characters import escaped
+from firstflight.counted import escaped
 from firstflight.errors import RequestError
 from firstflight.records.output import MARK
 from firstflight.report.style import INK, LINE, ORDERED, PAPER, SOFT

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator
 
-from firstflight.characters import control, escaped
+from firstflight.counted import control, escaped
 from firstflight.errors import RequestError
 
 # Deeper than any key of a scenario lies, with room for tables that are written in one another.

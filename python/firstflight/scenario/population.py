@@ -1,18 +1,105 @@
 """Populations: the joint law of users' paths. Each user of a replicate has their own path and is alone on it."""
 
-from abc import ABC, abstractmethod
-from typing import Annotated, Any, Literal, Self
+from __future__ import annotations
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from abc import ABC, abstractmethod
+from itertools import combinations, pairwise
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from firstflight.errors import RequestError
 from firstflight.populations import find
-from firstflight.scenario.buckets import Buckets
-from firstflight.scenario.dependence import correlations
 from firstflight.scenario.laws import ProbabilityLaw, RateLaw, TimeLaw, law_plan
 from firstflight.scenario.paths_table import Columns, column_plan, read_columns
 from firstflight.scenario.table import Table, choose
 from firstflight.scenario.units import Duration, Packets
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+
+# Their order in the plan's matrix.
+VARIABLES = ("rtt", "down", "up", "buffer", "loss")
+
+# An eigenvalue below this is zero but for rounding: one quantity would follow from the others.
+_LEAST_EIGENVALUE = 1e-9
+
+
+def correlations(pairs: Mapping[str, float]) -> list[float]:
+    """The correlation matrix that `pairs` ("rtt_down": -0.3) describe, 25 numbers row by row in the order of VARIABLES.
+
+    A pair can be named either way round; those left out are 0. ValueError for an unknown pair, one given twice, a
+    correlation not between -1 and 1, and for numbers that no quantities can have together: it says which.
+    """
+    import numpy as np
+
+    matrix = np.eye(len(VARIABLES))
+    given: set[frozenset[int]] = set()
+    for name, correlation in pairs.items():
+        first, second = _indices(name)
+        if frozenset((first, second)) in given:
+            raise ValueError(f'"{name}" is given both ways round; keep one')
+        if not -1 < correlation < 1:
+            raise ValueError(f"{name} is {correlation:g}: write a correlation between -1 and 1, both left out")
+        given.add(frozenset((first, second)))
+        matrix[first, second] = matrix[second, first] = correlation
+    for size in range(3, len(VARIABLES) + 1):
+        for chosen in combinations(range(len(VARIABLES)), size):
+            smallest = float(np.linalg.eigvalsh(matrix[np.ix_(chosen, chosen)])[0])
+            if smallest < _LEAST_EIGENVALUE:
+                raise ValueError(_impossible(matrix, chosen, smallest))
+    return [float(value) for value in matrix.ravel()]
+
+
+def _indices(name: str) -> tuple[int, int]:
+    parts = name.split("_")
+    if len(parts) != 2 or parts[0] == parts[1] or any(part not in VARIABLES for part in parts):
+        raise ValueError(f'"{name}" is not a pair of {", ".join(VARIABLES)}: write for example rtt_down = -0.3')
+    return VARIABLES.index(parts[0]), VARIABLES.index(parts[1])
+
+
+def _impossible(
+    matrix: np.ndarray[tuple[int, int], np.dtype[np.float64]], chosen: tuple[int, ...], smallest: float
+) -> str:
+    named = [f"{VARIABLES[a]}_{VARIABLES[b]} = {matrix[a, b]:g}" for a, b in combinations(chosen, 2)]
+    return (
+        f"no quantities have {', '.join(named[:-1])} and {named[-1]} together (the matrix of these is not positive "
+        f"definite: its smallest eigenvalue is {smallest:.3g}); move them towards 0"
+    )
+
+
+def _edges(edges: list[float]) -> list[float]:
+    if any(edge <= 0 for edge in edges) or any(b <= a for a, b in pairwise(edges)):
+        raise ValueError(f"{edges} are not ascending numbers above zero; write for example [0.02, 0.05, 0.1]")
+    return edges
+
+
+Edges = Annotated[list[float], AfterValidator(_edges)]
+
+
+class Buckets(Table):
+    """Upper edges, each in its bucket; values above the last one have a separate bucket.
+
+    The defaults are those of Dukkipati et al. 2010: figure 5 (round trip, bandwidth, bandwidth-delay product) and
+    figure 7 (segments of the response).
+    """
+
+    rtt_s: Edges = Field(default=[0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 3.0])
+    down_bps: Edges = Field(default=[56e3, 256e3, 512e3, 1e6, 2e6, 3e6, 5e6])
+    bdp_bytes: Edges = Field(default=[1e3, 5e3, 1e4, 5e4, 1e5])
+    segments: Edges = Field(default=[3.0, 4.0, 7.0, 10.0, 15.0, 30.0, 50.0])
+
 
 # The native module numbers users in 32 bits.
 MOST_USERS = 2**31 - 1

@@ -14,7 +14,7 @@ from pyroute2.iproute.linux import IPRoute
 from firstflight.conform.parameters import Parameters
 from firstflight.conform.writer import JUMBO, SYSCTLS
 from firstflight.engines.emulate.inside import devices, settings
-from firstflight.engines.emulate.inside.namespaces import Namespace
+from firstflight.engines.emulate.inside.processes import Namespace
 from firstflight.errors import MachineError
 
 _SOL_PACKET, _PACKET_RX_RING, _PACKET_STATISTICS, _PACKET_VERSION = 263, 5, 6, 10

@@ -19,20 +19,21 @@ import polars as pl
 
 from firstflight import _native
 from firstflight.engines.emulate import probe, quic, selfcheck
-from firstflight.engines.emulate.accounts import added, beyond_calibration, refuse_losses
-from firstflight.engines.emulate.disturbance import STALL_RULE_S
+from firstflight.engines.emulate.disturbance import STALL_RULE_S, added, beyond_calibration, refuse_losses
 from firstflight.engines.emulate.draws import Draws, Purpose, arm_of_user
 from firstflight.engines.emulate.kernel import EndSettings, initial_window_segments, kernel_settings
 from firstflight.engines.emulate.lab import KernelSettings, Lab
-from firstflight.engines.emulate.layout import Layout, Placement, lay_out
-from firstflight.engines.emulate.records import CellRecords, environment
-from firstflight.engines.emulate.refusals import (
+from firstflight.engines.emulate.layout import (
+    Layout,
+    Placement,
+    lay_out,
     refuse_datagrams,
     refuse_handshakes,
     refuse_links,
     refuse_one_way_delays,
     refuse_what_programs_cannot,
 )
+from firstflight.engines.emulate.records import CellRecords, environment
 from firstflight.engines.emulate.start import search_path
 from firstflight.errors import MachineError, RequestError
 from firstflight.records.machine import usable_cpus

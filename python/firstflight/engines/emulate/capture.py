@@ -8,9 +8,8 @@ import polars as pl
 
 from firstflight.engines.emulate.campaign import Campaign, prepare
 from firstflight.engines.emulate.lab import Lab
-from firstflight.engines.emulate.layout import lay_out
+from firstflight.engines.emulate.layout import lay_out, refuse_links
 from firstflight.engines.emulate.records import CellRecords, Replicate
-from firstflight.engines.emulate.refusals import refuse_links
 from firstflight.engines.tables import first_transfers
 from firstflight.scenario import Cell, Scenario
 

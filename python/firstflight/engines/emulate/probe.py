@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from firstflight.engines.emulate.lab import TUN_FIX
-from firstflight.engines.emulate.realtime import fix, make_realtime
+from firstflight.engines.emulate.lab import TUN_FIX, fix, make_realtime
 from firstflight.engines.emulate.start import Inside, harmless, search_path
 from firstflight.errors import FirstflightError, MachineError
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from firstflight.engines.emulate.accounts import added, beyond_calibration
 from firstflight.engines.emulate.campaign import host_settings, known_sysctls, present
+from firstflight.engines.emulate.disturbance import added, beyond_calibration
 from firstflight.engines.emulate.lab import Lab
 from firstflight.engines.emulate.layout import Layout, lay_out
 from firstflight.engines.emulate.records import Replicate

@@ -21,9 +21,8 @@ from firstflight.engines.emulate.draws import Draws, Purpose
 from firstflight.engines.emulate.inside import curl, requests
 from firstflight.engines.emulate.inside.clients import Fetcher, SecureClient
 from firstflight.engines.emulate.inside.curl import Fetched
-from firstflight.engines.emulate.inside.namespaces import Namespace
 from firstflight.engines.emulate.inside.nginx import PORT
-from firstflight.engines.emulate.inside.processes import ending
+from firstflight.engines.emulate.inside.processes import Namespace, ending
 from firstflight.engines.emulate.inside.servers import Server
 from firstflight.errors import MachineError
 

@@ -14,9 +14,8 @@ from typing import Any, Protocol
 
 from firstflight.engines.emulate.inside import curl, secure
 from firstflight.engines.emulate.inside.curl import Fetched, Target, padded
-from firstflight.engines.emulate.inside.namespaces import Namespace
 from firstflight.engines.emulate.inside.nginx import NEAR_BYTES, PORT
-from firstflight.engines.emulate.inside.processes import Watched
+from firstflight.engines.emulate.inside.processes import Namespace, Watched
 from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.engines.emulate.inside.wire import WireHost
 from firstflight.errors import MachineError

@@ -10,9 +10,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from firstflight.engines.emulate.inside import devices, programs, settings
-from firstflight.engines.emulate.inside.namespaces import Namespace
-from firstflight.engines.emulate.inside.processes import ending
+from firstflight.engines.emulate.inside import devices, processes, settings
+from firstflight.engines.emulate.inside.processes import Namespace, ending
 from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.errors import MachineError
 
@@ -146,7 +145,7 @@ def run(testbed: Testbed, host: str, program: list[str], within_s: float) -> str
     """
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     try:
-        process = programs.spawn(testbed.host(host).namespace, program, **pipes)
+        process = processes.spawn(testbed.host(host).namespace, program, **pipes)
     except OSError as error:
         raise MachineError(f"{program[0]} cannot be run on host {host}: {error.strerror}") from None
     try:

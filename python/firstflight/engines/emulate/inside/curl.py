@@ -6,9 +6,8 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from firstflight.engines.emulate.inside import programs
-from firstflight.engines.emulate.inside.namespaces import Namespace
-from firstflight.engines.emulate.inside.processes import ending
+from firstflight.engines.emulate.inside import processes
+from firstflight.engines.emulate.inside.processes import Namespace, ending
 from firstflight.errors import MachineError, RequestError
 
 # curl does no more concurrently (CURL_MAX_PARALLEL).
@@ -76,7 +75,7 @@ def fetch(
     `request`: bytes of each request, 0 for as few as it takes. RequestError if it takes more; MachineError if curl
     fails for a reason that is not the path's.
     """
-    process = programs.spawn(
+    process = processes.spawn(
         namespace,
         _command(targets, request, no_delay, within_s),
         stdin=subprocess.DEVNULL,
@@ -121,7 +120,7 @@ def _fetched(line: dict[str, str], ended_at: float, other: str) -> Fetched:
 
 
 def _command(targets: Sequence[Target], request: int, no_delay: bool, within_s: float) -> list[str]:
-    program = programs.find("curl", "curl")
+    program = processes.find("curl", "curl")
     if len(targets) > MOST_PARALLEL:
         raise RequestError(f"curl does at most {MOST_PARALLEL} transfers at once, and this asks for {len(targets)}")
     command = [program, "--disable", "--silent", "--no-progress-meter", "--show-error"]

@@ -13,7 +13,7 @@ from pyroute2.iproute.linux import IPRoute
 from pyroute2.netlink.exceptions import NetlinkError
 
 from firstflight import _native
-from firstflight.engines.emulate.inside.namespaces import Namespace
+from firstflight.engines.emulate.inside.processes import Namespace
 from firstflight.errors import MachineError
 
 DEVICE = "ff0"

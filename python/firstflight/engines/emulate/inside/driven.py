@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from firstflight.engines.emulate.inside.devices import DEVICE
-from firstflight.engines.emulate.inside.namespaces import Namespace
-from firstflight.engines.emulate.inside.processes import Watched
+from firstflight.engines.emulate.inside.processes import Namespace, Watched
 from firstflight.errors import MachineError
 
 # Of one answer; these processes answer between two packets.

@@ -9,9 +9,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from firstflight.engines.emulate.inside import programs, secure
-from firstflight.engines.emulate.inside.namespaces import Namespace
-from firstflight.engines.emulate.inside.processes import Watched
+from firstflight.engines.emulate.inside import processes, secure
+from firstflight.engines.emulate.inside.processes import Namespace, Watched
 from firstflight.engines.emulate.start import ENVIRONMENT
 from firstflight.errors import MachineError, RequestError
 
@@ -108,8 +107,8 @@ class Nginx:
         if tls is not None:
             self._certificates.begin()
             self._tls = _TLS.format(directory=directory, listen=f"{self._any}{SECURE_PORT}", **tls)
-        programs.give(directory)
-        self._program = programs.find("nginx", "nginx-light")
+        processes.give(directory)
+        self._program = processes.find("nginx", "nginx-light")
         self._watched = self._start({0: [""] * _LARGEST_DIGITS})
         wanted = {header for header in headers if header}
         if wanted:
@@ -164,7 +163,7 @@ class Nginx:
             str(self._directory / "error.log"),
         ]
         quiet = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        process = programs.spawn(self._namespace, command, **quiet)
+        process = processes.spawn(self._namespace, command, **quiet)
         deadline = time.monotonic() + _STARTED_WITHIN_S
         # It listens at the port first and then at its own socket.
         while PORT not in self._namespace.call(listening) or not _accepts(self._directory / "socket"):
@@ -219,7 +218,7 @@ class Certificates:
     def begin(self) -> None:
         """The key, a key of tickets, and nothing else. MachineError without openssl."""
         self._directory.mkdir(exist_ok=True)
-        programs.give(self._directory)
+        processes.give(self._directory)
         self._openssl("genpkey", "-algorithm", "ed25519", "-out", str(self._directory / "key.pem"))
         # Nginx reads it as another user; nobody outside sees these files.
         (self._directory / "key.pem").chmod(0o644)
@@ -261,7 +260,7 @@ class Certificates:
 
     def _openssl(self, *arguments: str) -> None:
         done = subprocess.run(
-            [programs.find("openssl", "openssl"), *arguments], capture_output=True, env=ENVIRONMENT, check=False
+            [processes.find("openssl", "openssl"), *arguments], capture_output=True, env=ENVIRONMENT, check=False
         )
         if done.returncode != 0:
             raise MachineError(f"openssl makes no certificate: {done.stderr.decode(errors='replace').strip()[-200:]}")

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from firstflight.engines.emulate.inside.curl import Fetched, Target
-from firstflight.engines.emulate.inside.namespaces import Namespace
-from firstflight.engines.emulate.inside.processes import Watched, ending
+from firstflight.engines.emulate.inside.processes import Namespace, Watched, ending
 from firstflight.engines.emulate.inside.sockets import End
 from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.errors import MachineError, RequestError

@@ -13,7 +13,7 @@ from pyroute2.iproute.linux import IPRoute
 
 from firstflight.engines.emulate.inside import devices, settings
 from firstflight.engines.emulate.inside.driven import Box
-from firstflight.engines.emulate.inside.namespaces import Namespace
+from firstflight.engines.emulate.inside.processes import Namespace
 from firstflight.errors import RequestError
 
 _BOX_FIRST_S = 0.1
