@@ -71,7 +71,7 @@ class Trace:
 
         Columns `time_s`, `event`, `direction`, `seq`, `length`, `ack`, `window_bytes`, `cwnd_segments`, `flags`,
         `handshake` (tcp: SYN and SYN-ACK; tls: data of the TLS handshake) and `mark`: which of `marks` ends with this
-        row. Times are text, to 1 ns. RequestError where no connection starts.
+        row. RequestError where no connection starts.
         """
         return as_columns(self._recorded, self.marks)
 
@@ -94,10 +94,16 @@ class Trace:
         except ValueError as error:
             raise RequestError(f"{self.scenario.name}: {error}") from None
 
+    def as_text(self) -> pl.DataFrame:
+        """`segments` with times as text, to 1 ns, so that no digit is lost."""
+        seconds, rest = pl.col("time_ns") // _BILLION, pl.col("time_ns") % _BILLION
+        text = seconds.cast(pl.String) + "." + rest.cast(pl.String).str.zfill(9)
+        return self.segments.with_columns(self._recorded.select(text.alias("time_s")))
+
     def csv(self, path: str | Path) -> None:
         """Write `segments` as CSV; RequestError for a file that something else wrote, MachineError as `plot`."""
         try:
-            output.write(Path(path), self.segments.write_csv().encode())
+            output.write(Path(path), self.as_text().write_csv().encode())
         except OSError as error:
             raise MachineError(f"{error.filename or path} cannot be written: {error.strerror}") from None
 
@@ -126,6 +132,10 @@ class Trace:
         links = [name for name, _ in lay_out(self.scenario).directions()]
         if link is not None and link not in links:
             raise RequestError(f'there is no link "{link}" in this network; it has {", ".join(links)}')
+
+    def __repr__(self) -> str:
+        """Its title and engine; simulates nothing."""
+        return f"{self.what}: trace of its first connection, {self.engine}, seed {self.seed}"
 
     def _repr_html_(self) -> str:
         """The notebook view: the title, and `segments` as Polars shows it."""
@@ -265,7 +275,7 @@ def with_handshake(segments: pl.DataFrame, tables: dict[str, pl.DataFrame], scen
 
 
 def as_columns(segments: pl.DataFrame, marks: dict[str, float]) -> pl.DataFrame:
-    """The columns the map gives for CSV; times to 1 ns as text, so that no digit is lost."""
+    """The columns of `Trace.segments`."""
     # A row's event is at the time of its mark. In a capture of the kernel the next one is behind it.
     rows: dict[int, list[str]] = {}
     for name, time_s in marks.items():
@@ -275,11 +285,7 @@ def as_columns(segments: pl.DataFrame, marks: dict[str, float]) -> pl.DataFrame:
         pl.when(pl.col("flags") & bit != 0).then(pl.lit(name)).otherwise(None) for bit, name in _FLAGS
     ).list.drop_nulls()
     return segments.select(
-        (
-            (pl.col("time_ns") // _BILLION).cast(pl.String)
-            + "."
-            + (pl.col("time_ns") % _BILLION).cast(pl.String).str.zfill(9)
-        ).alias("time_s"),
+        (pl.col("time_ns") / _BILLION).alias("time_s"),
         pl.col("event").replace_strict(dict(enumerate(_EVENTS)), return_dtype=pl.String),
         pl.when(pl.col("from_server") == 1).then(pl.lit("to_client")).otherwise(pl.lit("to_server")).alias("direction"),
         "seq",

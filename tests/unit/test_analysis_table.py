@@ -37,6 +37,14 @@ def test_csv_is_tidy_with_the_keys_first_and_empty_fields_for_nothing():
     )
 
 
+def test_as_a_dataset_it_has_the_keys_as_dimensions_and_nan_where_there_is_no_row():
+    of = table().to_xarray()
+    assert dict(of.sizes) == {"webs": 2, "iw": 2, "metric": 2}
+    assert of.published.sel(webs=16, iw=1, metric="delay") == 0.64
+    assert of.ours.sel(webs=8).values.tolist() == [[0.56, 1.26], [0.46, pytest.approx(float("nan"), nan_ok=True)]]
+    assert of.ours.sel(webs=16).isnull().all()
+
+
 def test_json_has_the_rows_as_objects():
     document = json.loads(table().json())
     assert document["name"] == "t"

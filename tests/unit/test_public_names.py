@@ -10,6 +10,7 @@ from pathlib import Path
 import jsonschema
 import polars as pl
 import pytest
+import xarray as xr
 
 import firstflight
 from firstflight import RequestError
@@ -18,6 +19,7 @@ from firstflight.analysis.claim import Sentence, near
 from firstflight.analysis.intervals import Estimate
 from firstflight.scenario import Bytes, Scenario, profiles
 from firstflight.scenario.tcp_fields import TcpFields
+from firstflight.studies.kernel import Quantities, Quantity
 from small_population import scenario
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -195,6 +197,22 @@ def test_runs_that_nothing_pairs_are_not_compared(small: Scenario) -> None:
         firstflight.compare(*grids)
 
 
+def test_a_run_a_study_a_trace_and_quantities_say_what_they_are(small: Scenario) -> None:
+    assert repr(firstflight.run(small, replicates=1)).startswith("small: simulate, seed 1, 1 replicate\n1 of 1 cell")
+    assert repr(firstflight.study("rfc2415")).startswith("rfc2415: ")
+    assert "engines: simulate" in firstflight.study("rfc2415")._repr_html_()
+    trace = firstflight.trace(small)
+    assert repr(trace) == "small: trace of its first connection, simulate, seed 1"
+    assert trace.segments["time_s"].to_list() == pytest.approx(trace.as_text()["time_s"].cast(pl.Float64).to_list())
+    q = Quantities({Quantity("delay", "Delay", "ms", pl.col("x").mean()): xr.DataArray(1.0)})
+    assert repr(q) == "delay: Delay (ms)"
+    assert "delay" in dir(q)
+
+
+def test_readers_of_a_run_see_no_writer(small: Scenario) -> None:
+    assert not {"create", "write", "discard", "session"} & set(dir(firstflight.run(small, replicates=1)))
+
+
 def test_a_trace_is_what_the_command_prints_and_writes(
     small: Scenario, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -204,7 +222,7 @@ def test_a_trace_is_what_the_command_prints_and_writes(
     file = tmp_path / "small.toml"
     file.write_text(small.to_toml())
     printed = program("trace", file, "--csv", "-").out
-    assert printed == trace.segments.write_csv()
+    assert printed == trace.as_text().write_csv()
     trace.csv(tmp_path / "t.csv")
     trace.plot(tmp_path / "t.svg")
     assert (tmp_path / "t.csv").read_text() == printed

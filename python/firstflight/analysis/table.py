@@ -7,9 +7,13 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import polars as pl
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 NOTHING = "\N{EN DASH}"
 VALUE_COLUMNS = ("metric", "ours", "low", "high", "published", "unit")
@@ -120,6 +124,19 @@ class Table:
             if metric.name == name:
                 return metric
         return Metric(name, name.replace("_", " "))
+
+    def to_xarray(self) -> xr.Dataset:
+        """`ours`, `low`, `high` and `published` over the keys and `metric`; NaN where the table has no row."""
+        import xarray as xr
+
+        dims = (*self.keys, "metric")
+        labels = {name: list(dict.fromkeys(self.frame[name])) for name in dims}
+        places = tuple([labels[name].index(label) for label in self.frame[name]] for name in dims)
+        arrays = {}
+        for column in ("ours", "low", "high", "published"):
+            arrays[column] = (dims, np.full([len(of) for of in labels.values()], np.nan))
+            arrays[column][1][places] = self.frame[column].to_numpy()
+        return xr.Dataset(arrays, labels)
 
     def csv(self) -> str:
         """The tidy frame as CSV with a header; empty fields where there is no value."""

@@ -96,7 +96,7 @@ def command(
             return
     events = counted(trace.segments.height, "segment event")
     if to_stdout:
-        sys.stdout.write(trace.segments.write_csv())
+        sys.stdout.write(trace.as_text().write_csv())
     elif csv is not None:
         trace.csv(csv)
         written.append(f"{csv}: {events}")
@@ -106,7 +106,7 @@ def command(
     if not to_stdout:
         print("\n".join(written), end="\n" if written else "")
     if csv is None and plot is None:
-        _print(trace.segments)
+        _print(trace.as_text())
         print("\n" + ", ".join(f"{name} {1e3 * time_s:.1f} ms" for name, time_s in trace.marks.items()))
 
 

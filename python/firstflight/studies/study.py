@@ -1,5 +1,6 @@
 """A study: a grid of scenarios, and the evaluation of their records."""
 
+import html
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -42,6 +43,14 @@ class Study(ABC):
     """Replicates a cell unless the request says otherwise."""
     seed: ClassVar[int] = 1
     """The seed unless the request says otherwise."""
+
+    def __repr__(self) -> str:
+        """Its name, subject, source and engines."""
+        source = f"\n{self.source}" if self.source else ""
+        return f"{self.name}: {self.shows}{source}\nengines: {', '.join(self.engines)}"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>"
 
     @abstractmethod
     def cells(self, engine: str) -> list[Cell]:

@@ -21,6 +21,7 @@ import xarray as xr
 
 from firstflight.analysis.ab.resampling import one_blas_thread
 from firstflight.analysis.intervals import CONFIDENCE, Estimate, seed_of, t_quantile
+from firstflight.counted import with_unit
 from firstflight.errors import RequestError
 from firstflight.studies.kernel.grid import EXPERIMENT
 from firstflight.studies.kernel.sample import DRAW, METHOD, PERCENTILE, REPLICATE, Sample, draws
@@ -321,6 +322,14 @@ class Quantities:
             self._given[name] = self._fill(*own)
         return self._given[name]
 
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._measured]
+
+    def __repr__(self) -> str:
+        """Name, title and unit of each quantity."""
+        lines = [f"{name}: {with_unit(of.title, f'({of.unit})')}" for name, (of, _) in self._measured.items()]
+        return "\n".join(lines) or "no quantities"
+
     def at(self, **labels: Any) -> Quantities:
         """The same at these labels, without their dimensions."""
         return _Part(self, labels)
@@ -391,6 +400,7 @@ class _Part(Quantities):
 
     def __init__(self, whole: Quantities, labels: Mapping[str, Any]) -> None:
         self._whole, self._labels = whole, labels
+        self._measured = whole._measured
 
     def __getattr__(self, name: str) -> xr.DataArray:
         found: xr.DataArray = getattr(self._whole, name)
