@@ -44,7 +44,7 @@ def test_the_first_commands_show_one_scenario_and_the_pictures_say_what_they_dra
     for name in ("README.md", "docs/start.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
         assert "firstflight explain --iw 3,10 --out explain.html" in text
-        (alt,) = re.findall(r"!\[(.*?)\]\((?:docs/)?images/explain\.png\)", text)
+        (alt,) = re.findall(r"!\[(.*?)\]\((?:docs/)?images/explain\.svg\)", text)
         assert re.findall(r"[0-9.]+ ms", alt)[-2:] == times
 
 
