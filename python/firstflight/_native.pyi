@@ -106,7 +106,8 @@ def write_packets(
 def run_script(text: str, tolerance_ns: int) -> str:
     """Run a packet script in virtual time.
 
-    The report is JSON: verdict (pass, differs, unsupported, error), reason, line, details, notes, events, deviation_ns.
+    The report is JSON: verdict (pass, differs, unsupported, error), reason, line, details, notes, checks: the blocks
+    `%{ }%` that the run came to, with the values of their names.
     """
 
 def scheduler_cost(sources: int, operations: int) -> float:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import typer
 
+from firstflight import packet_scripts
 from firstflight.cli.script import find_scripts, run_script
 from firstflight.errors import RequestError
 
@@ -111,6 +112,74 @@ def test_what_is_not_modelled_is_unsupported_and_neither_wrong_nor_taken_for_zer
     )
     script.write_text(f"{opening}+0 < S 0:0(0) win 1000 <mss 1000>\n{line}\n", encoding="utf-8")
     assert run_script(script, MICROSECOND_NS).verdict == "unsupported"
+
+
+CONNECTED = """--profile=rfc
+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 bind(3, ..., ...) = 0
++0 listen(3, 1) = 0
++0 < S 0:0(0) win 65535 <mss 1460>
++0 > S. 0:0(0) ack 1 <...>
++.1 < . 1:1(0) ack 1 win 65535
+"""
+
+
+def _checked(block: str, opening: str = CONNECTED) -> dict[str, Any]:
+    return packet_scripts.run_script(f"{opening}+0 %{{{block}}}%\n", MICROSECOND_NS)
+
+
+@pytest.mark.parametrize(
+    ("block", "notes"),
+    [
+        (" assert 9 <= tcpi_snd_cwnd <= 11, tcpi_snd_cwnd;\\\n   assert 1 # why\n", []),
+        (" assert not 2 < tcpi_snd_cwnd < 3 and (1 or nothing)", []),
+        ("print(tcpi_snd_cwnd); y = 7 // 2; y += 0x10; print(y, -7 % 3)", ["10", "19 2"]),
+        ("print('%s of %.1f%%' % ('a', 2.25))", ["a of 2.2%"]),
+        ("\n  import os\n  if tcpi_snd_cwnd > 20:\n    print(1)\n  elif tcpi_snd_cwnd > 5:\n    print(2)\n", ["2"]),
+        (" assert 1\nassert tcpi_ca_state == TCP_CA_Open and min(3, abs(-2)) == 2\n", []),
+    ],
+)
+def test_a_block_is_python_with_the_values_of_its_moment(block: str, notes: list[str]) -> None:
+    report = _checked(block)
+    assert (report["verdict"], report["reason"], report["notes"]) == ("pass", "", notes)
+
+
+@pytest.mark.parametrize(
+    ("block", "verdict", "reason"),
+    [
+        (" assert tcpi_snd_cwnd + 1 == 10 ", "differs", "line 8: assert tcpi_snd_cwnd + 1 == 10: tcpi_snd_cwnd is 10"),
+        ("\n x = 3\n assert x > 3, 'x'\n", "differs", "line 10: assert x > 3: x is 3"),
+        ("\nif 1:\n  assert 0, 'no'\n", "differs", "line 10: assert 0: no"),
+        ("assert tcpi_busy_time == 1", "unsupported", "line 8: the endpoint keeps no tcpi_busy_time"),
+        ("assert ().__class__", "unsupported", 'line 8: "().__class__" in a %{ }% block is not understood'),
+        ("\nopen('/etc/passwd')", "error", 'line 9: nothing is called "open" here'),
+        ("import os; os", "error", 'line 8: nothing is called "os" here'),
+        ("x = 2 ** 9", "unsupported", 'line 8: "Pow" in a %{ }% block is not understood'),
+        ("[x for x in 'a']", "unsupported", 'line 8: "[x for x in'),
+        ("\nassert (1\n", "error", "line 9: this %{ }% block is no Python ('(' was never closed"),
+        ("x = 1 / 0", "error", "line 8: this statement has no value (division by zero)"),
+        ("assert 1 + 'a'", "error", "line 8: this statement has no value (unsupported operand"),
+        ("assert " + "(" * 400, "error", "line 8: this %{ }% block is no Python (too many nested"),
+        ("assert " + "-" * 100_000 + "1", "error", "line 8: this %{ }% block is no Python"),
+    ],
+)
+def test_a_block_that_does_not_hold_or_is_no_statement_about_the_connection_ends_the_script(
+    block: str, verdict: str, reason: str
+) -> None:
+    report = _checked(f"{block}}}%\n+0 %{{ assert 0 ")
+    assert report["verdict"] == verdict
+    assert report["reason"].startswith(reason), report["reason"]
+    assert report["line"] == int(reason.split(":")[0].removeprefix("line "))
+    assert bool(report["details"]) == (verdict == "differs")
+
+
+def test_a_difference_before_a_block_is_reported_and_one_after_it_is_not() -> None:
+    wrong = "+0 > . 1:1(0) ack 5\n"
+    assert _checked("assert tcpi_snd_cwnd == 1", f"{CONNECTED}{wrong}")["line"] == 8
+    report = _checked(f"assert tcpi_snd_cwnd == 1}}%\n{wrong}+0 %{{")
+    assert (report["line"], report["reason"]) == (8, "line 8: assert tcpi_snd_cwnd == 1: tcpi_snd_cwnd is 10")
+    assert report["details"][0] == "line 8: +0 %{assert tcpi_snd_cwnd == 1}%"
+    assert report["details"][-1] == "  0.100000 < . 1:1(0) ack 1 win 65535"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ mod wire;
 use std::{collections::BTreeMap, fmt::Display, hint::black_box, path::PathBuf, time::Instant};
 
 use firstflight_pcap::FileError;
-use firstflight_script::Options;
 use firstflight_sim::{
     Plan, Simulation, capture_file,
     records::Records,
@@ -163,13 +162,10 @@ fn columns(py: Python<'_>, (_, columns): NamedColumns) -> PyResult<Bound<'_, PyD
     Ok(table)
 }
 
-/// Runs a packet script; the report comes as JSON.
+/// Runs a packet script; the report comes as JSON, with the `%{ }%` blocks still to be evaluated.
 #[pyfunction]
 fn run_script(py: Python<'_>, text: &str, tolerance_ns: u64) -> PyResult<String> {
-    let report = py.detach(|| {
-        let options = Options { tolerance_ns, ..Options::default() };
-        firstflight_script::run_text(text, &options)
-    });
+    let report = py.detach(|| firstflight_script::run_text(text, tolerance_ns));
     serde_json::to_string(&report).map_err(invalid)
 }
 

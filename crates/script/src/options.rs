@@ -6,22 +6,6 @@ use crate::script::{OptionLine, Script};
 use crate::settings::Settings;
 use firstflight_tcp::{Nanos, Profile};
 
-/// Options of a script's run.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Options {
-    /// Tolerance of an event's time, unless the script allows more.
-    pub tolerance_ns: Nanos,
-    /// Fields of the profile to set on top of the script's settings.
-    pub overrides: Vec<(String, String)>,
-}
-
-impl Default for Options {
-    /// In virtual time a microsecond is generous.
-    fn default() -> Self {
-        Self { tolerance_ns: 1_000, overrides: Vec::new() }
-    }
-}
-
 /// The options from a script's own lines and from its caller.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
@@ -63,14 +47,14 @@ const WITHOUT_EFFECT: [&str; 15] = [
 
 impl Plan {
     /// Reads the option lines and the preamble.
-    pub fn new(script: &Script, options: &Options) -> Result<Self, Problem> {
+    pub fn new(script: &Script, tolerance_ns: Nanos) -> Result<Self, Problem> {
         let profile = script.options.iter().rfind(|option| option.name == "profile");
         let name = profile.map_or(Ok(default_profile()), value)?;
         let line = profile.map_or(1, |option| option.line);
         let settings = Settings::named(name).map_err(|refusal| Problem::malformed(line, refusal))?;
         let mut plan = Self {
             environment: Environment::new(settings),
-            tolerance_ns: options.tolerance_ns,
+            tolerance_ns,
             clock_at_start: 0,
             tolerance_percent: 0.0,
             strict_segments: false,
@@ -85,10 +69,6 @@ impl Plan {
         }
         for option in script.options.iter().filter(|option| option.name == "set") {
             plan.set(option)?;
-        }
-        for (path, text) in &options.overrides {
-            let set = plan.environment.settings.write(path, text);
-            set.map_err(|refusal| Problem::malformed(1, refusal))?;
         }
         plan.environment.settings.profile().map_err(|refusal| Problem::malformed(1, refusal))?;
         Ok(plan)

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Maximum nesting of arguments, expressions and statements.
+/// Maximum nesting of arguments.
 pub(crate) const DEEPEST: u32 = 50;
 
 /// Why a script cannot be read or run as it stands.

@@ -2,6 +2,7 @@
 
 use crate::problem::{Kind, Problem};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The result of a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -30,10 +31,31 @@ pub struct Report {
     pub details: Vec<String>,
     /// Notes that do not change the verdict.
     pub notes: Vec<String>,
-    /// Events that went as the script says.
-    pub events: usize,
-    /// Largest distance of an expected event from its time, in nanoseconds.
-    pub deviation_ns: u64,
+    /// The `%{ }%` blocks that the run came to, in order.
+    pub checks: Vec<Check>,
+}
+
+/// A `%{ }%` block: statements in Python about the connection, for the caller to evaluate.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Check {
+    /// Line of the script where it begins.
+    pub line: u32,
+    /// The text between the braces.
+    pub code: String,
+    /// The values of the names in it that are known.
+    pub values: BTreeMap<String, Known>,
+    /// The segments before it.
+    pub segments: Vec<String>,
+}
+
+/// The value of a name in a `%{ }%` block.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Known {
+    /// Its value.
+    Value(i64),
+    /// It exists in Linux, but not here: one sentence.
+    Unsupported(String),
 }
 
 impl Report {
@@ -48,8 +70,7 @@ impl Report {
             line: problem.line,
             details: Vec::new(),
             notes: Vec::new(),
-            events: 0,
-            deviation_ns: 0,
+            checks: Vec::new(),
         }
     }
 }

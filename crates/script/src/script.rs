@@ -1,6 +1,5 @@
 //! A script once read: settings, preamble and events.
 
-use crate::code::Program;
 use crate::wire::TcpOption;
 use firstflight_tcp::{Flags, Nanos};
 
@@ -10,7 +9,7 @@ pub struct Script {
     /// `--name=value` lines at the top.
     pub options: Vec<OptionLine>,
     /// Shell block before the first event.
-    pub preamble: Option<Shell>,
+    pub preamble: Option<Block>,
     /// The events, in order.
     pub events: Vec<Event>,
     /// The script's lines, to be shown with a difference.
@@ -35,12 +34,12 @@ pub struct OptionLine {
     pub value: Option<String>,
 }
 
-/// A block of shell commands; never executed.
+/// A block of shell commands or of Python; never executed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Shell {
+pub struct Block {
     /// Line of the script where the block begins.
     pub line: u32,
-    /// The commands.
+    /// The text between its marks.
     pub text: String,
 }
 
@@ -80,9 +79,9 @@ pub enum Action {
     /// A system call is made.
     Call(Call),
     /// A shell block, understood as settings.
-    Command(Shell),
+    Command(Block),
     /// `%{ }%`: statements about the connection.
-    Check(Program),
+    Check(Block),
 }
 
 /// A packet as a script writes it.

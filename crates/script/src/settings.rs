@@ -268,17 +268,6 @@ fn quantity(number: &str, unit: &str) -> Option<Literal> {
     whole.checked_add(part).map(make)
 }
 
-/// A time with its unit, such as `4ms`, in nanoseconds.
-///
-/// # Errors
-/// A [`Refusal`] with the correct form.
-pub fn duration(text: &str) -> Result<u64, Refusal> {
-    match Literal::read(text) {
-        Ok(Literal::Nanoseconds(time)) => Ok(time),
-        _ => Err(refuse!("\"{text}\" is not a time with its unit; write for example 4ms or 1us")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

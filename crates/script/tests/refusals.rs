@@ -1,12 +1,14 @@
 //! The message about an error in a script has its line, the value that was found and the one expected. A feature
 //! that is not modeled is no mistake.
 
-use firstflight_script::{Options, Verdict, run_text};
+use firstflight_script::{Verdict, run_text};
+
+const MICROSECOND_NS: u64 = 1_000;
 
 const SOCKET: &str = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n";
 
 fn refused(text: &str, verdict: Verdict, line: u32, words: &[&str]) {
-    let report = run_text(text, &Options::default());
+    let report = run_text(text, MICROSECOND_NS);
     assert_eq!((report.verdict, report.line), (verdict, line), "{text}\n{}", report.reason);
     for word in words {
         assert!(report.reason.contains(word), "\"{}\" does not say \"{word}\"", report.reason);
@@ -33,9 +35,6 @@ fn mistakes_are_named_with_what_would_be_right() {
         ("+.2~.3 > . 1:1(0) ack 1", 1, &["\"+\"", "relative"]),
         ("+.2...0.1 read(3, ..., 1) = 1", 1, &["ends before it begins"]),
         ("0 `echo", 1, &["never ends", "`"]),
-        ("0 %{ assert (1 }%", 1, &["\")\""]),
-        ("0 %{ assert 1 == }%", 1, &["a value"]),
-        ("0 %{ if 1 print(2) }%", 1, &["\":\""]),
         ("0 close(3) = 0\n--profile=rfc", 2, &["--profile", "before anything else"]),
         ("--profile=linus\n0 close(3) = 0", 1, &["\"linus\"", "rfc"]),
         ("--profile=rfc\n--set=initial_windo=3\n0 close(3) = 0", 2, &["initial_windo", "initial_window"]),
@@ -45,8 +44,6 @@ fn mistakes_are_named_with_what_would_be_right() {
         ("0 < S 0:0(0) win 65535", 1, &["belongs to no connection"]),
         ("1 close(3) = -1 EBADF\n0.5 close(3) = -1 EBADF", 2, &["backwards"]),
         ("0 bind(..., ...) = 0", 1, &["argument 1 of bind()", "descriptor"]),
-        ("0 %{ assert cwnd == 10 }%", 1, &["\"cwnd\""]),
-        ("0 %{ x = 1 / 0 }%", 1, &["the result is not defined"]),
     ];
     for (text, line, words) in cases {
         refused(text, Verdict::Error, *line, words);
@@ -64,8 +61,6 @@ fn what_is_not_modeled_says_so() {
         (format!("{SOCKET}+0 epoll_create(1) = 4"), 2, "epoll_create()"),
         (format!("{SOCKET}+0 setsockopt(3, SOL_SOCKET, SO_ZEROCOPY, [1], 4) = 0"), 2, "SO_ZEROCOPY"),
         ("0 socket(..., SOCK_DGRAM, IPPROTO_UDP) = 3".to_owned(), 1, "SOCK_STREAM"),
-        (format!("{SOCKET}+0 %{{ assert tcpi_busy_time == 1 }}%"), 2, "tcpi_busy_time"),
-        (format!("{SOCKET}+0 %{{ assert tcpi_snd_cwnd == 1 }}%"), 2, "before there is a connection"),
         ("--nosuch=1\n0 close(3) = 0".to_owned(), 1, "--nosuch"),
         (format!("`../common/defaults.sh\nsysctl -q net.ipv4.tcp_mtu_probing=2`\n{SOCKET}"), 2, "tcp_mtu_probing=2"),
         (format!("`sysctl -q net.ipv4.tcp_nosuch=2`\n{SOCKET}"), 1, "tcp_nosuch"),
@@ -82,8 +77,4 @@ fn nesting_has_an_end() {
     let deep = |open: &str, close: &str| format!("{}1{}", open.repeat(10_000), close.repeat(10_000));
     refused(&format!("0 read({}) = 0", deep("[", "]")), Verdict::Error, 1, &["nest"]);
     refused(&format!("0 read({}) = 0", deep("a(", ")")), Verdict::Error, 1, &["nest"]);
-    refused(&format!("0 %{{ assert {} }}%", deep("(", ")")), Verdict::Error, 1, &["statement"]);
-    refused(&format!("0 %{{ assert {} }}%", "(".repeat(400)), Verdict::Error, 1, &["nest"]);
-    let ifs: String = (0..200).map(|depth| format!("{}if 1:\n", " ".repeat(depth))).collect();
-    refused(&format!("0 %{{\n{ifs}}}%"), Verdict::Error, 53, &["nest"]);
 }

@@ -4,11 +4,11 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from firstflight import _native
+from firstflight import packet_scripts
 from firstflight.cli.options import Json
 from firstflight.errors import RequestError
 from firstflight.input_files import read_text
@@ -93,7 +93,7 @@ def run_script(path: Path, tolerance_ns: int) -> Outcome:
         return Outcome(path, "error", f"it cannot be read: {error.strerror}")
     except UnicodeDecodeError as error:
         return Outcome(path, "error", f"byte {error.start} is not UTF-8 text")
-    report: dict[str, Any] = json.loads(_native.run_script(text, tolerance_ns))
+    report = packet_scripts.run_script(text, tolerance_ns)
     return Outcome(path, report["verdict"], report["reason"], tuple(report["details"]), tuple(report["notes"]))
 
 

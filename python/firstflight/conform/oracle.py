@@ -1,18 +1,17 @@
 """Connections of this machine's kernel, recorded as packet scripts and run through a profile."""
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from firstflight import _native
 from firstflight.conform.parameters import Parameters, simpler
 from firstflight.conform.writer import write_script
 from firstflight.engines.emulate.lab import TUN_FIX
 from firstflight.engines.emulate.start import Inside
 from firstflight.errors import MachineError
+from firstflight.packet_scripts import run_script
 
 _RECORDER = f"{__package__}.inside.record"
 _ASK_S = 20.0
@@ -115,7 +114,7 @@ def judge(parameters: Parameters, recording: dict[str, Any], kernel: str) -> Jud
     stall = int(recording["stall_ns"])
     if not any(event[0] == "accept" for event in recording["events"]):
         return Judged(parameters, script, "error", "the recording has no handshake", stall_ns=stall)
-    report = json.loads(_native.run_script(script, _TOLERANCE_NS))
+    report = run_script(script, _TOLERANCE_NS)
     if report["line"]:
         # Packets after the difference mean nothing.
         script = "\n".join(script.splitlines()[: report["line"]]) + "\n"

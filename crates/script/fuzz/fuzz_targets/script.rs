@@ -5,11 +5,11 @@
 
 #![no_main]
 
-use firstflight_script::{Options, Verdict, run_text};
+use firstflight_script::{Verdict, run_text};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    let report = run_text(text, &Options::default());
+    let report = run_text(text, 1_000);
     if report.verdict != Verdict::Pass {
         assert!(report.line >= 1 && !report.reason.is_empty(), "{report:?}");
     }

@@ -7,7 +7,7 @@ mod sysctl;
 
 use crate::problem::Problem;
 use crate::refusal::Refusal;
-use crate::script::Shell;
+use crate::script::Block;
 use crate::settings::Settings;
 pub(crate) use commands::IPV4_AND_TCP_HEADER_BYTES;
 use firstflight_tcp::WindowPacing;
@@ -53,7 +53,7 @@ impl Environment {
     ///
     /// # Errors
     /// The first command that is not understood, or whose setting has no counterpart here.
-    pub fn apply(&mut self, shell: &Shell) -> Result<(), Problem> {
+    pub fn apply(&mut self, shell: &Block) -> Result<(), Problem> {
         for command in shell::commands(&shell.text, shell.line) {
             commands::apply(self, &command).map_err(|refusal| Problem::unsupported(command.line, refusal))?;
         }

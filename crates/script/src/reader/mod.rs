@@ -5,10 +5,9 @@ mod packet;
 mod tcp_options;
 mod time;
 
-use crate::code;
 use crate::lexer::{Kind, Token, tokens};
 use crate::problem::Problem;
-use crate::script::{Action, Event, OptionLine, Script, Shell, When};
+use crate::script::{Action, Block, Event, OptionLine, Script, When};
 
 impl Script {
     /// Reads a script.
@@ -119,11 +118,16 @@ impl<'a> Reader<'a> {
         options
     }
 
-    fn preamble(&mut self) -> Option<Shell> {
-        let line = self.line();
+    fn preamble(&mut self) -> Option<Block> {
         let Kind::Shell(text) = self.peek() else { return None };
+        Some(self.block(text))
+    }
+
+    /// Takes the block that stands next.
+    fn block(&mut self, text: &str) -> Block {
+        let block = Block { line: self.line(), text: text.to_owned() };
         self.at += 1;
-        Some(Shell { line, text: text.to_owned() })
+        block
     }
 
     fn event(&mut self) -> Result<Event, Problem> {
@@ -137,16 +141,8 @@ impl<'a> Reader<'a> {
             Kind::Sign('<') => Action::Inject(self.packet(true)?),
             Kind::Sign('>') => Action::Expect(self.packet(false)?),
             Kind::Word(_) | Kind::Ellipsis => Action::Call(self.call(when)?),
-            Kind::Shell(text) => {
-                let shell = Shell { line: self.line(), text: text.to_owned() };
-                self.at += 1;
-                Action::Command(shell)
-            }
-            Kind::Code(text) => {
-                let program = code::read(text, self.line())?;
-                self.at += 1;
-                Action::Check(program)
-            }
+            Kind::Shell(text) => Action::Command(self.block(text)),
+            Kind::Code(text) => Action::Check(self.block(text)),
             _ => {
                 return Err(self
                     .unexpected("a packet (< or >), a system call, a shell block or a %{ }% block, after the time,"));

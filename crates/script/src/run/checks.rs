@@ -1,6 +1,6 @@
 //! The values of names in `%{ }%` blocks: `tcpi_...` of the connection, and Linux's symbols.
 
-use crate::code::{Known, Value};
+use crate::report::Known;
 use firstflight_tcp::{Endpoint, Info, Nanos, State};
 
 /// Fields of `struct tcp_info` that the endpoint keeps no account of.
@@ -58,25 +58,22 @@ const OF_THE_SCOREBOARD: [&str; 9] = [
 const INFINITE_SSTHRESH: i64 = 0x7fff_ffff;
 
 /// The value of `name` on a connection. Without a connection only symbols are known.
-pub(super) fn known(endpoint: Option<&Endpoint>, name: &str) -> Known {
+pub(super) fn known(endpoint: Option<&Endpoint>, name: &str) -> Option<Known> {
     if let Some(number) = symbol(name) {
-        return Known::Value(Value::Integer(number));
+        return Some(Known::Value(number));
     }
     if NOT_KEPT.contains(&name) {
-        return Known::Unsupported(format!("the endpoint keeps no {name}"));
+        return Some(Known::Unsupported(format!("the endpoint keeps no {name}")));
     }
     let Some(endpoint) = endpoint else {
         let sentence = format!("{name} is asked for before there is a connection");
-        return if name.starts_with("tcpi_") { Known::Unsupported(sentence) } else { Known::Unknown };
+        return name.starts_with("tcpi_").then_some(Known::Unsupported(sentence));
     };
     let info = endpoint.info();
     if !info.scoreboard && OF_THE_SCOREBOARD.contains(&name) {
-        return Known::Unsupported(format!("the endpoint keeps no {name} without a scoreboard"));
+        return Some(Known::Unsupported(format!("the endpoint keeps no {name} without a scoreboard")));
     }
-    match field(&info, endpoint.state(), name) {
-        Some(number) => Known::Value(Value::Integer(number)),
-        None => Known::Unknown,
-    }
+    field(&info, endpoint.state(), name).map(Known::Value)
 }
 
 // Linux: include/uapi/linux/tcp.h.

@@ -13,11 +13,10 @@ mod socket_options;
 mod stop;
 mod world;
 
-use crate::code::{Failure, Known, Value, Variables};
-use crate::options::{Options, Plan};
+use crate::options::Plan;
 use crate::problem::Problem;
-use crate::report::{Report, Verdict};
-use crate::script::{Action, Event, Packet, Script, Shell, When};
+use crate::report::{Check, Report, Verdict};
+use crate::script::{Action, Block, Event, Packet, Script, When};
 use crate::show::seconds;
 use blocking::Blocked;
 use connection::Connection;
@@ -26,22 +25,13 @@ use firstflight_tcp::{Flags, Nanos};
 use stop::Stop;
 use world::{Departure, World};
 
-/// Reads a script and runs it.
-pub fn run_text(text: &str, options: &Options) -> Report {
-    match Script::read(text) {
-        Ok(script) => run(&script, options),
+/// Reads a script and runs it; `tolerance_ns` is how far an event may be from its time, unless the script allows more.
+pub fn run_text(text: &str, tolerance_ns: Nanos) -> Report {
+    let read = Script::read(text).and_then(|script| Ok((Plan::new(&script, tolerance_ns)?, script)));
+    match read {
+        Ok((plan, script)) => Runner::new(&script, plan).run(),
         Err(problem) => Report::of_problem(&problem),
     }
-}
-
-/// Runs a script.
-pub fn run(script: &Script, options: &Options) -> Report {
-    let mut runner = match Plan::new(script, options) {
-        Ok(plan) => Runner::new(script, plan),
-        Err(problem) => return Report::of_problem(&problem),
-    };
-    let outcome = runner.all();
-    runner.report(outcome)
 }
 
 struct Runner<'a> {
@@ -49,15 +39,11 @@ struct Runner<'a> {
     plan: Plan,
     world: World,
     descriptors: Descriptors,
-    variables: Variables,
     /// A system call that has not returned yet.
     blocked: Option<Blocked>,
-    /// Events that went as the script says.
-    events: usize,
-    deviation_ns: Nanos,
     /// Lines whose packet has PSH where the script has none, or the other way round.
     push_lines: Vec<u32>,
-    printed: Vec<String>,
+    checks: Vec<Check>,
 }
 
 impl<'a> Runner<'a> {
@@ -67,12 +53,9 @@ impl<'a> Runner<'a> {
             world: World::new(plan.clock_at_start),
             plan,
             descriptors: Descriptors::default(),
-            variables: Variables::new(),
             blocked: None,
-            events: 0,
-            deviation_ns: 0,
             push_lines: Vec::new(),
-            printed: Vec::new(),
+            checks: Vec::new(),
         }
     }
 
@@ -91,7 +74,6 @@ impl<'a> Runner<'a> {
             if self.world.is_exhausted() {
                 return Err(Stop::differs(event.line, "the connection does not become idle".to_owned()));
             }
-            self.events += 1;
         }
         self.finish_blocked()
     }
@@ -114,16 +96,17 @@ impl<'a> Runner<'a> {
             Action::Inject(packet) => self.inject(event.line, packet),
             Action::Call(call) => self.call(event, call, base),
             Action::Command(shell) => self.command(shell),
-            Action::Check(program) => self.check(program),
+            Action::Check(block) => {
+                self.check(block);
+                Ok(())
+            }
         }
     }
 
     /// Lets time pass until an event of the script.
     fn wait_until(&mut self, line: u32, time: Nanos) -> Result<(), Stop> {
         if self.world.now > time {
-            let late = self.world.now - time;
-            self.deviation_ns = self.deviation_ns.max(late);
-            if late > self.tolerance(time) {
+            if self.world.now - time > self.tolerance(time) {
                 let now = seconds(self.world.now);
                 return Err(Stop::differs(
                     line,
@@ -212,9 +195,6 @@ impl<'a> Runner<'a> {
             self.push_lines.push(event.line);
         }
         for at in [first.at, last.at] {
-            if event.when != When::Any {
-                self.deviation_ns = self.deviation_ns.max(start.saturating_sub(at)).max(at.saturating_sub(end));
-            }
             if at < earliest || at > latest {
                 let sentence = format!("it came at {} instead of {}", seconds(at), shown_range(start, end));
                 return Err(self.mismatch(event, packet, &last, &sentence));
@@ -248,51 +228,38 @@ impl<'a> Runner<'a> {
         Stop::differs(event.line, sentence.to_owned()).coming(packet).with_history(self.world.history(came.number))
     }
 
-    fn command(&mut self, shell: &Shell) -> Result<(), Stop> {
+    fn command(&mut self, shell: &Block) -> Result<(), Stop> {
         self.plan.environment.apply(shell)?;
         self.world.set_interface_is_full(self.plan.environment.interface_is_full);
         Ok(())
     }
 
-    fn check(&mut self, program: &crate::code::Program) -> Result<(), Stop> {
+    fn check(&mut self, block: &Block) {
         let world = &self.world;
         let endpoint = world.current().map(|index| &world.connections[index].endpoint);
-        let known = |name: &str| -> Known { checks::known(endpoint, name) };
-        program.run(&mut self.variables, &known, &mut self.printed).map_err(|failure| match failure {
-            Failure::Assertion { line, condition, found, message } => {
-                let is = |(name, value): &(String, Value)| format!("{name} is {value}");
-                let mut sentence =
-                    format!("assert {condition}: {}", found.iter().map(is).collect::<Vec<_>>().join(", "));
-                if let Some(message) = message.filter(|_| found.is_empty()) {
-                    sentence.push_str(&message);
-                }
-                Stop::differs(line, sentence).with_history(world.history(world.count()))
-            }
-            Failure::Unsupported(line, sentence) => Problem::unsupported(line, sentence).into(),
-            Failure::Wrong(line, sentence) => Problem::malformed(line, sentence).into(),
-        })
+        let words = block.text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let values = words.filter_map(|word| Some((word.to_owned(), checks::known(endpoint, word)?))).collect();
+        let segments = world.history(world.count()).to_vec();
+        self.checks.push(Check { line: block.line, code: block.text.clone(), values, segments });
     }
 
-    fn report(self, outcome: Result<(), Stop>) -> Report {
-        let mut report = match outcome {
+    fn run(mut self) -> Report {
+        let mut report = match self.all() {
             Ok(()) => Report {
                 verdict: Verdict::Pass,
                 reason: String::new(),
                 line: 0,
                 details: Vec::new(),
                 notes: Vec::new(),
-                events: 0,
-                deviation_ns: 0,
+                checks: Vec::new(),
             },
             Err(stop) => stop.report(self.script),
         };
-        report.events = self.events;
-        report.deviation_ns = self.deviation_ns;
         if !self.push_lines.is_empty() {
             let lines: Vec<String> = self.push_lines.iter().map(ToString::to_string).collect();
             report.notes.push(format!("PSH is otherwise than written in line {}", lines.join(", ")));
         }
-        report.notes.extend(self.printed);
+        report.checks = self.checks;
         report
     }
 }

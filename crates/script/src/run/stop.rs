@@ -80,8 +80,7 @@ impl Stop {
             line: difference.line,
             details,
             notes: Vec::new(),
-            events: 0,
-            deviation_ns: 0,
+            checks: Vec::new(),
         }
     }
 }
