@@ -1,4 +1,4 @@
-"""Links whose rate changes, policers: from the file to the records. And every example of a path runs."""
+"""Links whose rate changes: from the file to the records. And every example of a path runs."""
 
 from pathlib import Path
 from typing import Any
@@ -130,14 +130,6 @@ def test_a_download_takes_as_long_as_the_steps_let_it() -> None:
     assert _completion_s(_scenario()) < 1.5 < 5 < slow < 7
 
 
-def test_a_policer_drops_and_a_shaper_of_the_same_rate_delays() -> None:
-    policed = _simulated(_scenario('"50Mbit"', more='policer = { rate = "10Mbit", burst = "15kB" }'))
-    shaped = _simulated(_scenario('"10Mbit"', '"1000p"', more='burst = "15kB"'))
-    assert policed["links"]["dropped_packets"].sum() > 0
-    assert policed["links"]["queue_max_packets"].max() < shaped["links"]["queue_max_packets"].max()
-    assert shaped["links"]["dropped_packets"].sum() == 0
-
-
 def test_what_befalls_packets_is_counted_and_reads_back_the_same() -> None:
     scenario = _scenario(more='jitter = "2ms", reordering = { share = 0.05, delay = "5ms" }, duplication = 0.05')
     assert _forward(scenario)["impairments"] == [
@@ -176,7 +168,6 @@ def test_impairments_that_cannot_be_are_refused(more: str) -> None:
         ({"more": "duplication = 0.1"}, "are subject to duplication"),
         ({"rate": '{ steps = [["0s", "10Mbit"]] }'}, r"the rate of a link on its way changes \(steps\)"),
         ({"rate": "{ opportunities_ms = [1] }"}, r"the rate of a link on its way changes \(trace\)"),
-        ({"more": 'policer = { rate = "10Mbit", burst = "15kB" }'}, "has a policer"),
         ({"queue": '{ kind = "codel" }'}, "queue of a link on its way is codel"),
         ({"queue": '{ kind = "pie" }'}, "queue of a link on its way is pie"),
     ],

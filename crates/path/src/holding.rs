@@ -61,16 +61,6 @@ impl<T: Packet> Holding<T> {
         left: &mut Vec<Left<T>>,
     ) {
         self.advance(link, now, &mut loss_draw, left);
-        if link.is_policed(now, offered.bytes) {
-            return left.push(Left {
-                packet,
-                offered,
-                arrived: now,
-                at: now,
-                outcome: LinkOutcome::Dropped,
-                copy: None,
-            });
-        }
         let held = Held { packet, offered, arrived: now, ahead: self.queue.packets() };
         self.queue.enqueue(held, &mut self.dropped);
         self.note_dropped(link, now, left);

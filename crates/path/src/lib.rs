@@ -17,7 +17,6 @@ mod impairment;
 mod link;
 mod loss;
 mod meter;
-mod policer;
 pub mod queue;
 mod quick_start;
 mod rate;
@@ -31,7 +30,6 @@ pub use impairment::{Distribution, DuplicationSpec, ImpairmentSpec, JitterSpec, 
 pub use link::{Link, LinkOutcome, LinkSpec, OfferedPacket};
 pub use loss::{GilbertElliottSpec, LossModel};
 pub use meter::{Interval, Meter};
-pub use policer::PolicerSpec;
 pub use quick_start::QuickStartSpec;
 pub use rate::{Rate, ScheduleSpec, StepsSpec, TraceSpec};
 pub use ring::Ring;

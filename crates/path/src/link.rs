@@ -1,4 +1,4 @@
-//! A FIFO link: a policer, a queue, a line, losses, a propagation delay.
+//! A FIFO link: a queue, a line, losses, a propagation delay.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,6 @@ use crate::{
     bucket::{Bucket, BucketSpec},
     impairment::{Flight, ImpairmentSpec, Impairments},
     loss::{Loss, LossModel},
-    policer::{Policer, PolicerSpec},
     queue::{Arrival, Held, Queue, QueueSpec, Released, Verdict},
     quick_start::{QuickStartRouter, QuickStartSpec},
     rate::{Schedule, ScheduleSpec},
@@ -43,9 +42,6 @@ pub struct LinkSpec {
     /// The token bucket that bounds the rate; none: the line transmits packet after packet.
     #[serde(default)]
     pub burst: Option<BucketSpec>,
-    /// The policer before the queue, which drops packets that exceed a rate. None: no policer.
-    #[serde(default)]
-    pub policer: Option<PolicerSpec>,
     /// Impairments between transmission and the far end, applied in this order.
     #[serde(default)]
     pub impairments: Vec<ImpairmentSpec>,
@@ -64,7 +60,6 @@ impl LinkSpec {
             queue,
             quick_start: None,
             burst: None,
-            policer: None,
             impairments: Vec::new(),
         }
     }
@@ -98,7 +93,7 @@ pub enum LinkOutcome {
     Arrives(Nanos),
     /// It reaches the far end at this time, with "congestion experienced" in its IP header.
     Marked(Nanos),
-    /// The queue or the policer before it refused it.
+    /// The queue refused it.
     Dropped,
     /// It was transmitted and then lost, at random or because it is listed.
     Lost,
@@ -131,7 +126,6 @@ pub struct Link {
 #[derive(Clone, Debug, Default)]
 struct Rare {
     quick_start: Option<QuickStartRouter>,
-    policer: Option<Policer>,
     bucket: Option<Bucket>,
     schedule: Option<Schedule>,
     impairments: Option<Impairments>,
@@ -145,7 +139,6 @@ impl Rare {
     /// None if `spec` asks for nothing of this.
     fn new(spec: &LinkSpec, rate: Rate, key: impl FnOnce() -> u64) -> Result<Option<Box<Rare>>, SpecError> {
         let is_needed = spec.quick_start.is_some()
-            || spec.policer.is_some()
             || spec.burst.is_some()
             || spec.rate_schedule.is_some()
             || !spec.impairments.is_empty();
@@ -164,7 +157,6 @@ impl Rare {
         }
         let rare = Rare {
             quick_start: spec.quick_start.map(|policy| QuickStartRouter::new(policy, spec.rate_bps)),
-            policer: spec.policer.as_ref().map(Policer::new).transpose()?,
             bucket: spec.burst.map(|burst| Bucket::new(burst, rate.serialization(burst.bytes))),
             schedule: spec.rate_schedule.as_ref().map(Schedule::new).transpose()?,
             impairments: (!spec.impairments.is_empty())
@@ -336,7 +328,7 @@ impl Link {
         self.offer_as::<false>(now, packet, queue_draws, loss_draw)
     }
 
-    /// True if its queue decides on arrival, its rate does not change, it has none of a token bucket, a policer and a
+    /// True if its queue decides on arrival, its rate does not change, it has neither a token bucket nor a
     /// router that knows Quick-Start, and its packets arrive unimpaired.
     pub fn is_plain(&self) -> bool {
         self.rare.is_none() && !matches!(self.queue, Queue::OnDeparture)
@@ -351,9 +343,6 @@ impl Link {
         loss_draw: impl FnOnce() -> f64,
     ) -> LinkOutcome {
         let OfferedPacket { bytes, ecn_capable, .. } = packet;
-        if RARE && self.is_policed(now, bytes) {
-            return LinkOutcome::Dropped;
-        }
         let line_busy = self.free_at > now;
         if line_busy {
             self.backlog.advance(now);
@@ -425,17 +414,6 @@ impl Link {
             return (start, if lost { LinkOutcome::Lost } else { LinkOutcome::Marked(arrival) });
         }
         (start, if lost { LinkOutcome::Lost } else { LinkOutcome::Arrives(arrival) })
-    }
-
-    /// True if a packet that arrives at `now` is dropped before it comes to the queue.
-    #[inline]
-    pub(crate) fn is_policed(&mut self, now: Nanos, bytes: u32) -> bool {
-        let policer = self.rare.as_mut().and_then(|rare| rare.policer.as_mut());
-        let drops = policer.is_some_and(|policer| policer.drops(now, bytes));
-        if drops {
-            self.meter.dropped(now);
-        }
-        drops
     }
 
     /// When the transmission of a packet can begin that arrives at `now` and finds an empty queue.

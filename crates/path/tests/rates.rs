@@ -1,8 +1,8 @@
-//! Links whose rate changes, and policers before links.
+//! Links whose rate changes.
 
 use firstflight_path::{
-    BucketSpec, Holding, Left, Link, LinkOutcome, LinkSpec, Meter, Nanos, OfferedPacket, PolicerSpec, ScheduleSpec,
-    StepsSpec, TraceSpec,
+    BucketSpec, Holding, Left, Link, LinkOutcome, LinkSpec, Meter, Nanos, OfferedPacket, ScheduleSpec, StepsSpec,
+    TraceSpec,
     queue::{CodelSpec, DropTailSpec, Limit, QueueSpec},
 };
 
@@ -118,28 +118,6 @@ fn a_queue_that_decides_on_departure_sends_at_the_same_times() {
             .collect();
         assert_eq!(by_departure, by_arrival);
         assert!(left.iter().all(|left| left.at >= left.arrived));
-    }
-}
-
-#[test]
-fn a_policer_drops_before_the_queue_and_the_rest_goes_its_way() {
-    let policer = Some(PolicerSpec { rate_bps: 1_200_000, bytes: 3000 });
-    for (queue, departs) in [(drop_tail(100), false), (lazy_codel(Limit::Packets(100)), true)] {
-        let spec = LinkSpec { policer, ..spec(None, queue) };
-        let coming = [(0, 1500), (0, 1500), (0, 1500), (10 * MS, 1500), (10 * MS, 1500)];
-        let expected = [Some(MS), Some(2 * MS), None, Some(11 * MS), None].map(|end| end.map(|end| end + DELAY));
-        if departs {
-            let mut left = departures(&spec, &coming);
-            left.sort_by_key(|left| left.packet);
-            let dropped: Vec<bool> = left.iter().map(|left| left.outcome == LinkOutcome::Dropped).collect();
-            assert_eq!(dropped, expected.map(|arrival| arrival.is_none()));
-        } else {
-            let mut link = link(&spec);
-            assert!(!link.is_plain());
-            assert_eq!(arrivals(&mut link, &coming), expected);
-            let (_, _, counts) = link.meter().intervals().next().unwrap();
-            assert_eq!((counts.offered_packets, counts.dropped_packets, counts.sent_packets), (5, 2, 3));
-        }
     }
 }
 

@@ -108,11 +108,9 @@ fn a_packet_that_leaves_in_a_later_interval_of_the_meter_does_not_pass() {
 fn nothing_passes_where_more_than_the_room_decides() {
     let simple = spec(drop_tail(Limit::Packets(9), false));
     let codel = CodelSpec { limit: Limit::Packets(9), target_ns: MS, interval_ns: MS, ecn: false };
-    let policer = firstflight_path::PolicerSpec { rate_bps: 8_000_000, bytes: 9000 };
     for spec in [
         LinkSpec { loss: 0.1, ..simple.clone() },
         LinkSpec { lose: vec![1], ..simple.clone() },
-        LinkSpec { policer: Some(policer), ..simple.clone() },
         LinkSpec { queue: QueueSpec::Codel(codel), ..simple.clone() },
     ] {
         assert_eq!(link(&spec).pass(0, 1000), None, "{spec:?}");

@@ -146,28 +146,6 @@ def _written_burst(burst: TokenBucket | None) -> Any:
     return str(burst.bytes) if burst.gso_max_segs == 1 else burst.model_dump()
 
 
-class Policer(Table):
-    """A token bucket that drops, before the queue, packets that exceed its rate (`tc`'s `police`; RFC 2697 without an
-    excess burst), where the one of `burst` delays it.
-    """
-
-    rate: BitsPerSecond
-    burst: Bytes
-
-    @model_validator(mode="after")
-    def _passes_something(self) -> "Policer":
-        if self.rate < 2 or not 1 <= self.burst < 2**32:
-            raise ValueError(
-                f'a policer of "{self.rate}" and "{self.burst}" passes nothing; write at least "2bit" and, for a whole '
-                'packet, "1500B"'
-            )
-        return self
-
-    def plan(self) -> dict[str, Any]:
-        """The policer as the native module reads it."""
-        return {"rate_bps": int(self.rate), "bytes": int(self.burst)}
-
-
 # A size alone is a bucket of that size.
 Burst = Annotated[TokenBucket | None, BeforeValidator(_burst), PlainSerializer(_written_burst)]
 
@@ -182,7 +160,6 @@ class Direction(Table):
     loss_list: Lost | None = None
     quick_start: QuickStart = None
     burst: Burst = None
-    policer: Policer | None = None
     jitter: AnyJitter = None
     reordering: AnyReordering = None
     duplication: AnyDuplication = None
@@ -191,8 +168,7 @@ class Direction(Table):
 
 class Link(Table):
     """A link with both its directions: rate, one-way delay, queue, losses after transmission, and the answers of the
-    router before it to Quick-Start requests (RFC 4782). With `burst` a token bucket holds the rate; a `policer`
-    drops packets that exceed its own rate before they reach the queue.
+    router before it to Quick-Start requests (RFC 4782). With `burst` a token bucket holds the rate.
 
     `loss` strikes every packet at random, with this probability; `loss_list` the data packets (those with payload) with
     these numbers, counted from 1 as the link transmits them in that direction, over all connections.
@@ -224,11 +200,6 @@ class Link(Table):
         default=None,
         description="token bucket (as in Linux's htb) instead of serial transmission: a size, or a table, see below",
     )
-    policer: Policer | None = Field(
-        default=None,
-        description='policer before the queue: `{ rate = "10Mbit", burst = "30kB" }`. A packet without enough tokens '
-        "is dropped and counted as a queue drop",
-    )
     jitter: AnyJitter = Field(
         default=None,
         description='random delay per packet, added to `delay`: its mean, `"5ms"`, or `{ mean = "5ms", distribution = '
@@ -254,8 +225,7 @@ class Link(Table):
     reverse: Direction | None = Field(
         default=None,
         description="the reverse direction, where it differs: a table of `rate`, `delay`, `queue`, `loss`, "
-        "`loss_list`, `quick_start`, `burst`, `policer`, `jitter`, `reordering`, `duplication`, `wake`; default: as "
-        "forward",
+        "`loss_list`, `quick_start`, `burst`, `jitter`, `reordering`, `duplication`, `wake`; default: as forward",
     )
 
     @model_validator(mode="after")
@@ -294,7 +264,8 @@ def _direction_plan(way: dict[str, Any], round_trip_ns: int) -> dict[str, Any]:
         plan["loss_model"] = way["loss"].plan()
     if isinstance(way["rate"], Changing):
         plan["rate_schedule"] = way["rate"].plan()
-    plan |= {key: way[key].plan() for key in ("quick_start", "policer") if way[key] is not None}
+    if way["quick_start"] is not None:
+        plan["quick_start"] = way["quick_start"].plan()
     if impairments := [way[key].plan() for key in IMPAIRMENTS if way[key] is not None]:
         plan["impairments"] = impairments
     if way["burst"] is not None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 RTT_TOLERANCE_S = 1e-3
 RATE_TOLERANCE = 0.005
 # With these a link has no rate that a train of packets shows.
-_NO_STEADY_RATE = {"burst", "loss_model", "rate_schedule", "policer", "impairments"}
+_NO_STEADY_RATE = {"burst", "loss_model", "rate_schedule", "impairments"}
 # With these it cannot be said when a single packet arrives, only before when it does not.
 _NO_STEADY_TIME = {"rate_schedule", "impairments"}
 # A stall of the machine spoils a check as it spoils a transfer; a wrong setting spoils all.

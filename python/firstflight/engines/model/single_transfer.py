@@ -161,8 +161,6 @@ def from_plan(plan: dict[str, Any]) -> SingleTransfer:
             raise _refusal(f"a link on its way loses packets (loss = {link['loss_model']['kind']})")
         if "burst" in link:
             raise _refusal(f"a link on its way has a token bucket (burst = {link['burst']['bytes']} B)")
-        if "policer" in link:
-            raise _refusal(f"a link on its way has a policer ({link['policer']['rate_bps']} bit/s)")
         if "impairments" in link:
             raise _refusal(f"packets of a link on its path are subject to {link['impairments'][0]['kind']}")
         if "rate_schedule" in link:

@@ -8,7 +8,7 @@
 //!
 //! Linux begins PROBE_BW in a random phase of its cycle; here a generator seeded with the initial sequence number
 //! takes its place, so that a run repeats itself. Linux also discounts segments that its queueing discipline holds back
-//! for pacing; here a segment is not in flight before it has left.
+//! for pacing; here a segment is not in flight before it has left. Its detection of policers (`lt_bw`) is not built.
 //!
 //! Version 3 is not built. The additions of its Internet-Draft (draft-ietf-ccwg-bbr) in outline: bounds on data in
 //! flight, short-term and long-term, that shrink by 0.7 and by 15 % of headroom when a round loses more than 2 % or is
@@ -18,7 +18,6 @@
 
 mod aggregation;
 mod modes;
-mod policer;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -28,7 +27,6 @@ use super::{Acknowledged, CongestionControl, Delivery, RoundTrip, Start, Window}
 use crate::Nanos;
 use crate::amounts::{Bytes, Segments};
 use aggregation::Aggregation;
-use policer::{Observation, Policer};
 
 const SECOND: Nanos = 1_000_000_000;
 /// Gains are in units of 1/256.
@@ -122,10 +120,7 @@ pub(crate) struct Bbr {
     repair: Repair,
     /// In the first round of recovery, as much is sent as is delivered.
     conserving: bool,
-    delivered_bytes: u64,
-    lost_bytes: u64,
     aggregation: Aggregation,
-    policer: Policer,
 }
 
 impl Bbr {
@@ -158,10 +153,7 @@ impl Bbr {
             prior_window: Bytes::ZERO,
             repair: Repair::None,
             conserving: false,
-            delivered_bytes: 0,
-            lost_bytes: 0,
             aggregation: Aggregation::default(),
-            policer: Policer::default(),
         };
         // Linux, bbr_init and bbr_init_pacing_rate_from_rtt: the handshake's round trip, if there is one.
         match start.rtt {
@@ -169,11 +161,6 @@ impl Bbr {
             None => bbr.pace_window_over(Bytes(start.window_bytes), NOMINAL_RTT),
         }
         bbr
-    }
-
-    /// The bandwidth to send at: the policer's, if there is one.
-    fn target_bandwidth(&self) -> u64 {
-        self.policer.rate().unwrap_or(self.bandwidth.get())
     }
 
     /// The rate for a bandwidth and a gain.
@@ -197,13 +184,13 @@ impl Bbr {
 
     /// Until the pipe is full the rate never falls.
     fn set_rate(&mut self, gain: u32) {
-        let rate = Self::rate(self.target_bandwidth(), gain);
+        let rate = Self::rate(self.bandwidth.get(), gain);
         if self.pipe_is_full || rate > self.pacing_rate {
             self.pacing_rate = rate;
         }
     }
 
-    fn update_bandwidth(&mut self, now: Nanos, delivery: &Delivery, app_limited: bool) {
+    fn update_bandwidth(&mut self, delivery: &Delivery, app_limited: bool) {
         self.round_start = false;
         if delivery.interval_ns == 0 {
             return;
@@ -214,27 +201,11 @@ impl Bbr {
             self.round_start = true;
             self.conserving = false;
         }
-        self.watch_policer(now, delivery.newly_lost_bytes > 0, app_limited);
         let bandwidth = u128::from(delivery.sample_bytes) * u128::from(SECOND) / u128::from(delivery.interval_ns);
         let bandwidth = bandwidth.min(LARGEST_BANDWIDTH.into()) as u64;
         // A sender without data cannot measure the bandwidth, unless it is larger than the estimate.
         if !app_limited || bandwidth >= self.bandwidth.get() {
             self.bandwidth.update(BANDWIDTH_ROUNDS, self.rounds, bandwidth);
-        }
-    }
-
-    fn watch_policer(&mut self, now: Nanos, loses: bool, app_limited: bool) {
-        let seen = Observation {
-            now,
-            delivered: self.delivered_bytes,
-            lost: self.lost_bytes,
-            loses,
-            app_limited,
-            round_start: self.round_start,
-            probing: self.mode == Mode::ProbeBandwidth,
-        };
-        if self.policer.observe(&seen) {
-            self.enter_probe_bandwidth(now);
         }
     }
 }
@@ -263,11 +234,9 @@ impl CongestionControl for Bbr {
     fn on_delivery(&mut self, w: &mut Window, now: Nanos, delivery: &Delivery) {
         let within_probe = (self.limited.0..=self.limited.1).contains(&delivery.prior_delivered_bytes);
         let app_limited = delivery.app_limited || within_probe;
-        self.delivered_bytes = delivery.delivered_bytes;
-        self.lost_bytes += u64::from(delivery.newly_lost_bytes);
-        self.update_bandwidth(now, delivery, app_limited);
+        self.update_bandwidth(delivery, app_limited);
         if delivery.interval_ns > 0 && delivery.newly_delivered_bytes > 0 {
-            let (bandwidth, bytes) = (self.target_bandwidth(), delivery.newly_delivered_bytes.into());
+            let (bandwidth, bytes) = (self.bandwidth.get(), delivery.newly_delivered_bytes.into());
             self.aggregation.on_delivery(now, bytes, self.round_start, bandwidth, w.cwnd(), self.mss);
         }
         self.update_phase(now, delivery);
@@ -284,7 +253,7 @@ impl CongestionControl for Bbr {
     }
 
     // Linux: a timeout counts as the end of a round and as a loss, and the pipe is to be filled again.
-    fn on_timeout(&mut self, w: &mut Window, now: Nanos, _flight: Bytes, first: bool) {
+    fn on_timeout(&mut self, w: &mut Window, _now: Nanos, _flight: Bytes, first: bool) {
         if first {
             self.save_window(w);
         }
@@ -292,14 +261,12 @@ impl CongestionControl for Bbr {
         self.repair = Repair::Loss;
         self.full_bandwidth = 0;
         self.round_start = true;
-        self.watch_policer(now, true, false);
     }
 
     // The window comes back when recovery ends; conclusions from the slow-down are withdrawn.
     fn on_undo(&mut self, _w: &mut Window, _now: Nanos, _window: Bytes, _ssthresh: Bytes) {
         self.full_bandwidth = 0;
         self.full_rounds = 0;
-        self.policer.reset();
     }
 
     fn pacing_rate(&self) -> Option<u64> {

@@ -129,7 +129,6 @@ impl Bbr {
         (self.pacing_gain, self.window_gain) = match self.mode {
             Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
             Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
-            Mode::ProbeBandwidth if self.policer.rate().is_some() => (UNIT, WINDOW_GAIN),
             Mode::ProbeBandwidth => (CYCLE[self.phase], WINDOW_GAIN),
             Mode::ProbeRtt => (UNIT, UNIT),
         };

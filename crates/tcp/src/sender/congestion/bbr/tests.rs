@@ -171,22 +171,3 @@ fn the_cycle_begins_in_any_phase_but_the_draining_one() {
     assert_eq!(seen[1], 0);
     assert!(seen.iter().enumerate().all(|(phase, &count)| phase == 1 || (800..1200).contains(&count)), "{seen:?}");
 }
-
-/// Rounds until `wanted` holds, each of ten acknowledgments of 100,000 bytes with `lost` bytes lost.
-fn rounds_until(feed: &mut Feed, lost: u32, wanted: impl Fn(&Bbr) -> bool) -> u64 {
-    let before = feed.bbr.rounds;
-    while !wanted(&feed.bbr) {
-        feed.deliver(|delivery| delivery.newly_lost_bytes = lost / 10);
-        assert!(feed.bbr.rounds < before + 100, "never");
-    }
-    feed.bbr.rounds - before
-}
-
-// Linux, bbr_lt_bw_sampling: the first loss begins the first of two intervals of four rounds.
-#[test]
-fn a_policer_is_found_eight_rounds_after_the_first_loss_and_believed_for_48_rounds_of_probing() {
-    let mut feed = Feed::steady(1);
-    assert_eq!(rounds_until(&mut feed, 30_000, |bbr| bbr.policer.rate().is_some()), 8);
-    assert_eq!(feed.bbr.policer.rate(), Some(1_000_000));
-    assert_eq!(rounds_until(&mut feed, 30_000, |bbr| bbr.policer.rate().is_none()), 48);
-}

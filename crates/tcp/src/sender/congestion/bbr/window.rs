@@ -87,7 +87,7 @@ impl Bbr {
     }
 
     fn grow_towards_target(&self, cwnd: &mut Bytes, delivery: &Delivery) {
-        let bandwidth = self.target_bandwidth();
+        let bandwidth = self.bandwidth.get();
         let allowance = if self.pipe_is_full { self.aggregation.allowance(bandwidth) / u64::from(self.mss) } else { 0 };
         let target = self.bytes(self.with_aggregates(self.product(bandwidth, self.window_gain) + allowance));
         let grown = cwnd.saturating_add(Bytes(delivery.newly_delivered_bytes));
