@@ -1,82 +1,34 @@
 //! A segment between two endpoints: a TCP header without addresses, and a byte count in place of the payload.
 
-use std::{
-    num::{NonZeroU16, NonZeroU64},
-    ops::{BitAnd, BitOr},
-};
+use std::num::{NonZeroU16, NonZeroU64};
+
+use bitflags::bitflags;
 
 use crate::options::{QUICK_START_BYTES, TIMESTAMPS_BYTES, sack_bytes};
 
-/// The control bits of a segment, with the values they have on the wire.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Flags(u16);
-
-impl Flags {
-    /// No control bit.
-    pub const NONE: Self = Self(0);
-    /// The sender has no more data.
-    pub const FIN: Self = Self(1);
-    /// Synchronise sequence numbers.
-    pub const SYN: Self = Self(2);
-    /// Reset the connection.
-    pub const RST: Self = Self(4);
-    /// Push: the last byte handed over so far is in this segment.
-    pub const PSH: Self = Self(8);
-    /// The acknowledgment field is significant.
-    pub const ACK: Self = Self(16);
-    /// ECN echo (RFC 3168 §6.1): congestion was experienced; on a SYN, part of the negotiation.
-    pub const ECE: Self = Self(64);
-    /// Congestion window reduced (RFC 3168 §6.1).
-    pub const CWR: Self = Self(128);
-    /// Accurate ECN (RFC 9768 §3.1.1), in the header the low bit of the byte before the others; nothing here sets it.
-    pub const AE: Self = Self(256);
-
-    /// The bits as they stand in a header.
-    #[inline]
-    pub const fn bits(self) -> u16 {
-        self.0
-    }
-
-    /// Flags from header bits; URG, which no rule here reads, and the reserved bits are dropped.
-    #[inline]
-    pub const fn from_bits(bits: u16) -> Self {
-        Self(bits & 0x1df)
-    }
-
-    /// True if every bit of `other` is set.
-    #[inline]
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// True if any bit of `other` is set.
-    #[inline]
-    pub const fn intersects(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    /// Both sets of bits (the `|` operator, usable in constants).
-    #[inline]
-    pub const fn union(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-}
-
-impl BitOr for Flags {
-    type Output = Self;
-
-    #[inline]
-    fn bitor(self, other: Self) -> Self {
-        self.union(other)
-    }
-}
-
-impl BitAnd for Flags {
-    type Output = Self;
-
-    #[inline]
-    fn bitand(self, other: Self) -> Self {
-        Self(self.0 & other.0)
+bitflags! {
+    /// The control bits of a segment, with the values they have on the wire. URG, which no rule here reads, and the
+    /// reserved bits are none of them.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+    pub struct Flags: u16 {
+        /// No control bit.
+        const NONE = 0;
+        /// The sender has no more data.
+        const FIN = 1;
+        /// Synchronise sequence numbers.
+        const SYN = 2;
+        /// Reset the connection.
+        const RST = 4;
+        /// Push: the last byte handed over so far is in this segment.
+        const PSH = 8;
+        /// The acknowledgment field is significant.
+        const ACK = 16;
+        /// ECN echo (RFC 3168 §6.1): congestion was experienced; on a SYN, part of the negotiation.
+        const ECE = 64;
+        /// Congestion window reduced (RFC 3168 §6.1).
+        const CWR = 128;
+        /// Accurate ECN (RFC 9768 §3.1.1), in the header the low bit of the byte before the others; nothing here sets it.
+        const AE = 256;
     }
 }
 

@@ -59,7 +59,7 @@ impl<'a> Tcp<'a> {
     /// Control bits.
     #[inline]
     pub fn flags(self) -> Flags {
-        Flags::from_bits(self.half(12))
+        Flags::from_bits_truncate(self.half(12))
     }
 
     /// Window field, before scaling.

@@ -246,7 +246,7 @@ impl Packet {
             into.ack = self.ack_and_generation as u32;
             into.payload_bytes = self.payload_bytes();
             into.window = self.rest as u16;
-            into.flags = Flags::from_bits((self.rest >> 32) as u16);
+            into.flags = Flags::from_bits_truncate((self.rest >> 32) as u16);
             into.retransmission = self.rest >> RETRANSMISSION_SHIFT & 1 != 0;
         }
         into.ecn = self.ecn();

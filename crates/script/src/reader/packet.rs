@@ -91,32 +91,29 @@ impl Reader<'_> {
             ""
         };
         for letter in letters.chars() {
-            flags = flags
-                | match letter {
-                    'S' => Flags::SYN,
-                    'F' => Flags::FIN,
-                    'R' => Flags::RST,
-                    'P' => Flags::PSH,
-                    'E' => Flags::ECE,
-                    'W' => Flags::CWR,
-                    'A' | 'U' => {
-                        return Err(Problem::unsupported(line, format!("the flag {letter} is not modeled")));
-                    }
-                    _ => {
-                        return Err(Problem::malformed(
-                            line,
-                            format!(
-                                "\"{letters}\" was found where flags should stand: some of SFRPEW, then \".\" for ACK"
-                            ),
-                        ));
-                    }
-                };
+            flags |= match letter {
+                'S' => Flags::SYN,
+                'F' => Flags::FIN,
+                'R' => Flags::RST,
+                'P' => Flags::PSH,
+                'E' => Flags::ECE,
+                'W' => Flags::CWR,
+                'A' | 'U' => {
+                    return Err(Problem::unsupported(line, format!("the flag {letter} is not modeled")));
+                }
+                _ => {
+                    return Err(Problem::malformed(
+                        line,
+                        format!("\"{letters}\" was found where flags should stand: some of SFRPEW, then \".\" for ACK"),
+                    ));
+                }
+            };
         }
         if let Kind::Decimal(_) = self.peek() {
             return Err(Problem::unsupported(line, "the ACE counter of accurate ECN is not modeled"));
         }
         if self.take('.') {
-            flags = flags | Flags::ACK;
+            flags |= Flags::ACK;
         } else if letters.is_empty() {
             return Err(self.unexpected("flags, such as S, S., P. or a single point,"));
         }

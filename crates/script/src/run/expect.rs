@@ -40,7 +40,7 @@ pub(super) fn join(so_far: &Packet, next: &Packet, largest: u32, expected_bytes:
 /// The differences, each as a sentence; and whether PSH differs.
 pub(super) fn differences(expected: &Packet, came: &Packet, tick: Option<(Nanos, Nanos)>) -> (Vec<String>, bool) {
     let mut found = Vec::new();
-    let without_push = |packet: &Packet| Flags::from_bits(packet.flags.bits() & !Flags::PSH.bits());
+    let without_push = |packet: &Packet| Flags::from_bits_truncate(packet.flags.bits() & !Flags::PSH.bits());
     let (wanted, has) = (without_push(expected), without_push(came));
     if wanted != has {
         found.push(format!("flags {} instead of {}", show::flags(has), show::flags(wanted)));

@@ -44,11 +44,11 @@ impl EcnState {
             // RFC 3168 §6.1.2: CWR on the first new data packet sent after the window was reduced.
             if self.0 & CWR_QUEUED != 0 {
                 self.0 &= !CWR_QUEUED;
-                segment.flags = segment.flags | Flags::CWR;
+                segment.flags |= Flags::CWR;
             }
         }
         if self.0 & ECHOING != 0 {
-            segment.flags = segment.flags | Flags::ECE;
+            segment.flags |= Flags::ECE;
         }
     }
 

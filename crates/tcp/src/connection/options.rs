@@ -64,11 +64,11 @@ impl Endpoint {
         }
         if answering {
             if self.features & feature::ECN != 0 {
-                segment.flags = segment.flags | Flags::ECE;
+                segment.flags |= Flags::ECE;
             }
         } else if profile.ecn == EcnPolicy::On && !segment.retransmission {
             // RFC 3168 §6.1.1.1: SYNs after the first are sent without, in case something drops those with it.
-            segment.flags = segment.flags | Flags::ECE | Flags::CWR;
+            segment.flags |= Flags::ECE | Flags::CWR;
         }
     }
 

@@ -126,7 +126,7 @@ impl Endpoint {
         let flight = flight!(self, now);
         if let Recovery::Scoreboard(scoreboard) = &mut self.recovery {
             if !probing && scoreboard.train.on_sent() {
-                into.flags = into.flags | Flags::PSH;
+                into.flags |= Flags::PSH;
             }
             let reducing = scoreboard.is_reducing();
             let mut timer = scoreboard.on_sent_new(&flight, start, (end - start) as u32);
@@ -273,12 +273,12 @@ impl Endpoint {
         let mut flags = Flags::ACK;
         if end == self.snd.data_end {
             if length > 0 {
-                flags = flags | Flags::PSH;
+                flags |= Flags::PSH;
             }
             // The FIN takes room in the peer's window.
             let fits = end < self.snd.una + u64::from(self.peer_window.bytes);
             if self.snd.closing && (length == 0 || self.profile.piggyback_fin && fits) {
-                flags = flags | Flags::FIN;
+                flags |= Flags::FIN;
                 end += 1;
                 self.on_fin_sent();
             }
@@ -308,7 +308,7 @@ impl Endpoint {
             self.set_retransmit_timer(now, self.rtt.rto());
         }
         self.segment(now, position, length, retransmission, into);
-        into.flags = into.flags | flags;
+        into.flags |= flags;
         self.check_invariants();
         end
     }

@@ -428,7 +428,7 @@ proptest! {
                 window,
                 mss: NonZeroU16::new(mss),
                 window_scale: Some(scale).filter(|&scale| scale < 15),
-                flags: Flags::from_bits(u16::from(if dice.percent(60) { 16 | flags & 192 } else { flags })),
+                flags: Flags::from_bits_truncate(u16::from(if dice.percent(60) { 16 | flags & 192 } else { flags })),
                 sack_permitted: dice.percent(50),
                 timestamps: dice.percent(50).then(|| Timestamps { value: dice.roll() as u32, echo: dice.roll() as u32 }),
                 sack: stray_blocks(&mut dice, near(ours, ack)),
