@@ -1,6 +1,6 @@
 //! A system call that does not return immediately: `+.1...0.2 read(4, ..., 1000) = 1000`.
 
-use super::outcome::Outcome;
+use super::errno::Outcome;
 use super::stop::Stop;
 use super::{Runner, seconds};
 use crate::script::Call;

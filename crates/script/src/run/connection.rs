@@ -110,11 +110,11 @@ impl Connection {
             self.established = true;
         }
         if events.contains(Events::RESET) {
-            self.error = Some(if refused { Errno::ConnectionRefused } else { Errno::ConnectionReset });
+            self.error = Some(if refused { Errno::ECONNREFUSED } else { Errno::ECONNRESET });
             self.failed = true;
         }
         if events.contains(Events::TIMED_OUT) {
-            self.error = Some(Errno::TimedOut);
+            self.error = Some(Errno::ETIMEDOUT);
             self.failed = true;
         }
     }

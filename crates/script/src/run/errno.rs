@@ -1,56 +1,36 @@
-//! Errors of system calls.
+//! The result of a system call, and its errors.
 
 use std::fmt;
 
-/// An error that a call here can end with.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Errno {
-    Again,
-    BadDescriptor,
-    BrokenPipe,
-    ConnectionRefused,
-    ConnectionReset,
-    InProgress,
-    Invalid,
-    AlreadyConnected,
-    Already,
-    NotConnected,
-    TimedOut,
+/// The result of a call.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Outcome {
+    Returned(i64),
+    Failed(Errno),
+    /// It cannot go on before something else happens.
+    WouldBlock,
 }
 
+/// An error that a call here can end with: its number on Linux, for `SO_ERROR`, and its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Errno(pub i64, &'static str);
+
 impl Errno {
-    /// The number on Linux, for `SO_ERROR`.
-    pub fn number(self) -> i64 {
-        match self {
-            Self::Again => 11,
-            Self::BadDescriptor => 9,
-            Self::BrokenPipe => 32,
-            Self::ConnectionRefused => 111,
-            Self::ConnectionReset => 104,
-            Self::InProgress => 115,
-            Self::Invalid => 22,
-            Self::AlreadyConnected => 106,
-            Self::Already => 114,
-            Self::NotConnected => 107,
-            Self::TimedOut => 110,
-        }
-    }
+    pub const EAGAIN: Self = Self(11, "EAGAIN");
+    pub const EBADF: Self = Self(9, "EBADF");
+    pub const EPIPE: Self = Self(32, "EPIPE");
+    pub const ECONNREFUSED: Self = Self(111, "ECONNREFUSED");
+    pub const ECONNRESET: Self = Self(104, "ECONNRESET");
+    pub const EINPROGRESS: Self = Self(115, "EINPROGRESS");
+    pub const EINVAL: Self = Self(22, "EINVAL");
+    pub const EISCONN: Self = Self(106, "EISCONN");
+    pub const EALREADY: Self = Self(114, "EALREADY");
+    pub const ENOTCONN: Self = Self(107, "ENOTCONN");
+    pub const ETIMEDOUT: Self = Self(110, "ETIMEDOUT");
 }
 
 impl fmt::Display for Errno {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Again => "EAGAIN",
-            Self::BadDescriptor => "EBADF",
-            Self::BrokenPipe => "EPIPE",
-            Self::ConnectionRefused => "ECONNREFUSED",
-            Self::ConnectionReset => "ECONNRESET",
-            Self::InProgress => "EINPROGRESS",
-            Self::Invalid => "EINVAL",
-            Self::AlreadyConnected => "EISCONN",
-            Self::Already => "EALREADY",
-            Self::NotConnected => "ENOTCONN",
-            Self::TimedOut => "ETIMEDOUT",
-        })
+        f.write_str(self.1)
     }
 }

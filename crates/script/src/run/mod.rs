@@ -8,7 +8,6 @@ mod descriptors;
 mod errno;
 mod expect;
 mod numbers;
-mod outcome;
 mod socket_options;
 mod stop;
 mod world;
@@ -105,14 +104,12 @@ impl<'a> Runner<'a> {
 
     /// Lets time pass until an event of the script.
     fn wait_until(&mut self, line: u32, time: Nanos) -> Result<(), Stop> {
-        if self.world.now > time {
-            if self.world.now - time > self.tolerance(time) {
-                let now = seconds(self.world.now);
-                return Err(Stop::differs(
-                    line,
-                    format!("this event should happen at {}, but what came before it took until {now}", seconds(time)),
-                ));
-            }
+        if self.world.now.saturating_sub(time) > self.tolerance(time) {
+            let now = seconds(self.world.now);
+            return Err(Stop::differs(
+                line,
+                format!("this event should happen at {}, but what came before it took until {now}", seconds(time)),
+            ));
         }
         loop {
             self.resume()?;

@@ -5,7 +5,7 @@ use super::calls::arguments::{integer, shown, symbols, wrong};
 use super::connection::Connection;
 use super::descriptors::{Role, SocketOptions};
 use super::errno::Errno;
-use super::outcome::Outcome;
+use super::errno::Outcome;
 use super::stop::Stop;
 use crate::problem::Problem;
 use crate::refusal::Refusal;
@@ -79,7 +79,7 @@ impl Runner<'_> {
         let name = symbols(line, call, 2, "an option, such as SO_REUSEADDR")?;
         let name = name.first().map_or("", String::as_str);
         let Some(mut open) = self.descriptors.get(number).cloned() else {
-            return Ok(Outcome::Failed(Errno::BadDescriptor));
+            return Ok(Outcome::Failed(Errno::EBADF));
         };
         let connected = match open.role {
             Role::Connected(index) => Some(index),
@@ -97,7 +97,7 @@ impl Runner<'_> {
             }
             "TCP_SYNCNT" => match value(line, call)? {
                 retries @ 1..=127 => options.syn_retries = Some(retries as u32),
-                _ => return Ok(Outcome::Failed(Errno::Invalid)),
+                _ => return Ok(Outcome::Failed(Errno::EINVAL)),
             },
             "TCP_MAXSEG" if connected.is_some() => {
                 return Err(Problem::unsupported(line, "TCP_MAXSEG of an open connection is not modeled").into());
@@ -105,7 +105,7 @@ impl Runner<'_> {
             "TCP_MAXSEG" => match value(line, call)? {
                 bytes @ 88..=32767 => options.segment_bytes = Some(bytes),
                 0 => options.segment_bytes = None,
-                _ => return Ok(Outcome::Failed(Errno::Invalid)),
+                _ => return Ok(Outcome::Failed(Errno::EINVAL)),
             },
             "TCP_CONGESTION" if connected.is_some() => {
                 return Err(Problem::unsupported(line, "TCP_CONGESTION of an open connection is not modeled").into());
@@ -153,7 +153,7 @@ impl Runner<'_> {
         let name = symbols(line, call, 2, "an option, such as TCP_MAXSEG")?;
         let name = name.first().map_or("", String::as_str);
         let Some(open) = self.descriptors.get(number).cloned() else {
-            return Ok(Outcome::Failed(Errno::BadDescriptor));
+            return Ok(Outcome::Failed(Errno::EBADF));
         };
         let connection = match open.role {
             Role::Connected(index) => Some(index),
@@ -167,9 +167,9 @@ impl Runner<'_> {
             },
             "TCP_NODELAY" => i64::from(options.no_delay),
             "TCP_CORK" => i64::from(options.cork),
-            "SO_ERROR" => {
-                connection.and_then(|index| self.world.connections[index].error.take()).map_or(0, Errno::number)
-            }
+            "SO_ERROR" => connection
+                .and_then(|index| self.world.connections[index].error.take())
+                .map_or(0, |errno: Errno| errno.0),
             "SO_SNDBUF" if options.send_buffer_bytes.is_some() => options.send_buffer_bytes.unwrap_or(0),
             "SO_RCVBUF" if options.receive_buffer_bytes.is_some() => options.receive_buffer_bytes.unwrap_or(0),
             "TCP_CONGESTION" => {

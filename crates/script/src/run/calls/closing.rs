@@ -20,11 +20,11 @@ impl Runner<'_> {
             _ => return Err(wrong(line, call, 1, "SHUT_RD, SHUT_WR or SHUT_RDWR", call.arguments.get(1)).into()),
         };
         let now = self.world.clock();
-        let Some(open) = self.descriptors.get(number) else { return Ok(Outcome::Failed(Errno::BadDescriptor)) };
-        let Role::Connected(index) = open.role else { return Ok(Outcome::Failed(Errno::NotConnected)) };
+        let Some(open) = self.descriptors.get(number) else { return Ok(Outcome::Failed(Errno::EBADF)) };
+        let Role::Connected(index) = open.role else { return Ok(Outcome::Failed(Errno::ENOTCONN)) };
         let connection = &mut self.world.connections[index];
         if connection.endpoint.is_finished() {
-            return Ok(Outcome::Failed(Errno::NotConnected));
+            return Ok(Outcome::Failed(Errno::ENOTCONN));
         }
         connection.reading_shut |= reading;
         if writing {
@@ -37,7 +37,7 @@ impl Runner<'_> {
     pub(super) fn close(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
         let number = integer(line, call, 0, "a descriptor")?;
         let now = self.world.clock();
-        let Some(open) = self.descriptors.remove(number) else { return Ok(Outcome::Failed(Errno::BadDescriptor)) };
+        let Some(open) = self.descriptors.remove(number) else { return Ok(Outcome::Failed(Errno::EBADF)) };
         match open.role {
             Role::Fresh => {}
             Role::Listening => {

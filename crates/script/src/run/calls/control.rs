@@ -17,7 +17,7 @@ impl Runner<'_> {
     pub(super) fn fcntl(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
         let number = integer(line, call, 0, "a descriptor")?;
         let what = symbols(line, call, 1, "F_GETFL or F_SETFL")?;
-        let Some(open) = self.descriptors.get_mut(number) else { return Ok(Outcome::Failed(Errno::BadDescriptor)) };
+        let Some(open) = self.descriptors.get_mut(number) else { return Ok(Outcome::Failed(Errno::EBADF)) };
         match what.first().map(String::as_str) {
             Some("F_GETFL") => Ok(Outcome::Returned(if open.blocks { O_RDWR } else { O_RDWR | O_NONBLOCK })),
             Some("F_SETFL") => {
@@ -35,8 +35,8 @@ impl Runner<'_> {
     pub(super) fn ioctl(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
         let number = integer(line, call, 0, "a descriptor")?;
         let what = symbols(line, call, 1, "SIOCINQ or SIOCOUTQ")?;
-        let Some(open) = self.descriptors.get(number) else { return Ok(Outcome::Failed(Errno::BadDescriptor)) };
-        let Role::Connected(index) = open.role else { return Ok(Outcome::Failed(Errno::Invalid)) };
+        let Some(open) = self.descriptors.get(number) else { return Ok(Outcome::Failed(Errno::EBADF)) };
+        let Role::Connected(index) = open.role else { return Ok(Outcome::Failed(Errno::EINVAL)) };
         let endpoint = &self.world.connections[index].endpoint;
         let found = match what.first().map(String::as_str) {
             Some("SIOCINQ" | "FIONREAD") => endpoint.readable_bytes(),

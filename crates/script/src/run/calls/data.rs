@@ -37,7 +37,7 @@ impl Runner<'_> {
         if connection.is_at_end() || wanted == 0 {
             return Ok(Outcome::Returned(0));
         }
-        Ok(if open.blocks && waits { Outcome::WouldBlock } else { Outcome::Failed(Errno::Again) })
+        Ok(if open.blocks && waits { Outcome::WouldBlock } else { Outcome::Failed(Errno::EAGAIN) })
     }
 
     pub(super) fn write(&mut self, line: u32, call: &Call, written: &mut i64) -> Result<Outcome, Stop> {
@@ -62,10 +62,10 @@ impl Runner<'_> {
             return Ok(Outcome::Failed(error));
         }
         if connection.writing_shut || connection.failed {
-            return Ok(Outcome::Failed(Errno::BrokenPipe));
+            return Ok(Outcome::Failed(Errno::EPIPE));
         }
         if !connection.established {
-            return Ok(if open.blocks && waits { Outcome::WouldBlock } else { Outcome::Failed(Errno::Again) });
+            return Ok(if open.blocks && waits { Outcome::WouldBlock } else { Outcome::Failed(Errno::EAGAIN) });
         }
         let left = bytes - (*written as u64).min(bytes);
         let part = left.min(room);
@@ -80,7 +80,7 @@ impl Runner<'_> {
         }
         Ok(match (open.blocks && waits, *written) {
             (true, _) => Outcome::WouldBlock,
-            (false, 0) => Outcome::Failed(Errno::Again),
+            (false, 0) => Outcome::Failed(Errno::EAGAIN),
             (false, written) => Outcome::Returned(written),
         })
     }
@@ -101,11 +101,11 @@ impl Runner<'_> {
     /// The connection that the first argument names, or the error that the call ends with.
     fn stream(&self, line: u32, call: &Call) -> Result<Result<(Descriptor, usize), Errno>, Stop> {
         let number = integer(line, call, 0, "a descriptor")?;
-        let Some(open) = self.descriptors.get(number) else { return Ok(Err(Errno::BadDescriptor)) };
+        let Some(open) = self.descriptors.get(number) else { return Ok(Err(Errno::EBADF)) };
         Ok(match open.role {
             Role::Connected(index) => Ok((open.clone(), index)),
-            _ if call.name.starts_with('r') => Err(Errno::NotConnected),
-            _ => Err(Errno::BrokenPipe),
+            _ if call.name.starts_with('r') => Err(Errno::ENOTCONN),
+            _ => Err(Errno::EPIPE),
         })
     }
 

@@ -7,7 +7,7 @@ mod data;
 mod opening;
 
 use super::blocking::Blocked;
-use super::outcome::Outcome;
+use super::errno::Outcome;
 use super::stop::Stop;
 use super::{Runner, seconds};
 use crate::problem::Problem;

@@ -28,44 +28,44 @@ impl Runner<'_> {
     fn open(&mut self, call: &Call, descriptor: Descriptor) -> Outcome {
         match self.descriptors.open(call.result.as_ref(), descriptor) {
             (number, true) => Outcome::Returned(number),
-            (_, false) => Outcome::Failed(Errno::Invalid),
+            (_, false) => Outcome::Failed(Errno::EINVAL),
         }
     }
 
     pub(super) fn bind(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
         let number = integer(line, call, 0, "a descriptor")?;
         Ok(match self.descriptors.get(number).map(|open| &open.role) {
-            None => Outcome::Failed(Errno::BadDescriptor),
+            None => Outcome::Failed(Errno::EBADF),
             Some(Role::Fresh) => Outcome::Returned(0),
-            Some(_) => Outcome::Failed(Errno::Invalid),
+            Some(_) => Outcome::Failed(Errno::EINVAL),
         })
     }
 
     pub(super) fn listen(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
         let number = integer(line, call, 0, "a descriptor")?;
         Ok(match self.descriptors.get_mut(number) {
-            None => Outcome::Failed(Errno::BadDescriptor),
+            None => Outcome::Failed(Errno::EBADF),
             Some(open) if matches!(open.role, Role::Fresh | Role::Listening) => {
                 open.role = Role::Listening;
                 Outcome::Returned(0)
             }
-            Some(_) => Outcome::Failed(Errno::Invalid),
+            Some(_) => Outcome::Failed(Errno::EINVAL),
         })
     }
 
     pub(super) fn accept(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
         let number = integer(line, call, 0, "a descriptor")?;
         let Some(listener) = self.descriptors.get(number).cloned() else {
-            return Ok(Outcome::Failed(Errno::BadDescriptor));
+            return Ok(Outcome::Failed(Errno::EBADF));
         };
         if listener.role != Role::Listening {
-            return Ok(Outcome::Failed(Errno::Invalid));
+            return Ok(Outcome::Failed(Errno::EINVAL));
         }
         let waiting = self.world.connections.iter().position(|connection| {
             connection.listener == Some(number) && connection.established && !connection.accepted
         });
         let Some(index) = waiting else {
-            return Ok(if listener.blocks { Outcome::WouldBlock } else { Outcome::Failed(Errno::Again) });
+            return Ok(if listener.blocks { Outcome::WouldBlock } else { Outcome::Failed(Errno::EAGAIN) });
         };
         let flags = call.arguments.get(3);
         let blocks =
@@ -78,11 +78,11 @@ impl Runner<'_> {
     pub(super) fn connect(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
         let number = integer(line, call, 0, "a descriptor")?;
         let Some(open) = self.descriptors.get(number).cloned() else {
-            return Ok(Outcome::Failed(Errno::BadDescriptor));
+            return Ok(Outcome::Failed(Errno::EBADF));
         };
         match open.role {
-            Role::Listening => Ok(Outcome::Failed(Errno::AlreadyConnected)),
-            Role::Connected(index) => Ok(self.await_connection(index, open.blocks, Errno::Already)),
+            Role::Listening => Ok(Outcome::Failed(Errno::EISCONN)),
+            Role::Connected(index) => Ok(self.await_connection(index, open.blocks, Errno::EALREADY)),
             Role::Fresh => {
                 let profile = self.profile_for(&open.options);
                 let profile = profile.map_err(|refusal| Problem::unsupported(line, refusal))?;
@@ -93,7 +93,7 @@ impl Runner<'_> {
                 if let Some(open) = self.descriptors.get_mut(number) {
                     open.role = Role::Connected(index);
                 }
-                Ok(self.await_connection(index, open.blocks, Errno::InProgress))
+                Ok(self.await_connection(index, open.blocks, Errno::EINPROGRESS))
             }
         }
     }
@@ -105,7 +105,7 @@ impl Runner<'_> {
             Some(error) => Outcome::Failed(error),
             // A call that blocks reports the established connection itself; a later call fails, because it is connected
             // already.
-            None if connection.established && connection.accepted => Outcome::Failed(Errno::AlreadyConnected),
+            None if connection.established && connection.accepted => Outcome::Failed(Errno::EISCONN),
             None if connection.established => {
                 connection.accepted = true;
                 Outcome::Returned(0)
