@@ -29,17 +29,6 @@ pub enum Error {
         /// The expected form.
         limit: String,
     },
-    /// A share of packets to disturb that is none.
-    #[error("disturb.{name} is {share}, but must be from 0 to 1")]
-    Share {
-        /// The key.
-        name: &'static str,
-        /// The found value.
-        share: f64,
-    },
-    /// Packets to reorder by none.
-    #[error("disturb.reorder_by is 0; say how many packets overtake one that is held back")]
-    ReorderedByNone,
     /// Something to fetch that cannot be asked for.
     #[error("fetch {fetch}: {problem}")]
     Fetch {

@@ -12,7 +12,6 @@
 mod application;
 mod capture;
 mod connection;
-mod disturb;
 mod error;
 mod host;
 pub mod http;
@@ -26,7 +25,6 @@ mod run;
 mod wire;
 
 pub use application::{Application, Conversation};
-pub use disturb::{Disturbance, Disturbed};
 pub use error::Error;
 pub use host::{Host, Listener, Opening};
 pub use outbound::Piece;

@@ -4,10 +4,10 @@ use std::{net::IpAddr, path::PathBuf, sync::Arc};
 
 use firstflight_device::MacAddress;
 use firstflight_segment::{IPV4_BYTES, IPV6_BYTES, TCP_BYTES};
-use firstflight_tcp::{Nanos, Profile};
+use firstflight_tcp::Profile;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
-use crate::{Error, disturb::Disturbance, http::Fetch, http::LEAST_HEADER_BYTES};
+use crate::{Error, http::Fetch, http::LEAST_HEADER_BYTES};
 
 /// The host.
 #[derive(Clone, Debug, Deserialize)]
@@ -25,9 +25,6 @@ pub struct Plan {
     /// Largest packet of the interface in bytes.
     #[serde(default = "ethernet")]
     pub mtu: u16,
-    /// The last nanoseconds before a timer that are not slept but spent asking.
-    #[serde(default)]
-    pub spin_ns: Nanos,
     /// Whether to keep a row of every segment, to be taken with `{"do": "take"}`.
     #[serde(default)]
     pub segments: bool,
@@ -35,9 +32,6 @@ pub struct Plan {
     /// host stops.
     #[serde(default)]
     pub packets: Option<PathBuf>,
-    /// Disturbs what comes and what leaves; none: nothing does.
-    #[serde(default)]
-    pub disturb: Option<Disturbance>,
 }
 
 /// A command on the control socket.
@@ -78,7 +72,6 @@ impl Plan {
             let limit = format!("it must be at least {SMALLEST_MTU}");
             return Err(Error::OutOfRange { name: "mtu", value: plan.mtu.into(), limit });
         }
-        plan.disturb.as_ref().map_or(Ok(()), Disturbance::validate)?;
         Ok(plan)
     }
 }
@@ -161,7 +154,6 @@ mod tests {
         let refused = |text| Plan::from_json(text).unwrap_err().to_string();
         assert!(refused(r#"{"address": "10.0.0.1", "neighbour": "02:66"}"#).contains("link-layer address"));
         assert!(refused(r#"{"address": "10.0.0.1", "mtu": 0}"#).contains("mtu is 0"));
-        assert!(refused(r#"{"address": "10.0.0.1", "disturb": {"lose": 2}}"#).contains("disturb.lose"));
         let command = |text: &str| refusal(text, "10.0.0.1");
         assert!(command(r#"{"do": "dance"}"#).contains("dance"));
         let profile = serde_json::to_string(&Profile { mss_bytes: 9000, ..Profile::linux() }).unwrap();

@@ -73,20 +73,9 @@ pub struct ConnectionFacts {
     pub sack: bool,
     pub window_scaling: bool,
     pub ecn: bool,
-    pub segments_sent: u32,
-    pub segments_received: u32,
-    pub data_segments_sent: u32,
-    pub retransmissions: u32,
-    pub timeouts: u32,
-    pub fast_retransmits: u32,
-    pub early_retransmits: u32,
-    pub tail_loss_probes: u32,
-    pub spurious_recoveries_undone: u32,
-    pub ecn_cwnd_reductions: u32,
-    pub first_flight_segments: u32,
-    pub syn_retransmissions: u32,
-    pub window_probes: u32,
-    pub idle_restarts: u32,
+    /// The counters of the endpoint.
+    #[serde(flatten)]
+    pub stats: Stats,
 }
 
 /// The owner's data on a connection.
@@ -102,7 +91,7 @@ pub(crate) struct Life {
 
 impl ConnectionFacts {
     pub(crate) fn of(life: &Life, endpoint: &Endpoint, end: End, now: Nanos) -> Self {
-        let (info, stats): (_, &Stats) = (endpoint.info(), endpoint.stats());
+        let info = endpoint.info();
         let initial_window_bytes = endpoint.initial_window_bytes();
         let Life { connection, opened_here, local, peer, opened_at_ns, connected_at_ns } = *life;
         Self {
@@ -132,20 +121,7 @@ impl ConnectionFacts {
             sack: info.sack,
             window_scaling: info.window_scaling,
             ecn: info.ecn,
-            segments_sent: stats.segments_sent,
-            segments_received: stats.segments_received,
-            data_segments_sent: stats.data_segments_sent,
-            retransmissions: stats.retransmissions,
-            timeouts: stats.timeouts,
-            fast_retransmits: stats.fast_retransmits,
-            early_retransmits: stats.early_retransmits,
-            tail_loss_probes: stats.tail_loss_probes,
-            spurious_recoveries_undone: stats.spurious_recoveries_undone,
-            ecn_cwnd_reductions: stats.ecn_cwnd_reductions,
-            first_flight_segments: stats.first_flight_segments,
-            syn_retransmissions: stats.syn_retransmissions,
-            window_probes: stats.window_probes,
-            idle_restarts: stats.idle_restarts,
+            stats: *endpoint.stats(),
         }
     }
 }

@@ -17,7 +17,6 @@ use serde_json::{Value, json};
 use crate::{
     Error,
     capture::Capture,
-    disturb::Disturbed,
     host::{Host, Listener, Opening},
     http::{Client, Fetch, Server},
     plan::{Command, Plan},
@@ -68,7 +67,6 @@ enum Then {
 struct Port {
     socket: PacketSocket,
     neighbour: MacAddress,
-    disturbed: Option<Disturbed>,
     sent: u64,
     /// Packets that the kernel had no room for.
     unsent: u64,
@@ -76,19 +74,6 @@ struct Port {
     overrun: u64,
     failure: Option<std::io::Error>,
     capture: Option<Capture>,
-}
-
-impl Port {
-    fn put(&mut self, packet: &[u8]) {
-        match self.socket.write(packet, self.neighbour) {
-            Ok(()) => {
-                self.sent += 1;
-                self.note(monotonic_ns, Direction::Outbound, packet);
-            }
-            Err(error) if is_full(&error) => self.unsent += 1,
-            Err(error) => self.failure = Some(error),
-        }
-    }
 }
 
 impl Port {
@@ -107,12 +92,13 @@ impl Wire for Port {
     }
 
     fn send(&mut self, packet: &[u8]) {
-        match self.disturbed.take() {
-            None => self.put(packet),
-            Some(mut disturbed) => {
-                disturbed.pass(packet, |packet| self.put(packet));
-                self.disturbed = Some(disturbed);
+        match self.socket.write(packet, self.neighbour) {
+            Ok(()) => {
+                self.sent += 1;
+                self.note(monotonic_ns, Direction::Outbound, packet);
             }
+            Err(error) if is_full(&error) => self.unsent += 1,
+            Err(error) => self.failure = Some(error),
         }
     }
 }
@@ -126,13 +112,11 @@ fn is_full(error: &std::io::Error) -> bool {
 struct Station {
     host: Host,
     port: Port,
-    disturbed: Option<Disturbed>,
     arrival: Box<Arrival>,
     taken: Box<[Taken; BATCH]>,
     /// Room for a batch of packets.
     room: Vec<u8>,
     mtu: u16,
-    spin: Nanos,
 }
 
 impl Station {
@@ -142,27 +126,15 @@ impl Station {
         if plan.segments {
             host.keep_segments();
         }
-        let disturbed = |direction| plan.disturb.map(|rules| Disturbed::new(rules, direction));
         let capture = plan.packets.as_deref().map(Capture::create).transpose()?;
-        let port = Port {
-            socket,
-            neighbour: plan.neighbour,
-            disturbed: disturbed(0),
-            sent: 0,
-            unsent: 0,
-            overrun: 0,
-            failure: None,
-            capture,
-        };
+        let port = Port { socket, neighbour: plan.neighbour, sent: 0, unsent: 0, overrun: 0, failure: None, capture };
         Ok(Station {
             host,
             port,
-            disturbed: disturbed(1),
             arrival: Arrival::new(),
             taken: Box::new([Taken::default(); BATCH]),
             room: vec![0; BATCH * usize::from(plan.mtu)],
             mtu: plan.mtu,
-            spin: plan.spin_ns,
         })
     }
 
@@ -175,7 +147,7 @@ impl Station {
         loop {
             let woken = match self.host.poll_timeout().time() {
                 None => readiness.wait(),
-                Some(time) => readiness.wait_until(time, self.spin),
+                Some(time) => readiness.wait_until(time, 0),
             };
             if woken.map_err(&kernel)? == Wake::Interrupted && interrupted() {
                 return Ok(());
@@ -227,10 +199,7 @@ impl Station {
                 };
                 let (host, port) = (&mut self.host, &mut self.port);
                 port.note(|| taken.time, Direction::Inbound, packet);
-                match &mut self.disturbed {
-                    None => host.handle_packet(packet, port),
-                    Some(disturbed) => disturbed.pass(packet, |packet| host.handle_packet(packet, port)),
-                }
+                host.handle_packet(packet, port);
             }
             if count < BATCH {
                 break;

@@ -1,7 +1,9 @@
 //! The counters of an endpoint.
 
+use serde::Serialize;
+
 /// Counters of one endpoint since it was made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Stats {
     /// Segments of any kind handed out.
     pub segments_sent: u32,

@@ -1,5 +1,7 @@
 //! Two hosts on a wire in virtual time.
 
+mod disturbed;
+
 use std::{
     cell::RefCell,
     collections::BTreeMap,
@@ -9,10 +11,11 @@ use std::{
     sync::Arc,
 };
 
+use disturbed::{Disturbance, Disturbed};
 use firstflight_segment::{read_packet, write_packet_with, write_payload};
 use firstflight_tcp::{Deadline, Flags, Nanos, Profile, Segment, Startup};
 use firstflight_wire::{
-    Disturbance, Disturbed, End, Host, Listener, Opening, Report, Response, Wire,
+    End, Host, Listener, Opening, Report, Response, Wire,
     http::{Client, Fetch, Server},
 };
 use sha2::{Digest, Sha256};
