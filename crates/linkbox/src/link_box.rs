@@ -62,6 +62,10 @@ enum Command {
 
 const CONTROL: u64 = u64::MAX - 1;
 
+/// The box wakes at least so often, to notice when it is not let run: a packet that waits for its reader unnoticed would
+/// look like one that came late.
+const HEARTBEAT_NS: Nanos = 1_000_000;
+
 /// Runs a link box until a command ends it or the control socket's other end closes. `devices` are the ports' in the
 /// order of the plan. `interrupted` is called after a signal and returns whether to end.
 ///
@@ -101,7 +105,6 @@ pub(crate) struct LinkBox {
     pub(crate) replicate: u32,
     mtu: u16,
     spin: Nanos,
-    heartbeat: Nanos,
     pub(crate) origin: Nanos,
     /// Lead of the clock that counts suspension at the start.
     pub(crate) suspended_before: Nanos,
@@ -141,7 +144,6 @@ impl LinkBox {
             replicate: plan.replicate,
             mtu: plan.mtu,
             spin: plan.spin_ns,
-            heartbeat: plan.heartbeat_ns,
             origin: monotonic_ns(),
             suspended_before: boottime_ns().saturating_sub(monotonic_ns()),
             memory_locked,
@@ -158,13 +160,9 @@ impl LinkBox {
         loop {
             let before = monotonic_ns();
             let (due, spin) = self.next_wake(before);
-            let wake = match due {
-                Some(due) => readiness.wait_until(due, spin),
-                None => readiness.wait(),
-            };
-            let wake = wake.map_err(kernel)?;
+            let wake = readiness.wait_until(due, spin).map_err(kernel)?;
             let now = monotonic_ns();
-            if let Some(due) = due.filter(|&due| due > before && due < now) {
+            if due > before && due < now {
                 self.lateness.woke(due, now - due);
             }
             if wake == Wake::Interrupted && interrupted() {
@@ -215,10 +213,10 @@ impl LinkBox {
     }
 
     /// When to wake next, by the monotonic clock, and for how long before that not to sleep.
-    fn next_wake(&self, now: Nanos) -> (Option<Nanos>, Nanos) {
-        let beat = (self.heartbeat > 0).then(|| now.saturating_add(self.heartbeat));
+    fn next_wake(&self, now: Nanos) -> (Nanos, Nanos) {
+        let beat = now.saturating_add(HEARTBEAT_NS);
         match self.network.next_time().map(|time| self.origin.saturating_add(time)) {
-            Some(due) if beat.is_none_or(|beat| due <= beat) => (Some(due), self.spin),
+            Some(due) if due <= beat => (due, self.spin),
             _ => (beat, 0),
         }
     }

@@ -41,10 +41,6 @@ pub struct Plan {
     /// A packet handed over later than this is listed among the stalls.
     #[serde(default = "millisecond")]
     pub stall_ns: Nanos,
-    /// The box wakes at least so often, to notice when it is not let run: a packet that waits for its reader unnoticed
-    /// would look like one that came late. 0: only when there is something to do.
-    #[serde(default = "millisecond")]
-    pub heartbeat_ns: Nanos,
 }
 
 /// RFC 791 §3.2: the packet size that every link carries.
