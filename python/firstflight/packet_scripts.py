@@ -38,7 +38,8 @@ def run_script(text: str, tolerance_ns: int) -> dict[str, Any]:
             report |= {"verdict": stop.verdict, "reason": f"line {line}: {stop}", "line": line, "details": []}
             if stop.verdict == "differs":
                 shown = f"line {line}: {text.splitlines()[line - 1].strip()}"
-                report["details"] = [shown, "segments, the latest last:", *(f"  {row}" for row in check["segments"])]
+                segments = [f"  {row}" for row in check["segments"]]
+                report["details"] = [shown, *(["segments, the latest last:"] if segments else []), *segments]
             break
     return report
 
