@@ -97,7 +97,7 @@ def page(name: str) -> str:
         *([f"**Answer.** {' '.join(kept['answer'])}"] if kept["answer"] else []),
         f"![{picture_title(kept['claims'])}: what was found next to what was expected]({name}.svg)",
         f"**Question.** {study.asked}",
-        f"Source: {study.source}.",
+        f"Source: {study.source.rstrip('.')}.",
         f"    firstflight run {name}{engine} && firstflight claims runs/{name}",
         f"Seed {kept['seed']}, {kept['cells']} cells, engine `{kept['engine']}`.",
         "## Claims",

@@ -70,7 +70,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     return markdown.replace(f"]({up}../examples/", f"]({up}examples/")
 
 
-def on_page_content(html: str, **_: Any) -> str:
+def on_page_content(html: str, page: Any, **_: Any) -> str:
     """The number of an RFC leads to the RFC, but for headings, code and what is a link already."""
     parts = re.split(r"(<(a|code|pre|h[1-6])\b.*?</\2>|<[^>]*>)", html, flags=re.DOTALL)
     # Two groups: every third part is text.
@@ -80,7 +80,8 @@ def on_page_content(html: str, **_: Any) -> str:
         )
         if index + 2 < len(parts):
             parts[index + 2] = ""
-    return "".join(part or "" for part in parts)
+    linked = "".join(part or "" for part in parts)
+    return f'<div class="keys">{linked}</div>' if page.file.src_uri == "keys.md" else linked
 
 
 def _of_the_home_page() -> dict[str, str]:

@@ -34,7 +34,7 @@ def all_figures(advice: Advice, experiment: Experiment) -> list[Figure]:
     return [figure for figure in found if figure is not None]
 
 
-def _colour(advice: Advice) -> altair.Color:
+def _color(advice: Advice) -> altair.Color:
     import altair as alt
 
     windows = [str(window) for window in advice.candidates]
@@ -72,7 +72,7 @@ def _percentiles(advice: Advice) -> Figure | None:
         base = alt.Chart(inline(points)).encode(
             x=alt.X("at:N", sort=order, title="of the times of all responses", axis=alt.Axis(labelAngle=0)),
             xOffset=alt.XOffset("iw:N", sort=windows),
-            color=_colour(advice),
+            color=_color(advice),
         )
         y = alt.Y("change:Q", title="change of the time, %")
         bars = (

@@ -163,13 +163,15 @@ def sentences(found: Sequence[Compared], order: Order) -> list[str]:
         return []
     told = []
     for item in found:
-        low, high = item.estimate.low, item.estimate.high
-        if item.metric != "mean" or math.isnan(item.estimate.value):
+        change = item.estimate
+        if item.metric != "mean" or math.isnan(change.value):
             continue
-        interval = "" if math.isnan(low) else f" (95% CI {low:+z.1f} to {high:+z.1f}%)"
+        sign, how = (-1, "faster") if change.value < 0 else (1, "slower")
+        low, high = sorted((sign * change.low, sign * change.high))
+        interval = "" if math.isnan(low) else f" (95% CI {low:z.1f} to {high:z.1f}%)"
         told.append(
-            f"{item.key} {item.value} instead of {item.first} changes the mean time of {item.application} by "
-            f"{item.estimate.value:+z.1f}%{interval}."
+            f"{item.key} {item.value} instead of {item.first} makes {item.application} "
+            f"{abs(change.value):.1f}% {how}{interval}, on average."
         )
     return told[:3]
 

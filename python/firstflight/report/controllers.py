@@ -71,7 +71,7 @@ def _chart(connections: Mapping[str, Connection], width: int, end_s: float, inte
         steps = windows.windows(connection).filter(pl.col("window") == "cwnd")
         cwnd.append(panel.thinned(steps, "segments").with_columns(label))
         delivered.append(throughput(connection, interval_s).with_columns(label))
-    colour = alt.Color(
+    shade = alt.Color(
         "control:N",
         sort=names,
         title=None,
@@ -86,7 +86,7 @@ def _chart(connections: Mapping[str, Connection], width: int, end_s: float, inte
             .encode(
                 x=panel.time(titled),
                 y=alt.Y(f"{column}:Q", title=label, axis=alt.Axis(tickCount=5)),
-                color=colour,
+                color=shade,
             )
             .properties(width=width, height=200 if width > 400 else 150)
         )

@@ -193,7 +193,7 @@ def _times(
         _rules(marks, x),
         alt.Chart(inline(lines.to_dicts()))
         .mark_line(strokeWidth=2.4 if axis.wide else 1.8, strokeJoin="round")
-        .encode(x=x, y=y, color=_colour(marks), detail="initial_window:N"),
+        .encode(x=x, y=y, color=_color(marks), detail="initial_window:N"),
         _labels(marks, axis, x, "label"),
     ]
     height = 330 if axis.wide else 220
@@ -205,7 +205,7 @@ def _times(
         ends = alt.Chart(inline(_line_ends(lines, marks, height / top))).mark_text(
             align="left", baseline="middle", fontSize=12, fontWeight="bold"
         )
-        layers.append(ends.encode(x=alt.value(axis.width + 8), y=y, text="name:N", color=_colour(marks)))
+        layers.append(ends.encode(x=alt.value(axis.width + 8), y=y, text="name:N", color=_color(marks)))
     return alt.LayerChart(layer=layers).properties(width=axis.width, height=height, title=heading)
 
 
@@ -238,7 +238,7 @@ def _users(
     return alt.LayerChart(layer=layers).properties(width=axis.width, height=190 if axis.wide else 140, title=heading)
 
 
-def _colour(marks: list[dict[str, Any]]) -> altair.Color:
+def _color(marks: list[dict[str, Any]]) -> altair.Color:
     import altair as alt
 
     windows = [mark["initial_window"] for mark in marks]
@@ -249,7 +249,7 @@ def _rules(marks: list[dict[str, Any]], x: altair.X) -> altair.Chart:
     import altair as alt
 
     rules: altair.Chart = (
-        alt.Chart(inline(marks)).mark_rule(strokeDash=[3, 3], strokeWidth=1.2).encode(x=x, color=_colour(marks))
+        alt.Chart(inline(marks)).mark_rule(strokeDash=[3, 3], strokeWidth=1.2).encode(x=x, color=_color(marks))
     )
     return rules
 
@@ -263,7 +263,7 @@ def _labels(marks: list[dict[str, Any]], axis: _Bytes, x: altair.X, column: str)
     labels: altair.Chart = (
         alt.Chart(inline(placed))
         .mark_text(fontSize=12 if axis.wide else 10, fontWeight="bold", baseline="bottom", dy=-3)
-        .encode(x=x, y=alt.value(0), text=f"{column}:N", color=_colour(marks))
+        .encode(x=x, y=alt.value(0), text=f"{column}:N", color=_color(marks))
     )
     return labels
 

@@ -61,7 +61,7 @@ def chart(connection: Connection, panel: Panel, title: str) -> altair.LayerChart
     drawn = [name for name, rows in own.items() if not rows.is_empty()]
     time = panel.time(titled=False)
     y = alt.Y("low_kb:Q", title="sequence number, kB", scale=alt.Scale(domain=[0, top], nice=False))
-    colour = alt.Color(
+    shade = alt.Color(
         "what:N", sort=drawn, title=None, scale=alt.Scale(domain=drawn, range=[_LOOK[name][0] for name in drawn])
     )
     shape = alt.Shape(
@@ -78,26 +78,26 @@ def chart(connection: Connection, panel: Panel, title: str) -> altair.LayerChart
     for name in (WINDOW, ACKED):
         steps = panel.thinned(own[name], "low_kb")
         line = alt.Chart(_rows(steps, name)).mark_line(interpolate="step-after", strokeWidth=1.3, clip=True)
-        layers.append(line.encode(x=time, y=y, color=colour))
+        layers.append(line.encode(x=time, y=y, color=shade))
     for name, stroke in ((SACKED, width + 1), (SENT, width), (TLS, width), (AGAIN, width + 0.6)):
         bar = alt.Chart(_rows(panel.merged(own[name]), name)).mark_rule(strokeWidth=stroke)
-        layers.append(bar.encode(x=time, y=y, y2="high_kb:Q", color=colour))
+        layers.append(bar.encode(x=time, y=y, y2="high_kb:Q", color=shade))
     if few:
         for name in (SENT, TLS, AGAIN):
             for end in ("low_kb", "high_kb"):
                 foot = alt.Chart(data(name)).mark_point(shape="stroke", size=22, strokeWidth=1.2, opacity=1)
-                layers.append(foot.encode(x=time, y=y if end == "low_kb" else alt.Y("high_kb:Q"), color=colour))
+                layers.append(foot.encode(x=time, y=y if end == "low_kb" else alt.Y("high_kb:Q"), color=shade))
     for name, size in ((DUPLICATE, 60), (MARKED, 40), (GONE, 50)):
         point = alt.Chart(_rows(panel.merged(own[name]), name)).mark_point(
             size=size, strokeWidth=1.8, opacity=1, filled=False
         )
-        layers.append(point.encode(x=time, y=y, color=colour, shape=shape))
+        layers.append(point.encode(x=time, y=y, color=shade, shape=shape))
     letters = apart(own[AGAIN], panel, top)
     letter = alt.Chart(_rows(letters, AGAIN)).encode(x=time, y=alt.Y("high_kb:Q"))
     style: dict[str, Any] = {"text": "R", "dy": -8, "fontSize": 11, "fontWeight": "bold"}
     # The same letter below it in the color of the page, broader, separates it from the background.
     layers.append(letter.mark_text(**style, stroke=PAPER, strokeWidth=3, color=PAPER))
-    layers.append(letter.mark_text(**style).encode(color=colour))
+    layers.append(letter.mark_text(**style).encode(color=shade))
     layers += _ends(connection, panel)
     return alt.LayerChart(layer=layers).properties(
         width=panel.width, height=HEIGHT, title=alt.TitleParams(wrapped(title), anchor="start", offset=8)
