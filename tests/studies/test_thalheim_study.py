@@ -20,9 +20,8 @@ from firstflight.studies import find
 from firstflight.studies.execute import chosen, run
 from firstflight.studies.kernel import Quantities
 from firstflight.studies.kernel.claim import judge
-from firstflight.studies.thalheim import QUANTITIES
-from firstflight.studies.thalheim.claims import claims as specs
-from firstflight.studies.thalheim.claims import closed_form_ms, talk_ms
+from firstflight.studies.thalheim import QUANTITIES, closed_form_ms, talk_ms
+from firstflight.studies.thalheim import claims as specs
 
 STUDY = find("thalheim")
 FIGURES = ["overview", "relative_100", "relative_10", "relative_1", "formulas", "small_queue", "parallel", "mice"]

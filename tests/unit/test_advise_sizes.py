@@ -67,7 +67,7 @@ def test_flows_with_sizes_of_their_own_keep_them(tmp_path: Path) -> None:
 
 def test_an_application_that_is_no_single_response_is_refused() -> None:
     with pytest.raises(RequestError, match='--assume-sizes "maps" is no built-in application of one short response'):
-        check(EXAMPLES / "ndt7.csv", None, "10,16", "p99=+5%", None, None, "maps")
+        check(EXAMPLES / "ndt7.csv", iw="10,16", harm="p99=+5%", assume_sizes="maps")
 
 
 def test_a_table_of_paths_alone_takes_assumed_sizes_too(tmp_path: Path) -> None:

@@ -7,22 +7,7 @@ import polars as pl
 import xarray as xr
 
 from firstflight.records import Run
-from firstflight.studies.kernel import (
-    OURS,
-    ClaimSpec,
-    DeclaredStudy,
-    Quantities,
-    Quantity,
-    Source,
-    above,
-    at_least,
-    at_most,
-    below,
-    named,
-    near,
-    panels,
-    table,
-)
+from firstflight.studies import kernel as k
 
 # The primary is fetched alone.
 INLINE, DONE = pl.col("object") > 0, pl.col("completed") == 1
@@ -47,10 +32,10 @@ def of_hundred(column: str) -> pl.Expr:
 
 
 QUANTITIES = (
-    Quantity(
+    k.Quantity(
         "time", "Completion time", "ms", 1e3 * pl.col("completion_time_s").mean(), INLINE & (pl.col("completed") == 1)
     ),
-    Quantity(
+    k.Quantity(
         "retransmitted",
         "Retransmitted",
         "percent",
@@ -58,12 +43,12 @@ QUANTITIES = (
         INLINE,
         digits=2,
     ),
-    Quantity("timeouts", "Timeouts per 100 objects", "", of_hundred("timeouts"), INLINE, digits=2),
-    Quantity(
+    k.Quantity("timeouts", "Timeouts per 100 objects", "", of_hundred("timeouts"), INLINE, digits=2),
+    k.Quantity(
         "spurious", "Recoveries undone per 100 objects", "", of_hundred("spurious_recoveries_undone"), INLINE, digits=2
     ),
-    Quantity("jain", "Fairness index", "", pl.col("jain").mean(), None, pages, at={"connections": [4]}, digits=3),
-    Quantity(
+    k.Quantity("jain", "Fairness index", "", pl.col("jain").mean(), None, pages, at={"connections": [4]}, digits=3),
+    k.Quantity(
         "queue",
         "Mean queue",
         "packets",
@@ -72,7 +57,7 @@ QUANTITIES = (
         "links",
     ),
 )
-JNDK10 = Source("RFC 6928 section 11, on JNDK10")
+JNDK10 = k.Source("RFC 6928 section 11, on JNDK10")
 NO, YES = "no retransmissions", "retransmissions of 16 ms"
 
 
@@ -81,7 +66,7 @@ def change(array: xr.DataArray, iw: int = 10) -> xr.DataArray:
     return 100 * (array.sel(iw=iw, drop=True) / array.sel(iw=3, drop=True) - 1)
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """Statements of RFC 6928 about JNDK10, and hypotheses."""
     time, fair = change(q.time), q.jain.sel(connections=4, drop=True)
     less_fair = fair.sel(iw=3, drop=True) - fair.sel(iw=10, drop=True)
@@ -92,87 +77,87 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "some-networks-gain",
             "Results are mixed: on some network IW 10 lowers completion times by at least 10% (largest mean gain).",
             (-time).mean(cells).max("network"),
-            at_least(10, "percent"),
+            k.at_least(10, "percent"),
             "RFC 6928 gives no number; 10% was chosen before the first run.",
         ),
         JNDK10.says(
             "some-networks-lose",
             "Results are mixed: on some network with some buffer IW 10 raises completion times (largest mean rise).",
             time.mean(["radio", "size", "connections"]).max(["network", "buffer_bdp"]),
-            above(0, "percent"),
+            k.above(0, "percent"),
             "The claim is a direction only.",
         ),
         JNDK10.says(
             "fairness-is-mixed",
             "IW 10 is less fair between four parallel connections on some network (largest mean fall of the index).",
             less_fair.mean(["buffer_bdp", "radio", "size"]).max("network"),
-            above(0.01),
+            k.above(0.01),
             "A hundredth of the index can be seen.",
         ),
-        OURS.says(
+        k.OURS.says(
             "todays-networks-gain",
             "On LTE and 5G responses of 20 kB, one at a time, are at least 25% faster with IW 10 (least gain).",
             (-time).sel(network=["LTE", "5G"], size="20 kB", connections=1).min(["network", "buffer_bdp", "radio"]),
-            at_least(25, "percent"),
+            k.at_least(25, "percent"),
             "14 segments take two round trips instead of three, with the handshake three instead of four.",
         ),
-        OURS.says(
+        k.OURS.says(
             "a-deep-buffer-takes-iw-10",
             "With a buffer of 16 BDP IW 10 retransmits no more than IW 3, four in parallel (largest difference).",
             (q.retransmitted.sel(iw=10, drop=True) - q.retransmitted.sel(iw=3, drop=True))
             .sel(buffer_bdp=16, connections=4, size="20 kB")
             .max(["network", "radio"]),
-            at_most(0.1, "pp"),
+            k.at_most(0.1, "pp"),
             "Four times ten segments fit: 80 packets on EDGE.",
         ),
-        OURS.says(
+        k.OURS.says(
             "edge-with-a-short-buffer-loses",
             "On EDGE with a buffer of 1 BDP four parallel responses of 20 kB are slower with IW 10.",
             time.sel(network="EDGE", buffer_bdp=1, size="20 kB", connections=4, radio=NO),
-            above(0, "percent"),
+            k.above(0, "percent"),
             "Forty segments arrive at a queue of five.",
         ),
-        OURS.says(
+        k.OURS.says(
             "jitter-is-not-taken-for-loss",
             "The link layer's jitter causes no more spurious recoveries with IW 10 than with 3 (largest difference of "
             "those that come with the jitter).",
             (jittered.sel(iw=10, drop=True) - jittered.sel(iw=3, drop=True)).max(
                 ["network", "buffer_bdp", "size", "connections"]
             ),
-            near(0, "per 100 objects", 1),
+            k.near(0, "per 100 objects", 1),
             "One in a hundred objects. Less the spurious recoveries of the same cell without jitter.",
         ),
-        OURS.says(
+        k.OURS.says(
             "above-ten-pays-on-5g",
             "On 5G IW 32 saves another 20% of the time of 200 kB, one at a time (least).",
             (-100 * (q.time.sel(iw=32, drop=True) / q.time.sel(iw=10, drop=True) - 1))
             .sel(network="5G", size="200 kB", connections=1)
             .min(["buffer_bdp", "radio"]),
-            at_least(20, "percent"),
+            k.at_least(20, "percent"),
             "138 segments take three round trips after the handshake instead of four.",
         ),
-        OURS.says(
+        k.OURS.says(
             "above-ten-harms-on-edge",
             "On EDGE IW 32 is slower than IW 10, four parallel responses of 20 kB (mean over buffers and link layers).",
             (100 * (q.time.sel(iw=32, drop=True) / q.time.sel(iw=10, drop=True) - 1))
             .sel(network="EDGE", size="20 kB", connections=4)
             .mean(["buffer_bdp", "radio"]),
-            above(0, "percent"),
+            k.above(0, "percent"),
             "A response has 14 segments.",
         ),
-        OURS.says(
+        k.OURS.says(
             "jitter-costs-no-gain",
             "Link-layer retransmissions change the gain of IW 10 by less than five points (largest mean difference).",
             abs(time.sel(radio=YES, drop=True) - time.sel(radio=NO, drop=True))
             .mean(["buffer_bdp", "size", "connections"])
             .max("network"),
-            below(5, "pp"),
+            k.below(5, "pp"),
             "Chosen before the first run.",
         ),
     )
 
 
-def answer(q: Quantities) -> Sequence[str]:
+def answer(q: k.Quantities) -> Sequence[str]:
     """Who gains, who loses, fairness."""
     time = change(q.time).isel(draw=0)
     small = time.sel(size="20 kB", connections=1).mean(["buffer_bdp", "radio"])
@@ -188,26 +173,26 @@ def answer(q: Quantities) -> Sequence[str]:
     )
 
 
-def by_window(q: Quantities) -> xr.DataArray:
+def by_window(q: k.Quantities) -> xr.DataArray:
     """Times against IW 3."""
     relative = 100 * q.time / q.time.sel(iw=3, drop=True)
-    return named(relative.sel(radio=NO, size="20 kB", drop=True), "relative_time", "Time", "% of IW 3's", 0)
+    return k.named(relative.sel(radio=NO, size="20 kB", drop=True), "relative_time", "Time", "% of IW 3's", 0)
 
 
-STUDY = DeclaredStudy(
+STUDY = k.DeclaredStudy(
     Path(__file__).parent,
     QUANTITIES,
     claims,
     lambda q: [
-        table("times", "Times", "Means over all objects except the primary.", [q.time, q.retransmitted], across="iw"),
-        table("recoveries", "Timeouts and spurious recoveries", "Means.", [q.timeouts, q.spurious], across="iw"),
-        table(
+        k.table("times", "Times", "Means over all objects except the primary.", [q.time, q.retransmitted], across="iw"),
+        k.table("recoveries", "Timeouts and spurious recoveries", "Means.", [q.timeouts, q.spurious], across="iw"),
+        k.table(
             "fairness", "Fairness of four in parallel", "Jain's index of a page's objects, mean.", [q.jain], across="iw"
         ),
-        table("queue", "Queue", "Mean of the radio link's.", [q.queue], across="iw"),
+        k.table("queue", "Queue", "Mean of the radio link's.", [q.queue], across="iw"),
     ],
     lambda q: [
-        panels(
+        k.panels(
             by_window(q),
             "Time of 20 kB on mobile networks, against IW 3",
             "By the initial window; in percent of IW 3's time.",

@@ -15,7 +15,7 @@ from firstflight.analysis.table import Table
 from firstflight.populations import dukkipati2010, slowdc
 from firstflight.report.figure import Figure
 from firstflight.studies.kernel import Quantities, along, headed, lines, named, table, value
-from firstflight.studies.kernel.bars import bars, forest
+from firstflight.studies.kernel.figure import bars, forest
 from firstflight.studies.rfc6928_cluster.claims import ALL, few_pairs, named_bucket
 from firstflight.studies.rfc6928_cluster.measure import (
     AVGDC,
