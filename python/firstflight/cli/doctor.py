@@ -61,7 +61,7 @@ def _optional() -> list[Finding]:
     ns2, tshark = shutil.which("ns"), shutil.which("tshark")
     dask = _package("distributed")
     return [
-        Finding("dask", "run --on dask", dask or "not found", bool(dask), False, 'pip install "dask[distributed]"'),
+        Finding("dask", "run --on dask", dask or "not found", bool(dask), False, 'pip install "firstflight[cluster]"'),
         _tool("rust", "building from source", ("cargo", "--version"), "install Rust 1.85 or later from rustup.rs"),
         Finding("tshark", "some tests", tshark or "not found", tshark is not None, False, "apt-get install tshark"),
         Finding("ns-2", "make bench", ns2 or "not found", ns2 is not None, False, "apt-get install ns2"),
