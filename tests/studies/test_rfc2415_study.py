@@ -56,7 +56,8 @@ def test_the_grid_holds_the_rfcs_scenarios_and_each_variant() -> None:
         "alike": 2,
         "split": 3,
         "red": 20,
-        "reverse": 6,
+        "reverse": 18,
+        "access": 72,
         "long": 6,
         "rate10": 8,
         "rate100": 4,
@@ -93,8 +94,23 @@ def test_a_split_cell_has_half_the_clients_with_either_window() -> None:
     assert found == [("web", 32, 1), ("web_iw3", 32, 3)]
 
 
+def test_a_share_of_the_traffic_is_mirrored() -> None:
+    applications = plan(experiment="reverse", clients="16/2", mirrored=25)["applications"]
+    assert [(a["name"], a["clients"]) for a in applications] == [("web", 16), ("ftp", 2), ("mirrored_web", 4)]
+
+
+def test_each_host_has_an_access_delay_of_its_own() -> None:
+    def delays(draw: int) -> list[float]:
+        network = plan(experiment="access", clients="8/3", delays=draw)["network"]
+        return [host["forward"]["delay_ns"] / 1e6 for side in ("left", "right") for host in network[side]]
+
+    assert len(set(delays(1))) == 8
+    assert all(0.5 <= delay <= 2 for delay in delays(1))
+    assert delays(1) == delays(1) != delays(2)
+
+
 def test_a_reverse_cell_mirrors_the_traffic() -> None:
-    applications = plan(experiment="reverse", clients="16/2")["applications"]
+    applications = plan(experiment="reverse", clients="16/2", mirrored=100)["applications"]
     assert [(a["name"], a["clients"], a["server_hosts"]) for a in applications] == [
         ("web", 16, "right"),
         ("ftp", 2, "right"),
@@ -177,7 +193,7 @@ def test_tables_put_the_printed_values_beside_ours(run: Synthetic) -> None:
     assert set(tables) == {
         *(f"table{n}" for n in range(1, 7)),
         *(f"figure{n}" for n in range(1, 5)),
-        *("red", "reverse", "scale", "longer", "ftp_window", "errors"),
+        *("red", "reverse", "scale", "longer", "access", "ftp_window", "errors"),
     }
     for number, rows in ((1, 84), (2, 96), (3, 36), (4, 84), (5, 36), (6, 42)):
         assert tables[f"table{number}"].frame["published"].is_not_null().sum() == rows
@@ -227,7 +243,8 @@ def test_the_rfcs_own_numbers_pass_the_checks_of_its_tables() -> None:
     claims = judged(Synthetic(printed_delay, change=from_the_connection))
     for number in (8, 9, 10, 26, 27, 28):
         claim = claims[f"rfc2415-s3-{number:02d}"]
-        assert claim.verdict == "holds", claim
+        # The delays with the ftps' other window, over which these are judged too, are not the printed ones.
+        assert claim.verdict == ("undecided" if number in (9, 27) else "holds"), claim
         assert claim.found == pytest.approx(0, abs=0.3)
     for number in (4, 5, 6, 30):
         assert claims[f"rfc2415-s3-{number:02d}"].verdict == "holds"
@@ -276,6 +293,9 @@ def test_one_replicate_has_no_intervals_and_so_decides_nothing() -> None:
     claims = judged(Synthetic(replicates=1))
     assert claims["rfc2415-s3-04"].verdict == "undecided"
     assert claims["rfc2415-s3-04"].low is None
+    # Loads and windows of the ftps give these an interval.
+    for id_ in ("rfc2415-s2-01", "rfc2415-s3-01", "rfc2415-s3-09", "rfc2415-s3-27"):
+        del claims[id_]
     assert {claim.verdict for claim in claims.values()} == {"undecided", "cannot be checked"}
     assert claims["rfc2415-s3-02"].verdict == "cannot be checked"
 

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from firstflight.scenario import Scenario
@@ -15,7 +16,8 @@ from firstflight.studies.rfc2415 import report
 from firstflight.studies.rfc2415.claims import claims
 
 SEGMENT_BYTES = 1460
-VARIANTS = ("red", "reverse", "long", "rate10", "rate100")
+VARIANTS = ("red", "reverse", "access", "long", "rate10", "rate100")
+ACCESS_FACTOR = 2.0
 RATE_FACTOR = {"rate10": 10, "rate100": 100}
 # ns-2's default window, which also is its first ssthresh.
 FTP_WINDOW_20 = {"max_send_window_segments": 20, "initial_ssthresh_segments": 20, "receive_window": "29200B"}
@@ -116,8 +118,12 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
         web["clients"] = webs // 2
         chosen.append(deepcopy(web) | {"name": "web_iw3", "tcp": {"initial_window": 3}})
     elif grid == "reverse":
-        mirrored = {"client_hosts": "right", "server_hosts": "left"}
-        chosen += [deepcopy(own) | mirrored | {"name": f"mirrored_{own['name']}"} for own in chosen]
+        sides, share = {"client_hosts": "right", "server_hosts": "left"}, labels["mirrored"]
+        for own in tuple(chosen):
+            if clients := own["clients"] * share // 100:
+                chosen.append(deepcopy(own) | sides | {"name": f"mirrored_{own['name']}", "clients": clients})
+    elif grid == "access":
+        scenario = own_delays(scenario, labels["delays"], 1)
     elif grid in RATE_FACTOR:
         scenario = _scaled(scenario, RATE_FACTOR[grid])
         for application in chosen:
@@ -130,6 +136,19 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     elif grid == "long":
         scenario = scenario.replace("duration", "1440s")
     return scenario.replace("application", chosen)
+
+
+def own_delays(scenario: Scenario, draw: int, middle_ms: float) -> Scenario:
+    """Each host with an access delay of its own, half to twice the middle, even in the logarithm.
+
+    With one delay for all, packets meet the full queue always in the same phase.
+    """
+    rng, network = np.random.default_rng(draw), scenario.to_dict()["network"]
+    for side in ("left", "right"):
+        [host] = network[side]
+        delays = middle_ms * ACCESS_FACTOR ** rng.uniform(-1, 1, host["count"])
+        network[side] = [host | {"count": 1, "delay": f"{delay:.6f}ms"} for delay in delays]
+    return scenario.replace("network", network)
 
 
 def _scaled(scenario: Scenario, factor: int) -> Scenario:

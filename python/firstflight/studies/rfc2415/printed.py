@@ -14,6 +14,8 @@ from firstflight.studies.kernel import Quantities, by_replicate, mean_of, named
 WRONG_DROPS = ((32, 0), (32, 1), (32, 2))
 """(webs, ftps) of Table 2 with drop rates that repeat those of 16 webs (`reference/README.md`, error 1)."""
 HTTP = {1: "1.0", 2: "1.0", 3: "1.0", 4: "1.1", 5: "1.1"}
+WHOLE = 100
+"""Percent of the clients mirrored for traffic in the other direction: as many both ways."""
 _FTP_POWER = "Network power of file transfers"
 
 
