@@ -80,7 +80,8 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
         )
         if index + 2 < len(parts):
             parts[index + 2] = ""
-    linked = "".join(part or "" for part in parts)
+    # A cell without a text heads nothing.
+    linked = re.sub(r"<th( [^>]*)?></th>", r"<td\1></td>", "".join(part or "" for part in parts))
     return f'<div class="keys">{linked}</div>' if page.file.src_uri == "keys.md" else linked
 
 
