@@ -13,7 +13,7 @@ from random import Random
 from firstflight.guard.brain import Brain, Settings
 from firstflight.guard.groups import Groups
 from firstflight.guard.policy import Policy
-from firstflight.guard.rehearse import BadLink, Connection, Rehearsal, rehearse
+from firstflight.guard.rehearse import BadLink, LoggedConnection, Rehearsal, rehearse
 
 DAY_S = 86400.0
 CLIENTS = 400
@@ -31,7 +31,7 @@ def month(seed: int, connections: int = 5000, bad: BadLink | None = None) -> Reh
         lost = random.random() < risks[client] * (2 if busy else 1)
         prefix = ip_network((0x0A000000 + client, 32))
         timeouts = int(random.random() < 0.01)
-        log.append(Connection(at, at + 0.5, prefix, 60_000, int(lost), lost, timeouts, 0.05))
+        log.append(LoggedConnection(at, at + 0.5, prefix, 60_000, int(lost), lost, timeouts, 0.05))
     settings = Settings(Policy("static", 32), secret=seed.to_bytes(4))
     # The clients' two /24 are one group at first, and two once each has 500 connections.
     return rehearse(log, Brain(settings, Groups(least_connections=500)), settings.rule.period_s, bad, seed)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from firstflight.engines.emulate.start import Connection
+from firstflight.engines.emulate.start import ControlConnection
 from firstflight.errors import MachineError, RequestError
 
 CAPTURE = bytes(range(256)) * 4096
@@ -17,7 +17,7 @@ CAPTURE = bytes(range(256)) * 4096
 def _answered(answers: Callable[[int], bytes], piece_bytes: int) -> object:
     """The answer to one command, when the other end sends `answers(id)` in pieces of this length."""
     ours, theirs = socket.socketpair()
-    connection = Connection(ours)
+    connection = ControlConnection(ours)
 
     def serve() -> None:
         with theirs, theirs.makefile("rb") as commands:

@@ -14,7 +14,7 @@ from firstflight import observe
 from firstflight.guard.brain import Brain, Settings
 from firstflight.guard.groups import Groups
 from firstflight.guard.policy import Policy
-from firstflight.guard.rehearse import BadLink, Connection, Rehearsal, connections, rehearse
+from firstflight.guard.rehearse import BadLink, LoggedConnection, Rehearsal, connections, rehearse
 from firstflight.guard.stop_rule import StopRule
 
 Program = Callable[..., Any]
@@ -129,7 +129,7 @@ def test_years_without_connections_take_no_time() -> None:
     settings = Settings(Policy("static", 20), StopRule(period_s=1.0))
     prefix = ip_network("192.0.2.1/32")
     times = [year * 365 * 86400.0 + k for year in range(50) for k in range(20)]
-    log = [Connection(at, at + 0.5, prefix, 60_000, 0, False, 0, 0.05) for at in times]
+    log = [LoggedConnection(at, at + 0.5, prefix, 60_000, 0, False, 0, 0.05) for at in times]
     done: list[int] = []
     found = rehearse(log, Brain(settings, Groups(10)), 1.0, progress=done.append)
     assert done == list(range(1000))

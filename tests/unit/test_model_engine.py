@@ -31,7 +31,7 @@ def _scenario(**changes: Any) -> Scenario:
     return Scenario.from_dict(document | changes)
 
 
-def _compute(**changes: Any) -> model.Outcome:
+def _compute(**changes: Any) -> model.ModeledTransfer:
     return model.compute(model.from_scenario(_scenario(**changes)))
 
 
@@ -130,7 +130,7 @@ def test_web_pages_and_several_applications_are_refused() -> None:
         _compute_document([*DOCUMENT["application"], {**DOCUMENT["application"][0], "name": "other"}])
 
 
-def _compute_document(applications: list[dict[str, Any]]) -> model.Outcome:
+def _compute_document(applications: list[dict[str, Any]]) -> model.ModeledTransfer:
     return model.compute(model.from_scenario(Scenario.from_dict(DOCUMENT | {"application": applications})))
 
 

@@ -53,7 +53,7 @@ _CHANCE = 0.001
 """p-value of a random split below which the arms count as different users."""
 _EVENED = ("rtt_s", "segments")
 
-Outcome = Literal["faster", "faster, budget inconclusive", "slower", "over the budget", "inconclusive"]
+Conclusion = Literal["faster", "faster, budget inconclusive", "slower", "over the budget", "inconclusive"]
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class ArmsCompared:
     before: Side
     after: Side
     concurrent: bool
-    outcome: Outcome
+    outcome: Conclusion
     changes: tuple[Change, ...]
     checks: tuple[Check, ...]
     mix_p_value: float
@@ -427,7 +427,7 @@ def _change(found: Comparison, statistic: str) -> Estimate:
     return _scaled(found.difference, 100) if statistic == RETRANSMISSIONS else found.percent
 
 
-def _outcome(changes: tuple[Change, ...], checks: tuple[Check, ...]) -> Outcome:
+def _outcome(changes: tuple[Change, ...], checks: tuple[Check, ...]) -> Conclusion:
     """Over the budget before all else; faster or slower by the interval of the mean."""
     if any(each.verdict == "over" for each in checks):
         return "over the budget"

@@ -52,7 +52,7 @@ class Options(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Request:
+class AdviceRequest:
     """The options for `flows`, checked: RequestError for values out of range and a file that cannot be read."""
 
     flows: Path
@@ -151,10 +151,10 @@ def with_current(asked: tuple[int, ...], current: int) -> list[int]:
     return sorted({*asked, current})
 
 
-def check(flows: str | Path, **options: Unpack[Options]) -> Request:
+def check(flows: str | Path, **options: Unpack[Options]) -> AdviceRequest:
     """The request, or RequestError."""
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    return Request(Path(flows), **given)
+    return AdviceRequest(Path(flows), **given)
 
 
 def _digest(path: Path) -> str:
@@ -169,7 +169,7 @@ def _digest(path: Path) -> str:
         raise RequestError(f'"{path}" cannot be read: {error.strerror}') from None
 
 
-def check_directory(directory: Path, request: Request) -> None:
+def check_directory(directory: Path, request: AdviceRequest) -> None:
     """RequestError if `directory` holds the advice of another request."""
     path = directory / REQUEST
     if not path.exists():
@@ -207,7 +207,7 @@ def simulated(directory: Path) -> set[int]:
     return set(json.loads(read_text(path))["windows"]) if path.exists() else set()
 
 
-def remember(directory: Path, request: Request, every: set[int]) -> None:
+def remember(directory: Path, request: AdviceRequest, every: set[int]) -> None:
     """Store the request of `directory`. `every`: all windows that were asked for there."""
     content = {
         "identity": request.identity(),

@@ -143,7 +143,7 @@ def advise(
     return advice, path
 
 
-def guard_commands(asked: request.Request, directory: Path, observed: observe.Observation) -> list[str]:
+def guard_commands(asked: request.AdviceRequest, directory: Path, observed: observe.Observation) -> list[str]:
     """The lines that try the guard on these flows, if they have times, and that raise the window under watch."""
     timed = observed.transfers["start_s"].count() > 0
     rehearse = shlex.join(["firstflight", "guard", "rehearse", str(asked.flows)])

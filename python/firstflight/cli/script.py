@@ -20,7 +20,7 @@ _DIFFERS = 1
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ScriptResult:
     """The result of one script."""
 
     path: Path
@@ -85,19 +85,19 @@ def find_scripts(paths: list[Path]) -> list[Path]:
     return scripts
 
 
-def run_script(path: Path, tolerance_ns: int) -> Outcome:
+def run_script(path: Path, tolerance_ns: int) -> ScriptResult:
     """Run one script; `tolerance_ns` is how far an event may be from its time."""
     try:
         text = read_text(path)
     except OSError as error:
-        return Outcome(path, "error", f"it cannot be read: {error.strerror}")
+        return ScriptResult(path, "error", f"it cannot be read: {error.strerror}")
     except UnicodeDecodeError as error:
-        return Outcome(path, "error", f"byte {error.start} is not UTF-8 text")
+        return ScriptResult(path, "error", f"byte {error.start} is not UTF-8 text")
     report = packet_scripts.run_script(text, tolerance_ns)
-    return Outcome(path, report["verdict"], report["reason"], tuple(report["details"]), tuple(report["notes"]))
+    return ScriptResult(path, report["verdict"], report["reason"], tuple(report["details"]), tuple(report["notes"]))
 
 
-def _print(outcomes: list[Outcome]) -> None:
+def _print(outcomes: list[ScriptResult]) -> None:
     for outcome in outcomes:
         reason = f": {outcome.reason}" if outcome.reason else ""
         print(f"{outcome.verdict:12}{outcome.path}{reason}")

@@ -28,7 +28,7 @@ _MOST_OUTLIERS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class LoggedConnection:
     """A connection of a log. Times are in seconds from the beginning of the log."""
 
     opened: float
@@ -94,7 +94,7 @@ class Rehearsal:
     """Connections that the bad link made lose."""
 
 
-def connections(log: Observation, loss: float | None, seed: int) -> tuple[list[Connection], list[str]]:
+def connections(log: Observation, loss: float | None, seed: int) -> tuple[list[LoggedConnection], list[str]]:
     """The connections of a log in the order in which they were opened, and notes on assumptions.
 
     `loss` is the share of connections with a loss in the first flight, for logs without it. Raises RequestError
@@ -169,7 +169,7 @@ def _sum(column: str) -> pl.Expr:
 
 def _connection(
     row: dict[str, object], loss: float | None, random: Random, networks: Sequence[Network | None]
-) -> Connection:
+) -> LoggedConnection:
     def number(name: str) -> int | None:
         value = row[name]
         return None if value is None else int(value)  # type: ignore[call-overload]
@@ -185,7 +185,7 @@ def _connection(
         bad = True
     else:
         bad = None if loss is None else drawn < loss
-    return Connection(
+    return LoggedConnection(
         row["opened"],  # type: ignore[arg-type]
         row["closed"],  # type: ignore[arg-type]
         _prefix(number("subnet"), number("client") or 0, networks),
@@ -210,7 +210,7 @@ def _prefix(subnet: int | None, client: int, networks: Sequence[Network | None])
     return IPv4Network((0x0A000000 + number, 32))
 
 
-def _notes(rows: pl.DataFrame, loss: float | None, found: Sequence[Connection], *, named: bool) -> list[str]:
+def _notes(rows: pl.DataFrame, loss: float | None, found: Sequence[LoggedConnection], *, named: bool) -> list[str]:
     notes = ["a larger window is assumed to change only the losses of the bad link"]
     untold = sum(connection.lost is None for connection in found)
     if rows["lost"].null_count() == rows.height and rows["retransmissions"].null_count() == rows.height:
@@ -242,7 +242,7 @@ class _Replay:
         self.since_bad: dict[str, list[int]] = {}
         self.stopped: set[str] = set()
 
-    def opened(self, connection: Connection) -> tuple[Outcome, bool]:
+    def opened(self, connection: LoggedConnection) -> tuple[Outcome, bool]:
         """How the connection will end, given the window that it begins with; and whether the bad link harmed it."""
         window = self.windows.get(connection.prefix, RFC6928_SEGMENTS)
         # A prefix on RFC 3390's window is no arm of a trial, so it is reported as control.
@@ -310,7 +310,7 @@ class _Replay:
 
 
 def rehearse(
-    log: Sequence[Connection],
+    log: Sequence[LoggedConnection],
     brain: Brain,
     period_s: float,
     bad: BadLink | None = None,

@@ -20,7 +20,7 @@ _NOT_LOST = 0
 
 
 @dataclass
-class Connection:
+class CapturedConnection:
     """One connection. `segments`: rows of the table `segments` in the order of the server's device; numbers in them
     are relative, so the first byte of the server's stream has number 1. `fates`: for each segment of the server, 0 or
     how it ended on the path (2 dropped, 3 lost), and `ways`, link and time in ns where it did; empty where no log
@@ -109,7 +109,7 @@ def fate_of(
 
     `crossings`: the link box's log of them, in the order in which they came to each link. A link keeps the order, so
     the n-th that comes to it is the n-th that left the one before. `places`: indices of the links by name. Answers
-    fates and ways as a Connection has them; None if the log has fewer packets than were sent.
+    fates and ways as a CapturedConnection has them; None if the log has fewer packets than were sent.
     """
     fates, ways = np.zeros(segments, np.uint8), np.zeros((segments, 2), np.int64)
     left = np.arange(segments)

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from firstflight import _native
-from firstflight.engines.emulate.connections import Connection, Ends, by_ends, fate_of
+from firstflight.engines.emulate.connections import CapturedConnection, Ends, by_ends, fate_of
 from firstflight.engines.emulate.disturbance import STALL_RULE_S, Stalls
 from firstflight.engines.emulate.layout import Layout
 from firstflight.engines.emulate.quic import columns, seen_by_links
@@ -194,7 +194,7 @@ class Replicate:
         server, client = (self._layout.host(row[which]).address for which in ("server", "host"))
         return server, client, row["port"] if row["port"] > 0 else -1 - place
 
-    def _connections(self, box: Mapping[str, Any]) -> dict[Ends, Connection]:
+    def _connections(self, box: Mapping[str, Any]) -> dict[Ends, CapturedConnection]:
         crossings = native_frame("crossings", box["tables"]["crossings"], self.names)
         self._crossed = by_ends(crossings.filter(pl.col.connection.is_not_null()), box["connections"])
         crossed = {end: rows.filter(pl.col.from_server == 1) for end, rows in self._crossed.items()}
@@ -209,7 +209,7 @@ class Replicate:
             for end, segments in by_ends(rows, capture["connections"], self._layout.host(server).address).items():
                 if end not in self._numbers:
                     continue
-                connection = Connection(segments)
+                connection = CapturedConnection(segments)
                 if end in crossed:
                     path = self._path(server, clients[end[1]])
                     fates = fate_of(int(segments["from_server"].sum()), crossed[end], path, places)

@@ -15,7 +15,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from firstflight import _native
-from firstflight.engines.emulate.connections import Connection
+from firstflight.engines.emulate.connections import CapturedConnection
 from firstflight.engines.emulate.kernel import segment_bytes
 from firstflight.engines.emulate.layout import Layout
 from firstflight.engines.emulate.records import Replicate
@@ -145,7 +145,7 @@ def _most_at_first(receiver: dict[str, Any], full: int) -> int:
 
 def _captured(
     campaign: "Campaign", first: dict[str, Any], client: str, server: str, size: int, number: int
-) -> tuple[Connection, int]:
+) -> tuple[CapturedConnection, int]:
     """One download of `size` bytes, as the server's capture saw it, and how many packets the path lost meanwhile."""
     # TLS would begin with flights of other sizes.
     application = {key: value for key, value in first.items() if key != "handshakes"} | {

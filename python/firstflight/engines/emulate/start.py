@@ -26,7 +26,7 @@ _MOST_FDS = 8
 Answer = dict[str, Any]
 
 
-class Connection:
+class ControlConnection:
     """Many questions may be open at the same time, from many threads; each call waits for its own answer."""
 
     def __init__(self, line: socket.socket) -> None:
@@ -192,7 +192,7 @@ class Inside:
             os.close(self._said)
             raise MachineError(f"unshare cannot be run ({error.strerror})", "apt-get install util-linux") from None
         refused = _name_ids(self.process.pid, ours) if _is_root() else None
-        self.connection = Connection(ours)
+        self.connection = ControlConnection(ours)
         if not self.connection.wait_until_ready(_START_S):
             said = os.pread(self._said, 4096, 0).decode(errors="replace")
             reason = self.connection.reason

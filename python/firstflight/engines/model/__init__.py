@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from firstflight.engines.initial_window import initial_window_bytes
-from firstflight.engines.model.per_segment import Outcome, compute
+from firstflight.engines.model.per_segment import ModeledTransfer, compute
 from firstflight.engines.model.single_transfer import SingleTransfer, from_plan, from_scenario
 from firstflight.records.schema import TABLES, empty
 
 if TYPE_CHECKING:
     from firstflight.scenario import Cell
 
-__all__ = ["Outcome", "SingleTransfer", "compute", "from_plan", "from_scenario", "run_cell"]
+__all__ = ["ModeledTransfer", "SingleTransfer", "compute", "from_plan", "from_scenario", "run_cell"]
 
 
 def run_cell(cell: Cell, seed: int, replicates: int, first_replicate: int = 0) -> dict[str, pl.DataFrame]:
@@ -51,7 +51,7 @@ def run_cell(cell: Cell, seed: int, replicates: int, first_replicate: int = 0) -
     return {"transfers": transfers, "pages": empty("pages"), "links": empty("links")}
 
 
-def _row(transfer: SingleTransfer, outcome: Outcome) -> dict[str, Any]:
+def _row(transfer: SingleTransfer, outcome: ModeledTransfer) -> dict[str, Any]:
     mss = transfer.mss_bytes
     return {
         "application": transfer.application,

@@ -149,7 +149,7 @@ class Receiver:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ModeledTransfer:
     """Times of events, in ns since the client opened the connection; None where one did not happen in time."""
 
     handshake_ns: int | None
@@ -169,7 +169,7 @@ class Outcome:
         return self.deliveries[-1][1] if self.deliveries else 0
 
 
-def compute(transfer: SingleTransfer) -> Outcome:
+def compute(transfer: SingleTransfer) -> ModeledTransfer:
     """Follows `transfer` to its last byte or the end of the run. Raises RequestError outside the regime."""
     return _Connection(transfer).run()
 
@@ -192,7 +192,7 @@ class _Connection:
         self.deliveries: list[tuple[int, int]] = []
         self.ties = 0
 
-    def run(self) -> Outcome:
+    def run(self) -> ModeledTransfer:
         handshake, start, answer_due = self._open()
         if start <= self.end:
             self._send(start)
@@ -217,7 +217,7 @@ class _Connection:
             elif self.receiver.deadline == value:
                 last_timer = now
                 self._acknowledge(now)
-        return Outcome(
+        return ModeledTransfer(
             handshake_ns=handshake if handshake <= self.end else None,
             first_byte_ns=self.deliveries[0][0] if self.deliveries else None,
             completion_ns=completion,
