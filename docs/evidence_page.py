@@ -162,6 +162,8 @@ def picture(name: str) -> str:
         frame="group",
     )
     chart = alt.LayerChart(layer=layers).properties(width=380, height=alt.Step(20), title=heading)
+    # Room for the wider letters of a machine without the fonts that the picture was laid out with.
+    chart = chart.properties(padding={"left": 40, "right": 90, "top": 5, "bottom": 5})
     return svg(chart) + "\n"
 
 
