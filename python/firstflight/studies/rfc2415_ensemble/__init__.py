@@ -9,42 +9,26 @@ import polars as pl
 import xarray as xr
 
 from firstflight.scenario import Scenario
+from firstflight.studies import kernel as k
 from firstflight.studies import rfc2415
-from firstflight.studies.kernel import (
-    MEMBER,
-    ClaimSpec,
-    DeclaredStudy,
-    Ensemble,
-    Matched,
-    Number,
-    Parameter,
-    Quantities,
-    Quantity,
-    above,
-    at_least,
-    at_most,
-    below,
-    named,
-    near,
-)
 from firstflight.studies.rfc2415.printed import printed
 
 # Ranges of the second wave; docs/evidence/rfc2415-ensemble.md has those of the first and why they were narrowed.
-ENSEMBLE = Ensemble(
+ENSEMBLE = k.Ensemble(
     {
         # The RFC says 11 for all; ns-2's default is 20.
-        "ftp_window": Parameter("window of ftps, segments", 15, 20, 11, whole=True),
-        "ftp_gap": Parameter("pause between two files of an ftp, s", 0, 1.2, 0),
-        "median": Parameter("median of web files, bytes", 300, 450, 400, log=True),
-        "mean": Parameter("mean of web files before the cut, bytes", 8700, 9700, 9103),
-        "access": Parameter("middle of the delays of the access links, ms", 0.1, 2.5, 1, log=True),
-        "header": Parameter("40-byte headers in addition to the 1460 bytes: 0 no, 1 yes", 0, 1, 1, whole=True),
-        "queue": Parameter("packet in service is one of the 25: 0 no, 1 yes", 0, 1, 1, whole=True),
-        "ack": Parameter("ACKs: 0 as baytcp, 1 every second segment", 0, 1, 0, whole=True),
-        "rto": Parameter("first timeout, s", 3, 6, 6),
-        "rto_min": Parameter("shortest timeout, s", 0.2, 1, 0.2),
-        "tick": Parameter("clock of the timers, ms", 10, 100, 100, log=True),
-        "page_clock": Parameter("part of the handshake that a page's time leaves out", 0.6, 1, 1),
+        "ftp_window": k.Parameter("window of ftps, segments", 15, 20, 11, whole=True),
+        "ftp_gap": k.Parameter("pause between two files of an ftp, s", 0, 1.2, 0),
+        "median": k.Parameter("median of web files, bytes", 300, 450, 400, log=True),
+        "mean": k.Parameter("mean of web files before the cut, bytes", 8700, 9700, 9103),
+        "access": k.Parameter("middle of the delays of the access links, ms", 0.1, 2.5, 1, log=True),
+        "header": k.Parameter("40-byte headers in addition to the 1460 bytes: 0 no, 1 yes", 0, 1, 1, whole=True),
+        "queue": k.Parameter("packet in service is one of the 25: 0 no, 1 yes", 0, 1, 1, whole=True),
+        "ack": k.Parameter("ACKs: 0 as baytcp, 1 every second segment", 0, 1, 0, whole=True),
+        "rto": k.Parameter("first timeout, s", 3, 6, 6),
+        "rto_min": k.Parameter("shortest timeout, s", 0.2, 1, 0.2),
+        "tick": k.Parameter("clock of the timers, ms", 10, 100, 100, log=True),
+        "page_clock": k.Parameter("part of the handshake that a page's time leaves out", 0.6, 1, 1),
     },
     64,
 )
@@ -53,7 +37,7 @@ EVERY_SECOND = {"policy": "heartbeat", "segments": 2, "interval": "100ms", "ever
 
 def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     """The member's setting, and the clients of the cell."""
-    of = ENSEMBLE.member(labels[MEMBER])
+    of = ENSEMBLE.member(labels[k.MEMBER])
     web, ftp = scenario.to_dict()["application"]
     web["clients"], ftp["clients"] = labels["webs"], labels["ftps"]
     sigma = math.sqrt(2 * math.log(of["mean"] / of["median"]))
@@ -77,11 +61,11 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
         changes[f"network.{link}.queue.counts_packet_in_service"] = bool(of["queue"])
     scenario = scenario.replace_all(changes.items())
     # Member 0 has one delay for all hosts, as rfc2415.
-    return rfc2415.own_delays(scenario, labels[MEMBER], of["access"]) if labels[MEMBER] else scenario
+    return rfc2415.own_delays(scenario, labels[k.MEMBER], of["access"]) if labels[k.MEMBER] else scenario
 
 
-CLOCK = pl.col(MEMBER).replace_strict(
-    ENSEMBLE.values[MEMBER].values.tolist(),
+CLOCK = pl.col(k.MEMBER).replace_strict(
+    ENSEMBLE.values[k.MEMBER].values.tolist(),
     ENSEMBLE.values.sel(parameter="page_clock").values.tolist(),
     return_dtype=pl.Float64,
 )
@@ -91,12 +75,12 @@ BUSY = 100 * rfc2415.BUSY / rfc2415.INTERVAL
 DROPPED = 100 * pl.col("dropped_packets").sum() / pl.col("offered_packets").sum()
 DONE, WEB, FTP = rfc2415.DONE, rfc2415.of("web"), rfc2415.of("ftp")
 QUANTITIES = (
-    Quantity("delay", "Median page delay", "s", PAGE_DELAY, DONE & WEB, "pages", digits=2, partial=True),
-    Quantity("used", "Utilization", "percent", BUSY, rfc2415.BOTTLENECK, "links", partial=True),
-    Quantity("drops", "Drop rate", "percent", DROPPED, rfc2415.BOTTLENECK, "links", partial=True),
-    Quantity("goodput", "Goodput of webs", "MB", rfc2415.GOODPUT, WEB, partial=True),
-    Quantity("ftp_goodput", "Goodput of ftps", "MB", rfc2415.GOODPUT, FTP, at={"ftps": [1, 2, 3]}, partial=True),
-    Quantity("file", "Median file delay", "s", FILE_DELAY, DONE & FTP, at={"ftps": [1, 2, 3]}, partial=True),
+    k.Quantity("delay", "Median page delay", "s", PAGE_DELAY, DONE & WEB, "pages", digits=2, partial=True),
+    k.Quantity("used", "Utilization", "percent", BUSY, rfc2415.BOTTLENECK, "links", partial=True),
+    k.Quantity("drops", "Drop rate", "percent", DROPPED, rfc2415.BOTTLENECK, "links", partial=True),
+    k.Quantity("goodput", "Goodput of webs", "MB", rfc2415.GOODPUT, WEB, partial=True),
+    k.Quantity("ftp_goodput", "Goodput of ftps", "MB", rfc2415.GOODPUT, FTP, at={"ftps": [1, 2, 3]}, partial=True),
+    k.Quantity("file", "Median file delay", "s", FILE_DELAY, DONE & FTP, at={"ftps": [1, 2, 3]}, partial=True),
 )
 # Standard deviations: relative, points, points (study.toml says where they are from).
 DELAY, USED, DROPS = 0.08, 3.0, 1.0
@@ -104,7 +88,7 @@ SCENARIOS = ("webs", "ftps")
 OURS = "this study, before its first wave"
 
 
-def baseline(q: Quantities) -> list[Number]:
+def baseline(q: k.Quantities) -> list[k.Number]:
     """The RFC's numbers with IW 1: Tables 1 and 2."""
     found = []
     for title, array, table, column, deviation in (
@@ -118,23 +102,25 @@ def baseline(q: Quantities) -> list[Number]:
             if not math.isnan(said):
                 own = array.sel(webs=webs, ftps=ftps, iw=1, drop=True)
                 own_deviation = deviation * said if array is q.delay else deviation
-                found.append(Number(f"{title}, {webs} webs, {ftps} ftps", own, said, own_deviation))
+                found.append(k.Number(f"{title}, {webs} webs, {ftps} ftps", own, said, own_deviation))
     return found
 
 
-def decrease(q: Quantities) -> xr.DataArray:
+def decrease(q: k.Quantities) -> xr.DataArray:
     """Of the page delay from IW 1 to 3, in percent, by scenario."""
     return 100 * (1 - q.delay.sel(iw=3, drop=True) / q.delay.sel(iw=1, drop=True))
 
 
-def matched(q: Quantities) -> Matched:
+def matched(q: k.Quantities) -> k.Matched:
     """The ensemble next to Tables 1 and 2, with the mean decrease over the scenarios as the effect."""
     said = printed(1, "median_page_delay_decrease_vs_iw1").sel(iw=3).mean(SCENARIOS)
-    effect = named(decrease(q).mean(SCENARIOS, skipna=False), "gain", "Decrease of the page delay with IW 3", "percent")
-    return Matched(ENSEMBLE, baseline(q), effect.isel(draw=0, drop=True), round(float(said), 1))
+    effect = k.named(
+        decrease(q).mean(SCENARIOS, skipna=False), "gain", "Decrease of the page delay with IW 3", "percent"
+    )
+    return k.Matched(ENSEMBLE, baseline(q), effect.isel(draw=0, drop=True), round(float(said), 1))
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """Statements of the RFC about IW 3, for the compatible members; then the expectations for the ensemble."""
     of = matched(q)
     rise = q.drops.sel(iw=3) - q.drops.sel(iw=1)
@@ -146,11 +132,11 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
 
     def said(
         id: str, section: str, text: str, found: xr.DataArray, expected: Any, unit: str, why: str, by: float = 0.0
-    ) -> ClaimSpec:
-        return of.judged(ClaimSpec(id, f"RFC 2415 section {section}", text, found, expected, unit, why, by))
+    ) -> k.ClaimSpec:
+        return of.judged(k.ClaimSpec(id, f"RFC 2415 section {section}", text, found, expected, unit, why, by))
 
-    def ours(id: str, text: str, found: float, expected: Any, unit: str, why: str) -> ClaimSpec:
-        return ClaimSpec(id, OURS, text, xr.DataArray(found), expected, unit, why, needs="value")
+    def ours(id: str, text: str, found: float, expected: Any, unit: str, why: str) -> k.ClaimSpec:
+        return k.ClaimSpec(id, OURS, text, xr.DataArray(found), expected, unit, why, needs="value")
 
     spread = of.effects.quantile([0.025, 0.975]).diff("quantile").item() if of.effects.size else math.nan
     window = float(of.influence(of.effects).sel(parameter="ftp_window"))
@@ -158,57 +144,58 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     return (
         said(
             "gain", "3", "IW 3 cuts the median page delay (mean over the twelve scenarios).", of.effect,
-            near(of.published), "percent", "Within 6 points, as `rfc2415` compares decreases with the printed ones.", 6,
+            k.near(of.published), "percent",
+            "Within 6 points, as `rfc2415` compares decreases with the printed ones.", 6,
         ),
         said(
             "gain-everywhere", "3", "IW 3 cuts the median page delay in every scenario (smallest decrease).",
-            decrease(q).min(SCENARIOS), above(0), "percent", "The claim is a direction only.",
+            decrease(q).min(SCENARIOS), k.above(0), "percent", "The claim is a direction only.",
         ),
         said(
             "one-ftp-fills-the-link", "3", "With one ftp the link is used more than 90% (lowest, IW 3).",
-            q.used.sel(ftps=1, iw=3).min("webs"), above(90), "percent", "Table 2 prints whole percents.", 0.5,
+            q.used.sel(ftps=1, iw=3).min("webs"), k.above(90), "percent", "Table 2 prints whole percents.", 0.5,
         ),
         said(
             "files-unchanged", "3", "No effect on a file of 1 MB is detectable (mean change of its delay, IW 3).",
-            file.mean(SCENARIOS), near(0), "percent", "As `rfc2415` judges it.", 5,
+            file.mean(SCENARIOS), k.near(0), "percent", "As `rfc2415` judges it.", 5,
         ),
         said(
             "drops-rise", "3", "Drop rates rise with IW (least change, IW 3, the worst overload apart).",
-            mild.min(SCENARIOS), at_least(0), "pp", "Rounding of Table 2.", 0.05,
+            mild.min(SCENARIOS), k.at_least(0), "pp", "Rounding of Table 2.", 0.05,
         ),
         said(
             "drops-rise-little", "3", "Drop rates rise by less than one point (largest rise, IW 3, same scenarios).",
-            mild.max(SCENARIOS), below(1), "pp", "Rounding of Table 2.", 0.05,
+            mild.max(SCENARIOS), k.below(1), "pp", "Rounding of Table 2.", 0.05,
         ),
         said(
             "overload-drops-fall", "3", "In the worst overload the drop rate falls (32 webs, 3 ftps, IW 3).",
-            rise.sel(webs=32, ftps=3), below(0), "pp", "The claim is a direction only.",
+            rise.sel(webs=32, ftps=3), k.below(0), "pp", "The claim is a direction only.",
         ),
         said(
             "goodput-rises", "3", "Power gains come from goodput, too (smallest change of it, IW 3, nine scenarios).",
-            ordinary.min(SCENARIOS), above(0), "percent",
+            ordinary.min(SCENARIOS), k.above(0), "percent",
             "A direction only; the RFC's own Table 6 has less goodput with IW 3.",
         ),
         said(
             "file-power", "3", "Table 3: the network power of file transfers (median relative error, IW 1 and 3).",
-            missed.median([*SCENARIOS, "iw"]), near(0), "percent", "As `rfc2415` judges it.", 12,
+            missed.median([*SCENARIOS, "iw"]), k.near(0), "percent", "As `rfc2415` judges it.", 12,
         ),
         ours(
             "some-are-compatible", "A tenth of the members or more is compatible with the RFC's IW 1.", share,
-            at_least(10), "percent", "Fewer are no spread. In the first wave it was 0%.",
+            k.at_least(10), "percent", "Fewer are no spread. In the first wave it was 0%.",
         ),
         ours(
             "the-baseline-tells-the-gain", "IW 1's numbers fix the gain to 10 points (width of the 95% spread).",
-            spread, at_most(10), "pp", "Less than half of the published gain.",
+            spread, k.at_most(10), "pp", "Less than half of the published gain.",
         ),
         ours(
             "the-ftp-window-decides", "The window of the ftps decides about the gain (size of its rank correlation).",
-            abs(window), at_least(0.5), "", "A quarter of the variance.",
+            abs(window), k.at_least(0.5), "", "A quarter of the variance.",
         ),
     )  # fmt: skip
 
 
-def answer(q: Quantities) -> Sequence[str]:
+def answer(q: k.Quantities) -> Sequence[str]:
     """The prediction, the deciding parameters, and the data that rule members out."""
     of = matched(q)
     if not of.effects.size:
@@ -224,7 +211,7 @@ def answer(q: Quantities) -> Sequence[str]:
     )
 
 
-STUDY = DeclaredStudy(
+STUDY = k.DeclaredStudy(
     Path(__file__).parent,
     QUANTITIES,
     claims,
