@@ -47,8 +47,8 @@ from firstflight.scenario.tcp import profile
         ({"web__direction": "upload"}, "direction: the emulator does downloads only"),
         ({"web__response_header": "0B"}, "response_header: nginx sends a header"),
         (
-            {"link__burst": {"bytes": "1600B", "gso_max_segs": 44}},
-            "burst.gso_max_segs of links[0] is 44, but the link emulator gets the segments of a GSO packet one by one",
+            {"link__gso": True},
+            "gso of links[0] is set, but the link emulator gets the segments of a GSO packet one by one",
         ),
     ],
 )

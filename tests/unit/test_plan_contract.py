@@ -26,6 +26,7 @@ SHIPPED = [
 MORE = (
     ("browsing.toml", "application.web.frame", "8kB"),
     ("transfer-20-segments.toml", "network.links[0].burst", "15kB"),
+    ("transfer-20-segments.toml", "network.links[0].gso", True),
     ("street.toml", "network.group.home.link.queue", "50ms"),
     ("handshake.toml", "application.file_transfer.tls", {"chain": "4kB"}),
     ("handshake.toml", "application.file_transfer.tls", {"flights": [["client", "9B"]], "record_size": "1kB"}),

@@ -52,9 +52,14 @@ def test_listed_losses_hold_for_both_directions_unless_reverse_has_its_own(small
 def test_a_bucket_holds_for_both_directions_unless_reverse_has_its_own(small: Scenario) -> None:
     both = small.replace("network.bottleneck.burst", "15kB")
     pair = both.to_plan()["network"]["bottleneck"]
-    assert pair["forward"]["burst"] == pair["reverse"]["burst"] == {"bytes": 15_000, "gso_max_segs": 1}
-    own = both.replace("network.bottleneck.reverse", {"burst": {"bytes": "1600B", "gso_max_segs": 44}})
-    assert own.to_plan()["network"]["bottleneck"]["reverse"]["burst"] == {"bytes": 1600, "gso_max_segs": 44}
+    assert pair["forward"]["burst"] == pair["reverse"]["burst"] == {"bytes": 15_000}
+    own = both.replace("network.bottleneck.reverse", {"burst": "1600B", "gso": 44})
+    back = own.to_plan()["network"]["bottleneck"]["reverse"]
+    assert (back["burst"], back["gso"]) == ({"bytes": 1600}, {"max_segs": 44})
+    trains = both.replace_all([("network.bottleneck.gso", True), ("network.bottleneck.reverse", {"gso": False})])
+    ways = trains.to_plan()["network"]["bottleneck"]
+    assert ways["forward"]["gso"] == {"max_segs": None}
+    assert "gso" not in ways["reverse"]
     for scenario in (both, own):
         assert Scenario.from_toml(scenario.to_toml()).to_plan() == scenario.to_plan()
 

@@ -36,6 +36,7 @@ impl PacketHeader {
                 bytes: u32::from(total_bytes),
                 ecn_capable: ip.ecn() != Ecn::NotCapable,
                 carries_data: body.len() > headers,
+                ends_train: false,
                 connection: flow(packet, &ip, if ip.is_later_fragment { &[] } else { body }),
                 class: ip.traffic_class >> 5,
             },

@@ -120,6 +120,7 @@ impl Packed {
             bytes: self.0 & 0x07ff_ffff,
             ecn_capable: self.0 >> 31 == 1,
             carries_data: self.0 >> 30 & 1 == 1,
+            ends_train: false,
             connection: self.1,
             class: (self.0 >> 27 & 7) as u8,
         }
@@ -168,11 +169,9 @@ impl Network {
                         "two links have the name {name:?}; give each a different name"
                     )));
                 }
-                if let Some(burst) = spec.burst.filter(|burst| burst.gso_max_segs > 1) {
+                if spec.gso.is_some() {
                     return Err(Error::Refused(format!(
-                        "link {name:?}: burst.gso_max_segs is {}, but a box gets a GSO packet's segments one by one: \
-                         set it to 1",
-                        burst.gso_max_segs
+                        "link {name:?}: gso is set, but a box gets a GSO packet's segments one by one: leave it out"
                     )));
                 }
                 let index = lines.len();

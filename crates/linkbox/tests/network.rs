@@ -38,7 +38,7 @@ fn chain(links: &[Value]) -> Plan {
 }
 
 fn plain(bytes: u32) -> OfferedPacket {
-    OfferedPacket { bytes, ecn_capable: false, carries_data: true, connection: 0, class: 0 }
+    OfferedPacket { bytes, ecn_capable: false, carries_data: true, ends_train: false, connection: 0, class: 0 }
 }
 
 /// Sends packets at these times from the client and lets all happen that will.
@@ -87,7 +87,14 @@ fn one_link_gives_the_fates_and_times_of_the_simulator() {
         let plan = chain(&[link]);
         // Bursts of 40 that overload the link, and gaps in which it falls idle.
         let times: Vec<Nanos> = (0..2000).map(|n| n / 40 * 40 * MILLISECOND + n % 40 * MILLISECOND / 2).collect();
-        let offered = OfferedPacket { bytes: 1500, ecn_capable: true, carries_data: true, connection: 0, class: 0 };
+        let offered = OfferedPacket {
+            bytes: 1500,
+            ecn_capable: true,
+            carries_data: true,
+            ends_train: false,
+            connection: 0,
+            class: 0,
+        };
         let events = send(&mut Network::new(&plan).unwrap(), &times, offered);
         assert_eq!(outcomes(&events), simulated(&plan, &times, offered));
         let expected: Vec<Nanos> = simulated(&plan, &times, offered)
@@ -178,7 +185,14 @@ fn queues_that_decide_on_departure_and_losses_in_bursts_are_those_of_the_simulat
         })]);
         let times: Vec<Nanos> = (0..2000).map(|n| n / 400 * 400 * MILLISECOND + n % 400 * MILLISECOND / 2).collect();
         for ecn_capable in [false, true] {
-            let offered = OfferedPacket { bytes: 1500, ecn_capable, carries_data: true, connection: 9, class: 3 };
+            let offered = OfferedPacket {
+                bytes: 1500,
+                ecn_capable,
+                carries_data: true,
+                ends_train: false,
+                connection: 9,
+                class: 3,
+            };
             let mut network = Network::new(&plan).unwrap();
             let events = send(&mut network, &times, offered);
             let found = events.iter().filter_map(|event| match *event {
@@ -217,9 +231,9 @@ fn a_token_bucket_gives_the_fates_and_times_of_the_simulator() {
 #[test]
 fn gso_packets_are_refused_because_a_box_gets_their_segments_one_by_one() {
     let mut shaped = drop_tail(Some(256_000), 3 * MILLISECOND, 50);
-    shaped["burst"] = json!({"bytes": 1600, "gso_max_segs": 5});
+    shaped["gso"] = json!({"max_segs": 5});
     let refused = Network::new(&chain(&[shaped])).unwrap_err().to_string();
-    assert!(refused.contains("links[0]") && refused.contains("set it to 1"), "{refused}");
+    assert!(refused.contains("links[0]") && refused.contains("leave it out"), "{refused}");
 }
 
 #[test]

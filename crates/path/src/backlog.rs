@@ -61,6 +61,17 @@ impl Backlog {
         self.waiting_bytes += u64::from(bytes);
     }
 
+    /// Another segment of the packet that was accepted last.
+    pub fn join(&mut self, bytes: u32) {
+        match self.waiting.back_mut() {
+            Some((_, all)) => {
+                *all += bytes;
+                self.waiting_bytes += u64::from(bytes);
+            }
+            None => self.in_service_bytes += bytes,
+        }
+    }
+
     /// Packets that wait, without the one in service.
     #[inline]
     pub fn packets(&self) -> u32 {

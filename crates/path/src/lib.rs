@@ -11,6 +11,7 @@
 mod backlog;
 mod bucket;
 mod error;
+mod gso;
 mod hash;
 mod holding;
 mod impairment;
@@ -25,6 +26,7 @@ mod select;
 
 pub use bucket::BucketSpec;
 pub use error::SpecError;
+pub use gso::GsoSpec;
 pub use holding::{Holding, Left};
 pub use impairment::{Distribution, DuplicationSpec, ImpairmentSpec, JitterSpec, ReorderingSpec, WakeSpec};
 pub use link::{Link, LinkOutcome, LinkSpec, OfferedPacket};

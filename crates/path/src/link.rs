@@ -6,6 +6,7 @@ use crate::{
     Meter, Nanos, Rate, SpecError,
     backlog::Backlog,
     bucket::{Bucket, BucketSpec},
+    gso::{Gso, GsoSpec},
     impairment::{Flight, ImpairmentSpec, Impairments},
     loss::{Loss, LossModel},
     queue::{Arrival, Held, Queue, QueueSpec, Released, Verdict},
@@ -42,6 +43,9 @@ pub struct LinkSpec {
     /// The token bucket that bounds the rate; none: the line transmits packet after packet.
     #[serde(default)]
     pub burst: Option<BucketSpec>,
+    /// The segments that take one place in the queue; none: each takes one.
+    #[serde(default)]
+    pub gso: Option<GsoSpec>,
     /// Impairments between transmission and the far end, applied in this order.
     #[serde(default)]
     pub impairments: Vec<ImpairmentSpec>,
@@ -60,6 +64,7 @@ impl LinkSpec {
             queue,
             quick_start: None,
             burst: None,
+            gso: None,
             impairments: Vec::new(),
         }
     }
@@ -79,7 +84,9 @@ pub struct OfferedPacket {
     pub ecn_capable: bool,
     /// It has payload.
     pub carries_data: bool,
-    /// Connection and direction that it belongs to, where a link with a bucket joins packets or a queue distinguishes
+    /// It is the last one of a train, where a link joins packets.
+    pub ends_train: bool,
+    /// Connection and direction that it belongs to, where a link joins packets or a queue distinguishes
     /// flows.
     pub connection: u32,
     /// Its class, 0 to 7, where a queue prefers higher ones.
@@ -127,6 +134,7 @@ pub struct Link {
 struct Rare {
     quick_start: Option<QuickStartRouter>,
     bucket: Option<Bucket>,
+    gso: Option<Gso>,
     schedule: Option<Schedule>,
     impairments: Option<Impairments>,
     /// When a copy of the last packet reaches the far end.
@@ -140,6 +148,7 @@ impl Rare {
     fn new(spec: &LinkSpec, rate: Rate, key: impl FnOnce() -> u64) -> Result<Option<Box<Rare>>, SpecError> {
         let is_needed = spec.quick_start.is_some()
             || spec.burst.is_some()
+            || spec.gso.is_some()
             || spec.rate_schedule.is_some()
             || !spec.impairments.is_empty();
         if !is_needed {
@@ -151,13 +160,17 @@ impl Rare {
         if let Some(bucket) = &spec.burst {
             bucket.validate(spec.rate_bps)?;
         }
+        if let Some(gso) = spec.gso {
+            gso.validate(&spec.queue)?;
+        }
         if spec.rate_schedule.is_some() && (spec.rate_bps.is_none() || spec.burst.is_some()) {
             let found = if spec.burst.is_some() { "set with a token bucket" } else { "set without its mean" };
             return Err(SpecError::new("rate_schedule", found, "set rate_bps, and leave burst out"));
         }
         let rare = Rare {
             quick_start: spec.quick_start.map(|policy| QuickStartRouter::new(policy, spec.rate_bps)),
-            bucket: spec.burst.map(|burst| Bucket::new(burst, rate.serialization(burst.bytes))),
+            bucket: spec.burst.map(|burst| Bucket::new(rate.serialization(burst.bytes))),
+            gso: spec.gso.map(Gso::new),
             schedule: spec.rate_schedule.as_ref().map(Schedule::new).transpose()?,
             impairments: (!spec.impairments.is_empty())
                 .then(|| Impairments::new(&spec.impairments, key()))
@@ -190,7 +203,8 @@ impl Rare {
             router.on_accepted(now, packet.bytes);
         }
         let transmission = if let Some(bucket) = &mut self.bucket {
-            let (start, free_at) = bucket.pass(now, packet, serialization);
+            let joins = self.gso.as_ref().is_some_and(|gso| gso.joins);
+            let (start, free_at) = bucket.pass(now, joins, serialization);
             // Its packets count as long as their bytes take at its rate, as those of a line.
             Transmission { start, end: start, busy: serialization, free_at }
         } else if let Some(schedule) = &mut self.schedule {
@@ -353,9 +367,18 @@ impl Link {
         let free_at = self.free_at;
         let arrival = || Arrival { now, bytes, ecn_capable, backlog, line_busy, free_at };
         // A separate arm, so that drop tail is inlined and `Arrival` is never built in memory.
-        let verdict = match &mut self.queue {
+        let mut decide = || match &mut self.queue {
             Queue::DropTail(queue) => queue.on_arrival(arrival(), &mut queue_draws),
             queue => queue.on_arrival(arrival(), &mut queue_draws),
+        };
+        let mut joins = false;
+        let verdict = match self.rare.as_mut().filter(|_| RARE).and_then(|rare| rare.gso.as_mut()) {
+            None => decide(),
+            Some(gso) => {
+                let verdict = gso.judge(now, packet, decide);
+                joins = gso.joins;
+                verdict
+            }
         };
         let marked = match verdict {
             Verdict::Admit => false,
@@ -367,7 +390,9 @@ impl Link {
         };
         let waiting = self.backlog.packets();
         let (start, outcome) = self.transmit::<RARE>(now, now, packet, waiting, marked, loss_draw);
-        if start > now {
+        if joins {
+            self.backlog.join(bytes);
+        } else if start > now {
             self.backlog.push(start, bytes);
         } else {
             self.backlog.serve(bytes);

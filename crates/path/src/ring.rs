@@ -44,6 +44,12 @@ impl<T: Copy> Ring<T> {
         select(self.is_empty(), otherwise, found)
     }
 
+    /// The last value, if there is one.
+    pub fn back_mut(&mut self) -> Option<&mut T> {
+        let place = self.tail.wrapping_sub(1) & (self.slots.len() - 1);
+        (!self.is_empty()).then(|| &mut self.slots[place])
+    }
+
     /// All values, the first one first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         let mask = self.slots.len() - 1;

@@ -53,7 +53,7 @@ proptest! {
         let mut accepted: Vec<(Nanos, Nanos)> = Vec::new();
         for (gap, bytes, draw) in packets {
             now += gap;
-            let packet = OfferedPacket { bytes, ecn_capable: false, carries_data: true, connection: 0, class: 0 };
+            let packet = OfferedPacket { bytes, ecn_capable: false, carries_data: true, ends_train: false, connection: 0, class: 0 };
             let outcome = link.offer(now, packet, || 0.5, || draw);
             let waiting = accepted.iter().filter(|(_, start)| *start > now).count();
             let interval = place(now);

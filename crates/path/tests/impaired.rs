@@ -24,7 +24,7 @@ fn link(spec: &LinkSpec) -> Link {
 }
 
 fn packet(carries_data: bool) -> OfferedPacket {
-    OfferedPacket { bytes: 1500, ecn_capable: false, carries_data, connection: 0, class: 0 }
+    OfferedPacket { bytes: 1500, ecn_capable: false, carries_data, ends_train: false, connection: 0, class: 0 }
 }
 
 /// A draw of each packet's own: the golden ratio's multiples, which are spread evenly.

@@ -1,7 +1,7 @@
 //! Links: serialization, delay, counters.
 
 use firstflight_path::{
-    BucketSpec, GilbertElliottSpec, Link, LinkOutcome, LinkSpec, LossModel, Meter, Nanos, OfferedPacket, Rate,
+    BucketSpec, GilbertElliottSpec, GsoSpec, Link, LinkOutcome, LinkSpec, LossModel, Meter, Nanos, OfferedPacket, Rate,
     queue::{DropTailSpec, QueueSpec},
 };
 
@@ -16,7 +16,7 @@ fn drop_tail(limit_packets: u32, counts_packet_in_service: bool) -> QueueSpec {
 }
 
 fn plain(bytes: u32) -> OfferedPacket {
-    OfferedPacket { bytes, ecn_capable: false, carries_data: true, connection: 0, class: 0 }
+    OfferedPacket { bytes, ecn_capable: false, carries_data: true, ends_train: false, connection: 0, class: 0 }
 }
 
 fn link(spec: &LinkSpec) -> Link {
@@ -102,7 +102,14 @@ fn a_packet_lost_at_random_still_takes_its_time_on_the_line() {
 #[test]
 fn a_listed_data_packet_is_lost_whatever_bare_acknowledgements_pass_between() {
     let mut link = link(&LinkSpec { lose: vec![2], ..t1(drop_tail(25, false)) });
-    let acknowledgement = OfferedPacket { bytes: 40, ecn_capable: false, carries_data: false, connection: 0, class: 0 };
+    let acknowledgement = OfferedPacket {
+        bytes: 40,
+        ecn_capable: false,
+        carries_data: false,
+        ends_train: false,
+        connection: 0,
+        class: 0,
+    };
     let mut lost = |packet| link.offer(0, packet, || 0.5, || 0.5) == LinkOutcome::Lost;
     assert_eq!([acknowledgement, plain(1500), acknowledgement].map(&mut lost), [false; 3]);
     assert_eq!([plain(1500), plain(1500), acknowledgement].map(&mut lost), [true, false, false]);
@@ -190,9 +197,9 @@ fn impossible_links_are_refused() {
 }
 
 /// 256 kbit/s: 32 bytes a millisecond.
-fn shaped(bytes: u32, gso_max_segs: u32) -> Link {
-    let burst = Some(BucketSpec { bytes, gso_max_segs });
-    let spec = LinkSpec { rate_bps: Some(256_000), delay_ns: 0, burst, ..t1(drop_tail(1000, false)) };
+fn shaped(bytes: u32, max_segs: u32) -> Link {
+    let (burst, gso) = (Some(BucketSpec { bytes }), Some(GsoSpec { max_segs: Some(max_segs) }));
+    let spec = LinkSpec { rate_bps: Some(256_000), delay_ns: 0, burst, gso, ..t1(drop_tail(1000, false)) };
     link(&spec)
 }
 
@@ -232,7 +239,7 @@ fn gso_packets_pass_whole_and_are_charged_whole_as_by_htb() {
     let second = 188_625_000;
     let found = arrivals(&mut link, 0, [plain(1514); 7]);
     assert_eq!(found, [0, 0, 0, 0, 0, second, second]);
-    assert_eq!(link.waiting_packets(second - 1), 2);
+    assert_eq!(link.waiting_packets(second - 1), 1, "the one of two takes one place");
     assert_eq!(link.waiting_packets(second), 0);
 }
 
@@ -250,6 +257,52 @@ fn only_data_of_one_connection_that_arrives_together_passes_as_one() {
     assert_eq!(arrivals(&mut link, 1, [plain(1600)]), [50 * MILLISECOND]);
 }
 
+/// A queue of two GSO packets behind a line of 1 Mbit/s.
+fn queue_of_gso_packets(max_segs: Option<u32>) -> Link {
+    let gso = Some(GsoSpec { max_segs });
+    link(&LinkSpec { rate_bps: Some(1_000_000), delay_ns: 0, gso, ..t1(drop_tail(2, false)) })
+}
+
+#[test]
+fn a_train_takes_one_place_in_the_queue_and_is_dropped_as_one() {
+    let mut link = queue_of_gso_packets(None);
+    let train = [plain(1000), plain(1000), OfferedPacket { ends_train: true, ..plain(1000) }];
+    // One is being sent, two wait; each segment takes 8 ms.
+    for number in 0..3 {
+        let sent = [1, 2, 3].map(|segment| (3 * number + segment) * 8 * MILLISECOND);
+        assert_eq!(arrivals(&mut link, 0, train), sent);
+    }
+    assert_eq!(link.waiting_packets(0), 2);
+    assert_eq!(train.map(|packet| link.offer(0, packet, || 0.5, || 0.5)), [LinkOutcome::Dropped; 3]);
+    assert_eq!(link.waiting_packets(24 * MILLISECOND), 1, "the second one has begun");
+}
+
+#[test]
+fn segments_of_two_trains_that_arrive_together_are_two_packets_unless_a_number_joins_them() {
+    let ends = OfferedPacket { ends_train: true, ..plain(1000) };
+    let waiting = |max_segs| {
+        let mut link = queue_of_gso_packets(max_segs);
+        arrivals(&mut link, 0, [plain(1000), ends, plain(1000), ends]);
+        link.waiting_packets(0)
+    };
+    assert_eq!((waiting(None), waiting(Some(4)), waiting(Some(3))), (1, 0, 1));
+}
+
+#[test]
+fn gso_packets_need_a_queue_that_counts_packets_on_arrival() {
+    let bytes = QueueSpec::DropTail(DropTailSpec {
+        limit_packets: None,
+        limit_bytes: Some(9),
+        counts_packet_in_service: false,
+    });
+    let refused = |queue, max_segs| {
+        let gso = Some(GsoSpec { max_segs });
+        Link::new(&LinkSpec { gso, ..t1(queue) }, Meter::new(0, 1), 0).unwrap_err().to_string()
+    };
+    assert!(refused(bytes, None).contains("limit in packets"));
+    assert!(refused(drop_tail(1, false), Some(0)).contains("max_segs is 0"));
+}
+
 #[test]
 fn a_bucket_that_is_never_full_carries_no_more_than_the_rate() {
     let mut link = shaped(15_000, 1);
@@ -263,7 +316,7 @@ fn a_restarted_link_has_a_full_bucket() {
     let spec = LinkSpec {
         rate_bps: Some(256_000),
         delay_ns: 0,
-        burst: Some(BucketSpec { bytes: 1600, gso_max_segs: 1 }),
+        burst: Some(BucketSpec { bytes: 1600 }),
         ..t1(drop_tail(1000, false))
     };
     let mut link = link(&spec);
@@ -274,13 +327,12 @@ fn a_restarted_link_has_a_full_bucket() {
 
 #[test]
 fn a_bucket_without_a_rate_or_a_size_is_refused() {
-    let with = |rate_bps, bytes, gso_max_segs| {
-        let burst = Some(BucketSpec { bytes, gso_max_segs });
+    let with = |rate_bps, bytes| {
+        let burst = Some(BucketSpec { bytes });
         Link::new(&LinkSpec { rate_bps, burst, ..t1(drop_tail(1, false)) }, Meter::new(0, 1), 0)
             .unwrap_err()
             .to_string()
     };
-    assert!(with(None, 1600, 1).contains("set a rate"));
-    assert!(with(Some(1000), 0, 1).contains("bytes is 0"));
-    assert!(with(Some(1000), 1600, 0).contains("gso_max_segs is 0"));
+    assert!(with(None, 1600).contains("set a rate"));
+    assert!(with(Some(1000), 0).contains("bytes is 0"));
 }

@@ -94,8 +94,14 @@ fn ours(queue: &QueueSpec, packets: &[Coming], ecn_capable: bool, seed: u64) -> 
     let mut holding = Holding::<usize>::new(&spec, seed).unwrap();
     let (mut outcome, mut left, mut random) = (Outcome::default(), Vec::new(), Random(!seed));
     for (number, packet) in packets.iter().enumerate() {
-        let offered =
-            OfferedPacket { bytes: BYTES, ecn_capable, carries_data: true, connection: packet.flow, class: 0 };
+        let offered = OfferedPacket {
+            bytes: BYTES,
+            ecn_capable,
+            carries_data: true,
+            ends_train: false,
+            connection: packet.flow,
+            class: 0,
+        };
         match &mut holding {
             Some(holding) => holding.offer(&mut link, packet.at, offered, number, |_| 0.5, &mut left),
             None => match link.offer(packet.at, offered, || random.uniform(), || 0.5) {

@@ -138,7 +138,7 @@ proptest! {
             for _ in 0..packets {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let draw = (state >> 11) as f64 / (1u64 << 53) as f64;
-                let packet = OfferedPacket { bytes, ecn_capable, carries_data: true, connection: 0, class: 0 };
+                let packet = OfferedPacket { bytes, ecn_capable, carries_data: true, ends_train: false, connection: 0, class: 0 };
                 prop_assert_eq!(link.offer(now, packet, || draw, || 1.0), reference.enque(now, packet, draw));
                 now += 400_000;
             }
@@ -153,7 +153,14 @@ fn flood(spec: PieSpec, packets: u64) -> Vec<LinkOutcome> {
     (0..packets)
         .map(|number| {
             draw = (draw + 0.618_033_988_749_895_f64) % 1.0;
-            let packet = OfferedPacket { bytes: 1000, ecn_capable: true, carries_data: true, connection: 0, class: 0 };
+            let packet = OfferedPacket {
+                bytes: 1000,
+                ecn_capable: true,
+                carries_data: true,
+                ends_train: false,
+                connection: 0,
+                class: 0,
+            };
             link.offer(number * MILLISECOND / 2, packet, || draw, || 1.0)
         })
         .collect()

@@ -35,7 +35,7 @@ fn link(spec: &LinkSpec) -> Link {
 }
 
 fn packet(bytes: u32) -> OfferedPacket {
-    OfferedPacket { bytes, ecn_capable: false, carries_data: true, connection: 0, class: 0 }
+    OfferedPacket { bytes, ecn_capable: false, carries_data: true, ends_train: false, connection: 0, class: 0 }
 }
 
 /// When each of `packets` (arrival, bytes) arrives; none: it was dropped.
@@ -126,6 +126,6 @@ fn a_rate_that_changes_needs_its_mean_and_no_token_bucket() {
     let with = |spec: LinkSpec| Link::new(&spec, Meter::new(0, 1), 0).unwrap_err().to_string();
     let changing = spec(steps(&[(0, 12_000_000)], None), drop_tail(1));
     assert!(with(LinkSpec { rate_bps: None, ..changing.clone() }).contains("mean"));
-    let burst = Some(BucketSpec { bytes: 1600, gso_max_segs: 1 });
+    let burst = Some(BucketSpec { bytes: 1600 });
     assert!(with(LinkSpec { burst, ..changing }).contains("token bucket"));
 }

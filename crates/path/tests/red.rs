@@ -27,7 +27,7 @@ fn link(red: RedSpec) -> Link {
 }
 
 fn packet(ecn_capable: bool) -> OfferedPacket {
-    OfferedPacket { bytes: 1500, ecn_capable, carries_data: true, connection: 0, class: 0 }
+    OfferedPacket { bytes: 1500, ecn_capable, carries_data: true, ends_train: false, connection: 0, class: 0 }
 }
 
 /// Offers packets at one moment, with draws that never drop before they must.

@@ -27,7 +27,7 @@ fn link(spec: &LinkSpec) -> Link {
 }
 
 fn packet(bytes: u32) -> OfferedPacket {
-    OfferedPacket { bytes, ecn_capable: false, carries_data: true, connection: 0, class: 0 }
+    OfferedPacket { bytes, ecn_capable: false, carries_data: true, ends_train: false, connection: 0, class: 0 }
 }
 
 fn offer(link: &mut Link, now: Nanos, bytes: u32) -> LinkOutcome {
@@ -121,7 +121,7 @@ fn nothing_passes_where_more_than_the_room_decides() {
 fn a_link_is_plain_unless_it_has_a_rare_part_or_its_queue_decides_on_departure() {
     let simple = spec(drop_tail(Limit::Packets(9), false));
     let codel = CodelSpec { limit: Limit::Packets(9), target_ns: MS, interval_ns: MS, ecn: false };
-    let burst = Some(firstflight_path::BucketSpec { bytes: 1600, gso_max_segs: 1 });
+    let burst = Some(firstflight_path::BucketSpec { bytes: 1600 });
     let quick_start = Some(firstflight_path::QuickStartSpec::Refuse);
     for (spec, is_plain) in [
         (simple.clone(), true),
@@ -173,7 +173,7 @@ fn a_restarted_link_is_a_new_one() {
 #[test]
 fn a_packet_leaves_a_token_bucket_at_one_moment_and_takes_the_delay_alone() {
     let shaped = LinkSpec {
-        burst: Some(firstflight_path::BucketSpec { bytes: 1600, gso_max_segs: 1 }),
+        burst: Some(firstflight_path::BucketSpec { bytes: 1600 }),
         ..spec(drop_tail(Limit::Packets(9), false))
     };
     let mut link = link(&shaped);

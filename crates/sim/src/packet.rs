@@ -185,6 +185,12 @@ impl Packet {
         }
     }
 
+    /// True if it has PSH.
+    #[inline]
+    pub(crate) fn pushes(&self) -> bool {
+        self.rest >> 32 & u64::from(Flags::PSH.bits()) != 0
+    }
+
     /// True if it has payload.
     #[inline]
     pub(crate) fn carries_data(&self) -> bool {

@@ -18,7 +18,14 @@ fn packets_are_lost_as_often_as_asked_whether_or_not_the_one_before_was() {
     .unwrap();
     let mut link = Link::new(&spec, Meter::new(1 << 40, 1 << 40), 0).unwrap();
     let mut draws = Sequence::new(Stream::new(3, 0, Purpose::Loss, 0, 0));
-    let packet = OfferedPacket { bytes: 1500, ecn_capable: false, carries_data: true, connection: 0, class: 0 };
+    let packet = OfferedPacket {
+        bytes: 1500,
+        ecn_capable: false,
+        carries_data: true,
+        ends_train: false,
+        connection: 0,
+        class: 0,
+    };
     let lost: Vec<bool> =
         (0..200_000).map(|now| link.offer(now, packet, || 0.0, || draws.uniform()) == LinkOutcome::Lost).collect();
     let count = lost.iter().filter(|&&lost| lost).count() as f64;

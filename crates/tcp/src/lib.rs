@@ -50,6 +50,7 @@ pub use sender::pacing::{PacedFlight, Rate, WindowPacing};
 pub use sender::recovery::{NewRenoRules, RecoveryAlgorithm, RecoveryExit, RenoRules, ScoreboardRules, TailLossProbe};
 pub use sender::startup::{CustomScheme, CustomStartup, FirstSend, Growth, SendState, Startup, StartupScheme};
 pub use sender::trains::Trains;
+pub use sender::write_queue::SendBuffer;
 pub use timers::Deadline;
 
 /// Nanoseconds of the caller's clock.

@@ -1,9 +1,11 @@
 """`firstflight doctor`: features of this machine, and how to fix each one that is missing."""
 
+import contextlib
 import importlib.metadata
 import json
 import platform
 import shutil
+import socket
 import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -90,9 +92,29 @@ def _emulation() -> list[Finding]:
         "ML-DSA": "real post-quantum chains in run --engine emulate",
     }
     return [
-        Finding(ability.name, needed_for[ability.name], ability.found, ability.ok, False, ability.fix)
-        for ability in probe.abilities()
+        *(
+            Finding(ability.name, needed_for[ability.name], ability.found, ability.ok, False, ability.fix)
+            for ability in probe.abilities()
+        ),
+        _offloads(),
     ]
+
+
+def _offloads() -> Finding:
+    """The interfaces whose queue holds GSO packets; nothing is missing either way."""
+    from firstflight.engines.emulate.inside.devices import offloads_on
+
+    segmenting = []
+    for _, device in socket.if_nameindex():
+        with contextlib.suppress(OSError):
+            if device != "lo" and any("segmentation" in name for name in offloads_on(device)):
+                segmenting.append(device)
+    found = "no interface segments packets: a queue entry is one segment"
+    if segmenting:
+        found = (
+            f"on, for {', '.join(segmenting)}: a queue entry is a packet of several segments; simulate with gso = true"
+        )
+    return Finding("offloads", "comparing short queues", found, True, False, "")
 
 
 def _native() -> Finding:

@@ -22,6 +22,8 @@ SYSCTLS = {
     # Only with `compressed`: far from arrivals that are 3 ms apart.
     "net.ipv4.tcp_comp_sack_delay_ns": "7500000",
     "net.ipv4.tcp_rmem": "4096 131072 6291456",
+    # Windows must not be bounded by the send buffer.
+    "net.ipv4.tcp_wmem": "4096 8388608 8388608",
 }
 _ASSERTED = ("snd_cwnd", "unacked", "ca_state", "snd_ssthresh", "sacked", "lost", "retrans")
 # The timer wheel's slots of 2 s, with ticks of 4 ms, repeat after this number of ticks; no timer here is longer.

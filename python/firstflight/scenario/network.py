@@ -118,36 +118,25 @@ def _ascending(numbers: list[int]) -> list[int]:
 Lost = Annotated[list[int], AfterValidator(_ascending)]
 
 
-class TokenBucket(Table):
-    """Linux's htb in place of a line that transmits packet after packet (`burst`).
-
-    A packet passes, all of it at one moment, as soon as the tokens are not negative, and takes its bytes from them;
-    the rate fills them up to `bytes`. Up to `gso_max_segs` data packets of one connection that reach the link at the
-    same moment pass as one: a GSO packet.
-    """
-
-    bytes: Bytes
-    gso_max_segs: int = Field(default=1, ge=1, le=65535)
-
-    @model_validator(mode="after")
-    def _holds_something(self) -> "TokenBucket":
-        if not 1 <= self.bytes < 2**32:
-            raise ValueError(f'burst is "{self.bytes}", and must be from 1 B to 4 GB; htb has at least "1600B"')
-        return self
+def _holds_something(burst: Bytes) -> Bytes:
+    if not 1 <= burst < 2**32:
+        raise ValueError(f'burst is "{burst}", and must be from 1 B to 4 GB; htb has at least "1600B"')
+    return burst
 
 
-def _burst(data: Any) -> Any:
-    return data if data is None or isinstance(data, dict | Table) else {"bytes": data}
+# Linux's htb in place of a line that transmits packet after packet: a packet passes, all of it at one moment, as soon
+# as the tokens are not negative, and takes its bytes from them; the rate fills them up to this number of bytes.
+Burst = Annotated[Bytes, AfterValidator(_holds_something)]
 
 
-def _written_burst(burst: TokenBucket | None) -> Any:
-    if burst is None:
-        return None
-    return str(burst.bytes) if burst.gso_max_segs == 1 else burst.model_dump()
+def _packets(gso: Any) -> Any:
+    if not isinstance(gso, bool) and (not isinstance(gso, int) or not 2 <= gso <= 65535):
+        raise ValueError(f"gso is {gso!r}, and must be true, false or a number of segments from 2 to 65535")
+    return gso
 
 
-# A size alone is a bucket of that size.
-Burst = Annotated[TokenBucket | None, BeforeValidator(_burst), PlainSerializer(_written_burst)]
+# Segments that take one place in the queue: true, those of a train of the sender; or so many of one connection at most.
+Gso = Annotated[bool | Annotated[int, Field(ge=2, le=65535)], BeforeValidator(_packets)]
 
 
 class Direction(Table):
@@ -159,7 +148,8 @@ class Direction(Table):
     loss: Loss | None = None
     loss_list: Lost | None = None
     quick_start: QuickStart = None
-    burst: Burst = None
+    burst: Burst | None = None
+    gso: Gso | None = None
     jitter: AnyJitter = None
     reordering: AnyReordering = None
     duplication: AnyDuplication = None
@@ -196,9 +186,14 @@ class Link(Table):
         'rate, or `{ policy = "grant", limit = "5Mbit" }`; `{ policy = "lower", rate = "1Mbit" }`; `"refuse"`; '
         "default: ignored",
     )
-    burst: Burst = Field(
+    burst: Burst | None = Field(
         default=None,
-        description="token bucket (as in Linux's htb) instead of serial transmission: a size, or a table, see below",
+        description="token bucket (as in Linux's htb) instead of serial transmission: its size, see below",
+    )
+    gso: Gso | None = Field(
+        default=None,
+        description="a queue entry is one GSO packet, as on a host whose interface has offloads on: `true`: a train of "
+        "the sender; or up to this number of data packets of one connection that arrive together, see below",
     )
     jitter: AnyJitter = Field(
         default=None,
@@ -225,7 +220,8 @@ class Link(Table):
     reverse: Direction | None = Field(
         default=None,
         description="the reverse direction, where it differs: a table of `rate`, `delay`, `queue`, `loss`, "
-        "`loss_list`, `quick_start`, `burst`, `jitter`, `reordering`, `duplication`, `wake`; default: as forward",
+        "`loss_list`, `quick_start`, `burst`, `gso`, `jitter`, `reordering`, `duplication`, `wake`; "
+        "default: as forward",
     )
 
     @model_validator(mode="after")
@@ -269,7 +265,9 @@ def _direction_plan(way: dict[str, Any], round_trip_ns: int) -> dict[str, Any]:
     if impairments := [way[key].plan() for key in IMPAIRMENTS if way[key] is not None]:
         plan["impairments"] = impairments
     if way["burst"] is not None:
-        plan["burst"] = {"bytes": int(way["burst"].bytes), "gso_max_segs": way["burst"].gso_max_segs}
+        plan["burst"] = {"bytes": int(way["burst"])}
+    if way["gso"]:
+        plan["gso"] = {"max_segs": None if way["gso"] is True else way["gso"]}
     return plan
 
 

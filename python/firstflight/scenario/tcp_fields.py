@@ -32,6 +32,10 @@ class TcpFields:
     """Initial ssthresh, in segments; none: arbitrarily high."""
     max_send_window_segments: int | Literal["none"] | None
     """Bound on the send window in addition to cwnd and rwnd, in segments (ns-2's `window_`)."""
+    send_buffer: dict[str, Any] | Literal["none"] | None
+    """Bound on the memory of data that the application has written and the peer has not acknowledged; none: it writes
+    everything immediately.
+    """
     receive_window: Bytes
     """Size of the receive buffer, which is the largest advertised window, in bytes."""
     receive_window_growth: dict[str, Any] | Literal["none"] | None

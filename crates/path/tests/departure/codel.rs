@@ -184,7 +184,8 @@ fn nothing_is_due_where_the_one_packet_that_came_was_dropped() {
     let mut holding = Holding::<u32>::new(&spec, 0).unwrap().unwrap();
     let mut left = Vec::new();
     for bytes in [999, 1000] {
-        let offered = OfferedPacket { bytes, ecn_capable: false, carries_data: true, connection: 0, class: 0 };
+        let offered =
+            OfferedPacket { bytes, ecn_capable: false, carries_data: true, ends_train: false, connection: 0, class: 0 };
         holding.offer(&mut link, 0, offered, bytes, |_| 0.5, &mut left);
     }
     // The first is on the line, the second exceeds the limit.

@@ -167,7 +167,14 @@ fn order(key: u64) -> Vec<u32> {
     let mut queue = QueueSpec::FqCodel(with_queues(4)).build_departure::<u32>(key).unwrap().unwrap();
     let mut dropped = Vec::new();
     for flow in 0..200 {
-        let offered = OfferedPacket { bytes: 1000, ecn_capable: false, carries_data: true, connection: flow, class: 0 };
+        let offered = OfferedPacket {
+            bytes: 1000,
+            ecn_capable: false,
+            carries_data: true,
+            ends_train: false,
+            connection: flow,
+            class: 0,
+        };
         queue.enqueue(Held { packet: flow, offered, arrived: 0, ahead: flow }, &mut dropped);
     }
     let order = std::iter::from_fn(|| queue.dequeue(0, &mut dropped)).map(|released| released.held.packet).collect();

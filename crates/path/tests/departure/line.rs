@@ -84,6 +84,7 @@ pub fn by_link(queue: QueueSpec, packets: &[Coming], end: Nanos) -> (Vec<Became>
             bytes: packet.bytes,
             ecn_capable: packet.ecn_capable,
             carries_data: true,
+            ends_train: false,
             connection: packet.flow,
             class: packet.flow as u8,
         };

@@ -73,7 +73,7 @@ const TABLE: &[(&str, Meaning)] = &[
     ("tcp_tso_win_divisor", Sets(|environment, value| train(environment, "window_divisor", value))),
     ("tcp_tw_reuse", Harmless),
     ("tcp_window_scaling", Sets(window_scaling)),
-    ("tcp_wmem", Harmless),
+    ("tcp_wmem", Sets(send_memory)),
 ];
 
 /// Sets `name` (dotted, or a path below /proc/sys or /sys/module) to `value`.
@@ -225,12 +225,22 @@ fn window_scaling(environment: &mut Environment, value: &str) -> Result<(), Refu
     flag(environment, "window_scaling", value)
 }
 
-/// Smallest, initial and largest receive buffer.
+/// Initial and largest of three buffers.
+fn buffers(value: &str) -> Result<(u64, u64), Refusal> {
+    match value.split_whitespace().map(bytes).collect::<Option<Vec<u64>>>().as_deref() {
+        Some([_, initial, largest]) => Ok((*initial, *largest)),
+        _ => Err(refuse!("three sizes in bytes are needed")),
+    }
+}
+
+fn send_memory(environment: &mut Environment, value: &str) -> Result<(), Refusal> {
+    let (initial, largest) = buffers(value)?;
+    let table = format!("{{ initial_bytes = {initial}, maximum_bytes = {} }}", largest.max(initial));
+    environment.settings.write("send_buffer", &table)
+}
+
 fn receive_memory(environment: &mut Environment, value: &str) -> Result<(), Refusal> {
-    let sizes: Option<Vec<u64>> = value.split_whitespace().map(bytes).collect();
-    let Some([_, initial, largest]) = sizes.as_deref() else {
-        return Err(refuse!("three sizes in bytes are needed"));
-    };
+    let (initial, largest) = buffers(value)?;
     let settings = &mut environment.settings;
     // ip-sysctl, tcp_adv_win_scale = 1: half of a buffer is for payload, the rest for the kernel's overhead.
     settings.write("receive_window_bytes", &(largest / 2).to_string())?;

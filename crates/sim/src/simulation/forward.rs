@@ -49,6 +49,7 @@ impl Simulation<'_> {
             bytes,
             ecn_capable: packet.is_ecn_capable(),
             carries_data: packet.carries_data(),
+            ends_train: packet.pushes(),
             connection: packet.flow(),
             class: 0,
         };

@@ -4,8 +4,9 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 use firstflight_tcp::{
     AckPolicy, AdaptiveAck, CongestionAlgorithm, CongestionAvoidance, EcnPolicy, Hystart, IdleCheck, InitialWindow,
     Nagle, Nanos, NewRenoRules, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RecoveryExit, RenoRules,
-    RestartWindow, RtoEstimator, RtoRules, RttSamples, SackCompression, ScoreboardRules, SlowStartGrowth, SsthreshBase,
-    SsthreshRules, Startup, SynLossResponse, TailLossProbe, TimerTick, Trains, WindowPacing, WindowValidation,
+    RestartWindow, RtoEstimator, RtoRules, RttSamples, SackCompression, ScoreboardRules, SendBuffer, SlowStartGrowth,
+    SsthreshBase, SsthreshRules, Startup, SynLossResponse, TailLossProbe, TimerTick, Trains, WindowPacing,
+    WindowValidation,
 };
 
 const MS: Nanos = 1_000_000;
@@ -50,6 +51,7 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
         syn_loss_response: *u.choose(&[SynLossResponse::Rfc3390, SynLossResponse::Rfc6928, SynLossResponse::Keep])?,
         initial_ssthresh_segments: if paced_by_itself { None } else { some(u, 1, 30)? },
         max_send_window_segments: some(u, 1, 30)?,
+        send_buffer: some(u, 4_608, 60_000)?.map(|maximum_bytes| SendBuffer { initial_bytes: 4_608, maximum_bytes }),
         receive_window_bytes,
         receive_window_growth: some(u, 1, receive_window_bytes)?
             .map(|initial_bytes| ReceiveWindowGrowth { initial_bytes }),

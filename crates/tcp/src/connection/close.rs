@@ -15,7 +15,8 @@ impl Endpoint {
             State::Closed => {}
             State::Listen => self.finish(State::Closed, Events::CLOSED),
             _ => {
-                self.snd.closing = true;
+                self.snd.closing = self.snd.unwritten == 0;
+                self.snd.closes_later = true;
                 self.due |= due::STREAM;
             }
         }

@@ -156,7 +156,7 @@ impl Endpoint {
         self.due &= !due::SYN;
         self.events |= Events::CONNECTED;
         self.begin_clocks(now);
-        self.copy_write(now);
+        self.queue_write(now, 0);
         let (sample, rtt) = self.handshake_rtt(now, segment);
         let timed = self.last_sent_at.is_some() || self.features & feature::ACK_ONE_WAY != 0;
         self.last_sent_at = None;

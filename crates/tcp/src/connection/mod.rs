@@ -260,10 +260,9 @@ impl Endpoint {
     /// 2^62 bytes is endless: nothing can be added to it.
     #[inline]
     pub fn write(&mut self, now: Nanos, bytes: u64) {
-        if !self.snd.closing {
+        if !self.snd.closing && !self.snd.closes_later {
             self.note_writing(now);
-            self.snd.data_end = self.snd.data_end.saturating_add(bytes).min(ENDLESS);
-            self.copy_write(now);
+            self.queue_write(now, bytes);
             self.due |= due::STREAM;
         }
     }

@@ -36,9 +36,10 @@ impl Endpoint {
     /// Ends a record after the data written so far (`MSG_EOR`): no segment will span this place, neither an original
     /// nor a retransmission.
     pub fn end_record(&mut self) {
+        let end = self.snd.wanted_end();
         let ends = &mut self.extras.get_or_new(&self.profile, self.snd.iss).record_ends.0;
-        if ends.last() != Some(&self.snd.data_end) {
-            ends.push(self.snd.data_end);
+        if ends.last() != Some(&end) {
+            ends.push(end);
         }
     }
 
@@ -47,7 +48,7 @@ impl Endpoint {
     pub(crate) fn record_end(&self, position: SeqNum) -> SeqNum {
         match self.extras.record_ends() {
             None => self.snd.data_end,
-            Some(ends) => ends.after(position).unwrap_or(self.snd.data_end),
+            Some(ends) => ends.after(position).map_or(self.snd.data_end, |end| end.min(self.snd.data_end)),
         }
     }
 }

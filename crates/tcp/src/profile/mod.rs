@@ -19,6 +19,7 @@ use crate::sender::pacing::WindowPacing;
 use crate::sender::recovery::{RecoveryAlgorithm, RecoveryExit, RenoRules, ScoreboardRules, TailLossProbe};
 use crate::sender::startup::Startup;
 use crate::sender::trains::Trains;
+use crate::sender::write_queue::SendBuffer;
 use serde::{Deserialize, Serialize};
 
 const MILLISECOND: Nanos = 1_000_000;
@@ -53,6 +54,9 @@ pub struct Profile {
     pub initial_ssthresh_segments: Option<u32>,
     /// Bound on the send window in addition to cwnd and rwnd, in segments (ns-2's `window_`).
     pub max_send_window_segments: Option<u32>,
+    /// Bound on the memory of data that the application has written and the peer has not acknowledged; none: it writes
+    /// everything immediately.
+    pub send_buffer: Option<SendBuffer>,
     /// Size of the receive buffer, which is the largest advertised window, in bytes.
     pub receive_window_bytes: u32,
     /// Growth of the advertised window up to `receive_window_bytes`; none: full size from the start.
@@ -291,6 +295,7 @@ impl Profile {
             undo_spurious_syn: false,
             initial_ssthresh_segments: None,
             max_send_window_segments: None,
+            send_buffer: None,
             receive_window_bytes: 1 << 20,
             receive_window_growth: None,
             window_scaling: true,
@@ -352,6 +357,8 @@ impl Profile {
             syn_loss_response: SynLossResponse::Rfc6928,
             // tcp_try_undo_spurious_syn.
             undo_spurious_syn: true,
+            // tcp_wmem[1] and [2].
+            send_buffer: Some(SendBuffer::LINUX),
             // Half of tcp_rmem[2] = 6 MB, the rest being overhead; tcp_select_initial_window begins with half of
             // tcp_rmem[1] = 128 KB.
             receive_window_bytes: 3 << 20,
@@ -443,6 +450,7 @@ impl Profile {
             undo_spurious_syn: false,
             initial_ssthresh_segments: Some(11),
             max_send_window_segments: Some(11),
+            send_buffer: None,
             receive_window_bytes: 11 * 1460,
             receive_window_growth: None,
             window_scaling: false,

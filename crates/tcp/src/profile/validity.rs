@@ -43,6 +43,9 @@ impl Profile {
         if let Some(segments) = self.max_send_window_segments {
             within("max_send_window_segments", segments, 1..=max_segments)?;
         }
+        if let Some(buffer) = self.send_buffer {
+            buffer.validate()?;
+        }
         let (condition, largest_receive) =
             if self.window_scaling { (None, largest) } else { (Some("without window_scaling"), 65535) };
         within_given(condition, "receive_window_bytes", self.receive_window_bytes, 1..=largest_receive)?;

@@ -67,7 +67,7 @@ impl Endpoint {
         let counted = if self.recovery.scoreboard().is_some() { bare && !window_changed } else { duplicate };
         self.stats.duplicate_acks += u32::from(counted);
         self.recover(now, &arrived);
-        self.note_acknowledged(prior_una, ack);
+        self.note_acknowledged(now, prior_una, ack);
         self.state != State::Closed
     }
 
@@ -121,9 +121,10 @@ impl Endpoint {
 
     /// Events that follow from the cumulative acknowledgment.
     #[inline]
-    fn note_acknowledged(&mut self, before: SeqNum, ack: SeqNum) {
+    fn note_acknowledged(&mut self, now: Nanos, before: SeqNum, ack: SeqNum) {
         if ack >= self.snd.data_end && ack > before {
-            if before < self.snd.data_end {
+            self.write_more(now);
+            if before < self.snd.data_end && ack >= self.snd.data_end {
                 self.events |= Events::SENT;
             }
             if ack > self.snd.data_end {

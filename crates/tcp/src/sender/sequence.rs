@@ -14,6 +14,8 @@ pub(crate) struct SendSequence {
     pub max: SeqNum,
     /// One past the last byte that the application wrote: the position of our FIN.
     pub data_end: SeqNum,
+    /// Bytes that the application has still to write: it waits for room in the buffer.
+    pub unwritten: u64,
     /// SND.WL1: sequence number of the latest window update.
     wl1: SeqNum,
     /// SND.WL2: acknowledgment number of the latest window update.
@@ -22,8 +24,12 @@ pub(crate) struct SendSequence {
     pub small_end: SeqNum,
     /// ISS: our initial sequence number.
     pub iss: u32,
+    /// Bytes of memory that the socket's buffer may take; 0 before the first data.
+    pub buffer: u32,
     /// The application wants our FIN sent after the data.
     pub closing: bool,
+    /// It will when it has written all.
+    pub closes_later: bool,
     /// Something left since the window was last validated.
     pub sent_since_validation: bool,
     /// What holds back a last segment that is not full.
@@ -46,6 +52,9 @@ impl SendSequence {
             small_end: 0,
             iss,
             closing: false,
+            closes_later: false,
+            unwritten: 0,
+            buffer: 0,
         }
     }
 
@@ -53,6 +62,11 @@ impl SendSequence {
     #[inline]
     pub fn initial(&self) -> SeqNum {
         origin(self.iss)
+    }
+
+    /// One past the last byte that the application wants to write.
+    pub fn wanted_end(&self) -> SeqNum {
+        self.data_end + self.unwritten
     }
 
     /// One past the last position that we have to send: data and, once closing, the FIN.

@@ -190,7 +190,7 @@ impl Endpoint {
     }
 
     fn next_train(&mut self, now: Nanos, peer_room: u64, rules: Trains) -> bool {
-        self.copy_more(now);
+        self.write_more(now);
         let waiting = self.snd.data_end.saturating_sub(self.snd.nxt);
         let free = self.free_bytes();
         let pacer = self.extras.pacer();

@@ -100,7 +100,10 @@ impl Endpoint {
             }
         }
         if self.snd.nxt >= self.snd.end() {
-            return false;
+            self.write_more(now);
+            if self.snd.nxt >= self.snd.end() {
+                return false;
+            }
         }
         if self.snd.is_idle() {
             self.restart_if_idle(now);

@@ -158,7 +158,8 @@ impl Endpoint {
             in_slow_start: self.controller.window() < self.controller.ssthresh(),
             initial_window_segments: self.initial_window_bytes() / self.mss,
             rto: self.rtt.rto(),
-            open: self.recovery.is_open(),
+            // Linux, tcp_cwnd_application_limited: a full socket buffer (SOCK_NOSPACE) is not the application's limit.
+            open: self.recovery.is_open() && self.snd.unwritten == 0,
         };
         let Some(validation) = self.extras.validation_mut() else { return };
         let left = validation.on_burst(now, &burst);

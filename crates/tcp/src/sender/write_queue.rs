@@ -1,31 +1,59 @@
 //! The write queue of Linux's sender. The application's data is copied into sk_buffs, whose size is fixed when they are
-//! filled; trains are cut off the first. How far the copy is ahead of the sender depends on the socket's buffer.
+//! filled; trains are cut off the first. The socket's buffer bounds what is copied, and with it what is sent.
 
 use crate::Nanos;
-use crate::connection::{Endpoint, State};
+use crate::connection::{ENDLESS, Endpoint, State, due};
+use crate::profile::error::{ProfileError, within};
 use crate::sequence::SeqNum;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// The most that a packet carries: `sk_gso_max_size` of an interface that sets no limit, 64 KiB less room for headers.
 pub(crate) const LONGEST_BYTES: u64 = 65_215;
 /// `TCP_MSS_DEFAULT`.
 const DEFAULT_MSS: u64 = 536;
-/// The buffer of a new socket, `tcp_wmem[1]`. Linux's default of 16 KiB is below what `tcp_sndbuf_expand` makes of any
-/// initial window; this is what the engine `emulate` sets.
-const INITIAL_BUFFER: u64 = 256 << 10;
-/// `tcp_sndbuf_expand`: two windows, ten segments at least, each with the memory that a segment takes in an sk_buff.
+/// `tcp_sndbuf_expand`: two windows, with BBR three, and ten segments at least, each with the memory that a segment takes
+/// in an sk_buff.
 const BUFFER_WINDOWS: u64 = 2;
+const BUFFER_WINDOWS_BBR: u64 = 3;
 const MIN_WINDOW: u64 = 10;
+/// `MAX_TCP_HEADER` and `skb_shared_info`, of a kernel with drivers for wireless interfaces; without, 64 bytes less.
 const HEADERS: u64 = 640;
 const SK_BUFF: u64 = 256;
+
+/// The memory that sent data, until it is acknowledged, and unsent data may take (Linux: `tcp_wmem`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SendBuffer {
+    /// Size of a new socket's buffer; with an initial window of ten segments it grows to 87,040 bytes immediately.
+    pub initial_bytes: u32,
+    /// Size up to which it grows with cwnd (`tcp_sndbuf_expand`).
+    pub maximum_bytes: u32,
+}
+
+impl SendBuffer {
+    /// Linux's.
+    pub(crate) const LINUX: Self = Self { initial_bytes: 16 << 10, maximum_bytes: 4 << 20 };
+
+    /// Checks that every field is within its range.
+    pub(crate) fn validate(&self) -> Result<(), ProfileError> {
+        // SOCK_MIN_SNDBUF.
+        within("send_buffer.initial_bytes", self.initial_bytes, 4_608..=u64::from(self.maximum_bytes))?;
+        within("send_buffer.maximum_bytes", self.maximum_bytes, 4_608..=1 << 30)
+    }
+
+    /// Bytes of a buffer that is sized for a window of `cwnd` bytes.
+    fn bytes(&self, mss: u32, cwnd: u32, windows: u64) -> u32 {
+        let mss = u64::from(mss.max(1));
+        let segment = (mss + HEADERS).next_power_of_two() + SK_BUFF;
+        let wanted = windows * MIN_WINDOW.max(u64::from(cwnd) / mss) * segment;
+        wanted.clamp(self.initial_bytes.into(), self.maximum_bytes.into()) as u32
+    }
+}
 
 /// The sk_buffs that are not sent yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WriteQueue {
-    /// End of the data in them.
-    end: SeqNum,
-    /// Bytes that the socket's buffer holds, sent and not acknowledged ones as well.
-    buffer: u64,
     /// (begin, size): sk_buffs of `size` bytes from `begin` up to the next entry.
     sizes: VecDeque<(SeqNum, u64)>,
     /// When the application last wrote into the first sk_buff.
@@ -39,11 +67,11 @@ impl WriteQueue {
         Self { sizes: self.sizes, ..Self::default() }
     }
 
-    /// The application's data up to `end` is copied; `next` is the next position to send. The last sk_buff is filled up
+    /// The application's data after `end` is copied; `next` is the next position to send. The last sk_buff is filled up
     /// first.
     // Linux, tcp_sendmsg_locked.
     fn copy(&mut self, now: Nanos, next: SeqNum, end: SeqNum, size: u64) {
-        let last = self.sizes.back().map_or(0, |&(begin, size)| begin + self.end.saturating_sub(begin) / size * size);
+        let last = self.sizes.back().map_or(0, |&(begin, size)| begin + end.saturating_sub(begin) / size * size);
         if last <= next {
             self.first_filled_at = Some(now);
             self.sizes.clear();
@@ -51,7 +79,6 @@ impl WriteQueue {
         } else if self.sizes.back().is_none_or(|&(_, known)| known != size) {
             self.sizes.push_back((last, size));
         }
-        self.end = end;
     }
 
     /// Bytes from `next` to the end of the first sk_buff, counted as full.
@@ -70,12 +97,6 @@ impl WriteQueue {
             first.0 = begin;
         }
     }
-
-    /// True if the kernel wakes the application to write more.
-    // Linux, sk_stream_write_space: a third of the buffer is free.
-    fn wakes_writer(&self, una: SeqNum) -> bool {
-        3 * self.end.saturating_sub(una) <= 2 * self.buffer
-    }
 }
 
 /// Bytes of a full sk_buff.
@@ -86,47 +107,76 @@ pub(crate) fn size_goal(mss: u32, largest_peer_window: u32) -> u64 {
     (LONGEST_BYTES.min(bound) / mss).max(1) * mss
 }
 
-/// Bytes of a socket's buffer that is sized for a window of `cwnd` bytes.
-fn buffer(mss: u32, cwnd: u32) -> u64 {
-    let mss = u64::from(mss.max(1));
-    let segment = (mss + HEADERS).next_power_of_two() + SK_BUFF;
-    INITIAL_BUFFER.max(BUFFER_WINDOWS * MIN_WINDOW.max(u64::from(cwnd) / mss) * segment)
-}
-
 impl Endpoint {
-    /// The application writes, or the connection is established.
+    /// The application writes `bytes` more: as much as the buffer has room for, and the rest later.
     #[inline]
-    pub(crate) fn copy_write(&mut self, now: Nanos) {
+    pub(crate) fn queue_write(&mut self, now: Nanos, bytes: u64) {
+        self.snd.unwritten = self.snd.unwritten.saturating_add(bytes).min(ENDLESS.saturating_sub(self.snd.data_end));
         // Linux, tcp_sendmsg_locked: data written during the handshake is copied at its end.
-        if self.state >= State::Established {
+        if self.state >= State::Established || self.profile.recovery.scoreboard().trains.is_none() {
             self.copy(now, true);
         }
     }
 
-    /// An application that has more to write does so if the kernel wakes it.
+    /// An application that waits for room in the buffer writes more if the kernel wakes it.
     #[inline]
-    pub(crate) fn copy_more(&mut self, now: Nanos) {
-        self.copy(now, false);
+    pub(crate) fn write_more(&mut self, now: Nanos) {
+        if self.snd.unwritten > 0 {
+            self.copy(now, false);
+        }
+    }
+
+    /// The bytes that an application can write now, in sk_buffs of `size` bytes.
+    fn room(&mut self, writing: bool, size: u64) -> u64 {
+        let Some(rules) = self.profile.send_buffer else { return u64::MAX };
+        let (cwnd, mss, unsent) =
+            (self.controller.window(), self.mss.max(1), self.snd.data_end.saturating_sub(self.snd.nxt));
+        let (in_flight, sk_buffs) = match self.recovery.scoreboard() {
+            Some(scoreboard) => (scoreboard.in_flight(), scoreboard.sk_buffs()),
+            None => (self.flight_bytes() / mss, self.flight_bytes().div_ceil(mss)),
+        };
+        let memory = self.snd.data_end.saturating_sub(self.snd.una)
+            + (u64::from(sk_buffs) + unsent.div_ceil(size)) * (HEADERS + SK_BUFF);
+        // Linux, tcp_should_expand_sndbuf: the buffer does not grow while it is cwnd that limits the sender.
+        if self.snd.buffer == 0 || unsent == 0 && in_flight < cwnd / mss {
+            let windows = if self.controller.is_rate_based() { BUFFER_WINDOWS_BBR } else { BUFFER_WINDOWS };
+            self.snd.buffer = self.snd.buffer.max(rules.bytes(mss, cwnd, windows));
+        }
+        let buffer = u64::from(self.snd.buffer);
+        // Linux, sk_stream_write_space: a waiting application is woken when a third of the buffer is free. It begins an
+        // sk_buff as long as there is room (sk_stream_memory_free).
+        if memory >= buffer || !writing && 3 * memory > 2 * buffer {
+            return 0;
+        }
+        // With nothing before it, an sk_buff is sent train by train while it is filled (tcp_push_one). Its rest takes more
+        // data without a look at the room: all that cwnd allows, if nothing paces.
+        let edge = self.snd.una + u64::from(self.peer_window.limited_bytes);
+        let free = u64::from((cwnd / mss).saturating_sub(in_flight)) * u64::from(mss);
+        let sent =
+            if unsent == 0 && self.extras.pacer().is_none() { free.min(edge.saturating_sub(self.snd.nxt)) } else { 0 };
+        let more = buffer.saturating_sub(memory + sent).div_ceil(size + HEADERS + SK_BUFF);
+        sent + more.max(u64::from(sent > 0)) * size
     }
 
     fn copy(&mut self, now: Nanos, writing: bool) {
-        let (mss, una, next, data_end) = (self.mss, self.snd.una, self.snd.nxt, self.snd.data_end);
-        let cwnd = self.controller.window();
-        let Some(scoreboard) = self.recovery.scoreboard_mut() else { return };
-        if self.profile.recovery.scoreboard().trains.is_none() {
+        let size = size_goal(self.mss, self.peer_window.largest_bytes);
+        let bytes = self.room(writing, size).min(self.snd.unwritten);
+        if bytes == 0 {
             return;
         }
-        let queue = &mut scoreboard.train.queue;
-        if data_end <= queue.end.max(next) {
-            return;
-        }
-        // Linux, tcp_should_expand_sndbuf: the buffer does not grow while it is cwnd that limits the sender.
-        if queue.buffer == 0 || queue.end <= next {
-            queue.buffer = queue.buffer.max(buffer(mss, cwnd));
-        }
-        let end = data_end.min(una + queue.buffer);
-        if end > queue.end && (writing || queue.wakes_writer(una)) {
-            queue.copy(now, next, end, size_goal(mss, self.peer_window.largest_bytes));
+        let (next, end) = (self.snd.nxt, self.snd.data_end);
+        self.snd.unwritten -= bytes;
+        self.snd.data_end += bytes;
+        self.snd.closing |= self.snd.closes_later && self.snd.unwritten == 0;
+        self.due |= due::STREAM;
+        if let Some(scoreboard) = self.recovery.scoreboard_mut() {
+            if !writing && end.saturating_sub(next) < u64::from(self.mss) {
+                // Linux, tcp_rate_check_app_limited.
+                scoreboard.limit_by_application(self.controller.window() / self.mss);
+            }
+            if self.profile.recovery.scoreboard().trains.is_some() {
+                scoreboard.train.queue.copy(now, next, end, size);
+            }
         }
     }
 }
@@ -150,47 +200,38 @@ mod tests {
     // Linux, tcp_sndbuf_expand: 4352 bytes a segment of 1448.
     #[test]
     fn the_buffer_grows_with_the_window() {
-        assert_eq!(buffer(1_448, 10 * 1_448), 262_144);
-        assert_eq!(buffer(1_448, 100 * 1_448), 870_400);
+        let bytes = |segments: u32| SendBuffer::LINUX.bytes(1_448, segments * 1_448, 2);
+        assert_eq!((bytes(1), bytes(10), bytes(100), bytes(1_000)), (87_040, 87_040, 870_400, 4 << 20));
     }
 
     // Linux, tcp_sendmsg_locked, with sk_buffs of 60 segments.
     #[test]
     fn a_write_fills_the_last_sk_buff_of_the_queue_before_it_begins_another() {
         let mut queue = WriteQueue::default();
-        queue.copy(1, 1_000, 101_000, 60_000);
+        queue.copy(1, 1_000, 1_000, 60_000);
         assert_eq!(queue.first_bytes(1_000), 60_000);
         assert_eq!(queue.first_bytes(60_000), 1_000);
-        queue.copy(2, 3_000, 111_000, 60_000);
+        queue.copy(2, 3_000, 101_000, 60_000);
         assert_eq!((queue.first_bytes(3_000), queue.first_filled_at), (58_000, Some(1)), "the second one is filled");
-        queue.copy(3, 63_000, 131_000, 60_000);
+        queue.copy(3, 63_000, 111_000, 60_000);
         assert_eq!(
             (queue.first_bytes(63_000), queue.first_filled_at),
             (60_000, Some(3)),
             "the second is the first now"
         );
-        queue.copy(4, 131_000, 141_000, 60_000);
+        queue.copy(4, 131_000, 131_000, 60_000);
         assert_eq!((queue.first_bytes(131_000), queue.first_filled_at), (60_000, Some(4)), "all had been sent");
     }
 
     #[test]
     fn an_sk_buff_that_is_filled_keeps_its_size_and_the_last_one_takes_the_new_one() {
         let mut queue = WriteQueue::default();
-        queue.copy(1, 1_000, 81_000, 30_000);
-        queue.copy(2, 21_000, 201_000, 40_000);
+        queue.copy(1, 1_000, 1_000, 30_000);
+        queue.copy(2, 21_000, 81_000, 40_000);
         assert_eq!(queue.first_bytes(21_000), 10_000);
         assert_eq!(queue.first_bytes(31_000), 30_000);
         assert_eq!(queue.first_bytes(61_000), 40_000, "20,000 bytes were in it");
         assert_eq!(queue.first_bytes(101_000), 40_000);
-    }
-
-    // Linux, sk_stream_write_space.
-    #[test]
-    fn the_application_writes_again_when_a_third_of_the_buffer_is_free() {
-        let mut queue = WriteQueue { buffer: 90_000, ..WriteQueue::default() };
-        queue.copy(1, 1_000, 91_000, 30_000);
-        assert!(!queue.wakes_writer(30_000));
-        assert!(queue.wakes_writer(31_000));
     }
 
     /// A server 10 ms from its client, with 1 MB to send, of which this many bytes are acknowledged.
@@ -220,14 +261,19 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_the_first_buffer_is_copied_once_a_third_of_it_is_acknowledged_in_sk_buffs_of_the_window_then() {
+    fn what_follows_the_first_buffer_is_copied_once_a_third_of_it_is_free_in_sk_buffs_of_the_window_then() {
         let queue = |server: &Endpoint| {
             let queue = &server.recovery.scoreboard().expect("profile linux has one").train.queue;
-            (queue.end - server.snd.initial() - 1, queue.sizes.back().expect("data is queued").1 / 1_448)
+            let copied = server.snd.data_end - server.snd.initial() - 1;
+            (copied, server.snd.unwritten, queue.sizes.back().expect("data is queued").1 / 1_448)
         };
-        assert_eq!(queue(&sending(1)), (256 << 10, 22), "half of a window of 64,256 bytes");
-        assert_eq!(queue(&sending(80_000)), (256 << 10, 22));
-        let (copied, segments) = queue(&sending(140_000));
-        assert!(copied > 340_000 && segments > 30, "{copied} bytes in sk_buffs of {segments} segments");
+        let first = (10 + 3 * 22) * 1_448;
+        assert_eq!(
+            queue(&sending(1)),
+            (first, 1_000_000 - first, 22),
+            "three sk_buffs of half a window of 64,256 bytes"
+        );
+        let (copied, unwritten, segments) = queue(&sending(140_000));
+        assert_eq!((copied, copied + unwritten, segments), (288 * 1_448, 1_000_000, 30));
     }
 }

@@ -4,8 +4,8 @@ use crate::wire::*;
 use firstflight_tcp::{
     AckPolicy, AdaptiveAck, CongestionAlgorithm, CongestionAvoidance, Ecn, EcnPolicy, Events, Flags, Hystart,
     InitialWindow, Nagle, Nanos, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RestartWindow, RtoEstimator,
-    RtoRules, SackBlocks, SackCompression, ScoreboardRules, Segment, SlowStartGrowth, Startup, SynLossResponse,
-    TailLossProbe, TimerTick, Timestamps, Trains, WindowPacing, WindowValidation,
+    RtoRules, SackBlocks, SackCompression, ScoreboardRules, Segment, SendBuffer, SlowStartGrowth, Startup,
+    SynLossResponse, TailLossProbe, TimerTick, Timestamps, Trains, WindowPacing, WindowValidation,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -134,6 +134,8 @@ fn profiles() -> impl Strategy<Value = Profile> {
                 initial_ssthresh_segments: if bbr { None } else { limits.0 },
                 max_send_window_segments: limits.1,
                 receive_window_bytes: if window_scaling { window } else { window.min(65535) },
+                send_buffer: refinements[13]
+                    .then_some(SendBuffer { initial_bytes: 4_608, maximum_bytes: 4_608 + window / 2 }),
                 // A buffer smaller than the memory of a segment takes a byte at a time.
                 receive_window_growth: (refinements[12] && window >= 32_768)
                     .then(|| ReceiveWindowGrowth { initial_bytes: window.min(65535) / 2 }),

@@ -95,8 +95,6 @@ ADDRESS, PORT = "192.168.0.1", 8080
 # Its resolution is a tick.
 _CLOCK_MONOTONIC_COARSE = 6
 _HEADERS = 128
-# Windows must not be bounded by the send buffer; nothing may be remembered from one connection to the next.
-_WMEM = "4096 8388608 8388608"
 
 _ahead = 0
 
@@ -108,7 +106,7 @@ class Stage:
         """MachineError where the kernel refuses the namespace, the device or a setting."""
         self._namespace = Namespace(f"conform {number}")
         self.tun = devices.open_tun(self._namespace, f"conform{number}")
-        wanted = settings.everywhere() | SYSCTLS | {"net.ipv4.tcp_wmem": _WMEM}
+        wanted = settings.everywhere() | SYSCTLS
         wanted |= {"net.ipv4.tcp_slow_start_after_idle": str(int(restart))}
         wanted |= {"net.ipv4.tcp_min_tso_segs": "2" if trains else "1"}
         wanted |= {"net.ipv4.tcp_comp_sack_nr": "44" if compressed else "0"}

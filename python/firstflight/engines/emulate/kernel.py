@@ -59,11 +59,10 @@ _LINUX_ONLY_RTO = (
 )
 
 # Settings that new namespaces would copy from the host; set, so that the host's state does not leak into results.
-# Linux's own values, but for tcp_wmem: there a buffer begins with 16 KiB and may grow to 4 MiB.
+# Linux's own values.
 _PINNED = {
     "net.ipv4.tcp_no_metrics_save": "1",
     "net.ipv4.tcp_no_ssthresh_metrics_save": "1",
-    "net.ipv4.tcp_wmem": "4096 262144 16777216",
     "net.ipv4.tcp_fastopen": "0",
     "net.ipv4.tcp_moderate_rcvbuf": "1",
     "net.ipv4.tcp_autocorking": "1",
@@ -90,6 +89,8 @@ _MAY_BE_MISSING = {
     "net.ipv4.tcp_syn_linear_timeouts": "0",
     "net.ipv4.tcp_rto_max_ms": "120000",
 }
+# Without `send_buffer` an application writes everything immediately: no buffer here is larger.
+_UNLIMITED = 1 << 28
 # CLOCK_MONOTONIC_COARSE, whose resolution is a tick.
 _COARSE_CLOCK = 6
 _HYSTART = Path("/sys/module/tcp_cubic/parameters")
@@ -151,7 +152,7 @@ def kernel_settings(profile: Mapping[str, Any], where: str) -> EndSettings:
         _same(f"{where}.rto", field, profile["rto"][field], linux["rto"][field])
     _ticks(where, profile)
     _undo(where, profile, rules)
-    sysctls = _PINNED | _receive_window(where, profile) | _switches(where, profile, rules) | _timers(where, profile)
+    sysctls = _PINNED | _buffers(where, profile) | _switches(where, profile, rules) | _timers(where, profile)
     missing = frozenset(name for name, value in _MAY_BE_MISSING.items() if sysctls.get(name) == value)
     return EndSettings(sysctls, _route(where, profile, rules, linux), missing, profile["nagle"] == "off")
 
@@ -227,8 +228,9 @@ def _undo(where: str, profile: Mapping[str, Any], rules: Mapping[str, Any]) -> N
             _same(f"{where}.recovery.scoreboard", field, rules[field], True)
 
 
-def _receive_window(where: str, profile: Mapping[str, Any]) -> dict[str, str]:
-    """tcp_rmem: the window right after the handshake is half its second value, the largest half its third.
+def _buffers(where: str, profile: Mapping[str, Any]) -> dict[str, str]:
+    """tcp_wmem as the profile has it. tcp_rmem: the window right after the handshake is half its second value, the
+    largest half its third.
 
     The kernel keeps the other half for its own overhead (TCP_DEFAULT_SCALING_RATIO).
     """
@@ -240,7 +242,9 @@ def _receive_window(where: str, profile: Mapping[str, Any]) -> dict[str, str]:
             f"{where}.receive_window: a kernel needs at least two segments ({2 * segment_bytes(profile)} bytes), "
             f"not {min(first, largest)}"
         )
+    buffer = profile["send_buffer"] or {"initial_bytes": _UNLIMITED, "maximum_bytes": _UNLIMITED}
     return {
+        "net.ipv4.tcp_wmem": f"4096 {buffer['initial_bytes']} {buffer['maximum_bytes']}",
         "net.ipv4.tcp_rmem": f"4096 {2 * first} {2 * largest}",
         "net.ipv4.tcp_window_scaling": _switch(profile["window_scaling"]),
         "net.ipv4.tcp_adv_win_scale": "1",

@@ -363,9 +363,8 @@ def refuse_links(layout: Layout, scenario: Scenario) -> None:
     """GSO packets."""
     for link in layout.links:
         for direction in ("forward", "reverse"):
-            whole = link[direction].get("burst", {}).get("gso_max_segs", 1)
-            if whole > 1:
+            if "gso" in link[direction]:
                 raise RequestError(
-                    f'scenario "{scenario.name}": burst.gso_max_segs of {link["name"]} is {whole}, but the link '
-                    "emulator gets the segments of a GSO packet one by one; write 1 or leave it out, or use simulate"
+                    f'scenario "{scenario.name}": gso of {link["name"]} is set, but the link emulator gets the '
+                    "segments of a GSO packet one by one; leave it out, or use simulate"
                 )

@@ -33,6 +33,7 @@ _KNOWN: dict[str, tuple[Any, ...]] = {
     "nagle": ("off",),
     # Its 12 bytes a segment, and the samples that it allows.
     "timestamps": (False,),
+    "send_buffer": (None,),
     "receive_window_growth": (None,),
     "rto.estimator": ("rfc6298",),
     "rto.samples": ("round_trip",),

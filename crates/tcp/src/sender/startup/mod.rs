@@ -223,7 +223,7 @@ impl Endpoint {
             una: self.snd.una,
             nxt: self.snd.nxt,
             flight_bytes: self.flight_bytes(),
-            queued_bytes: self.snd.data_end.saturating_sub(self.snd.nxt),
+            queued_bytes: self.snd.wanted_end().saturating_sub(self.snd.nxt),
             mss_bytes: self.mss,
         }
     }
@@ -233,7 +233,7 @@ impl Endpoint {
         let Some(startup) = self.extras.startup_mut().filter(|startup| !startup.begun) else { return };
         let first = FirstSend {
             position: self.snd.nxt,
-            queued_bytes: self.snd.data_end - self.snd.nxt,
+            queued_bytes: self.snd.wanted_end() - self.snd.nxt,
             send_window: self.peer_window.limited_bytes,
             mss_bytes: self.mss,
             header_bytes: HEADER_BYTES + if self.features & feature::TIMESTAMPS == 0 { 0 } else { OPTION_BYTES },

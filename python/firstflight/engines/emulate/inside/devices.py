@@ -103,19 +103,23 @@ def offloads_off(where: str, device: str) -> None:
                 raise MachineError(f"host {where}: {name} of {device} was switched off and is still on")
 
 
+def offloads_on(device: str) -> list[str]:
+    """The names of the offloads of a device that are on. OSError where it has none to ask for."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        return [name for name, _, getting in _OFFLOADS if _ethtool(control, device, getting, 0)]
+
+
 def look() -> dict[str, Any]:
     """The device of the calling thread's namespace as the kernel reports it: `mtu` in bytes, `queue_packets`,
     `offloads` that are on, and whether it speaks IPv6.
     """
     with IPRoute() as netlink:
         link = netlink.get_links(ifname=DEVICE)[0]
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-        offloads = [name for name, _, getting in _OFFLOADS if _ethtool(control, DEVICE, getting, 0)]
     ipv6 = Path(f"/proc/sys/net/ipv6/conf/{DEVICE}/disable_ipv6")
     return {
         "mtu": link.get("mtu"),
         "queue_packets": link.get("txqlen"),
-        "offloads": offloads,
+        "offloads": offloads_on(DEVICE),
         "ipv6": ipv6.exists() and ipv6.read_text(encoding="ascii").strip() == "0",
     }
 

@@ -84,6 +84,8 @@ pub(crate) struct Board {
     queue: VecDeque<Sent>,
     /// Number of the first record of the queue.
     first: u64,
+    /// Records not marked FOLLOWED.
+    sk_buffs: u32,
     /// Records marked SACKED, LOST and IN_REPAIR.
     sacked: u32,
     lost: u32,
@@ -139,6 +141,11 @@ impl Board {
         self.highest_sacked
     }
 
+    /// sk_buffs in flight.
+    pub fn sk_buffs(&self) -> u32 {
+        self.sk_buffs
+    }
+
     /// Number of the first record, and one past that of the last.
     #[inline]
     pub fn numbers(&self) -> std::ops::Range<u64> {
@@ -172,6 +179,7 @@ impl Board {
     pub fn push(&mut self, now: Nanos, start: SeqNum, length: u32, delivered: u32, followed: bool) {
         debug_assert!(self.back().is_none_or(|last| last.end() == start));
         let marks = if followed { mark::FOLLOWED } else { 0 };
+        self.sk_buffs += u32::from(!followed);
         self.queue.push_back(Sent { start, sent_at: now, length, delivered, marks });
     }
 
@@ -190,6 +198,7 @@ impl Board {
         }
         self.queue.pop_front();
         self.first += 1;
+        self.sk_buffs -= u32::from(sent.marks & mark::FOLLOWED == 0);
         self.sacked -= u32::from(sent.is_sacked());
         self.lost -= u32::from(sent.is_lost());
         self.in_repair -= u32::from(sent.is_in_repair());
@@ -257,6 +266,7 @@ impl Board {
         let second = Sent { start: at, length: (sent.end() - at) as u32, ..*sent };
         sent.length -= second.length;
         sent.marks &= !mark::FOLLOWED;
+        self.sk_buffs += 1;
         self.queue.insert((number + 1 - self.first) as usize, second);
         self.sacked += u32::from(second.is_sacked());
         self.lost += u32::from(second.is_lost());

@@ -184,6 +184,11 @@ impl Scoreboard {
         self.board.len()
     }
 
+    /// sk_buffs in flight.
+    pub fn sk_buffs(&self) -> u32 {
+        self.board.sk_buffs()
+    }
+
     /// Nothing is out of the ordinary.
     #[inline]
     pub fn is_open(&self) -> bool {
