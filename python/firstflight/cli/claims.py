@@ -2,6 +2,7 @@
 
 from firstflight.analysis.table import as_json
 from firstflight.cli.options import Directory, Json
+from firstflight.cli.terminal import show
 from firstflight.records import Run
 from firstflight.studies import of
 
@@ -18,6 +19,6 @@ def command(directory: Directory, json: Json = False) -> None:
     if not claims:
         print(f'"{run.study}" makes no claims')
     for claim in claims:
-        print(claim.shown())
+        show(claim.shown())
     if more:
-        print(more)
+        show(more)

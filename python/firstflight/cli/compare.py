@@ -11,6 +11,7 @@ from firstflight.advise.arms import RETRANSMISSIONS, ArmsCompared, Change, Side,
 from firstflight.advise.budget import DEFAULT, Check
 from firstflight.advise.comparison_page import DATA, PAGE, answer, interval, judged, render
 from firstflight.cli.options import Harm, Kind
+from firstflight.cli.terminal import show
 from firstflight.records import output
 
 
@@ -32,7 +33,7 @@ def command(
     Nothing is simulated.
     """
     compared = compare_arms(before, after, harm=harm, kind=kind, concurrent=concurrent, seed=seed)
-    print("\n".join(lines(compared)))
+    show("\n".join(lines(compared)))
     if out is None:
         return
     words = ["firstflight", "compare", str(before), str(after), "--harm", harm, "--seed", str(seed), "--out", str(out)]

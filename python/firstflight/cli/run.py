@@ -14,6 +14,7 @@ import typer
 from firstflight.analysis.claim import counts, tally
 from firstflight.cli.options import Jobs, Seed, Settings
 from firstflight.cli.settings import load_scenario, print_timing_hint, restrictions, variations
+from firstflight.cli.terminal import show
 from firstflight.engines.sweep import cost
 from firstflight.errors import RequestError
 from firstflight.records import Run
@@ -132,7 +133,7 @@ def _summarise(request: Request, run: Run, kept: int, seconds: float) -> None:
     before = f" ({kept} of them finished earlier)" if kept else ""
     print(f"{study.title}\n{cells}{before} in {seconds:.1f} s, in {run.directory}{left}\n")
     for sentence in study.answer(run):
-        print(f"  {sentence}")
+        show(f"  {sentence}")
     claims = study.claims(run, listed=False)
     if claims:
         print(f"\nClaims: {tally(counts(claim.as_dict() for claim in claims))}\n")

@@ -7,6 +7,7 @@ import typer
 
 from firstflight.cli.options import Jobs, Seed
 from firstflight.cli.run import compute
+from firstflight.cli.terminal import show
 from firstflight.counted import nearest
 from firstflight.errors import RequestError
 from firstflight.records import Run
@@ -69,8 +70,8 @@ def _print_card(request: Request, run: Run, kept: int, seconds: float) -> None:
     for case in cases:
         print(f"{case.section:7}{case.title}")
         for who, change in case.changes.items():
-            print(f"{'':7}{who:15} {change.verdict:13} {change.title} {change.shown()}")
+            show(f"{'':7}{who:15} {change.verdict:13}  {change.title} {change.shown()}")
         if not case.changes:
-            print(f"{'':7}{case.lacks:15} {case.text}")
+            show(f"{'':7}{case.lacks:15} {case.text}")
     print(f"\n{in_words(counted(cases))}")
     print(write(run, study))

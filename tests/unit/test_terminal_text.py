@@ -1,0 +1,42 @@
+"""Text at a terminal is wrapped and has colored verdicts; elsewhere it is as it was made."""
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+
+TEXT = "differs           a-claim: " + "A sentence of many words. " * 6 + "\n" + " " * 18 + "expected 5"
+SHOW = [sys.executable, "-c", f"from firstflight.cli.terminal import show; show({TEXT!r})"]
+COLOR = re.compile(r"\x1b\[[\d;]*m")
+
+
+def at_a_terminal(columns: int, **environment: str) -> list[str]:
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")}
+    subprocess.run(SHOW, check=True, stdout=slave, env=kept | {"TERM": "xterm"} | environment)
+    os.close(slave)
+    text = os.read(master, 65536).decode()
+    os.close(master)
+    return text.splitlines()
+
+
+def test_lines_end_at_the_width_and_continue_below_their_text() -> None:
+    for columns, width in ((100, 100), (60, 60), (20, 60)):
+        lines = [COLOR.sub("", line) for line in at_a_terminal(columns)]
+        assert max(map(len, lines)) <= width
+        assert " ".join(" ".join(lines).split()) == " ".join(TEXT.split())
+        assert all(line.startswith(" " * 18) for line in lines[1:])
+
+
+def test_a_verdict_is_colored_unless_that_is_unwanted() -> None:
+    assert COLOR.split(at_a_terminal(80)[0])[1] == "differs"
+    assert not re.search(r"\x1b\[[\d;]*3\d", at_a_terminal(80, NO_COLOR="1")[0])
+
+
+def test_a_pipe_gets_the_lines_as_they_are() -> None:
+    assert subprocess.run(SHOW, check=True, capture_output=True, text=True).stdout == TEXT + "\n"
