@@ -60,13 +60,25 @@ CELLS = [
 def of_cells() -> Quantities:
     """In all other cells no emulated time was measured, and the losses differ."""
     whole = made_up(NAME, "emulate")
+    transfers = {"emulated": 3, "simulated": 1, "parallel_emulated": 20, "parallel_simulated": 40}
     q = Quantities(
         {
-            of: array.isel(replicate=[0, 0, 0]).assign_coords(replicate=range(3)) if "emulated" in of.name else array
+            of: array.isel(replicate=[0] * transfers[of.grid]).assign_coords(replicate=range(transfers[of.grid]))
             for of, array in whole._measured.values()
         }
     )
-    q.emulated_time[:] = math.nan
+    for of in (q.emulated_time, q.emulated_mean, q.emulated_last):
+        of[:] = math.nan
+    # The same times, and 10% more; nine transfers are too few.
+    for flows, more in ((2, 0.0), (4, 10.0), (8, 50.0)):
+        for replicate in range(40):
+            place = {"queue": 25, "iw": 10, "flows": flows, "replicate": replicate}
+            time = 100 + 0.01 * replicate
+            put(q.simulated_mean, time, **place)
+            put(q.simulated_last, 2 * time, **place)
+            if replicate < (9 if flows == 8 else 20):
+                put(q.emulated_mean, (1 + more / 100) * (time + 0.1), **place)
+                put(q.emulated_last, 2 * time + 0.2, **place)
     keys = Cell._fields[:6]
     for cell in CELLS:
         place = dict(zip(keys, cell[:6], strict=True))
@@ -92,6 +104,10 @@ def test_agreement() -> None:
             "first-flight-losses": 66.6666667,
             # Two of five.
             "first-flight-losses-where-any": 40,
+            # Of 0 and 10%.
+            "shared-queue-means": 5,
+            # The means of one of two; none of the slowest.
+            "shared-queue-distributions": 25,
         }
     )
 
@@ -112,6 +128,8 @@ def test_verdicts_on_either_side_of_the_limits() -> None:
         "time-with-losses": ((0, 5), (5.01,)),
         "first-flight-losses": ((90, 100), (89.9,)),
         "first-flight-losses-where-any": ((90, 100), (89.9,)),
+        "shared-queue-means": ((-2, 2), (-2.1, 2.1)),
+        "shared-queue-distributions": ((0, 10), (10.1,)),
     }
     for engine in ("emulate", "simulate"):
         q = made_up(NAME, engine)

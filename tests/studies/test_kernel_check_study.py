@@ -84,8 +84,8 @@ CLEAN = {"queue": 1000, "control": "cubic", "size_kb": 100, "rtt_ms": 70, "rate_
 
 
 def test_the_grid_has_every_condition_twice_with_one_scenario(grid: list[Cell]) -> None:
-    conditions = 5 * 3 * 3 * 4 * 2 * 3
-    emulated, simulated = grid[:conditions], grid[conditions:]
+    emulated, simulated = ([c for c in grid if c.key["experiment"] == name] for name in ("emulated", "simulated"))
+    assert len(emulated) == 5 * 3 * 3 * 4 * 2 * 3
     assert [c.key | {"experiment": ""} for c in emulated] == [c.key | {"experiment": ""} for c in simulated]
     assert {c.engine for c in emulated} == {None}
     assert {c.engine for c in simulated} == {SIMULATE}
@@ -115,6 +115,8 @@ def test_disturbed_transfers_are_counted_and_left_out_of_the_medians(slice_run: 
 
 def test_claims_hold_for_an_engine_that_is_a_little_late_and_say_how_much_of_the_grid_they_saw(slice_run: Run) -> None:
     found = {claim.id: claim for claim in STUDY.claims(slice_run)}
+    shared = {name for name in found if name.startswith("shared-queue")}
+    assert {found.pop(name).verdict for name in shared} == {"cannot be checked"}
     assert {claim.verdict for claim in found.values()} == {"holds"}
     assert found["time-without-loss"].found == 100
     assert found["time-without-loss"].reason.startswith("4 cells, of 360 that the grid has with such queues.")
@@ -168,7 +170,7 @@ def test_a_connection_without_losses_leaves_in_the_trains_of_the_kernel(grid: li
 def test_the_simulated_half_alone_is_no_comparison(tmp_path: Path) -> None:
     only = {"size_kb": 5, "queue": [1000, 10], "iw": 10, "rtt_ms": 20}
     half = run(STUDY, engine=SIMULATE, only=only, out=tmp_path / "half")
-    assert Counter(claim.verdict for claim in STUDY.claims(half))["cannot be checked"] == 4
+    assert Counter(claim.verdict for claim in STUDY.claims(half))["cannot be checked"] == 6
     assert STUDY.tables(half) == []
     assert STUDY.figures(half) == []
     assert STUDY.answer(half) == ['This run has the simulated half only; "--engine emulate" runs both.']
@@ -188,6 +190,9 @@ def synthetic(**by_cell: tuple[list[float], list[float]]) -> Quantities:
     """By quantity without its engine: emulated and simulated values, queue by queue and window by window."""
     made = {}
     for of in QUANTITIES:
+        if of.grid not in ("emulated", "simulated"):
+            made[of] = of.blank(STUDY.grids[of.grid].coordinates)
+            continue
         engine, name = of.name.split("_")
         values = by_cell.get(name, ([0.0] * 8, [0.0] * 8))[engine == "simulated"]
         rows = [
@@ -212,7 +217,7 @@ def test_claims_read_quantities_that_differ_in_every_cell() -> None:
         retransmissions=([0, 0, 0, 0, 1, 0, 2, 0], [0, 0, 0, 0, 0, 3, 0, 0]),
         lost=([0, 0, 0, 0, 0, 0, 2, 1], [0, 0, 0, 0, 0, 0, 2, 0]),
     )
-    found = {claim.id: claim for claim in judge(claims, q)}
+    found = {claim.id: claim for claim in judge(claims, q)[:4]}
     assert {name: claim.found for name, claim in found.items()} == {
         "time-without-loss": 50,
         "time-with-losses": 4,

@@ -17,6 +17,8 @@
 //!
 //! Behaviour is a [`Profile`]: initial, restart and loss windows, start-up scheme, lost-SYN rule, options, receive window,
 //! acknowledgments, timers, recovery, congestion control and its validation.
+//!
+//! To find a rule, follow one ACK through the files: `ONE_ACK.md` beside this crate's manifest.
 
 mod amounts;
 mod connection;

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import xarray as xr
+from scipy.stats import ks_2samp
 
 from firstflight.analysis.claim import Expectation
 from firstflight.analysis.table import Table
 from firstflight.counted import counted
 from firstflight.engines.emulate.kernel import tick_ns
+from firstflight.records import Run
 from firstflight.report.figure import Figure
 from firstflight.report.trace_plot import overlay
 from firstflight.report.trace_plot.connection import RECEIVED
@@ -42,6 +44,10 @@ LIMIT = "The limit is part of the sentence, so the tolerance is 0."
 SOURCE = Source("firstflight's requirement on the simulator", needs="value", why=LIMIT)
 # Cells that a note names.
 _NAMED = 5
+# Transfers of a condition, of 20, below which it is not judged.
+_LEAST = 10
+# Below this probability two distributions are told apart.
+_RARE = 0.01
 
 
 class Sides:
@@ -79,6 +85,41 @@ class Sides:
         return xr.concat(counts, "disturbed").where(counts[0] > 0)
 
 
+class Together:
+    """Downloads that share a queue, in each condition that both engines measured often enough."""
+
+    def __init__(self, q: Quantities) -> None:
+        self.sides = {}
+        for name in ("mean", "last"):
+            simulated = getattr(q, f"simulated_{name}")
+            emulated = getattr(q, f"emulated_{name}") if "emulated_time" in q else simulated.where(False)
+            self.sides[name] = emulated, simulated.rename(replicate="simulation")
+        self.counted = self.sides["mean"][0].notnull().sum("replicate")
+        self.measured = self.counted >= _LEAST
+
+    def means(self, name: str) -> tuple[xr.DataArray, xr.DataArray]:
+        """Over transfers of the kernel, over those of the simulator."""
+        emulated, simulated = self.sides[name]
+        return emulated.mean("replicate").where(self.measured), simulated.mean("simulation").where(self.measured)
+
+    def difference(self, name: str) -> xr.DataArray:
+        """The kernel's mean against the simulator's, percent of it."""
+        emulated, simulated = self.means(name)
+        return 100 * (emulated / simulated - 1)
+
+    def probability(self, name: str) -> xr.DataArray:
+        """How often samples of one distribution would differ by as much: the test of Kolmogorov and Smirnov."""
+        found: xr.DataArray = xr.apply_ufunc(
+            _probability, *self.sides[name], input_core_dims=[["replicate"], ["simulation"]], vectorize=True
+        )
+        return found.where(self.measured)
+
+
+def _probability(emulated: np.ndarray[Any, Any], simulated: np.ndarray[Any, Any]) -> float:
+    sides = [of[~np.isnan(of)] for of in (emulated, simulated)]
+    return float(ks_2samp(*sides).pvalue) if all(map(len, sides)) else np.nan
+
+
 def percent_of(holds: xr.DataArray, chosen: xr.DataArray, over: Sequence[str] = KEYS) -> xr.DataArray:
     """Share of the cells `chosen` for which it `holds`, percent; NaN without any."""
     return 100 * holds.where(chosen).mean(over)
@@ -102,7 +143,7 @@ def words(queue: int, control: str, size: int, rtt: int, rate: int, iw: int) -> 
 
 
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
-    """Time without losses, time with losses, losses of the first flight."""
+    """Time without losses, time with losses, losses of the first flight, downloads that share a queue."""
     sides = Sides(q)
     clean, shallow = sides.measured & sides.clean, sides.measured & ~sides.clean
     lost, lost_too = sides.medians("lost")
@@ -153,7 +194,29 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             losing,
             unlike(losing),
         ),
+        *_sharing(Together(q)),
     ]
+
+
+def _sharing(downloads: Together) -> Iterator[ClaimSpec]:
+    """Means and distributions of the times of downloads that share a queue."""
+    note = f"{counted(int(downloads.measured.sum()), 'condition')} of {downloads.measured.size} with at least {_LEAST} "
+    note += "undisturbed transfers whose starts are as drawn."
+    yield SOURCE.says(
+        "shared-queue-means",
+        "Two to eight downloads in one queue take as long over the kernel (mean difference over conditions).",
+        downloads.difference("mean").mean(),
+        near(0, "percent", 2),
+        f"Each mean is of at most 20 transfers, which scatter by this much. {note}",
+    )
+    same = xr.concat([downloads.probability(name) for name in ("mean", "last")], "of")
+    yield SOURCE.says(
+        "shared-queue-distributions",
+        f"The distributions of their mean and greatest time differ (p < {_RARE}) in at most one of ten conditions.",
+        percent_of(same < _RARE, same.notnull(), same.dims),
+        at_most(10, "percent of conditions"),
+        f"By the test of Kolmogorov and Smirnov; of equal distributions 1% would be told apart. {note}",
+    )
 
 
 _NONE = "This run lacks a cell that both engines have measured and to which this applies."
@@ -193,8 +256,9 @@ _QUARTILES = "Median and quartiles of the emulated times over undisturbed transf
 def tables(q: Quantities) -> Sequence[Table]:
     """A summary, the cells farthest apart, and every cell, one table per queue; none without both engines."""
     sides = Sides(q)
+    together = _together(Together(q))
     if not sides.measured.any():
-        return []
+        return together
     both = _both(sides)
     order = np.argsort(-abs(np.nan_to_num(flat(sides.percent))), kind="stable")
     order = order[flat(sides.measured)[order]][:_FARTHEST]
@@ -204,7 +268,23 @@ def tables(q: Quantities) -> Sequence[Table]:
     for queue in sides.percent["queue"].values:
         title = f"A queue of {queue} packets: {'no losses' if queue == AMPLE else 'a shallow queue'}"
         found.append(table(f"queue-{queue}", title, _QUARTILES, [of.sel(queue=queue, drop=True) for of in both]))
-    return found
+    return [*found, *together]
+
+
+def _together(downloads: Together) -> list[Table]:
+    if not downloads.measured.any():
+        return []
+    shown = [named(downloads.counted.where(downloads.measured), "transfers", "Transfers", "count", 0)]
+    for name, title in (("mean", "Mean time"), ("last", "Slowest")):
+        emulated, simulated = downloads.means(name)
+        shown += [
+            named(emulated, f"{name}_emulated", f"{title}, emulated", "ms", 0),
+            named(simulated, f"{name}_simulated", f"{title}, simulated", "ms", 0),
+            named(downloads.difference(name), f"{name}_difference", "Difference", "percent", 1),
+            named(downloads.probability(name), f"{name}_p", "p", "", 3),
+        ]
+    caption = "Means over transfers in which every download began as drawn; p: of the test of Kolmogorov and Smirnov."
+    return [table("shared-queue", "Downloads of 200 kB that share a queue", caption, shown)]
 
 
 def _both(sides: Sides) -> list[xr.DataArray]:
@@ -347,6 +427,47 @@ QUANTITIES = tuple(
         ("disturbed", "Disturbed", "count", pl.col("disturbed"), None),
     )
     for grid in ("emulated", "simulated")
+)
+PARALLEL = ("queue", "iw", "flows")
+STARTS_S = 0.01
+"""Real downloads count where the delays of their starts differ by at most this."""
+
+
+def parallel(engine: str) -> Callable[[Run], pl.LazyFrame]:
+    """Downloads that share a queue, one row each. Real ones begin later than drawn, since a program has to start; which
+    of them meets a full queue is another question where some begin later than others.
+    """
+
+    def rows(run: Run) -> pl.LazyFrame:
+        keys = [*PARALLEL, "replicate"]
+        own, drawn = (run.table("transfers", experiment=f"parallel_{of}") for of in (engine, "simulated"))
+        found = own.join(drawn.select(*keys, "client", drawn_s="start_s"), on=[*keys, "client"])
+        late = pl.col("start_s") - pl.col("drawn_s")
+        apart = (late.max() - late.min()).over(keys)
+        return found.filter(CALM.all().over(keys) & (apart <= STARTS_S))
+
+    return rows
+
+
+QUANTITIES += tuple(
+    Quantity(
+        f"{engine}_{name}",
+        title,
+        "ms",
+        value,
+        None,
+        parallel(engine),
+        (),
+        0,
+        f"parallel_{engine}",
+        over="each",
+        partial=True,
+    )
+    for engine in ("emulated", "simulated")
+    for name, title, value in (
+        ("mean", "Mean time of the downloads", 1e3 * pl.col("completion_time_s").mean()),
+        ("last", "Time of the slowest download", 1e3 * pl.col("completion_time_s").max()),
+    )
 )
 
 
