@@ -213,7 +213,7 @@ def _sharing(downloads: Together) -> Iterator[ClaimSpec]:
     yield SOURCE.says(
         "shared-queue-distributions",
         f"The distributions of their mean and greatest time differ (p < {_RARE}) in at most one of ten conditions.",
-        percent_of(same < _RARE, same.notnull(), same.dims),
+        percent_of(same < _RARE, same.notnull(), [str(of) for of in same.dims]),
         at_most(10, "percent of conditions"),
         f"By the test of Kolmogorov and Smirnov; of equal distributions 1% would be told apart. {note}",
     )
