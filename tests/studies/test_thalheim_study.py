@@ -63,10 +63,10 @@ def cells_of(engine: str, *experiments: str) -> list[Cell]:
 
 def test_the_grid_is_the_talks_figure_and_three_remarks() -> None:
     experiments = [key["experiment"] for key in STUDY.keys("simulate")]
-    figure = {"transfer": 480, "shallow": 120, "parallel": 18, "mice": 6}
-    assert {name: experiments.count(name) for name in dict.fromkeys(experiments)} == figure | {"shaped": 960}
+    figure = {"transfer": 576, "shallow": 144, "parallel": 18, "mice": 6}
+    assert {name: experiments.count(name) for name in dict.fromkeys(experiments)} == figure | {"shaped": 1152}
     experiments = [key["experiment"] for key in STUDY.keys("emulate")]
-    beside = {"simulated": 480, "simulated_shallow": 120}
+    beside = {"simulated": 576, "simulated_shallow": 144}
     assert {name: experiments.count(name) for name in dict.fromkeys(experiments)} == figure | beside
     assert {cell.engine for cell in cells_of("emulate", *beside)} == {"simulate"}
     assert {cell.replicates for cell in cells_of("emulate", "transfer", "shallow")} == {20}
@@ -86,7 +86,7 @@ def test_both_engines_are_given_the_same_scenarios() -> None:
     simulated, emulated = ([own.scenario.to_toml() for own in cells_of(engine, *ALIKE)] for engine in STUDY.engines)
     assert simulated == emulated
     beside = [own.scenario.to_toml() for own in cells_of("emulate", "simulated", "simulated_shallow")]
-    assert beside == emulated[:600]
+    assert beside == emulated[:720]
     plan = cells_of("emulate", "transfer")[0].scenario.to_plan()["applications"][0]
     assert plan["server_tcp"]["congestion_control"] == {"algorithm": "cubic", "hystart": "hystart"}
 
@@ -114,23 +114,23 @@ def test_claims_are_the_talks_sentences_cell_by_cell() -> None:
         [
             [
                 [[100 * (1 - times[r, s, d, w] / times[r, s, d, 2]) for w in range(3, 8)] for d in range(4)]
-                for s in range(5)
+                for s in range(6)
             ]
             for r in range(3)
         ]
     )
-    by_size = [gains[:, size].mean() for size in range(5)]
+    by_size = [gains[:, size].mean() for size in range(6)]
     by_delay = [gains[:, :, delay].mean() for delay in range(4)]
-    by_rate = [gains[rate, 3:].mean() for rate in range(3)]
+    by_rate = [gains[rate, 4:].mean() for rate in range(3)]
     longer = [
-        100 * (values["object_time"][1, 2, w] / values["shallow_time"][1, 2, at] - 1) for w, at in enumerate((2, 5, 7))
+        100 * (values["object_time"][1, 2, w] / values["shallow_time"][1, 3, at] - 1) for w, at in enumerate((2, 5, 7))
     ]
-    ample = [100 * (values["object_time"][0, 2, w] / times[1, 2, 1, at] - 1) for w, at in enumerate((2, 5, 7))]
+    ample = [100 * (values["object_time"][0, 2, w] / times[1, 3, 1, at] - 1) for w, at in enumerate((2, 5, 7))]
     assert {name: value for name, value in found.items() if "htb" not in name} == {
         "talk-gain-from-0": pytest.approx(gains.min()),
         "talk-gain-to-60": pytest.approx(gains.max()),
         "talk-gain-grows-with-delay": pytest.approx(min(np.diff(by_delay))),
-        "talk-gain-falls-with-size": pytest.approx(by_size[0] - by_size[4]),
+        "talk-gain-falls-with-size": pytest.approx(by_size[0] - by_size[5]),
         "talk-gain-falls-with-each-size": pytest.approx(min(-np.diff(by_size))),
         "talk-rate-carries-gain-to-larger-files": pytest.approx(min(np.diff(by_rate))),
         "talk-formula": None,

@@ -261,7 +261,7 @@ def test_the_code_of_one_engine_is_not_in_the_identity_of_another(
     try:
         assert edit("engines/emulate/campaign.py") == {"emulate"}
         assert edit("engines/emulate/inside/nginx.py") == {"emulate"}
-        assert edit("engines/model/tcp.py") == {"model"}
+        assert edit("engines/model/path.py") == {"model"}
         assert edit("engines/simulate.py") == {"simulate"}
         for shared in ("engines/tables.py", "engines/sweep.py", "scenario/tcp.py", "records/schema.py"):
             assert edit(shared) == {"simulate", "model", "emulate"}

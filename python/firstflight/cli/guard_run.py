@@ -16,7 +16,6 @@ from firstflight.guard.groups import AsTable, Groups
 from firstflight.guard.policy import MOST_SEGMENTS, RFC6928_SEGMENTS
 from firstflight.guard.policy import Policy as WindowPolicy
 from firstflight.guard.stop_rule import StopRule
-from firstflight.guard.watch import Host, guard
 from firstflight.input_files import check_is_file, read_text
 
 _ADVICE_SCHEMA = 7
@@ -76,6 +75,8 @@ def command(
     back where losses rise. Any signal that stops the guard removes its routes. Needs Linux and CAP_NET_ADMIN.
     """
     require_linux("firstflight guard run")
+    from firstflight.guard.watch import Host, guard  # late: other systems lack what it imports
+
     advised, handshake_bytes = (None, 0) if advice is None else _advised(advice)
     largest = _ceiling(iw, advised, advice)
     prefix_lengths = _numbers("--units", units, 128)

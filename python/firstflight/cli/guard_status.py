@@ -9,8 +9,6 @@ import typer
 
 from firstflight.cli.options import STATE, Json, State
 from firstflight.errors import MachineError, RequestError, require_linux
-from firstflight.guard.journal import is_held
-from firstflight.guard.watchdog import STATUS
 from firstflight.input_files import check_is_file, read_text
 
 _STALE_S = 10
@@ -20,6 +18,9 @@ _NO_GUARD = 1
 def command(state: State = STATE, as_json: Json = False) -> None:
     """Show the connections, windows and verdicts of a running guard. Exit status 1 if none runs."""
     require_linux("firstflight guard status")
+    from firstflight.guard.journal import is_held  # late: other systems lack what it imports
+    from firstflight.guard.watchdog import STATUS
+
     path = state / STATUS
     try:
         runs = is_held(state)

@@ -3,14 +3,15 @@
 from firstflight.cli.options import STATE, State
 from firstflight.counted import counted
 from firstflight.errors import RequestError, require_linux
-from firstflight.guard.journal import Journal, undo
-from firstflight.guard.routes import Routes
-from firstflight.guard.watchdog import STATUS
 
 
 def command(state: State = STATE) -> None:
     """Remove the routes that a guard left behind that was killed with its watchdog. Changes nothing else."""
     require_linux("firstflight guard undo")
+    from firstflight.guard.journal import Journal, undo  # late: other systems lack what they import
+    from firstflight.guard.routes import Routes
+    from firstflight.guard.watchdog import STATUS
+
     if not state.is_dir():
         raise RequestError(f"{state}: no guard has run with this state; name its directory with --state")
     journal = Journal(state)

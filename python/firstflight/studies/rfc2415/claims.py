@@ -392,8 +392,8 @@ def _section4(q: k.Quantities) -> Iterator[k.ClaimSpec]:
         by_red - by_window,
         k.near(0, "percentage points", 6),
         "Similar: within the 6 points in which printed and measured decreases are compared (Table 1).",
-        f"RED with IW 1 decreases the delay by {k.value(by_red):.1f}%, "
-        f"IW 3 with drop tail by {k.value(by_window):.1f}%.",
+        f"RED with IW 1 decreases the delay by {k.value(by_red):.1f}%, IW 3 with drop tail by "
+        f"{k.value(by_window):.1f}%.",
     )
     base, *rates = k.common(less, *(decrease_of(of).sel(iw=3) for of in (q.rate10_delay, q.rate100_delay)))
     cells = [(rate - beside(base, rate["clients"])).rename(clients="cell").drop_vars("cell") for rate in rates]
