@@ -69,14 +69,14 @@ def of_cells() -> Quantities:
     )
     for of in (q.emulated_time, q.emulated_mean, q.emulated_last):
         of[:] = math.nan
-    # The same times, and 10% more; nine transfers are too few.
+    # The same times, and 10% more; four transfers are too few.
     for flows, more in ((2, 0.0), (4, 10.0), (8, 50.0)):
         for replicate in range(40):
             place = {"queue": 25, "iw": 10, "flows": flows, "replicate": replicate}
             time = 100 + 0.01 * replicate
             put(q.simulated_mean, time, **place)
             put(q.simulated_last, 2 * time, **place)
-            if replicate < (9 if flows == 8 else 20):
+            if replicate < (4 if flows == 8 else 20):
                 put(q.emulated_mean, (1 + more / 100) * (time + 0.1), **place)
                 put(q.emulated_last, 2 * time + 0.2, **place)
     keys = Cell._fields[:6]

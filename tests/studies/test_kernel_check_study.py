@@ -156,11 +156,14 @@ def test_a_connection_is_drawn_from_when_the_syn_reaches_the_server(grid: list[C
 
 def test_a_connection_without_losses_leaves_in_the_trains_of_the_kernel(grid: list[Cell]) -> None:
     # Where a train of the kernel (Linux 6.18) ended, in segments: captured with --engine emulate on 2026-11-27. 54, 76,
-    # 98 and 120 are ends of sk_buffs: 22 segments are half of the first window, and the write keeps this size.
+    # 98 and 120 are ends of sk_buffs: 22 segments are half of the first window, and the write keeps this size. Sockets then
+    # began with a buffer of 256 KiB (tcp_wmem), so the program was never woken in between.
     kernel = [*range(2, 54, 2), *range(54, 72, 3), 73, 76, *range(80, 97, 4), 98, *range(103, 119, 5)]
     kernel += range(120, 139, 6)
     path = {"queue": 1000, "control": "cubic", "size_kb": 500, "rtt_ms": 20, "rate_mbit": 100, "iw": 10}
-    segments = simulate.run_cell(replace(cell(grid, SIMULATE, **path), capture=True), 1, 1)["segments"]
+    own = cell(grid, SIMULATE, **path)
+    scenario = own.scenario.replace("tcp.send_buffer", {"initial": "256KiB", "maximum": "16MiB"})
+    segments = simulate.run_cell(replace(own, scenario=scenario, capture=True), 1, 1)["segments"]
     sent = segments.filter(event=connection.SENT, from_server=1)
     ended = sent.filter(pl.col("length") > 0, pl.col("flags") & PSH > 0)
     ends = (ended["seq"] + ended["length"] - 1) // 1448

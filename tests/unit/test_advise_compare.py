@@ -289,7 +289,9 @@ def test_the_page_opens_with_verdict_number_doubt_and_what_removes_it(
     first_screen = page[page.index('id="answer"') : page.index('id="change"')]
     assert light(before_after)[0] == "care"
     assert "After is faster" in first_screen
-    assert interval(change(before_after, "mean").change, "%") in first_screen.replace("\u00a0", " ").replace("\u2212", "-")
+    assert interval(change(before_after, "mean").change, "%") in first_screen.replace("\u00a0", " ").replace(
+        "\u2212", "-"
+    )
     assert "it need not be the window" in first_screen
     assert "--concurrent" in first_screen
     assert "mix of RTTs and sizes changed" in first_screen
