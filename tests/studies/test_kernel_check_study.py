@@ -156,7 +156,7 @@ def test_a_connection_is_drawn_from_when_the_syn_reaches_the_server(grid: list[C
 
 def test_a_connection_without_losses_leaves_in_the_trains_of_the_kernel(grid: list[Cell]) -> None:
     # Where a train of the kernel (Linux 6.18) ended, in segments: captured with --engine emulate on 2026-11-27. 54, 76,
-    # 98 and 120 are ends of sk_buffs: 22 segments are half of the first window, and the write keeps this size. Sockets then
+    # 98 and 120 are ends of sk_buffs: 22 segments are half of the first window, and the write keeps this size. Sockets
     # began with a buffer of 256 KiB (tcp_wmem), so the program was never woken in between.
     kernel = [*range(2, 54, 2), *range(54, 72, 3), 73, 76, *range(80, 97, 4), 98, *range(103, 119, 5)]
     kernel += range(120, 139, 6)

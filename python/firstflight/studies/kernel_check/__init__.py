@@ -430,8 +430,8 @@ QUANTITIES = tuple(
 )
 PARALLEL = ("queue", "iw", "flows")
 STARTS_S = 0.04
-"""Real downloads count where the delays of their starts differ by at most this, a round trip. Set after the first run, in
-which that of eight programs that start at once was 43 ms (median)."""
+"""Real downloads count where the delays of their starts differ by at most this, a round trip. Set after the first run,
+in which those of eight programs differed by 43 ms (median)."""
 
 
 def parallel(engine: str) -> Callable[[Run], pl.LazyFrame]:
