@@ -64,8 +64,8 @@ def test_our_own_tcp_fetches_and_serves(ends: str, backend: Backend, monkeypatch
     assert transfers["connection"].to_list() == [0, 1, 2] * 2
     for column in ("handshake_time_s", "first_byte_time_s", "completion_time_s"):
         assert in_time(transfers[column], simulated[column]), (column, transfers[column], simulated[column])
-    # The next file is asked for so long after the last has come, and as much later as a program takes to start: some 30 ms
-    # each time on an idle machine.
+    # The next file is asked for so long after the last has come, and as much later as a program takes to start: some
+    # 30 ms each time on an idle machine.
     starts = transfers["start_s"] - simulated["start_s"]
     assert 0 <= starts.min() <= starts.max() < 1  # type: ignore[operator]
     environment = dict(real["environment"].iter_rows())
