@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -116,3 +118,14 @@ def test_a_whole_run_is_stored_as_it_is_kept(monkeypatch: pytest.MonkeyPatch, tm
 
 def test_a_picture_is_what_its_store_and_the_theme_make() -> None:
     assert (DOCS / "evidence" / "why-ten.svg").read_text(encoding="utf-8") == _pages().picture("why-ten")
+
+
+def test_the_readme_has_the_numbers_of_the_evidence() -> None:
+    kept = json.loads((DOCS / "evidence/rfc2415.json").read_text(encoding="utf-8"))
+    number = Counter(claim["verdict"] for claim in kept["claims"] if not claim["given"])
+    readme = " ".join((DOCS.parent / "README.md").read_text(encoding="utf-8").split())
+    counted = f"{number['holds']} hold, {number['differs']} differ and {number['undecided']} are undecided"
+    assert f"Of its {len(kept['claims'])} claims {counted}" in readme
+    gain = re.search(r"falls by ([\d.]+%)", kept["answer"][0])
+    assert gain is not None
+    assert f"{gain[1]} shorter" in readme

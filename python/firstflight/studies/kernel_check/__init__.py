@@ -46,6 +46,10 @@ SOURCE = Source("firstflight's requirement on the simulator", needs="value", why
 _NAMED = 5
 # Transfers of a condition, of 20, below which it is not judged.
 _LEAST = 5
+STARTS_S = 0.04
+"""Real downloads count where the delays of their starts differ by at most this, a round trip. Set after the first run,
+in which those of eight programs differed by 43 ms (median)."""
+_GAPS = f"the drawn gaps to within {1e3 * STARTS_S:.0f} ms"
 # Below this probability two distributions are told apart.
 _RARE = 0.01
 
@@ -201,7 +205,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
 def _sharing(downloads: Together) -> Iterator[ClaimSpec]:
     """Means and distributions of the times of downloads that share a queue."""
     note = f"{counted(int(downloads.measured.sum()), 'condition')} of {downloads.measured.size} with at least {_LEAST} "
-    note += "undisturbed transfers whose starts are as drawn."
+    note += f"undisturbed transfers whose starts have {_GAPS}."
     yield SOURCE.says(
         "shared-queue-means",
         "Two to eight downloads in one queue take as long over the kernel (mean difference over conditions).",
@@ -283,7 +287,7 @@ def _together(downloads: Together) -> list[Table]:
             named(downloads.difference(name), f"{name}_difference", "Difference", "percent", 1),
             named(downloads.probability(name), f"{name}_p", "p", "", 3),
         ]
-    caption = "Means over transfers in which every download began as drawn; p: of the test of Kolmogorov and Smirnov."
+    caption = f"Means over transfers whose starts have {_GAPS}; p: Kolmogorov-Smirnov test."
     return [table("shared-queue", "Downloads of 200 kB that share a queue", caption, shown)]
 
 
@@ -429,9 +433,6 @@ QUANTITIES = tuple(
     for grid in ("emulated", "simulated")
 )
 PARALLEL = ("queue", "iw", "flows")
-STARTS_S = 0.04
-"""Real downloads count where the delays of their starts differ by at most this, a round trip. Set after the first run,
-in which those of eight programs differed by 43 ms (median)."""
 
 
 def parallel(engine: str) -> Callable[[Run], pl.LazyFrame]:
