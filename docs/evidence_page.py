@@ -7,7 +7,8 @@ Both make docs/what-we-found.md, too, of docs/questions.toml and the claims that
 docs/validation.md.
 
 A page holds what docs/evidence/STUDY.json keeps, what study.toml says, and between two marks the notes of a person,
-which stay as they are. STUDY.svg has claims of the study, in the colors of the theme: made again by the second line.
+which stay as they are. STUDY.FIGURE.svg is a figure of the run's report, STUDY.FIGURE.narrow.svg the same for a phone.
+Of a study that was stored without figures, STUDY.svg has claims, and is made again by the second line.
 Tables above 30 lines or 110 columns are kept as STUDY.TABLE.csv, and every claim with its source and reason is in
 STUDY.claims.csv. A test compares the pages with what this makes.
 """
@@ -33,6 +34,7 @@ from firstflight.errors import RequestError
 from firstflight.records import Run
 from firstflight.report.figure import inline, svg
 from firstflight.report.style import color as theme
+from firstflight.report.style import in_both_schemes
 from firstflight.studies import Study, find, of
 
 EVIDENCE = Path(__file__).parent / "evidence"
@@ -67,11 +69,37 @@ def store(directory: str) -> str:
         "cells": len(run.cells),
         "answer": study.answer(run),
         "claims": [claim.as_dict() for claim in study.claims(run)],
+        "figures": _stored_figures(run, study),
         "tables": tables,
     }
     path = EVIDENCE / f"{run.study}.json"
     path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return run.study
+
+
+def _stored_figures(run: Run, study: Study) -> list[dict[str, str | bool]]:
+    """Write the figures of the run's report into files, and return what the page says of them."""
+    for old in EVIDENCE.glob(f"{run.study}.*svg"):
+        old.unlink()
+    figures = []
+    for figure in study.figures(run):
+        for width, chart in (("", figure.chart), (".narrow", figure.narrow)):
+            if chart is not None:
+                path = EVIDENCE / f"{run.study}.{figure.name}{width}.svg"
+                path.write_text(in_both_schemes(svg(chart)) + "\n", encoding="utf-8")
+        about: dict[str, str | bool] = {"name": figure.name, "finding": figure.finding, "title": figure.title}
+        figures.append(about | {"notes": figure.notes, "narrow": figure.narrow is not None})
+    return figures
+
+
+def _figure(study: str, figure: dict[str, Any]) -> str:
+    """A figure with its heading and caption."""
+    heading, file = figure["finding"] or figure["title"], f"{study}.{figure['name']}"
+    image = f"![{heading.translate({ord('['): '(', ord(']'): ')'})}]({file}.svg)"
+    if figure["narrow"]:
+        image = f'<picture><source media="(max-width: 44rem)" srcset="{file}.narrow.svg">{image}</picture>'
+    measure = f" {figure['title'].rstrip('.')}." if figure["finding"] else ""
+    return f"**{heading.rstrip('.')}.**{measure}\n\n{image}\n\n{figure['notes']}"
 
 
 def _lacking(run: Run, study: Study) -> str:
@@ -90,12 +118,14 @@ def page(name: str) -> str:
     study = find(name)
     engine = "" if kept["engine"] == study.engines[0] else f" --engine {kept['engine']}"
     counted = tally(counts(kept["claims"]))
+    figures: list[str] = [_figure(name, figure) for figure in kept.get("figures", [])]
     tables: list[str] = [_shown(name, table) for table in kept["tables"]]
+    claims = f"![{picture_title(kept['claims'])}: what was found next to what was expected]({name}.svg)"
     parts = [
         f"<!-- Made by docs/evidence_page.py of {name}.json and study.toml; notes are by hand. -->",
         f"# {study.title}",
         *([f"**Answer.** {' '.join(kept['answer'])}"] if kept["answer"] else []),
-        f"![{picture_title(kept['claims'])}: what was found next to what was expected]({name}.svg)",
+        *(figures[:1] or [claims]),
         f"**Question.** {study.asked}",
         f"Source: {study.source.rstrip('.')}.",
         f"    firstflight run {name}{engine} && firstflight claims runs/{name}",
@@ -104,6 +134,8 @@ def page(name: str) -> str:
         f"Claims: {counted} ([how a claim is judged](../validation.md#how-a-claim-is-judged)). "
         f"[{name}.claims.csv]({name}.claims.csv) has each claim with its source and reason.",
         *_claims(kept["claims"]),
+        *(["## Figures"] if figures[1:] else []),
+        *figures[1:],
         *(["## Tables"] if tables else []),
         *sorted(tables, key=lambda text: text.startswith("- ")),
         *(_NOTES, _notes(name), _END_OF_NOTES),
@@ -125,11 +157,16 @@ def picture_title(claims: list[dict[str, Any]]) -> str:
     return f"{len(claims)} claims: {tally(counts(claims))}"
 
 
-def picture(name: str) -> str:
-    """What claims of the study called `name` found, with its 95% CI, and what was expected, as SVG."""
+def pictures(name: str) -> list[tuple[Path, str]]:
+    """File and SVG of what claims of the study called `name` found, with its 95% CI, and what was expected; none if
+    its figures are kept.
+    """
     import altair as alt
 
-    claims = json.loads((EVIDENCE / f"{name}.json").read_text(encoding="utf-8"))["claims"]
+    kept = json.loads((EVIDENCE / f"{name}.json").read_text(encoding="utf-8"))
+    if kept.get("figures"):
+        return []
+    claims = kept["claims"]
     shown = drawn(claims)
     limits = [
         {"id": claim["id"], "value": float(number)}
@@ -164,7 +201,7 @@ def picture(name: str) -> str:
     chart = alt.LayerChart(layer=layers).properties(width=380, height=alt.Step(20), title=heading)
     # Room for the wider letters of a machine without the fonts that the picture was laid out with.
     chart = chart.properties(padding={"left": 40, "right": 90, "top": 5, "bottom": 5})
-    return svg(chart) + "\n"
+    return [(EVIDENCE / f"{name}.svg", in_both_schemes(svg(chart)) + "\n")]
 
 
 def _heading(table: Table) -> str:
@@ -320,7 +357,7 @@ def main(arguments: list[str]) -> None:
         for path, text in (
             (EVIDENCE / f"{name}.claims.csv", claims_file(name)),
             (EVIDENCE / f"{name}.md", page(name)),
-            (EVIDENCE / f"{name}.svg", picture(name)),
+            *pictures(name),
         ):
             path.write_text(text, encoding="utf-8")
             print(path)

@@ -112,12 +112,20 @@ def test_a_whole_run_is_stored_as_it_is_kept(monkeypatch: pytest.MonkeyPatch, tm
     firstflight.run("rfc6928-rounds", out=tmp_path / "run")
     pages.store(str(tmp_path / "run"))
     assert (tmp_path / "rfc6928-rounds.json").read_text(encoding="utf-8") == kept
-    table = "rfc6928-rounds.round_trips.csv"
-    assert (tmp_path / table).read_text(encoding="utf-8") == (DOCS / "evidence" / table).read_text(encoding="utf-8")
+    stored = {path.name for path in tmp_path.glob("*.*") if path.suffix != ".json"}
+    assert {"rfc6928-rounds.round_trips.csv", "rfc6928-rounds.rounds.svg"} <= stored
+    for name in stored:
+        assert (tmp_path / name).read_text(encoding="utf-8") == (DOCS / "evidence" / name).read_text(encoding="utf-8")
 
 
-def test_a_picture_is_what_its_store_and_the_theme_make() -> None:
-    assert (DOCS / "evidence" / "why-ten.svg").read_text(encoding="utf-8") == _pages().picture("why-ten")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_begins_with_its_answer_and_a_figure_that_is_there(name: str) -> None:
+    page = (DOCS / "evidence" / f"{name}.md").read_text(encoding="utf-8")
+    begin, _, _ = page.partition("**Question.**")
+    assert "**Answer.**" in begin
+    files = set(re.findall(r"[\w.-]+\.svg", page))
+    assert files == {path.name for path in (DOCS / "evidence").glob(f"{name}.*svg")}
+    assert re.search(r"!\[.+\]\([\w.-]+\.svg\)", begin)
 
 
 def test_the_readme_has_the_numbers_of_the_evidence() -> None:

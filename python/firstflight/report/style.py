@@ -70,3 +70,16 @@ def css(light: str = ":root", dark: str = "") -> str:
         for part in ("fill", "stroke")
     ]
     return "\n".join(rules)
+
+
+def in_both_schemes(svg: str) -> str:
+    """The picture with a style for a page that shows it as an image: with the dark colors where the reader prefers
+    those.
+    """
+    rules = [
+        f'[{part}="{light}"]{{{part}:{dark}}}'
+        for light, dark in _PAIRS.values()
+        for part in ("fill", "stroke")
+        if f'{part}="{light}"' in svg
+    ]
+    return svg.replace(">", f"><style>@media(prefers-color-scheme:dark){{{''.join(rules)}}}</style>", 1)
