@@ -58,7 +58,6 @@ def command(state: State = STATE, as_json: Json = False) -> None:
 
 def _shown(status: dict[str, Any]) -> list[Any]:
     """What is printed, line by line."""
-    from rich.box import SIMPLE
     from rich.table import Column, Table
 
     policy, seen = status["policy"], status["connections"]
@@ -86,7 +85,7 @@ def _shown(status: dict[str, Any]) -> list[Any]:
             f"{status['windows_waiting']} prefixes wait until the routes of others have settled"
         )
     names = ("answer", "e-value", "flows", "losses", "timeouts", "needed")
-    table = Table(Column("group", no_wrap=True), *names, box=SIMPLE)
+    table = Table(Column("group", no_wrap=True), *names, box=None, pad_edge=False, header_style="")
     for group in status["groups"]:
         more = group["more_connections"]
         table.add_row(

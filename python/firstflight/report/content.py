@@ -36,6 +36,7 @@ class Content:
     case_counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """The number of cases by verdict: of own flows, of others, without results."""
     claims: list[Claim] = field(default_factory=list)
+    deciding: str = ""
     figures: list[Figure] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     transfers: list[Link] = field(default_factory=list)
@@ -65,11 +66,12 @@ def gather(run: Run, study: Any) -> Content:
         title=study.title,
         asked=OWN_SCENARIO if alone else study.asked or study.shows,
         source=study.source,
-        notice=" ".join(part for part in (_notice(run), study.deciding(run, claims)) if part),
+        notice=_notice(run),
         answer=[*study.answer(run), *_counted(claims)],
         cases=study.cases(run),
         case_counts=study.case_counts(run),
         claims=claims,
+        deciding=study.deciding(run, claims),
         figures=[
             *study.figures(run),
             *(_distributions(run, keys) if alone else []),

@@ -292,7 +292,7 @@ _TABLE_6 = "Dashed: derived from goodput and delay in the RFC's Table 6; its fig
 
 def figures(q: Quantities) -> Iterator[Figure]:
     """Page delay, drop rate and Figures 1 to 4."""
-    own, relative = power(q), relative_power(q)
+    relative = relative_power(q)
     for number, said in (
         (1, "The RFC's delays for IW 2 to 4 follow from its percentages."),
         (4, "All four files of a page on one connection."),
@@ -315,18 +315,18 @@ def figures(q: Quantities) -> Iterator[Figure]:
         _points(q.drops.sel(http="1.0"), OURS) + _points(printed(2, "packet_drop_rate"), RFC),
         q.drops.sel(http="1.0"),
     )
-    for number, (http, of) in enumerate(product(("1.0", "1.1"), (own, relative)), 1):
-        points = _points(of.sel(http=http), OURS)
+    for number, http in ((2, "1.0"), (4, "1.1")):
+        points = _points(relative.sel(http=http), OURS)
         if http == "1.0":
-            points += _points(_power_of_table6(of is relative), RFC)
-        what = "Against IW 1 of the same scenario." if of is relative else "Goodput divided by median page delay."
+            points += _points(_power_of_table6(True), RFC)
         yield from _figure(
             f"figure{number}",
-            f"Figure {number}. {'Normalized n' if of is relative else 'N'}etwork power of web traffic, HTTP/{http}",
-            f"{what} {_TABLE_6 if http == '1.0' else 'Band: 95% CI over replicates.'}",
-            f"network power, {of.attrs['units']}",
+            f"Figures {number - 1} and {number}. Normalized network power of web traffic, HTTP/{http}",
+            "Goodput divided by median page delay, against IW 1 of the same scenario; not divided by that it is "
+            f"Figure {number - 1}. {_TABLE_6 if http == '1.0' else 'Band: 95% CI over replicates.'}",
+            f"network power, {relative.attrs['units']}",
             points,
-            of.sel(http=http),
+            relative.sel(http=http),
         )
 
 

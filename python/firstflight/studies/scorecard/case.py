@@ -124,7 +124,7 @@ class Change:
         value = round(self.change.value, digits) or 0.0  # no sign of a zero
         change = with_unit(f"{value:+.{digits}f}" if value else f"{value:.{digits}f}", self.measure.change_unit)
         interval = "" if math.isnan(self.change.low) else f" [{low}, {high}]"
-        return f"{change}{interval}".replace("-", "\N{MINUS SIGN}")
+        return f"{change}{interval}"
 
     def from_to(self) -> str:
         """The values themselves."""
