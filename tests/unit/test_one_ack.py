@@ -24,3 +24,8 @@ def test_each_link_leads_to_the_line_of_its_function() -> None:
     wrong = {link[0]: line_of(link) for link in LINK.finditer(text) if int(link["line"]) != line_of(link)}
     assert not wrong, "UPDATE_LINES=1 writes these lines again"
     assert len(LINK.findall(text)) > 20
+
+
+def test_one_ack_is_read_in_three_files() -> None:
+    walk = PAGE.read_text(encoding="utf-8").split("## What may be sent")[0]
+    assert len({link["file"] for link in LINK.finditer(walk)}) == 3

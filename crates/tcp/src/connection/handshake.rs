@@ -5,7 +5,8 @@ use crate::connection::Events;
 use crate::connection::timestamps::round_trip;
 use crate::receiver::window;
 use crate::segment::{Ecn, Flags, Segment, SentAt};
-use crate::sender::recovery::RttSample;
+use crate::sender::congestion::Start;
+use crate::sender::recovery::{Recovery, RttSample};
 use crate::sequence::{near, origin, wire};
 use crate::{Deadline, Nanos};
 use std::num::NonZeroU16;
@@ -166,6 +167,29 @@ impl Endpoint {
         }
         let lost = if self.was_syn_repeated_needlessly(segment) { 0 } else { self.stats.syn_retransmissions };
         self.begin_sending(now, rtt, lost);
+    }
+
+    /// The handshake is complete: data may be sent. `rtt_sample`: of the handshake; `lost`: SYNs retransmitted.
+    #[cold]
+    fn begin_sending(&mut self, now: Nanos, rtt_sample: Option<Nanos>, lost: u32) {
+        let profile = &self.profile;
+        let window = profile.syn_loss_response.window_bytes(lost, self.initial_window_bytes(), self.mss);
+        let rtt = self.rtt.smoothed(&profile.rto);
+        self.controller.restart(&Start {
+            rtt,
+            established_at: Some(now),
+            ..Self::start(profile, self.snd.initial(), self.mss, window)
+        });
+        self.sharing.initial_segments = NonZeroU16::new(u16::try_from(window / self.mss).unwrap_or(u16::MAX));
+        if let Some(segments) = self.sharing.ssthresh {
+            self.controller.set_ssthresh(u32::from(segments.get()).saturating_mul(self.mss));
+        }
+        let (sack, rate_based) = (self.features & feature::SACK != 0, self.controller.is_rate_based());
+        if let Recovery::Scoreboard(scoreboard) = &mut self.recovery {
+            scoreboard.establish(now, self.snd.una, sack, rate_based, rtt_sample);
+        }
+        self.prepare_pacing();
+        self.prepare_path_report();
     }
 
     /// The handshake's RTT: the sample for the estimator, and the first candidate for the shortest RTT.

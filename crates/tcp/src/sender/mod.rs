@@ -1,7 +1,6 @@
 //! The sender: which segments may be sent and when, and the effect of acknowledgments and silence.
 
 mod acknowledgement;
-pub(crate) mod apply;
 pub(crate) mod congestion;
 pub(crate) mod initial_window;
 pub(crate) mod nagle;

@@ -211,6 +211,44 @@ impl RttEstimator {
     }
 }
 
+/// Send times from which an acknowledgment gives a round trip.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct SendTimes {
+    first_acknowledged: Option<Nanos>,
+    last_acknowledged: Option<Nanos>,
+    first_sacked: Option<Nanos>,
+    last_sacked: Option<Nanos>,
+}
+
+impl SendTimes {
+    #[inline]
+    pub fn on_acknowledged(&mut self, sent_at: Nanos) {
+        self.first_acknowledged.get_or_insert(sent_at);
+        self.last_acknowledged = Some(sent_at);
+    }
+
+    #[inline]
+    pub fn on_sacked(&mut self, sent_at: Nanos) {
+        self.first_sacked.get_or_insert(sent_at);
+        self.last_sacked = Some(sent_at);
+    }
+
+    pub fn sacked_rtt(&self, now: Nanos) -> Option<Nanos> {
+        self.first_sacked.map(|sent_at| now - sent_at)
+    }
+
+    /// The sample for the estimator, and the RTT of the segment delivered last. `unambiguous`: no segment acknowledged
+    /// cumulatively was sent twice; `echoed`: the RTT by timestamps, if data was.
+    // RFC 6298 §3 (Karn): never from a segment sent twice, unless a timestamp distinguishes the transmissions.
+    pub fn rtt(&self, now: Nanos, unambiguous: bool, echoed: Option<Nanos>) -> Option<(Nanos, Nanos)> {
+        let ago = |sent_at: Option<Nanos>| sent_at.map(|sent_at| now - sent_at);
+        let acknowledged = ago(self.first_acknowledged).filter(|_| unambiguous);
+        let rtt = acknowledged.or(ago(self.first_sacked)).or(echoed)?;
+        let latest = ago(self.last_sacked).or(ago(self.last_acknowledged).filter(|_| unambiguous)).unwrap_or(rtt);
+        Some((rtt, latest))
+    }
+}
+
 /// Validity of a minimum RTT.
 const SHORTEST_VALID: Nanos = 300_000_000_000;
 

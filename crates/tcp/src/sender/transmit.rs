@@ -3,7 +3,6 @@
 use crate::Nanos;
 use crate::connection::{Endpoint, State, due};
 use crate::segment::{Ecn, Flags, Segment, SentAt};
-use crate::sender::apply::flight;
 use crate::sender::initial_window::{IdleCheck, RestartWindow};
 use crate::sender::recovery::Recovery;
 use crate::sequence::SeqNum;
@@ -126,8 +125,8 @@ impl Endpoint {
         };
         let start = self.snd.nxt;
         let end = self.transmit(now, start, length, into);
-        let flight = flight!(self, now);
-        if let Recovery::Scoreboard(scoreboard) = &mut self.recovery {
+        self.stats.tail_loss_probes += u32::from(probing);
+        if let (Recovery::Scoreboard(scoreboard), flight) = self.recovery_at(now) {
             if !probing && scoreboard.train.on_sent() {
                 into.flags |= Flags::PSH;
             }
@@ -135,7 +134,6 @@ impl Endpoint {
             let mut timer = scoreboard.on_sent_new(&flight, start, (end - start) as u32);
             if probing {
                 timer = timer.then(scoreboard.on_probe_sent(&flight, None));
-                self.stats.tail_loss_probes += 1;
             }
             if reducing {
                 scoreboard.reduction.on_sent();
@@ -184,12 +182,10 @@ impl Endpoint {
 
     /// A probe of the tail, or a lost segment that cwnd and the peer's window allow.
     fn retransmit_lost(&mut self, now: Nanos, into: &mut Segment) -> bool {
-        let flight = flight!(self, now);
         let edge = self.snd.una + u64::from(self.peer_window.bytes);
-        let Recovery::Scoreboard(scoreboard) = &mut self.recovery else { return false };
+        let (Recovery::Scoreboard(scoreboard), flight) = self.recovery_at(now) else { return false };
         let Some((number, sent, as_probe)) = scoreboard.next_to_retransmit(&flight, edge) else { return false };
         let timer = if as_probe {
-            self.stats.tail_loss_probes += 1;
             scoreboard.on_probe_sent(&flight, Some(number))
         } else {
             if scoreboard.is_reducing() {
@@ -197,6 +193,7 @@ impl Endpoint {
             }
             scoreboard.on_retransmitted(&flight, number)
         };
+        self.stats.tail_loss_probes += u32::from(as_probe);
         self.set_timer(now, timer);
         let length = (sent.end().min(self.snd.data_end) - sent.start.min(self.snd.data_end)) as u32;
         self.transmit(now, sent.start, length, into);

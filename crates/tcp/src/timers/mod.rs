@@ -10,7 +10,6 @@ pub(crate) use table::Timers;
 use crate::Nanos;
 use crate::connection::Events;
 use crate::connection::{Endpoint, State, due};
-use crate::sender::apply::flight;
 use crate::sender::recovery::SetTimer;
 
 impl Endpoint {
@@ -79,7 +78,8 @@ impl Endpoint {
         if self.recovery.waits_for_timeout() && self.timers.retries >= self.profile.max_retries {
             return self.finish(State::Closed, Events::TIMED_OUT);
         }
-        let facts = self.recovery.on_timer(&flight!(self, now));
+        let (recovery, flight) = self.recovery_at(now);
+        let facts = recovery.on_timer(&flight);
         self.apply(now, &facts);
         // RFC 9293 §3.8.6: data within the window is retransmitted as usual (SHLD-16), however small the window is.
         self.due |= if shrunk { due::OVERRIDE } else { 0 };

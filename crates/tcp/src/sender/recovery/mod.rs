@@ -7,7 +7,7 @@
 //! | here | Linux |
 //! |---|---|
 //! | [`Recovery::measure`] | `tcp_sacktag_write_queue`, `tcp_clean_rtx_queue` |
-//! | [`Recovery::on_ack`] | `tcp_fastretrans_alert`, after it `tcp_cong_control` in `sender/apply.rs` |
+//! | [`Recovery::on_ack`] | `tcp_fastretrans_alert`, after it `tcp_cong_control` in `sender/acknowledgement.rs` |
 //! | `Scoreboard::alert`, `enter_recovery`, `try_to_open` | `tcp_fastretrans_alert`, `tcp_enter_recovery`, `tcp_try_to_open` |
 //! | `Scoreboard::on_timeout` | `tcp_enter_loss` |
 //! | `Scoreboard::after_timeout`, `f_rto` | `tcp_process_loss` |

@@ -1,9 +1,10 @@
 //! Duplicate acknowledgments in place of SACK blocks: each one says that one more segment was delivered, though not
 //! which (Linux's "Reno SACK" emulation; RFC 6582 §6).
 
+use super::ack::AckSummary;
 use super::board::NewlyLost;
 use super::sack::MOST_REORDERING;
-use super::{AckSummary, Flight, Scoreboard, State};
+use super::{Flight, Scoreboard, State};
 
 /// Duplicate acknowledgments that stand for segments delivered.
 #[derive(Clone, Debug, Default)]

@@ -1,23 +1,22 @@
 //! Loss recovery over a scoreboard: the meaning of ACKs, from the first sign of a loss to the end of recovery.
 //!
 //! The states and their transitions are Linux's (`tcp_fastretrans_alert`), which follow RFC 6675, RFC 8985, RFC 5682
-//! and RFC 9937 and serve peers with and without SACK. Each rule has its file: how SACK blocks become marks (`sack`),
-//! how duplicate ACKs stand in for them (`duplicates`), which segments are marked lost (`rack`, or counting in
-//! `sack`), the probe of a silent tail (`tail_loss_probe`), how a spurious recovery is noticed and undone (`undo`,
-//! `f_rto`). Segments are counted here, bytes in [`Facts`].
+//! and RFC 9937 and serve peers with and without SACK. `ack` is one ACK from top to bottom, over the segments in flight
+//! (`board`), with RACK's state (`rack`) and what a SACK option reports (`sack`). Beside it: peers without SACK
+//! (`duplicates`), the timer with its probe of a silent tail (`timer`), recovery after a timeout (`timeout`), and how a
+//! spurious recovery is noticed and undone (`undo`). Here: the state, and what may be sent. Segments are counted, bytes
+//! in [`Facts`].
 
+mod ack;
 mod board;
 mod duplicates;
-mod episodes;
-mod f_rto;
-mod measure;
 mod rack;
 mod sack;
-mod tail_loss_probe;
+mod timeout;
 mod timer;
 mod undo;
 
-pub(crate) use measure::AckSummary;
+pub(crate) use ack::AckSummary;
 
 use super::{Ack, CwndRule, Facts, FastRecovery, Flight, SetTimer, early_retransmit};
 use crate::Nanos;
@@ -30,12 +29,10 @@ use crate::sender::trains::Train;
 use crate::sequence::SeqNum;
 use board::{Board, Sent};
 use duplicates::Duplicates;
-use f_rto::FRto;
-use measure::Kind;
 use rack::Rack;
 use sack::SackHistory;
-use tail_loss_probe::Probe;
-use timer::Timer;
+use timeout::FRto;
+use timer::{Probe, Timer};
 use undo::Undo;
 
 /// State of recovery, in the order of Linux's `tcpi_ca_state`.
@@ -259,84 +256,6 @@ impl Scoreboard {
         timer
     }
 
-    /// The meaning of a measured ACK.
-    pub fn on_ack(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, summary: &mut AckSummary, facts: &mut Facts) {
-        let was_recovering = self.is_recovering();
-        facts.advanced = summary.advanced;
-        if summary.kind == Kind::Whole {
-            self.on_whole_ack(flight, ack, summary, facts);
-        } else {
-            self.on_other_ack(flight, ack, summary, facts);
-        }
-        let bytes = |segments: u32| segments.saturating_mul(flight.mss);
-        facts.delivered = bytes(summary.delivered);
-        facts.flight = bytes(self.board.len());
-        facts.fast_recovery = FastRecovery::new(was_recovering, self.is_recovering());
-    }
-
-    /// An ACK of which only a part counts.
-    #[cold]
-    fn on_other_ack(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, summary: &mut AckSummary, facts: &mut Facts) {
-        match summary.kind {
-            // Only the SACK blocks of an ACK below SND.UNA count.
-            Kind::Old => {
-                let next = self.alert(flight, ack, summary, facts);
-                self.allow(flight, next);
-            }
-            Kind::NothingOutstanding => {
-                if summary.dsack {
-                    self.alert(flight, ack, summary, facts);
-                }
-                self.on_probe_acknowledged(flight, ack.ack, summary, facts);
-            }
-            Kind::Nothing => {}
-            Kind::Whole => debug_assert!(false, "the caller deals with it"),
-        }
-    }
-
-    fn on_whole_ack(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, summary: &mut AckSummary, facts: &mut Facts) {
-        facts.rtt = summary.rtt;
-        if flight.profile.recovery.scoreboard().rack {
-            self.rack.adapt(self.delivered, summary.prior_delivered);
-        }
-        self.on_probe_acknowledged(flight, ack.ack, summary, facts);
-        // Linux, FLAG_WIN_UPDATE: an ACK of a part of a segment is no duplicate, though it acknowledges none.
-        let unremarkable = (summary.advanced || ack.carries_news)
-            && !(summary.sacked || summary.echoes_congestion || summary.dsack)
-            && self.state == State::Open;
-        let mut next = Next::Nothing;
-        if !unremarkable {
-            next = self.alert(flight, ack, summary, facts);
-        }
-        if summary.set_timer {
-            let timer = match self.schedule_probe(flight, true) {
-                SetTimer::Keep => self.restart_timer(flight),
-                probe => probe,
-            };
-            facts.timer = facts.timer.then(timer);
-        }
-        if summary.echoes_congestion {
-            // Linux, tcp_count_delivered.
-            self.delivered_marked += summary.delivered;
-        }
-        facts.rule = if self.is_reducing() {
-            CwndRule::Reduce { segments: summary.delivered }
-        } else if self.may_grow(flight, summary) {
-            CwndRule::Grow
-        } else {
-            CwndRule::Keep
-        };
-        // Linux, FLAG_ACK_MAYBE_DELAYED: typically of a lone segment that is not full, with nothing else delivered since
-        // it was sent.
-        summary.delayed = summary.delivered == 1
-            && summary.acknowledged
-            && !(summary.repeated_acknowledged || summary.sacked || summary.dsack || summary.echoes_congestion)
-            && ack.ack - ack.prior_una < u64::from(flight.mss)
-            && summary.prior_delivered == Some(self.delivered - 1);
-        facts.delivery = self.rate_sample(flight, summary, facts.lost);
-        self.allow(flight, next);
-    }
-
     /// The delivery rate from an ACK that marks `lost` bytes lost, for a rate-based controller.
     fn rate_sample(&mut self, flight: &Flight<'_>, summary: &AckSummary, lost: u32) -> Option<Delivery> {
         let rate = self.rate.as_mut()?;
@@ -360,40 +279,10 @@ impl Scoreboard {
         })
     }
 
-    // Linux's tcp_may_raise_cwnd: with strong reordering, progress by SACK counts as well.
-    fn may_grow(&self, flight: &Flight<'_>, summary: &AckSummary) -> bool {
-        if self.reordering > flight.profile.duplicate_ack_threshold {
-            summary.acknowledged || summary.sacked
-        } else {
-            summary.acknowledged
-        }
-    }
-
-    /// Stores the amount that may be sent from now on.
-    fn allow(&mut self, flight: &Flight<'_>, next: Next) {
-        match next {
-            Next::Nothing => {}
-            Next::Lost => self.repairing = true,
-            // RFC 5682 §2.1 step 2.b; without new data the algorithm ends and lost segments are sent.
-            Next::New if flight.has_new_data => self.f_rto.offer(),
-            Next::New => {
-                self.f_rto.stop();
-                self.repairing = true;
-            }
-        }
-    }
-
     /// Nothing is outstanding, and no probe waits for its answer.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.board.is_empty() && !self.probe.is_outstanding()
-    }
-
-    /// These segments are delivered by an ACK.
-    #[inline]
-    fn deliver(&mut self, summary: &mut AckSummary, segments: u32) {
-        self.delivered += segments;
-        summary.delivered += segments;
     }
 
     /// True if something may have to be retransmitted.

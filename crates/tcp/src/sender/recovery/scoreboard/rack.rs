@@ -1,8 +1,6 @@
 //! RACK: a segment is lost if one that left later was delivered and enough time has passed (RFC 8985 §6).
 
-use super::board::{Judgement, NewlyLost, Sent};
-use super::timer::Timer;
-use super::{AckSummary, CwndRule, Facts, Flight, Scoreboard, SetTimer, State};
+use super::board::{Board, Judgement, NewlyLost, Sent};
 use crate::Nanos;
 use crate::sequence::SeqNum;
 
@@ -89,33 +87,27 @@ impl Rack {
     pub fn is_recent(&self, now: Nanos, sent: &Sent) -> bool {
         sent.sent_at + self.rtt > now
     }
-}
 
-impl Scoreboard {
-    // RFC 8985 §6.2 step 4: while no reordering has been seen, the window is 0 in recovery or once DupThresh segments
-    // are SACKed; else min (mult * min_RTT / 4, SRTT).
-    fn reordering_window(&self, flight: &Flight<'_>) -> Nanos {
-        if self.reordering_seen == 0 && (self.state >= State::Recovery || self.sacked() >= self.reordering) {
-            return 0;
-        }
-        let srtt = flight.rtt.smoothed(&flight.profile.rto).unwrap_or(0);
-        let Some(shortest) = self.shortest.get() else { return srtt };
-        (shortest / 4).saturating_mul(u64::from(self.rack.widened) + 1).min(srtt)
+    /// RACK.reo_wnd_mult.
+    pub fn window_multiplier(&self) -> u64 {
+        u64::from(self.widened) + 1
     }
 
-    /// Marks segments overtaken for too long; returns their number, and how long the last one that may still
+    /// True if losses have to be looked for, which is done now.
+    pub fn takes_news(&mut self) -> bool {
+        std::mem::take(&mut self.advanced)
+    }
+
+    /// Marks segments overtaken for longer than `window`; returns their number, and how long the last one that may still
     /// only be late has to be waited for.
     // RFC 8985 §6.2 step 5, RACK_detect_loss ().
-    fn detect(&mut self, flight: &Flight<'_>) -> (NewlyLost, Nanos) {
-        let window = self.reordering_window(flight);
-        let rack = &self.rack;
-        let (newest, rtt, now) = ((rack.sent_at, rack.end), rack.rtt, flight.now);
+    pub fn mark_losses(&self, board: &mut Board, now: Nanos, window: Nanos) -> (NewlyLost, Nanos) {
         let mut wait = 0;
-        let lost = self.board.mark_losses(|sent| {
-            if (sent.sent_at, sent.end()) >= newest {
+        let lost = board.mark_losses(|sent| {
+            if (sent.sent_at, sent.end()) >= (self.sent_at, self.end) {
                 return Judgement::Stop;
             }
-            let due = sent.sent_at + rtt + window;
+            let due = sent.sent_at + self.rtt + window;
             if due <= now {
                 Judgement::Lost
             } else {
@@ -124,41 +116,5 @@ impl Scoreboard {
             }
         });
         (lost, wait)
-    }
-
-    /// Looks for losses after an acknowledgment, and sets a timer that waits for late segments.
-    pub(super) fn detect_losses(&mut self, flight: &Flight<'_>, summary: &mut AckSummary, facts: &mut Facts) {
-        if !self.rack.advanced {
-            return;
-        }
-        self.rack.advanced = false;
-        let (lost, wait) = self.detect(flight);
-        facts.lose(lost.segments, flight.mss);
-        summary.lost_again |= lost.retransmissions > 0;
-        if wait == 0 {
-            return;
-        }
-        let wait = wait + flight.profile.shortest_timer();
-        facts.timer = SetTimer::At(flight.now + wait.min(flight.rtt.rto()));
-        self.timer = Timer::Reordering;
-        summary.set_timer = false;
-    }
-
-    /// The reordering timer expired.
-    // RFC 8985 §6.3.
-    pub(super) fn on_reordering_timeout(&mut self, flight: &Flight<'_>, facts: &mut Facts) {
-        let (lost, _) = self.detect(flight);
-        facts.lose(lost.segments, flight.mss);
-        if lost.segments > 0 {
-            if self.state != State::Recovery {
-                self.enter_recovery(flight, facts);
-                if self.rate.is_none() {
-                    // Linux, tcp_rack_reo_timeout: as if one segment had been delivered.
-                    facts.rule = CwndRule::Reduce { segments: 1 };
-                }
-            }
-            self.repairing = true;
-        }
-        facts.timer = self.restart_timer(flight);
     }
 }

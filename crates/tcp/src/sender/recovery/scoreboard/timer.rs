@@ -1,7 +1,16 @@
-//! The one timer of outstanding data, and its purpose.
+//! The one timer of outstanding data, and what its expiry means: a timeout, RACK's end of waiting, or a tail loss probe.
+//! When ACKs fail to come for two round trips, a probe leaves, so that a lost tail is recovered by ACKs rather than by the
+//! timeout (RFC 8985 §7).
 
-use super::{Facts, FastRecovery, Flight, Scoreboard, SetTimer};
+use super::ack::AckSummary;
+use super::board::Sent;
+use super::{CwndRule, Facts, FastRecovery, Flight, Scoreboard, SetTimer, State};
 use crate::Nanos;
+use crate::sender::recovery::Edges;
+use crate::sequence::SeqNum;
+
+/// RFC 8985 §7.2: without a sample the probe waits a second.
+const PROBE_WITHOUT_SAMPLE: Nanos = 1_000_000_000;
 
 /// The uses of the one timer for outstanding data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -14,7 +23,71 @@ pub(crate) enum Timer {
     Probe,
 }
 
+/// An outstanding probe.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Probe {
+    /// TLP.end_seq: `nxt` when the probe left.
+    end: Option<SeqNum>,
+    /// TLP.is_retrans: the probe was sent before.
+    is_repetition: bool,
+}
+
+impl Probe {
+    pub fn forget(&mut self) {
+        self.end = None;
+    }
+
+    /// True if a probe is outstanding.
+    #[inline]
+    pub fn is_outstanding(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// True if a probe is outstanding that was sent before.
+    pub fn is_repetition(&self) -> bool {
+        self.end.is_some() && self.is_repetition
+    }
+
+    /// True if a probe is outstanding that ends here.
+    pub fn ends_at(&self, position: SeqNum) -> bool {
+        self.end == Some(position)
+    }
+}
+
 impl Scoreboard {
+    /// The timer expired, whichever it was.
+    pub fn on_timer(&mut self, flight: &Flight<'_>) -> Facts {
+        let was_recovering = self.is_recovering();
+        let mut facts = Facts::default();
+        match self.timer {
+            Timer::Reordering => self.on_reordering_timeout(flight, &mut facts),
+            Timer::Probe => facts.timer = self.on_probe_timeout(flight),
+            Timer::Retransmission => self.on_timeout(flight, &mut facts),
+        }
+        facts.flight = self.board.len().saturating_mul(flight.mss);
+        facts.fast_recovery = FastRecovery::new(was_recovering, self.is_recovering());
+        facts
+    }
+
+    /// The reordering timer expired.
+    // RFC 8985 §6.3.
+    fn on_reordering_timeout(&mut self, flight: &Flight<'_>, facts: &mut Facts) {
+        let window = self.reordering_window(flight);
+        let (lost, _) = self.rack.mark_losses(&mut self.board, flight.now, window);
+        facts.lose(lost.segments, flight.mss);
+        if lost.segments > 0 {
+            if self.state != State::Recovery {
+                self.enter_recovery(flight, facts);
+                if self.rate.is_none() {
+                    // Linux, tcp_rack_reo_timeout: as if one segment had been delivered.
+                    facts.rule = CwndRule::Reduce { segments: 1 };
+                }
+            }
+            self.repairing = true;
+        }
+        facts.timer = self.restart_timer(flight);
+    }
+
     /// Restarts the retransmission timer, or stops it when nothing is outstanding.
     // RFC 6298 §5.1 to §5.3.
     pub(super) fn restart_timer(&mut self, flight: &Flight<'_>) -> SetTimer {
@@ -36,7 +109,7 @@ impl Scoreboard {
     /// When the retransmission timer expires after an ACK of new data.
     // RFC 6298 §5.3: RTO from now. RFC 7765 §4: the time since the first outstanding segment was sent is part of it, unless
     // it is longer. A lost segment that waits to be retransmitted has no such time.
-    pub(super) fn timeout_after_ack(&self, flight: &Flight<'_>) -> Nanos {
+    fn timeout_after_ack(&self, flight: &Flight<'_>) -> Nanos {
         let rto = flight.rtt.rto();
         let restarted = flight.now.saturating_add(rto);
         if flight.profile.recovery.scoreboard().timer_restart {
@@ -52,17 +125,72 @@ impl Scoreboard {
         self.timer == Timer::Retransmission
     }
 
-    /// The timer expired, whichever it was.
-    pub fn on_timer(&mut self, flight: &Flight<'_>) -> Facts {
-        let was_recovering = self.is_recovering();
-        let mut facts = Facts::default();
-        match self.timer {
-            Timer::Reordering => self.on_reordering_timeout(flight, &mut facts),
-            Timer::Probe => facts.timer = self.on_probe_timeout(flight),
-            Timer::Retransmission => self.on_timeout(flight, &mut facts),
+    /// Sets the probe timer in place of the retransmission timer, if a probe may be sent.
+    // RFC 8985 §7.2: schedule a PTO when new data is sent or acknowledged, unless in recovery.
+    #[inline]
+    pub(super) fn schedule_probe(&mut self, flight: &Flight<'_>, advanced: bool) -> SetTimer {
+        let Some(rules) = &flight.profile.recovery.scoreboard().tail_loss_probe else { return SetTimer::Keep };
+        let allowed = self.sack && matches!(self.state, State::Open | State::Reduced);
+        let Some(first) = self.board.front().filter(|_| allowed) else { return SetTimer::Keep };
+        let mut timeout = match flight.rtt.smoothed(&flight.profile.rto) {
+            // RFC 8985 §7.2: PTO = 2 * SRTT, plus TLP.max_ack_delay if only one segment is in flight.
+            Some(srtt) if self.board.len() == 1 => 2 * srtt + rules.max_ack_delay_ns,
+            Some(srtt) => 2 * srtt + flight.profile.shortest_timer(),
+            None => PROBE_WITHOUT_SAMPLE,
+        };
+        // RFC 8985 §7.2: not later than the retransmission timer would expire. Linux: unless that is overdue, which a
+        // probe for one segment can make it.
+        let rto = if advanced { self.timeout_after_ack(flight) } else { timeout_of_first(flight, first) };
+        if rto > flight.now {
+            timeout = timeout.min(rto - flight.now);
         }
-        facts.flight = self.board.len().saturating_mul(flight.mss);
-        facts.fast_recovery = FastRecovery::new(was_recovering, self.is_recovering());
-        facts
+        self.timer = Timer::Probe;
+        SetTimer::At(flight.now + timeout)
     }
+
+    /// The probe timer expired.
+    // RFC 8985 §7.3, TLP_send_probe (): new data if there is any and the peer's window admits it, else the last segment.
+    fn on_probe_timeout(&mut self, flight: &Flight<'_>) -> SetTimer {
+        // RFC 8985 §7.3: at most one outstanding probe.
+        self.probing = self.probe.end.is_none() && !self.board.is_empty();
+        self.restart_timer(flight)
+    }
+
+    /// The probe was sent, as a retransmission of this segment or as new data; returns the action on the timer.
+    pub fn on_probe_sent(&mut self, flight: &Flight<'_>, retransmitted: Option<u64>) -> SetTimer {
+        if let Some(number) = retransmitted {
+            self.repeat(flight.now, number, false);
+        }
+        self.probe = Probe { end: Some(flight.nxt), is_repetition: retransmitted.is_some() };
+        self.probing = false;
+        self.restart_timer(flight)
+    }
+
+    /// Decides whether the probe recovered a loss, which then has to be answered.
+    // RFC 8985 §7.4, TLP_process_ack ().
+    pub(super) fn on_probe_acknowledged(
+        &mut self,
+        flight: &Flight<'_>,
+        ack: SeqNum,
+        summary: &AckSummary,
+        facts: &mut Facts,
+    ) {
+        let Some(end) = self.probe.end.filter(|&end| ack >= end) else { return };
+        if !self.probe.is_repetition || summary.dsack_of_probe {
+            // New data was acknowledged, or original and probe both arrived: nothing was lost.
+            self.probe.forget();
+        } else if ack > end {
+            // The tail was lost and the probe recovered it.
+            facts.edges.add(Edges::TAIL_LOSS);
+            self.begin_reduction(flight);
+            self.keep_open(flight);
+        } else if !(summary.advanced || summary.acknowledged || summary.sacked) && summary.duplicate {
+            self.probe.forget();
+        }
+    }
+}
+
+/// When the first segment in flight would time out.
+fn timeout_of_first(flight: &Flight<'_>, first: &Sent) -> Nanos {
+    first.sent_at.saturating_add(flight.rtt.rto())
 }
