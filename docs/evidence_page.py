@@ -27,7 +27,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from firstflight.analysis.claim import COUNTED, GIVEN, counts, tally
+from firstflight.analysis.claim import GIVEN, counts, tally
 from firstflight.analysis.table import Table
 from firstflight.counted import with_unit
 from firstflight.errors import RequestError
@@ -120,7 +120,7 @@ def page(name: str) -> str:
     counted = tally(counts(kept["claims"]))
     figures: list[str] = [_figure(name, figure) for figure in kept.get("figures", [])]
     tables: list[str] = [_shown(name, table) for table in kept["tables"]]
-    claims = f"![{picture_title(kept['claims'])}: what was found next to what was expected]({name}.svg)"
+    claims = f"![Claims: found and expected values]({name}.svg)"
     parts = [
         f"<!-- Made by docs/evidence_page.py of {name}.json and study.toml; notes are by hand. -->",
         f"# {study.title}",
@@ -131,8 +131,8 @@ def page(name: str) -> str:
         f"    firstflight run {name}{engine} && firstflight claims runs/{name}",
         f"Seed {kept['seed']}, {kept['cells']} cells, engine `{kept['engine']}`.",
         "## Claims",
-        f"Claims: {counted} ([how a claim is judged](../validation.md#how-a-claim-is-judged)). "
-        f"[{name}.claims.csv]({name}.claims.csv) has each claim with its source and reason.",
+        f"{counted} ([how judged](../validation.md#how-a-claim-is-judged); "
+        f"[each with its source and reason]({name}.claims.csv)).",
         *_claims(kept["claims"]),
         *(["## Figures"] if figures[1:] else []),
         *figures[1:],
@@ -251,7 +251,7 @@ def answers() -> str:
         if claim["verdict"] != question["verdict"]:
             raise ValueError(
                 f'{QUESTIONS.name}: "{question["asks"]}" was answered when {claim["id"]} was "{question["verdict"]}", '
-                f'and it is "{claim["verdict"]}": write the answer anew'
+                f'and it is "{claim["verdict"]}": rewrite the answer'
             )
         link = f"[{name}](evidence/{name}.md)"
         if question["answer"].count("{}") != 1:
@@ -334,11 +334,10 @@ def _claims(claims: list[dict[str, Any]]) -> list[str]:
 
 def validation() -> str:
     """The page of evidence, with the list of studies as it is now."""
-    rows = [f"| study | about | cells | {' | '.join(COUNTED)} |", f"|{'---|' * (3 + len(COUNTED))}"]
+    rows = ["| study | about | claims |", "|---|---|---|"]
     for name in names():
         kept = json.loads((EVIDENCE / f"{name}.json").read_text(encoding="utf-8"))
-        numbers = " | ".join(str(number or "") for number in counts(kept["claims"]).values())
-        rows.append(f"| [{name}](evidence/{name}.md) | {find(name).title} | {kept['cells']} | {numbers} |")
+        rows.append(f"|[{name}](evidence/{name}.md)|{find(name).title}|{tally(counts(kept['claims']))}|")
     before, begin, rest = VALIDATION.read_text(encoding="utf-8").partition(
         "<!-- studies: made by docs/evidence_page.py -->"
     )

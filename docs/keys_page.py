@@ -1,9 +1,9 @@
-"""Writes the tables of docs/keys.md and docs/populations.md from the models of a scenario: key, value, default.
+"""Writes the tables of docs/keys.md from the models of a scenario: key, value, default.
 
     .venv/bin/python docs/keys_page.py
 
 Between `<!-- keys: MODEL ... -->` and `<!-- end of keys -->` stands what this makes of the descriptions of the models'
-fields, which are their only source; the rest of a page is written by hand. A test compares.
+fields, which are their only source; the rest of the page is written by hand. A test compares.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from firstflight.scenario.table import Table
 from firstflight.scenario.toml import value as toml_value
 from firstflight.scenario.units import Quantity
 
-PAGES = tuple(Path(__file__).with_name(name) for name in ("keys.md", "populations.md"))
+PAGE = Path(__file__).with_name("keys.md")
 MODULES = (scenario, network, tree, population, queues, applications, datagrams, queries, arms, tls)
 MODELS: dict[str, type[Table]] = {
     name: found
@@ -73,9 +73,8 @@ def _spelled(default: object) -> str:
 
 
 def main() -> None:
-    """Write the pages."""
-    for path in PAGES:
-        path.write_text(page(path.read_text(encoding="utf-8")), encoding="utf-8")
+    """Write the page."""
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -24,8 +24,12 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+_SIGNS = {"percent": "%", "percentage points": "pp", "ratio": ""}
+
+
 def with_unit(number: str, unit: str) -> str:
-    """The number and its unit: 10 ms, 15.2%; the number alone if the unit is empty."""
+    """The number and its unit: 10 ms, 15.2%, 3 pp; the number alone if the unit is empty or a ratio."""
+    unit = re.sub(r"^(percentage points|percent|ratio)\b", lambda name: _SIGNS[name[1]], unit)
     return f"{number}{unit}" if unit.startswith("%") else f"{number} {unit}".rstrip()
 
 
