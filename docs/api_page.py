@@ -1,4 +1,4 @@
-"""Prints docs/api.md: what `import firstflight` offers, from signatures and docstrings.
+"""Prints docs/api.md, every public name, from signatures and docstrings.
 
     .venv/bin/python docs/api_page.py > docs/api.md
 
@@ -7,6 +7,8 @@ A test compares the output with the page.
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
 import inspect
 import re
 from collections.abc import Iterator
@@ -40,6 +42,16 @@ edit.
     firstflight.compare(run, firstflight.run(fewer, replicates=3))   # paired differences with 95% CIs
     firstflight.trace(scenario).segments                        # one transfer; also .plot(F), .csv(F), .pcap(F)
 
+| module | page |
+|---|---|
+| [`firstflight.advise`](#firstflightadvise) | [Choose an initial window](advise.md) |
+| [`firstflight.observe`](#firstflightobserve) | [Read your own traffic](observe.md) |
+| [`firstflight.probe`](#firstflightprobe) | [Measure a server's window](probe.md) |
+| [`firstflight.populations`](#firstflightpopulations) | [Populations](populations.md) |
+| [`firstflight.analysis.ab`](#firstflightanalysisab) | [Compare two arms](statistics.md) |
+| [`firstflight.engines.model`](#firstflightenginesmodel) | [The analytical model](model.md) |
+| [`firstflight.studies.kernel`](#firstflightstudieskernel) | [Add a study](add-a-study.md) |
+
 [example.py](example.py) is a longer example (`.venv/bin/python docs/example.py`). Notebooks show scenarios, runs,
 tables, claims, comparisons and traces as HTML; three are in the examples (`pip install "firstflight[notebook]"`):
 [first_flight](../examples/notebooks/first_flight.ipynb) follows one transfer,
@@ -49,6 +61,8 @@ tables, claims, comparisons and traces as HTML; three are in the examples (`pip 
 A wrong request raises `firstflight.RequestError`, a machine that cannot do it `firstflight.MachineError`, with the
 message of the command line. Only the names below are public.
 """
+# Modules with a part of the page.
+MODULES = ("advise", "observe", "probe", "populations", "analysis.ab", "engines.model", "studies.kernel")
 _WIDTH = 96
 # Roles of names in the page's order.
 _PARTS = (
@@ -62,22 +76,24 @@ def main() -> None:
     """The whole page."""
     print(_USE)
     _module(firstflight, "firstflight", "##")
-    for name in firstflight.__all__:
-        if inspect.ismodule(getattr(firstflight, name)):
-            module = getattr(firstflight, name)
-            print(f"## firstflight.{name}\n\n{_said(module)}\n")
-            _module(module, f"firstflight.{name}", "###")
+    for name in MODULES:
+        module = importlib.import_module(f"firstflight.{name}")
+        print(f"## firstflight.{name}\n\n{_said(module)}\n")
+        _module(module, f"firstflight.{name}", "###")
 
 
 def _module(module: ModuleType, path: str, level: str) -> None:
     public = {name: getattr(module, name) for name in module.__all__}
+    constants = {name: of for name, of in public.items() if isinstance(of, str | tuple)}
+    if constants:
+        print("\n".join(f"`{path}.{name}` is `{of!r}`." for name, of in constants.items()) + "\n")
     for title, belongs in _PARTS:
         found = {name: of for name, of in public.items() if belongs(of)}
         if found:
             print(f"{level} {title}\n" if path == "firstflight" else f"{level} {title} of {path.partition('.')[2]}\n")
         for name, of in found.items():
             print(f"{level}# {name}\n")
-            if inspect.isfunction(of):
+            if inspect.isfunction(of) or dataclasses.is_dataclass(of):
                 print(_code(name, of))
             print(f"{_said(of)}\n")
             if inspect.isclass(of):

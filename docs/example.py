@@ -1,4 +1,4 @@
-"""A walk through the Python API, cell by cell (`# %%` marks a cell for editors that know them).
+"""A tour of the Python API, cell by cell (editors run a `# %%` cell).
 
 Run it whole with `.venv/bin/python docs/example.py`; it takes a few seconds and leaves nothing behind.
 """
@@ -9,9 +9,7 @@ from pathlib import Path
 import polars as pl
 
 import firstflight
-from firstflight.engines.model import compute, from_scenario
-from firstflight.engines.model.delayed_acks import first_rounds
-from firstflight.engines.model.slow_start import SlowStart
+from firstflight.engines.model import SlowStart, compute, first_rounds, from_scenario
 
 examples = Path(__file__).parents[1] / "examples"
 scenario = firstflight.load_scenario(examples / "transfer-20-segments.toml")
@@ -34,14 +32,14 @@ for iw in (1, 3, 10, 32):
         rows.append({"iw": iw, "engine": engine, "completion_time_s": transfers["completion_time_s"].item()})
 print(pl.DataFrame(rows).pivot("engine", index="iw", values="completion_time_s"))
 
-# %% The model knows every segment, and the equations say why.
+# %% The model computes every segment; the equations explain the time.
 outcome = compute(from_scenario(scenario))
 print([f"{time / 1e6:.1f} ms: {delivered} B" for time, delivered in outcome.deliveries][:4])
 case = SlowStart(size_bytes=29_200, mss_bytes=1460, initial_window=3, round_trip_s=0.1, rate_bps=10e6)
 print(f"{case.stalls} stalls, {1e3 * case.stalled_s:.1f} ms; IW 10 gains {1e3 * case.gain_s(10):.1f} ms")
 print("segments by round, IW 3 and 10:", first_rounds(3, 5), first_rounds(10, 5))
 
-# %% Several clients, several replicates: what a larger window does for web pages beside a download.
+# %% Several clients, several replicates: what a larger window does for web pages next to a download.
 home = firstflight.load_scenario(examples / "home.toml")
 home.duration = firstflight.Duration("30s")
 for iw in (3, 10):

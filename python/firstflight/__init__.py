@@ -34,7 +34,7 @@ from firstflight.errors import FirstflightError, MachineError, RequestError, Sel
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from firstflight import advise, observe
+    from firstflight import advise, observe, populations, probe
     from firstflight.comparing import compare
     from firstflight.scenario import BitsPerSecond, Bytes, Cell, Duration, Packets, Scenario, Tcp
     from firstflight.studies import Run, Study
@@ -61,6 +61,8 @@ __all__ = [
     "load_scenario",
     "observe",
     "open_run",
+    "populations",
+    "probe",
     "run",
     "study",
     "trace",
@@ -82,7 +84,7 @@ _HOMES = {
     "run": "studies.execute",
     "trace": "tracing",
 }
-_MODULES = ("advise", "observe")
+_MODULES = ("advise", "observe", "populations", "probe")
 
 
 def __dir__() -> list[str]:

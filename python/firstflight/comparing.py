@@ -41,11 +41,11 @@ class _Pair:
 
 
 def compare(run_a: Run | str | Path, run_b: Run | str | Path) -> Table:
-    """The difference of `run_b` from `run_a`: times in percent, shares in percentage points, with 95% CIs.
+    """Differences of `run_b` from `run_a`: times in percent, shares in percentage points, with 95% CIs.
 
-    Pairs replicate by replicate and, in a population, user by user; both runs need the same seed and engine. Two runs
-    of one cell each are compared whatever their scenarios; of grids, the cells with the same key are. Each run is a
-    `Run` or its directory. RequestError for runs that do not fit.
+    Paired by replicate and, in a population, by user; both runs need the same seed and engine. Of two grids the cells
+    with equal keys are compared; two runs of one cell always are. A run is a `Run` or its directory. RequestError for
+    runs that cannot be compared.
     """
     a, b = (run if isinstance(run, Run) else Run.open(run) for run in (run_a, run_b))
     for what, of_a, of_b in (("engine", a.engine, b.engine), ("seed", a.seed, b.seed)):

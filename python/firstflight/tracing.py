@@ -43,9 +43,9 @@ _MARKS = {
 
 
 class Trace:
-    """The first connection of a scenario's first application; simulated, or run on the kernel, when it is first read.
+    """The first connection of a scenario's first application, simulated or run on the kernel at the first access.
 
-    On the kernel the segments are those that the server's device carried, with those that the path dropped or lost.
+    On the kernel the segments are those at the server's device, and those that the path dropped or lost.
     """
 
     def __init__(
@@ -69,17 +69,17 @@ class Trace:
     def segments(self) -> pl.DataFrame:
         """One row per segment and event (sent, received, dropped, lost).
 
-        Columns `time_s`, `event`, `direction`, `seq`, `length`, `ack`, `window_bytes`, `cwnd_segments`, `flags`,
-        `handshake` (tcp: SYN and SYN-ACK; tls: data of the TLS handshake) and `mark`: which of `marks` ends with this
-        row. RequestError where no connection starts.
+        Columns: `time_s`, `event`, `direction`, `seq`, `length`, `ack`, `window_bytes`, `cwnd_segments`, `flags`,
+        `handshake` (tcp: SYN and SYN-ACK; tls: data of the TLS handshake) and `mark`, the one of `marks` that this row
+        completes. RequestError if no connection starts.
         """
         return as_columns(self._recorded, self.marks)
 
     def plot(self, path: str | Path, *others: Trace) -> None:
-        """Draw sequence numbers, windows and the queue as .svg, .png or .pdf; with others, each in its color.
+        """Draw sequence numbers, windows and the queue as .svg, .png or .pdf, with others in their own colors.
 
-        RequestError where no data was sent, for more traces than colors, for two of one label, for another suffix, and
-        for a file that something else wrote; MachineError where it cannot be written.
+        RequestError without data, for more traces than colors, for equal labels, for another suffix, and for a file of
+        another program; MachineError if it cannot be written.
         """
         from firstflight.report.trace_plot import draw, draw_together
 
@@ -95,23 +95,23 @@ class Trace:
             raise RequestError(f"{self.scenario.name}: {error}") from None
 
     def as_text(self) -> pl.DataFrame:
-        """`segments` with times as text, to 1 ns, so that no digit is lost."""
+        """`segments` with times as text, exact to 1 ns."""
         seconds, rest = pl.col("time_ns") // _BILLION, pl.col("time_ns") % _BILLION
         text = seconds.cast(pl.String) + "." + rest.cast(pl.String).str.zfill(9)
         return self.segments.with_columns(self._recorded.select(text.alias("time_s")))
 
     def csv(self, path: str | Path) -> None:
-        """Write `segments` as CSV; RequestError for a file that something else wrote, MachineError as `plot`."""
+        """Write `segments` as CSV. RequestError for a file of another program, MachineError if it cannot be written."""
         try:
             output.write(Path(path), self.as_text().write_csv().encode())
         except OSError as error:
             raise MachineError(f"{error.filename or path} cannot be written: {error.strerror}") from None
 
     def pcap(self, path: str | Path, *, at: End = "client", link: str | None = None) -> int:
-        """Write all packets that pass one endpoint, or the far end of a link; returns how many.
+        """Write all packets at one endpoint, or at the far end of a link, and return their number.
 
-        pcap if `path` ends in .pcap, else pcapng; of the kernel always pcapng, with headers alone and real times.
-        RequestError for a link that is not there, MachineError where the file cannot be written.
+        pcap if `path` ends in .pcap, else pcapng; from the kernel always pcapng, with headers and real times.
+        RequestError for an unknown link, MachineError if the file cannot be written.
         """
         output.check(Path(path))
         if self.engine == "simulate":
@@ -143,13 +143,13 @@ class Trace:
 
     @property
     def label(self) -> str:
-        """Its label in a plot of several."""
+        """The label in a plot of several traces."""
         window = self._sender_tcp["initial_window"]
         words = f"IW {window['segments']}" if window["policy"] == "fixed" else f"IW by {window['policy']}"
         return self._label or words
 
     def rename(self, label: str) -> None:
-        """Give it another label."""
+        """Set the label."""
         self._label = label
 
     def _drawn(self) -> Drawn:
@@ -196,7 +196,7 @@ class Trace:
 
     @property
     def events(self) -> pl.DataFrame:
-        """The records that `segments` shows, with times in whole ns. RequestError where no connection starts."""
+        """The records behind `segments`, with times in integer ns. RequestError if no connection starts."""
         return self._recorded
 
     @property
@@ -206,8 +206,8 @@ class Trace:
 
     @property
     def marks(self) -> dict[str, float]:
-        """When the TCP and the TLS handshake end at the client, and when the first, the first usable and the last byte
-        of the first transfer arrive: seconds of the run, by name, in order. What did not happen is left out.
+        """Times in seconds of the run, by name, in order: end of the TCP and the TLS handshake at the client; first,
+        first usable and last byte of the first transfer. Events that did not happen are omitted.
         """
         times = {name: self.outcome[column] for name, column in _MARKS.items()}
         return {
@@ -241,8 +241,8 @@ def trace(
     """One transfer of `scenario`, segment by segment: the first connection of its first application.
 
     `trace(scenario).segments` is a Polars frame; `plot`, `csv` and `pcap` write files; `trace(a).plot(F, trace(b))`
-    draws both in one picture, with their labels. With `engine="emulate"` nginx and curl transfer it over the kernel.
-    Raises RequestError and MachineError.
+    draws both, each with its label. With `engine="emulate"` nginx and curl run it over the kernel. Raises RequestError
+    and MachineError.
     """
     return Trace(scenario, seed, label, engine)
 

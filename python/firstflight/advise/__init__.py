@@ -1,11 +1,4 @@
-"""Recommends an initial window from observed connections: gain by user group, cost, confidence.
-
-    firstflight advise flows.csv --iw 10,16,20,32
-
-reads observed flows (`firstflight.observe`), uses them as the population (`fit`), makes sensitivity cases of
-the values that they lack (`sensitivity`), simulates each window on the same users (`experiment`), compares (`measure`),
-checks the harm budget (`budget`), decides (`decide`) and writes a page (`page`).
-"""
+"""Recommends an initial window from observed connections: gain by user group, cost, confidence."""
 
 from firstflight.advise.advice import Advice
 from firstflight.advise.budget import DEFAULT as DEFAULT_HARM

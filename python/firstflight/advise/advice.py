@@ -123,10 +123,10 @@ class Flows:
 
 @dataclass(frozen=True)
 class Advice:
-    """All of it. `answer`: three to five sentences; `confidence` (`words.Confidence`) and
-    `confidence_reason`; `missing`: the unknowns that prevent a better one; `outliers`: users whose time outweighs that
-    of many, and the result without them; `deploy`: empty unless the recommendation is a change that the data suffices
-    for; `certificates`: the users with those of `--certificates`.
+    """A recommendation with its evidence. `answer`: three to five sentences; `confidence` (`words.Confidence`) and
+    `confidence_reason`; `missing`: the unknowns that prevent a better recommendation; `outliers`: users with a large
+    share of all response time, and the result without them; `deploy`: empty unless a change is recommended with
+    sufficient data; `certificates`: the users with those of `--certificates`.
     """
 
     schema: int
@@ -157,13 +157,13 @@ class Advice:
 
     @property
     def command(self) -> str:
-        """The line that changes a Linux host; empty where none should stand."""
+        """The command for a Linux host; empty if none is advised."""
         return self.deploy[1].lines[0] if len(self.deploy) > 1 else ""
 
     @property
     def shown_window(self) -> int:
-        """The window whose gains are shown in detail: the one recommended or, if that is the current one, the best of
-        the candidates by the mean of the reference case.
+        """The window shown in detail: the recommended one or, if that is the current one, the candidate with the best
+        mean in the reference case.
         """
         if self.decision.outcome == "change":
             return self.decision.initial_window
@@ -172,7 +172,7 @@ class Advice:
         return min(means, key=lambda gain: gain.change_percent.value).initial_window
 
     def as_dict(self) -> dict[str, Any]:
-        """The object that advice.json holds; numbers that are not there are null."""
+        """The contents of advice.json; missing numbers are null."""
         made = _plain(self)
         assert isinstance(made, dict)
         return made

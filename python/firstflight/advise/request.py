@@ -32,13 +32,12 @@ REQUEST = "request.json"
 
 
 class Options(TypedDict, total=False):
-    """What is asked about the flows, in the words of the command line. None is the default.
+    """Options of the command line. None is the default.
 
     `iw`: the candidates, such as "10,16,20,32"; `harm`: the harm budget, such as "p99=+5%"; `kind`: the format of the
-    flows, if not detected; `max_connections`: the most to simulate, 10,000 by default; `assume_sizes`: a built-in
-    application whose sizes stand for those that the data lacks (`sizes.NAMES`); `assume`: values that are known and not
-    in the data, such as "lines=uk-2023" (`assume.KEYS`); `certificates`: a chain to compare with that of today, such as
-    "ml-dsa-44,intermediates=2".
+    flows, if not detected; `max_connections`: the number to simulate, at most (10,000); `assume_sizes`: a built-in
+    application with the sizes that the data lacks (`sizes.NAMES`); `assume`: known values that the data lacks, such as
+    "lines=uk-2023" (`assume.KEYS`); `certificates`: a chain to compare, such as "ml-dsa-44,intermediates=2".
     """
 
     iw: str | None

@@ -87,11 +87,10 @@ def advise(
 ) -> tuple[Advice, Path]:
     """The advice on the observed `flows`, and the path of its page. `options`: `advise.Options`.
 
-    Results that are in `out` already are not simulated again; those of another request are refused or, with
-    `set_aside`, renamed. `watch(asked, run)` gives the context in which the
-    simulation runs and receives the count of finished replicates; `doubted` is called with doubts about the flows,
-    before that, and `compared(done, of)` while it is compared. RequestError for a request or a file that is not right,
-    MachineError where nothing can be written.
+    Results in `out` are reused; those of another request are refused or, with `set_aside`, renamed. `watch(asked, run)`
+    returns the context of the simulation, which receives the number of finished replicates; `doubted` is called with
+    doubts about the flows before that, `compared(done, of)` during the comparison. RequestError for a wrong request or
+    file, MachineError if nothing can be written.
     """
     asked = request.check(flows, **options)
     chain = asked.chain

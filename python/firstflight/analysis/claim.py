@@ -92,32 +92,32 @@ class Expectation:
 
 
 def near(value: float, unit: str = "", tolerance: float = 0.0) -> Expectation:
-    """The source gives a number."""
+    """A number of the source."""
     return Expectation(value, value, value, unit, tolerance)
 
 
 def between(low: float, high: float, unit: str = "", tolerance: float = 0.0) -> Expectation:
-    """The source gives a range."""
+    """A range of the source."""
     return Expectation(low, high, f"{low:g} to {high:g}", unit, tolerance)
 
 
 def at_least(value: float, unit: str = "", tolerance: float = 0.0) -> Expectation:
-    """The source gives a lower bound."""
+    """A lower limit of the source."""
     return Expectation(value, math.inf, f"at least {value:g}", unit, tolerance)
 
 
 def at_most(value: float, unit: str = "", tolerance: float = 0.0) -> Expectation:
-    """The source gives an upper bound."""
+    """An upper limit of the source."""
     return Expectation(-math.inf, value, f"at most {value:g}", unit, tolerance)
 
 
 def above(value: float, unit: str = "", tolerance: float = 0.0) -> Expectation:
-    """The source says "more than"; the bound itself does not satisfy it."""
+    """A lower limit that itself does not satisfy the claim ("more than")."""
     return Expectation(math.nextafter(value, math.inf), math.inf, f"above {value:g}", unit, tolerance)
 
 
 def below(value: float, unit: str = "", tolerance: float = 0.0) -> Expectation:
-    """The source says "less than"; the bound itself does not satisfy it."""
+    """An upper limit that itself does not satisfy the claim ("less than")."""
     return Expectation(-math.inf, math.nextafter(value, -math.inf), f"below {value:g}", unit, tolerance)
 
 

@@ -1,13 +1,13 @@
-"""A user's own traffic as records: access logs, socket snapshots, captures, M-Lab rows and plain tables.
+"""Your own traffic as records: access logs, socket snapshots, captures, M-Lab rows and tables.
 
     from firstflight import observe
 
     seen = observe.read("access.log")
     seen.users        # one row per connection: rtt_s, down_bps, ...
     seen.transfers    # one row per response: bytes, retransmissions, ...
-    seen.problems     # what could not be read, by line or byte, counted
+    seen.problems     # skipped parts, by line or byte, with counts
 
-A value that the format lacks is null: nothing is guessed here.
+A value that the format lacks is null, never guessed.
 """
 
 from firstflight.observe.observation import Observation, Source

@@ -22,10 +22,10 @@ TLS = {
 
 @dataclass(frozen=True)
 class Source:
-    """Its origin. `kind`: one of `KINDS`; `began_s`: the Unix time from which `start_s` counts, None where the
-    file has no times; `ignored`: columns of the file that mean nothing here; `notes`: sentences on assumptions;
-    `form`: the format in words; `lines_apart`: the log does not show which responses a connection had, so each of them
-    counts as a connection; `networks`: the network of each subnet by its number, where addresses are known.
+    """The origin of observed traffic. `kind`: one of `KINDS`; `began_s`: Unix time of `start_s` = 0, None if the file
+    has no times; `ignored`: unused columns; `notes`: assumptions; `form`: the format in words; `lines_apart`: the log
+    does not show the responses of a connection, so each counts as a connection; `networks`: the network of each subnet
+    by its number, if addresses are known.
     """
 
     path: Path
@@ -40,17 +40,16 @@ class Source:
 
 @dataclass(frozen=True)
 class Observation:
-    """Observed traffic as records. `transfers`: one row per response, application "observed". `users`: one row per
-    connection, whose number is `client` in both. Values that the format lacks are null. `bounds`: lower bounds of the
-    path for some connections: `client`, `min_down_bps` (the mean rate during a response, headers included),
-    `min_buffer_bytes` (the largest queue observed), `min_completion_time_s` (of the first response if above 256 KiB:
-    the time that the server logged, until the kernel had taken its last byte); null if none. `handshakes`: one row per
-    connection with a TLS handshake: `client`, `version` (13; 12 for TLS 1.2 and older; 0 if not seen), `bytes` that the
-    server sent before its first response, `segments_sent`, `retransmissions`, `exchanges` (number of times that the
-    client waited for the server before its request), `answer_flight_segments` (data segments before the first ACK of
-    the first response, with session tickets then in flight), `handshake_time_s` (TCP, from SYN), `flight_bytes` (of the
-    server's longest flight, without tickets), `time_s` (of the handshake behind TCP's), `resumed` (1 if keys of an
-    earlier connection were used), `client_hello_bytes`, `key_share_bytes` (of the client). `problems`: rows left out.
+    """Observed traffic. `transfers`: one row per response, application "observed". `users`: one row per connection;
+    `client` is its number in both. Values that the format lacks are null. `bounds`: lower bounds of the path for some
+    connections: `client`, `min_down_bps` (mean rate during a response, with headers), `min_buffer_bytes` (the largest
+    queue observed), `min_completion_time_s` (logged time of a first response above 256 KiB, until the kernel had its
+    last byte); null if unknown. `handshakes`: one row per connection with a TLS handshake: `client`, `version` (13; 12
+    for TLS 1.2 and older; 0 if unknown), `bytes` from the server before its first response, `segments_sent`,
+    `retransmissions`, `exchanges` (waits of the client before its request), `answer_flight_segments` (data segments
+    before the first ACK of the first response, with session tickets in flight), `handshake_time_s` (TCP, from SYN),
+    `flight_bytes` (the server's longest flight, without tickets), `time_s` (of the TLS handshake), `resumed` (1 if
+    resumed), `client_hello_bytes`, `key_share_bytes` (of the client). `problems`: skipped rows.
     """
 
     transfers: pl.DataFrame
@@ -61,7 +60,7 @@ class Observation:
     source: Source
 
     def unknown(self) -> dict[str, list[str]]:
-        """The columns of each table that hold nothing but null."""
+        """Columns of each table that are null in all rows."""
         tables = {"transfers": self.transfers, "users": self.users}
         return {
             name: [column for column in frame.columns if frame[column].null_count() == frame.height]
@@ -69,10 +68,8 @@ class Observation:
         }
 
     def flat(self) -> pl.DataFrame:
-        """One row per response with its connection's path, as `read` takes it as a plain table; without the
-        columns that are null.
-
-        A connection without a response has one row, with null for the values of a response.
+        """One row per response with its connection's path, as `read` accepts it as a table, without columns that are
+        null. A connection without a response has one row with null values of the response.
         """
         paths = self.users.drop("replicate", "row")
         facts = self.transfers.drop("replicate", "application", "page", "connection", "disturbed", "stall_s")

@@ -14,8 +14,8 @@ _TOLD = 5
 
 @dataclass(frozen=True)
 class Problem:
-    """One kind of thing that was left out. `count`: how many times; `first`: the first places of them, lines and rows
-    from 1, bytes from 0.
+    """One kind of skipped part. `count`: how many; `first`: places of the first ones, lines and rows from 1, bytes from
+    0.
     """
 
     what: str

@@ -62,13 +62,12 @@ def read(
 ) -> Observation:
     """The traffic in a file, as records.
 
-    `kind`: one of `KINDS`; by default recognized by the content. `log_format`: of a log of another format, as it stands
-    in nginx.conf (`log_format`) or httpd.conf (`LogFormat`), or for JSON lines where the fields are
-    ("bytes=response.size time_ms=took"). `mss_bytes`: payload of a full segment, where a format counts segments and
-    does not say how large they are.
+    `kind`: one of `KINDS`; by default detected from the content. `log_format`: the format of a log as in nginx.conf
+    (`log_format`) or httpd.conf (`LogFormat`), or the fields of JSON lines ("bytes=response.size time_ms=took").
+    `mss_bytes`: payload of a full segment, for formats that count segments without their size.
 
-    RequestError for a file that is not there, is of no kind known, or in which nothing can be read, with a way out as
-    its last sentence; damage to a part is reported in `problems`.
+    RequestError for a file that does not exist, has an unknown format or nothing readable, with a remedy in its last
+    sentence. Damaged parts are in `problems`.
     """
     path = or_packaged(path)
     if kind is not None and kind not in KINDS:

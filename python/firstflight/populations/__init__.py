@@ -1,7 +1,6 @@
-"""Built-in populations, by the name that `[population] name = "..."` takes.
+"""Built-in populations (`[population] name = "..."`) and applications (`preset = "..."`), as tables of a scenario file.
 
-Each is a module of this package with a function `population() -> dict`: the `[population]` table as a scenario file
-would spell it, complete and without files, with its sources in the module's docstring.
+The docstring of each module of this package has the sources of its numbers.
 """
 
 import importlib
@@ -11,6 +10,9 @@ from typing import Any
 
 from firstflight.counted import nearest
 from firstflight.errors import RequestError
+from firstflight.populations.applications import preset
+
+__all__ = ["NAMES", "find", "preset"]
 
 # Name to module and function.
 _BUILT_IN: dict[str, tuple[str, str]] = {
@@ -23,7 +25,7 @@ NAMES = tuple(_BUILT_IN)
 
 
 def find(name: str) -> dict[str, Any]:
-    """The `[population]` table of the built-in `name`, complete and the caller's own to change.
+    """A new copy of the complete `[population]` table of the built-in `name`.
 
     RequestError with the nearest known name.
     """

@@ -1,8 +1,6 @@
-"""Applications by name, for `[[application]] preset = "..."`: the requests of users, each number with its source or as
-ours.
+"""Applications by name, for `[[application]] preset = "..."`: the requests of users, with the source of each number.
 
-No source has the joint law of sizes and connections, so these are stated assumptions: change one and run again to see
-the effect on a result. A scenario may override any key.
+No source has the joint distribution of sizes and connections, so these are stated assumptions.
 """
 
 from copy import deepcopy
@@ -15,7 +13,7 @@ from firstflight.errors import RequestError
 
 @dataclass(frozen=True)
 class Preset:
-    """An application as a scenario spells it, and where its numbers come from."""
+    """An application as in a scenario file, and the sources of its numbers."""
 
     what: str
     sources: str
@@ -96,10 +94,9 @@ NAMES = tuple(PRESETS)
 
 
 def preset(preset: str, /, **keys: Any) -> dict[str, Any]:
-    """The `[[application]]` table of a preset, with `keys` in place of the preset's: `preset("maps", parallel=6)`.
+    """A new `[[application]]` table of a preset, in which `keys` replace the preset's: `preset("maps", parallel=6)`.
 
-    It is called as the preset unless `name` is among them, and is the caller's to change. RequestError with the nearest
-    known name.
+    Its `name` is that of the preset by default. RequestError with the nearest known name.
     """
     if preset not in PRESETS:
         raise RequestError(f'unknown preset "{preset}"; {nearest(preset, NAMES)}')

@@ -35,9 +35,8 @@ _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 @dataclass(frozen=True)
 class Answer:
-    """The state of one URL: `asked` as it was given, `url` where redirections led, `error` the reason why it ended
-    before all connections were made; `handshakes`: with a ClientHello as it is and with one of another number of
-    segments, None for one that the server did not complete; empty without TLS.
+    """The result of one URL. `asked`: as given; `url`: after redirections; `error`: why it ended early; `handshakes`:
+    with the usual ClientHello and with one of another number of segments, None for one that failed; empty without TLS.
     """
 
     asked: str
@@ -56,9 +55,10 @@ def probe(
     pause_s: float = PAUSE_S,
     on_answer: Callable[[Answer], None] = lambda answer: None,
 ) -> list[Answer]:
-    """Probe each URL, in the order given; `on_answer` is called for each result. A server that does not answer is an
-    `error` of that URL. RequestError for a wrong URL or value, MachineError without CAP_NET_RAW, both before the first
-    packet.
+    """Probe each URL, in the order given; `on_answer` is called with each result.
+
+    A server that does not answer is an `error` of its URL. RequestError for a wrong URL or value, MachineError without
+    CAP_NET_RAW, both before the first packet.
     """
     targets = [Target.parse(url) for url in urls]
     if wrong := [size for size in mss if not _LEAST_MSS <= size <= _LARGEST_MSS]:

@@ -20,8 +20,8 @@ _REFUSED = 400
 
 @dataclass(frozen=True)
 class Window:
-    """The window at one segment size. `segments` and `bytes` were sent without an ACK; if `at_least`, the
-    server had no more to send, or not the time to send all. `agreeing` of `flights` saw exactly that.
+    """The window at one MSS. `segments` and `bytes` were sent without an ACK; with `at_least` the server had no more
+    data, or not the time to send all. `agreeing` of `flights` counted exactly this.
     """
 
     mss: int
@@ -39,7 +39,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The windows by segment size, and the rule that fits all of them; None if none does or too little is known."""
+    """The windows by MSS, and the rule that fits all of them; None if none does or too little is known."""
 
     windows: tuple[Window, ...]
     rule: str | None

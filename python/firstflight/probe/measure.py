@@ -74,13 +74,12 @@ _SEGMENTS_OF_PACING = 5
 
 @dataclass(frozen=True)
 class Flight:
-    """The observations of one connection. `segments` and `bytes` of the server's, up to the highest byte that came,
-    before it repeated itself; `lost` of these segments did not come. `limited`: more data followed once these were
-    acknowledged, so the server had waited for an ACK. `settled`: it had had the time to write and send all that it
-    might.
-    `ended`: why the count ended; "flooded": there were too many to be a window. `strays`: segments far ahead of all
-    others, which were left out. `shape` ("spread": paced, or by a slow link) is None where a round trip is too short
-    or the segments are too few. `spread_s`: from the first to the last segment behind the request.
+    """The observations of one connection. `segments` and `bytes`: up to the highest byte that arrived before the first
+    retransmission; `lost` of these segments did not arrive. `limited`: more data followed their ACK, so the server had
+    waited for it. `settled`: the server had time to write and send everything. `ended`: why the count ended; "flooded":
+    more segments than any window. `strays`: segments far ahead of all others, excluded. `shape` ("spread": paced, or by
+    a slow link) is None for a short RTT or few segments. `spread_s`: from the first to the last segment after the
+    request.
     """
 
     mss: int

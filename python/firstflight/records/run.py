@@ -35,7 +35,7 @@ from firstflight.records.directory import (
 
 
 class Run:
-    """Records of a grid, to be read. `RunWriter` writes them."""
+    """Records of a grid. `RunWriter` writes them."""
 
     def __init__(self, directory: Path, document: dict[str, Any]) -> None:
         """Use `open`."""
@@ -47,9 +47,7 @@ class Run:
 
     @classmethod
     def open(cls, directory: str | Path) -> Self:
-        """The run in `directory`, to be read. RequestError if there is none, a damaged one, or one of another record
-        schema.
-        """
+        """The run in `directory`. RequestError if there is none, or if it is damaged or has another record schema."""
         directory = named(directory)
         with files.readable(directory):
             if not directory.is_dir():
@@ -64,12 +62,12 @@ class Run:
 
     @property
     def study(self) -> str:
-        """Name of the study, or of the scenario when the run came from a file."""
+        """Name of the study, or of the scenario for a run of a file."""
         return str(self._document["study"])
 
     @property
     def scenario(self) -> str | None:
-        """The effective scenario as TOML when the run came from a file; None for a study."""
+        """The scenario as TOML for a run of a file; None for a study."""
         scenario: str | None = self._document["scenario"]
         return scenario
 
@@ -80,7 +78,7 @@ class Run:
 
     @property
     def vary(self) -> dict[str, list[Any]] | None:
-        """Varied values of the scenario's keys, by path; for a run with `vary`."""
+        """Values of the varied keys, by path; empty without `vary`."""
         vary: dict[str, list[Any]] | None = self._document.get("vary")
         return vary
 
@@ -101,16 +99,16 @@ class Run:
 
     @property
     def missing(self) -> int:
-        """The number of requested cells that have not finished."""
+        """Number of requested cells that are not finished."""
         return len(self._document["cells"]) - len(self.cells)
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """The origin of the records, for the reader of a report.
+        """The origin of the records.
 
-        Study, engine, seed, replicates, code, versions, commit, effective TCP profiles, sessions (each with machine,
-        command, start, wall and CPU seconds), the sums of what the engine counted, and each environment that cells ran
-        in (name to value; empty in virtual time).
+        Study, engine, seed, replicates, code, versions, commit, complete TCP profiles, sessions (machine, command,
+        start, wall and CPU seconds), the engine's counters, and the environments of the cells (name to value; empty in
+        virtual time).
         """
         kept = {key: value for key, value in self._document.items() if key not in ("format", "cells")}
         noted = [self._noted(place, key) for place, key in {place: key for key, place in self._finished()}.items()]
@@ -128,54 +126,54 @@ class Run:
 
     @property
     def transfers(self) -> pl.LazyFrame:
-        """One row per file or object, with the cell's key columns in front; see `records.schema`."""
+        """One row per file or object, with the cell's key columns first; columns in `records.schema`."""
         return self.table("transfers")
 
     @property
     def pages(self) -> pl.LazyFrame:
-        """One row per web page, with the cell's key columns in front."""
+        """One row per web page, with the cell's key columns first."""
         return self.table("pages")
 
     @property
     def handshakes(self) -> pl.LazyFrame:
-        """One row per connection with `tls`: what passed before its first request, with the cell's key columns."""
+        """One row per connection with `tls`: its exchange before the first request, with the cell's key columns."""
         return self.table("handshakes")
 
     @property
     def links(self) -> pl.LazyFrame:
-        """One row per link and interval, with the cell's key columns in front."""
+        """One row per link and interval, with the cell's key columns first."""
         return self.table("links")
 
     @property
     def streams(self) -> pl.LazyFrame:
-        """One row per client and sending endpoint of a datagram application, with the cell's key columns in front."""
+        """One row per client and sending endpoint of a datagram application, with the cell's key columns first."""
         return self.table("streams")
 
     @property
     def users(self) -> pl.LazyFrame:
-        """One row per user of a population, with the cell's key columns in front; none without a population."""
+        """One row per user of a population, with the cell's key columns first; empty without a population."""
         return self.table("users")
 
     @property
     def aggregates(self) -> pl.LazyFrame:
-        """Counts and sums by application and bucket where a population keeps "aggregates", with the cell's key columns
-        in front.
-        """
+        """Counts and sums by application and bucket of a population with `records = "aggregates"`."""
         return self.table("aggregates")
 
     @property
     def histograms(self) -> pl.LazyFrame:
-        """Completion times in logarithmic bins by application and bucket; with `aggregates`."""
+        """Completion times in logarithmic bins by application and bucket; see `aggregates`."""
         return self.table("histograms")
 
     @property
     def segments(self) -> pl.LazyFrame:
-        """One row per segment and event, for cells with capture, with the cell's key columns in front."""
+        """One row per segment and event of the cells with capture, with the cell's key columns first."""
         return self.table("segments")
 
     def table(self, name: str, /, **key: str | int | float) -> pl.LazyFrame:
-        """Records, such as "transfers", with the cell's key columns in front. `key` keeps only cells whose key has
-        these values; no other cell's file is opened. RequestError for a table or key that is not there.
+        """Records, such as "transfers", with the cell's key columns first.
+
+        `key` keeps the cells with these values; other cells' records are not read. RequestError for an unknown table or
+        key.
         """
         if name not in (*schema.STORED, *schema.CAPTURED):
             raise RequestError(f'a run has no table "{name}"; {nearest(name, (*schema.STORED, *schema.CAPTURED))}')
@@ -212,16 +210,16 @@ class Run:
 
     @property
     def holds_something(self) -> bool:
-        """Whether a cell, or a chunk of one, is stored."""
+        """Whether any cell or chunk is stored."""
         return bool(self.cells) or not self.chunks.is_empty
 
     @property
     def chunks(self) -> Chunks:
-        """The finished chunks of long cells that are not complete yet."""
+        """Finished chunks of unfinished cells."""
         return Chunks(self.directory / "chunks")
 
     def is_finished(self, name: str) -> bool:
-        """Whether the cell with this hash needs no more work."""
+        """Whether the cell with this hash is finished."""
         return self._place(name).is_dir()
 
     def _place(self, name: str) -> Path:

@@ -15,12 +15,11 @@ Only = Mapping[str, str | int | float | Sequence[str | int | float]]
 
 @dataclass(frozen=True)
 class Cell:
-    """One point of a grid: its coordinates and the scenario to be run there.
+    """One cell of a grid: its key and its scenario.
 
-    `key` is ordered and has the same names in every cell of a study (`{"webs": 8, "ftps": 0, "iw": 1}`); its
-    values become columns of the records, null where it is None: a key of another of the study's grids. `replicates`
-    replaces the study's number for this cell only; with `capture` every segment is recorded as well. `engine` replaces
-    the run's for this cell, so that a study can hold two engines side by side.
+    `key` is ordered and has the same names in every cell of a study (`{"webs": 8, "ftps": 0, "iw": 1}`). Its values
+    become columns of the records, null for None (a key of another of the study's grids). `replicates` and `engine`
+    replace those of the run for this cell; with `capture` every segment is recorded.
     """
 
     key: dict[str, str | int | float | None]
@@ -31,7 +30,7 @@ class Cell:
 
     @cached_property
     def plan(self) -> str:
-        """The scenario's plan as JSON, made once: that of a population of thousands takes milliseconds."""
+        """The scenario's plan as JSON, cached: that of thousands of users takes milliseconds."""
         return json.dumps(self.scenario.to_plan(), sort_keys=True)
 
 

@@ -46,11 +46,11 @@ _DEFAULT_MTU = 1500
 
 
 class Scenario(Table):
-    """One experiment. Every field can be read, assigned (checked immediately; RequestError) and dumped as TOML.
+    """One experiment. Every field can be read, assigned (checked immediately; RequestError) and written as TOML.
 
     `duration`: simulated time. `stats_interval`: interval of the link counters; by default the whole run.
-    `header_size`: TCP and IP header bytes per packet. With `ip` or `mtu`, segments without `mss` fill an `mtu`. Exactly
-    one of `network` (shared by all clients) and `population` (one path per user) is set.
+    `header_size`: TCP and IP header bytes per packet. With `ip` or `mtu`, segments without `mss` fill an `mtu`. A
+    scenario has either `network` (shared by all clients) or `population` (one path per user).
     """
 
     name: Text = Field(min_length=1, description="a name")
@@ -114,7 +114,7 @@ class Scenario(Table):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a TOML file. Raises RequestError, one sentence with file, key and the correct form."""
+        """Read a TOML file. RequestError with file, key and the correct form."""
         path = or_packaged(path)
         try:
             text = read_text(path)
@@ -141,7 +141,7 @@ class Scenario(Table):
     def from_dict(cls, document: dict[str, Any], *, directory: Path | None = None, source: str = "scenario") -> Self:
         """A scenario from a document as parsed from TOML; files in it are relative to `directory`.
 
-        Raises RequestError, which begins with `source`.
+        RequestError begins with `source`.
         """
         prefix = f"{source}: " if source else ""
         if not isinstance(document, dict):
@@ -157,7 +157,7 @@ class Scenario(Table):
         return scenario
 
     def to_dict(self) -> dict[str, Any]:
-        """The document that `from_dict` accepts; measured distributions are written out in full."""
+        """The document for `from_dict`; measured distributions are included."""
         return self.model_dump(exclude_none=True)
 
     def to_toml(self) -> str:
@@ -165,9 +165,9 @@ class Scenario(Table):
         return written(self.to_dict())
 
     def replace(self, path: str, value: Any) -> Self:
-        """A copy with `value`, spelled as in a file, at the key `path`.
+        """A copy with `value`, as in a file, at the key `path`.
 
-        Steps are joined by dots; an application is named by its name: "tcp.initial_window",
+        Parts of the path are joined by dots; an application has its name: "tcp.initial_window",
         "application.web.clients", "network.left[0].rate". Raises RequestError.
         """
         return self.replace_all([(path, value)])
@@ -186,8 +186,9 @@ class Scenario(Table):
         return type(self).from_dict(document, directory=directory, source="")
 
     def with_population(self, **keys: Any) -> Self:
-        """A copy with a population, one path per user, in place of the network: keys of [population], such as
-        `name="uk-2023", users=100`. Where clients and servers sat in the network is left out. Raises RequestError.
+        """A copy with a population instead of the network: keys of [population], such as `name="uk-2023", users=100`.
+
+        Hosts of clients and servers are dropped. Raises RequestError.
         """
         document = self.to_dict() | {"population": keys}
         kept = {key: value for key, value in document.items() if key not in ("network", "stats_interval")}
@@ -201,7 +202,7 @@ class Scenario(Table):
         return f"<pre>{html.escape(self.to_toml())}</pre>"
 
     def to_plan(self) -> dict[str, Any]:
-        """The scenario as the native module reads it: complete, in base units. RequestError if it does not fit."""
+        """The scenario for the native module: complete, in base units. RequestError if it is inconsistent."""
         try:
             outer = self.tcp.over(None)
         except ValueError as error:
@@ -218,9 +219,7 @@ class Scenario(Table):
         }
 
     def one_network(self, who: str, *, plain: bool = False) -> AnyNetwork:
-        """The network; RequestError, which begins with `who` needs it, for a scenario that has a population, and if it
-        must be `plain` for a tree and for arms.
-        """
+        """The network. RequestError, which begins with `who`, for a population, and if `plain` for a tree or arms."""
         if self.network is None:
             raise RequestError(
                 f'{who} needs one [network], and "{self.name}" has a [population]: take its first users as a network '
@@ -238,7 +237,7 @@ class Scenario(Table):
         return self.network
 
     def over_tcp(self, who: str) -> Self:
-        """Itself; RequestError that `who` has no QUIC, if an application runs over it."""
+        """Itself. RequestError that `who` has no QUIC, if an application uses it."""
         for name, application in zip(self.names(), self.application, strict=True):
             if isinstance(application, FileTransfer) and application.transport == "quic":
                 raise RequestError(
@@ -273,14 +272,14 @@ class Scenario(Table):
         return star_of_users(self, seed, replicate, users)
 
     def full_payload_bytes(self, index: int) -> int:
-        """Full payload of an application's segments: the smaller MSS, less timestamps if both ends offer them."""
+        """Payload of an application's full segment: the smaller MSS, minus timestamps if both endpoints offer them."""
         application = self.to_plan()["applications"][index]
         ends = application["client_tcp"], application["server_tcp"]
         options = _TIMESTAMPS_BYTES if all(end["timestamps"] for end in ends) else 0
         return max(1, min(int(end["mss_bytes"]) for end in ends) - options)
 
     def stacks(self, index: int) -> tuple[Stack, Stack]:
-        """TCP implementations of an application's client and server when real applications run."""
+        """TCP implementations of an application's client and server in the emulator."""
         application = self.application[index]
         shared: Stack = (application.tcp.stack if application.tcp else None) or self.tcp.stack or "kernel"
         client: Stack | None = application.client_tcp.stack if application.client_tcp else None
@@ -288,7 +287,7 @@ class Scenario(Table):
         return client or shared, server or shared
 
     def names(self) -> list[str]:
-        """The applications' names; without a name, its kind and index."""
+        """Names of the applications; kind and index for one without."""
         names = [
             item.name or (item.kind if len(self.application) == 1 else f"{item.kind}{index}")
             for index, item in enumerate(self.application)
@@ -299,7 +298,7 @@ class Scenario(Table):
         return names
 
     def recorded_names(self) -> list[str]:
-        """The applications' names in the records, each followed by its name in each arm."""
+        """Names of the applications in the records, each followed by its name in each arm."""
         arms = ["", *(f".{arm.name}" for arm in self.arm or [])]
         return [f"{name}{arm}" for name in self.names() for arm in arms]
 
@@ -419,7 +418,7 @@ class Scenario(Table):
         return {"distribution": "exponential", "mean": clients * on_the_wire * 8 / (application.load * rate)}
 
     def clients(self, index: int) -> int:
-        """The number of an application's clients in the network; one per user of a population."""
+        """Number of clients of an application in the network; one per user of a population."""
         application = self.application[index]
         if not isinstance(application.clients, str):
             return application.clients

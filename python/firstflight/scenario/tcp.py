@@ -107,9 +107,9 @@ def profile(name: str) -> dict[str, Any]:
 class Tcp(TcpFields):
     """A table `tcp`, `client_tcp` or `server_tcp`: an optional `profile`, an optional `stack`, and the fields set.
 
-    Fields read and assign like attributes (`tcp.initial_window = 10`); an assigned value is checked immediately and
-    raises RequestError, and a key that is not set reads as the profile's value, if the table names one. A table that
-    names a profile starts afresh from it; one that does not changes the profile of the table around it.
+    Fields are attributes (`tcp.initial_window = 10`). An assigned value is checked immediately (RequestError); a key
+    that is not set has the profile's value, if the table names a profile. A table without a profile changes that of the
+    enclosing table.
     """
 
     __slots__ = ("_fields", "_profile", "_stack")
@@ -178,16 +178,16 @@ class Tcp(TcpFields):
         yield from self.as_table().items()
 
     def as_table(self) -> dict[str, Any]:
-        """The table as a scenario file writes it."""
+        """The table as in a scenario file."""
         head = {"profile": self._profile, "stack": self._stack}
         return {name: value for name, value in head.items() if value is not None} | copied(self._fields)
 
     def sets(self, key: str) -> bool:
-        """Whether the table names this key."""
+        """Whether the table has this key."""
         return key in self._fields
 
     def over(self, outer: dict[str, Any] | None) -> dict[str, Any]:
-        """The complete profile that results where `outer` is the one around; ValueError if they do not fit."""
+        """The complete profile over the enclosing table's `outer`; ValueError if they are inconsistent."""
         if self._profile is not None:
             outer = profiles()[self._profile]
         if outer is None:

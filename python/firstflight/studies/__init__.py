@@ -88,16 +88,18 @@ def of(run: records.Run) -> Study:
 
 
 class Run(records.Run):
-    """Records of a grid and the results of their study, to be read. `Run.open` opens a directory."""
+    """Records and results of a finished or partial run. `Run.open` opens a directory."""
 
     def tables(self) -> "dict[str, Table]":
         """The tables of `firstflight table`, by name: results with intervals, next to the published values."""
         return {table.name: table for table in of(self).tables(self)}
 
     def table(self, name: str, /, **key: str | int | float) -> pl.LazyFrame:
-        """Records, such as "transfers", with the cell's key columns in front; for any other name the rows of the table
-        that `firstflight table` prints (`tables` has all of those). `key` keeps only cells whose key has these values;
-        of records, no other cell's file is opened. RequestError for a table or key that is not there.
+        """Records such as "transfers", or the rows of a table of `firstflight table`, with the cell's key columns
+        first.
+
+        `key` keeps the cells with these values; other cells' records are not read. RequestError for an unknown table or
+        key.
         """
         stored = (*records.schema.STORED, *records.schema.CAPTURED)
         if name in stored:

@@ -153,11 +153,11 @@ def run(
 ) -> Run:
     """Run a study (or its name) or a scenario, and return its records.
 
-    `only` restricts the grid: `{"webs": [8, 16], "http": "1.0"}`. `out` is the run's directory, continued if it holds
-    the same run; without it the records live until the process ends. `on`: "local", "dask" (a cluster of `jobs`
-    processes, started and ended with the run) or "dask://HOST:PORT"; `store`: a URL or directory that all workers
-    share, where they then keep their chunks. `vary` makes a grid of a scenario: `{"tcp.initial_window": [3, 10]}`,
-    cells keyed by "initial_window". Raises RequestError and MachineError.
+    `only` restricts the grid: `{"webs": [8, 16], "http": "1.0"}`. `out` is the run's directory, which is continued if
+    it holds the same run; without it the records last until the process exits. `on`: "local", "dask" (`jobs` processes
+    for this run) or "dask://HOST:PORT"; `store`: URL or directory that all workers share, where they keep their chunks.
+    `vary` makes a grid of a scenario: `{"tcp.initial_window": [3, 10]}` has cells with the key "initial_window". Raises
+    RequestError and MachineError.
     """
     request = prepare(what, engine, replicates, seed, jobs, only, on, store, vary)
     directory = Path(tempfile.mkdtemp(dir=_scratch())) if out is None else out

@@ -19,10 +19,10 @@ __all__ = ["Cell", "Study"]
 
 
 class Study(ABC):
-    """One published (or own) experiment: its grid, tables, claims and figures.
+    """An experiment: its grid, tables, claims and figures.
 
-    `tables`, `claims`, `figures` and `answer` also take a run of which only some cells are finished: tables hold the
-    data that exists, and a claim without data "cannot be checked", with the reason.
+    `tables`, `claims`, `figures` and `answer` accept a partial run: tables have its data, and a claim that needs other
+    cells "cannot be checked", with the reason.
     """
 
     name: ClassVar[str]
@@ -54,7 +54,7 @@ class Study(ABC):
 
     @abstractmethod
     def cells(self, engine: str) -> list[Cell]:
-        """The whole grid for `engine`, in the order of its tables; the same keys in every cell."""
+        """All cells for `engine`, in the order of the tables, with the same keys."""
 
     def keys(self, engine: str) -> list[dict[str, str | int | float | None]]:
         """Keys of all cells, without building a cell where that takes long."""
@@ -74,11 +74,11 @@ class Study(ABC):
         return [table.name for table in self.tables(run)]
 
     def table(self, run: "Run", name: str) -> "Table":
-        """The table of that name; no other is computed where that takes long."""
+        """The table `name`; others are not computed where that takes long."""
         return next(table for table in self.tables(run) if table.name == name)
 
     def claims(self, run: "Run", *, listed: bool = True) -> "list[Claim]":
-        """The publication's claims, checked; none for a user's own scenario."""
+        """The claims with their verdicts; empty for a scenario file."""
         return []
 
     def figures(self, run: "Run") -> "list[Figure]":
@@ -86,7 +86,7 @@ class Study(ABC):
         return []
 
     def answer(self, run: "Run") -> list[str]:
-        """The answer in (at most three) sentences."""
+        """The answer, in three sentences at most."""
         return []
 
     def cases(self, run: "Run") -> "list[Judged]":
@@ -94,11 +94,11 @@ class Study(ABC):
         return []
 
     def case_counts(self, run: "Run") -> "dict[str, dict[Verdict, int]]":
-        """The number of cases by verdict; empty for other studies."""
+        """Number of cases by verdict; empty for other studies."""
         return {}
 
     def deciding(self, run: "Run", claims: "Sequence[Claim]") -> str:
-        """How many replicates would decide what `claims` of the run leave undecided, and the command; or nothing."""
+        """The number of replicates that would decide the undecided `claims`, with the command; or an empty text."""
         from firstflight.analysis.claim import deciding
 
         replicates = run.provenance["replicates"]
@@ -108,5 +108,5 @@ class Study(ABC):
 
     @property
     def words(self) -> list[str]:
-        """Of the command that runs it."""
+        """Arguments of the command that runs it."""
         return ["run", self.name]

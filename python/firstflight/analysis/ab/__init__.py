@@ -1,4 +1,4 @@
-"""Two arms compared: baseline and treatment, of any engine's records and of any traffic. See docs/statistics.md."""
+"""Comparison of two arms, baseline and treatment, of any engine's records or real traffic. See docs/statistics.md."""
 
 from firstflight.analysis.ab.aggregates import by_bucket_of_aggregates, of_aggregates
 from firstflight.analysis.ab.buckets import Bucket, bucketed, by_bucket

@@ -56,11 +56,12 @@ def of_aggregates(
     confidence: float = 0.95,
     add_bins: bool = True,
 ) -> Comparison:
-    """Completion time (`mean`, `p50`, ... in seconds) or a rate: one of `retransmission rate`, `with retransmission`,
-    `timeouts`, `first-flight loss`, `with first-flight loss` and `completed`, of the `unit` (transfer or page) in one
-    bucket of a dimension, of one application or of all. `paired`: replicates of the same number share their random
-    numbers. Connections that did not finish are not in a mean and beyond every bin in a quantile. ValueError for a
-    statistic there is none of.
+    """Compare completion times (`mean`, `p50`, ..., in seconds) or a rate of both arms.
+
+    Rates: `retransmission rate`, `with retransmission`, `timeouts`, `first-flight loss`, `with first-flight loss`,
+    `completed`; of the `unit` (transfer or page) in one bucket of a dimension, of one application or of all. `paired`:
+    replicates of the same number share their random numbers. Unfinished connections are excluded from a mean, and
+    beyond every bin in a quantile. ValueError for an unknown statistic.
     """
     if statistic not in _RATES:
         share_of(statistic)

@@ -31,9 +31,8 @@ _BEYOND_EACH_END = 10
 @dataclass(frozen=True)
 class Bucket:
     """One bucket. `share_percent`: of the baseline's weight; `units` as in `Comparison`. `low` and `high` bound the
-    difference and `percent_low`, `percent_high` the gain in percent, in all buckets simultaneously; NaN without an
-    interval.
-    `reason`: why there is no verdict, with the number of flows needed, or a note on it.
+    difference, `percent_low` and `percent_high` the gain in percent, in all buckets simultaneously; NaN without an
+    interval. `reason`: why there is no verdict, with the number of flows needed, or a note.
     """
 
     bucket: object
@@ -50,8 +49,9 @@ class Bucket:
 
 
 def bucketed(frame: pl.DataFrame, column: str, edges: Sequence[float], into: str) -> pl.DataFrame:
-    """`frame` with column `into`: the place, from 0, of the first of `edges` that `column` does not exceed; their
-    number beyond the last. Null and NaN stay null. ValueError unless the edges rise.
+    """`frame` with a column `into`: the index of the first of `edges` that `column` does not exceed, or their number.
+
+    Null and NaN become null. ValueError unless the edges rise.
     """
     if list(edges) != sorted(set(edges)):
         raise ValueError(f"{column}: the edges {list(edges)} do not rise")
@@ -74,8 +74,8 @@ def by_bucket(
 ) -> list[Bucket]:
     """`compare` of `value`, or `compare_rate` of `value` over `denominator`, in each of `buckets` of column `bucket`.
 
-    The buckets come back in the order given, those without flows included. More resamples are drawn than the design
-    says if the intervals of this number of buckets need them.
+    Buckets keep their order; those without flows are included. More resamples than the design's are drawn if the
+    intervals of this number of buckets need them.
     """
     percent = _shares(frame, bucket, design)
     tail = (1 - design.confidence) / max(1, len(buckets)) / 2

@@ -18,17 +18,17 @@ from firstflight.analysis.ab.statistic import Jain, Quantile, Ratio, share_of
 
 
 def compare(frame: pl.DataFrame | pl.LazyFrame, value: str, design: Design, *, statistic: str = "mean") -> Comparison:
-    """The mean, the median or a percentile ("p99") of column `value` in both arms.
+    """Compare the mean, the median or a percentile ("p99") of column `value` in both arms.
 
-    A row whose value is NaN did not finish: beyond every number in a quantile, left out of a mean (with its partner if
-    paired). ValueError for a request that makes no sense.
+    A row with NaN did not finish: beyond every number in a quantile, excluded from a mean (with its partner if paired).
+    ValueError for an inconsistent request.
     """
     rows = read(frame, [value], design, unfinished_last=share_of(statistic) is not None)
     return of_sample(rows.sample(), maker(statistic), statistic, design)
 
 
 def compare_rate(frame: pl.DataFrame | pl.LazyFrame, numerator: str, denominator: str, design: Design) -> Comparison:
-    """Sum of `numerator` over sum of `denominator` (retransmitted segments, segments sent). The rest as `compare`."""
+    """As `compare`, for the sum of `numerator` over that of `denominator` (retransmitted segments, segments sent)."""
     rows = read(frame, [numerator, denominator], design, unfinished_last=False)
     return of_sample(rows.sample(), Ratio, "rate", design)
 
@@ -41,8 +41,8 @@ def maker(statistic: str) -> Make:
 
 @dataclass(frozen=True)
 class Retransmissions:
-    """`rate`: retransmitted segments of segments sent. `flows`: share of transfers that had any. `timeouts`: of a
-    transfer, on average. `first_flight`: share of the first flight's segments that were lost.
+    """`rate`: retransmitted segments over segments sent. `flows`: share of transfers with any. `timeouts`: mean number
+    per transfer. `first_flight`: share of first-flight segments that were lost.
     """
 
     rate: Comparison
@@ -52,8 +52,9 @@ class Retransmissions:
 
 
 def retransmissions(frame: pl.DataFrame | pl.LazyFrame, design: Design) -> Retransmissions:
-    """Of transfers in both arms. Those of which an engine cannot know a count (null) are left out of it, and counted
-    as unknown.
+    """Retransmissions, timeouts and first-flight losses of transfers in both arms.
+
+    Transfers with a null count are excluded from it and counted as unknown.
     """
     rows = frame.lazy().with_columns(any_retransmission=(pl.col("retransmissions") > 0).cast(pl.Float64))
     return Retransmissions(
@@ -68,10 +69,10 @@ Values = npt.NDArray[np.float64]
 
 
 def jain_index(values: Sequence[float] | Values, weights: Sequence[float] | Values | None = None) -> float:
-    """(Σ w x)² / (Σ w · Σ w x²): 1 where all get the same, 1/n where one of n gets all; NaN where all get nothing.
+    """Jain's index (Σ w x)² / (Σ w · Σ w x²): 1 for equal shares, 1/n if one of n has all; NaN if all have 0.
 
-    `values` (flows,), the allocation of each, throughput say; `weights` (flows,), 1 by default. ValueError for a
-    value or weight that is not a number or negative, and without values.
+    `values` (flows,): the allocation of each, such as throughput; `weights` (flows,): 1 by default. ValueError without
+    values, and for a negative or missing one.
     """
     x = np.asarray(values, dtype=np.float64)
     w = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -83,7 +84,7 @@ def jain_index(values: Sequence[float] | Values, weights: Sequence[float] | Valu
 
 
 def compare_jain(frame: pl.DataFrame | pl.LazyFrame, value: str, design: Design) -> Comparison:
-    """Jain's index of `value` (the allocation of a row, at least 0) over all rows of an arm. The rest as `compare`."""
+    """As `compare`, for Jain's index of `value` (the allocation of a row, at least 0) over all rows of an arm."""
     sample = read(frame, [value], design, unfinished_last=False).sample()
     if any((side.values < 0).any() for side in (sample.baseline, sample.treatment)):
         raise ValueError(f"{value}: Jain's index is of values of at least 0")
@@ -99,7 +100,7 @@ HarmVerdict = Literal["within budget", "over budget", "inconclusive", "no flows"
 
 @dataclass(frozen=True)
 class Budget:
-    """The allowed harm to the others, in percent of the baseline."""
+    """The allowed harm to other flows, in percent of the baseline."""
 
     latency_percent: float = 5.0
     throughput_percent: float = 5.0
@@ -107,9 +108,9 @@ class Budget:
 
 @dataclass(frozen=True)
 class Harm:
-    """One measure of the other flows. `harm_percent`: how much worse it got (longer, slower; below 0: it got better),
-    with `low` and `high`, its interval; `budget_percent`: how much it may. "within budget" if the whole interval is,
-    "over budget" if no part of it is, else "inconclusive".
+    """One measure of the other flows. `harm_percent`: how much worse (longer, slower) it became, below 0 if better,
+    with the interval `low` to `high`; `budget_percent`: the limit. "within budget" if the whole interval is, "over
+    budget" if no part of it is, else "inconclusive".
     """
 
     measure: str
@@ -134,9 +135,9 @@ def harm(
 ) -> list[Harm]:
     """Latency (each statistic in `latency`) and throughput of the rows whose column `by` is one of `others`.
 
-    `frame`: transfers. Throughput is the sum of `delivered_bytes` over the sum of seconds that they took; a transfer
-    that did not finish took until `duration_s`, or is left out and counted without it. All is well where every measure
-    is within budget: that needs no correction, as each must pass by itself.
+    `frame`: transfers. Throughput is the sum of `delivered_bytes` over the sum of their times; an unfinished transfer
+    took until `duration_s`, or is excluded and counted without it. The treatment passes if every measure is within
+    budget, without a correction, since each must pass alone.
     """
     allowed = budget or Budget()
     rows = frame.lazy().filter(pl.col(by).cast(pl.String).is_in(list(others)))
@@ -155,7 +156,7 @@ def harm(
 
 
 def within_budget(harms: Sequence[Harm]) -> HarmVerdict:
-    """Of all measures together: the worst of their verdicts."""
+    """The worst verdict of all measures."""
     order: tuple[HarmVerdict, ...] = ("over budget", "too few flows", "no flows", "inconclusive", "within budget")
     return min((one.verdict for one in harms), key=order.index, default="no flows")
 

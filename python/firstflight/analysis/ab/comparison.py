@@ -17,16 +17,15 @@ Verdict = Literal["better", "worse", "no significant difference", "no flows", "t
 
 @dataclass(frozen=True)
 class Comparison:
-    """A statistic in two arms, and by how much it differs.
+    """A statistic in two arms, and its difference.
 
     `baseline`, `treatment` and `difference` (treatment minus baseline) are in the value's unit, `percent` is
-    100·(treatment/baseline - 1); NaN where the baseline is 0, without an interval where that of the baseline includes
-    0. Each is an `Estimate` whose `replicates` is the number of units behind it; its interval is NaN where `reason`
-    says why there is none. `units`: pairs that were compared or, not paired, units of both arms together. `unmatched`:
-    units of one arm without a partner in the other, left out.
-    `unfinished`: rows whose value is NaN; `unknown`: rows whose value is null, left out. These three are
-    (baseline, treatment). `p_value`: of no difference, two-sided, by turning the interval of the difference round.
-    `standard_error`: of the difference. `confidence`: of the intervals.
+    100·(treatment/baseline - 1): NaN for a baseline of 0, without an interval if that of the baseline includes 0. Each
+    is an `Estimate` whose `replicates` is its number of units; `reason` says why an interval is NaN. `units`: pairs or,
+    if not paired, units of both arms together. `unmatched`: units without a partner in the other arm, excluded.
+    `unfinished`: rows with NaN; `unknown`: rows with null, excluded. These three are (baseline, treatment). `p_value`:
+    of no difference, two-sided, by inverting the interval of the difference. `standard_error`: of the difference.
+    `confidence`: of the intervals.
     """
 
     statistic: str
@@ -46,7 +45,7 @@ class Comparison:
     evidence: Evidence | None = field(default=None, repr=False, compare=False)
 
     def at(self, confidence: float) -> Comparison:
-        """The same comparison with intervals of another confidence; ValueError if it has no intervals."""
+        """The same comparison with intervals of another confidence. ValueError without intervals."""
         if self.evidence is None:
             raise ValueError("a comparison without intervals has none of another confidence")
         found = self.evidence.estimates(confidence)
@@ -71,7 +70,7 @@ class Comparison:
         return f"<table>{head}{cells}</table><p>{html.escape(below.rstrip())}</p>"
 
     def verdict(self, lower_is_better: bool = True) -> Verdict:
-        """Whether the treatment is better by the interval of the difference: one comparison looked at, not many."""
+        """The verdict by the interval of the difference, for a single comparison."""
         if self.units == 0:
             return "no flows"
         if math.isnan(self.difference.low) or math.isnan(self.difference.high):

@@ -39,7 +39,7 @@ _IN_TAIL = 40
 
 
 def least_units(statistic: str) -> int:
-    """Units in each arm (pairs, if paired) below which there is no interval. By calibration: docs/statistics.md."""
+    """Minimum number of units in each arm (pairs, if paired) for an interval, by calibration: docs/statistics.md."""
     p = None if statistic in ("rate", "jain") else share_of(statistic)
     return _OF_SUMS if p is None else max(100, math.ceil(round(_IN_TAIL / min(p, 1 - p), 6)))
 

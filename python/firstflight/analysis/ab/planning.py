@@ -21,8 +21,8 @@ from firstflight.analysis.ab.sample import Design
 
 @dataclass(frozen=True)
 class Pilot:
-    """The results of a pilot for a planned comparison. `deviation`: standard error of the difference times the square
-    root of units (pairs, or units of each arm), in the value's unit. `value`: the statistic as it is today.
+    """A pilot of a planned comparison. `deviation`: standard error of the difference times the square root of the
+    number of units (pairs, or units in each arm), in the value's unit. `value`: the current statistic.
     """
 
     statistic: str
@@ -34,7 +34,7 @@ class Pilot:
 
 @dataclass(frozen=True)
 class Detectable:
-    """The smallest difference that this number of units (pairs, or units of each arm) show with this power."""
+    """The smallest difference that this number of units (pairs, or units in each arm) detects with this power."""
 
     difference: float
     percent: float
@@ -56,7 +56,7 @@ def pilot_of_one_arm(
     seed: int = 1,
     least: int | None = None,
 ) -> Pilot:
-    """From today's traffic alone: two arms of different users, as spread as it is. ValueError if it is too little."""
+    """A pilot from current traffic alone: two arms of different users. ValueError for too few units."""
     arm = "__arm"
     rows = frame.lazy()
     both = pl.concat([rows.with_columns(pl.lit(place).alias(arm)) for place in (0, 1)])
@@ -78,7 +78,7 @@ def pilot_of_one_arm(
 
 
 def pilot_of(comparison: Comparison) -> Pilot:
-    """From a comparison that ran, small as it may be, of the same design. ValueError if it has no interval."""
+    """A pilot from a finished comparison of the same design, however small. ValueError if it has no interval."""
     of_base, of_treat = _spreads(comparison)
     evidence = comparison.evidence
     assert isinstance(evidence, Resampled)
@@ -94,7 +94,7 @@ def pilot_of(comparison: Comparison) -> Pilot:
 def minimum_detectable_effect(
     pilot: Pilot | Comparison, units: int, *, power: float = 0.8, confidence: float = 0.95
 ) -> Detectable:
-    """The expected result with `units` pairs, or units of each arm. ValueError for fewer than an interval needs."""
+    """The smallest effect that `units` pairs, or units in each arm, detect. ValueError for too few units."""
     known = pilot if isinstance(pilot, Pilot) else pilot_of(pilot)
     least = least_units(known.statistic)
     if units < least:
@@ -112,8 +112,9 @@ def units_needed(
     power: float = 0.8,
     confidence: float = 0.95,
 ) -> int:
-    """Pairs, or units of each arm, that show this `difference`, or one of this many `percent` of the current value.
-    Never fewer than the statistic needs for an interval. ValueError unless one of the two is given, and is not 0.
+    """Pairs, or units in each arm, that detect this `difference`, or this many `percent` of the current value.
+
+    At least as many as an interval of the statistic needs. ValueError unless exactly one of the two is given and not 0.
     """
     known = pilot if isinstance(pilot, Pilot) else pilot_of(pilot)
     if (difference is None) == (percent is None):

@@ -13,14 +13,14 @@ import polars as pl
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """Rows whose column `arm` is `treatment`, against those where it is `baseline`.
+    """The design of a comparison: rows whose column `arm` is `treatment` against those where it is `baseline`.
 
-    `unit`: the columns that name a unit, which may have several rows (objects of a user). `paired`: a unit of both arms
-    is the same one, drawn together; otherwise units of the arms are drawn separately, with any names. `cluster`:
-    columns by which units are drawn together (users of a subnet). `strata`: drawing keeps the number of blocks in each,
-    and each counts by its share in both arms together, or by `shares` (name: share). `weight`: column with the survey
-    weight of a row. `least`: fewer units than this get no interval; None: as many as the calibration found to be
-    needed. `resamples` are drawn from `seed`; `confidence`: of the intervals.
+    `unit`: columns that name a unit, which may have several rows (objects of a user). `paired`: a unit is in both arms
+    and drawn together; otherwise units of the arms are drawn separately. `cluster`: columns of units that are drawn
+    together (users of a subnet). `strata`: each keeps its number of units in every draw, and counts by its share in
+    both arms together, or by `shares` (name: share). `weight`: column with the survey weight of a row. `least`: minimum
+    number of units for an interval; None: by calibration. `resamples` are drawn from `seed`; `confidence`: of the
+    intervals.
     """
 
     arm: str

@@ -1,16 +1,6 @@
-"""The model engine: a single transfer without other packets, in closed form, by rounds and by
-segments.
+"""The analytical model: one transfer alone on its path, by closed form, by rounds or segment by segment.
 
-| asks | gives | regime |
-|---|---|---|
-| `delayed_acks.round_trips` | round trips of n segments, RFC 6928 section 5.1 | infinite bandwidth, no loss |
-| `throughput` | the talk's window x MSS / RTT and doubling rounds | no loss; an ACK a segment |
-| `slow_start.SlowStart` | transfer time over one bottleneck, stalls, gain | no loss, an ACK a segment |
-| `per_segment.compute` | every segment of a transfer, to the nanosecond | no loss, alone on its path |
-| `loss` | throughput and expected latency under random loss | see there; from memory, for orientation only |
-
-`run_cell` is `per_segment` as an engine: it writes the records that the simulator would. docs/model.md holds
-the comparison of all of these with the simulator.
+docs/model.md compares each function with the simulator. `run_cell` is the engine `model`: `compute` as records.
 """
 
 from __future__ import annotations
@@ -21,14 +11,39 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from firstflight.engines.initial_window import initial_window_bytes
+from firstflight.engines.model.delayed_acks import cumulative_segments, first_rounds, round_trips
+from firstflight.engines.model.loss import ShortTransfer, mathis_bps, pftk_segments_per_s
 from firstflight.engines.model.per_segment import ModeledTransfer, compute
-from firstflight.engines.model.single_transfer import SingleTransfer, from_plan, from_scenario
+from firstflight.engines.model.single_transfer import SingleTransfer, from_scenario
+from firstflight.engines.model.slow_start import SlowStart
+from firstflight.engines.model.throughput import (
+    doubling_rounds,
+    limited_throughput_bps,
+    transfer_time_s,
+    window_throughput_bps,
+)
 from firstflight.records.schema import TABLES, empty
 
 if TYPE_CHECKING:
     from firstflight.scenario import Cell
 
-__all__ = ["ModeledTransfer", "SingleTransfer", "compute", "from_plan", "from_scenario", "run_cell"]
+__all__ = [
+    "ModeledTransfer",
+    "ShortTransfer",
+    "SingleTransfer",
+    "SlowStart",
+    "compute",
+    "cumulative_segments",
+    "doubling_rounds",
+    "first_rounds",
+    "from_scenario",
+    "limited_throughput_bps",
+    "mathis_bps",
+    "pftk_segments_per_s",
+    "round_trips",
+    "transfer_time_s",
+    "window_throughput_bps",
+]
 
 
 def run_cell(cell: Cell, seed: int, replicates: int, first_replicate: int = 0) -> dict[str, pl.DataFrame]:

@@ -1,9 +1,8 @@
-"""Segments a round with infinite bandwidth and delayed ACKs: the recursion behind RFC 6928 section 5.1.
+"""Segments per round with infinite bandwidth and delayed ACKs: the recursion of RFC 6928 section 5.1.
 
 Each round the receiver acknowledges every `segments_per_ack`-th segment in order of arrival and holds the
 rest until the next round (a delayed-ACK timer longer than any round); the congestion window grows by one
-segment an ACK; the sender fills the window. The counts are exact integers, and they reproduce all 26 values
-of the RFC's table.
+segment per ACK; the sender fills the window. The counts are exact integers and equal all 26 values of the RFC's table.
 """
 
 from __future__ import annotations
@@ -18,16 +17,14 @@ if TYPE_CHECKING:
 
 
 def cumulative_segments(initial_window: int, segments_per_ack: int = 2) -> Iterator[int]:
-    """Segments that have reached the receiver after each round trip of data: an endless iterator.
+    """Segments at the receiver after each round trip of data, without end.
 
-    `initial_window` is in segments. `segments_per_ack` is the b of the literature: 1 without delayed ACKs, 2
-    with. Valid where nothing is lost, no link serializes, and neither the receive window nor ssthresh binds.
+    `initial_window` is in segments. `segments_per_ack`: 1 without delayed ACKs, 2 with. Valid without loss, with links
+    of infinite rate, and while neither rwnd nor ssthresh limits. With IW 1 and an ACK per two segments no ACK returns,
+    and the count never rises; `round_trips` refuses this case.
 
-    A window of fewer segments than one ACK covers (IW 1 with b = 2) never brings an ACK back: the count then
-    stays where it is for ever, as the rule says, and `round_trips` refuses to wait for it.
-
-    Source: RFC 6928 section 5.1 (the setting); RFC 5681 section 3.1 and 4.2 (growth an ACK, ACK a second
-    segment). Raises RequestError for a window below one segment or an ACK policy that is not 1 or 2.
+    Source: RFC 6928 section 5.1; RFC 5681 sections 3.1 and 4.2. RequestError for a window below one segment or an ACK
+    policy that is not 1 or 2.
     """
     if initial_window < 1:
         raise RequestError(f"an initial window of {initial_window} segments sends nothing: give at least 1")
@@ -50,9 +47,9 @@ def _rounds(window: int, segments_per_ack: int) -> Iterator[int]:
 
 
 def round_trips(segments: int, initial_window: int, segments_per_ack: int = 2) -> int:
-    """Round trips to deliver `segments`, counted as RFC 6928 section 5.1 does: without the handshake.
+    """Round trips to deliver `segments`, without the handshake, as RFC 6928 section 5.1 counts.
 
-    Raises RequestError for fewer than one segment, or for a transfer that stalls (see `cumulative_segments`).
+    RequestError for fewer than one segment, or a transfer that stalls (see `cumulative_segments`).
     """
     if segments < 1:
         raise RequestError(f"a transfer of {segments} segments takes no round trip: give at least 1")

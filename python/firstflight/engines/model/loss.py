@@ -22,8 +22,8 @@ from firstflight.errors import RequestError
 def mathis_bps(mss_bytes: int, round_trip_s: float, loss: float, segments_per_ack: int = 2) -> float:
     """Mathis, Semke, Mahdavi, Ott 1997 (from memory): B = (M/R) sqrt(3/(2 b p)), bit/s of payload.
 
-    Regime: long transfers, loss rare enough that fast retransmit repairs each (p up to about 1%), no
-    timeouts, no window bound. Raises RequestError for a loss outside (0, 1).
+    Valid for long transfers, p up to about 1%, without timeouts, with cwnd as the only limit. RequestError for a loss
+    outside (0, 1).
     """
     _probability(loss)
     return 8 * mss_bytes / round_trip_s * math.sqrt(3 / (2 * segments_per_ack * loss))
@@ -36,8 +36,8 @@ def pftk_segments_per_s(
 
     B = min(Wmax/R, 1/(R sqrt(2 b p/3) + T0 min(1, 3 sqrt(3 b p/8)) p (1 + 32 p^2)))
 
-    Regime: long transfers of Reno, loss from well below 1% to tens of percent, timeouts included. Raises
-    RequestError for a loss outside (0, 1).
+    Valid for long transfers of Reno, p from well below 1% to tens of percent, with timeouts. RequestError for a loss
+    outside (0, 1).
     """
     _probability(loss)
     b = segments_per_ack
@@ -50,8 +50,8 @@ def pftk_segments_per_s(
 class ShortTransfer:
     """Expected latency of a transfer of any length: Cardwell, Savage, Anderson 2000 (equations from memory).
 
-    Regime: the sender has all data at hand, Reno, p below 1/2; the expectation covers one first loss that
-    ends slow start and PFTK's rate for the rest. Raises RequestError outside.
+    Valid for Reno with all data written at the start and p below 1/2: one loss ends slow start, PFTK's rate applies
+    after it. RequestError otherwise.
     """
 
     segments: int
@@ -81,12 +81,12 @@ class ShortTransfer:
 
     @property
     def growth(self) -> float:
-        """Gamma = 1 + 1/b: growth of the window in a round of slow start."""
+        """Gamma = 1 + 1/b: growth of cwnd per round of slow start."""
         return 1 + 1 / self.segments_per_ack
 
     @property
     def slow_start_segments(self) -> float:
-        """E[d]: segments sent before the first loss, that one included."""
+        """E[d]: segments sent up to the first lost one, inclusive."""
         p, n = self.loss, self.segments
         if p == 0:
             return float(n)
@@ -94,13 +94,13 @@ class ShortTransfer:
 
     @property
     def slow_start_window(self) -> float:
-        """E[W]: window reached at the end of slow start, segments."""
+        """E[W]: cwnd at the end of slow start, in segments."""
         gamma = self.growth
         return self.slow_start_segments * (gamma - 1) / gamma + self.initial_window / gamma
 
     @property
     def slow_start_s(self) -> float:
-        """E[Tss]: seconds of slow start."""
+        """E[Tss]: duration of slow start, in s."""
         gamma, w0, d = self.growth, self.initial_window, self.slow_start_segments
         if self.slow_start_window <= self.window_segments:
             rounds = math.log(d * (gamma - 1) / w0 + 1, gamma)
@@ -111,7 +111,7 @@ class ShortTransfer:
 
     @property
     def first_loss_s(self) -> float:
-        """E[Tloss]: expected cost of the loss that ends slow start."""
+        """E[Tloss]: expected added time of the loss that ends slow start, in s."""
         p = self.loss
         if p == 0:
             return 0.0
@@ -123,7 +123,7 @@ class ShortTransfer:
 
     @property
     def remaining_s(self) -> float:
-        """Time for the n - E[d] segments after slow start, at PFTK's rate."""
+        """Time of the n - E[d] segments after slow start at PFTK's rate, in s."""
         rest = self.segments - self.slow_start_segments
         if rest <= 0 or self.loss == 0:
             return 0.0
@@ -134,13 +134,13 @@ class ShortTransfer:
 
     @property
     def handshake_s(self) -> float:
-        """E[Lh] = R + Ts ((1-pr)/(1-2pr) + (1-pf)/(1-2pf) - 2), pf and pr the loss either way."""
+        """E[Lh] = R + Ts ((1-pr)/(1-2pr) + (1-pf)/(1-2pf) - 2) in s, with the losses pf forward and pr reverse."""
         waits = sum((1 - p) / (1 - 2 * p) for p in (self.loss, self.reverse_loss)) - 2
         return self.round_trip_s + self.syn_timeout_s * waits
 
     @property
     def completion_time_s(self) -> float:
-        """Expected seconds from the opening of the connection to the last byte."""
+        """Expected time from the SYN to the last byte, in s."""
         lone_segment = self.initial_window == 1 and self.segments_per_ack > 1
         wait = self.delayed_ack_s if lone_segment else 0.0
         return self.handshake_s + self.slow_start_s + self.first_loss_s + self.remaining_s + wait

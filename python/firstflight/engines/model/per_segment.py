@@ -210,7 +210,7 @@ class Receiver:
 
 @dataclass(frozen=True)
 class ModeledTransfer:
-    """Times of events, in ns since the client opened the connection; None where one did not happen in time."""
+    """Times of events, in ns since the SYN; None for an event after the end of the run."""
 
     handshake_ns: int | None
     first_byte_ns: int | None
@@ -230,7 +230,7 @@ class ModeledTransfer:
 
 
 def compute(transfer: SingleTransfer) -> ModeledTransfer:
-    """Follows `transfer` to its last byte or the end of the run. Raises RequestError outside the regime."""
+    """Computes `transfer` to its last byte or the end of the run. RequestError if it leaves the model's conditions."""
     return _Connection(transfer).run()
 
 

@@ -85,7 +85,7 @@ _SELECTION = re.compile(r"(left|right|hub|spokes|node)(?:\[(\d+)\])?")
 
 @dataclass(frozen=True)
 class SingleTransfer:
-    """One transfer, its ends and its path; times in ns."""
+    """One transfer, its endpoints and its path; times in ns."""
 
     application: str
     start_ns: int
@@ -103,24 +103,22 @@ class SingleTransfer:
 
     @property
     def sender_tcp(self) -> dict[str, Any]:
-        """Profile of the end that sends the data."""
+        """Profile of the data sender."""
         return self.client_tcp if self.upload else self.server_tcp
 
     @property
     def receiver_tcp(self) -> dict[str, Any]:
-        """Profile of the end that receives the data."""
+        """Profile of the data receiver."""
         return self.server_tcp if self.upload else self.client_tcp
 
     @property
     def mss_bytes(self) -> int:
-        """The smaller of the two ends' MSS, as the MSS option settles it."""
+        """The smaller MSS of both endpoints."""
         return int(min(self.client_tcp["mss_bytes"], self.server_tcp["mss_bytes"]))
 
 
 def from_scenario(scenario: Scenario) -> SingleTransfer:
-    """The one transfer of `scenario`. RequestError for any other scenario, with the name of the part that the model
-    lacks.
-    """
+    """The transfer of `scenario`. RequestError, with the part concerned, if the model does not cover it."""
     scenario.over_tcp("the model").one_network("The engine model", plain=True)
     return from_plan(scenario.to_plan())
 

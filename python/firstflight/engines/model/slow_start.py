@@ -24,11 +24,10 @@ from firstflight.errors import RequestError
 
 @dataclass(frozen=True)
 class SlowStart:
-    """One transfer over one bottleneck.
+    """One transfer over one bottleneck, in closed form.
 
-    Regime: nothing is lost (the queue holds the backlog of the windows), an ACK for every segment, no window
-    bound but cwnd, ACKs and handshake segments cost no serialization, one bottleneck. `per_segment` lifts
-    every one of these conditions but the first.
+    Valid without loss, with an ACK for every segment, cwnd as the only limit, and one bottleneck on which ACKs and the
+    handshake take no time. `compute` needs only the first condition.
     """
 
     size_bytes: int
@@ -50,27 +49,27 @@ class SlowStart:
 
     @property
     def segments(self) -> int:
-        """n: segments, the last one perhaps short."""
+        """n: number of segments; the last may be short."""
         return -(-self.size_bytes // self.mss_bytes)
 
     @property
     def serialization_s(self) -> float:
-        """tau: seconds that a full segment takes on the bottleneck."""
+        """tau: transmission time of a full segment on the bottleneck, in s."""
         return 8 * (self.mss_bytes + self.header_bytes) / self.rate_bps
 
     @property
     def pipe_segments(self) -> float:
-        """Full segments in flight that keep the bottleneck busy: 1 + R/tau."""
+        """BDP in full segments: 1 + R/tau."""
         return 1 + self.round_trip_s / self.serialization_s
 
     @property
     def windows(self) -> int:
-        """K: windows that cover the transfer."""
+        """K: number of windows of the transfer."""
         return doubling_rounds(self.segments, self.initial_window)
 
     @property
     def stalls_of_endless_transfer(self) -> int:
-        """Q: stalls of a transfer without end, 0 where the first window already fills the pipe."""
+        """Q: stalls of a transfer without end; 0 if the first window fills the pipe."""
         stalls, window = 0, self.initial_window
         while window <= self.pipe_segments:
             stalls += 1
@@ -84,22 +83,20 @@ class SlowStart:
 
     @property
     def stalled_s(self) -> float:
-        """Seconds during which the bottleneck idles between windows."""
+        """Idle time of the bottleneck between windows, in s."""
         stalls, tau = self.stalls, self.serialization_s
         return stalls * (self.round_trip_s + tau) - self.initial_window * float(2**stalls - 1) * tau
 
     @property
     def wire_bytes(self) -> int:
-        """S and its headers."""
+        """Bytes of the transfer with headers."""
         return self.size_bytes + self.segments * self.header_bytes
 
     @property
     def completion_time_s(self) -> float:
-        """T: from the opening of the connection to the last byte at the receiver."""
+        """T: time from the SYN to the last byte at the receiver, in s."""
         return 2 * self.round_trip_s + 8 * self.wire_bytes / self.rate_bps + self.stalled_s
 
     def gain_s(self, initial_window: int) -> float:
-        """Seconds that `initial_window` (segments) saves. A larger one removes stalls and nothing else, so
-        the gain is at most `stalled_s`, and 0 once the first window fills the pipe.
-        """
+        """Time saved by `initial_window` (segments), in s: at most `stalled_s`, since it only removes stalls."""
         return self.completion_time_s - replace(self, initial_window=initial_window).completion_time_s

@@ -8,9 +8,8 @@ from firstflight.errors import RequestError
 def window_throughput_bps(window_segments: float, mss_bytes: int, round_trip_s: float) -> float:
     """Throughput = window x MSS / RTT, in bit/s of payload.
 
-    `window_segments` is the window in use (cwnd, unless the receive window is smaller). Valid while nothing
-    is lost, the window is constant, and window x MSS / RTT stays below the bottleneck's rate:
-    `limited_throughput_bps` adds that bound. Source: talk by J. Thalheim (in words; its formula is lost).
+    `window_segments`: the smaller of cwnd and rwnd, constant. Valid without loss and below the bottleneck's rate
+    (`limited_throughput_bps` adds that limit). Source: talk by J. Thalheim, in words.
     """
     _positive(window_segments=window_segments, mss_bytes=mss_bytes, round_trip_s=round_trip_s)
     return 8 * window_segments * mss_bytes / round_trip_s
@@ -19,9 +18,9 @@ def window_throughput_bps(window_segments: float, mss_bytes: int, round_trip_s: 
 def limited_throughput_bps(
     window_segments: float, mss_bytes: int, round_trip_s: float, rate_bps: float, header_bytes: int = 40
 ) -> float:
-    """`window_throughput_bps`, bounded by the rate that a link of `rate_bps` leaves after each segment's header.
+    """`window_throughput_bps`, limited by the payload rate of a link of `rate_bps`.
 
-    `round_trip_s` is the time from a segment's first bit sent to its ACK's arrival on the empty path.
+    `round_trip_s`: from the first bit of a segment to its ACK, without queueing.
     """
     _positive(rate_bps=rate_bps)
     payload_rate = rate_bps * mss_bytes / (mss_bytes + header_bytes)
@@ -29,10 +28,10 @@ def limited_throughput_bps(
 
 
 def doubling_rounds(segments: int, initial_window: int) -> int:
-    """Round trips of data when the window doubles each round: the least k with IW (2^k - 1) >= segments.
+    """Round trips of data if cwnd doubles per round: the least k with IW (2^k - 1) >= segments.
 
-    Valid on a path of infinite bandwidth, without loss, with an ACK for every segment. Equal to
-    ceil(log2(segments / IW + 1)), in integers so that no logarithm rounds a whole number up.
+    Valid with infinite bandwidth, without loss, with an ACK for every segment. Equal to ceil(log2(segments / IW + 1)),
+    without rounding errors.
     """
     _positive(segments=segments, initial_window=initial_window)
     rounds, delivered, window = 0, 0, initial_window
@@ -46,10 +45,9 @@ def doubling_rounds(segments: int, initial_window: int) -> int:
 def transfer_time_s(
     size_bytes: int, mss_bytes: int, initial_window: int, round_trip_s: float, handshake: bool = True
 ) -> float:
-    """The talk's transfer time in seconds: k rounds of data and, with `handshake`, one for SYN and SYN-ACK.
+    """Transfer time from the SYN in s: `doubling_rounds` and, with `handshake`, one round for SYN and SYN-ACK.
 
-    Time starts when the client opens the connection; the request travels in the first round of data. Regime:
-    that of `doubling_rounds`. Source: talk by J. Thalheim, reconstructed from its words.
+    The request is sent in the first round of data. Valid as `doubling_rounds`. Source: talk by J. Thalheim, in words.
     """
     _positive(size_bytes=size_bytes, mss_bytes=mss_bytes, round_trip_s=round_trip_s)
     rounds = doubling_rounds(-(-size_bytes // mss_bytes), initial_window)

@@ -1,6 +1,6 @@
-"""The parts of a study: a grid, quantities as labeled arrays, claims as expressions, tables and figures.
+"""Parts of a study: grid, quantities as labeled arrays, claims as expressions, tables and figures.
 
-docs/add-a-study.md walks through one.
+docs/add-a-study.md explains them on an example.
 """
 
 from firstflight.analysis.claim import above, at_least, at_most, below, between, near

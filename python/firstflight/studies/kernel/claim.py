@@ -93,12 +93,12 @@ _TWO_TRIALS = (1, FROM_ELSEWHERE)
 
 @dataclass(frozen=True)
 class ClaimSpec:
-    """One sentence; `found`, this run's value (an array over `draw` alone); and its expectation.
+    """One claim: its sentence, `found`, the value of this run (an array over `draw` alone), and its expectation.
 
-    `tolerance` widens the expected range on both sides; `why` justifies it, or the limit. Where no run can have a
-    value, `found` is NaN and `note` says why. A `note` that is slow to compute can be a function. Of a partial run
-    each claim is built many times, to find the cells that it depends on, and gets its verdict once. `given`: the value
-    was put in or fitted, or follows from how the run is made; it is counted apart from what holds.
+    `tolerance` widens the expected range on both sides; `why` justifies it, or the limit. If no run can have a value,
+    `found` is NaN and `note` gives the reason; a slow `note` can be a function. `given`: the value was put in or
+    fitted, or follows from the method; such claims are counted apart. For a partial run each claim is evaluated several
+    times, to find the cells that it depends on, and judged once.
     """
 
     id: str
@@ -119,7 +119,7 @@ class ClaimSpec:
             raise ValueError(f'claim "{self.id}": unit or tolerance differ from those of its expectation')
 
     def judge(self, lacking: str = "") -> Claim:
-        """The claim with its verdict; "cannot be checked" if it depends on cells that the run is `lacking`."""
+        """The claim with its verdict; "cannot be checked" if it depends on the cells that are `lacking`."""
         said = (self.id, self.source, self.text, self.expected, self.tolerance, self.unit, self.why)
         spread = METHOD in self.found.coords and self.found[METHOD].item() == MEMBERS
         sentence = Sentence(*said, needs=self.needs, spread=spread, given=self.given)
@@ -134,10 +134,10 @@ class ClaimSpec:
 
 @dataclass(frozen=True)
 class Source:
-    """Makes the claims of one source, whose expectations have the unit and the tolerance.
+    """A source of claims. Its claims take unit and tolerance from their expectation.
 
-    `prefix` is put before each id; `needs` and `why` are those of claims that say nothing else. A claim that is made
-    again of a part of the grid has the `part` after its id, and `where` before its text.
+    `prefix` precedes each id; `needs` and `why` are defaults of its claims. For claims repeated on a part of the grid,
+    `part` follows the id and `where` precedes the sentence.
     """
 
     name: str
@@ -158,7 +158,7 @@ class Source:
         needs: Needs | None = None,
         given: bool = False,
     ) -> ClaimSpec:
-        """A claim of the source: `text` is its sentence, `why` justifies the tolerance or the limit."""
+        """A claim of this source: `text` is its sentence, `why` justifies the tolerance or the limit."""
         own = (expected, expected.unit, why or self.why, expected.tolerance, needs or self.needs, note)
         return ClaimSpec(f"{self.prefix}{id_}{self.part}", self.name, self.where + text, found, *own, given)
 

@@ -51,8 +51,8 @@ Of = Callable[[Quantities], Iterable[Any]]
 
 
 class DeclaredStudy(Study):
-    """The contents of `study.toml` (title, question, source, limitations, engines, `[grid]` or several
-    `[grids.NAME]`), with the study's quantities, and the claims, tables, figures and answer computed from them.
+    """A study declared by `study.toml` (title, question, source, limitations, engines, `[grid]` or several
+    `[grids.NAME]`), quantities, and functions of these for claims, tables, figures and the answer.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class DeclaredStudy(Study):
 
     @cached_property
     def grids(self) -> dict[str, Grid]:
-        """The grids of study.toml by name, read when they are first asked for; a single one has an empty name."""
+        """The grids of study.toml by name; a single one has an empty name."""
         declared = self._declared.get("grids") or {"": self._declared["grid"]}
         shared = self._declared.get("keys", {})
         return {name: Grid(self._folder, name, said, shared, self._build) for name, said in declared.items()}
@@ -92,7 +92,7 @@ class DeclaredStudy(Study):
         return [key for grid in self._grids_of(engine) for key in grid.keys_of_cells(names)]
 
     def cells(self, engine: str) -> list[Cell]:
-        """The cells of each grid in turn."""
+        """The cells of all grids."""
         return self.cells_at(engine, range(sum(grid.size for grid in self._grids_of(engine))))
 
     def cells_at(self, engine: str, places: Sequence[int]) -> list[Cell]:
@@ -111,7 +111,7 @@ class DeclaredStudy(Study):
         return list(dict.fromkeys(key for grid in self._grids_of(engine) for key in grid.keys))
 
     def quantities(self, run: Run) -> Quantities:
-        """The study's quantities of `run`, by name."""
+        """The quantities of `run`, by name."""
         return _measured(run, self)
 
     def _measure(self, run: Run) -> Quantities:
@@ -120,7 +120,7 @@ class DeclaredStudy(Study):
         return Quantities(self._titled(measured(run, own, coordinates)), run)
 
     def claim_ids(self, engine: str) -> list[str]:
-        """Of the claims that runs of `engine` are judged by."""
+        """Ids of the claims for runs of `engine`."""
         own, coordinates = self._of(engine)
         blank = Quantities(self._titled({of: of.blank(coordinates[of.grid]) for of in own}))
         found: list[ClaimSpec] = list(self._claims(blank.filled(blank.absent(), {}, 0)))
@@ -147,22 +147,22 @@ class DeclaredStudy(Study):
             )
 
     def claims(self, run: Run, *, listed: bool = True) -> list[Claim]:
-        """The study's claims, judged. Without `listed` the verdicts are there sooner: the reason of one that cannot be
-        checked then names all cells that the run lacks, not those that it needs.
+        """The claims with their verdicts. Without `listed` this is faster, and the reason of a claim that cannot be
+        checked names all missing cells, not only those that it needs.
         """
         claims: Callable[[Quantities], Iterable[ClaimSpec]] = self._claims
         return judge(claims, self.quantities(run), listed=listed)
 
     def tables(self, run: Run) -> list[Table]:
-        """Those for which there is data."""
+        """The tables with data."""
         return [table for table in self._tables(self.quantities(run)) if not table.frame.is_empty()]
 
     def figures(self, run: Run) -> list[Figure]:
-        """Those for which there is data."""
+        """The figures with data."""
         return [figure for figure in self._figures(self.quantities(run)) if figure] if run.cells else []
 
     def answer(self, run: Run) -> list[str]:
-        """The sentences that depend on no cell which the run lacks; empty ones say nothing."""
+        """The sentences whose cells the run has."""
         if not run.cells:
             return []
         sentences = depending(self._answer, self.quantities(run), lambda own, other: own != other, listed=False)

@@ -42,8 +42,8 @@ American Statistician 48 (2), 1994)."""
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter that a publication leaves open: a range, even in the logarithm with `log`, and the `reference` of
-    member 0; with `whole` only whole numbers, each end included.
+    """A parameter that a publication leaves open: a range, uniform in the logarithm with `log`, and the `reference` of
+    member 0; with `whole` integers only, including both ends.
     """
 
     title: str
@@ -70,9 +70,7 @@ class Ensemble:
 
     @cached_property
     def values(self) -> xr.DataArray:
-        """Of each `parameter` and `member`. The points of the sequence are moved to the middle of their strata, so that
-        none is at the end of a range; nothing is random.
-        """
+        """Values by `parameter` and `member`: the middle of each stratum of a Sobol sequence, without randomness."""
         from scipy.stats import qmc
 
         points = qmc.Sobol(len(self.parameters), scramble=False).random(self._count) + 0.5 / self._count
@@ -84,14 +82,14 @@ class Ensemble:
         return xr.DataArray(own, {"parameter": list(self.parameters), MEMBER: members}, ["parameter", MEMBER])
 
     def member(self, number: int) -> dict[str, float]:
-        """The setting of one member, by the parameter's name."""
+        """The values of one member, by the parameter's name."""
         return dict(zip(self.parameters, self.values.sel({MEMBER: number}).values.tolist(), strict=True))
 
 
 @dataclass(frozen=True)
 class Number:
-    """A published number of the baseline: the value of each member (along `member`), the printed value, and the
-    standard deviation that the study states, in the same unit.
+    """A published number of the baseline: the value of each member (along `member`), the printed value, and the stated
+    standard deviation, in one unit.
     """
 
     title: str
@@ -102,7 +100,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Matched:
-    """An ensemble next to the baseline; `effect` along `member`, with title and unit, and its `published` value."""
+    """An ensemble matched to the baseline; `effect` along `member`, with title and unit, and its `published` value."""
 
     ensemble: Ensemble
     baseline: Sequence[Number]
@@ -111,20 +109,20 @@ class Matched:
 
     @cached_property
     def distances(self) -> xr.DataArray:
-        """Of each `number` and `member`, in standard deviations, signed; NaN where the run lacks it."""
+        """Signed distances by `number` and `member`, in standard deviations; NaN without data."""
         titles = [number.title for number in self.baseline]
         own = [(value(number.found) - number.published) / number.deviation for number in self.baseline]
         return xr.concat(own, "number").assign_coords(number=titles)
 
     @cached_property
     def distance(self) -> xr.DataArray:
-        """Of each member: that of the number that is farthest off."""
+        """The largest distance of each member from a number, in standard deviations."""
         largest = abs(self.distances).max("number", skipna=False)
         return named(largest, "distance", "Largest distance from the baseline", "standard deviations")
 
     @cached_property
     def compatible(self) -> xr.DataArray:
-        """Whether a member is."""
+        """Whether each member is compatible."""
         return self.distance <= CUTOFF
 
     @cached_property
@@ -138,8 +136,8 @@ class Matched:
         return own.isel({MEMBER: np.flatnonzero(self.compatible.reindex_like(own).values & own.notnull().values)})
 
     def judged(self, claim: ClaimSpec) -> ClaimSpec:
-        """The claim, whose `found` is along `member`, about the compatible members: their median, and 95% of them
-        as the interval. It says for how many of them it holds.
+        """The claim, whose `found` is along `member`, judged by the compatible members: their median and 95% range. The
+        reason counts the members for which it holds.
         """
         own = self.of_compatible(claim.found).values
         lowest, highest = claim.expected.lowest - claim.tolerance, claim.expected.highest + claim.tolerance
@@ -149,8 +147,8 @@ class Matched:
         return replace(claim, found=found, note=note if len(own) else "No member is compatible with the baseline.")
 
     def influence(self, chosen: xr.DataArray) -> xr.DataArray:
-        """Rank correlation of each `parameter` with the effect over the members of `chosen`; NaN with fewer than
-        four, or where all have one value.
+        """Rank correlation of each `parameter` with the effect over the members of `chosen`; NaN for fewer than four,
+        or for equal values.
         """
         effects = value(self.effect).sel({MEMBER: chosen[MEMBER]}).dropna(MEMBER)
         own = self.ensemble.values.sel({MEMBER: effects[MEMBER]})
@@ -177,9 +175,7 @@ class Matched:
         )
 
     def ruled_out(self) -> tuple[xr.DataArray, xr.DataArray]:
-        """Of each `number`: the members that it rules out, and those that it alone rules out, in percent of those there
-        are.
-        """
+        """By `number`: the percentage of members that it rules out, and that it alone rules out."""
         far = abs(self.distances.isel({MEMBER: np.flatnonzero(self.distance.notnull().values)})) > CUTOFF
         alone = far & (far.sum("number") == 1)
         return (
@@ -188,7 +184,7 @@ class Matched:
         )
 
     def tables(self, others: Sequence[xr.DataArray] = ()) -> list[Table]:
-        """The numbers of the baseline, the parameters, and the members with their effect and `others`."""
+        """Tables of the baseline's numbers, of the parameters, and of the members with their effect and `others`."""
         titles = [number.title for number in self.baseline]
         found = xr.concat([value(number.found) for number in self.baseline], "number").assign_coords(number=titles)
         ends = [
@@ -223,7 +219,7 @@ class Matched:
         ]  # fmt: skip
 
     def figure(self, title: str, caption: str) -> Figure | None:
-        """The effect of each member against its distance from the baseline, with the published effect as a rule."""
+        """The effect of each member against its distance from the baseline, with the published effect as a line."""
         rows = [
             {
                 "member": member,
@@ -270,7 +266,7 @@ def value(array: xr.DataArray) -> xr.DataArray:
 
 
 def spread(middle: float, values: Iterable[float]) -> xr.DataArray:
-    """For a claim: a value, and the values of several settings as its interval, which no replicate narrows."""
+    """A value with the range of several settings as its interval, which replicates do not narrow."""
     drawn = np.array([middle, *values])
     return xr.DataArray(drawn, {DRAW: np.arange(len(drawn)), METHOD: MEMBERS}, [DRAW])
 

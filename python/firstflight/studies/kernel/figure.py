@@ -42,12 +42,12 @@ def lines(
     base: float | None = None,
     between: tuple[xr.DataArray, xr.DataArray] | None = None,
 ) -> Figure | None:
-    """A line per label of `color` against the dimension `x`, with a band of the 95% CI, or `between` two other
-    quantities, such as quartiles. `columns` gives each label of a third dimension, or each line, its own panel.
-    The axis of the values is logarithmic with `log`, or with `linear_within` beyond this value on either side of
-    zero; a dashed line is at the `base`. Labels of `x` that are texts get points with bars. Titles come from the
-    attributes `long_name` and `titles` of the coordinates. None without data. ValueError where another dimension is
-    left.
+    """One line per label of `color` against the dimension `x`, with the 95% CI as a band, or `between` two quantities.
+
+    `columns` gives each label of a third dimension, or each line, a separate panel. The values' axis is logarithmic
+    with `log`, or with `linear_within` beyond this value on either side of zero; a dashed line is at the `base`. Text
+    labels of `x` get points with bars. Titles are the attributes `long_name` and `titles` of the coordinates. None
+    without data. ValueError if another dimension remains.
     """
     keys = [x, color, *([columns] if columns else [])]
     for key in map(str, quantity.dims):
@@ -222,10 +222,11 @@ def panels(
     marked: Any = None,
     log: bool = False,
 ) -> Figure | None:
-    """A panel per label of `rows` and `columns`, with lines against the numbers of `x` on a logarithmic axis and the
-    value that is the `base`. One line is shaded where it is better, less, or worse than the base; with `color` a line
-    per label, and a base if there is one. The value at the label `marked` is printed. `log` is for the values. None
-    without data.
+    """One panel per label of `rows` and `columns`, with lines against `x` on a logarithmic axis and a line at the
+    `base`.
+
+    A single line is shaded where it is better (less) or worse than the base; `color` has a line per label. The value at
+    the label `marked` is printed. `log` is for the values. None without data.
     """
     found = rows_of(quantity, [key for key in (x, rows, columns, color) if key])
     if not found:
@@ -305,7 +306,7 @@ def panels(
 
 
 def heat_map(quantity: xr.DataArray, title: str, caption: str, x: str, y: str, columns: str) -> Figure | None:
-    """The value in each cell of `x` and `y`, the larger the greener, in a panel per label of `columns`."""
+    """The value in each cell of `x` and `y`, greener for larger values, in one panel per label of `columns`."""
     found = rows_of(quantity, [x, y, columns])
     if not found:
         return None
@@ -353,9 +354,10 @@ def scatter(
     base: float,
     linear_within: float | None = None,
 ) -> Figure | None:
-    """A point per cell: `quantity` over the value of `against` there, both on logarithmic axes, that of `quantity` from
-    `linear_within` on either side of zero; with a line at the `base`, a color per label of `color`, which `against` may
-    lack, and a panel per label of `columns`. None without data.
+    """One point per cell: `quantity` against the value of `against` there, on logarithmic axes.
+
+    The axis of `quantity` is logarithmic from `linear_within` on either side of zero. A line is at the `base`; a color
+    stands for a label of `color`, which `against` may lack, a panel for one of `columns`. None without data.
     """
     keys = [str(key) for key in quantity.dims if key != DRAW]
     own = [key for key in keys if key in against.dims]
@@ -408,9 +410,10 @@ def color_of(coordinate: xr.DataArray, key: str) -> altair.Color:
 def intervals(
     quantity: xr.DataArray, title: str, caption: str, y: str, color: str, rows: str, base: float = 0
 ) -> Figure | None:
-    """The value and 95% CI of each label of `y`, below each other, in a color per label of `color` and a panel
-    per label of `rows`, with a line at the `base`; ratios, with a base of 1, on a logarithmic axis. Labels without an
-    interval are left out. None without data.
+    """The value and 95% CI of each label of `y`, in a color per label of `color` and a panel per label of `rows`.
+
+    A line is at the `base`; a base of 1 has a logarithmic axis. Labels without an interval are omitted. None without
+    data.
     """
     found = [row for row in rows_of(quantity, [y, color, rows]) if "low" in row]
     if not found:

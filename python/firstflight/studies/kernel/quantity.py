@@ -136,20 +136,19 @@ Rows = Callable[["Run"], pl.LazyFrame]
 class Quantity:
     """A measure of one replicate of one cell: `value`, an aggregate of the rows of `records` that pass `where`.
 
-    `grid` names the grid of a study with several. `records` is a table of the records, or a function that makes rows of
-    a run: of cells of the grid, with their keys and `replicate`. `by` gives columns of the records that become
-    dimensions in addition to the grid's, with their labels; without labels (a tuple of names) these are the run's. `at`
-    leaves labels of keys out where there can be no value. `unit` is that of `value`; it is written here and nowhere
-    else.
+    `grid` names the grid in a study with several. `records` is a table of the records, or a function that returns rows
+    of the grid's cells, with their keys and `replicate`. `by` adds columns of the records as dimensions, with their
+    labels; a tuple of names takes the labels from the run. `at` restricts keys to labels that can have a value. `unit`
+    is that of `value`.
 
-    Of a `Sample` the value is that of a unit, and the quantity its mean over the units of all replicates, with
-    `percentiles` these, or the sum; a unit counts by its `weight`. The interval is by a bootstrap of clusters, and of
-    too few units there is none.
+    By default the value of a cell is the mean over replicates, with an interval by the jackknife. Another `over` is
+    that summary of the replicates, with an interval by the bootstrap. With "each" the values stay along `replicate`,
+    and `observed` summarizes them after single observations were paired.
 
-    The value of a cell is the mean over replicates with an interval by the jackknife, or, with another `over`, that
-    summary of the replicates with one by the bootstrap. With "each" a value per replicate stays, along `replicate`;
-    `observed` summarizes them at the end, after single observations were paired. `kinds` names the values 0, 1, ... of
-    a quantity that is no amount. With `partial` results are about the cells that there are: a missing one is left out.
+    With a `Sample`, `value` is that of a unit, and the quantity the mean over the units of all replicates, their
+    `percentiles`, or their sum, with the `weight` of a unit; the interval is by a bootstrap of clusters, and missing
+    for too few units. `kinds` names the values 0, 1, ... of a category. With `partial` results use the existing cells
+    only.
     """
 
     name: str
@@ -187,14 +186,12 @@ class Quantity:
                 raise RequestError(f'quantity "{self.name}": {problem}')
 
     def columns(self) -> set[str]:
-        """The columns of the records that it reads, in addition to the keys and `replicate`."""
+        """Columns of the records that the quantity reads, besides keys and `replicate`."""
         where = () if self.where is None else self.where.meta.root_names()
         return {*self.by, *self.value.meta.root_names(), *where}
 
     def measure(self, records: pl.DataFrame, coordinates: Mapping[str, Sequence[Any]]) -> xr.DataArray:
-        """The quantity in every cell of `coordinates`, dimensions `(*coordinates, *by, draw)`; NaN where `records`, the
-        rows of the grid, have no data.
-        """
+        """The quantity in all cells of `coordinates`, with dimensions `(*coordinates, *by, draw)`; NaN without rows."""
         labels = self._labels(coordinates)
         keys = [*coordinates, *self.by]
         read = records if self.where is None else records.filter(self.where)
@@ -212,7 +209,7 @@ class Quantity:
         return self._summarized(values, labels)
 
     def blank(self, coordinates: Mapping[str, Sequence[Any]]) -> xr.DataArray:
-        """As `measure` without a row: of a run that lacks everything."""
+        """As `measure` without rows: all NaN."""
         labels = self._labels(coordinates)
         if self.percentiles:
             labels |= {PERCENTILE: list(self.percentiles)}
@@ -233,7 +230,7 @@ class Quantity:
         return _with_draws(array, _bootstrap(values, self.over, self.grid, self.name), "bootstrap")
 
     def labels(self) -> Mapping[str, Sequence[Any]]:
-        """Those of the dimensions in addition to the grid's that are known without a run."""
+        """Labels of the dimensions of `by` that are known without a run."""
         return self.by if isinstance(self.by, Mapping) else {}
 
     def described(self, array: xr.DataArray) -> xr.DataArray:
@@ -242,7 +239,7 @@ class Quantity:
 
     @property
     def is_jackknifed(self) -> bool:
-        """Whether a draw leaves one replicate out."""
+        """Whether draws are those of the jackknife."""
         return self.over == "mean" and not isinstance(self.records, Sample)
 
 
@@ -297,7 +294,7 @@ def _jackknife(values: Array) -> Array:
 
 
 class Quantities:
-    """A study's quantities of one run, by name: `q.completion_time`. AttributeError lists the known names."""
+    """Quantities of one run, by name: `q.completion_time`. AttributeError lists the known names."""
 
     def __init__(
         self,
@@ -331,7 +328,7 @@ class Quantities:
         return "\n".join(lines) or "no quantities"
 
     def at(self, **labels: Any) -> Quantities:
-        """The same at these labels, without their dimensions."""
+        """The same quantities at these labels, without their dimensions."""
         return _Part(self, labels)
 
     def __contains__(self, name: str) -> bool:
@@ -340,13 +337,13 @@ class Quantities:
 
     @property
     def run(self) -> Run:
-        """The run in which they were measured, for pictures of single transfers."""
+        """The measured run, for pictures of single transfers."""
         assert self._run is not None
         return self._run
 
     @property
     def trials(self) -> int:
-        """The number of different fillings of missing cells, so that a result that depends on one changes."""
+        """Number of different fillings of missing cells, which change each result that depends on one."""
         return max(5, *(len(quantity.kinds) for quantity, _ in self._measured.values()))
 
     @cached_property
@@ -354,7 +351,7 @@ class Quantities:
         return {quantity: Filling(quantity, array) for quantity, array in self._measured.values()}
 
     def absent(self) -> dict[str, xr.DataArray]:
-        """By grid: whether a cell has no data for at least one quantity; the dimensions are the grid's keys."""
+        """By grid: whether a cell lacks data for any quantity; the dimensions are the grid's keys."""
         found: dict[str, xr.DataArray] = {}
         for quantity, filling in self._fillings.items():
             gaps = filling.gaps
@@ -368,7 +365,7 @@ class Quantities:
         return found
 
     def values(self) -> Quantities:
-        """The same without resampled medians, which only intervals come from."""
+        """The same quantities without resampled medians, which only intervals need."""
         return Quantities(
             {
                 of: array if of.is_jackknifed or of.over == "each" else array.isel({DRAW: slice(1)})
@@ -382,7 +379,9 @@ class Quantities:
         return all(bool(array.isnull().all()) for of, array in self._measured.values() if of.grid == grid)
 
     def filled(self, absent: Mapping[str, xr.DataArray], changed: Mapping[str, xr.DataArray], trial: int) -> Quantities:
-        """The same with values in the cells of `absent`, another one in those of `changed` in every `trial`."""
+        """The same quantities with values in the cells of `absent`, and other ones in those of `changed` for each
+        `trial`.
+        """
 
         def fill(quantity: Quantity, array: xr.DataArray) -> xr.DataArray:
             own = self._fillings[quantity] if quantity.grid in absent else None
@@ -391,7 +390,7 @@ class Quantities:
         return Quantities(dict(self._measured.values()), self._run, fill)
 
     def grids_read(self) -> set[str]:
-        """Names of the grids of the quantities that were asked for."""
+        """Names of the grids of the quantities that were read."""
         return {self._measured[name][0].grid for name in self._given}
 
 
@@ -411,7 +410,7 @@ class _Part(Quantities):
 
 
 def by_replicate(array: xr.DataArray) -> xr.DataArray:
-    """The values of which `array`, a mean with draws of the jackknife, is made: `replicate` in the place of `draw`."""
+    """The values behind a mean with jackknife draws, along `replicate` instead of `draw`."""
     mean, without = array.isel({DRAW: 0}, drop=True), array.isel({DRAW: slice(1, None)})
     count = without.sizes[DRAW]
     values = count * mean - (count - 1) * without if count > 1 else mean.broadcast_like(without)
@@ -419,14 +418,12 @@ def by_replicate(array: xr.DataArray) -> xr.DataArray:
 
 
 def mean_of(values: xr.DataArray) -> xr.DataArray:
-    """The mean over `replicate`, with draws of the jackknife: of a ratio that is taken replicate by replicate."""
+    """The mean over `replicate`, with jackknife draws, such as of a ratio formed replicate by replicate."""
     return _with_draws(values, _jackknife(values.transpose(..., REPLICATE).values), "jackknife")
 
 
 def observed(values: xr.DataArray, *over: str, summary: Summary = "median") -> xr.DataArray:
-    """The median, or another `summary`, of the observations along the dimensions `over`, with draws of the bootstrap
-    from those of each remaining place.
-    """
+    """The median, or another `summary`, along the dimensions `over`, with a bootstrap per remaining cell."""
     left = [str(key) for key in values.dims if key not in over]
     along = values.stack({REPLICATE + "s": over}).transpose(*left, ...)
     kept = values.isel(dict.fromkeys(over, 0), drop=True).transpose(*left)
@@ -438,8 +435,9 @@ def observed(values: xr.DataArray, *over: str, summary: Summary = "median") -> x
 
 
 def common(*arrays: xr.DataArray) -> list[xr.DataArray]:
-    """Means with draws of the jackknife over the first replicates that all of `arrays` have: the additional ones count
-    for the value and not for the interval, which is then wider than necessary.
+    """Means whose draws cover the first replicates that all of `arrays` have.
+
+    Additional replicates count for the value only, so the interval is wider than necessary.
     """
     count = min(array.sizes[DRAW] for array in arrays) - 1
     found = []
@@ -450,7 +448,7 @@ def common(*arrays: xr.DataArray) -> list[xr.DataArray]:
 
 
 def variation_of(values: xr.DataArray) -> xr.DataArray:
-    """The coefficient of variation over `replicate`, with draws of the jackknife; NaN with fewer than two."""
+    """The coefficient of variation over `replicate`, with jackknife draws; NaN with fewer than two."""
     raw = values.transpose(..., REPLICATE).values
     count = raw.shape[-1]
     kept = [raw, *(np.delete(raw, left_out, axis=-1) for left_out in range(count))]
@@ -459,8 +457,8 @@ def variation_of(values: xr.DataArray) -> xr.DataArray:
 
 
 def resampled(values: xr.DataArray) -> xr.DataArray:
-    """The mean over `replicate`, with draws of the bootstrap, paired between cells and quantities: for statistics that
-    jump, such as counts, where the jackknife fails.
+    """The mean over `replicate`, with bootstrap draws that are paired between cells and quantities: for statistics that
+    jump, such as counts, for which the jackknife fails.
     """
     raw = values.transpose(..., REPLICATE).values
     count = raw.shape[-1]
@@ -476,21 +474,20 @@ def _with_draws(values: xr.DataArray, drawn: Array, method: str) -> xr.DataArray
 
 
 def named(array: xr.DataArray, name: str, title: str, unit: str, digits: int = 1) -> xr.DataArray:
-    """A derived quantity with its labels in tables and figures."""
+    """The array with name, title and unit for tables and figures."""
     return array.rename(name).assign_attrs(long_name=title, units=unit, digits=digits)
 
 
 def headed(array: xr.DataArray, **headings: str) -> xr.DataArray:
-    """The array whose dimensions have these headings in figures."""
+    """The array with headings of its dimensions for figures."""
     return array.assign_coords({key: array[key].assign_attrs(long_name=heading) for key, heading in headings.items()})
 
 
 def estimate(array: xr.DataArray) -> Estimate:
-    """The value and its 95% CI of an array over `draw` alone: Student's t on the jackknife's standard error, or
-    percentiles of the bootstrap.
+    """The value and 95% CI of an array over `draw` alone.
 
-    The interval is NaN with fewer than two replicates. ValueError where other dimensions are left, or quantities with
-    both kinds of interval were mixed.
+    Student's t on the jackknife's standard error, or percentiles of the bootstrap. The interval is NaN with fewer than
+    two replicates. ValueError if other dimensions remain, or if both kinds of interval were mixed.
     """
     return _estimate(_by_cell(array, ()), _method(array))
 
@@ -540,19 +537,19 @@ def _estimate(draws: Array, method: str) -> Estimate:
 
 
 def value(array: xr.DataArray) -> float:
-    """The value alone, of an array over `draw` at most."""
+    """The value of an array without dimensions besides `draw`."""
     return float(array.isel({DRAW: 0}) if DRAW in array.dims else array)
 
 
 def each(array: xr.DataArray, words: str) -> str:
-    """Of each label of the one dimension: `words`, such as "{value:.1f}% at {label} ms", separated by commas."""
+    """`words` for each label of the one dimension, such as "{value:.1f}% at {label} ms", separated by commas."""
     values = array.isel({DRAW: 0}) if DRAW in array.dims else array
     labels = map(plain, values[values.dims[0]].values)
     return ", ".join(words.format(value=of, label=label) for label, of in zip(labels, values.values, strict=True))
 
 
 def extreme(array: xr.DataArray, least: bool = False) -> dict[str, Any]:
-    """The labels of the greatest value, or of the least; the first of several. NaN where there is none."""
+    """The labels of the largest value, or with `least` of the smallest; the first of several, NaN without a value."""
     values = array.isel({DRAW: 0}, drop=True) if DRAW in array.dims else array
     values = values.fillna(math.inf if least else -math.inf)
     at = values.argmin(values.dims) if least else values.argmax(values.dims)
@@ -560,7 +557,7 @@ def extreme(array: xr.DataArray, least: bool = False) -> dict[str, Any]:
 
 
 def along(key: str, parts: Mapping[Any, xr.DataArray], join: Literal["inner", "outer"] = "outer") -> xr.DataArray:
-    """The parts one after another along `key`, whose labels they are given by, named and described as the first."""
+    """Arrays joined along the new dimension `key`, whose labels are the keys of `parts`; attributes of the first."""
     arrays = [of.expand_dims({key: [label]}) for label, of in parts.items()]
     joined: xr.DataArray = xr.concat(arrays, key, join=join, coords="minimal", compat="override")
     return joined.rename(arrays[0].name).assign_attrs(arrays[0].attrs)

@@ -38,8 +38,10 @@ _RESAMPLES = 500
 
 @dataclass(frozen=True)
 class Sample:
-    """`rows` gives the units of a piece of a grid, one row each: of the cells with the same labels but for the keys
-    `together`, which are columns. `cluster` names the columns by which units are drawn again.
+    """Units of resampling, one row each.
+
+    `rows` returns the units of the cells with the same labels except for the keys `together`, which are columns.
+    `cluster` names the columns of units that are drawn together.
     """
 
     rows: Callable[[Run, Mapping[str, Any]], pl.DataFrame]

@@ -24,11 +24,11 @@ def table(
     misprints: Collection[tuple[Any, ...]] = (),
     order: Sequence[str] = (),
 ) -> Table:
-    """One row per cell, one metric per quantity, with its interval; `across` spreads a dimension over columns.
+    """One row per cell and one metric per quantity, with its interval; `across` spreads a dimension over columns.
 
-    `quantities` have the same dimensions, of which those of `order` come first. `published` maps (quantity, *labels) to
-    the printed value, `misprints` are those known to be wrong, and `near` gives for a quantity the range that counts
-    as close to it. A cell without data has no row.
+    `quantities` have the same dimensions; those of `order` come first. `published` maps (quantity, *labels) to the
+    printed value; `misprints` are known to be wrong; `near` gives the range of a quantity that counts as close. A cell
+    without data has no row.
     """
     quantities = [of.transpose(*order, ...) for of in quantities]
     keys = tuple(str(key) for key in quantities[0].dims if key != DRAW)
