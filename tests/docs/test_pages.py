@@ -161,6 +161,25 @@ def test_a_generated_page_is_what_the_code_says(page: str, program: str, capsys:
     assert (DOCS / page).read_text(encoding="utf-8").strip() == capsys.readouterr().out.strip()
 
 
+def test_the_api_page_has_every_name_that_a_page_imports_or_calls() -> None:
+    parts = (DOCS / "api.md").read_text(encoding="utf-8").split("\n## firstflight.")
+    public = {"firstflight": set(re.findall("^### (.+)$", parts[0], re.MULTILINE))}
+    for part in parts[1:]:
+        name, _, text = part.partition("\n")
+        public[f"firstflight.{name}"] = set(re.findall("^#### (.+)$", text, re.MULTILINE))
+    pages = [*DOCS.glob("*.md"), DOCS.parent / "README.md", DOCS / "example.py"]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    used = {
+        (module, name)
+        for module, names in re.findall(r"from (firstflight[\w.]*) import ([\w, ]+)", text)
+        for name in names.partition(" as ")[0].strip().split(", ")
+        if f"{module}.{name}" not in public
+    }
+    used |= {(module, name) for module, name in re.findall(r"\b(firstflight(?:\.[a-z_]+)*)\.(\w+)\(", text)}
+    assert {("firstflight", "run"), ("firstflight.analysis.ab", "Design")} <= used
+    assert {(module, name) for module, name in used if name not in public.get(module, ())} == set()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("page", "least"), COMMANDS.items())
 def test_every_command_of_a_page_works_in_its_order(
