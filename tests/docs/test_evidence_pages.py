@@ -54,6 +54,14 @@ def test_what_is_kept_are_the_claims_that_the_study_has_now(name: str) -> None:
     assert [claim["id"] for claim in kept["claims"]] == study.claim_ids(kept["engine"])
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_sentence_of_a_claim_and_its_reason_stand_alone(name: str) -> None:
+    claims = json.loads((DOCS / "evidence" / f"{name}.json").read_text(encoding="utf-8"))["claims"]
+    pronoun = re.compile("(And|But|Or|So|They|It|Its|This [a-z]+ |These|Those|There|That|Then|Their)\\b")
+    assert [claim["text"] for claim in claims if pronoun.match(claim["text"])] == []
+    assert [claim["reason"] for claim in claims if len(claim["reason"].split()) < 5] == []
+
+
 def test_the_page_of_answers_is_what_the_stores_make() -> None:
     assert (DOCS / "what-we-found.md").read_text(encoding="utf-8") == _pages().answers()
 

@@ -73,7 +73,7 @@ class Scenario(Table):
     network: Network | None = Field(default=None, description="links, see below; default: this or `[population]`")
     population: AnyPopulation | None = Field(
         default=None,
-        description="users with a path each, in the place of one network, see below; default: this or `[network]`",
+        description="users, each with a separate path, see below; default: this or `[network]`",
     )
     application: list[AnyApplication] = Field(min_length=1, description="applications, see below; one or more")
     arm: list[Arm] | None = Field(default=None, description="fractions of the users with a different TCP, see below")

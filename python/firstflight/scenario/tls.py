@@ -123,15 +123,14 @@ class Tls(Table):
     )
     write_size: Bytes = Field(
         default=Bytes("4096B"),
-        description="bytes of a flight that an end writes at once; each write ends with a segment that need not be "
-        "full; OpenSSL has 4096",
+        description="bytes per write of a flight; the last segment of each write may be short; OpenSSL has 4096",
     )
     compute: Compute = Field(
         default_factory=Compute, description="times to sign and to verify: a table; default: both `2.5ms`"
     )
     flights: Annotated[list[Flight], Field(min_length=1, max_length=255)] | Literal["row"] | None = Field(
         default=None,
-        description='all flights in order, in place of the keys above but for `tickets`: `[["client", "1554B"], '
+        description='all flights in order, instead of all keys above except `tickets`: `[["client", "1554B"], '
         '["server", "11774B"], ["client", "80B"]]`; `"row"`: those of the columns `tls_bytes` and `tls_exchanges` of a '
         "population's table",
     )

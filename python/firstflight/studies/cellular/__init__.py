@@ -152,7 +152,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             .mean(["buffer_bdp", "size", "connections"])
             .max("network"),
             k.below(5, "pp"),
-            "Chosen before the first run.",
+            "The limit was chosen before the first run.",
         ),
     )
 

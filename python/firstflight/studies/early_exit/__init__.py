@@ -13,7 +13,7 @@ QUANTITIES = (
     k.Quantity("timeouts", "Timeouts", "", pl.col("timeouts").sum(), digits=0),
 )
 RFC = k.Source("RFC 6928 section 6")
-FIXED = "Fixed before the first run."
+FIXED = "The limit was fixed before the first run."
 SMALL, LARGE = "16 kB", "3 MiB"
 LOSSES = ["5", "10", "6 to 10"]
 
@@ -56,7 +56,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
         ),
         k.OURS.says(
             "tail-probe-spares-the-timeout",
-            "Linux needs no timeout for any of these losses (most of a transfer).",
+            "Linux needs no timeout where segments 5, 10 or 6 to 10 are lost (most of a transfer).",
             q.timeouts.sel(stack="linux", iw=10, lost=LOSSES).max(["window", "size_kb", "lost"]),
             k.near(0, "timeouts"),
             FIXED,

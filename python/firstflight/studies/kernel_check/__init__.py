@@ -216,7 +216,8 @@ def _sharing(downloads: Together) -> Iterator[ClaimSpec]:
     same = xr.concat([downloads.probability(name) for name in ("mean", "last")], "of")
     yield SOURCE.says(
         "shared-queue-distributions",
-        f"The distributions of their mean and greatest time differ (p < {_RARE}) in at most one of ten conditions.",
+        "Mean and greatest time of downloads in one queue have other distributions over the kernel "
+        f"(p < {_RARE}) in at most one of ten conditions.",
         percent_of(same < _RARE, same.notnull(), [str(of) for of in same.dims]),
         at_most(10, "percent of conditions"),
         f"By the test of Kolmogorov and Smirnov; of equal distributions 1% would be told apart. {note}",

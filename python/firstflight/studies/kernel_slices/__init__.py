@@ -156,7 +156,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "The loss-aware rule has at most half of ewma's first-flight losses on the slow host.",
             lossy.sel(policy="loss-aware") / lossy.sel(policy="ewma"),
             k.at_most(0.5),
-            "The limit of that study.",
+            "The limit is that of `learned-window`.",
         ),
         STARTUP.says(
             "larger-windows-are-faster",

@@ -120,7 +120,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "The loss-aware rule has at most half of ewma's first-flight losses on slow hosts.",
             slow.sel(aware) / slow.sel(ewma),
             k.at_most(0.5),
-            "Chosen before the first run.",
+            "The limit was chosen before the first run.",
         ),
         k.OURS.says(
             "fallbacks-are-wrong-on-radio",
@@ -176,7 +176,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "Others on slow hosts are at most 5% slower next to the loss-aware rule than next to IW 10.",
             change(q.others_slow).sel(own).sel(aware),
             k.at_most(5, "percent"),
-            "Chosen before the first run.",
+            "The limit was chosen before the first run.",
         ),
         k.OURS.says(
             "a-short-lifetime-forgets-the-old-path",

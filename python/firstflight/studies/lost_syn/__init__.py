@@ -45,7 +45,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "With an initial RTO of 1 s RFC 3390's rule leaves users with an RTT of 1.2 s one segment.",
             q.window.sel(long).sel(rule="rfc3390"),
             k.near(1, "segments"),
-            "A rule without exceptions.",
+            "The rule has no exceptions, so the tolerance is 0.",
             needs="value",
         ),
         RFC.says(
@@ -53,7 +53,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "RFC 6928's rule leaves users with an RTT of 1.2 s the initial window.",
             q.window.sel(long).sel(rule="rfc6928"),
             k.near(10, "segments"),
-            "A rule without exceptions.",
+            "The rule has no exceptions, so the tolerance is 0.",
             note="The client's second SYN, which is answered, arrives as the server's timer expires: a tie.",
             needs="value",
         ),
@@ -62,7 +62,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "With timestamps that show the SYN/ACK was not lost the initial window is left.",
             q.window.sel(long).sel(rule="timestamps"),
             k.near(10, "segments"),
-            "A rule without exceptions; added after the first run.",
+            "The rule has no exceptions; the claim was added after the first run.",
             needs="value",
         ),
         RFC.says(
@@ -70,7 +70,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "If the server's timer is 0.1 s later, the answer to the second SYN restarts it, and IW remains.",
             q.window.sel(rto=LATER, rtt_ms=1200, lost=0, rule="rfc6928"),
             k.near(10, "segments"),
-            "A rule without exceptions; added after the first run.",
+            "The rule has no exceptions; the claim was added after the first run.",
             needs="value",
         ),
         k.OURS.says(
@@ -85,7 +85,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "With an initial RTO of 3 s the rule saves users below 3 s of RTT nothing without loss (largest saving).",
             saved(q).sel(rto="3 s", lost=0, rtt_ms=slice(None, 2500)).max("rtt_ms"),
             k.near(0, "RTT", 0.1),
-            "A tenth of an RTT.",
+            "The tolerance is a tenth of an RTT.",
         ),
         k.OURS.says(
             "two-retransmissions-punish-again",
@@ -111,10 +111,10 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
         ),
         k.OURS.says(
             "others-do-not-notice",
-            "Others on the link are not slower (mean change).",
+            "RFC 6928's rule makes others on the link no slower (mean change).",
             others.mean(["rto", "rtt_ms", "lost"]),
             k.near(0, "percent", 1),
-            "1% were chosen before the first run.",
+            "The tolerance of 1% was chosen before the first run.",
         ),
     )
 

@@ -23,7 +23,7 @@ LAST_BYTE = k.Source("Kampanakis and Childs-Klein 2024 (ePrint 2024/176, abstrac
 STEPS = k.Source("Chou and Cao 2026 (arXiv 2604.24869)", needs="value")
 BUDGET = k.Source("DannyBCarrJr/pqc-chain-budget")
 EXACT = k.Source(k.OURS.name, needs="value")
-SIGN, FEW = "The claim is a direction only.", "Fixed before the first run."
+SIGN, FEW = "The claim is a direction only.", "The limit was fixed before the first run."
 
 
 def added(of: xr.DataArray, chain: str = PQ, base: str = "ECDSA") -> xr.DataArray:
@@ -104,11 +104,17 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     tight, wide = "2 Mbit/s, 20 packets", "20 Mbit/s, 100 ms"
     return (
         *(
-            KERNEL.says(name, f"{text} (largest distance of five chains).", found, k.at_most(3, "percent"), "3%.")
+            KERNEL.says(
+                name,
+                f"{text} as long as measured (largest distance of five chains).",
+                found,
+                k.at_most(3, "percent"),
+                "The tolerance is 3% of the measured value.",
+            )
             for name, text, found in (
-                ("kernel-handshakes-10", "The handshakes with IW 10", apart(handshake.sel(iw=10), _column(0))),
-                ("kernel-handshakes-20", "The handshakes with IW 20", apart(handshake.sel(iw=20), _column(1))),
-                ("kernel-last-bytes", "The last bytes of 20 kB with IW 10", apart(last.sel(iw=10), _column(2))),
+                ("kernel-handshakes-10", "Handshakes with IW 10 take", apart(handshake.sel(iw=10), _column(0))),
+                ("kernel-handshakes-20", "Handshakes with IW 20 take", apart(handshake.sel(iw=20), _column(1))),
+                ("kernel-last-bytes", "With IW 10 20 kB take", apart(last.sel(iw=10), _column(2))),
             )
         ),
         KERNEL.says(
@@ -116,35 +122,35 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "With IW 10 and 100 ms 20 kB arrive an RTT earlier behind ML-DSA-44 than behind ECDSA.",
             -added(last.sel(iw=10), "ML-DSA-44"),
             k.near(96.5, "ms", 10),
-            "A tenth of the RTT.",
+            "The tolerance is a tenth of the RTT.",
         ),
         KERNEL.says(
             "a-small-response-pays-whole",
             "A response of 1 kB behind two intermediates of ML-DSA-44 takes an RTT longer than behind ECDSA.",
             added(q.paths_last.sel(ten).sel(application="1kB")),
             k.near(97, "ms", 10),
-            "A tenth of the RTT.",
+            "The tolerance is a tenth of the RTT.",
         ),
         KERNEL.says(
             "larger-iw-can-triple-the-handshake",
             "At 2 Mbit/s with 12 packets of queue IW 20 triples the handshake of ML-DSA-65 with two intermediates.",
             short.sel(iw=20) / short.sel(iw=10),
             k.at_least(3, "ratio"),
-            "549 to 551 ms for 164.",
+            "The source measured 549 to 551 ms instead of 164.",
         ),
         KERNEL.says(
             "a-longer-queue-spares-it",
-            "With 100 packets of queue this handshake takes 156 ms.",
+            "At 2 Mbit/s with 100 packets of queue the handshake of ML-DSA-65 with two intermediates takes 156 ms.",
             deep,
             k.near(156, "ms", 5),
-            "3%.",
+            "The tolerance is 3% of the measured value.",
         ),
         KERNEL.says(
             "a-record-delays-the-first-usable-byte",
             "Behind ECDSA the first usable byte of 20 kB comes with the last (IW 10).",
             (q.paths_last - q.paths_usable).sel(here).sel(iw=10, chain="ECDSA"),
             k.near(0, "ms", 5),
-            "A record of 16 kB.",
+            "The last byte of a record of 16 kB is near the end of 20 kB.",
         ),
         MUTUAL.says(
             "mutual-saves-one-rtt",
@@ -152,28 +158,28 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "distance from 0.965).",
             abs(fast - 0.965).max(["rate_mbit", "rtt_ms", "application"]),
             k.at_most(0.115, "RTT"),
-            "0.05 RTT on either side.",
+            "The tolerance adds 0.05 RTT to the printed range on either side.",
         ),
         MUTUAL.says(
             "mutual-saves-nothing-at-1-mbps",
             "With mutual TLS IW 24 of the client saves nothing at 1 Mbit/s with 35 and 50 ms (largest).",
             abs(slow.sel(rtt_ms=[35, 50])).max(["rtt_ms", "application"]),
             k.near(0, "RTT", 0.05),
-            "As printed: 0.04.",
+            "The source prints 0.04 RTT.",
         ),
         MUTUAL.says(
             "mutual-saves-half-an-rtt",
             "With mutual TLS IW 24 of the client saves 0.46 RTT at 1 Mbit/s with 150 ms (mean over responses).",
             slow.sel(rtt_ms=150).mean("application"),
             k.near(0.46, "RTT", 0.1),
-            "A tenth of an RTT.",
+            "The tolerance is a tenth of an RTT.",
         ),
         MUTUAL.says(
             "mutual-612-ms",
-            "RTT 150 ms, 100 Mbit/s, client IW 10, no response: 612.8 ms.",
+            "With mutual TLS and IW 10 of the client 150 ms and 100 Mbit/s give 612.8 ms without a response.",
             q.mutual_last.sel(rate_mbit=100, rtt_ms=150, application="none", client_iw=10),
             k.near(612.8, "ms", 18.4),
-            "3%.",
+            "The tolerance is 3% of the measured value.",
         ),
         LAST_BYTE.says(
             "high-bandwidth-below-5",
@@ -181,50 +187,50 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "200 kB).",
             of_path.sel(path=[TESTBED, "fiber, 20 ms"], application=["50kB", "200kB"]).max(["path", "application"]),
             k.below(5, "percent"),
-            "The paths are ours.",
+            "The source does not name its paths.",
         ),
         LAST_BYTE.says(
             "low-bandwidth-handshake-32",
             "The handshake takes 32% longer at low bandwidth (1 Mbit/s, 60 ms).",
             more(q.paths_first.sel(iw=10, path=SLOW, application="1kB"), "ML-DSA-44"),
             k.near(32, "percent", 10),
-            "The path is ours: ten points.",
+            "The source does not name its path, so the tolerance is ten points.",
         ),
         LAST_BYTE.says(
             "low-bandwidth-50-below-15",
             "At low bandwidth the last byte of 50 kB arrives less than 15% later.",
             of_path.sel(path=SLOW, application="50kB"),
             k.below(15, "percent"),
-            "As printed.",
+            "The source prints this limit.",
         ),
         LAST_BYTE.says(
             "overflow-200-below-10",
-            "Where the flight exceeds the window, that of 200 kB comes less than 10% later (largest of testbed, fiber "
-            "and 1 Mbit/s, two intermediates).",
+            "Where the flight exceeds the window, the last of 200 kB comes less than 10% later (largest of testbed, "
+            "fiber and 1 Mbit/s, two intermediates).",
             more(q.paths_last.sel(iw=10, application="200kB")).sel(path=[TESTBED, "fiber, 20 ms", SLOW]).max("path"),
             k.below(10, "percent"),
-            "As printed.",
+            "The source prints this limit.",
         ),
         k.Source("Sikeridis et al. 2020 (second hand)", needs="value").says(
             "larger-iw-halves-the-slowdown",
             "A larger IW reduces the slowdown of the handshake by 50% (IW 20 for 10, testbed, two intermediates).",
             100 * (1 - slowed.sel(iw=20) / slowed.sel(iw=10)),
             k.near(50, "percent", 15),
-            "Chain and path are unknown.",
+            "The source's chain and path are unknown, so the tolerance is 15 points.",
         ),
         STEPS.says(
             "first-step-near-10",
-            "A first step near 10 kB of handshake data (IW 10).",
+            "The handshake takes a round trip more from near 10 kB of its data on (IW 10).",
             step(q, 1),
             k.near(10, "kB", 5),
-            "Half of it.",
+            "The tolerance is a half of the value.",
         ),
         STEPS.says(
             "second-step-near-40",
-            "A second step near 40 kB (IW 10).",
+            "The handshake takes a second round trip more from near 40 kB of its data on (IW 10).",
             step(q, 2),
             k.near(40, "kB", 5),
-            "A kB in eight.",
+            "The tolerance is an eighth of the value.",
         ),
         *(
             BUDGET.says(
@@ -247,7 +253,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "Certificate compression does not save the round trip of ML-DSA-44 with two intermediates.",
             won.sel(remedy="compressed"),
             k.near(0, "ms", 5),
-            "985 B, the median.",
+            "Compression saves 985 B in the median, less than a segment.",
             needs="value",
         ),
         EXACT.says(
@@ -262,7 +268,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "From 20 kB on two intermediates of ML-DSA-44 cost the last byte nothing (testbed, IW 10, largest).",
             added(q.paths_last.sel(ten)).sel(application=["20kB", "50kB", "200kB"]).max("application"),
             k.at_most(10, "ms"),
-            "A tenth of the RTT.",
+            "The tolerance is a tenth of the RTT.",
         ),
         EXACT.says(
             "iw-20-saves-the-response-too",
@@ -271,7 +277,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
                 (q.paths_last.sel(iw=10) - q.paths_last.sel(iw=20)).sel(path=TESTBED, application="200kB")
             ),
             k.above(0, "ms"),
-            "The certificates have opened cwnd already.",
+            "Behind ML-DSA-44 the certificates have raised cwnd already.",
         ),
         EXACT.says(
             "short-queues-forbid-it",
@@ -318,28 +324,28 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             .sel(application="20kB", path=[TESTBED, "fiber, 20 ms", "DSL, 40 ms", "GEO, 600 ms"])
             .max(["remedy", "path"]),
             k.at_most(10, "ms"),
-            "9 kB at 16 Mbit/s take 5 ms.",
+            "At 16 Mbit/s 9 kB take 5 ms.",
         ),
         EXACT.says(
             "records-matter-on-slow-links",
             "Records of 4 kB bring the first usable byte of 20 kB 80 ms forward at 1 Mbit/s.",
             records.sel(path=SLOW),
             k.at_least(80, "ms"),
-            "12 kB at 1 Mbit/s take 98 ms.",
+            "At 1 Mbit/s 12 kB take 98 ms.",
         ),
         EXACT.says(
             "records-do-not-matter-behind-large-chains",
             "Records of 4 kB save at most 5 ms behind ML-DSA-44 on the testbed.",
             records.sel(path=TESTBED),
             k.at_most(5, "ms"),
-            "The chain has opened cwnd for a record.",
+            "The certificates have raised cwnd enough for a whole record.",
         ),
         EXACT.says(
             "pacing-gives-half-back",
             "A paced IW 20 saves at most half of what IW 20 saves (handshake, testbed).",
             100 * won.sel(remedy="IW 20, paced") / won.sel(remedy="IW 20"),
             k.at_most(50, "percent"),
-            "The flight is spread over an RTT.",
+            "Pacing spreads the flight over an RTT.",
         ),
         k.OURS.says(
             "certificates-harm-others",
@@ -360,21 +366,21 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "At 20 Mbit/s IW 20 costs short responses and pages of others at most 5%.",
             xr.concat([first[name].sel(remedy="IW 20", access=wide) for name in ("short", "beside")], "of").max("of"),
             k.at_most(5, "percent"),
-            "The budget.",
+            "The limit is the harm budget of `advise`, 5%.",
         ),
         k.OURS.says(
             "iw-32-harms-short-queues",
             "At 2 Mbit/s and 20 packets IW 32 costs short responses of others over 5%.",
             first["short"].sel(remedy="IW 32", access=tight),
             k.above(5, "percent"),
-            "The budget.",
+            "The limit is the harm budget of `advise`, 5%.",
         ),
         k.OURS.says(
             "pacing-spares-others",
             "A paced IW 32 costs short responses of others at most 5% (largest).",
             first["short"].sel(remedy="IW 32, paced").max("access"),
             k.at_most(5, "percent"),
-            "The budget.",
+            "The limit is the harm budget of `advise`, 5%.",
         ),
         k.OURS.says(
             "iw-16-is-enough-for-ml-dsa-44",

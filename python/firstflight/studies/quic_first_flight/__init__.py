@@ -119,7 +119,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
         ),
         BEFORE.says(
             "not-with-ml-dsa-44",
-            "With ML-DSA-44 and IW 10 it takes as long as over TCP: the flight fits into IW, not into the 3x rule.",
+            "With ML-DSA-44 and IW 10 QUIC takes as long as TCP: the flight fits into IW, not into the 3x rule.",
             (of_tcp - handshake).sel(chain="ml-dsa-44", iw=10),
             k.near(0, "ms", 15),
             "A flight of 11,774 bytes; three times a ClientHello of two datagrams are 7.9 kB.",

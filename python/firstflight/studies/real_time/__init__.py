@@ -115,7 +115,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "Larger windows hurt DNS: at 1 Mbit/s, six connections and drop tail of 1 s IW 64 slows look-ups by 10%.",
             lookup.sel(queue="drop tail 1 s").sel(slow),
             k.at_least(10, "percent"),
-            "10% were chosen before the first run.",
+            "The limit of 10% was chosen before the first run.",
         ),
         RFC7.says(
             "games-suffer",
@@ -123,7 +123,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "than another 1% of a game's packets beyond 100 ms.",
             game.sel(rate="5 Mbit/s", connections="six", queue="drop tail 100 ms"),
             k.above(1, "pp"),
-            "1% was chosen before the first run.",
+            "The limit of 1% was chosen before the first run.",
         ),
     )
 

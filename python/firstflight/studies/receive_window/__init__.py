@@ -47,14 +47,14 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "A receive window of 8 KiB leaves a third to two thirds of the gain.",
             left.sel(window=8192, iw=10),
             k.between(1 / 3, 2 / 3, "share"),
-            "Five of ten segments.",
+            "8 KiB hold five of ten segments.",
         ),
         k.OURS.says(
             "iw32-needs-more",
             "A window of ten segments leaves IW 32 no more gain than IW 10.",
             (found.sel(iw=32) - found.sel(iw=10)).sel(window=14600),
             k.near(0, "pp", 0.5),
-            "Half a point.",
+            "The tolerance is half a point.",
         ),
         k.OURS.says(
             "gain-is-worth-it",
@@ -68,7 +68,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "IW 10 makes others no slower than IW 3, with 64 KiB.",
             100 * (q.others.sel(iw=10) / q.others.sel(iw=3) - 1).sel(window=65536),
             k.near(0, "percent", 2),
-            "2% were chosen before the first run.",
+            "The limit of 2% was chosen before the first run.",
         ),
     )
 

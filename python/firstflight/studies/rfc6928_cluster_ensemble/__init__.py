@@ -154,10 +154,10 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
         said("cost", "The retransmission rate of web search rises by less than 0.5 points.", rise, k.between(-1, 0.5),
              "pp", "As printed."),
         WAVE.says("some-are-compatible", "A tenth of the members or more is compatible with IW 3's latencies.",
-                  xr.DataArray(share), k.at_least(10, "percent"), "Fewer are no spread."),
+                  xr.DataArray(share), k.at_least(10, "percent"), "Fewer members do not show a spread."),
         WAVE.says("latencies-do-not-tell-the-gain",
                   "IW 3's latencies leave the gain open by 10 points or more (range of the compatible members).",
-                  xr.DataArray(width), k.at_least(10, "pp"), "About the gain itself."),
+                  xr.DataArray(width), k.at_least(10, "pp"), "Ten points are about the gain itself."),
         WAVE.says("reuse-decides", "Responses per connection decide about the gain (less its rank correlation).",
                   xr.DataArray(-turns), k.at_least(0.5), "A quarter of the variance."),
     )  # fmt: skip

@@ -36,7 +36,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "Up to an MSS of 1460 bytes both rules are ten segments (largest difference of times).",
             abs(time.sel(segment=slice(None, 1460))).max(["segment", "queue"]),
             k.near(0, "percent"),
-            "The same packets.",
+            "Both rules send the same packets.",
             needs="value",
         ),
         k.OURS.says(
@@ -44,7 +44,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "With 8960 bytes and a long queue ten segments make 60 kB at least 60 ms faster than RFC 6928's two.",
             (q.time.sel(rule="rfc6928") - q.time.sel(rule="linux")).sel(segment=8960, queue="400kB"),
             k.at_least(60, "ms"),
-            "One round trip.",
+            "The limit is one round trip.",
         ),
         k.OURS.says(
             "jumbo-overflows-short-queues",
@@ -72,14 +72,14 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "With RFC 6928's rule jumbo segments make others no slower than segments of 1460 bytes (largest change).",
             100 * (q.others.sel(segment=8960) / q.others.sel(segment=1460) - 1).sel(rule="rfc6928").max("queue"),
             k.at_most(3, "percent"),
-            "3% were chosen before the first run.",
+            "The limit of 3% was chosen before the first run.",
         ),
         k.OURS.says(
             "small-segments-gain-too",
             "With 536 bytes RFC 6928's ten segments are at least 10% faster than RFC 3390's four (long queue).",
             small.sel(segment=536),
             k.at_least(10, "percent"),
-            "One of about six round trips.",
+            "The larger window saves one of about six round trips.",
         ),
     )
 

@@ -98,7 +98,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "A bulk transfer is not slower next to pages of IW 10 (mean change of its throughput, five connections).",
             change(q.bulk).sel(connections=5, beside="bulk").mean(["rate_kbit", "queue"]),
             k.at_least(0, "percent", 2),
-            "CW10: faster.",
+            "CW10 reports a faster bulk transfer.",
         ),
         CW10.says(
             "users-of-iw3-suffer-slightly",
@@ -130,11 +130,12 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             .sel(beside="nothing", rate_kbit=slice(None, 128))
             .max(OVER),
             k.at_most(0.1, "pp"),
-            "A packet in a thousand.",
+            "The limit is one packet in a thousand.",
         ),
         k.OURS.says(
             "small-rwnd-costs-above-its-rate",
-            "At 1 Mbit/s the same receiver's pages are at least 20% slower with one connection (mean change).",
+            "At 1 Mbit/s a receiver that advertises 4 kB loads pages at least 20% slower, one connection (mean "
+            "change).",
             change(q.page, SMALL).sel(rate_kbit=1000, connections=1, beside="nothing").mean("queue"),
             k.at_least(20, "percent"),
             "4 kB per 300 ms are 117 kbit/s.",

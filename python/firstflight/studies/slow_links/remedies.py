@@ -115,7 +115,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
                 ["queue", "connections", "beside"]
             ),
             k.at_most(1, "percent"),
-            "One in a hundred.",
+            "The limit is one in a hundred.",
         ),
         k.OURS.says(
             "a-bulk-transfer-fools-the-first-object",
@@ -150,7 +150,8 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
         ),
         RFC3150.says(
             "compressed-headers-let-small-segments-pay",
-            "With such headers segments of 536 bytes make pages no slower than full ones with whole headers (there).",
+            "With headers of 5 bytes segments of 536 bytes make pages no slower than full ones with 40 (64 kbit/s, "
+            "five connections).",
             advice.sel(**narrow, advice="MSS 536, headers of 5 bytes"),
             k.at_most(0, "percent"),
             "Ten of them are 5 kB in place of 15.",

@@ -115,7 +115,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "SUSS is over 20% faster below 5 MB and above 50 ms (least of LTE and GEO, mean of 100 kB to 2 MB).",
             gain.sel(scheme="SUSS", network=["LTE", "GEO"], size=["100kB", "500kB", "2MB"]).mean("size").min("network"),
             k.above(20, "percent"),
-            "The authors' number.",
+            "The authors give this number.",
         ),
         k.Source("RFC 9406").says(
             "hystart-plus-plus-halves-retransmissions",

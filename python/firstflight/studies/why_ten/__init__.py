@@ -178,7 +178,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "20 kB are less than a stable window, that is, bandwidth-delay product and queue (least share of users).",
             q.above_bdp_and_queue.sel(iw=10).min("population"),
             k.above(50, "percent"),
-            "Of most users, as above.",
+            "Most users are more than half.",
         ),
         TALK.says(
             "20-kb-are-below-the-bdp",
