@@ -75,7 +75,7 @@ def test_every_window_is_gone_one_look_after_policy_routing_comes_up() -> None:
     assert found["left"] == []
     assert all(found["barred"].values())
     assert found["again"] == 16
-    assert "`ip rule` has rule 100 besides local, main and default" in found["barred"].values()
+    assert "`ip rule` has rule 100 in addition to local, main and default" in found["barred"].values()
     assert "`ip -6 route` has a route by source to ::/0" in found["barred"].values()
     assert len(found["refused"]) <= 1, found["refused"]
 

@@ -26,7 +26,7 @@ STATUS = {
     "windows_set": 5,
     "windows_decided": 5,
     "hands_off": 0,
-    "barred": "`ip rule` has rule 100 besides local, main and default",
+    "barred": "`ip rule` has rule 100 in addition to local, main and default",
     "route_changes": 12,
     "route_changes_in_a_minute": 4,
     "windows_waiting": 2,
@@ -74,7 +74,7 @@ def test_the_status_of_a_dead_guard_says_so_and_what_to_run(firstflight: Program
     running = firstflight("guard", "status", "--state", state)
     journal.close()
     assert running.status == 0
-    assert "`ip rule` has rule 100 besides local, main and default" in " ".join(running.out.split())
+    assert "`ip rule` has rule 100 in addition to local, main and default" in " ".join(running.out.split())
     assert "12 changes of routes, 4 in a minute" in " ".join(running.out.split())
 
 

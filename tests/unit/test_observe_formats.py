@@ -246,7 +246,7 @@ def test_lines_of_one_client_port_are_one_connection_until_it_is_silent_for_long
     seen = observe.read(path)
     assert seen.transfers.sort("bytes").select("client", "object").rows() == [(0, 0), (1, 0), (0, 1), (0, 2), (2, 0)]
     assert not seen.source.lines_apart
-    assert "tells the connection of a line" in seen.source.notes[0]
+    assert "identifies the connection of a line" in seen.source.notes[0]
 
 
 def test_where_a_log_does_not_tell_connections_the_summary_calls_none(
@@ -254,7 +254,7 @@ def test_where_a_log_does_not_tell_connections_the_summary_calls_none(
 ) -> None:
     path = written(tmp_path / "access.log", COMBINED)
     printed = run(monkeypatch, capsys, path)
-    assert "connections  not in this log: each response counts as a connection of its own" in printed
+    assert "connections  not in this log: each response counts as a connection" in printed
     assert "responses    12\n" in printed
     assert observe.read(path).source.lines_apart
     assert "unknown" not in printed

@@ -117,7 +117,7 @@ def test_a_run_keeps_users_and_says_what_they_met(firstflight: Callable[..., Ans
     path.write_text(scenario(users=50).to_toml())
     ran = firstflight("run", path, "--replicates", 4, "--out", tmp_path / "out")
     assert ran.status == 0, ran.err
-    assert "4 samples of 50 users, each with a path of their own." in ran.out
+    assert "4 samples of 50 users, each with a separate path." in ran.out
     assert "search: 200 transfers; mean " in ran.out
     assert "(tables: transfers, users, buckets)" in ran.out
     run = ff.Run.open(tmp_path / "out")

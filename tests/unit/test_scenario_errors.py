@@ -24,7 +24,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("tcp.recovery", "newreno", 'tcp.recovery: unknown choice "newreno"; did you mean "new_reno"?'),
     ("tcp.recovery", 3, "tcp.recovery: unknown choice 3; known here: new_reno, reno, scoreboard, tahoe"),
     ("tcp.recovery", {"tahoe": {}, "reno": {}}, "names 2 of tahoe, reno, new_reno, scoreboard; write one of them"),
-    ("tcp.recovery", {"tahoe": {"exit": 1}}, '"tahoe" has no rules of its own; write recovery = "tahoe"'),
+    ("tcp.recovery", {"tahoe": {"exit": 1}}, '"tahoe" has no rules; write recovery = "tahoe"'),
     ("tcp.recovery", {"reno": 3}, "tcp.recovery.reno: 3 is not a table; known keys: exit"),
     ("tcp.recovery.reno.exit", "cwnd", 'tcp.recovery.reno.exit: unknown choice "cwnd"'),
     ("tcp.recovery", {"reno": {"rack": True}}, 'tcp.recovery.reno.rack: unknown key "rack"; known here: exit'),

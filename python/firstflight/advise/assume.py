@@ -15,7 +15,7 @@ KEYS = {
     "paths": "RTTs and link rates of such users: a built-in population, with added RTT or not, such as uk-2023+30ms",
     "lines": "link rates of the users: a built-in population (uk-2015, uk-2023, avgdc) or one rate such as 20Mbit",
     "buffer": "queue before a user's access link, such as 130ms",
-    "connections": "connections that a user opens at once, such as 4",
+    "connections": "parallel connections of a user, such as 4",
     "loss": "loss on the path apart from overflow, such as 0.5%",
 }
 PATHS = ("uk-2015", "uk-2023")
@@ -67,7 +67,7 @@ class Assumed:
             "paths": (
                 self.paths,
                 f"{self.paths}{away}",
-                f'their RTTs and link rates are drawn from the population "{self.paths}"{farther}, whatever the size',
+                f'their RTTs and link rates are drawn from the population "{self.paths}"{farther}, not from the size',
             ),
             "lines": (self.lines, self.lines, f"access links without a rate in the data have {lines}"),
             "buffer": (
@@ -78,7 +78,7 @@ class Assumed:
             "connections": (
                 self.connections,
                 self.connections,
-                "a user opens as many at once, each for a response",
+                "a user opens this many in parallel, each for a response",
             ),
             "loss": (self.loss, f"{100 * (self.loss or 0):g}%", "paths lose that much apart from overflow"),
         }[key]

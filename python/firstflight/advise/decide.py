@@ -79,7 +79,7 @@ class Decision:
 
     `flows_needed`: the number of flows that would show a difference. `alone`: the window that would be recommended if a
     case were known to be true; `depends_on`: those cases in which that is another window. `inconclusive`: candidates
-    that are not rejected and that more flows could put in the place of the one recommended; `inconclusive_in`: cases
+    that are not rejected and that more flows could make the recommended one; `inconclusive_in`: cases
     that by themselves have such ones.
     `other_seeds`: the window that would be recommended with each of some other seeds of the resampling.
     """

@@ -84,7 +84,7 @@ def persistent(window: int) -> list[Step]:
             "Keep it over a reboot: systemd-networkd, address by DHCP",
             ("[DHCPv4]", "UseGateway=no", "[Route]", "Gateway=_dhcp4", line),
             "NAME.network is what networkctl status DEVICE calls the network file. "
-            f"UseGateway=no is necessary. {second} The reload asks for the address anew: nothing passes for a second. "
+            f"UseGateway=no is necessary. {second} The reload renews the address: no packets pass for a second. "
             f"For IPv6 the same with [IPv6AcceptRA] and _ipv6ra. {units}",
             file="/etc/systemd/network/NAME.network.d/initcwnd.conf",
             then=reload,
@@ -145,7 +145,7 @@ def persistent(window: int) -> list[Step]:
 
 
 def container(window: int) -> Step:
-    """For a server that has a network namespace of its own."""
+    """For a server in a separate network namespace."""
     return Step(
         "For a server in a container, set it in there",
         (
@@ -253,12 +253,12 @@ def watch(window: int) -> list[tuple[str, str]]:
         ("ECN marks", "nstat -az TcpExtTCPDeliveredCE IpExtInCEPkts, where ECN is in use"),
         (
             "Time of a response, by percentile and by network of the users",
-            "the log you made this advice from: some of the servers with the new window, the others without, at once; "
+            "the log you made this advice from: some of the servers with the new window, the others without; "
             "the mean hides whom it hurts",
         ),
         (
             "Prefixes that get worse",
-            "RFC 6928 section 12: those whose first flights lose should fall back, by a route of their own with a "
+            "RFC 6928 section 12: destinations whose first flights lose should fall back, by a separate route with a "
             "smaller initcwnd",
         ),
     ]

@@ -35,7 +35,7 @@ round trips."""
 CHAIN = "tranco-2026"
 """The certificates of a handshake of which the data shows no bytes."""
 ENOUGH_SHOWN = 200
-"""Users with such a response that are required before their lines stand for those of the others."""
+"""Minimum number of users with such a response, whose link rates are then used for the others."""
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ def _usable(observed: Observation) -> tuple[pl.DataFrame, tuple[tuple[int, str],
 def _loss(frame: pl.DataFrame) -> tuple[pl.Series, float | None]:
     """Each user's probability of loss, null where nothing is known; and the share of segments retransmitted, percent.
 
-    A short connection says little of its own loss: no retransmission of 5 segments is not 0%, one of 5 is not 20%.
+    A short connection shows little about its loss: no retransmission of 5 segments is not 0%, one of 5 is not 20%.
     So each is drawn towards that of all by an empirical Bayes estimate (beta-binomial, spread by moments).
     """
     told = frame["loss"]

@@ -151,7 +151,7 @@ def in_sentences(run: Run, users: int) -> list[str]:
     tables = {table.name: table for table in summary_tables(run)}
     seen = [frame.select("replicate") for frame in (run.users, run.aggregates)]
     replicates = pl.concat(seen).select(pl.col("replicate").n_unique()).collect().item()
-    found = [f"{replicates} sample{'s' if replicates > 1 else ''} of {users:,} users, each with a path of their own."]
+    found = [f"{replicates} sample{'s' if replicates > 1 else ''} of {users:,} users, each with a separate path."]
     for name, unit in (("transfers", "transfer"), ("pages", "page")):
         rows = tables[name].frame if name in tables else pl.DataFrame(schema={"application": pl.String})
         for application in rows["application"].unique(maintain_order=True):
@@ -480,7 +480,7 @@ def _mean(value: pl.Expr) -> Measure:
 
 
 def _aggregated(aggregates: pl.LazyFrame, histograms: pl.LazyFrame, keys: Sequence[str], unit: str) -> Table:
-    """The table of transfers or pages where a population kept sums and histograms in the place of rows."""
+    """The table of transfers or pages of a population that kept sums and histograms instead of rows."""
     wanted = (pl.col("dimension").cast(pl.String) == "all") & (pl.col("unit").cast(pl.String) == unit)
     counted, binned = (_by(frame.filter(wanted), "application") for frame in (aggregates, histograms))
     measures: dict[str, Measure] = {

@@ -165,7 +165,7 @@ def verdict(
                 f"too little traffic: {most.name} has most, {most.connections:.0f} recent connections of the "
                 f"{least} needed; rehearse a longer log or give --least {max(int(most.connections / 2), 1)}"
             )
-        return f"nothing larger was learned from this log with --policy {policy}; --policy static raises at once"
+        return f"nothing larger was learned from this log with --policy {policy}; --policy static raises immediately"
     if not judged:
         return "undecided: the log has no losses, so no harm could be seen; give --loss 2%, or a capture of the server"
     names = ", ".join(str(stop.evidence.get("network", stop.group)) for stop in found.stops[:_MOST_UNDECIDED])

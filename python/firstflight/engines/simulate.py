@@ -17,7 +17,7 @@ _CAPTURE = "A capture of segments"
 def run_cell(cell: Cell, seed: int, replicates: int, first_replicate: int = 0) -> dict[str, pl.DataFrame]:
     """Simulate replicates `first_replicate` and on of a cell: `transfers`, `pages`, `links` and `counts`.
 
-    A population's `users` are added, or `aggregates` and `histograms` in the place of the first three, which are
+    A population's `users` are added, or `aggregates` and `histograms` instead of the first three, which are
     then empty; if the cell captures, `segments` and `crossings`.
 
     The native module lets other Python threads run meanwhile. RequestError if it refuses the plan.

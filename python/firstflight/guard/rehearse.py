@@ -227,7 +227,7 @@ def _notes(rows: pl.DataFrame, loss: float | None, found: Sequence[LoggedConnect
         notes.append(f"no initial windows in the log: taken as {RFC6928_SEGMENTS} segments")
     notes.append("no cwnd in the log: taken as the initial window plus the segments delivered (slow start)")
     if rows["subnet"].null_count() == rows.height:
-        notes.append("no addresses in the log: every connection counts as a client of its own, all in one network")
+        notes.append("no addresses in the log: every connection counts as a separate client, all in one network")
     else:
         number = "" if named else ", and these are numbered as they appear, so a /20 or /16 holds 16 or 256 of them"
         notes.append(f"addresses are not kept: connections are dealt to 256 hosts of each network{number}")

@@ -259,7 +259,7 @@ class Routes:
                     or number.get(_RULE_SUPPRESS, 0xFFFFFFFF) != 0xFFFFFFFF
                     or (priority, number.get(_RULE_TABLE, answer[4])) not in _KERNEL_RULES
                 ):
-                    return f"`{command} rule` has rule {priority} besides local, main and default"
+                    return f"`{command} rule` has rule {priority} in addition to local, main and default"
         return None
 
     def _odd_route(self) -> str | None:

@@ -153,7 +153,7 @@ def _parts(found: pl.DataFrame, form: Format, sample: Sample) -> Parts:
             "lines of kept connections cannot be distinguished: each line counts as the first response of a connection"
         )
     else:
-        known = "the client's port or a number tells the connection of a line"
+        known = "the client's port or a number identifies the connection of a line"
         known += f", but of {counted(apart, 'line')}" if apart else ""
     notes = [f"it has {told}; {known}"]
     if sample.note:

@@ -138,7 +138,7 @@ _TOLD = {
 
 
 def recognises(lines: list[str]) -> bool:
-    """Whether lines are such an output."""
+    """Whether lines are output of ss."""
     return any(" cwnd:" in line and " mss:" in line and " rtt:" in line for line in lines)
 
 

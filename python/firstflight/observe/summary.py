@@ -47,7 +47,7 @@ def lines(seen: Observation) -> list[str]:
     source = seen.source
     told = [f"{source.path}: {source.form}"]
     if source.lines_apart:
-        told.append("  connections  not in this log: each response counts as a connection of its own")
+        told.append("  connections  not in this log: each response counts as a connection")
     else:
         told.append(f"  connections  {seen.users.height:,}")
     told.append(f"  responses    {seen.transfers.height:,}")

@@ -11,7 +11,7 @@ that they did not measure are assumed, only here:
 - **Loss** was measured on round trips; here a path loses as much of its data packets, each independently, and no
   acknowledgments. Real losses come in bursts and at busy hours.
 - **Upload** of the one home where it is missing: that of the nearest home, found in the same way.
-- **Weight** 0 or none: such a home is simulated and counts for nothing in the country's figures.
+- **Weight** 0 or none: such a home is simulated and does not count in the country's values.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def format_of(path: Path) -> str:
     """The format of a picture by the end of its name. RequestError for another."""
     form = path.suffix.lower().removeprefix(".")
     if form not in FORMATS:
-        raise RequestError(f'"{path}": a picture is written as .svg, .png or .pdf; choose such a name')
+        raise RequestError(f'"{path}": a picture is written as .svg, .png or .pdf; choose a name with one of these')
     return form
 
 

@@ -315,7 +315,7 @@ def _kind(path: str, value: Any, before: Any, known: list[Any]) -> Any:
         raise ValueError(f"{path}.{kind}: {shown(given)} is not a table; known keys: {', '.join(rules.get(kind, {}))}")
     if kind not in rules:
         if given:
-            raise ValueError(f'{path}: "{kind}" has no rules of its own; write {path} = "{kind}"')
+            raise ValueError(f'{path}: "{kind}" has no rules; write {path} = "{kind}"')
         return kind
     held = before[kind] if isinstance(before, dict) and kind in before else rules[kind]
     return {kind: applied(dict(held), given, f"{path}.{kind}.")}

@@ -192,7 +192,7 @@ class Tls(Table):
         return [kind for kind in kinds if kind["fraction"] > 0]
 
     def _exchanges(self, number: int) -> dict[str, Any]:
-        """A handshake of so many exchanges, as OpenSSL writes it, whose first server flight has the row's bytes."""
+        """A handshake of this many exchanges, written as OpenSSL does; its first server flight has the row's bytes."""
         client, server = ({"from": end, **_constant(_CLIENT_FINISHED)} for end in ("client", "server"))
         flights = [client | _constant(_CLIENT_HELLO[self.key_share]), *[server, client] * number]
         flights = [flight | {"write_bytes": int(self.write_size)} for flight in flights]

@@ -97,7 +97,7 @@ def _study(what: "Study | Scenario | str", vary: Vary) -> Study:
     study = find(what) if isinstance(what, str) else what
     if vary:
         raise RequestError(
-            f'--vary changes a scenario file, and "{study.name}" is a study with a grid of its own; choose from it '
+            f'--vary changes a scenario file, and "{study.name}" is a study with a grid; choose from it '
             "with --only, or copy its scenario"
         )
     return study

@@ -196,7 +196,7 @@ class Shell:
             while not all(port in self._lab.call("ports", host=name) for port in _SERVED):
                 for what, process in self._background:
                     if process.poll() is not None:
-                        raise MachineError(f"{what} ended at once with status {process.returncode}")
+                        raise MachineError(f"{what} ended immediately with status {process.returncode}")
                 if time.monotonic() > deadline:
                     raise MachineError(f"nginx on {name} does not listen after {_LISTENS_WITHIN_S:g} s")
                 time.sleep(0.02)

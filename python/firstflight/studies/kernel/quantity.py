@@ -186,7 +186,7 @@ class Quantity:
                 raise RequestError(f'quantity "{self.name}": {problem}')
 
     def columns(self) -> set[str]:
-        """Columns of the records that the quantity reads, besides keys and `replicate`."""
+        """Columns of the records that the quantity reads, in addition to keys and `replicate`."""
         where = () if self.where is None else self.where.meta.root_names()
         return {*self.by, *self.value.meta.root_names(), *where}
 
@@ -537,7 +537,7 @@ def _estimate(draws: Array, method: str) -> Estimate:
 
 
 def value(array: xr.DataArray) -> float:
-    """The value of an array without dimensions besides `draw`."""
+    """The value of an array with no dimension but `draw`."""
     return float(array.isel({DRAW: 0}) if DRAW in array.dims else array)
 
 

@@ -215,7 +215,7 @@ def _http10(q: k.Quantities) -> Iterator[k.ClaimSpec]:
         "more segments of their first flight, 32 webs, 3 ftps).",
         q.burst_loss.sel(WORST).sel(iw=4),
         k.above(0, "percent"),
-        "\"Some\" is more than none.",
+        '"Some" is more than none.',
     )
     yield S3.says(
         "17",
@@ -312,7 +312,7 @@ def _http11(q: k.Quantities) -> Iterator[k.ClaimSpec]:
         "With HTTP/1.1 going from IW 3 to 4 occasionally decreases network power (scenarios, of 12).",
         (change(_resampled(own), 4, 3) < 0).sum(SCENARIOS),
         k.at_least(1, "scenarios"),
-        "\"Occasionally\" is at least once.",
+        '"Occasionally" is at least once.',
     )
     yield S3.says(
         "32",

@@ -1,4 +1,4 @@
-"""The scorecard of RFC 9743: a scheme in the place of the reference in every evaluation case."""
+"""The scorecard of RFC 9743: a scheme instead of the reference in every evaluation case."""
 
 from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
