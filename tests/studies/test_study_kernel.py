@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 import xarray as xr
 
+import firstflight
 from firstflight.engines import model
 from firstflight.errors import RequestError
 from firstflight.records import Identity, RunWriter
@@ -42,6 +43,7 @@ from firstflight.studies.kernel.claim import depending, judge
 from firstflight.studies.kernel.quantity import Quantity, _jackknife, estimate, measured
 
 IWS, RTTS = [3, 10], [20, 100, 300]
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def quantity(values: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]") -> xr.DataArray:
@@ -107,6 +109,51 @@ def test_a_study_refuses_a_quantity_that_it_would_leave_out(
     DeclaredStudy(tmp_path, [replace(TIME, name="other"), TIME])
     with pytest.raises(RequestError, match=problem):
         DeclaredStudy(tmp_path, [replace(TIME, **changed), TIME])
+
+
+DONE = Quantity("done", "Time", "ms", pl.col("completion_time_s").mean())
+LATE = Quantity("late", "Delay", "ms", pl.col("delay_min_s").mean())
+DELAY = replace(LATE, value=pl.col("completion_tim_s").mean())
+WHICH = Quantity("which", "Time", "ms", pl.col("completion_time_s").mean(), by={"client": [0, 1]})
+
+
+def two_dimensions(q: Quantities) -> list[Any]:
+    return [table("both", "Both", "", [q.done, q.which])]
+
+
+@pytest.mark.parametrize(
+    ("declared", "arguments", "problem"),
+    [
+        (("iw =", "drop ="), {}, 'key "drop" is the name of an argument of sel; rename the key'),
+        (("iw =", "metric ="), {}, 'key "metric" is the name of a column of the tables; rename the key'),
+        (("iw =", "timeouts ="), {}, 'key "timeouts" is the name of a column of the records; rename the key'),
+        ((), {"quantities": [LATE]}, '"late" reads "delay_min_s", no .* "transfers"; write records = "streams"'),
+        ((), {"quantities": [DELAY]}, 'reads "completion_tim_s", .*; did you mean "completion_time_s"?'),
+        (
+            (),
+            {"quantities": [DONE, WHICH], "tables": two_dimensions},
+            'table "both": which has the dimensions iw, client, and done has iw; select or reduce, or make two tables',
+        ),
+        (
+            (),
+            {"claims": lambda q: [Source("S").says("gain", "T", q.done, above(0))]},
+            'claim "gain" still has the dimensions iw; select or reduce them',
+        ),
+        (
+            (),
+            {"claims": lambda q: [Source("S").says("gain", "T", q.done.sel(iw=4), above(0))]},
+            "a claim or table cannot be computed: not all values found in index 'iw'",
+        ),
+    ],
+)
+def test_a_mistake_in_a_study_is_one_sentence_before_any_cell_is_built(
+    tmp_path: Path, declared: tuple[str, ...], arguments: dict[str, Any], problem: str
+) -> None:
+    (tmp_path / "study.toml").write_text(DECLARED.replace(*declared) if declared else DECLARED)
+    (tmp_path / "a.toml").write_bytes((EXAMPLES / "download.toml").read_bytes())
+    unbuilt = DeclaredStudy(tmp_path, **({"quantities": [DONE]} | arguments), build=lambda *_: pytest.fail("built"))
+    with pytest.raises(RequestError, match=problem):
+        firstflight.run(unbuilt)
 
 
 def test_quantities_are_copied_as_other_objects_are(times: xr.DataArray) -> None:

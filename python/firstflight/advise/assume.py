@@ -67,7 +67,8 @@ class Assumed:
             "paths": (
                 self.paths,
                 f"{self.paths}{away}",
-                f'their RTTs and link rates are drawn from the population "{self.paths}"{farther}, not from the size',
+                f'their RTTs and link rates are drawn from the population "{self.paths}"{farther}, independent of '
+                "the size",
             ),
             "lines": (self.lines, self.lines, f"access links without a rate in the data have {lines}"),
             "buffer": (

@@ -247,8 +247,13 @@ def number(value: float | None, digits: int) -> str:
 
 
 def interval_text(entry: Entry, metric: Metric) -> str:
-    """Half of the 95% CI, or its ends where the value is not near its middle; empty without one."""
+    """Half of the 95% CI, or its ends where the value is not near its middle; empty without one.
+
+    Without a width nothing was random, or it did not show: then there is nothing to state either.
+    """
     if entry.ours is None or entry.low is None or entry.high is None:
+        return ""
+    if math.isclose(entry.low, entry.high, rel_tol=1e-9):
         return ""
     half, digits = (entry.high - entry.low) / 2, metric.digits
     slack = 0.5 * 10**-digits

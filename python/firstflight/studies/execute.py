@@ -69,6 +69,7 @@ def prepare(
         check_seed(seed)
     # The model draws nothing, so its replicates would all be the same.
     default = 1 if engine == "model" else study.replicates
+    study.check(engine)
     grid = study.keys(engine)
     cells = study.cells_at(engine, chosen(grid, only or {}))
     if replicates is not None or engine == "model":

@@ -52,6 +52,9 @@ class Study(ABC):
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(repr(self))}</pre>"
 
+    def check(self, engine: str) -> None:  # noqa: B027
+        """RequestError for a mistake in the study, before any cell for `engine` is built."""
+
     @abstractmethod
     def cells(self, engine: str) -> list[Cell]:
         """All cells for `engine`, in the order of the tables, with the same keys."""

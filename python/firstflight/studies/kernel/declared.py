@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import inspect
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
+import xarray as xr
+
+from firstflight.analysis.table import VALUE_COLUMNS
+from firstflight.counted import nearest
 from firstflight.errors import RequestError
-from firstflight.records import Run
+from firstflight.records import TABLES, Run
 from firstflight.studies.kernel.claim import ClaimSpec, depending, judge
 from firstflight.studies.kernel.grid import EXPERIMENT, Build, Grid, Label
 from firstflight.studies.kernel.quantity import Quantities, Quantity, measured
+from firstflight.studies.kernel.sample import DRAW, METHOD, PERCENTILE, REPLICATE
 from firstflight.studies.study import Study
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from firstflight.analysis.claim import Claim
     from firstflight.analysis.table import Table
     from firstflight.report.figure import Figure
@@ -119,12 +123,41 @@ class DeclaredStudy(Study):
         own, coordinates = self._of(run.engine)
         return Quantities(self._titled(measured(run, own, coordinates)), run)
 
+    def check(self, engine: str) -> None:
+        """See `Study`. Claims and tables of a small study are tried with made-up values."""
+        own, coordinates = self._of(engine)
+        keys = {*self._keys(engine), EXPERIMENT}
+        for key in keys - {EXPERIMENT}:
+            if taken := _TAKEN.get(key):
+                raise RequestError(f'{self._folder}/study.toml: key "{key}" is the name of {taken}; rename the key')
+        for of in own:
+            if isinstance(of.records, str):
+                _check_columns(f'{self.name}: quantity "{of.name}"', of, of.records, keys)
+        if sum(of.blank(coordinates[of.grid]).size for of in own) > _TRIED:
+            return
+        made_up = self._made_up(engine)
+        try:
+            specs: list[ClaimSpec] = list(self._claims(made_up))
+            list(self._tables(made_up))
+        except (ValueError, KeyError, AttributeError) as error:
+            reason = " ".join(str(error.args[0] if error.args else error).split())
+            raise RequestError(f"{self.name}: a claim or table cannot be computed: {reason}") from error
+        for spec in specs:
+            if left := [str(key) for key in spec.found.dims if key != DRAW]:
+                raise RequestError(
+                    f'{self.name}: claim "{spec.id}" still has the dimensions {", ".join(left)}; select or reduce them'
+                )
+
     def claim_ids(self, engine: str) -> list[str]:
         """Ids of the claims for runs of `engine`."""
+        found: list[ClaimSpec] = list(self._claims(self._made_up(engine)))
+        return [spec.id for spec in found]
+
+    def _made_up(self, engine: str) -> Quantities:
+        """The quantities of runs of `engine` with made-up values."""
         own, coordinates = self._of(engine)
         blank = Quantities(self._titled({of: of.blank(coordinates[of.grid]) for of in own}))
-        found: list[ClaimSpec] = list(self._claims(blank.filled(blank.absent(), {}, 0)))
-        return [spec.id for spec in found]
+        return blank.filled(blank.absent(), {}, 0)
 
     def _of(self, engine: str) -> tuple[list[Quantity], dict[str, dict[str, list[Label]]]]:
         """The quantities of runs of `engine`, and the coordinates of their grids."""
@@ -167,6 +200,27 @@ class DeclaredStudy(Study):
             return []
         sentences = depending(self._answer, self.quantities(run), lambda own, other: own != other, listed=False)
         return [sentence for sentence, lacking in sentences if sentence and not lacking]
+
+
+_TAKEN = (
+    dict.fromkeys(VALUE_COLUMNS, "a column of the tables")
+    | {column.name: "a column of the records" for table in TABLES.values() for column in table}
+    | dict.fromkeys((DRAW, METHOD, PERCENTILE, EXPERIMENT), "a dimension or coordinate of every quantity")
+    | dict.fromkeys(inspect.signature(xr.DataArray.sel).parameters, "an argument of sel")
+)
+"""Names that a key cannot have, and whose they are."""
+
+_TRIED = 2_000
+"""Values of a study that is small: its claims and tables take some tenths of a second."""
+
+
+def _check_columns(where: str, of: Quantity, records: str, keys: set[str]) -> None:
+    """RequestError for a column that the records of the quantity do not have."""
+    columns = {name: {column.name for column in table} | {REPLICATE} for name, table in TABLES.items()}
+    for column in sorted(of.columns() - keys - columns[records]):
+        others = [name for name, of_table in columns.items() if column in of_table]
+        hint = f'write records = "{others[0]}"' if others else nearest(column, columns[records])
+        raise RequestError(f'{where} reads "{column}", no column of the records "{records}"; {hint}')
 
 
 def _checked(quantities: Sequence[Quantity], declared: dict[str, Any], study: str) -> Sequence[Quantity]:

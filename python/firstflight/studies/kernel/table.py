@@ -8,6 +8,7 @@ from typing import Any, Literal
 import xarray as xr
 
 from firstflight.analysis.table import Metric, Table, rows_frame
+from firstflight.errors import RequestError
 from firstflight.studies.kernel.quantity import estimates
 from firstflight.studies.kernel.sample import DRAW
 
@@ -30,6 +31,12 @@ def table(
     printed value; `misprints` are known to be wrong; `near` gives the range of a quantity that counts as close. A cell
     without data has no row.
     """
+    for of in quantities:
+        if {*of.dims, DRAW} != {*quantities[0].dims, DRAW}:
+            raise RequestError(
+                f'table "{name}": {of.name} has the dimensions {_dims(of)}, and {quantities[0].name} has '
+                f"{_dims(quantities[0])}; select or reduce, or make two tables"
+            )
     quantities = [of.transpose(*order, ...) for of in quantities]
     keys = tuple(str(key) for key in quantities[0].dims if key != DRAW)
     rows = []
@@ -47,3 +54,7 @@ def table(
     )
     wrong = frozenset(tuple(map(str, place)) for place in misprints)
     return Table(name, title, caption, keys, rows_frame(keys, rows), across, metrics, tuple(notes), misprints=wrong)
+
+
+def _dims(of: xr.DataArray) -> str:
+    return ", ".join(str(key) for key in of.dims if key != DRAW) or "none"
