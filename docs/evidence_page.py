@@ -44,6 +44,8 @@ VALIDATION = EVIDENCE.parent / "validation.md"
 _NOTES, _END_OF_NOTES = "<!-- Written by hand. -->", "<!-- End of what is written by hand. -->"
 # Longer or wider tables are files next to the page.
 _LINES, _WIDTH = 30, 110
+# Of more claims a page has those that do not hold; all are in its CSV file.
+_CLAIMS = 15
 # Claims in a picture; an axis is stretched towards zero where the largest value is this many times the median.
 _DRAWN, _FAR = 12, 20
 _COLORS = {"holds": "holds", "differs": "differs", "undecided": "undecided", GIVEN: "open", "cannot be checked": "open"}
@@ -95,7 +97,7 @@ def _stored_figures(run: Run, study: Study) -> list[dict[str, str | bool]]:
 def _figure(study: str, figure: dict[str, Any]) -> str:
     """A figure with its heading and caption."""
     heading, file = figure["finding"] or figure["title"], f"{study}.{figure['name']}"
-    image = f"![{heading.translate({ord('['): '(', ord(']'): ')'})}]({file}.svg)"
+    image = f"![Figure: {figure['name']}]({file}.svg)"
     if figure["narrow"]:
         image = f'<picture><source media="(max-width: 44rem)" srcset="{file}.narrow.svg">{image}</picture>'
     measure = f" {figure['title'].rstrip('.')}." if figure["finding"] else ""
@@ -298,7 +300,7 @@ def _found(claim: dict[str, Any]) -> str:
 def _claims(claims: list[dict[str, Any]]) -> list[str]:
     """The table of claims, without those that hold if it were longer than a page bears; and why the others do not."""
     open_ones = [claim for claim in claims if claim["verdict"] != "holds"]
-    shown = claims if len(claims) <= _LINES else open_ones
+    shown = claims if len(claims) <= _CLAIMS else open_ones
     rows = ["|claim|expected|found (95% CI)|verdict|", "|---|---|---|---|"]
     sources = list(dict.fromkeys(claim["source"] for claim in shown))
     for source, group in groupby(
