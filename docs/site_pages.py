@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from pathlib import Path
@@ -21,6 +22,8 @@ from firstflight.report.style import css
 
 ROOT = Path(__file__).parents[1]
 PLAYGROUND = "playground.html"
+# The same as one file, to which the page turns from disk, and the simulator that it loads from a server.
+ALONE, SIMULATOR = "playground-alone.html", "simulator.bin"
 LINK = r'<a href="https://www.rfc-editor.org/rfc/rfc\1">RFC \1</a>'
 OFCOM = "populations/ofcom/SOURCE.md"
 
@@ -43,13 +46,25 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     files.append(File.generated(config, "theme.css", content=css(*schemes)))
     files.append(File.generated(config, "glossary.md", content=glossary()))
     if PAGE.exists():
-        files.append(File.generated(config, PLAYGROUND, abs_src_path=str(PAGE)))
+        page, module = _in_two(PAGE.read_text(encoding="utf-8"))
+        files.append(File.generated(config, PLAYGROUND, content=page))
+        files.append(File.generated(config, SIMULATOR, content=module))
+        files.append(File.generated(config, ALONE, abs_src_path=str(PAGE)))
     files.append(File.generated(config, OFCOM, abs_src_path=str(ROOT / "python/firstflight" / OFCOM)))
     for path in sorted((ROOT / "examples").rglob("*")):
         hidden = any(part.startswith((".", "__")) for part in path.relative_to(ROOT).parts)
         if path.is_file() and not hidden:
             files.append(File.generated(config, str(path.relative_to(ROOT)), abs_src_path=str(path)))
     return files
+
+
+def _in_two(page: str) -> tuple[str, bytes]:
+    """The explorer without its simulator, which it loads when it has drawn, and the simulator."""
+    before, begin, rest = page.partition('<script type="text/plain" id="module"')
+    packed, end, after = rest.removeprefix(">").partition("</script>")
+    policy = "default-src 'none'; "
+    before = before.replace(policy, f"{policy}connect-src 'self'; ", 1)
+    return f'{before}{begin} data-src="{SIMULATOR}" data-alone="{ALONE}">{end}{after}', base64.b64decode(packed)
 
 
 # A search for "install", "why 10" or "undo" finds these first.
@@ -80,8 +95,13 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
         )
         if index + 2 < len(parts):
             parts[index + 2] = ""
-    # A cell without a text heads nothing.
-    linked = re.sub(r"<th( [^>]*)?></th>", r"<td\1></td>", "".join(part or "" for part in parts))
+    # The first view waits for the first picture only; a cell without a text heads nothing.
+    first, image, others = "".join(part or "" for part in parts).partition("<img ")
+    html = first + image + others.replace("<img ", '<img loading="lazy" ')
+    linked = re.sub(r"<th( [^>]*)?></th>", r"<td\1></td>", html)
+    if page.file.src_uri.startswith("evidence/"):
+        # Each page loads the index of the search.
+        linked = re.sub("<(pre|table)", r"<\1 data-search-exclude", linked)
     return f'<div class="keys">{linked}</div>' if page.file.src_uri == "keys.md" else linked
 
 

@@ -20,14 +20,18 @@ const variables = (of) => Object.entries(of).map(([name, value]) => `--${name}:$
 const scheme = (place) => variables(Object.fromEntries(Object.entries(colors).map(([name, pair]) => [name, pair[place]])));
 const theme = `:root{color-scheme:light dark;${scheme(0)}${variables(Object.fromEntries(Object.entries(roles).map(([role, name]) => [role, `var(--${name})`])))}}@media(prefers-color-scheme:dark){:root{${scheme(1)}}}`;
 
+const module = readFileSync(modulePath);
+const start = JSON.parse(readFileSync(startPath, "utf8"));
+const { first } = await import(`data:text/javascript,${encodeURIComponent(await bundled("src/first.ts"))}`);
+const packed = (bytes) => gzipSync(bytes, { level: 9 }).toString("base64");
 const [script, worker, style] = [await bundled("src/page.ts"), await bundled("src/worker.ts", "iife"), theme + (await bundled("src/style.css"))];
 const parts = {
   // Nothing but this very script, its worker and style; WebAssembly may be compiled.
   POLICY: `default-src 'none'; script-src ${hash(script)} 'wasm-unsafe-eval'; worker-src blob:; style-src ${hash(style)}; img-src data:; base-uri 'none'; form-action 'none'`,
   STYLE: style,
   // In a block of data "<" could end the block.
-  START: JSON.stringify(JSON.parse(readFileSync(startPath, "utf8"))).replaceAll("<", "\\u003c"),
-  MODULE: gzipSync(readFileSync(modulePath), { level: 9 }).toString("base64"),
+  START: JSON.stringify({ ...start, first: packed(JSON.stringify(first(module, start))) }).replaceAll("<", "\\u003c"),
+  MODULE: packed(module),
   WORKER: worker,
   SCRIPT: script,
 };

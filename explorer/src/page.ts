@@ -12,7 +12,7 @@ import { Pointing } from "./pointing";
 import { isQlog, readQlog } from "./qlog";
 import { type Name, SIDES, Simulations } from "./simulations";
 import { FEWER_SIZES, SIZES, type Times } from "./sizes";
-import { linkedPlan, NO_NEIGHBOR, NO_TLS, Unfit, unpacked } from "./settings";
+import { inflated, linkedPlan, NO_NEIGHBOR, NO_TLS, Unfit, unpacked } from "./settings";
 import { SEEDS, varies } from "./spread";
 import { State } from "./state";
 import type { Steps } from "./steps";
@@ -34,20 +34,20 @@ interface Asked extends Job {
 class Page {
   private readonly drawing: Drawing;
   private readonly board: Board;
-  private readonly simulations: Simulations;
+  private simulations: Simulations | undefined;
+  private background: Background | undefined;
   /** Of a response of the file that was read. */
   private segments: ((response: Response) => { marks: readonly Mark[]; cwnd?: Steps }) | undefined;
   private later: number | undefined;
 
   constructor(
     private readonly state: State,
-    private readonly engine: Engine,
-    private readonly background: Background,
+    /** The transfers of the opening. */
+    private readonly first: Partial<Record<Name, Transfer>>,
     linked: string,
   ) {
     element("name").textContent = state.start.name;
     element("all-sizes").hidden = state.start.plan.applications[0]?.size === undefined;
-    this.simulations = new Simulations(engine);
     this.drawing = new Drawing(state);
     this.board = new Board(state, () => this.move());
     new Pointing(state, this.drawing, () => this.takeDot(), () => this.takeSeed());
@@ -57,6 +57,13 @@ class Page {
       this.move();
     });
     this.listen(linked);
+    this.move();
+  }
+
+  /** From now on every setting can be simulated. */
+  start(module: WebAssembly.Module): void {
+    const engine = new Engine(module);
+    [this.state.engine, this.simulations, this.background] = [engine, new Simulations(engine), new Background(module, block("worker"))];
     this.move();
   }
 
@@ -88,7 +95,7 @@ class Page {
   private move(): void {
     const began = performance.now();
     clearTimeout(this.later);
-    this.background.stop();
+    this.background?.stop();
     const problems: string[] = [];
     const unfit = new Set<string>();
     const plans: Partial<Record<Name, Plan>> = {};
@@ -102,7 +109,8 @@ class Page {
       }
     }
     const transfers: Partial<Record<Name, Transfer>> = {};
-    for (const [side, outcome] of Object.entries(this.simulations.of(plans, this.state.settings.path.seed))) {
+    const outcomes = this.simulations?.of(plans, this.state.settings.path.seed) ?? (this.state.isOpening ? this.first : {});
+    for (const [side, outcome] of Object.entries(outcomes)) {
       if (outcome instanceof Refused) problems.push(`${side.toUpperCase()}: ${outcome.message}.`);
       else transfers[side as Name] = outcome;
     }
@@ -118,6 +126,7 @@ class Page {
     if (problems.length === 0) this.state.dropOthers();
     element("story").textContent = "Point at a line, or focus a drawing and press the arrow keys, to read what happened there.";
     this.drawing.write();
+    if (this.simulations === undefined && transfers.a === undefined) element("verdict").textContent = "The simulator is loading.";
     this.drawing.draw();
     const isTimed = problems.length === 0;
     this.later = window.setTimeout(() => this.rest(isTimed), REST_MS);
@@ -129,7 +138,7 @@ class Page {
     const { state } = this;
     state.writeAddress();
     element("command").textContent = isTimed ? command(state) : "";
-    if (!isTimed) return;
+    if (!isTimed || this.background === undefined) return;
     const { seed, neighbor } = state.settings.path;
     const cut = SIDES.filter((side) => state.transfers[side]?.cutNs != null);
     const asked: Asked[] = cut.map((side) => ({ plan: state.plan(side), seed, into: ({ completionNs }) => this.complete(side, completionNs) }));
@@ -160,7 +169,7 @@ class Page {
 
   private ask(asked: readonly Asked[], finished: () => void, budgetMs?: number, least?: number): void {
     const jobs = asked.map(({ into, ...job }) => job);
-    this.background.ask(jobs, ({ index, timing }) => asked[index]?.into(timing), finished, budgetMs, least);
+    this.background?.ask(jobs, ({ index, timing }) => asked[index]?.into(timing), finished, budgetMs, least);
   }
 
   private timeSizes(): void {
@@ -228,9 +237,11 @@ class Page {
         const { response, ...log } = readQlog(bytes);
         [state.responses, this.segments, says] = [[response], () => log, `qlog, ${described(response)}.`];
       } else {
-        const observed = this.engine.observe(bytes);
+        const { engine } = state;
+        if (engine === undefined) throw new Error("the simulator is still loading; open the file again");
+        const observed = engine.observe(bytes);
         state.responses = comparable(observed);
-        this.segments = (response) => ({ marks: marks(this.engine.segments(bytes, response.connection), response) });
+        this.segments = (response) => ({ marks: marks(engine.segments(bytes, response.connection), response) });
         says = summary(observed, state.responses);
       }
       element("capture-says").textContent = `${file.name}: ${says}`;
@@ -272,9 +283,12 @@ function block(id: string): string {
   return element(id).textContent?.trim() ?? "";
 }
 
-async function unpackedModule(): Promise<ArrayBuffer> {
-  const packed = Uint8Array.from(atob(block("module")), (character) => character.charCodeAt(0));
-  return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+/** The simulator, which the site keeps next to the page (docs/site_pages.py). A page from disk loads no such file. */
+async function module(): Promise<WebAssembly.Module> {
+  const { src, alone } = element("module").dataset;
+  if (src !== undefined && location.protocol === "file:") location.replace(`${alone}${location.hash}`);
+  const packed = src === undefined ? block("module") : (await fetch(src)).body;
+  return WebAssembly.compile(await inflated(packed ?? "", "gzip").arrayBuffer());
 }
 
 async function begin(): Promise<void> {
@@ -282,10 +296,12 @@ async function begin(): Promise<void> {
   window.addEventListener("hashchange", () => linkedPlan(location.hash) === linked || location.reload());
   const start = { ...(JSON.parse(block("start")) as Start), ...(linked === "" ? {} : await unpacked(linked)) };
   defineAll();
-  const module = await WebAssembly.compile(await unpackedModule());
-  const engine = new Engine(module);
-  const state = new State(start, engine, linked);
-  new Page(state, engine, new Background(module, block("worker")), linked);
+  // Another page's frame has its own heading.
+  document.querySelector("header")!.hidden = window !== window.top;
+  const state = new State(start, linked);
+  const first = start.first === undefined ? {} : ((await inflated(start.first, "gzip").json()) as Partial<Record<Name, Transfer>>);
+  const page = new Page(state, first, linked);
+  page.start(await module());
   // For the browser's console: firstflight.rows("a").
   Object.assign(window, { firstflight: state });
   document.documentElement.dataset["ready"] = "";

@@ -72,6 +72,8 @@ export interface Start extends Opening {
   chains: Record<string, object>;
   /** Applications of a neighbor by name: with the keys of a scenario, as TOML. */
   neighbors: Record<string, { plan: Application; toml: string }>;
+  /** The transfers of the opening, packed; written by the build. */
+  first?: string;
   /** Real paths: RTT in ms, rate in bit/s, queue in kB, loss in percent. */
   homes: [rttMs: number, rateBps: number, limitKb: number, lossPercent: number][];
 }

@@ -256,12 +256,16 @@ export function linkedPlan(fragment: string): string {
   return PLAN.exec(fragment.replace(/^#/, ""))?.[1] ?? "";
 }
 
+/** The content of packed bytes, or of their base64. */
+export function inflated(packed: string | ReadableStream<Uint8Array<ArrayBuffer>>, format: CompressionFormat): Response {
+  const stream = typeof packed === "string" ? new Blob([Uint8Array.from(atob(packed), (character) => character.charCodeAt(0))]).stream() : packed;
+  return new Response(stream.pipeThrough(new DecompressionStream(format)));
+}
+
 /** Reads the output of `fragment` of python/firstflight/explore/start.py. */
 export async function unpacked(linked: string): Promise<Opening> {
   try {
-    const bytes = Uint8Array.from(atob(linked.replaceAll("-", "+").replaceAll("_", "/")), (character) => character.charCodeAt(0));
-    const text = new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
-    const { name, seed, plan, toml } = JSON.parse(await text) as Opening;
+    const { name, seed, plan, toml } = (await inflated(linked.replaceAll("-", "+").replaceAll("_", "/"), "deflate").json()) as Opening;
     if (plan.applications.length === 0 || linkPairs(plan.network).length === 0) throw new Unfit("no transfer");
     return { name: String(name), seed: Number(seed), plan, toml: toml ?? "" };
   } catch {

@@ -46,10 +46,11 @@ export class State {
   private readonly opened: Settings;
   private whole: View = this.view;
   private plans = "";
+  /** The simulator, when it has come. */
+  engine: Engine | undefined;
 
   constructor(
     readonly start: Start,
-    private readonly engine: Engine,
     /** The part of the address that the transfer came with. */
     private readonly linked: string,
   ) {
@@ -78,6 +79,11 @@ export class State {
   plan(side: Name, size_bytes = this.settings.path.size_bytes, chain = this.settings[side].chain): Plan {
     const { path, [side]: own } = this.settings;
     return write(this.start, { ...path, size_bytes }, { ...own, chain });
+  }
+
+  /** Whether the settings are those that the page opens with. */
+  get isOpening(): boolean {
+    return this.linked === "" && toFragment(this.settings, this.opened) === "";
   }
 
   /** Takes the transfers of new settings: all of them is in view, and nothing is pointed at. */
@@ -137,6 +143,7 @@ export class State {
 
   /** Columns of the segment events of a side, as `firstflight trace --csv` writes them. */
   rows(side: Name, names: readonly string[]): number[][] {
+    if (this.engine === undefined) return names.map(() => []);
     return traced(this.engine.simulate(JSON.stringify(this.plan(side)), this.settings.path.seed, true), names);
   }
 

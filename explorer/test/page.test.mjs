@@ -7,7 +7,7 @@ import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import puppeteer from "puppeteer-core";
 
-const { CHROMIUM, PAGE, CASES, SCREENSHOTS, FRAGMENTS, TAKEN } = process.env;
+const { CHROMIUM, PAGE, CASES, SCREENSHOTS, FRAGMENTS, TAKEN, SITE } = process.env;
 const page = pathToFileURL(PAGE).href;
 let browser;
 
@@ -41,6 +41,32 @@ test("it opens with IW 3 against 10 and writes out the difference", async (t) =>
   const tab = await opened(t);
   assert.match(await text(tab, "#verdict"), /^A: IW 3: [\d.]+ ms\. B: IW 10: [\d.]+ ms\. B is [\d.]+ ms faster \(\d+%\)\.$/);
   assert.equal(await text(tab, "#problem"), "");
+});
+
+test("the site's page has drawn before its simulator comes, and other settings wait for it", async (t) => {
+  for (const [fragment, before, then] of [["", /^A: IW 3: 274\.3 ms\. B: IW 10: 209\.8 ms\./, ""], ["#a.iw=10", /^The simulator is loading\.$/, /^A: IW 10: 209\.8 ms\./]]) {
+    const tab = await browser.newPage();
+    t.after(() => tab.close());
+    await tab.setRequestInterception(true);
+    let send;
+    const held = new Promise((resolve) => (send = resolve));
+    tab.on("request", async (request) => {
+      const name = new URL(request.url()).pathname.slice(1);
+      if (name === "simulator.bin") await held;
+      if (request.url().startsWith("http")) await request.respond({ body: readFileSync(`${SITE}/${name}`), contentType: name.endsWith("html") ? "text/html" : "application/octet-stream" });
+      else await request.continue();
+    });
+    await tab.goto(`http://site.test/playground.html${fragment}`);
+    await tab.waitForFunction(() => document.getElementById("verdict").textContent !== "");
+    assert.match(await text(tab, "#verdict"), before);
+    assert.equal((await completion(tab, "b")) > 0, fragment === "");
+    const drawn = await tab.evaluate(() => document.documentElement.dataset.ready);
+    assert.equal(drawn, undefined);
+    send();
+    await tab.waitForSelector("html[data-ready]");
+    if (then !== "") assert.match(await text(tab, "#verdict"), then);
+    await tab.waitForSelector("#sizes[data-done]");
+  }
 });
 
 for (const { name, file, fragment, columns, completion_ns } of JSON.parse(readFileSync(CASES, "utf8"))) {

@@ -1,6 +1,7 @@
 """The explorer: the command in this process, the page in headless Chromium."""
 
 import base64
+import importlib.util
 import json
 import os
 import re
@@ -13,6 +14,7 @@ import urllib.request
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -255,12 +257,15 @@ def test_the_page_in_a_browser(tmp_path: Path) -> None:
     )
     (tmp_path / "cases.json").write_text(json.dumps(cases))
     taken = tmp_path / "taken.json"
+    for name, content in zip(("playground.html", "simulator.bin"), _site_pages()._in_two(page()), strict=True):
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     told = {
         "CHROMIUM": CHROMIUM,
         "PAGE": str(tmp_path / "page.html"),
         "CASES": str(tmp_path / "cases.json"),
         "FRAGMENTS": json.dumps(TAKEN),
         "TAKEN": str(taken),
+        "SITE": str(tmp_path),
     }
     ran = subprocess.run(
         ["node", "--test", "test/page.test.mjs"],
@@ -274,6 +279,15 @@ def test_the_page_in_a_browser(tmp_path: Path) -> None:
         file = tmp_path / "explored.toml"
         file.write_text(found["toml"])
         assert _completions(file, found["command"]) == found["completion_ns"], settings
+
+
+def _site_pages() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("site_pages", ROOT / "docs" / "site_pages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _completions(file: Path, command: str) -> list[int]:
