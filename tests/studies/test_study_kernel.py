@@ -139,10 +139,18 @@ def two_dimensions(q: Quantities) -> list[Any]:
             {"claims": lambda q: [Source("S").says("gain", "T", q.done, above(0))]},
             'claim "gain" still has the dimensions iw; select or reduce them',
         ),
+        ((), {"answer": lambda q: [f"{value(q.dne)}"]}, 'no quantity "dne"; there are done'),
+        (
+            (),
+            {"claims": lambda q: 2 * [Source("S").says("gain", "T", q.done.sel(iw=3), above(0))]},
+            'two claims are called "gain"; give each its own id',
+        ),
+        (('title = "IW", ', ""), {}, "key iw needs a title"),
+        (("values =", "value ="), {}, 'key iw: value is unknown; did you mean "values"?'),
         (
             (),
             {"claims": lambda q: [Source("S").says("gain", "T", q.done.sel(iw=4), above(0))]},
-            "a claim or table cannot be computed: not all values found in index 'iw'",
+            "not all values found in index 'iw'",
         ),
     ],
 )
@@ -154,6 +162,20 @@ def test_a_mistake_in_a_study_is_one_sentence_before_any_cell_is_built(
     unbuilt = DeclaredStudy(tmp_path, **({"quantities": [DONE]} | arguments), build=lambda *_: pytest.fail("built"))
     with pytest.raises(RequestError, match=problem):
         firstflight.run(unbuilt)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (DECLARED.replace('title = "T"', ""), "study.toml: title is missing"),
+        (DECLARED.replace("grid = ", "gird = "), "study.toml: it has no grid; write .grid."),
+        ("title = T", "study.toml: Invalid value"),
+    ],
+)
+def test_a_study_without_all_parts_is_one_sentence(tmp_path: Path, text: str, problem: str) -> None:
+    (tmp_path / "study.toml").write_text(text)
+    with pytest.raises(RequestError, match=problem):
+        DeclaredStudy(tmp_path, [])
 
 
 def test_quantities_are_copied_as_other_objects_are(times: xr.DataArray) -> None:

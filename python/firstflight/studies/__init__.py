@@ -62,7 +62,10 @@ def find(name: str) -> Study:
     """The study called `name`; RequestError with the nearest known one."""
     if name not in _STUDIES:
         raise RequestError(f'unknown study "{name}"; {nearest(name, _STUDIES)}')
-    study: Study = importlib.import_module(_STUDIES[name]).STUDY
+    module = importlib.import_module(_STUDIES[name])
+    if not hasattr(module, "STUDY"):
+        raise RequestError(f"{module.__file__} has no STUDY; write STUDY = k.DeclaredStudy(...)")
+    study: Study = module.STUDY
     return study
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import tomllib
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 import xarray as xr
 
 from firstflight.analysis.table import VALUE_COLUMNS
-from firstflight.counted import nearest
+from firstflight.counted import listed, nearest
 from firstflight.errors import RequestError
 from firstflight.records import TABLES, Run
 from firstflight.studies.kernel.claim import ClaimSpec, depending, judge
@@ -72,9 +73,7 @@ class DeclaredStudy(Study):
         """`folder` holds study.toml and the scenario files that it names; `build` sets the values that have to be
         computed.
         """
-        with (folder / "study.toml").open("rb") as file:
-            self._declared = tomllib.load(file)
-        said = self._declared
+        self._declared = said = _declared(folder / "study.toml")
         self.name = folder.name.replace("_", "-")  # type: ignore[misc]
         self.title, self.source, self.shows = said["title"], said["source"], said["shows"]  # type: ignore[misc]
         self.asked, self.limitations = said["question"], tuple(said["limitations"])  # type: ignore[misc]
@@ -136,17 +135,29 @@ class DeclaredStudy(Study):
         if sum(of.blank(coordinates[of.grid]).size for of in own) > _TRIED:
             return
         made_up = self._made_up(engine)
-        try:
-            specs: list[ClaimSpec] = list(self._claims(made_up))
-            list(self._tables(made_up))
-        except (ValueError, KeyError, AttributeError) as error:
-            reason = " ".join(str(error.args[0] if error.args else error).split())
-            raise RequestError(f"{self.name}: a claim or table cannot be computed: {reason}") from error
+        specs: list[ClaimSpec] = self._results(self._claims, made_up)
+        self._results(self._tables, made_up)
+        self._results(self._answer, made_up)
+        ids = [spec.id for spec in specs]
         for spec in specs:
+            if ids.count(spec.id) > 1:
+                raise RequestError(f'{self.name}: two claims are called "{spec.id}"; give each its own id')
             if left := [str(key) for key in spec.found.dims if key != DRAW]:
                 raise RequestError(
                     f'{self.name}: claim "{spec.id}" still has the dimensions {", ".join(left)}; select or reduce them'
                 )
+
+    def _results(self, function: Of, quantities: Quantities) -> list[Any]:
+        """What `function` of the study returns; RequestError with the line of the study that fails."""
+        try:
+            return list(function(quantities))
+        except (ValueError, KeyError, AttributeError, TypeError) as error:
+            if isinstance(error, RequestError):
+                raise
+            own = [at for at in traceback.extract_tb(error.__traceback__) if self._folder in Path(at.filename).parents]
+            where = f"{own[-1].filename}:{own[-1].lineno}" if own else self.name
+            reason = " ".join(str(error.args[0] if error.args else error).split())
+            raise RequestError(f"{where}: {reason}") from error
 
     def claim_ids(self, engine: str) -> list[str]:
         """Ids of the claims for runs of `engine`."""
@@ -192,7 +203,7 @@ class DeclaredStudy(Study):
 
     def figures(self, run: Run) -> list[Figure]:
         """The figures with data."""
-        return [figure for figure in self._figures(self.quantities(run)) if figure] if run.cells else []
+        return [figure for figure in self._results(self._figures, self.quantities(run)) if figure] if run.cells else []
 
     def answer(self, run: Run) -> list[str]:
         """The sentences whose cells the run has."""
@@ -200,6 +211,20 @@ class DeclaredStudy(Study):
             return []
         sentences = depending(self._answer, self.quantities(run), lambda own, other: own != other, listed=False)
         return [sentence for sentence, lacking in sentences if sentence and not lacking]
+
+
+def _declared(path: Path) -> dict[str, Any]:
+    """The document of a study.toml that has all of a study."""
+    try:
+        said = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RequestError(f"{path}: {error}") from error
+    wanted = ("title", "shows", "source", "question", "limitations", "engines", "replicates")
+    if lacking := [key for key in wanted if key not in said]:
+        raise RequestError(f"{path}: {listed(lacking)} {'are' if lacking[1:] else 'is'} missing")
+    if "grid" not in said and "grids" not in said:
+        raise RequestError(f"{path}: it has no grid; write [grid], or [grids.NAME] for each of several")
+    return said
 
 
 _TAKEN = (

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from firstflight.counted import nearest
 from firstflight.errors import RequestError
 from firstflight.scenario import Cell, Scenario
 
@@ -17,6 +18,9 @@ Build = Callable[[str, Mapping[str, Any], Scenario], Scenario]
 
 EXPERIMENT = "experiment"
 """The key of a cell that names its grid, in a study with several."""
+
+
+_KEYS = ("title", "set", "values", "factor", "write", "titles", "labels")
 
 
 class Grid:
@@ -43,6 +47,11 @@ class Grid:
         self._engines, self._engine = declared.get("engines"), declared.get("engine")
         self._build = build
         for key, said in self.keys.items():
+            if unknown := said.keys() - _KEYS:
+                word = min(unknown)
+                raise RequestError(f"{folder}/study.toml: key {key}: {word} is unknown; {nearest(word, _KEYS)}")
+            if "title" not in said:
+                raise RequestError(f"{folder}/study.toml: key {key} needs a title")
             if not ("values" in said and (isinstance(said["values"], dict) or "set" in said or build)):
                 raise RequestError(
                     f"{folder}/study.toml: key {key} of grid {name or 'grid'} needs values, and set unless they are a "
