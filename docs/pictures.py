@@ -1,7 +1,7 @@
 """Draws the stored pictures again, after a change of the theme or of what they show.
 
     .venv/bin/python docs/pictures.py                  those of the pages' commands, and of the evidence
-    .venv/bin/python docs/pictures.py runs/rfc2415     those of the run of a study
+    .venv/bin/python docs/pictures.py runs/uk-homes    those of the run of a study
 
 docs/images/explorer.png is a photograph of the explorer; docs/images/explain.svg is of
 `firstflight explain --iw 3,10 --out docs/images/explain.svg`.
@@ -24,7 +24,6 @@ from firstflight.studies import of
 DOCS = Path(__file__).parent
 # Figure of a study, and its picture.
 DRAWN = {
-    "rfc2415": {"page_delay_http10": "rfc2415-page-delay"},
     "post-quantum": {"steps": "post-quantum-steps"},
     "uk-homes": {"size_map": "uk-homes-size-map"},
     "kernel-check": {
