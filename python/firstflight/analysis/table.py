@@ -193,12 +193,14 @@ class Table:
                 places = [i for i, column in enumerate(layout.columns) if column[0] == name]
                 titles = [f"{self.across}={layout.columns[i][1]}" for i in places]
                 blocks.append(f"{self._heading(name)}\n{self._block(layout, places, titles)}")
-        ends = any(
-            entry is not None and interval_text(entry, self.metric(name)).startswith("(")
+        intervals = [
+            interval_text(entry, self.metric(name))
             for _, entries in layout.rows
             for (name, _), entry in zip(layout.columns, entries, strict=True)
-        )
-        legend = f"this run ±half of the 95% CI{', or (its ends)' if ends else ''}"
+            if entry is not None
+        ]
+        ends = ", or (its ends)" if any(text.startswith("(") for text in intervals) else ""
+        legend = f"this run ±half of the 95% CI{ends}" if any(intervals) else "this run"
         if self.frame["published"].is_not_null().any():
             legend += " [published]"
         return "\n\n".join([*blocks, "\n".join([legend, *self.notes])])
