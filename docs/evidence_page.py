@@ -94,14 +94,15 @@ def _stored_figures(run: Run, study: Study) -> list[dict[str, str | bool]]:
     return figures
 
 
-def _figure(study: str, figure: dict[str, Any]) -> str:
-    """A figure with its heading and caption."""
+def _figure(study: str, figure: dict[str, Any], *, first: bool) -> str:
+    """A figure with its heading; the first with its notes, which the report has of each."""
     heading, file = figure["finding"] or figure["title"], f"{study}.{figure['name']}"
     image = f"![Figure: {figure['name']}]({file}.svg)"
     if figure["narrow"]:
         image = f'<picture><source media="(max-width: 44rem)" srcset="{file}.narrow.svg">{image}</picture>'
     measure = f" {figure['title'].rstrip('.')}." if figure["finding"] else ""
-    return f"**{heading.rstrip('.')}.**{measure}\n\n{image}\n\n{figure['notes']}"
+    notes = f"\n\n{figure['notes']}" if first else ""
+    return f"**{heading.rstrip('.')}.**{measure}\n\n{image}{notes}"
 
 
 def _lacking(run: Run, study: Study) -> str:
@@ -120,7 +121,7 @@ def page(name: str) -> str:
     study = find(name)
     engine = "" if kept["engine"] == study.engines[0] else f" --engine {kept['engine']}"
     counted = tally(counts(kept["claims"]))
-    figures: list[str] = [_figure(name, figure) for figure in kept.get("figures", [])]
+    figures: list[str] = [_figure(name, figure, first=not i) for i, figure in enumerate(kept.get("figures", []))]
     tables: list[str] = [_shown(name, table) for table in kept["tables"]]
     claims = f"![Claims: found and expected values]({name}.svg)"
     parts = [
