@@ -435,7 +435,7 @@ def answer(q: Quantities) -> Sequence[str]:
     slower = (q.object_time.sel(flows=many) / q.object_time.sel(flows=1)).sel(draw=0, control=TALK)
     again = q.retransmitted.sel(flows=many, draw=0, control=TALK)
     shares = [q.elephant_share.sel(size_kb=size, elephants=1, draw=0) for size in q.elephant_share["size_kb"]]
-    parts = [f"{_ends(share, ' %')} of the link while {int(share['size_kb'])} kB are sent" for share in shares]
+    parts = [f"{_ends(share, '%')} of the link while {int(share['size_kb'])} kB are sent" for share in shares]
     return [
         f"Alone on the link all reach {_span(goodput, 2)} Mbit/s; the queue that they keep differs, from "
         f"{_ends(queue, ' packets')} on average.",
