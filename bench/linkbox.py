@@ -138,7 +138,7 @@ def _of_rate(setting: Setting, rate_bps: int) -> Iterator[Row]:
 
 
 def _lab(setting: Setting, rate_bps: int | None, delay_ns: int) -> Lab:
-    link = {"rate_bps": rate_bps, "delay_ns": delay_ns, "queue": {"kind": "drop_tail", "limit_packets": 20_000}}
+    link = {"rate_bps": rate_bps, "delay_ns": delay_ns, "queue": {"kind": "drop_tail", "limit": {"packets": 20_000}}}
     layout = Layout(
         hosts=(_CLIENT, _SERVER),
         links=({"name": "link", "forward": link, "reverse": link},),

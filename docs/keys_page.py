@@ -17,9 +17,9 @@ from firstflight.scenario import (
     arms,
     datagrams,
     network,
+    parts,
     population,
     queries,
-    queues,
     scenario,
     tls,
     tree,
@@ -29,13 +29,15 @@ from firstflight.scenario.toml import value as toml_value
 from firstflight.scenario.units import Quantity
 
 PAGE = Path(__file__).with_name("keys.md")
-MODULES = (scenario, network, tree, population, queues, applications, datagrams, queries, arms, tls)
+MODULES = (scenario, network, tree, population, parts, applications, datagrams, queries, arms, tls)
 MODELS: dict[str, type[Table]] = {
     name: found
     for module in MODULES
     for name, found in vars(module).items()
     if isinstance(found, type) and issubclass(found, Table)
 }
+# What the native module describes; a table for each.
+FAMILIES = {"queues": parts.QUEUES, "losses": parts.LOSSES}
 _BLOCK = re.compile(r"(<!-- keys: ([\w ]+) -->\n)(.*?)(<!-- end of keys -->)", re.DOTALL)
 # Tables of their own in a file.
 _TABLES = {name: f"[{name}]" for name in ("tcp", "network", "population")}
@@ -46,10 +48,19 @@ def page(text: str) -> str:
     """The page with its tables made anew."""
 
     def made(found: re.Match[str]) -> str:
-        rows = "\n".join(row for name in found[2].split() for row in _rows(MODELS[name]))
-        return f"{found[1]}\n| key | value | default |\n|---|---|---|\n{rows}\n\n{found[4]}"
+        family = FAMILIES.get(found[2])
+        if family is None:
+            tables = _table(*(MODELS[name] for name in found[2].split()))
+        else:
+            tables = "".join(f"\nKeys of `{kind}`:\n{_table(model)}" for kind, model in family.items())
+        return found[1] + tables + "\n" + found[4]
 
     return _BLOCK.sub(made, text)
+
+
+def _table(*models: type[Table]) -> str:
+    rows = "".join(f"{row}\n" for model in models for row in _rows(model))
+    return f"\n| key | value | default |\n|---|---|---|\n{rows}"
 
 
 def _rows(model: type[Table]) -> Iterator[str]:

@@ -3,9 +3,8 @@
 export interface Queue {
   kind: string;
   limit?: Limit;
+  /** RED's limit. */
   limit_packets?: number;
-  limit_bytes?: number;
-  codel?: { limit: Limit };
 }
 export type Limit = { packets: number } | { bytes: number };
 
@@ -107,22 +106,13 @@ export function dataGoesForward(plan: Plan): boolean {
 }
 
 export function queueLimit(queue: Queue): Limit {
-  const limit = queue.limit ?? queue.codel?.limit;
-  if (limit !== undefined) return limit;
-  return queue.limit_bytes === undefined ? { packets: queue.limit_packets ?? 0 } : { bytes: queue.limit_bytes };
+  return queue.limit ?? { packets: queue.limit_packets ?? 0 };
 }
 
 /** The queue with another limit; RED counts packets only, so bytes become full packets there. */
 export function withLimit(queue: Queue, limit: Limit, packetBytes: number): Queue {
   const changed = structuredClone(queue);
-  if (changed.codel !== undefined) changed.codel.limit = limit;
-  else if (changed.limit !== undefined) changed.limit = limit;
-  else {
-    delete changed.limit_packets;
-    delete changed.limit_bytes;
-    if ("packets" in limit) changed.limit_packets = limit.packets;
-    else if (changed.kind === "red") changed.limit_packets = Math.max(1, Math.floor(limit.bytes / packetBytes));
-    else changed.limit_bytes = limit.bytes;
-  }
+  if (changed.limit !== undefined) changed.limit = limit;
+  else changed.limit_packets = "packets" in limit ? limit.packets : Math.max(1, Math.floor(limit.bytes / packetBytes));
   return changed;
 }

@@ -38,6 +38,21 @@ def choices() -> str:
     table whose one key is the variant and holds the table of its parameters. 0 stands for a number without a default.
     """
 
+def link_parts() -> str:
+    """The queues, losses, rates and impairments that a link can have, as JSON: {key of a native link: [part]}.
+
+    A part has a `name`, a `doc` and `fields`; a field a `name`, a `doc`, a `type`, `bounds`, and perhaps a `default`.
+    """
+
+def check_link(link: str) -> tuple[str, str, str] | None:
+    """Key, value and correction of what no link can have, in a native link (JSON); None if there is nothing.
+
+    Raises ValueError, one sentence, for another form.
+    """
+
+def mean_rate_bps(schedule: str) -> int:
+    """Mean of a rate that changes (JSON). Raises ValueError, one sentence, for one that cannot be."""
+
 def simulate(plan: str, seed: int, first_replicate: int, replicates: int, capture: bool = False) -> Simulated:
     """Simulate replicates `first_replicate` and on of a plan (JSON, `Scenario.to_plan`).
 

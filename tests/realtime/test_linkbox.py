@@ -18,7 +18,7 @@ from firstflight.engines.emulate.lab import Backend, Lab
 from firstflight.engines.emulate.layout import Layout
 from firstflight.records import schema
 
-SLOW = {"rate_bps": 100_000, "delay_ns": 10_000_000, "queue": {"kind": "drop_tail", "limit_packets": 5}}
+SLOW = {"rate_bps": 100_000, "delay_ns": 10_000_000, "queue": {"kind": "drop_tail", "limit": {"packets": 5}}}
 # Of a packet of 1,000 bytes at that rate.
 LINE_NS = 80_000_000
 CHILD = Path(testbeds.__file__).parent / "linkbox_child.py"

@@ -71,7 +71,7 @@ def test_a_base_cell_is_what_the_rfc_describes() -> None:
     assert found["duration_ns"] == 360_000_000_000
     bottleneck = found["network"]["bottleneck"]["reverse"]
     assert (bottleneck["rate_bps"], bottleneck["delay_ns"]) == (1_500_000, 50_000_000)
-    assert bottleneck["queue"]["limit_packets"] == 25
+    assert bottleneck["queue"]["limit"]["packets"] == 25
     assert (web["clients"], web["version"], web["inline_count"]) == (
         32,
         "1.1",
@@ -123,7 +123,7 @@ def test_faster_links_carry_as_many_more_clients_over_the_same_buffer_in_time() 
     found = plan(experiment="rate100", clients="16/1")
     bottleneck = found["network"]["bottleneck"]["forward"]
     assert (bottleneck["rate_bps"], bottleneck["delay_ns"]) == (150_000_000, 50_000_000)
-    assert bottleneck["queue"]["limit_packets"] == 2500
+    assert bottleneck["queue"]["limit"]["packets"] == 2500
     assert [application["clients"] for application in found["applications"]] == [1600, 100]
     assert found["applications"][0]["server_tcp"]["max_send_window_segments"] == 11
 

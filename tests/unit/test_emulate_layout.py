@@ -57,6 +57,18 @@ def test_the_links_are_those_of_the_simulators_records_in_their_order(network: s
     assert recorded == [direction for name in names for direction in (name, f"{name}.reverse")]
 
 
+def test_the_emulator_refuses_a_key_of_a_plan_that_it_does_not_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = scenario(NETWORKS["one link"])
+    plan = one.to_plan()
+    monkeypatch.setattr(Scenario, "to_plan", lambda _: plan)
+    for where, table in (("plan", plan), ("application.only", plan["applications"][0])):
+        table["newer"] = 1
+        with pytest.raises(RequestError, match=f"{where}: the engine emulate does not know newer; leave it out"):
+            lay_out(one)
+        del table["newer"]
+    lay_out(one)
+
+
 def test_only_hosts_that_an_application_uses_are_made_each_with_an_address_of_its_own() -> None:
     layout = lay_out(scenario(NETWORKS["three links"]))
     assert [host.name for host in layout.hosts] == ["node[0]", "node[3]"]

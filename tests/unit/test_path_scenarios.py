@@ -1,16 +1,21 @@
 """Links whose rate changes: from the file to the records. And every example of a path runs."""
 
+import pickle
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 import pytest
+from pydantic import TypeAdapter
+from pydantic.fields import FieldInfo
 
 from firstflight import RequestError
 from firstflight.engines.emulate.layout import lay_out
 from firstflight.engines.model.single_transfer import from_scenario
 from firstflight.engines.simulate import run_cell
 from firstflight.scenario import Cell, Scenario
+from firstflight.scenario.parts import IMPAIRMENTS, LOSSES, QUEUES, RATES, Part
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "paths"
 DOWNLOAD = """
@@ -120,9 +125,9 @@ def test_steps_that_cannot_be_are_refused(rate: str, message: str) -> None:
 
 def test_a_limit_in_time_of_a_rate_that_changes_is_by_its_mean() -> None:
     steps = '{ steps = [["0s", "10Mbit"], ["1s", "2Mbit"]], repeat = "2s" }'
-    assert _forward(_scenario(steps, '"100ms"'))["queue"]["limit_bytes"] == 6_000_000 // 80  # type: ignore[index]
+    assert _forward(_scenario(steps, '"100ms"'))["queue"]["limit"]["bytes"] == 6_000_000 // 80  # type: ignore[index]
     trace = "{ opportunities_ms = [1, 2, 3, 1000] }"
-    assert _forward(_scenario(trace, '"1s"'))["queue"]["limit_bytes"] == 6000  # type: ignore[index]
+    assert _forward(_scenario(trace, '"1s"'))["queue"]["limit"]["bytes"] == 6000  # type: ignore[index]
 
 
 def test_a_download_takes_as_long_as_the_steps_let_it() -> None:
@@ -133,7 +138,7 @@ def test_a_download_takes_as_long_as_the_steps_let_it() -> None:
 def test_what_befalls_packets_is_counted_and_reads_back_the_same() -> None:
     scenario = _scenario(more='jitter = "2ms", reordering = { share = 0.05, delay = "5ms" }, duplication = 0.05')
     assert _forward(scenario)["impairments"] == [
-        {"kind": "jitter", "distribution": "uniform", "mean_ns": 2_000_000, "keeps_order": True},
+        {"kind": "jitter", "distribution": "uniform", "mean_ns": 2_000_000, "keep_order": True},
         {"kind": "reordering", "share": 0.05, "delay_ns": 5_000_000},
         {"kind": "duplication", "share": 0.05, "delay_ns": 0},
     ]
@@ -142,6 +147,44 @@ def test_what_befalls_packets_is_counted_and_reads_back_the_same() -> None:
     assert found["links"]["reordered_packets"].sum() > 20
     assert found["links"]["duplicated_packets"].sum() > 20
     assert found["transfers"]["completed"].to_list() == [1]
+
+
+VALUES = ("50p", "50kB", "5ms", 0.25, 5, [1, 5], [["0s", "10Mbit"], ["1s", "5Mbit"]])
+
+
+def _written(model: type[Part]) -> dict[str, Any]:
+    """The keys of a part that have no default, each with the first of `VALUES` that it takes."""
+
+    def value(field: FieldInfo) -> Any:
+        taken = TypeAdapter(Annotated[field.annotation, *field.metadata])
+        for one in VALUES:
+            with suppress(ValueError):
+                taken.validate_python(one)
+                return one
+        raise AssertionError(f"no value for {field}")
+
+    return {key: value(field) for key, field in model.model_fields.items() if field.is_required()}
+
+
+PARTS = [
+    *[("queue", model, {"kind": kind}) for kind, model in QUEUES.items()],
+    *[("loss", model, {"kind": kind}) for kind, model in LOSSES.items()],
+    *[("rate", model, {}) for model in RATES.values()],
+    *[(kind, model, {}) for kind, model in IMPAIRMENTS.items()],
+]
+
+
+@pytest.mark.parametrize(("key", "model", "head"), PARTS, ids=[model.__name__ for _, model, _ in PARTS])
+def test_every_part_of_the_native_module_can_be_written_runs_and_reads_back_the_same(
+    key: str, model: type[Part], head: dict[str, str]
+) -> None:
+    table = head | _written(model)
+    scenario = _scenario().replace(f"network.links[0].{key}", table)
+    assert Scenario.from_toml(scenario.to_toml()).to_plan() == scenario.to_plan()
+    assert pickle.loads(pickle.dumps(scenario)).to_plan() == scenario.to_plan()
+    assert _simulated(scenario)["links"]["sent_packets"].sum() > 10
+    with pytest.raises(RequestError, match="nosuch"):
+        _scenario().replace(f"network.links[0].{key}", table | {"nosuch": 1})
 
 
 def test_a_host_that_sleeps_is_simulated_and_a_real_one_sleeps_as_it_does() -> None:

@@ -80,7 +80,7 @@ WRONG: list[tuple[str, Any, str]] = [
     (
         "network.bottleneck.queue",
         {"kind": "red", "limit": "25p", "min_threshold_packets": 20},
-        "min_threshold_packets (20) is not below max_threshold_packets (15)",
+        "min_threshold_packets is 20.0; it must be below max_threshold_packets (15)",
     ),
     ("network.bottleneck.quue", "25p", 'network.bottleneck.quue: unknown key "quue"; did you mean "queue"?'),
     ("network.left[0].count", 0, "network.left[0].count: 0 is too small; write at least 1"),

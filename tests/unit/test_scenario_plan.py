@@ -16,7 +16,7 @@ def test_every_unit_arrives_in_base_units(small: Scenario) -> None:
     assert plan["duration_ns"] == 20_000_000_000
     assert plan["meter_interval_ns"] is None
     assert plan["header_bytes"] == 40
-    queue = {"kind": "drop_tail", "limit_packets": 25, "counts_packet_in_service": False}
+    queue = {"kind": "drop_tail", "limit": {"packets": 25}, "counts_packet_in_service": False}
     link = {"rate_bps": 1_500_000, "delay_ns": 50_000_000, "loss": 0.0, "lose": [], "queue": queue}
     assert plan["network"]["bottleneck"] == {"forward": link, "reverse": link}
     assert len(plan["network"]["left"]) == 2
@@ -34,8 +34,8 @@ def test_reverse_replaces_only_what_it_names(small: Scenario) -> None:
     pair = changed.to_plan()["network"]["bottleneck"]
     assert pair["reverse"]["rate_bps"] == 64_000
     assert pair["reverse"]["delay_ns"] == pair["forward"]["delay_ns"]
-    assert pair["reverse"]["queue"]["limit_bytes"] == 32_000
-    assert pair["forward"]["queue"]["limit_packets"] == 25
+    assert pair["reverse"]["queue"]["limit"]["bytes"] == 32_000
+    assert pair["forward"]["queue"]["limit"]["packets"] == 25
 
 
 def test_listed_losses_hold_for_both_directions_unless_reverse_has_its_own(small: Scenario) -> None:

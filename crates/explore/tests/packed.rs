@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// 29,200 bytes over 10 Mbit/s with 50 ms each way.
 fn plan() -> String {
     let link = json!({ "rate_bps": 10_000_000, "delay_ns": 50_000_000,
-        "queue": { "kind": "drop_tail", "limit_packets": 100, "counts_packet_in_service": false } });
+        "queue": { "kind": "drop_tail", "limit": {"packets": 100}, "counts_packet_in_service": false } });
     let tcp = Profile::named("rfc").expect("a profile");
     let constant = |value: u32| json!({ "distribution": "constant", "value": value });
     json!({

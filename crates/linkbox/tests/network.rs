@@ -12,7 +12,7 @@ const SEED: u64 = 5;
 fn drop_tail(rate_bps: Option<u64>, delay_ns: Nanos, limit_packets: u32) -> Value {
     json!({
         "rate_bps": rate_bps, "delay_ns": delay_ns,
-        "queue": {"kind": "drop_tail", "limit_packets": limit_packets},
+        "queue": {"kind": "drop_tail", "limit": {"packets": limit_packets}},
     })
 }
 
@@ -112,7 +112,7 @@ fn one_link_gives_the_fates_and_times_of_the_simulator() {
 fn a_copy_goes_on_as_a_packet_of_its_own_and_late_packets_are_overtaken() {
     let plan = chain(&[
         json!({
-            "rate_bps": 10_000_000, "delay_ns": 3 * MILLISECOND, "queue": {"kind": "drop_tail", "limit_packets": 100},
+            "rate_bps": 10_000_000, "delay_ns": 3 * MILLISECOND, "queue": {"kind": "drop_tail", "limit": {"packets": 100}},
             "impairments": [
                 {"kind": "reordering", "share": 0.2, "delay_ns": 53 * MILLISECOND},
                 {"kind": "duplication", "share": 0.3, "delay_ns": MILLISECOND},
@@ -170,13 +170,10 @@ fn queues_that_decide_on_departure_and_losses_in_bursts_are_those_of_the_simulat
     let codel = json!({
         "limit": {"packets": 60}, "target_ns": 5 * MILLISECOND, "interval_ns": 100 * MILLISECOND, "ecn": true,
     });
-    let mut plain = codel.clone();
+    let (mut plain, mut flows) = (codel.clone(), codel);
     plain["kind"] = json!("codel");
-    for queue in [
-        plain,
-        json!({"kind": "fq_codel", "codel": codel, "flows": 1024, "quantum_bytes": 1514}),
-        json!({"kind": "priority", "limit": {"bytes": 50_000}}),
-    ] {
+    (flows["kind"], flows["flows"], flows["quantum_bytes"]) = (json!("fq_codel"), json!(1024), json!(1514));
+    for queue in [plain, flows, json!({"kind": "priority", "limit": {"bytes": 50_000}})] {
         let plan = chain(&[json!({
             "rate_bps": 10_000_000, "delay_ns": 3 * MILLISECOND, "loss": 0.01, "queue": queue,
             "loss_model": {

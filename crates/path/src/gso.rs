@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Nanos, OfferedPacket, SpecError,
-    queue::{DropTailSpec, QueueSpec, Verdict},
+    queue::{DropTailSpec, Limit, QueueSpec, Verdict},
 };
 
 /// Which data packets of one connection that arrive at one moment are the segments of one GSO packet.
@@ -25,7 +25,7 @@ impl GsoSpec {
             return Err(SpecError::new("gso.max_segs", 0, "give at least 1"));
         }
         match queue {
-            QueueSpec::DropTail(DropTailSpec { limit_packets: Some(_), .. }) => Ok(()),
+            QueueSpec::DropTail(DropTailSpec { limit: Limit::Packets(_), .. }) => Ok(()),
             _ => Err(SpecError::new("gso", "set", "give the link a drop-tail queue with a limit in packets")),
         }
     }

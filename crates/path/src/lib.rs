@@ -10,7 +10,6 @@
 
 mod backlog;
 mod bucket;
-mod error;
 mod gso;
 mod hash;
 mod holding;
@@ -23,9 +22,9 @@ mod quick_start;
 mod rate;
 mod ring;
 mod select;
+mod spec;
 
 pub use bucket::BucketSpec;
-pub use error::SpecError;
 pub use gso::GsoSpec;
 pub use holding::{Holding, Left};
 pub use impairment::{Distribution, DuplicationSpec, ImpairmentSpec, JitterSpec, ReorderingSpec, WakeSpec};
@@ -36,6 +35,17 @@ pub use quick_start::QuickStartSpec;
 pub use rate::{Rate, ScheduleSpec, StepsSpec, TraceSpec};
 pub use ring::Ring;
 pub use select::select;
+pub use spec::{Field, Part, SpecError};
+
+/// The queues, losses, rates and impairments that a link can have, in the order of their tables.
+pub fn parts() -> [(&'static str, Vec<Part>); 4] {
+    [
+        ("queue", queue::QueueSpec::parts()),
+        ("loss_model", LossModel::parts()),
+        ("rate_schedule", ScheduleSpec::parts()),
+        ("impairments", ImpairmentSpec::parts()),
+    ]
+}
 
 /// Nanoseconds of the caller's clock.
 pub type Nanos = u64;

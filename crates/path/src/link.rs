@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Meter, Nanos, Rate, SpecError,
+    Holding, Meter, Nanos, Rate, SpecError,
     backlog::Backlog,
     bucket::{Bucket, BucketSpec},
     gso::{Gso, GsoSpec},
@@ -67,6 +67,15 @@ impl LinkSpec {
             gso: None,
             impairments: Vec::new(),
         }
+    }
+
+    /// Checks all of it.
+    ///
+    /// # Errors
+    /// The parameter that is wrong.
+    pub fn check(&self) -> Result<(), SpecError> {
+        Link::new(self, Meter::new(1, 1), 0)?;
+        Holding::<()>::new(self, 0).map(|_| ())
     }
 
     /// Whether packets can reach the far end in another order than that of their transmission, or twice.

@@ -21,7 +21,7 @@ pub enum QuickStartSpec {
         rate_bps: u64,
     },
     /// Terminates each request.
-    Refuse,
+    Refuse {},
 }
 
 impl QuickStartSpec {
@@ -92,7 +92,7 @@ impl QuickStartRouter {
     /// Bits a second that are granted of those requested; `round_down` brings a rate to one that can be expressed.
     pub(crate) fn answer(&mut self, now: Nanos, requested_bps: u64, round_down: impl Fn(u64) -> u64) -> u64 {
         match self.spec {
-            QuickStartSpec::Refuse => 0,
+            QuickStartSpec::Refuse {} => 0,
             QuickStartSpec::Lower { rate_bps } => round_down(requested_bps.min(rate_bps)),
             QuickStartSpec::Grant { .. } => {
                 self.advance(now);
@@ -182,7 +182,7 @@ mod tests {
         let mut lowering = QuickStartRouter::new(QuickStartSpec::Lower { rate_bps: MBIT }, None);
         assert_eq!(lowering.answer(0, 5 * MBIT, as_it_is), MBIT);
         assert_eq!(lowering.answer(0, 5 * MBIT, as_it_is), MBIT);
-        let mut refusing = QuickStartRouter::new(QuickStartSpec::Refuse, None);
+        let mut refusing = QuickStartRouter::new(QuickStartSpec::Refuse {}, None);
         assert_eq!(refusing.answer(0, 5 * MBIT, as_it_is), 0);
     }
 

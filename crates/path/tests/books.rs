@@ -2,7 +2,7 @@
 
 use firstflight_path::{
     Link, LinkOutcome, LinkSpec, Meter, Nanos, OfferedPacket, QuickStartSpec, Rate,
-    queue::{DropTailSpec, QueueSpec},
+    queue::{DropTailSpec, Limit, QueueSpec},
 };
 use proptest::prelude::*;
 
@@ -12,11 +12,8 @@ const LIMIT: usize = 6;
 const DELAY: Nanos = 50_000_000;
 
 fn spec() -> LinkSpec {
-    let queue = QueueSpec::DropTail(DropTailSpec {
-        limit_packets: Some(LIMIT as u32),
-        limit_bytes: None,
-        counts_packet_in_service: false,
-    });
+    let queue =
+        QueueSpec::DropTail(DropTailSpec { limit: Limit::Packets(LIMIT as u32), counts_packet_in_service: false });
     LinkSpec { loss: 0.25, ..LinkSpec::plain(Some(1_000_000), DELAY, queue) }
 }
 
@@ -144,7 +141,7 @@ fn a_quick_start_rate_of_zero_is_refused_and_any_other_is_not() {
         QuickStartSpec::Grant { limit_bps: None },
         QuickStartSpec::Grant { limit_bps: Some(1) },
         QuickStartSpec::Lower { rate_bps: 1 },
-        QuickStartSpec::Refuse,
+        QuickStartSpec::Refuse {},
     ];
     assert!(some.iter().all(|spec| spec.validate().is_ok()));
 }

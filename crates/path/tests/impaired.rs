@@ -11,7 +11,7 @@ const DELAY: Nanos = 7 * MS;
 const PACKETS: u64 = 400;
 
 fn drop_tail() -> QueueSpec {
-    QueueSpec::DropTail(DropTailSpec { limit_packets: Some(9), limit_bytes: None, counts_packet_in_service: false })
+    QueueSpec::DropTail(DropTailSpec { limit: Limit::Packets(9), counts_packet_in_service: false })
 }
 
 /// 12 Mbit/s: 1500 bytes a millisecond.
@@ -116,8 +116,7 @@ fn a_queue_that_decides_on_departure_sends_copies_too() {
 
 #[test]
 fn exponential_jitter_exceeds_its_mean_once_in_e_and_twice_its_mean_once_in_e_squared() {
-    let jitter =
-        |distribution| ImpairmentSpec::Jitter(JitterSpec { distribution, mean_ns: 5 * MS, keeps_order: false });
+    let jitter = |distribution| ImpairmentSpec::Jitter(JitterSpec { distribution, mean_ns: 5 * MS, keep_order: false });
     let delays = |distribution| -> Vec<Nanos> {
         let mut link = link(&spec(&[jitter(distribution)], drop_tail()));
         let found = arrivals(&mut link);
@@ -138,8 +137,8 @@ fn exponential_jitter_exceeds_its_mean_once_in_e_and_twice_its_mean_once_in_e_sq
 
 #[test]
 fn only_what_keeps_the_order_and_comes_once_does_not_reorder() {
-    let jitter = |keeps_order| {
-        ImpairmentSpec::Jitter(JitterSpec { distribution: Distribution::Uniform, mean_ns: MS, keeps_order })
+    let jitter = |keep_order| {
+        ImpairmentSpec::Jitter(JitterSpec { distribution: Distribution::Uniform, mean_ns: MS, keep_order })
     };
     let late = ImpairmentSpec::Reordering(ReorderingSpec { share: 0.1, delay_ns: MS });
     for (impairments, reorders) in [

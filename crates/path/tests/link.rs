@@ -2,17 +2,13 @@
 
 use firstflight_path::{
     BucketSpec, GilbertElliottSpec, GsoSpec, Link, LinkOutcome, LinkSpec, LossModel, Meter, Nanos, OfferedPacket, Rate,
-    queue::{DropTailSpec, QueueSpec},
+    queue::{DropTailSpec, Limit, QueueSpec},
 };
 
 const MILLISECOND: Nanos = 1_000_000;
 
 fn drop_tail(limit_packets: u32, counts_packet_in_service: bool) -> QueueSpec {
-    QueueSpec::DropTail(DropTailSpec {
-        limit_packets: Some(limit_packets),
-        limit_bytes: None,
-        counts_packet_in_service,
-    })
+    QueueSpec::DropTail(DropTailSpec { limit: Limit::Packets(limit_packets), counts_packet_in_service })
 }
 
 fn plain(bytes: u32) -> OfferedPacket {
@@ -56,7 +52,7 @@ fn a_limit_of_25_packets_holds_25_or_26_by_whether_the_packet_in_service_counts(
 
 #[test]
 fn a_limit_in_bytes_counts_the_bytes_that_wait() {
-    let spec = DropTailSpec { limit_packets: None, limit_bytes: Some(3000), counts_packet_in_service: false };
+    let spec = DropTailSpec { limit: Limit::Bytes(3000), counts_packet_in_service: false };
     let mut link = link(&t1(QueueSpec::DropTail(spec)));
     let accepted: Vec<bool> = [1500, 1500, 1000, 1000, 500]
         .iter()
@@ -75,7 +71,7 @@ fn room_in_bytes_is_free_once_a_packet_goes_on_the_line_or_has_left_it() {
         ),
         (true, [(0, 1000, true), (0, 1500, true), (0, 501, false), (0, 500, true), (6, 1001, false), (6, 1000, true)]),
     ] {
-        let spec = DropTailSpec { limit_packets: None, limit_bytes: Some(3000), counts_packet_in_service };
+        let spec = DropTailSpec { limit: Limit::Bytes(3000), counts_packet_in_service };
         let mut link = link(&t1(QueueSpec::DropTail(spec)));
         for (ms, bytes, fits) in offers {
             let outcome = link.offer(ms * MILLISECOND, plain(bytes), || 0.5, || 0.5);
@@ -290,11 +286,7 @@ fn segments_of_two_trains_that_arrive_together_are_two_packets_unless_a_number_j
 
 #[test]
 fn gso_packets_need_a_queue_that_counts_packets_on_arrival() {
-    let bytes = QueueSpec::DropTail(DropTailSpec {
-        limit_packets: None,
-        limit_bytes: Some(9),
-        counts_packet_in_service: false,
-    });
+    let bytes = QueueSpec::DropTail(DropTailSpec { limit: Limit::Bytes(9), counts_packet_in_service: false });
     let refused = |queue, max_segs| {
         let gso = Some(GsoSpec { max_segs });
         Link::new(&LinkSpec { gso, ..t1(queue) }, Meter::new(0, 1), 0).unwrap_err().to_string()

@@ -249,7 +249,8 @@ fn codel_drops_marks_and_delays_as_much_as_that_of_ns_3() {
 #[test]
 fn fq_codel_drops_marks_and_delays_as_much_as_that_of_ns_3() {
     for ecn in [false, true] {
-        let queue = FqCodelSpec { codel: codel(10_240, ecn), flows: 65_536, quantum_bytes: 1514 };
+        let CodelSpec { limit, target_ns, interval_ns, ecn } = codel(10_240, ecn);
+        let queue = FqCodelSpec { limit, target_ns, interval_ns, ecn, flows: 65_536, quantum_bytes: 1514 };
         let last_stays = format!("ns3::CoDelQueueDisc::MinBytes={}", BYTES + 1);
         let peer = format!("ns3::FqCoDelQueueDisc UseEcn={ecn} MaxSize=10240p {last_stays}");
         compare(

@@ -11,11 +11,7 @@ const DELAY: Nanos = 7 * MS;
 const END: Nanos = 10_000 * MS;
 
 fn drop_tail(packets: u32) -> QueueSpec {
-    QueueSpec::DropTail(DropTailSpec {
-        limit_packets: Some(packets),
-        limit_bytes: None,
-        counts_packet_in_service: false,
-    })
+    QueueSpec::DropTail(DropTailSpec { limit: Limit::Packets(packets), counts_packet_in_service: false })
 }
 
 fn steps(steps: &[(Nanos, u64)], repeat_ns: Option<Nanos>) -> Option<ScheduleSpec> {

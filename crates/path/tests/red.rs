@@ -65,7 +65,7 @@ fn a_low_draw_drops_as_soon_as_the_average_passes_the_lower_threshold() {
 #[test]
 fn drops_are_spread_evenly_over_the_arrivals() {
     let red = RedSpec { max_threshold_packets: 1e9, max_probability: 1e8, ..spec() };
-    assert!(firstflight_path::queue::Red::new(&red, &|_| 1).is_err(), "a probability above 1 is refused");
+    assert!(QueueSpec::Red(red).build(|_| 1).is_err(), "a probability above 1 is refused");
 
     // A queue held at 10 packets (one offered a service time) sees p_b = 0.1 x (10 - 5) / (15 - 5) = 0.05.
     let mut link = link(spec());

@@ -10,11 +10,7 @@ const MS: Nanos = 1_000_000;
 const DELAY: Nanos = 7 * MS;
 
 fn drop_tail(limit: Limit, counts_packet_in_service: bool) -> QueueSpec {
-    let (limit_packets, limit_bytes) = match limit {
-        Limit::Packets(packets) => (Some(packets), None),
-        Limit::Bytes(bytes) => (None, Some(bytes)),
-    };
-    QueueSpec::DropTail(DropTailSpec { limit_packets, limit_bytes, counts_packet_in_service })
+    QueueSpec::DropTail(DropTailSpec { limit, counts_packet_in_service })
 }
 
 /// 8 Mbit/s: 1000 bytes a millisecond.
@@ -122,7 +118,7 @@ fn a_link_is_plain_unless_it_has_a_rare_part_or_its_queue_decides_on_departure()
     let simple = spec(drop_tail(Limit::Packets(9), false));
     let codel = CodelSpec { limit: Limit::Packets(9), target_ns: MS, interval_ns: MS, ecn: false };
     let burst = Some(firstflight_path::BucketSpec { bytes: 1600 });
-    let quick_start = Some(firstflight_path::QuickStartSpec::Refuse);
+    let quick_start = Some(firstflight_path::QuickStartSpec::Refuse {});
     for (spec, is_plain) in [
         (simple.clone(), true),
         (LinkSpec { loss: 0.1, ..simple.clone() }, true),

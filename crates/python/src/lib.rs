@@ -12,6 +12,7 @@ mod wire;
 
 use std::{collections::BTreeMap, fmt::Display, hint::black_box, path::PathBuf, time::Instant};
 
+use firstflight_path::{LinkSpec, ScheduleSpec};
 use firstflight_pcap::FileError;
 use firstflight_sim::{
     Plan, Simulation, capture_file,
@@ -76,6 +77,26 @@ fn initial_window_bytes(policy: &str, mss_bytes: u32) -> PyResult<u32> {
 #[pyfunction]
 fn choices() -> PyResult<String> {
     serde_json::to_string(&Choices::all()).map_err(invalid)
+}
+
+/// The queues, losses, rates and impairments that a link can have, as JSON.
+#[pyfunction]
+fn link_parts() -> PyResult<String> {
+    serde_json::to_string(&BTreeMap::from(firstflight_path::parts())).map_err(invalid)
+}
+
+/// The key, value and correction of what no link can have, in one given as JSON.
+#[pyfunction]
+fn check_link(link: &str) -> PyResult<Option<(&'static str, String, String)>> {
+    let link: LinkSpec = serde_json::from_str(link).map_err(invalid)?;
+    Ok(link.check().err().map(|error| (error.field, error.found, error.right)))
+}
+
+/// The mean of a rate that changes, given as JSON.
+#[pyfunction]
+fn mean_rate_bps(schedule: &str) -> PyResult<u64> {
+    let schedule: ScheduleSpec = serde_json::from_str(schedule).map_err(invalid)?;
+    schedule.mean_bps().map_err(invalid)
 }
 
 /// Simulates replicates of a plan; the columns come as (NumPy dtype, bytes).
@@ -207,6 +228,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check_profile, module)?)?;
     module.add_function(wrap_pyfunction!(choices, module)?)?;
     module.add_function(wrap_pyfunction!(initial_window_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(link_parts, module)?)?;
+    module.add_function(wrap_pyfunction!(check_link, module)?)?;
+    module.add_function(wrap_pyfunction!(mean_rate_bps, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(population::draw_users, module)?)?;
     module.add_function(wrap_pyfunction!(population::draw_links, module)?)?;

@@ -34,7 +34,7 @@ fn chain(queues: [Value; 3]) -> Value {
 }
 
 fn drop_tail(limit_packets: u32) -> Value {
-    json!({"kind": "drop_tail", "limit_packets": limit_packets})
+    json!({"kind": "drop_tail", "limit": {"packets": limit_packets}})
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn downloads(impairments: &Value, queue: &Value) -> Records {
 }
 
 fn drop_tail() -> Value {
-    json!({"kind": "drop_tail", "limit_packets": 1000})
+    json!({"kind": "drop_tail", "limit": {"packets": 1000}})
 }
 
 fn sum(links: &[LinkInterval], count: fn(&LinkInterval) -> u64) -> u64 {
@@ -36,11 +36,11 @@ fn files_arrive_whole_whatever_overtakes_or_comes_twice() {
     for queue in [drop_tail(), codel] {
         for (impairments, reorders, duplicates) in [
             (
-                json!([{"kind": "jitter", "distribution": "exponential", "mean_ns": 2_000_000, "keeps_order": true}]),
+                json!([{"kind": "jitter", "distribution": "exponential", "mean_ns": 2_000_000, "keep_order": true}]),
                 0,
                 0,
             ),
-            (json!([{"kind": "jitter", "distribution": "uniform", "mean_ns": 2_000_000, "keeps_order": false}]), 1, 0),
+            (json!([{"kind": "jitter", "distribution": "uniform", "mean_ns": 2_000_000, "keep_order": false}]), 1, 0),
             (json!([{"kind": "reordering", "share": 0.1, "delay_ns": 5_000_000}]), 1, 0),
             (json!([{"kind": "duplication", "share": 0.1, "delay_ns": 3_000_000}]), 0, 1),
             (json!([{"kind": "duplication", "share": 0.1, "delay_ns": 0}]), 0, 1),
@@ -66,7 +66,7 @@ fn a_link_that_could_impair_and_does_not_changes_nothing() {
     let idle = json!([
         {"kind": "reordering", "share": 0.0, "delay_ns": 5_000_000},
         {"kind": "duplication", "share": 0.0, "delay_ns": 0},
-        {"kind": "jitter", "distribution": "uniform", "mean_ns": 0, "keeps_order": false},
+        {"kind": "jitter", "distribution": "uniform", "mean_ns": 0, "keep_order": false},
     ]);
     let found = downloads(&idle, &drop_tail());
     assert_eq!(

@@ -52,7 +52,7 @@ fn what_cannot_be_simulated_is_refused_by_name() {
         ("loss", Box::new(|plan| plan["network"]["bottleneck"]["forward"]["loss"] = json!(1.0))),
         ("loss", Box::new(|plan| plan["network"]["bottleneck"]["forward"]["loss"] = json!(-0.1))),
         ("rate", Box::new(|plan| plan["network"]["bottleneck"]["forward"]["rate_bps"] = json!(1))),
-        ("zero", Box::new(|plan| plan["network"]["left"][1]["reverse"]["queue"]["limit_packets"] = json!(0))),
+        ("zero", Box::new(|plan| plan["network"]["left"][1]["reverse"]["queue"]["limit"]["packets"] = json!(0))),
         ("left", Box::new(|plan| plan["network"]["left"] = json!([]))),
         (
             "mean_packet",
@@ -154,7 +154,7 @@ fn extremes_run_to_their_end() {
         (
             "a queue of one byte",
             altered(|plan| {
-                plan["network"]["bottleneck"]["forward"]["queue"] = json!({"kind": "drop_tail", "limit_bytes": 1});
+                plan["network"]["bottleneck"]["forward"]["queue"] = json!({"kind": "drop_tail", "limit": {"bytes": 1}});
             }),
         ),
     ];

@@ -159,7 +159,7 @@ proptest! {
         plan["duration_ns"] = json!(120_000_000_000u64);
         for direction in ["forward", "reverse"] {
             plan["network"]["bottleneck"][direction]["loss"] = json!(loss);
-            plan["network"]["bottleneck"][direction]["queue"]["limit_packets"] = json!(limit);
+            plan["network"]["bottleneck"][direction]["queue"]["limit"]["packets"] = json!(limit);
         }
         let records = run(&plan, seed);
         assert_packets_are_conserved(&records);

@@ -8,6 +8,7 @@ use firstflight_sim::{
     records::{Row, User},
     simulate,
 };
+use firstflight_tcp::Choices;
 use serde_json::{Value, json};
 use world::{alike, column, constant, differing, exact, files, population, profile, run, spread};
 
@@ -21,7 +22,7 @@ fn chain(loss: f64, more: &Value, tcp: &Value) -> Value {
     let link = |rate: u64, loss: f64, bytes: u64| {
         json!({
             "rate_bps": rate, "delay_ns": 40_000_000, "loss": loss,
-            "queue": {"kind": "drop_tail", "limit_bytes": bytes},
+            "queue": {"kind": "drop_tail", "limit": {"bytes": bytes}},
         })
     };
     json!({
@@ -209,20 +210,21 @@ fn what_is_not_done_is_the_same_alone_and_together_whatever_the_tcp() {
         "policy": "adaptive", "min_segments": 3, "max_segments": 10, "decrease_to_percent": 50,
         "increase_segments": 2, "threshold_percent": 5, "connections": 3,
     });
-    let rapid = json!({
-        "scheme": "rapid_start", "window_factor": 2, "growth": 3, "queue_delay_ns": 4_000_000,
-        "queue_delay_percent": 10,
-    });
     let mut variants = vec![
         json!({}),
         json!({"initial_window": remembered}),
         json!({"initial_window": adaptive}),
-        json!({"startup": {"scheme": "jump_start"}}),
-        json!({"startup": rapid}),
         json!({"ecn": "on", "recovery.scoreboard.rack": false, "recovery.scoreboard.tail_loss_probe": null}),
     ];
-    for algorithm in ["reno", "westwood", "vegas", "bbr"] {
-        variants.push(json!({"congestion_control": {"algorithm": algorithm}}));
+    let choices = serde_json::to_value(Choices::all()).unwrap();
+    for field in ["startup", "congestion_control"] {
+        for choice in choices[field].as_array().unwrap() {
+            variants.push(json!({ field: choice }));
+            // The one parameter without a default.
+            if choice.get("rate").is_some() {
+                variants.last_mut().unwrap()[field]["rate"] = json!(10);
+            }
+        }
     }
     for recovery in [json!("tahoe"), json!({"reno": {}}), json!({"new_reno": {}})] {
         variants.push(json!({"recovery": recovery, "sack": false, "dsack": false}));

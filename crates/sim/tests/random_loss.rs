@@ -13,7 +13,7 @@ use world::{column, constant, files, pair, profile, run};
 #[test]
 fn packets_are_lost_as_often_as_asked_whether_or_not_the_one_before_was() {
     let spec: LinkSpec = serde_json::from_value(json!({
-        "rate_bps": null, "delay_ns": 1, "loss": 0.05, "queue": {"kind": "drop_tail", "limit_packets": 1},
+        "rate_bps": null, "delay_ns": 1, "loss": 0.05, "queue": {"kind": "drop_tail", "limit": {"packets": 1}},
     }))
     .unwrap();
     let mut link = Link::new(&spec, Meter::new(1 << 40, 1 << 40), 0).unwrap();

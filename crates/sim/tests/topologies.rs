@@ -103,8 +103,8 @@ fn links_of_a_chain_computed_ahead_give_what_links_with_events_give() {
         "kind": "red", "limit_packets": 40, "min_threshold_packets": 3.0, "max_threshold_packets": 9.0,
         "max_probability": 0.1, "weight": 0.02, "gentle": true, "mean_packet_bytes": 1000,
     });
-    let bytes = json!({"kind": "drop_tail", "limit_bytes": 9000, "counts_packet_in_service": true});
-    let packets = json!({"kind": "drop_tail", "limit_packets": 7});
+    let bytes = json!({"kind": "drop_tail", "limit": {"bytes": 9000}, "counts_packet_in_service": true});
+    let packets = json!({"kind": "drop_tail", "limit": {"packets": 7}});
     // Prime rates, so that ties, which may break either way, do not occur.
     let link = |rate: u64, delay: u64, queue: &Value, loss: f64| {
         let link = json!({"rate_bps": rate, "delay_ns": delay, "loss": loss, "queue": queue});

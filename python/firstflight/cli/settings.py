@@ -114,7 +114,8 @@ def print_timing_hint(scenario: Scenario) -> None:
         except ValueError:
             # Rate, delay or queue of a tree's links may be drawn.
             continue
-        held = queue.get("limit_packets") or (queue.get("limit_bytes") or 0) // scenario.mtu_bytes()
+        limit = queue.get("limit", {})
+        held = limit.get("packets") or limit.get("bytes", 0) // scenario.mtu_bytes()
         if queue["kind"] == "drop_tail" and 0 < held <= _SHORT_QUEUE:
             keys = [] if link.get("wake") else [f"{path}.wake=40us"]
             keys += [] if scenario.tcp.sets("timer_tick") else [_TICK]

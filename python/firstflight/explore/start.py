@@ -12,7 +12,7 @@ import numpy as np
 
 from firstflight import populations
 from firstflight.scenario import Scenario, tcp
-from firstflight.scenario.queues import AnyQueue, Before, Codel, DropTail, FqCodel, Pie, Red
+from firstflight.scenario.parts import QUEUES
 from firstflight.scenario.tls import Tls
 from firstflight.scenario.units import Packets
 
@@ -47,14 +47,13 @@ def start(opening: dict[str, Any]) -> dict[str, Any]:
     """A `transfer`, and the choices of the knobs: profiles, start-up schemes, controllers, queues, handshakes by chain;
     neighbors; real paths.
     """
-    queues: list[AnyQueue] = [kind(limit=_LIMIT) for kind in (DropTail, Red, Codel, FqCodel, Pie)]
     return {
         **opening,
         "profiles": tcp.profiles(),
         "startup": tcp.choices()["startup"],
         "congestion_control": tcp.choices()["congestion_control"],
         "chains": {name: Tls(chain=name).plan() for name in CHAINS},
-        "queues": [queue.plan(Before(None, 0)) for queue in queues],
+        "queues": [queue.model_validate({"limit": _LIMIT}).plan() for queue in QUEUES.values()],
         "neighbors": {name: {"plan": _application(keys), "toml": keys} for name, keys in NEIGHBORS.items()},
         "homes": homes(),
     }

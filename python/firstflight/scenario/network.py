@@ -4,51 +4,15 @@ from abc import ABC, abstractmethod
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, TypeAdapter, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
 
-from firstflight.scenario.impairments import IMPAIRMENTS, AnyDuplication, AnyJitter, AnyReordering, AnyWake
-from firstflight.scenario.queues import AnyQueue, Before, Queue
-from firstflight.scenario.rates import Changing, Rate, mean_bps
+from firstflight.scenario.parts import IMPAIRMENTS, Before, Loss, Part, Queue, impairment
+from firstflight.scenario.rates import Rate, mean_bps
 from firstflight.scenario.table import Table, choose
 from firstflight.scenario.units import BitsPerSecond, Bytes, Duration
 
 # The native module numbers a network's links, each with two directions, in 16 bits.
 MOST_LINKS = (2**16 - 1) // 2
-
-
-class GilbertElliott(Table):
-    """Losses in bursts: a channel that is good or bad (Gilbert 1960, Elliott 1963; Linux's `netem loss gemodel`).
-
-    Each packet makes a good channel bad with probability `to_bad` and a bad one good with `to_good`, and is then lost
-    with `loss_in_bad` or `loss_in_good`. The mean loss is that of the bad state in to_bad / (to_bad + to_good) of all
-    packets; a burst has 1 / to_good packets.
-    """
-
-    kind: Literal["gilbert_elliott"] = "gilbert_elliott"
-    to_bad: float = Field(ge=0, le=1, description="transition probability from good to bad, per packet")
-    to_good: float = Field(gt=0, le=1, description="transition probability from bad to good, per packet")
-    loss_in_bad: float = Field(default=1.0, ge=0, le=1, description="loss probability in the bad state")
-    loss_in_good: float = Field(default=0.0, ge=0, lt=1, description="loss probability in the good state")
-
-    def plan(self) -> dict[str, Any]:
-        """The model as the native module reads it."""
-        return self.model_dump()
-
-
-Bernoulli = Annotated[float, Field(ge=0, lt=1)]
-_BERNOULLI: TypeAdapter[float] = TypeAdapter(Bernoulli)
-_LOSSES: dict[str, type[Table]] = {"gilbert_elliott": GilbertElliott}
-
-
-def _loss(data: Any) -> Any:
-    if isinstance(data, dict):
-        return choose(data, _LOSSES, "kind", "loss")
-    # Checked here, so that an error is one of the number alone and not of each model.
-    return data if isinstance(data, GilbertElliott) else _BERNOULLI.validate_python(data)
-
-
-# A probability, or a model.
-Loss = Annotated[Bernoulli | GilbertElliott, BeforeValidator(_loss, json_schema_input_type=Bernoulli | GilbertElliott)]
 
 
 class Grant(Table):
@@ -150,10 +114,10 @@ class Direction(Table):
     quick_start: QuickStart = None
     burst: Burst | None = None
     gso: Gso | None = None
-    jitter: AnyJitter = None
-    reordering: AnyReordering = None
-    duplication: AnyDuplication = None
-    wake: AnyWake = None
+    jitter: Annotated[Part | None, impairment("jitter")] = None
+    reordering: Annotated[Part | None, impairment("reordering")] = None
+    duplication: Annotated[Part | None, impairment("duplication")] = None
+    wake: Annotated[Part | None, impairment("wake")] = None
 
 
 class Link(Table):
@@ -195,24 +159,24 @@ class Link(Table):
         description="a queue entry is one GSO packet, as on a host whose interface has offloads on: `true`: a train of "
         "the sender; or up to this number of data packets of one connection that arrive together, see below",
     )
-    jitter: AnyJitter = Field(
+    jitter: Annotated[Part | None, impairment("jitter")] = Field(
         default=None,
         description='random delay per packet, added to `delay`: its mean, `"5ms"`, or `{ mean = "5ms", distribution = '
         '"exponential", keep_order = false }`. Default distribution: `"uniform"` from 0 to twice the mean. With '
         "`keep_order = true`, the default, packets stay in order, as with link-layer retransmission; with `false` "
         "they may overtake each other",
     )
-    reordering: AnyReordering = Field(
+    reordering: Annotated[Part | None, impairment("reordering")] = Field(
         default=None,
         description='`{ share = 0.01, delay = "5ms" }`: this fraction of packets is delayed by `delay`, so that '
         "others overtake them",
     )
-    duplication: AnyDuplication = Field(
+    duplication: Annotated[Part | None, impairment("duplication")] = Field(
         default=None,
         description='`0.01`, or `{ share = 0.01, delay = "1ms" }`: this fraction of packets is duplicated, the copy '
         'delayed by `delay` (default `"0s"`)',
     )
-    wake: AnyWake = Field(
+    wake: Annotated[Part | None, impairment("wake")] = Field(
         default=None,
         description='wake-up delay of an idle receiver: `"80us"`, or `{ delay = "80us", after = "5ms" }`: the first '
         "packet after an idle time of `after` (default 5 ms) is delayed by `delay`, and the packets behind it wait",
@@ -233,7 +197,7 @@ class Link(Table):
         ):
             if rate == "unlimited" and burst is not None:
                 raise ValueError(f"{where}: a link of unlimited rate has no token bucket; set a rate, or leave it out")
-            if isinstance(rate, Changing) and burst is not None:
+            if isinstance(rate, Part) and burst is not None:
                 raise ValueError(f"{where}: a token bucket has one rate, and this one changes; leave burst out")
         return self
 
@@ -248,17 +212,16 @@ class Link(Table):
 
 def _direction_plan(way: dict[str, Any], round_trip_ns: int) -> dict[str, Any]:
     rate_bps = mean_bps(way["rate"])
-    queue: AnyQueue = way["queue"]
     plan = {
         "rate_bps": rate_bps,
         "delay_ns": int(way["delay"]),
         "loss": way["loss"] if isinstance(way["loss"], float | int) else 0.0,
         "lose": way["loss_list"],
-        "queue": queue.plan(Before(rate_bps, round_trip_ns)),
+        "queue": way["queue"].plan(Before(rate_bps, round_trip_ns)),
     }
     if not isinstance(way["loss"], float | int):
         plan["loss_model"] = way["loss"].plan()
-    if isinstance(way["rate"], Changing):
+    if isinstance(way["rate"], Part):
         plan["rate_schedule"] = way["rate"].plan()
     if way["quick_start"] is not None:
         plan["quick_start"] = way["quick_start"].plan()

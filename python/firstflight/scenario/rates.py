@@ -1,50 +1,33 @@
-"""Rates that a link can have; a rate more that changes is a class here and its key in `_CHANGING`."""
+"""Rates that a link can have."""
 
-from abc import ABC, abstractmethod
-from itertools import pairwise
+import json
+from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Union
 
-from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo, model_validator
+from pydantic import BeforeValidator, ConfigDict, PlainSerializer, ValidationInfo, model_validator
 
+from firstflight import _native
 from firstflight.input_files import read_text
-from firstflight.scenario.table import Table
-from firstflight.scenario.units import BitsPerSecond, Duration
+from firstflight.scenario.parts import RATES, Made, Part
+from firstflight.scenario.units import BitsPerSecond
 
 Unlimited = Literal["unlimited"]
 
-# The bytes that a delivery opportunity of a trace sends.
-_OPPORTUNITY_BYTES = 1500
-# A day of the fastest trace that mahimahi's format can spell has more, and no recorded one does.
-_MOST_OPPORTUNITIES = 1_000_000
 # The native module counts a trace's milliseconds in 32 bits.
 _LATEST_MS = 2**32 - 1
 
 
-class Changing(Table, ABC):
-    """A rate that changes. Whatever asks for one number gets the mean: queue limits in time, loads, grants."""
-
-    @abstractmethod
-    def mean_bps(self) -> int:
-        """The mean over all of it."""
-
-    @abstractmethod
-    def plan(self) -> dict[str, Any]:
-        """The schedule as the native module reads it."""
+_TRACE: Any = RATES["trace"]
 
 
-class Trace(Changing):
-    """Delivery opportunities in the format of mahimahi's `mm-link`: one per line, in milliseconds, each 1500 bytes.
-
-    The last one is also the length of the trace, after which it begins again. An opportunity without a waiting packet
-    is lost.
-    """
+class Trace(_TRACE):  # type: ignore[misc]  # noqa: D101
+    __doc__ = _TRACE.__doc__
 
     # The file gives them, so an editor need not ask for them.
     model_config = ConfigDict(json_schema_extra={"required": []})
 
     trace: str | None = None
-    opportunities_ms: list[int] = Field(min_length=1, max_length=_MOST_OPPORTUNITIES)
 
     @model_validator(mode="before")
     @classmethod
@@ -54,23 +37,6 @@ class Trace(Changing):
         if not isinstance(data.get("trace"), str):
             raise ValueError('a trace needs the name of its file, such as trace = "cellular.down"')
         return data | {"opportunities_ms": _opportunities(data["trace"], (info.context or {}).get("directory"))}
-
-    @model_validator(mode="after")
-    def _ascending(self) -> Self:
-        times = self.opportunities_ms
-        if times[0] < 0 or times[-1] > _LATEST_MS or times[-1] == 0 or any(b < a for a, b in pairwise(times)):
-            raise ValueError(
-                f"opportunities_ms must ascend from 0 or more to a length above 0, {_LATEST_MS} ms at the most"
-            )
-        return self
-
-    def mean_bps(self) -> int:
-        """Of all opportunities over the length of the trace."""
-        return _OPPORTUNITY_BYTES * 8 * 1000 * len(self.opportunities_ms) // self.opportunities_ms[-1]
-
-    def plan(self) -> dict[str, Any]:
-        """The schedule as the native module reads it."""
-        return {"kind": "trace", "opportunities_ms": self.opportunities_ms}
 
 
 def _opportunities(name: str, directory: Path | None) -> list[int]:
@@ -106,55 +72,21 @@ def _opportunities(name: str, directory: Path | None) -> list[int]:
     return times
 
 
-class Steps(Changing):
-    """A rate that changes at given times: `[["0s", "10Mbit"], ["5s", "2Mbit"]]`, and with `repeat` over and over.
-
-    Nothing is sent at "0bit". Without `repeat` the last rate stays; it is the mean of all time.
-    """
-
-    steps: list[tuple[Duration, BitsPerSecond]] = Field(min_length=1)
-    repeat: Duration | None = None
-
-    @model_validator(mode="after")
-    def _sound(self) -> Self:
-        times = [at for at, _ in self.steps]
-        if times[0] != 0 or any(b <= a for a, b in pairwise(times)):
-            raise ValueError('the steps of a rate begin at "0s" and come in the order of time')
-        if self.repeat is not None and self.repeat <= times[-1]:
-            raise ValueError(f'repeat ("{self.repeat}") must come after the last step ("{times[-1]}")')
-        if self.mean_bps() < 1:
-            rest = "give the last step a rate, or repeat" if self.repeat is None else "give a step a rate"
-            raise ValueError(f"these steps end with a rate of 0 for ever; {rest}")
-        return self
-
-    def mean_bps(self) -> int:
-        """Over a period; without `repeat` the last rate."""
-        if self.repeat is None:
-            return int(self.steps[-1][1])
-        ends = [int(at) for at, _ in self.steps[1:]] + [int(self.repeat)]
-        sent = sum((end - int(at)) * int(rate) for (at, rate), end in zip(self.steps, ends, strict=True))
-        return sent // int(self.repeat)
-
-    def plan(self) -> dict[str, Any]:
-        """The schedule as the native module reads it."""
-        return {
-            "kind": "steps",
-            "steps": [(int(at), int(rate)) for at, rate in self.steps],
-            "repeat_ns": None if self.repeat is None else int(self.repeat),
-        }
-
-
-# The key by which a table is known to be such a rate.
-_CHANGING: dict[str, type[Changing]] = {"trace": Trace, "opportunities_ms": Trace, "steps": Steps}
+# A rate that changes is known by the first of its keys, a trace in a file by the file's.
+_CHANGING: dict[str, type[Part]] = {
+    **{next(iter(model.native)): model for model in RATES.values()},
+    "trace": Trace,
+    "opportunities_ms": Trace,
+}
 
 
 def is_changing(data: Any) -> bool:
     """Whether `data`, as a file spells it, is a rate that changes."""
-    return isinstance(data, Changing) or (isinstance(data, dict) and any(key in data for key in _CHANGING))
+    return isinstance(data, Part) or (isinstance(data, dict) and any(key in data for key in _CHANGING))
 
 
 def _rate(data: Any, info: ValidationInfo) -> Any:
-    if data == "unlimited" or isinstance(data, Changing):
+    if data == "unlimited" or isinstance(data, Part):
         return data
     if isinstance(data, dict):
         kind = next((kind for key, kind in _CHANGING.items() if key in data), None)
@@ -168,19 +100,24 @@ def _rate(data: Any, info: ValidationInfo) -> Any:
 
 
 def _written(rate: Any) -> Any:
-    return rate.model_dump(exclude_none=True) if isinstance(rate, Changing) else str(rate)
+    return rate.model_dump(exclude_none=True) if isinstance(rate, Part) else str(rate)
 
 
 # A rate, "unlimited", or a table of one that changes.
+_ANY: Any = Union[(BitsPerSecond, Unlimited, *dict.fromkeys(_CHANGING.values()))]
 Rate = Annotated[
-    BitsPerSecond | Unlimited | Trace | Steps,
-    BeforeValidator(_rate, json_schema_input_type=BitsPerSecond | Unlimited | Trace | Steps),
-    PlainSerializer(_written),
+    BitsPerSecond | Unlimited | Part,
+    Made(Annotated[_ANY, BeforeValidator(_rate, json_schema_input_type=_ANY), PlainSerializer(_written)]),
 ]
 
 
-def mean_bps(rate: BitsPerSecond | Changing | str) -> int | None:
-    """The rate as one number; None if it is unlimited."""
-    if isinstance(rate, Changing):
-        return rate.mean_bps()
+def mean_bps(rate: BitsPerSecond | Part | str) -> int | None:
+    """The rate as one number, of one that changes its mean; None if it is unlimited."""
+    if isinstance(rate, Part):
+        return _mean_bps(json.dumps(rate.plan()))
     return None if isinstance(rate, str) else int(rate)
+
+
+@lru_cache(maxsize=64)
+def _mean_bps(schedule: str) -> int:
+    return _native.mean_rate_bps(schedule)

@@ -14,8 +14,8 @@ from pydantic import (
 from firstflight.counted import nearest
 from firstflight.scenario.laws import Constant, ProbabilityLaw, RateLaw, TimeLaw, law_plan
 from firstflight.scenario.network import MOST_LINKS, Direction, Link, LinkGroups, Topology, capacity, expanded
-from firstflight.scenario.queues import RoundTrips
-from firstflight.scenario.rates import Changing, Rate, is_changing
+from firstflight.scenario.parts import Part, RoundTrips
+from firstflight.scenario.rates import Rate, is_changing
 from firstflight.scenario.table import Table
 from firstflight.scenario.units import Duration
 
@@ -86,7 +86,7 @@ class GroupLink(Link):
         laws = {}
         for key, (name, placeholder) in _DRAWN.items():
             law = getattr(of, key)
-            if isinstance(law, Table) and not isinstance(law, Constant | Changing):
+            if isinstance(law, Table) and not isinstance(law, Constant | Part):
                 laws[name] = law_plan(law, "ns")
                 document[key] = placeholder
         return laws

@@ -1,19 +1,19 @@
 //! Duplication: a share of packets comes twice, as where a link layer retransmits because its own acknowledgment was lost.
 
-use serde::{Deserialize, Serialize};
+use super::{Draws, Flight};
+use crate::{Nanos, spec::spec};
 
-use super::{Draws, Flight, check_share};
-use crate::{Nanos, SpecError};
-
-/// The packets that are duplicated, as a scenario describes it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DuplicationSpec {
-    /// Probability that a packet comes twice.
-    pub share: f64,
-    /// The delay of the copy behind the original.
-    pub delay_ns: Nanos,
+spec! {
+    /// A `share` of packets comes twice, the copy later by `delay`.
+    pub struct DuplicationSpec {
+        /// fraction of packets
+        share: f64 [>= 0.0, <= 1.0],
+        /// delay of the copy behind the original
+        delay_ns: Nanos = 0,
+    }
 }
+
+impl Copy for DuplicationSpec {}
 
 impl DuplicationSpec {
     pub(super) fn reorders(&self) -> bool {
@@ -25,9 +25,8 @@ impl DuplicationSpec {
 pub(crate) struct Duplication(DuplicationSpec);
 
 impl Duplication {
-    pub(super) fn new(spec: &DuplicationSpec) -> Result<Duplication, SpecError> {
-        check_share("duplication.share", spec.share)?;
-        Ok(Duplication(*spec))
+    pub(super) fn new(spec: &DuplicationSpec) -> Duplication {
+        Duplication(*spec)
     }
 
     pub(super) fn act(&mut self, flight: &mut Flight, draws: Draws) {

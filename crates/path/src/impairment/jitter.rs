@@ -1,21 +1,30 @@
 //! Jitter: a separate delay for each packet, in which it may overtake others or not.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::{Draws, Flight};
-use crate::{Nanos, SpecError};
+use crate::{
+    Nanos,
+    spec::{Parameter, spec},
+};
 
-/// The delay of packets beyond the propagation delay, as a scenario describes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct JitterSpec {
-    /// Of the times.
-    pub distribution: Distribution,
-    /// Of the times.
-    pub mean_ns: Nanos,
-    /// A packet waits for those before it, as where a link layer retransmits and delivers in order; else it overtakes them.
-    pub keeps_order: bool,
+spec! {
+    /// A separate delay for each packet beyond the propagation delay: `"uniform"` from 0 to twice the mean, or
+    /// `"exponential"`.
+    ///
+    /// With `keep_order` a packet waits for those before it, as where a link layer retransmits and delivers in order.
+    pub struct JitterSpec {
+        /// mean delay
+        mean_ns: Nanos,
+        /// distribution of the delay
+        distribution: Distribution = Distribution::Uniform,
+        /// packets wait for those before them; else they overtake each other
+        keep_order: bool = true,
+    }
 }
+
+impl Copy for JitterSpec {}
 
 /// The distribution of the times around their mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,9 +36,15 @@ pub enum Distribution {
     Exponential,
 }
 
+impl Parameter for Distribution {
+    fn describe() -> Value {
+        json!({ "words": [Distribution::Uniform, Distribution::Exponential] })
+    }
+}
+
 impl JitterSpec {
     pub(super) fn reorders(&self) -> bool {
-        !self.keeps_order
+        !self.keep_order
     }
 }
 
@@ -41,8 +56,8 @@ pub(crate) struct Jitter {
 }
 
 impl Jitter {
-    pub(super) fn new(spec: &JitterSpec) -> Result<Jitter, SpecError> {
-        Ok(Jitter { spec: *spec, last: 0 })
+    pub(super) fn new(spec: &JitterSpec) -> Jitter {
+        Jitter { spec: *spec, last: 0 }
     }
 
     pub(super) fn act(&mut self, flight: &mut Flight, draws: Draws) {
@@ -52,7 +67,7 @@ impl Jitter {
             Distribution::Exponential => -libm::log1p(-draw),
         };
         flight.arrival = flight.arrival.saturating_add(libm::round(factor * self.spec.mean_ns as f64) as Nanos);
-        if self.spec.keeps_order {
+        if self.spec.keep_order {
             flight.arrival = flight.arrival.max(self.last);
             self.last = flight.arrival;
         }

@@ -8,7 +8,7 @@ mod wake;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Nanos, SpecError,
+    Nanos, Part, SpecError,
     hash::{mix, uniform},
 };
 
@@ -25,6 +25,10 @@ macro_rules! impairments {
         }
 
         impl ImpairmentSpec {
+            pub(crate) fn parts() -> Vec<Part> {
+                vec![$($spec::describe(stringify!($impairment)),)*]
+            }
+
             /// Whether a packet can overtake another, or come twice.
             pub fn reorders(&self) -> bool {
                 match self {
@@ -41,7 +45,9 @@ macro_rules! impairments {
         impl Impairment {
             fn new(spec: &ImpairmentSpec) -> Result<Impairment, SpecError> {
                 match spec {
-                    $(ImpairmentSpec::$impairment(spec) => $impairment::new(spec).map(Impairment::$impairment),)*
+                    $(ImpairmentSpec::$impairment(spec) => {
+                        spec.check_bounds().map(|()| Impairment::$impairment($impairment::new(spec)))
+                    })*
                 }
             }
 
@@ -125,20 +131,12 @@ impl Impairments {
     }
 }
 
-/// Checks a share of packets.
-fn check_share(field: &'static str, share: f64) -> Result<(), SpecError> {
-    if !(0.0..=1.0).contains(&share) {
-        return Err(SpecError::new(field, share, "a share is from 0 to 1"));
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn jitter(keeps_order: bool) -> ImpairmentSpec {
-        ImpairmentSpec::Jitter(JitterSpec { distribution: Distribution::Uniform, mean_ns: 1000, keeps_order })
+    fn jitter(keep_order: bool) -> ImpairmentSpec {
+        ImpairmentSpec::Jitter(JitterSpec { distribution: Distribution::Uniform, mean_ns: 1000, keep_order })
     }
 
     const LATE: ImpairmentSpec = ImpairmentSpec::Reordering(ReorderingSpec { share: 0.25, delay_ns: 5000 });

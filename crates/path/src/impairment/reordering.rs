@@ -1,19 +1,19 @@
 //! Reordering: a share of packets takes longer by a fixed time, in which others overtake them.
 
-use serde::{Deserialize, Serialize};
+use super::{Draws, Flight};
+use crate::{Nanos, spec::spec};
 
-use super::{Draws, Flight, check_share};
-use crate::{Nanos, SpecError};
-
-/// The packets that are delayed, as a scenario describes it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ReorderingSpec {
-    /// Probability that a packet is late.
-    pub share: f64,
-    /// Their delay.
-    pub delay_ns: Nanos,
+spec! {
+    /// A `share` of packets comes later by `delay`, and others overtake them.
+    pub struct ReorderingSpec {
+        /// fraction of packets
+        share: f64 [>= 0.0, <= 1.0],
+        /// their delay
+        delay_ns: Nanos,
+    }
 }
+
+impl Copy for ReorderingSpec {}
 
 impl ReorderingSpec {
     pub(super) fn reorders(&self) -> bool {
@@ -25,9 +25,8 @@ impl ReorderingSpec {
 pub(crate) struct Reordering(ReorderingSpec);
 
 impl Reordering {
-    pub(super) fn new(spec: &ReorderingSpec) -> Result<Reordering, SpecError> {
-        check_share("reordering.share", spec.share)?;
-        Ok(Reordering(*spec))
+    pub(super) fn new(spec: &ReorderingSpec) -> Reordering {
+        Reordering(*spec)
     }
 
     pub(super) fn act(&mut self, flight: &mut Flight, draws: Draws) {

@@ -1,19 +1,20 @@
 //! A far end that sleeps while nothing arrives, as a processor without work does, and takes a time to wake up.
 
-use serde::{Deserialize, Serialize};
-
 use super::{Draws, Flight};
-use crate::{Nanos, SpecError};
+use crate::{Nanos, spec::spec};
 
-/// A far end that sleeps, as a scenario describes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WakeSpec {
-    /// It takes this much longer to take the packet that wakes it; those behind wait for that one.
-    pub delay_ns: Nanos,
-    /// It sleeps after so long without a packet.
-    pub after_ns: Nanos,
+spec! {
+    /// The far end sleeps `after` a time without packets, and takes the one that wakes it later by `delay`; those behind
+    /// wait for that one.
+    pub struct WakeSpec {
+        /// delay of the packet that wakes the far end
+        delay_ns: Nanos,
+        /// time without packets after which the far end sleeps
+        after_ns: Nanos = 5_000_000,
+    }
 }
+
+impl Copy for WakeSpec {}
 
 impl WakeSpec {
     pub(super) fn reorders(&self) -> bool {
@@ -29,8 +30,8 @@ pub(crate) struct Wake {
 }
 
 impl Wake {
-    pub(super) fn new(spec: &WakeSpec) -> Result<Wake, SpecError> {
-        Ok(Wake { spec: *spec, last: None })
+    pub(super) fn new(spec: &WakeSpec) -> Wake {
+        Wake { spec: *spec, last: None }
     }
 
     pub(super) fn act(&mut self, flight: &mut Flight, _draws: Draws) {

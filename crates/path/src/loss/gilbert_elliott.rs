@@ -3,23 +3,27 @@
 //! E. N. Gilbert, "Capacity of a Burst-Noise Channel", Bell System Technical Journal 39(5), 1960; E. O. Elliott, "Estimates
 //! of Error Rates for Codes on Burst-Noise Channels", ibid. 42(5), 1963. Linux's `netem loss gemodel` is the same.
 
-use serde::{Deserialize, Serialize};
+use crate::{SpecError, hash::uniform, spec::spec};
 
-use crate::{SpecError, hash::uniform};
-
-/// The channel as a scenario describes it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct GilbertElliottSpec {
-    /// Probability that a packet makes the good channel bad.
-    pub to_bad: f64,
-    /// Probability that a packet makes the bad channel good.
-    pub to_good: f64,
-    /// Probability that a packet is lost on the bad channel.
-    pub loss_in_bad: f64,
-    /// Probability that a packet is lost on the good channel.
-    pub loss_in_good: f64,
+spec! {
+    /// Losses in bursts: a channel that is good or bad (Gilbert 1960, Elliott 1963; Linux's `netem loss gemodel`).
+    ///
+    /// Each packet makes a good channel bad with probability `to_bad` and a bad one good with `to_good`, and is then lost
+    /// with `loss_in_bad` or `loss_in_good`. The mean loss is that of the bad state in to_bad / (to_bad + to_good) of all
+    /// packets; a burst has 1 / to_good packets.
+    pub struct GilbertElliottSpec {
+        /// transition probability from good to bad, per packet
+        to_bad: f64 [>= 0.0, <= 1.0],
+        /// transition probability from bad to good, per packet
+        to_good: f64 [> 0.0, <= 1.0],
+        /// loss probability in the bad state
+        loss_in_bad: f64 [>= 0.0, <= 1.0] = 1.0,
+        /// loss probability in the good state
+        loss_in_good: f64 [>= 0.0, < 1.0] = 0.0,
+    }
 }
+
+impl Copy for GilbertElliottSpec {}
 
 /// A channel, good at first. Its draws are numbered by the link's packets.
 #[derive(Clone, Debug)]
@@ -32,27 +36,7 @@ pub(super) struct GilbertElliott {
 
 impl GilbertElliott {
     /// A channel with draws by `key`.
-    ///
-    /// # Errors
-    /// A value that is no probability, or a channel that loses everything for ever.
     pub(super) fn new(spec: &GilbertElliottSpec, key: u64) -> Result<GilbertElliott, SpecError> {
-        for (name, value) in [
-            ("to_bad", spec.to_bad),
-            ("to_good", spec.to_good),
-            ("loss_in_bad", spec.loss_in_bad),
-            ("loss_in_good", spec.loss_in_good),
-        ] {
-            if !(0.0..=1.0).contains(&value) {
-                return Err(SpecError::new(name, value, "a probability is from 0 to 1"));
-            }
-        }
-        if spec.loss_in_good >= 1.0 || spec.to_bad > 0.0 && spec.to_good == 0.0 && spec.loss_in_bad >= 1.0 {
-            return Err(SpecError::new(
-                "loss_model",
-                "a channel that loses everything for ever",
-                "set to_good above 0, or a loss below 1",
-            ));
-        }
         Ok(GilbertElliott { spec: *spec, key, packets: 0, is_bad: false })
     }
 
@@ -97,12 +81,9 @@ mod tests {
 
     #[test]
     fn a_channel_that_never_turns_bad_or_loses_less_than_everything_is_accepted() {
-        for spec in [
-            GilbertElliottSpec { to_bad: 0.0, to_good: 0.0, ..BURSTS },
-            GilbertElliottSpec { to_good: 0.0, loss_in_bad: 0.99, ..BURSTS },
-            GilbertElliottSpec { loss_in_good: 0.99, ..BURSTS },
-        ] {
-            assert!(GilbertElliott::new(&spec, 0).is_ok(), "{spec:?}");
+        for spec in [GilbertElliottSpec { to_bad: 0.0, ..BURSTS }, GilbertElliottSpec { loss_in_good: 0.99, ..BURSTS }]
+        {
+            assert!(spec.check_bounds().is_ok(), "{spec:?}");
         }
     }
 
@@ -124,7 +105,7 @@ mod tests {
             GilbertElliottSpec { to_good: 0.0, ..BURSTS },
             GilbertElliottSpec { loss_in_good: 1.0, ..BURSTS },
         ] {
-            assert!(GilbertElliott::new(&spec, 0).is_err(), "{spec:?}");
+            assert!(spec.check_bounds().is_err(), "{spec:?}");
         }
     }
 }

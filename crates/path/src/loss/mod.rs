@@ -7,7 +7,7 @@ mod listed;
 use listed::Listed;
 use serde::{Deserialize, Serialize};
 
-use crate::{LinkSpec, SpecError};
+use crate::{LinkSpec, Part, SpecError};
 
 /// The table of models: one line for each, with its file, its type and how a scenario describes it.
 macro_rules! models {
@@ -28,10 +28,19 @@ macro_rules! models {
             $($model($model),)*
         }
 
+        impl LossModel {
+            pub(crate) fn parts() -> Vec<Part> {
+                vec![$($spec::describe(stringify!($model)),)*]
+            }
+        }
+
         impl Model {
             fn new(spec: &LossModel, key: u64) -> Result<Model, SpecError> {
                 match spec {
-                    $(LossModel::$model(spec) => $model::new(spec, key).map(Model::$model),)*
+                    $(LossModel::$model(spec) => {
+                        spec.check_bounds()?;
+                        $model::new(spec, key).map(Model::$model)
+                    })*
                 }
             }
 

@@ -1,39 +1,41 @@
 //! Controlled delay: RFC 8289, with its names. Where its pseudo-code drops, a packet that is ECN-capable can be marked
 //! instead, as section 5.1 allows; it then leaves, and the law goes on as after a drop (Linux's `codel_impl.h`).
 
-use serde::{Deserialize, Serialize};
-
 use super::{
     Held, Limit, OnDeparture, Released,
     departure::{Fifo, Packet},
 };
-use crate::{Nanos, SpecError};
+use crate::{Nanos, SpecError, spec::spec};
 
-/// CoDel as a scenario describes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CodelSpec {
-    /// The queue's limit. Arrivals beyond it are dropped.
-    pub limit: Limit,
-    /// The delay that may persist in the queue.
-    pub target_ns: Nanos,
-    /// For how long a delay above the target must last before the first drop.
-    pub interval_ns: Nanos,
-    /// Mark packets that are ECN-capable in place of dropping them.
-    #[serde(default)]
-    pub ecn: bool,
+spec! {
+    /// Controlled Delay (RFC 8289), which decides as packets leave.
+    ///
+    /// Once the delay in the queue has been above `target` for an `interval`, packets are dropped, faster and faster, until
+    /// it is below. With `ecn`, packets of ECN-capable connections are marked instead. Beyond `limit` arrivals are dropped.
+    pub struct CodelSpec {
+        /// limit; arriving packets beyond it are dropped
+        limit: Limit = Limit::Packets(1000),
+        /// target queueing delay
+        target_ns: Nanos [> 0] = 5_000_000,
+        /// time above `target` before the first drop; later intervals shrink with the square root of the number of drops
+        /// (RFC 8289)
+        interval_ns: Nanos = 100_000_000,
+        /// CE-mark packets of ECN-capable connections instead of dropping them
+        #[serde(default)]
+        ecn: bool = false,
+    }
 }
 
 impl CodelSpec {
-    /// Checks the times.
+    /// Checks the limit and the times.
     ///
     /// # Errors
     /// The parameter that is wrong.
     pub(super) fn validate(&self) -> Result<(), SpecError> {
+        self.check_bounds()?;
         self.limit.validate()?;
-        if self.interval_ns == 0 || self.target_ns == 0 || self.target_ns > self.interval_ns {
-            let found = format!("{} with an interval_ns of {}", self.target_ns, self.interval_ns);
-            return Err(SpecError::new("target_ns", found, "CoDel needs 0 < target <= interval"));
+        if self.target_ns > self.interval_ns {
+            return Err(SpecError::new("target_ns", self.target_ns, "it must be at most interval"));
         }
         Ok(())
     }
@@ -54,7 +56,7 @@ impl<T: Packet> Codel<T> {
     /// A limit of zero, times that are none.
     pub fn new(spec: &CodelSpec, _key: u64) -> Result<Codel<T>, SpecError> {
         spec.validate()?;
-        Ok(Codel { spec: *spec, fifo: Fifo::default(), law: ControlLaw::default() })
+        Ok(Codel { spec: spec.clone(), fifo: Fifo::default(), law: ControlLaw::default() })
     }
 }
 

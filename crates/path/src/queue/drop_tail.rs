@@ -1,24 +1,20 @@
 //! Drop tail: a packet is refused when the queue is full.
 
-use serde::{Deserialize, Serialize};
-
 use super::{Arrival, Limit, Verdict};
-use crate::{Nanos, SpecError};
+use crate::{Nanos, SpecError, spec::spec};
 
-/// Drop tail as a scenario describes it: exactly one of the limits is given.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DropTailSpec {
-    /// Packets held.
-    #[serde(default)]
-    pub limit_packets: Option<u32>,
-    /// Bytes held.
-    #[serde(default)]
-    pub limit_bytes: Option<u64>,
-    /// True if the packet on the line counts against the limit. It does for ns-2, whose "25" means 24 packets that
-    /// wait and one on the line; it does not for ns-3, Linux and this project's default.
-    #[serde(default)]
-    pub counts_packet_in_service: bool,
+spec! {
+    /// First in, first out; arrivals at a full queue are dropped.
+    ///
+    /// `counts_packet_in_service`: whether the packet being transmitted takes a place. It does for ns-2 (measured with
+    /// ns-2.35), whose "25" means 24 packets that wait and one on the line; it does not for ns-3 and Linux.
+    pub struct DropTailSpec {
+        /// limit; packets that arrive beyond it are dropped
+        limit: Limit,
+        /// count the packet in service against `limit`
+        #[serde(default)]
+        counts_packet_in_service: bool = false,
+    }
 }
 
 /// A drop-tail queue.
@@ -32,19 +28,9 @@ impl DropTail {
     /// Builds the queue.
     ///
     /// # Errors
-    /// No limit, two limits, or a limit of zero.
+    /// A limit of zero.
     pub fn new(spec: &DropTailSpec, _serialization: &impl Fn(u32) -> Nanos) -> Result<DropTail, SpecError> {
-        let limit = match (spec.limit_packets, spec.limit_bytes) {
-            (Some(packets), None) => Limit::Packets(packets),
-            (None, Some(bytes)) => Limit::Bytes(bytes),
-            (packets, _) => {
-                let found = if packets.is_some() { "given twice" } else { "missing" };
-                let right = "a drop-tail queue takes exactly one of limit_packets and limit_bytes";
-                return Err(SpecError::new("limit", found, right));
-            }
-        };
-        let limit = limit.validate()?;
-        Ok(DropTail { limit, counts_packet_in_service: spec.counts_packet_in_service })
+        Ok(DropTail { limit: spec.limit.validate()?, counts_packet_in_service: spec.counts_packet_in_service })
     }
 
     /// Packets and bytes that may wait on a busy line; 0 for a unit that is not limited, or not by the waiting packets

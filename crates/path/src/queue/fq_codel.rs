@@ -3,25 +3,30 @@
 
 use std::collections::VecDeque;
 
-use serde::{Deserialize, Serialize};
+use super::{CodelSpec, Held, Limit, OnDeparture, Packet, Released, codel::ControlLaw, departure::Fifo};
+use crate::{Nanos, SpecError, hash::mix, spec::spec};
 
-use super::{CodelSpec, Held, OnDeparture, Packet, Released, codel::ControlLaw, departure::Fifo};
-use crate::{Nanos, SpecError, hash::mix};
-
-/// FQ-CoDel as a scenario describes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FqCodelSpec {
-    /// The parameters of each queue, and the limit of all together.
-    pub codel: CodelSpec,
-    /// Queues.
-    pub flows: u32,
-    /// Bytes that a queue may send in its turn.
-    pub quantum_bytes: u32,
+spec! {
+    /// Flow queues with CoDel (RFC 8290).
+    ///
+    /// Connections hash into `flows` queues, each with CoDel, which send `quantum` bytes in turn; those of connections that
+    /// have just begun or send little come first. All together hold `limit`: beyond it the longest queue loses half.
+    pub struct FqCodelSpec {
+        /// limit; beyond it packets are dropped from the longest flow queue, up to half of it, 64 at most
+        limit: Limit = Limit::Packets(10_240),
+        /// target queueing delay of each flow queue
+        target_ns: Nanos [> 0] = 5_000_000,
+        /// time above `target` before a flow queue's first drop, as with `codel`
+        interval_ns: Nanos = 100_000_000,
+        /// CE-mark packets of ECN-capable connections instead of dropping them
+        #[serde(default)]
+        ecn: bool = false,
+        /// number of flow queues, chosen by a hash of the connection
+        flows: u32 [>= 1, <= 65536] = 1024,
+        /// bytes that a flow queue sends per round
+        quantum_bytes: u32 [>= 1] = 1514,
+    }
 }
-
-/// Most queues of an FQ-CoDel (Linux's bound).
-const MOST_FLOWS: u32 = 65_536;
 
 /// RFC 8290 section 4.1 and Linux's `drop_batch_size`: packets that are dropped together when too many are held.
 const DROP_BATCH: u32 = 64;
@@ -40,7 +45,9 @@ struct Bucket<T> {
 /// An FQ-CoDel queue.
 #[derive(Debug)]
 pub struct FqCodel<T> {
-    spec: FqCodelSpec,
+    /// Of each bucket; its limit is that of all together.
+    codel: CodelSpec,
+    quantum_bytes: u32,
     key: u64,
     buckets: Vec<Bucket<T>>,
     new: VecDeque<u32>,
@@ -53,24 +60,21 @@ impl<T: Packet> FqCodel<T> {
     /// Builds the queue, which hashes flows with `key`.
     ///
     /// # Errors
-    /// Parameters of CoDel that are none, no queue or too many, no quantum.
+    /// Parameters of CoDel that are none.
     pub fn new(spec: &FqCodelSpec, key: u64) -> Result<FqCodel<T>, SpecError> {
-        spec.codel.validate()?;
-        if !(1..=MOST_FLOWS).contains(&spec.flows) {
-            return Err(SpecError::new("flows", spec.flows, format!("FQ-CoDel has 1 to {MOST_FLOWS}")));
-        }
-        if spec.quantum_bytes == 0 {
-            return Err(SpecError::new("quantum_bytes", 0, "a quantum is above 0"));
-        }
+        let &FqCodelSpec { limit, target_ns, interval_ns, ecn, flows, quantum_bytes } = spec;
+        let codel = CodelSpec { limit, target_ns, interval_ns, ecn };
+        codel.validate()?;
         let empty = |_| Bucket { fifo: Fifo::default(), law: ControlLaw::default(), credits: 0, is_active: false };
-        let buckets = (0..spec.flows).map(empty).collect();
-        Ok(FqCodel { spec: *spec, key, buckets, new: VecDeque::new(), old: VecDeque::new(), packets: 0, bytes: 0 })
+        let buckets = (0..flows).map(empty).collect();
+        let (new, old) = (VecDeque::new(), VecDeque::new());
+        Ok(FqCodel { codel, quantum_bytes, key, buckets, new, old, packets: 0, bytes: 0 })
     }
 
     /// The number of a flow's queue.
     fn bucket_of(&self, flow: u32) -> u32 {
         let hash = mix(self.key ^ u64::from(flow));
-        ((u128::from(hash) * u128::from(self.spec.flows)) >> 64) as u32
+        ((u128::from(hash) * self.buckets.len() as u128) >> 64) as u32
     }
 
     fn forget(&mut self, held: &Held<T>) {
@@ -107,10 +111,10 @@ impl<T: Packet> OnDeparture<T> for FqCodel<T> {
         bucket.fifo.push(held);
         if !bucket.is_active {
             bucket.is_active = true;
-            bucket.credits = i64::from(self.spec.quantum_bytes);
+            bucket.credits = i64::from(self.quantum_bytes);
             self.new.push_back(number);
         }
-        while self.spec.codel.limit.is_exceeded_by(self.packets, self.bytes) {
+        while self.codel.limit.is_exceeded_by(self.packets, self.bytes) {
             self.drop_from_the_fattest(dropped);
         }
     }
@@ -123,13 +127,13 @@ impl<T: Packet> OnDeparture<T> for FqCodel<T> {
             let list = if is_new { &mut self.new } else { &mut self.old };
             let bucket = &mut self.buckets[number as usize];
             if bucket.credits <= 0 {
-                bucket.credits += i64::from(self.spec.quantum_bytes);
+                bucket.credits += i64::from(self.quantum_bytes);
                 list.pop_front();
                 self.old.push_back(number);
                 continue;
             }
             let before = dropped.len();
-            let released = bucket.law.dequeue(&self.spec.codel, now, &mut bucket.fifo, dropped);
+            let released = bucket.law.dequeue(&self.codel, now, &mut bucket.fifo, dropped);
             for held in &dropped[before..] {
                 self.packets -= 1;
                 self.bytes -= u64::from(held.offered.bytes);

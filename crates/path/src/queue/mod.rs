@@ -6,17 +6,15 @@ mod codel;
 mod departure;
 mod drop_tail;
 mod fq_codel;
-mod limit;
 mod pie;
 mod priority;
 mod red;
 
 pub use departure::{Held, OnDeparture, Packet, Released};
-pub use limit::Limit;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Nanos, SpecError, backlog::Backlog};
+use crate::{Nanos, Part, SpecError, backlog::Backlog};
 
 /// The input of a queue's decision when a packet arrives.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +59,39 @@ pub enum Verdict {
     Drop,
 }
 
+/// A limit in packets or in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// So many packets.
+    Packets(u32),
+    /// So many bytes, headers included.
+    Bytes(u64),
+}
+
+impl Limit {
+    /// Checks that it is not zero.
+    ///
+    /// # Errors
+    /// The parameter that is wrong.
+    pub(super) fn validate(self) -> Result<Limit, SpecError> {
+        match self {
+            Limit::Packets(0) | Limit::Bytes(0) => {
+                Err(SpecError::new("limit", 0, "a queue of zero holds nothing; give at least one packet"))
+            }
+            limit => Ok(limit),
+        }
+    }
+
+    /// True if a queue with this content is over the limit.
+    pub(super) fn is_exceeded_by(self, packets: u32, bytes: u64) -> bool {
+        match self {
+            Limit::Packets(limit) => packets > limit,
+            Limit::Bytes(limit) => bytes > limit,
+        }
+    }
+}
+
 /// The table of disciplines: one line for each, with its file, its type and how a scenario describes it.
 macro_rules! disciplines {
     (
@@ -99,6 +130,14 @@ macro_rules! disciplines {
         }
 
         impl QueueSpec {
+            /// The disciplines.
+            pub(crate) fn parts() -> Vec<Part> {
+                vec![
+                    $($arrival_spec::describe(stringify!($arrival)),)*
+                    $($departure_spec::describe(stringify!($departure)),)*
+                ]
+            }
+
             /// Builds the discipline on arrival. `serialization` gives the time to send a packet of this number of
             /// bytes.
             ///
@@ -106,8 +145,22 @@ macro_rules! disciplines {
             /// An impossible parameter.
             pub fn build(&self, serialization: impl Fn(u32) -> Nanos) -> Result<Queue, SpecError> {
                 match self {
-                    $(QueueSpec::$arrival(spec) => $arrival::new(spec, &serialization).map(Queue::$arrival),)*
-                    $(QueueSpec::$departure(_) => Ok(Queue::OnDeparture),)*
+                    $(QueueSpec::$arrival(spec) => {
+                        spec.check_bounds()?;
+                        $arrival::new(spec, &serialization).map(Queue::$arrival)
+                    })*
+                    $(QueueSpec::$departure(spec) => spec.check_bounds().map(|()| Queue::OnDeparture),)*
+                }
+            }
+
+            /// Sets its limit to this number of bytes, at least one; RED's limit is in packets and stays.
+            pub fn set_limit(&mut self, bytes: u64) {
+                let limit = match self {
+                    $(QueueSpec::$arrival(spec) => spec.limit(),)*
+                    $(QueueSpec::$departure(spec) => spec.limit(),)*
+                };
+                if let Some(limit) = limit {
+                    *limit = Limit::Bytes(bytes.max(1));
                 }
             }
 
@@ -129,29 +182,14 @@ macro_rules! disciplines {
             ) -> Result<Option<Box<dyn OnDeparture<T>>>, SpecError> {
                 match self {
                     $(QueueSpec::$arrival(_) => Ok(None),)*
-                    $(QueueSpec::$departure(spec) => Ok(Some(Box::new($departure::new(spec, key)?))),)*
+                    $(QueueSpec::$departure(spec) => {
+                        spec.check_bounds()?;
+                        Ok(Some(Box::new($departure::new(spec, key)?)))
+                    })*
                 }
             }
         }
     };
-}
-
-impl QueueSpec {
-    /// Sets its limit to this number of bytes, at least one; RED's limit is in packets and stays.
-    pub fn set_limit(&mut self, bytes: u64) {
-        let limit = match self {
-            QueueSpec::DropTail(spec) => {
-                (spec.limit_packets, spec.limit_bytes) = (None, Some(bytes.max(1)));
-                return;
-            }
-            QueueSpec::Red(_) => return,
-            QueueSpec::Pie(spec) => &mut spec.limit,
-            QueueSpec::Codel(spec) => &mut spec.limit,
-            QueueSpec::FqCodel(spec) => &mut spec.codel.limit,
-            QueueSpec::Priority(spec) => &mut spec.limit,
-        };
-        *limit = Limit::Bytes(bytes.max(1));
-    }
 }
 
 disciplines! {

@@ -3,29 +3,33 @@
 //! The queueing delay is the wait of a packet that arrived at the time of the update: for a line with a known rate
 //! it need not be estimated (section 4.3 estimates it where it is not).
 
-use serde::{Deserialize, Serialize};
-
 use super::{Arrival, Limit, Verdict};
-use crate::{Nanos, SpecError};
+use crate::{Nanos, SpecError, spec::spec};
 
-/// PIE as a scenario describes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PieSpec {
-    /// The queue's limit. Arrivals beyond it are dropped.
-    pub limit: Limit,
-    /// `QDELAY_REF`: the delay that the controller aims at.
-    pub target_ns: Nanos,
-    /// `T_UPDATE`: time between two updates of the drop probability.
-    pub update_ns: Nanos,
-    /// `MAX_BURST`: for how long a burst passes after the queue was empty.
-    pub max_burst_ns: Nanos,
-    /// Section 5.4: no drop before the probabilities add up to 0.85, one for certain at 8.5.
-    pub derandomize: bool,
-    /// Mark packets that are ECN-capable in place of dropping them, while the probability is below 0.1 (section 5.1).
-    #[serde(default)]
-    pub ecn: bool,
+spec! {
+    /// Proportional Integral controller Enhanced (RFC 8033), which drops at random on arrival.
+    ///
+    /// Every `update` the probability follows the delay in the queue, which is to be `target`; a burst of `max_burst` after
+    /// the queue was empty passes. `derandomize` spreads the drops. With `ecn`, packets of ECN-capable connections are
+    /// marked instead as long as the probability is below 0.1. Beyond `limit` arrivals are dropped.
+    pub struct PieSpec {
+        /// limit; arriving packets beyond it are dropped
+        limit: Limit = Limit::Packets(1000),
+        /// target queueing delay
+        target_ns: Nanos [> 0] = 15_000_000,
+        /// time between updates of the drop probability
+        update_ns: Nanos [> 0] = 15_000_000,
+        /// burst length that passes without drops after an empty queue
+        max_burst_ns: Nanos = 150_000_000,
+        /// derandomize drops (RFC 8033 section 5.4)
+        derandomize: bool = true,
+        /// CE-mark packets of ECN-capable connections instead of dropping them, while the drop probability is below 0.1
+        #[serde(default)]
+        ecn: bool = false,
+    }
 }
+
+impl Copy for PieSpec {}
 
 /// A PIE queue.
 #[derive(Clone, Debug)]
@@ -51,14 +55,9 @@ impl Pie {
     /// Builds the queue, which needs no serialization time.
     ///
     /// # Errors
-    /// A limit of zero, times that are none.
+    /// A limit of zero.
     pub fn new(spec: &PieSpec, _serialization: &impl Fn(u32) -> Nanos) -> Result<Pie, SpecError> {
         spec.limit.validate()?;
-        for (field, time) in [("target_ns", spec.target_ns), ("update_ns", spec.update_ns)] {
-            if time == 0 {
-                return Err(SpecError::new(field, 0, "PIE needs a time above 0"));
-            }
-        }
         Ok(Pie {
             spec: *spec,
             drop_prob: 0.0,

@@ -1,23 +1,23 @@
 //! Strict priority: a packet leaves only when no packet of a higher class waits (Linux's `prio`; RFC 6928 section 7 names
 //! such classification as a way to shelter other traffic).
 
-use serde::{Deserialize, Serialize};
-
 use super::{CodelSpec, Held, Limit, OnDeparture, Packet, Released, codel::ControlLaw, departure::Fifo};
-use crate::{Nanos, SpecError};
+use crate::{Nanos, SpecError, spec::spec};
 
 /// Classes of packets: 0 is the lowest.
 const CLASSES: usize = 8;
 
-/// Strict priority as a scenario describes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PrioritySpec {
-    /// The limit of each class. Its arrivals beyond that are dropped.
-    pub limit: Limit,
-    /// CoDel in each class, whose limit counts no more; none: first in, first out.
-    #[serde(default)]
-    pub codel: Option<CodelSpec>,
+spec! {
+    /// Strict priority: a packet leaves when none of a higher class waits. An application's `priority` is its class.
+    ///
+    /// Each class holds `limit`, first in, first out, or with `codel` by CoDel.
+    pub struct PrioritySpec {
+        /// limit of each class; packets that arrive beyond it are dropped
+        limit: Limit = Limit::Packets(1000),
+        /// CoDel in each class, whose own `limit` counts no more; default: first in, first out
+        #[serde(default)]
+        codel: Option<CodelSpec> = None,
+    }
 }
 
 /// A queue for each class.
@@ -35,7 +35,7 @@ impl<T: Packet> Priority<T> {
     pub fn new(spec: &PrioritySpec, _key: u64) -> Result<Priority<T>, SpecError> {
         spec.limit.validate()?;
         spec.codel.as_ref().map_or(Ok(()), CodelSpec::validate)?;
-        Ok(Priority { spec: *spec, classes: Default::default() })
+        Ok(Priority { spec: spec.clone(), classes: Default::default() })
     }
 }
 

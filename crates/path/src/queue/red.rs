@@ -2,36 +2,39 @@
 //! IEEE/ACM Transactions on Networking 1(4), 1993; gentle mode: S. Floyd, "Recommendation on using the 'gentle_'
 //! variant of RED", 2000; marks in place of drops: RFC 3168.
 
-use serde::{Deserialize, Serialize};
-
 use super::{Arrival, Verdict};
-use crate::{Nanos, SpecError};
+use crate::{Nanos, SpecError, spec::spec};
 
-/// RED as a scenario describes it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RedSpec {
-    /// Packets held at the most; beyond that every arrival is dropped.
-    pub limit_packets: u32,
-    /// True if the packet on the line counts against the limit (not against the average, which the paper takes over
-    /// the packets that wait).
-    #[serde(default)]
-    pub counts_packet_in_service: bool,
-    /// Average queue below which nothing is dropped.
-    pub min_threshold_packets: f64,
-    /// Average queue from which everything is dropped (gentle: from twice this value).
-    pub max_threshold_packets: f64,
-    /// Drop probability as the average reaches the upper threshold.
-    pub max_probability: f64,
-    /// Weight of a new sample in the average queue.
-    pub weight: f64,
-    /// Rise linearly from `max_probability` to 1 between the upper threshold and twice its value.
-    pub gentle: bool,
-    /// Packet size by which idle time is counted as departures that might have been.
-    pub mean_packet_bytes: u32,
-    /// Mark packets that are ECN-capable where they would be dropped at random.
-    #[serde(default)]
-    pub ecn: bool,
+spec! {
+    /// Random Early Detection (Floyd and Jacobson 1993); defaults are ns-2's `Queue/RED`.
+    ///
+    /// Drops at random between the thresholds of the averaged queue, up to `max_probability`; `gentle` goes on rising
+    /// to 1 at twice the upper threshold. `mean_packet` sets how the average decays while the link is idle. With `ecn`,
+    /// packets of ECN-capable connections are marked where they would be dropped at random (RFC 3168).
+    pub struct RedSpec {
+        /// hard limit, in packets
+        limit_packets: u32 [>= 1],
+        /// average queue above which packets are dropped at random
+        min_threshold_packets: f64 [>= 0.0] = 5.0,
+        /// average queue at which the drop probability is `max_probability`
+        max_threshold_packets: f64 [> 0.0] = 15.0,
+        /// drop probability at `max_threshold_packets`
+        max_probability: f64 [> 0.0, <= 1.0] = 0.1,
+        /// weight of a new sample in the average
+        weight: f64 [> 0.0, <= 1.0] = 0.002,
+        /// gentle RED: the drop probability rises to 1 at twice `max_threshold_packets`, instead of dropping all packets
+        /// above it
+        gentle: bool = true,
+        /// packet size used to decay the average in idle times
+        mean_packet_bytes: u32 [>= 1] = 500,
+        /// count the packet in service against `limit`
+        #[serde(default)]
+        counts_packet_in_service: bool = false,
+        /// CE-mark packets of ECN-capable connections instead of dropping them at random (RFC 3168); `ecn` in `[tcp]`
+        /// makes connections capable
+        #[serde(default)]
+        ecn: bool = false,
+    }
 }
 
 /// A RED queue.
@@ -49,25 +52,11 @@ impl Red {
     /// ages over idle time.
     ///
     /// # Errors
-    /// A limit or mean packet of zero, thresholds that do not rise, a probability or weight outside (0, 1].
+    /// Thresholds that do not rise.
     pub fn new(spec: &RedSpec, serialization: &impl Fn(u32) -> Nanos) -> Result<Red, SpecError> {
-        if spec.limit_packets == 0 {
-            return Err(SpecError::new("limit_packets", 0, "a queue of zero holds nothing: give at least 1"));
-        }
-        if spec.mean_packet_bytes == 0 {
-            return Err(SpecError::new("mean_packet_bytes", 0, "RED counts idle time in packets of this size"));
-        }
-        if !(spec.min_threshold_packets >= 0.0 && spec.max_threshold_packets > spec.min_threshold_packets) {
-            return Err(SpecError::new(
-                "min_threshold_packets",
-                format_args!("{} with {}", spec.min_threshold_packets, spec.max_threshold_packets),
-                "RED needs 0 <= min_threshold_packets < max_threshold_packets",
-            ));
-        }
-        for (name, value) in [("max_probability", spec.max_probability), ("weight", spec.weight)] {
-            if !(value > 0.0 && value <= 1.0) {
-                return Err(SpecError::new(name, value, "RED needs one above 0 and at most 1"));
-            }
+        if spec.min_threshold_packets >= spec.max_threshold_packets {
+            let right = format!("it must be below max_threshold_packets ({})", spec.max_threshold_packets);
+            return Err(SpecError::new("min_threshold_packets", spec.min_threshold_packets, right));
         }
         let mean_serialization = serialization(spec.mean_packet_bytes);
         Ok(Red { spec: spec.clone(), mean_serialization, average_packets: 0.0, count: -1 })

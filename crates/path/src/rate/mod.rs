@@ -5,7 +5,7 @@ mod trace;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Nanos, SpecError};
+use crate::{Nanos, Part, SpecError};
 
 /// A link's rate, kept as nanoseconds a byte in 32.32 fixed point.
 ///
@@ -54,6 +54,22 @@ macro_rules! schedules {
             $($(#[$doc])* $schedule($spec),)*
         }
 
+        impl ScheduleSpec {
+            pub(crate) fn parts() -> Vec<Part> {
+                vec![$($spec::describe(stringify!($schedule)),)*]
+            }
+
+            /// The mean over all of it, in bits a second.
+            ///
+            /// # Errors
+            /// A schedule that cannot be.
+            pub fn mean_bps(&self) -> Result<u64, SpecError> {
+                match self {
+                    $(ScheduleSpec::$schedule(spec) => Ok($schedule::new(spec)?.mean_bps()),)*
+                }
+            }
+        }
+
         /// A rate that changes. All changes are known from the start, so the end of a transmission is known when it begins.
         #[derive(Clone, Debug)]
         pub(crate) enum Schedule {
@@ -67,7 +83,10 @@ macro_rules! schedules {
             /// A schedule that cannot be.
             pub(crate) fn new(spec: &ScheduleSpec) -> Result<Schedule, SpecError> {
                 match spec {
-                    $(ScheduleSpec::$schedule(spec) => $schedule::new(spec).map(Schedule::$schedule),)*
+                    $(ScheduleSpec::$schedule(spec) => {
+                        spec.check_bounds()?;
+                        $schedule::new(spec).map(Schedule::$schedule)
+                    })*
                 }
             }
 

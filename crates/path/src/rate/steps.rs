@@ -1,17 +1,17 @@
 //! A rate that changes at given times, once or over and over.
 
-use serde::{Deserialize, Serialize};
+use crate::{Nanos, SpecError, spec::spec};
 
-use crate::{Nanos, SpecError};
-
-/// The steps as a scenario describes them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StepsSpec {
-    /// From when on, ascending from 0, and how many bits a second; 0: nothing is sent.
-    pub steps: Vec<(Nanos, u64)>,
-    /// After this time the steps begin again; none: the last one stays.
-    pub repeat_ns: Option<Nanos>,
+spec! {
+    /// A rate that changes at given times: `[["0s", "10Mbit"], ["5s", "2Mbit"]]`, and with `repeat` over and over.
+    ///
+    /// Nothing is sent at "0bit". Without `repeat` the last rate stays; it is the mean of all time.
+    pub struct StepsSpec {
+        /// time and rate of each step
+        steps: Vec<(Nanos, u64)>,
+        /// time after which the steps begin again; default: the last one stays
+        repeat_ns: Option<Nanos> = None,
+    }
 }
 
 /// A second's worth of bits at 1 bit/s, in units of bits times nanoseconds per second.
@@ -39,7 +39,7 @@ impl Steps {
     pub(super) fn new(spec: &StepsSpec) -> Result<Steps, SpecError> {
         let StepsSpec { steps, repeat_ns } = spec;
         if steps.first().map(|&(at, _)| at) != Some(0) || !steps.is_sorted_by(|(one, _), (next, _)| one < next) {
-            return Err(SpecError::new("steps", "not sorted from 0 on", "begin at 0, in the order of time"));
+            return Err(SpecError::new("steps", "not sorted", "begin at \"0s\", in the order of time"));
         }
         for &(_, rate) in steps.iter().filter(|&&(_, rate)| rate > 0) {
             super::Rate::from_bits_per_second(rate)?;
@@ -48,22 +48,27 @@ impl Steps {
         let Some(length) = *repeat_ns else {
             return match last {
                 (at, 0) => {
-                    let found = format!("0 bit/s from {at} ns on for ever");
-                    Err(SpecError::new("rate", found, "give the last step a rate, or repeat_ns"))
+                    let found = format!("0 for ever from {at} ns on");
+                    Err(SpecError::new("rate", found, "give the last step a rate, or repeat"))
                 }
                 _ => Ok(Steps { steps: steps.clone(), period: None }),
             };
         };
         if length <= last.0 {
-            let right = format!("it must be after the last step ({} ns)", last.0);
-            return Err(SpecError::new("repeat_ns", length, right));
+            return Err(SpecError::new("repeat_ns", length, "it must be after the last step"));
         }
         let ends = steps[1..].iter().map(|&(at, _)| at).chain([length]);
         let units = steps.iter().zip(ends).map(|(&(at, rate), end)| u128::from(end - at) * u128::from(rate)).sum();
         if units == 0 {
-            return Err(SpecError::new("rate", "0 in all steps", "give one a rate"));
+            return Err(SpecError::new("rate", "0 for ever", "give a step a rate"));
         }
         Ok(Steps { steps: steps.clone(), period: Some(Period { length, units }) })
+    }
+
+    /// Over a period; without one the last rate.
+    pub(super) fn mean_bps(&self) -> u64 {
+        self.period
+            .map_or(self.steps[self.steps.len() - 1].1, |Period { length, units }| (units / u128::from(length)) as u64)
     }
 
     /// The rate at `time`, and when it ends.
@@ -163,11 +168,11 @@ mod tests {
     #[test]
     fn steps_that_cannot_be_are_refused() {
         let refusal = |given: &[(Nanos, u64)], repeat| steps(given, repeat).unwrap_err().to_string();
-        assert!(refusal(&[], None).contains("begin at 0"));
-        assert!(refusal(&[(1, 10)], None).contains("begin at 0"));
+        assert!(refusal(&[], None).contains("begin at"));
+        assert!(refusal(&[(1, 10)], None).contains("begin at"));
         assert!(refusal(&[(0, 10), (0, 20)], None).contains("order of time"));
-        assert!(refusal(&[(0, 10), (5, 0)], None).contains("0 bit/s from 5 ns on"));
-        assert!(refusal(&[(0, 0)], Some(5)).contains("0 in all steps"));
+        assert!(refusal(&[(0, 10), (5, 0)], None).contains("0 for ever from 5 ns on"));
+        assert!(refusal(&[(0, 0)], Some(5)).contains("0 for ever"));
         assert!(refusal(&[(0, 10), (5, 20)], Some(5)).contains("repeat_ns is 5"));
         assert!(refusal(&[(0, 1)], None).contains("1 bit/s"));
     }

@@ -4,22 +4,22 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
-use crate::{Nanos, SpecError};
+use crate::{Nanos, SpecError, spec::spec};
 
 /// The bytes that an opportunity sends.
 const OPPORTUNITY_BYTES: u32 = 1500;
 
 const MILLISECOND: Nanos = 1_000_000;
 
-/// A trace as a scenario describes it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TraceSpec {
-    /// The opportunities, in milliseconds, not descending. The last one is also the length of the trace, after which it
-    /// begins again.
-    pub opportunities_ms: Arc<[u32]>,
+spec! {
+    /// Delivery opportunities in the format of mahimahi's `mm-link`: one per line, in milliseconds, each 1500 bytes.
+    ///
+    /// The last one is also the length of the trace, after which it begins again. An opportunity without a waiting packet
+    /// is lost.
+    pub struct TraceSpec {
+        /// times of the opportunities, in milliseconds
+        opportunities_ms: Arc<[u32]>,
+    }
 }
 
 /// State of a trace. A packet waits in the queue until an opportunity. It may take several, and the part that one
@@ -47,6 +47,12 @@ impl Trace {
             return Err(SpecError::new("opportunities_ms", "out of order or without a length", right));
         }
         Ok(Trace { opportunities_ms, index: 0, began: 0, left: 0 })
+    }
+
+    /// Of all opportunities over the length of the trace.
+    pub(super) fn mean_bps(&self) -> u64 {
+        let bits = 8 * u64::from(OPPORTUNITY_BYTES) * self.opportunities_ms.len() as u64;
+        bits * 1000 / u64::from(self.opportunities_ms[self.opportunities_ms.len() - 1])
     }
 
     /// Time of the opportunity used last.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use firstflight_path::{
     Nanos, OfferedPacket,
-    queue::{CodelSpec, FqCodelSpec, Held, Limit, QueueSpec},
+    queue::{FqCodelSpec, Held, Limit, QueueSpec},
 };
 use proptest::prelude::*;
 
@@ -93,9 +93,9 @@ impl Reference for FqCodelQueue {
 }
 
 fn spec(limit: Limit, quantum_bytes: u32, ecn: bool) -> QueueSpec {
-    let codel = CodelSpec { limit, target_ns: 5 * MILLISECOND, interval_ns: 100 * MILLISECOND, ecn };
+    let (target_ns, interval_ns) = (5 * MILLISECOND, 100 * MILLISECOND);
     // So many queues that the few flows of a test share none.
-    QueueSpec::FqCodel(FqCodelSpec { codel, flows: 65_536, quantum_bytes })
+    QueueSpec::FqCodel(FqCodelSpec { limit, target_ns, interval_ns, ecn, flows: 65_536, quantum_bytes })
 }
 
 proptest! {
@@ -158,7 +158,7 @@ fn impossible_parameters_are_refused() {
         assert!(possible(with_queues(flows)), "{flows}");
     }
     for spec in [with_queues(0), with_queues(65_537), FqCodelSpec { quantum_bytes: 0, ..with_queues(4) }] {
-        assert!(!possible(spec), "{spec:?}");
+        assert!(!possible(spec.clone()), "{spec:?}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use firstflight_path::{
     LinkSpec, Nanos, SpecError,
-    queue::{DropTailSpec, QueueSpec},
+    queue::{DropTailSpec, Limit, QueueSpec},
 };
 
 use super::{
@@ -256,6 +256,6 @@ impl Path {
 }
 
 fn link(rate_bps: u64, delay_ns: Nanos, loss: f64, limit_bytes: u64) -> LinkSpec {
-    let queue = DropTailSpec { limit_packets: None, limit_bytes: Some(limit_bytes), counts_packet_in_service: false };
+    let queue = DropTailSpec { limit: Limit::Bytes(limit_bytes), counts_packet_in_service: false };
     LinkSpec { loss, ..LinkSpec::plain(Some(rate_bps), delay_ns, QueueSpec::DropTail(queue)) }
 }

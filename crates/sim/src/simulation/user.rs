@@ -2,7 +2,7 @@
 
 use firstflight_path::{
     LinkSpec, Ring,
-    queue::{DropTailSpec, QueueSpec},
+    queue::{DropTailSpec, Limit, QueueSpec},
 };
 
 use super::{Simulation, setup::Places};
@@ -153,7 +153,7 @@ impl<'p> Simulation<'p> {
 const NO_LINE: LinkSpec = LinkSpec::plain(
     None,
     1,
-    QueueSpec::DropTail(DropTailSpec { limit_packets: Some(1), limit_bytes: None, counts_packet_in_service: false }),
+    QueueSpec::DropTail(DropTailSpec { limit: Limit::Packets(1), counts_packet_in_service: false }),
 );
 
 /// A path until a user's takes its place.

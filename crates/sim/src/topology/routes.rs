@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn only_links_whose_packets_have_an_event_at_the_far_end_are_sources() {
-        let link = json!({"rate_bps": 1000, "delay_ns": 1, "queue": {"kind": "drop_tail", "limit_packets": 9}});
+        let link = json!({"rate_bps": 1000, "delay_ns": 1, "queue": {"kind": "drop_tail", "limit": {"packets": 9}}});
         let pair = json!({"forward": link, "reverse": link});
         let network: Network = serde_json::from_value(
             json!({"topology": "dumbbell", "bottleneck": pair, "left": [pair, pair], "right": [pair, pair]}),

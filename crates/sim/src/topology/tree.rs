@@ -124,7 +124,7 @@ fn draw_into(spec: &mut LinkSpec, laws: &LinkLaws, stream: &Stream) -> Result<()
 
 #[cfg(test)]
 mod tests {
-    use firstflight_path::queue::{DropTailSpec, QueueSpec};
+    use firstflight_path::queue::{DropTailSpec, Limit, QueueSpec};
     use serde_json::json;
 
     use super::*;
@@ -133,7 +133,7 @@ mod tests {
     fn a_limit_in_time_or_bdp_is_by_the_rate_and_the_delays_that_were_drawn() {
         let rate = json!({"distribution": "uniform", "low": 1_000_000.0, "high": 50_000_000.0});
         let delay = json!({"distribution": "uniform", "low": 1_000_000.0, "high": 90_000_000.0});
-        let link = json!({"rate_bps": 1000, "delay_ns": 1, "queue": {"kind": "drop_tail", "limit_packets": 9}});
+        let link = json!({"rate_bps": 1000, "delay_ns": 1, "queue": {"kind": "drop_tail", "limit": {"packets": 9}}});
         let group: Group = serde_json::from_value(json!({
             "name": "home", "behind": null, "count": 1, "link": {"forward": link, "reverse": link},
             "draw": [
@@ -145,7 +145,7 @@ mod tests {
         for instance in 0..20 {
             let pair = drawn(&group, &Stream::new(3, 0, Purpose::Link, 0, instance)).unwrap();
             let limit = |spec: &LinkSpec| match &spec.queue {
-                QueueSpec::DropTail(DropTailSpec { limit_packets: None, limit_bytes: Some(bytes), .. }) => *bytes,
+                QueueSpec::DropTail(DropTailSpec { limit: Limit::Bytes(bytes), .. }) => *bytes,
                 other => panic!("{other:?}"),
             };
             let [there, back] = [pair.forward.rate_bps, pair.reverse.rate_bps].map(Option::unwrap);

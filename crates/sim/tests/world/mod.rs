@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub fn pair(rate_bps: Option<u64>, delay_ns: u64, limit_packets: u32) -> Value {
     let link = json!({
         "rate_bps": rate_bps, "delay_ns": delay_ns, "loss": 0.0,
-        "queue": {"kind": "drop_tail", "limit_packets": limit_packets},
+        "queue": {"kind": "drop_tail", "limit": {"packets": limit_packets}},
     });
     json!({"forward": link, "reverse": link})
 }

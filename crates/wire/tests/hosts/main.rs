@@ -13,7 +13,7 @@ use std::{
 
 use disturbed::{Disturbance, Disturbed};
 use firstflight_segment::{read_packet, write_packet_with, write_payload};
-use firstflight_tcp::{Deadline, Flags, Nanos, Profile, Segment, Startup};
+use firstflight_tcp::{Choices, Deadline, Flags, Nanos, Profile, Segment, Startup};
 use firstflight_wire::{
     End, Host, Listener, Opening, Report, Response, Wire,
     http::{Client, Fetch, Server},
@@ -185,14 +185,11 @@ fn bytes_are_equal_whatever_the_wire_does_to_packets() {
 
 #[test]
 fn start_up_schemes_send_real_bytes() {
-    for startup in [
-        Startup::Window,
-        serde_json::from_str(r#"{"scheme": "paced"}"#).unwrap(),
-        serde_json::from_str(r#"{"scheme": "jump_start"}"#).unwrap(),
-        serde_json::from_str(r#"{"scheme": "rapid_start"}"#).unwrap(),
-        serde_json::from_str(r#"{"scheme": "suss"}"#).unwrap(),
-        serde_json::from_str(r#"{"scheme": "careful_resume"}"#).unwrap(),
-    ] {
+    for mut startup in Choices::all().startup {
+        if let Startup::QuickStart { rate, .. } = &mut startup {
+            // It has no default.
+            *rate = 10;
+        }
         let mut world = World::new(&Profile { startup, ..Profile::linux() }, Disturbance::default());
         world.fetch(&Profile::linux(), fetch(&["/300000"]));
         world.run(60_000 * MS);

@@ -11,6 +11,7 @@ from itertools import chain, takewhile
 from typing import Any
 
 from firstflight import _native
+from firstflight.engines.named import APPLICATION, OF_KIND, PLAN, check_named
 from firstflight.errors import RequestError
 from firstflight.scenario import Scenario
 from firstflight.scenario.scenario import IP_HEADER_BYTES, LARGEST_MTU
@@ -127,6 +128,10 @@ def lay_out(scenario: Scenario) -> Layout:
     """
     groups = scenario.one_network("The engine emulate").hosts()
     plan = scenario.to_plan()
+    check_named("emulate", "plan", plan, PLAN)
+    for application in plan["applications"]:
+        if own := OF_KIND.get(application["kind"]):
+            check_named("emulate", f"application.{application['name']}", application, f"{APPLICATION} {own}")
     network = plan["network"]
     known = {group: [f"{group}[{index}]" for index in range(count)] for group, count in groups.items()}
     if "users" in known:

@@ -269,7 +269,5 @@ def _room(queue: dict[str, Any], packet_bytes: int) -> int:
 
 def held(queue: Mapping[str, Any]) -> tuple[int | None, int]:
     """The limit of a queue: packets, or none and bytes."""
-    limit = queue.get("limit") or queue.get("codel", {}).get("limit")
-    if limit is None:
-        limit = {"packets": queue.get("limit_packets"), "bytes": queue.get("limit_bytes")}
+    limit = queue.get("limit") or {"packets": queue["limit_packets"]}
     return limit.get("packets"), limit.get("bytes") or 0

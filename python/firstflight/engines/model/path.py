@@ -46,11 +46,11 @@ class Line:
         if queue["kind"] == "red":
             limit = min(queue["min_threshold_packets"], queue["limit_packets"])
             fits, shown = packets + 1 < limit, f"RED may drop from {limit:g} packets on"
-        elif queue.get("limit_packets") is not None:
-            limit = queue["limit_packets"]
+        elif "packets" in queue["limit"]:
+            limit = queue["limit"]["packets"]
             fits, shown = packets + with_service < limit, f"its limit is {limit} packets"
         else:
-            limit = queue["limit_bytes"]
+            limit = queue["limit"]["bytes"]
             held = sum(size for _, size in self._waiting) + with_service * self._in_service_bytes
             fits, shown = held + packet_bytes <= limit, f"its limit is {limit} bytes"
         if not fits:

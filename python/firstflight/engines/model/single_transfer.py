@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from firstflight.engines.model.path import QUEUES
+from firstflight.engines.named import APPLICATION, OF_KIND, PLAN, check_named
 from firstflight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -74,6 +75,9 @@ def _written(value: Any) -> str:
     return '"none"' if value is None else f'"{value}"' if isinstance(value, str) else str(value)
 
 
+# The keys of a link that it reads or refuses. Quick-Start acts for a start-up scheme that it refuses.
+_LINK = "burst delay_ns impairments lose loss loss_model queue quick_start rate_bps rate_schedule"
+
 CAPABILITY = (
     "the model engine computes one transfer without loss: one application of kind file_transfer or "
     "request_response with clients = 1, count = 1 and constant laws, on links of one rate without random loss, whose "
@@ -125,12 +129,14 @@ def from_scenario(scenario: Scenario) -> SingleTransfer:
 
 def from_plan(plan: dict[str, Any]) -> SingleTransfer:
     """The one transfer of a plan, as `Scenario.to_plan` makes it. RequestError as in `from_scenario`."""
+    check_named("model", "plan", plan, PLAN)
     if len(plan["applications"]) != 1:
         raise _refusal(f"this scenario has {len(plan['applications'])} applications")
     application = plan["applications"][0]
     name, kind = application["name"], application["kind"]
     if kind not in ("file_transfer", "request_response"):
         raise _refusal(f'application "{name}" is of kind {kind}')
+    check_named("model", f"application.{name}", application, f"{APPLICATION} {OF_KIND[kind]}")
     if application["clients"] != 1:
         raise _refusal(f'application "{name}" has clients = {application["clients"]}')
     if application["count"] != 1:
@@ -152,6 +158,7 @@ def from_plan(plan: dict[str, Any]) -> SingleTransfer:
     to_server = route(plan["network"], client, server)
     to_client = route(plan["network"], server, client)
     for link in to_server + to_client:
+        check_named("model", "a link on its way", link, _LINK)
         if link["loss"]:
             raise _refusal(f"a link on its way loses packets at random (loss = {link['loss']})")
         if link["lose"]:

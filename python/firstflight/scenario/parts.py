@@ -1,0 +1,299 @@
+"""Parts of a link: queues, losses, rates that change and impairments.
+
+Their models are made of the native module's descriptions of them: another part is a file and a line there.
+"""
+
+import json
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal, Self, Union
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    GetCoreSchemaHandler,
+    PlainSerializer,
+    TypeAdapter,
+    create_model,
+    model_validator,
+)
+from pydantic_core import CoreSchema
+
+from firstflight import _native
+from firstflight.errors import RequestError
+from firstflight.scenario.explain import shown
+from firstflight.scenario.table import Table, choose
+from firstflight.scenario.units import BitsPerSecond, Bytes, Duration, Packets, Quantity
+
+
+class RoundTrips(Quantity):
+    """A multiple of the link's own bandwidth-delay product (rate times propagation there and back), in thousandths of a
+    bdp.
+    """
+
+    noun = "multiple of the bandwidth-delay product"
+    example = "2bdp"
+    units: ClassVar[dict[str, int]] = {"bdp": 1000}
+
+    def __str__(self) -> str:
+        return f"{int(self) / 1000:g}bdp"
+
+
+_LIMITS: dict[str, type[Quantity]] = {"bdp": RoundTrips, "p": Packets, "B": Bytes, "s": Duration}
+
+
+def _queue_limit(data: Any) -> Any:
+    """A limit in packets ("25p"), bytes ("32kB"), time at the link's rate ("50ms") or bdp ("2bdp"), above zero."""
+    kind = next(
+        (kind for unit, kind in _LIMITS.items() if isinstance(data, str) and data.rstrip().endswith(unit)), None
+    )
+    if isinstance(data, tuple(_LIMITS.values())):
+        limit: Any = data
+    elif kind is not None:
+        limit = kind(data)
+    else:
+        raise ValueError(
+            f'{shown(data)} is not a queue limit: write packets, such as "25p", bytes, such as "32kB", time, such as '
+            '"50ms", or "2bdp"'
+        )
+    if limit < 1:
+        raise ValueError(f'a queue of "{limit}" drops everything: write at least "1p"')
+    return limit
+
+
+Limit = Annotated[Packets | Bytes | Duration | RoundTrips, BeforeValidator(_queue_limit)]
+
+
+@dataclass(frozen=True)
+class Before:
+    """The link before which a queue is: its rate (None: unlimited), and its propagation there and back."""
+
+    rate_bps: int | None
+    round_trip_ns: int
+
+    def limit(self, limit: Quantity) -> dict[str, int]:
+        """{"packets": n} or {"bytes": n}. RequestError for a time at an unlimited rate, or in which nothing fits."""
+        if isinstance(limit, Packets | Bytes):
+            return {"packets" if isinstance(limit, Packets) else "bytes": int(limit)}
+        if self.rate_bps is None:
+            raise RequestError(f'queue: a limit of "{limit}" needs a rate; write packets or bytes, such as "25p"')
+        time_ns = int(limit) if isinstance(limit, Duration) else int(limit) * self.round_trip_ns // 1000
+        size = self.rate_bps * time_ns // 8_000_000_000
+        if size < 1:
+            raise RequestError(f'queue: a limit of "{limit}" is less than a byte on this link; write at least "1p"')
+        return {"bytes": size}
+
+
+class _Anywhere(Before):
+    """The link before which a part is checked: any limit holds a packet."""
+
+    def limit(self, limit: Quantity) -> dict[str, int]:
+        return {"packets": 1}
+
+
+_ANYWHERE = _Anywhere(10**9, 0)
+_LINK = {"rate_bps": 10**9, "delay_ns": 0, "queue": {"kind": "drop_tail", "limit": {"packets": 1}}}
+
+
+class Part(Table):
+    """A part of a link, with the keys that the native module describes; their units are in the values."""
+
+    place: ClassVar[str]
+    """Its key in a native link."""
+    kind_name: ClassVar[str]
+    """Its kind there."""
+    native: ClassVar[dict[str, str]]
+    """The native names of its keys."""
+
+    def plan(self, link: Before = _ANYWHERE) -> dict[str, Any]:
+        """The part as the native module reads it."""
+        return {"kind": self.kind_name} | self._parameters(link)
+
+    def _parameters(self, link: Before) -> dict[str, Any]:
+        return {name: _native_value(getattr(self, key), name, link) for key, name in self.native.items()}
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        plan: Any = self.plan()
+        found = _native.check_link(json.dumps(_LINK | {self.place: [plan] if self.place == "impairments" else plan}))
+        if found is not None:
+            name, value, right = found
+            key = next((key for key, native in self.native.items() if native == name), name)
+            own = getattr(self, key, None)
+            raise ValueError(f"{key} is {shown(_spelled(own)) if isinstance(own, int | float) else value}; {right}")
+        return self
+
+
+def _native_value(value: Any, name: str, link: Before) -> Any:
+    if isinstance(value, Part):
+        return value._parameters(link)
+    if isinstance(value, Quantity):
+        return link.limit(value) if name == "limit" else int(value)
+    if isinstance(value, list | tuple):
+        return [_native_value(one, "", link) for one in value]
+    return value
+
+
+def _spelled(value: Any) -> Any:
+    return str(value) if isinstance(value, Quantity) else value
+
+
+_UNITS: dict[str, type[Quantity]] = {"_ns": Duration, "_bytes": Bytes, "_packets": Packets, "_bps": BitsPerSecond}
+_RELATIONS: dict[str, tuple[str, Callable[[Any, Any], bool], str]] = {
+    ">=": ("ge", operator.ge, "small; write at least"),
+    ">": ("gt", operator.gt, "small; write more than"),
+    "<=": ("le", operator.le, "large; write at most"),
+    "<": ("lt", operator.lt, "large; write less than"),
+}
+# Integers of the native module, and what it can count.
+_INTEGERS = {"u32": 2**32 - 1, "u64": 2**63 - 1}
+
+
+def _bounded(unit: type[Quantity], bounds: list[tuple[str, int]], value: Any) -> Any:
+    for relation, bound in bounds:
+        _, holds, words = _RELATIONS[relation]
+        if not holds(value, bound):
+            raise ValueError(f'"{value}" is too {words} "{unit.of(bound)}"')
+    return value
+
+
+def _type(name: str, described: Any, bounds: list[tuple[str, Any]]) -> tuple[str, Any, Callable[[Any], Any]]:
+    """The key of a parameter, the type of its values, and its default from the native one."""
+    if isinstance(described, dict):
+        ((form, of),) = described.items()
+        if form == "words":
+            return name, Literal[tuple(of)], lambda word: word
+        if form == "part":
+            return name, _PARTS[of], lambda default: default
+        key, inner, own = _type(name, of, bounds)
+        return key, inner | None, lambda default: None if default is None else own(default)
+    if described in _INTEGERS:
+        ending = next((ending for ending in _UNITS if name.endswith(ending)), "")
+        if ending:
+            unit = _UNITS[ending]
+            most = ("<=", _INTEGERS[described])
+            checked = AfterValidator(partial(_bounded, unit, [*bounds, most]))
+            return name.removesuffix(ending), Annotated[unit, checked], unit.of
+        return name, _number(int, bounds), lambda number: number
+    types: dict[str, Any] = {
+        "boolean": bool,
+        "number": _number(float, bounds),
+        "limit": Limit,
+        # A day of the fastest trace that mahimahi's format can spell has more, and no recorded one does.
+        "integers": Annotated[
+            list[Annotated[int, Field(ge=0, le=_INTEGERS["u32"])]], Field(min_length=1, max_length=1_000_000)
+        ],
+        "rates by time": Annotated[list[tuple[Duration, BitsPerSecond]], Field(min_length=1)],
+    }
+    limit: Callable[[Any], Any] = lambda limit: Packets.of(limit["packets"])  # noqa: E731
+    return name, types[described], limit if described == "limit" else lambda value: value
+
+
+def _number(kind: type[float], bounds: list[tuple[str, Any]]) -> Any:
+    return Annotated[kind, Field(**{_RELATIONS[relation][0]: bound for relation, bound in bounds})]
+
+
+_PARTS: dict[str, type[Part]] = {}
+
+
+def _made(place: str, part: dict[str, Any], chosen_by: str | None) -> type[Part]:
+    kind = re.sub(r"\B[A-Z]", r"_\g<0>", part["name"]).lower()
+    fields: dict[str, Any] = {} if chosen_by is None else {chosen_by: (Literal[kind], kind)}
+    native = {}
+    for field in part["fields"]:
+        key, values, own = _type(field["name"], field["type"], [tuple(bound) for bound in field["bounds"]])
+        native[key] = field["name"]
+        given = {"default": own(field["default"])} if "default" in field else {}
+        fields[key] = (values, Field(description=field["doc"].replace("\n", " "), **given))
+    made = create_model(part["name"], __base__=Part, __doc__=part["doc"], __module__=__name__, **fields)
+    made.place, made.kind_name, made.native = place, kind, native
+    # By its name it can be pickled.
+    _PARTS[part["name"]] = globals()[part["name"]] = made
+    return made
+
+
+_DESCRIBED = json.loads(_native.link_parts())
+
+
+def _models(place: str, chosen_by: str | None = None) -> dict[str, type[Part]]:
+    """The models of the parts at this key of a native link, by their kinds."""
+    return {model.kind_name: model for model in (_made(place, part, chosen_by) for part in _DESCRIBED[place])}
+
+
+QUEUES = _models("queue", "kind")
+LOSSES = _models("loss_model", "kind")
+RATES = _models("rate_schedule")
+IMPAIRMENTS = _models("impairments")
+"""By the keys of a link, in the order in which they befall a packet."""
+
+
+def _queue(data: Any) -> Any:
+    if isinstance(data, Part):
+        return data
+    return (
+        choose(data, QUEUES, "kind", "queue")
+        if isinstance(data, dict)
+        else QUEUES["drop_tail"].model_validate({"limit": data})
+    )
+
+
+def _written_queue(queue: Part) -> Any:
+    written = queue.model_dump(exclude_defaults=True)
+    return written["limit"] if queue.kind_name == "drop_tail" and len(written) == 1 else queue.model_dump()
+
+
+def _loss(data: Any) -> Any:
+    if isinstance(data, dict):
+        return choose(data, LOSSES, "kind", "loss")
+    # Checked here, so that an error is one of the number alone and not of each model.
+    return data if isinstance(data, Part) else _BERNOULLI.validate_python(data)
+
+
+@dataclass(frozen=True)
+class Made:
+    """In an annotation, a type of models that are made here; type checkers see their base."""
+
+    of: Any
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return handler.generate_schema(self.of)
+
+
+_WRITTEN = PlainSerializer(lambda impairment: None if impairment is None else impairment.model_dump(exclude_none=True))
+
+
+def impairment(kind: str) -> Made:
+    """In the annotation of a link's key: its table, or the value of the table's one key without a default."""
+    model = IMPAIRMENTS[kind]
+    needed = [(key, field.annotation) for key, field in model.model_fields.items() if field.is_required()]
+    written: Any = model | None
+    if len(needed) == 1:
+        written = needed[0][1] | written
+
+    def read(data: Any) -> Any:
+        return data if data is None or isinstance(data, dict | Table) or len(needed) > 1 else {needed[0][0]: data}
+
+    return Made(Annotated[model | None, BeforeValidator(read, json_schema_input_type=written), _WRITTEN])
+
+
+_ANY_QUEUE: Any = Union[tuple(QUEUES.values())]  # noqa: UP007
+_QUEUE_TABLE: Any = Annotated[_ANY_QUEUE, Field(discriminator="kind")]
+Queue = Annotated[
+    Part,
+    Made(
+        Annotated[
+            _ANY_QUEUE,
+            BeforeValidator(_queue, json_schema_input_type=Limit | _QUEUE_TABLE),
+            PlainSerializer(_written_queue),
+        ]
+    ),
+]
+
+_BERNOULLI: TypeAdapter[float] = TypeAdapter(Annotated[float, Field(ge=0, lt=1)])
+_ANY_LOSS: Any = Union[(Annotated[float, Field(ge=0, lt=1)], *LOSSES.values())]
+# A probability, or a model.
+Loss = Annotated[float | Part, Made(Annotated[_ANY_LOSS, BeforeValidator(_loss, json_schema_input_type=_ANY_LOSS)])]
