@@ -41,8 +41,10 @@ def test_what_a_client_allows_is_said(window: int, told: str) -> None:
 
 def test_a_client_s_buffer_holds_twice_the_window() -> None:
     line = deploy.receive_window(100).lines[1]
-    middle = int(line.split("'")[1].split()[1])
-    assert middle / 2 >= 100 * 1448
+    least, middle, largest = line.split('"')[1].split(maxsplit=2)
+    assert (least, int(middle) / 2 >= 100 * 1448) == ("4096", True)
+    # That of a kernel since 6.16 is five times that of one before: the host's own stays.
+    assert largest == "$(cut -f3 /proc/sys/net/ipv4/tcp_rmem)"
 
 
 def test_the_kernel_takes_the_lines_as_they_are_printed() -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from firstflight.advise.experiment import LASTS, RESPONSE, Experiment
+from firstflight.advise.experiment import LASTS, RESPONSE, SERVES, Experiment, linux
 from firstflight.advise.measure import RESAMPLES
 from firstflight.analysis.ab import Design, compare
 from firstflight.analysis.intervals import Estimate
@@ -162,12 +162,12 @@ class CertificateExperiment(Study):
         population = self._experiment.users[case.name].population()
         exchanges = population["columns"].get("tls_exchanges", [1] * len(self.changed))
         columns = population["columns"] | {"tls_bytes": self.flights[name], "tls_exchanges": exchanges}
-        response = {"name": RESPONSE, "kind": "file_transfer", "size": "row", "count": 1}
+        response = {"name": RESPONSE, "kind": "file_transfer", "size": "row", "count": 1} | SERVES
         document: dict[str, Any] = {
             "name": "advise-certificates",
             "description": f"certificates: {name}",
             "duration": LASTS,
-            "tcp": {"profile": "linux", "initial_window": window},
+            "tcp": linux(window),
             "population": population | {"columns": columns},
             "application": [response | {"tls": {"flights": "row", "record_size": size}}],
         }

@@ -220,7 +220,7 @@ def receive_window(window: int) -> Step:
         "Limit of the clients",
         (
             "sysctl net.ipv4.tcp_rmem    # on a client: half of the middle value is its first window",
-            f"sudo sysctl net.ipv4.tcp_rmem='4096 {_middle(window)} 6291456'",
+            f'sudo sysctl net.ipv4.tcp_rmem="4096 {_middle(window)} $(cut -f3 /proc/sys/net/ipv4/tcp_rmem)"',
         )
         if window > CLIENT_WINDOW_SEGMENTS
         else ("sysctl net.ipv4.tcp_rmem    # on a client: half of the middle value is its first window",),

@@ -197,6 +197,13 @@ between users. Of 4,000 homes a second replicate would narrow the intervals of t
 of p99 by 23%, and take half as much CPU time again.
 """
 MOST_REPLICATES = 12
+SERVES = {"service_time": "100us"}
+"""nginx's time from request to response (docs/running-kernel.md)."""
+
+
+def linux(window: int) -> dict[str, Any]:
+    """TCP of both endpoints, with the timers of a real kernel: what a short queue drops depends on them."""
+    return {"profile": "linux", "initial_window": window, "timer_tick": {"period": "4ms", "wheel": True}}
 
 
 class Experiment(Study):
@@ -244,14 +251,14 @@ class Experiment(Study):
             "name": f"advise-{case.name.replace(' ', '-').replace(',', '')}",
             "description": case.text,
             "duration": LASTS,
-            "tcp": {"profile": "linux", "initial_window": window},
+            "tcp": linux(window),
             "population": self.users[case.name].population(),
             "application": self._applications(case),
         }
         return Scenario.from_dict(document, source="the flows")
 
     def _applications(self, case: SensitivityCase) -> list[dict[str, Any]]:
-        response: dict[str, Any] = {"name": RESPONSE, "kind": "file_transfer", "size": "row", "count": 1}
+        response: dict[str, Any] = {"name": RESPONSE, "kind": "file_transfer", "size": "row", "count": 1} | SERVES
         if self.population.has_handshakes:
             response["tls"] = {"flights": "row"}
         # When the download is in progress, and at about the time of the short response: as parts of one page are.
@@ -266,4 +273,7 @@ class Experiment(Study):
         stays = {"initial_window": self.population.current.window}
         short = {"name": SHORT, "size": "30kB", "start": near, "user_fraction": SHORT_SHARE}
         long = {"name": LONG, "size": "1MB", "start": "0s", "user_fraction": LONG_SHARE}
-        return [*own, *({"kind": "file_transfer", "count": 1, "tcp": stays} | other for other in (short, long))]
+        return [
+            *own,
+            *({"kind": "file_transfer", "count": 1, "tcp": stays} | SERVES | other for other in (short, long)),
+        ]

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from firstflight.advise.advice import SENT_AGAIN, Advice
-from firstflight.advise.experiment import Experiment
+from firstflight.advise.experiment import RESPONSE, SERVES, Experiment, linux
 from firstflight.advise.measure import STATISTICS
 from firstflight.engines import simulate
 from firstflight.report.figure import Figure, inline
@@ -255,14 +255,14 @@ def curves(path: dict[str, float], windows: list[int], seed: int) -> pl.DataFram
         document = {
             "name": "advise-map",
             "duration": "3000s",
-            "tcp": {"profile": "linux", "initial_window": window},
+            "tcp": linux(window),
             "population": {
                 "paths": "table",
                 "row_sampling": "in_order",
                 "columns": columns | {"bytes": _MAP_SIZES},
                 "loss": 0.0,
             },
-            "application": [{"name": "response", "kind": "file_transfer", "size": "row", "count": 1}],
+            "application": [{"name": RESPONSE, "kind": "file_transfer", "size": "row", "count": 1} | SERVES],
         }
         scenario = Scenario.from_dict(document, source="the map")
         transfers = simulate.run_cell(Cell({"iw": window}, scenario), seed, 1)["transfers"]

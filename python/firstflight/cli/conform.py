@@ -38,13 +38,23 @@ def command(
         controls = _controls(cc, kernel.controls)
         connections = [draw(Random(f"{seed} {number}"), number, controls) for number in range(count)]
         judged = kernel.judge(connections)
-        mismatches = [number for number, one in enumerate(judged) if not one.matches]
-        shrunk = dict(zip(mismatches, shrink([judged[n] for n in mismatches], kernel.judge), strict=True))
+        print(f"{kernel.name}; seed {seed}; {', '.join(controls)}")
+        _print_matches(judged)
+        kinds: dict[str, list[int]] = {}
+        for number, one in enumerate(judged):
+            if not one.matches:
+                kinds.setdefault(one.part, []).append(number)
+        # Each attempt is a connection in real time, so one of each kind is shrunk.
+        shortest = [min(numbers, key=lambda number: judged[number].length) for numbers in kinds.values()]
+        shrunk = dict(zip(shortest, shrink([judged[number] for number in shortest], kernel.judge), strict=True))
     if record is not None:
         _write(record, judged, shrunk)
-    print(f"{kernel.name}; seed {seed}; {', '.join(controls)}")
-    _print(judged, shrunk)
-    if mismatches:
+    for (part, numbers), (number, example) in zip(kinds.items(), shrunk.items(), strict=True):
+        print(f"\n{part}: {', '.join(_name(number, judged[number]) for number in numbers)}")
+        print(f"    {number:04} {judged[number].parameters.described()}")
+        print(f"    shrunk to {example.parameters.described()}")
+        print("\n".join(f"    {line}" for line in (example.reason, *example.details)))
+    if kinds:
         raise typer.Exit(_DIFFERS)
 
 
@@ -72,18 +82,11 @@ def _write(directory: Path, judged: list[Judged], shrunk: dict[int, Judged]) -> 
     write_directory(directory, ((name, script.encode()) for name, script in scripts.items()))
 
 
-def _print(judged: list[Judged], shrunk: dict[int, Judged]) -> None:
+def _print_matches(judged: list[Judged]) -> None:
     of = Counter(one.parameters.family for one in judged)
     matching = Counter(one.parameters.family for one in judged if one.matches)
     for family in FAMILIES:
         if of[family]:
             print(f"{family:16}{matching[family]:5} of {of[family]:4} match")
     total = matching.total()
-    print(f"{'all':16}{total:5} of {len(judged):4} match: {100 * total / len(judged):.1f}%")
-    for number, one in shrunk.items():
-        print(f"\n{_name(number, judged[number])}: {judged[number].part}")
-        print(f"    drawn    {judged[number].parameters.described()}")
-        print(f"    shrunk   {one.parameters.described()}")
-        print(f"    {one.reason}")
-        for line in one.details:
-            print(f"        {line}")
+    print(f"{'all':16}{total:5} of {len(judged):4} match: {100 * total / len(judged):.1f}%", flush=True)

@@ -7,7 +7,7 @@ import typer
 
 from firstflight import explain
 from firstflight.cli.options import Seed, Settings
-from firstflight.cli.settings import load_scenario
+from firstflight.cli.settings import load_scenario, print_timing_hint
 from firstflight.cli.trace import labeled
 from firstflight.errors import RequestError
 from firstflight.explain.ladder import sheet
@@ -46,6 +46,7 @@ def command(
         output.check(out, [] if file is None else [file])
     form = None if out is None or out.suffix.lower() in (".html", ".htm") else format_of(out)
     scenario = load_scenario(file or _DOWNLOAD, settings or [])
+    print_timing_hint(scenario)
     varied = labeled(scenario, vary or [f"tcp.initial_window={','.join(map(str, _windows(iw)))}"])
     # Each trace is let go of before the next is simulated.
     transfers = [transfer(Trace(changed, seed, label)) for label, changed in varied]

@@ -43,6 +43,11 @@ class Judged:
         return self.verdict == "pass"
 
     @property
+    def length(self) -> int:
+        """Lines to read."""
+        return self.script.count("\n")
+
+    @property
     def part(self) -> str:
         """The kind of difference, in words that do not depend on the numbers: fields of tcp_info, or parts of a
         segment.
@@ -139,14 +144,9 @@ def shrink(mismatches: Sequence[Judged], record: Recorder) -> list[Judged]:
             answers = [next(judged) for _ in some]
             parts = [one for one in answers if one.verdict == found[place].verdict and one.part == found[place].part]
             if parts:
-                found[place] = min(parts, key=_size)
+                found[place] = min(parts, key=lambda one: one.length)
                 still_open.append(place)
         open_places = still_open
         if not open_places:
             break
     return found
-
-
-def _size(judged: Judged) -> int:
-    """Lines to read."""
-    return judged.script.count("\n")

@@ -359,9 +359,9 @@ impl Profile {
             undo_spurious_syn: true,
             // tcp_wmem[1] and [2].
             send_buffer: Some(SendBuffer::LINUX),
-            // Half of tcp_rmem[2] = 6 MB, the rest being overhead; tcp_select_initial_window begins with half of
-            // tcp_rmem[1] = 128 KB.
-            receive_window_bytes: 3 << 20,
+            // Half of tcp_rmem[2] = 32 MiB (since 6.16; 6 MB before), the rest being overhead: window scale 10.
+            // tcp_select_initial_window begins with half of tcp_rmem[1] = 128 KiB.
+            receive_window_bytes: 16 << 20,
             receive_window_growth: Some(ReceiveWindowGrowth { initial_bytes: 65536 }),
             // tcp_may_update_window.
             ignore_shrinking_duplicates: true,

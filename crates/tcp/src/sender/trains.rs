@@ -7,7 +7,7 @@ use crate::connection::Endpoint;
 use crate::profile::error::{ProfileError, within};
 use crate::segment::SentAt;
 use crate::sender::pacing::{PacedBy, Pacer, WindowPacing};
-use crate::sender::write_queue::{LONGEST_BYTES, WriteQueue, size_goal};
+use crate::sender::write_queue::{LONGEST_BYTES, Push, WriteQueue, size_goal};
 use serde::{Deserialize, Serialize};
 
 const MILLISECOND: Nanos = 1_000_000;
@@ -76,8 +76,6 @@ struct Room {
     /// The free part of the peer's window, and all of it, in bytes.
     peer_room: u64,
     peer_window: u64,
-    /// The part of a segment that the peer's window cuts off does not leave, as by Nagle's algorithm or a cork.
-    holds_part: bool,
     /// Bytes of data to send; that is all that there will be.
     waiting: u64,
     closing: bool,
@@ -105,11 +103,11 @@ impl Room {
     }
 
     /// Segments of the train that leaves now: no more than there is data, and room in the peer's window, which may cut
-    /// off the last one behind a whole one.
+    /// off the last one behind a whole one unless that part is held, as by Nagle's algorithm or a cork.
     // Linux, tcp_snd_wnd_test and tcp_mss_split_point.
-    fn departing(&self, full: u32) -> u32 {
+    fn departing(&self, full: u32, holds_part: bool) -> u32 {
         let mss = u64::from(self.mss);
-        let cut = u64::from(!self.holds_part && self.peer_room % mss > 0);
+        let cut = u64::from(!holds_part && self.peer_room % mss > 0);
         let most = (self.peer_room / mss + cut).min(self.free.div_ceil(mss));
         self.length(full).min(u32::try_from(most).unwrap_or(u32::MAX))
     }
@@ -200,17 +198,11 @@ impl Endpoint {
         if waiting <= u64::from(self.mss) || in_flight_of_scheme {
             return true;
         }
-        // Linux, tcp_push_one: during a write, a train leaves whenever the first sk_buff is full and more data follows,
-        // whatever its length, and the rest of the sk_buff takes more of the write.
         let queue = &mut scoreboard.train.queue;
-        let first_queued = queue.first_bytes(self.snd.nxt);
-        let pushes = queue.first_filled_at == Some(now) && waiting > first_queued;
-        // The window cuts off a part within an sk_buff, behind a whole segment of it.
+        let first_queued = queue.first_bytes(now, self.snd.nxt);
+        let half = u64::from(self.peer_window.largest_bytes / 2);
+        let push = if waiting > first_queued { queue.push(now, self.snd.nxt, first_queued, half) } else { Push::None };
         let size = size_goal(self.mss, self.peer_window.largest_bytes);
-        let within = if peer_room <= first_queued { peer_room } else { (peer_room - first_queued) % size };
-        let behind_whole = self.snd.nxt + u64::from(self.mss);
-        let holds_part =
-            within <= u64::from(self.mss) || self.snd.small.holds_back(self.snd.una, behind_whole, self.snd.small_end);
         let window = self.controller.window();
         let srtt = self.rtt.smoothed(&self.profile.rto);
         let by_window = || Some(WindowPacing::LINUX.rate(window, self.controller.ssthresh(), srtt?).bytes_per_second());
@@ -223,7 +215,6 @@ impl Endpoint {
             min_segments: self.controller.min_train_segments(),
             peer_room,
             peer_window: u64::from(self.peer_window.bytes),
-            holds_part,
             waiting,
             closing: self.snd.closing,
             free,
@@ -234,16 +225,31 @@ impl Endpoint {
         };
         let full = rules.full(&room);
         // Linux, tcp_tso_should_defer: recovery does not wait.
-        let waits =
-            !scoreboard.is_repairing() && !pushes && rules.waits(&room, full) && !room.takes_first(first_queued, full);
+        let waits = !scoreboard.is_repairing()
+            && push != Push::One
+            && rules.waits(&room, full)
+            && (push == Push::Forced || !room.takes_first(first_queued, full));
         if waits {
             let free = u64::from(room.segments) * u64::from(self.mss);
             scoreboard.train.limited = free < peer_room && free <= waiting;
             return false;
         }
-        let length = room.departing(full);
-        if pushes {
-            scoreboard.train.queue.restart_first(self.snd.nxt + u64::from(length) * u64::from(self.mss));
+        let first = first_queued.max(u64::from(room.length(full)) * u64::from(self.mss)).min(waiting);
+        let first = if push == Push::None { first } else { first_queued };
+        // The window cuts off a part within an sk_buff, behind a whole segment of it.
+        let within = if peer_room <= first { peer_room } else { (peer_room - first) % size };
+        let behind_whole = self.snd.nxt + u64::from(self.mss);
+        let holds_part =
+            within <= u64::from(self.mss) || self.snd.small.holds_back(self.snd.una, behind_whole, self.snd.small_end);
+        let mut length = room.departing(full, holds_part);
+        if push == Push::Forced {
+            length = length.min(first_queued.div_ceil(self.mss.into()) as u32);
+        }
+        let end = self.snd.nxt + u64::from(length) * u64::from(self.mss);
+        match push {
+            Push::None => {}
+            Push::One => scoreboard.train.queue.restart_first(end),
+            Push::Forced => scoreboard.train.queue.rest = end,
         }
         (scoreboard.train.left, scoreboard.train.several) = (length, length > 1);
         scoreboard.train.limited = false;
@@ -266,7 +272,6 @@ mod tests {
             min_segments: None,
             peer_room: 1 << 20,
             peer_window: 1 << 20,
-            holds_part: false,
             waiting: 1 << 20,
             closing: false,
             free: 1 << 20,

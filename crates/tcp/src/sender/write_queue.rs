@@ -58,6 +58,22 @@ pub(crate) struct WriteQueue {
     sizes: VecDeque<(SeqNum, u64)>,
     /// When the application last wrote into the first sk_buff.
     pub first_filled_at: Option<Nanos>,
+    /// The end of what the application has asked to be sent [pushed_seq]: of its last write but this one, or of an sk_buff of
+    /// this one.
+    pushed: SeqNum,
+    /// Where the rest of an sk_buff begins that had to leave during the write that filled it, which goes on with it; 0: none.
+    pub rest: SeqNum,
+}
+
+/// How an sk_buff leaves during the write that fills it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Push {
+    /// As at any time.
+    None,
+    /// A train of any length, and the rest takes more of the write.
+    One,
+    /// All of it, and nothing follows it yet: more than half of the peer's largest window was written since the last push.
+    Forced,
 }
 
 impl WriteQueue {
@@ -71,6 +87,7 @@ impl WriteQueue {
     /// first.
     // Linux, tcp_sendmsg_locked.
     fn copy(&mut self, now: Nanos, next: SeqNum, end: SeqNum, size: u64) {
+        self.pushed = self.pushed.max(end);
         let last = self.sizes.back().map_or(0, |&(begin, size)| begin + end.saturating_sub(begin) / size * size);
         if last <= next {
             self.first_filled_at = Some(now);
@@ -82,12 +99,31 @@ impl WriteQueue {
     }
 
     /// Bytes from `next` to the end of the first sk_buff, counted as full.
-    pub(crate) fn first_bytes(&mut self, next: SeqNum) -> u64 {
+    pub(crate) fn first_bytes(&mut self, now: Nanos, next: SeqNum) -> u64 {
+        if self.rest > 0 && self.first_filled_at.is_some_and(|at| at < now) {
+            let rest = std::mem::take(&mut self.rest);
+            self.restart_first(rest);
+        }
         while self.sizes.get(1).is_some_and(|&(begin, _)| begin <= next) {
             self.sizes.pop_front();
         }
         let Some(&(begin, size)) = self.sizes.front() else { return 0 };
         begin + (next.saturating_sub(begin) / size + 1) * size - next
+    }
+
+    /// How the first sk_buff leaves, of which `first` bytes are left, while the write at `now` fills it and goes on; `half`
+    /// of the peer's largest window.
+    // Linux, tcp_sendmsg_locked: forced_push, else tcp_push_one.
+    pub(crate) fn push(&mut self, now: Nanos, next: SeqNum, first: u64, half: u64) -> Push {
+        let end = next + first;
+        if self.first_filled_at != Some(now) {
+            return Push::None;
+        }
+        if end > self.pushed && end <= self.pushed + half {
+            return Push::One;
+        }
+        self.pushed = end;
+        Push::Forced
     }
 
     /// What was before `begin` leaves during a write; the rest of the first sk_buff is filled up again by the same write.
@@ -209,18 +245,18 @@ mod tests {
     fn a_write_fills_the_last_sk_buff_of_the_queue_before_it_begins_another() {
         let mut queue = WriteQueue::default();
         queue.copy(1, 1_000, 1_000, 60_000);
-        assert_eq!(queue.first_bytes(1_000), 60_000);
-        assert_eq!(queue.first_bytes(60_000), 1_000);
+        assert_eq!(queue.first_bytes(1, 1_000), 60_000);
+        assert_eq!(queue.first_bytes(1, 60_000), 1_000);
         queue.copy(2, 3_000, 101_000, 60_000);
-        assert_eq!((queue.first_bytes(3_000), queue.first_filled_at), (58_000, Some(1)), "the second one is filled");
+        assert_eq!((queue.first_bytes(2, 3_000), queue.first_filled_at), (58_000, Some(1)), "the second one is filled");
         queue.copy(3, 63_000, 111_000, 60_000);
         assert_eq!(
-            (queue.first_bytes(63_000), queue.first_filled_at),
+            (queue.first_bytes(3, 63_000), queue.first_filled_at),
             (60_000, Some(3)),
             "the second is the first now"
         );
         queue.copy(4, 131_000, 131_000, 60_000);
-        assert_eq!((queue.first_bytes(131_000), queue.first_filled_at), (60_000, Some(4)), "all had been sent");
+        assert_eq!((queue.first_bytes(4, 131_000), queue.first_filled_at), (60_000, Some(4)), "all had been sent");
     }
 
     #[test]
@@ -228,10 +264,10 @@ mod tests {
         let mut queue = WriteQueue::default();
         queue.copy(1, 1_000, 1_000, 30_000);
         queue.copy(2, 21_000, 81_000, 40_000);
-        assert_eq!(queue.first_bytes(21_000), 10_000);
-        assert_eq!(queue.first_bytes(31_000), 30_000);
-        assert_eq!(queue.first_bytes(61_000), 40_000, "20,000 bytes were in it");
-        assert_eq!(queue.first_bytes(101_000), 40_000);
+        assert_eq!(queue.first_bytes(2, 21_000), 10_000);
+        assert_eq!(queue.first_bytes(2, 31_000), 30_000);
+        assert_eq!(queue.first_bytes(2, 61_000), 40_000, "20,000 bytes were in it");
+        assert_eq!(queue.first_bytes(2, 101_000), 40_000);
     }
 
     /// A server 10 ms from its client, with 1 MB to send, of which this many bytes are acknowledged.
@@ -274,6 +310,6 @@ mod tests {
             "three sk_buffs of half a window of 64,256 bytes"
         );
         let (copied, unwritten, segments) = queue(&sending(140_000));
-        assert_eq!((copied, copied + unwritten, segments), (288 * 1_448, 1_000_000, 30));
+        assert_eq!((copied, copied + unwritten, segments), (295 * 1_448, 1_000_000, 31));
     }
 }

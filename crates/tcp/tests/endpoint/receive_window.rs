@@ -24,6 +24,11 @@ fn growing() -> Profile {
     }
 }
 
+/// Linux with the tcp_rmem of kernels before 6.16, which announce windows in units of 128.
+fn of_6_mb() -> Profile {
+    Profile { receive_window_bytes: 3 * MEBIBYTE, ..Profile::linux() }
+}
+
 /// Windows that the client announced, in bytes, with the times in milliseconds.
 fn windows(wire: &Wire) -> Vec<(Nanos, u64)> {
     let ours = wire.log.iter().filter(|sent| sent.from == Client);
@@ -117,8 +122,8 @@ fn the_window_grows_as_linux_6_18_was_seen_to_announce_it() {
     // A download over 70 ms and 10 Mbit/s: 64240 on the SYN, then units of 128; two segments more for each that arrives, up to
     // the payload that 128 KiB hold in segments that take 2304 bytes, one of which is in the queue.
     let mut wire = Wire::between(
-        &Profile { initial_window: InitialWindow::Fixed { segments: 10 }, ..Profile::linux() },
-        &Profile { initial_window: InitialWindow::Fixed { segments: 10 }, ..Profile::linux() },
+        &Profile { initial_window: InitialWindow::Fixed { segments: 10 }, ..of_6_mb() },
+        &Profile { initial_window: InitialWindow::Fixed { segments: 10 }, ..of_6_mb() },
         35 * MS,
     );
     wire.connect();
@@ -150,7 +155,7 @@ impl Receiver {
     const PEER_ISN: u32 = 9;
 
     fn new() -> Self {
-        let mut receiver = Self(Endpoint::server(Arc::new(Profile::linux()), SERVER_ISN));
+        let mut receiver = Self(Endpoint::server(Arc::new(of_6_mb()), SERVER_ISN));
         let syn = Segment {
             flags: Flags::SYN,
             mss: NonZeroU16::new(536),
@@ -231,13 +236,14 @@ fn a_segment_that_reaches_past_the_window_leaves_no_memory_behind_when_what_was_
     receiver.window_after_bytes(7840, 7840);
     receiver.0.read(u64::MAX);
     let opened = receiver.0.poll_transmit(0).expect("a window update");
-    assert_eq!(receiver.0.advertised_window_bytes(&opened), 15_360);
+    assert_eq!(receiver.0.advertised_window_bytes(&opened), 15_680);
     receiver.window_after_bytes(15_680, 7840);
-    assert_eq!(receiver.window_after_bytes(23_520, 7840), 0);
-    assert_eq!(receiver.0.received_bytes(), 15_680 + 15_360, "320 bytes lie past the window");
+    let left = receiver.window_after_bytes(23_520, 7840);
+    assert_eq!(receiver.window_after_bytes(31_360, left as u32 + 320), 0);
+    assert_eq!(receiver.0.received_bytes(), 31_360 + left, "320 bytes lie past the window");
     receiver.0.read(u64::MAX);
     let opened = receiver.0.poll_transmit(0).expect("a window update");
-    assert_eq!(receiver.0.advertised_window_bytes(&opened), 15_360);
+    assert_eq!(receiver.0.advertised_window_bytes(&opened), 15_680);
 }
 
 // Linux, tcp_space: 131,072 bytes of buffer, of which a segment of 536 takes 1280.

@@ -31,10 +31,16 @@ impl Block {
     // Linux, __alloc_skb and kmalloc_reserve, behind TUN, AF_PACKET and drivers that allocate for each packet: a block of a
     // power of two. A segment of 1448 bytes takes 2304. Other drivers waste more.
     pub(crate) fn of(start: SeqNum, payload_bytes: u32, option_bytes: u32) -> Self {
+        let end = start + u64::from(payload_bytes);
         let used = PAD + HEADERS + option_bytes + payload_bytes;
+        // tun_alloc_skb: a packet of a page or more fills one page and, without a copy of the next one behind it, others.
+        if used >= PAGE {
+            let memory = PAGE + (used + SHARED - PAGE).next_multiple_of(PAGE) + DESCRIPTION;
+            return Self { start, end, memory, room: 0 };
+        }
         let least = used.next_multiple_of(ALIGNMENT) + SHARED;
         let size = if least <= SMALLEST { SMALLEST } else { least.next_power_of_two() };
-        Self { start, end: start + u64::from(payload_bytes), memory: size + DESCRIPTION, room: size - SHARED - used }
+        Self { start, end, memory: size + DESCRIPTION, room: size - SHARED - used }
     }
 
     /// The same, of which the bytes from `end` on were not accepted. They stay in memory, but nothing waits for their
@@ -189,6 +195,7 @@ mod tests {
     fn a_block_is_a_power_of_two_and_its_descriptions() {
         assert_eq!([1448, 1000, 701].map(|payload| memory_of(payload, 12)), [2304, 2304, 2304]);
         assert_eq!([600, 536, 300].map(|payload| memory_of(payload, 0)), [1280; 3]);
+        assert_eq!([4000, 7600, 8960].map(|payload| memory_of(payload, 0)), [8448, 8448, 12544], "a page and more");
         // 152 bytes of payload and 104 of headers fit the smallest block.
         assert_eq!([153, 152, 1].map(|payload| memory_of(payload, 0)), [1280, 832, 832]);
     }

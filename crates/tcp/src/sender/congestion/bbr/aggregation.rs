@@ -1,8 +1,8 @@
 //! Aggregation of acknowledgments: how much more was acknowledged at a time than the bandwidth explains. The window
 //! is larger by that much, so that sending goes on between bursts of acknowledgments.
 
+use super::{BANDWIDTH_SHIFT, scaled_product};
 use crate::Nanos;
-use crate::amounts::Bytes;
 
 /// Rounds after which the older of the two maxima gives way.
 const WINDOW_ROUNDS: u32 = 5;
@@ -14,9 +14,9 @@ const EPOCH_SEGMENTS: u64 = 1 << 20;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Aggregation {
     epoch_start: Nanos,
-    /// Bytes acknowledged in the epoch.
+    /// Segments acknowledged in the epoch.
     acknowledged: u64,
-    /// Largest excess in bytes over the last five to ten rounds, in two halves.
+    /// Largest excess in segments over the last five to ten rounds, in two halves.
     excess: [u64; 2],
     current: usize,
     rounds: u32,
@@ -29,16 +29,8 @@ impl Aggregation {
         self.acknowledged = 0;
     }
 
-    /// `bytes` were acknowledged.
-    pub fn on_delivery(
-        &mut self,
-        now: Nanos,
-        bytes: u64,
-        round_start: bool,
-        bandwidth: u64,
-        window: Bytes,
-        mss: Bytes,
-    ) {
+    /// This number of segments was acknowledged.
+    pub fn on_delivery(&mut self, now: Nanos, segments: u32, round_start: bool, bandwidth: u64, window: u32) {
         if round_start {
             self.rounds += 1;
             if self.rounds >= WINDOW_ROUNDS {
@@ -48,22 +40,22 @@ impl Aggregation {
             }
         }
         let mut expected = delivered_in(bandwidth, now.saturating_sub(self.epoch_start));
-        if self.acknowledged <= expected || self.acknowledged + bytes >= EPOCH_SEGMENTS * u64::from(mss) {
+        if self.acknowledged <= expected || self.acknowledged + u64::from(segments) >= EPOCH_SEGMENTS {
             self.restart(now);
             expected = 0;
         }
-        self.acknowledged += bytes;
+        self.acknowledged += u64::from(segments);
         let excess = (self.acknowledged - expected).min(window.into());
         self.excess[self.current] = self.excess[self.current].max(excess);
     }
 
-    /// Bytes to add to the window.
+    /// Segments to add to the window.
     pub fn allowance(&self, bandwidth: u64) -> u64 {
         self.excess[0].max(self.excess[1]).min(delivered_in(bandwidth, MOST_NS))
     }
 }
 
-/// Bytes that a bandwidth in bytes a second delivers in some time.
+/// Segments that a bandwidth delivers in some time.
 fn delivered_in(bandwidth: u64, time: Nanos) -> u64 {
-    u64::try_from(u128::from(bandwidth) * u128::from(time) / 1_000_000_000).unwrap_or(u64::MAX)
+    u64::try_from(scaled_product(bandwidth, time) >> BANDWIDTH_SHIFT).unwrap_or(u64::MAX)
 }

@@ -50,8 +50,10 @@ const LEAST: Segments = Segments(4);
 /// The pipe is full when the bandwidth did not grow by a quarter in three rounds.
 const FULL_GROWTH: u64 = (UNIT * 5 / 4) as u64;
 const FULL_ROUNDS: u32 = 3;
-/// Nothing is faster, in bytes a second.
-const LARGEST_BANDWIDTH: u64 = 1 << 50;
+/// Bandwidths are in segments per microsecond, times 2^24; Linux's (`BW_SCALE`) and rounded down as its are, which shows when
+/// a few segments are delivered in a second.
+const BANDWIDTH_SHIFT: u32 = 24;
+const MICROSECOND: Nanos = 1_000;
 /// The rate stays this percentage below the bandwidth.
 const MARGIN_PERCENT: u64 = 1;
 /// Linux's aggregates: a millisecond's worth (2^-10 s), at most this number of bytes and segments; two segments from
@@ -91,7 +93,7 @@ pub(crate) struct Bbr {
     has_seen_rtt: bool,
     pacing_gain: u32,
     window_gain: u32,
-    /// Bytes a second.
+    /// See [`BANDWIDTH_SHIFT`].
     bandwidth: MaxFilter,
     rounds: u64,
     /// The round ends with the data sent when this amount was delivered.
@@ -163,15 +165,17 @@ impl Bbr {
         bbr
     }
 
-    /// The rate for a bandwidth and a gain.
-    fn rate(bandwidth: u64, gain: u32) -> u64 {
-        let rate = u128::from(bandwidth) * u128::from(gain) / u128::from(UNIT);
-        (rate * u128::from(100 - MARGIN_PERCENT) / 100) as u64
+    /// The rate for a bandwidth and a gain, in bytes a second.
+    // Linux, bbr_rate_bytes_per_sec.
+    fn rate(&self, bandwidth: u64, gain: u32) -> u64 {
+        let rate = u128::from(bandwidth) * u128::from(self.mss.0) * u128::from(gain) / u128::from(UNIT);
+        let percent = u128::from(SECOND / MICROSECOND / 100);
+        ((rate * percent * u128::from(100 - MARGIN_PERCENT)) >> BANDWIDTH_SHIFT) as u64
     }
 
     /// The first rate: the window over a round trip, with the gain of STARTUP.
     fn pace_window_over(&mut self, cwnd: Bytes, rtt: Nanos) {
-        self.pacing_rate = Self::rate(u64::from(cwnd) * SECOND / rtt.max(1000), HIGH_GAIN);
+        self.pacing_rate = self.rate(bandwidth(cwnd.full_segments(self.mss).0.into(), rtt), HIGH_GAIN);
     }
 
     fn hear_first_rtt(&mut self, cwnd: Bytes, rtt: Nanos) {
@@ -184,7 +188,7 @@ impl Bbr {
 
     /// Until the pipe is full the rate never falls.
     fn set_rate(&mut self, gain: u32) {
-        let rate = Self::rate(self.bandwidth.get(), gain);
+        let rate = self.rate(self.bandwidth.get(), gain);
         if self.pipe_is_full || rate > self.pacing_rate {
             self.pacing_rate = rate;
         }
@@ -201,13 +205,22 @@ impl Bbr {
             self.round_start = true;
             self.conserving = false;
         }
-        let bandwidth = u128::from(delivery.sample_bytes) * u128::from(SECOND) / u128::from(delivery.interval_ns);
-        let bandwidth = bandwidth.min(LARGEST_BANDWIDTH.into()) as u64;
+        let bandwidth = bandwidth(delivery.sample_bytes / u64::from(self.mss), delivery.interval_ns);
         // A sender without data cannot measure the bandwidth, unless it is larger than the estimate.
         if !app_limited || bandwidth >= self.bandwidth.get() {
             self.bandwidth.update(BANDWIDTH_ROUNDS, self.rounds, bandwidth);
         }
     }
+}
+
+/// That of `segments` in a time.
+fn bandwidth(segments: u64, time: Nanos) -> u64 {
+    (segments << BANDWIDTH_SHIFT) / (time / MICROSECOND).max(1)
+}
+
+/// Segments that a bandwidth delivers in a time, rounded down, times 2^[`BANDWIDTH_SHIFT`].
+fn scaled_product(bandwidth: u64, time: Nanos) -> u128 {
+    u128::from(bandwidth) * u128::from(time / MICROSECOND)
 }
 
 impl CongestionControl for Bbr {
@@ -236,8 +249,9 @@ impl CongestionControl for Bbr {
         let app_limited = delivery.app_limited || within_probe;
         self.update_bandwidth(delivery, app_limited);
         if delivery.interval_ns > 0 && delivery.newly_delivered_bytes > 0 {
-            let (bandwidth, bytes) = (self.bandwidth.get(), delivery.newly_delivered_bytes.into());
-            self.aggregation.on_delivery(now, bytes, self.round_start, bandwidth, w.cwnd(), self.mss);
+            let segments = |bytes: Bytes| bytes.full_segments(self.mss).0;
+            let (delivered, window) = (segments(Bytes(delivery.newly_delivered_bytes)), segments(w.cwnd()));
+            self.aggregation.on_delivery(now, delivered, self.round_start, self.bandwidth.get(), window);
         }
         self.update_phase(now, delivery);
         self.check_full_pipe(app_limited);

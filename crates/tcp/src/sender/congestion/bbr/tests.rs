@@ -5,6 +5,8 @@ use crate::sender::congestion::{CongestionAlgorithm, CongestionAvoidance, SlowSt
 
 const MSS: u32 = 1000;
 const MILLISECOND: Nanos = 1_000_000;
+/// A thousand segments a second, in BBR's unit.
+const THOUSAND: u64 = 16_777;
 
 fn start(seed: u32) -> Start {
     Start {
@@ -88,9 +90,16 @@ impl Feed {
 #[test]
 fn the_bandwidth_is_the_rate_of_delivery_and_the_rate_is_a_percent_below() {
     let feed = Feed::steady(1);
-    assert_eq!(feed.bbr.bandwidth.get(), 1_000_000);
+    assert_eq!(feed.bbr.bandwidth.get(), THOUSAND);
     let gain = u64::from(feed.bbr.pacing_gain);
-    assert_eq!(feed.bbr.pacing_rate(), Some(1_000_000 * gain / 256 * 99 / 100));
+    assert_eq!(feed.bbr.pacing_rate(), Some((THOUSAND * 1_000 * gain / 256 * 990_000) >> 24));
+}
+
+// Linux, bbr_update_bw: of 66.8 units 66 are left, a percent less.
+#[test]
+fn the_bandwidth_of_few_segments_is_rounded_down_as_in_linux() {
+    assert_eq!(bandwidth(4, 1_004_137_000), 66);
+    assert_eq!(Feed::steady(1).bbr.rate(66, UNIT), 3_894);
 }
 
 #[test]
@@ -134,14 +143,14 @@ fn a_sender_without_data_does_not_lower_the_bandwidth() {
             delivery.sample_bytes = 10 * u64::from(MSS);
         });
     }
-    assert_eq!(feed.bbr.bandwidth.get(), 1_000_000);
+    assert_eq!(feed.bbr.bandwidth.get(), THOUSAND);
 }
 
 #[test]
 fn after_an_idle_time_sending_resumes_at_the_bandwidth() {
     let mut feed = Feed::steady(1);
     feed.bbr.on_start(&mut feed.window, feed.now + SECOND, None);
-    assert_eq!(feed.bbr.pacing_rate(), Some(990_000));
+    assert_eq!(feed.bbr.pacing_rate(), Some((THOUSAND * 1_000 * 990_000) >> 24));
 }
 
 // Linux, bbr_cwnd_event: without data to send no acknowledgment ends PROBE_RTT.

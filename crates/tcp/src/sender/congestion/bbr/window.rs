@@ -1,6 +1,9 @@
 //! BBR's window: the target for data in flight, and the effect of recovery on it.
 
-use super::{AGGREGATE_BYTES, AGGREGATE_SEGMENTS, AGGREGATE_SHIFT, Bbr, INITIAL, LEAST, Mode, Repair, SECOND, UNIT};
+use super::{
+    AGGREGATE_BYTES, AGGREGATE_SEGMENTS, AGGREGATE_SHIFT, BANDWIDTH_SHIFT, Bbr, INITIAL, LEAST, Mode, Repair, UNIT,
+    scaled_product,
+};
 use crate::amounts::{Bytes, Segments};
 use crate::profile::LARGEST_WINDOW;
 use crate::sender::congestion::{CongestionControl, Delivery, Window};
@@ -11,8 +14,7 @@ impl Bbr {
         let Some(min_rtt) = self.min_rtt else {
             return INITIAL.0.into();
         };
-        let bytes = u128::from(bandwidth) * u128::from(min_rtt) * u128::from(gain) / u128::from(UNIT);
-        bytes.div_ceil(u128::from(SECOND) * u128::from(self.mss.0)) as u64
+        (scaled_product(bandwidth, min_rtt) * u128::from(gain) / u128::from(UNIT)).div_ceil(1 << BANDWIDTH_SHIFT) as u64
     }
 
     /// Segments that leave together.
@@ -88,7 +90,7 @@ impl Bbr {
 
     fn grow_towards_target(&self, cwnd: &mut Bytes, delivery: &Delivery) {
         let bandwidth = self.bandwidth.get();
-        let allowance = if self.pipe_is_full { self.aggregation.allowance(bandwidth) / u64::from(self.mss) } else { 0 };
+        let allowance = if self.pipe_is_full { self.aggregation.allowance(bandwidth) } else { 0 };
         let target = self.bytes(self.with_aggregates(self.product(bandwidth, self.window_gain) + allowance));
         let grown = cwnd.saturating_add(Bytes(delivery.newly_delivered_bytes));
         // Linux, bbr_set_cwnd: tp->delivered < TCP_INIT_CWND, and the SYN or SYN-ACK was the first that was delivered.
