@@ -8,7 +8,6 @@
 mod clock;
 mod closed;
 mod drawn;
-mod interface;
 mod packet_socket;
 mod process;
 mod readiness;
@@ -38,4 +37,22 @@ fn checked(answer: libc::c_int) -> std::io::Result<libc::c_int> {
 /// As [`checked`], of a call that answers with a length.
 fn checked_length(answer: libc::ssize_t) -> std::io::Result<usize> {
     usize::try_from(answer).map_err(|_| last_error())
+}
+
+/// A request about an interface, by its name.
+///
+/// # Errors
+/// A name that no interface can have.
+fn interface_request(name: &str) -> std::io::Result<libc::ifreq> {
+    let room = libc::IFNAMSIZ - 1;
+    if name.is_empty() || name.len() > room || name.bytes().any(|byte| byte == 0 || byte == b'/') {
+        let reason = format!("{name:?} is no name for an interface: give 1 to {room} characters without /");
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, reason));
+    }
+    // SAFETY: an ifreq is plain numbers, for which zeros are values.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (place, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *place = byte as libc::c_char;
+    }
+    Ok(request)
 }

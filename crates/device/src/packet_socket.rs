@@ -10,7 +10,7 @@ use std::{
 use crate::{
     Nanos, checked, checked_length,
     clock::{monotonic_ns, nanos, realtime_ns},
-    interface,
+    interface_request,
 };
 
 /// Packets taken with one call at most.
@@ -76,7 +76,7 @@ impl PacketSocket {
     /// # Errors
     /// No such interface; without CAP_NET_RAW in the namespace, a socket at all.
     pub fn open(name: &str, both_ways: bool) -> Result<PacketSocket> {
-        let request = interface::request(name)?;
+        let request = interface_request(name)?;
         // SAFETY: the name in the request ends with a zero.
         let index = unsafe { libc::if_nametoindex(request.ifr_name.as_ptr()) };
         if index == 0 {
@@ -97,7 +97,7 @@ impl PacketSocket {
         Ok(socket)
     }
 
-    /// The socket of a descriptor that is a packet socket bound to an interface, opened by any process, for packets
+    /// The socket of a descriptor that is a packet socket bound to an interface_request, opened by any process, for packets
     /// that arrive there.
     ///
     /// # Errors

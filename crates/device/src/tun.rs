@@ -7,7 +7,7 @@ use std::{
     os::unix::fs::OpenOptionsExt,
 };
 
-use crate::{checked, interface};
+use crate::{checked, interface_request};
 
 /// The file of a TUN interface: packets that the kernel sends there are read here, and packets written here are
 /// received by the kernel.
@@ -25,7 +25,7 @@ impl Tun {
     /// # Errors
     /// `/dev/net/tun` that is not there or may not be opened, a name that is taken or none.
     pub fn open(name: &str) -> Result<Tun> {
-        let mut request = interface::request(name)?;
+        let mut request = interface_request(name)?;
         request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
         let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
         // SAFETY: TUNSETIFF reads and writes an ifreq, which outlives the call.

@@ -1,14 +1,9 @@
 //! The Python binding: plans in, tables out. No logic lives here.
 
 #[cfg(target_os = "linux")]
-mod closed;
-#[cfg(target_os = "linux")]
-mod linkbox;
+mod linux;
 mod observe;
-mod population;
-mod streams;
-#[cfg(target_os = "linux")]
-mod wire;
+mod plans;
 
 use std::{collections::BTreeMap, fmt::Display, hint::black_box, path::PathBuf, time::Instant};
 
@@ -232,10 +227,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check_link, module)?)?;
     module.add_function(wrap_pyfunction!(mean_rate_bps, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
-    module.add_function(wrap_pyfunction!(population::draw_users, module)?)?;
-    module.add_function(wrap_pyfunction!(population::draw_links, module)?)?;
-    module.add_function(wrap_pyfunction!(streams::datagram_flows, module)?)?;
-    module.add_function(wrap_pyfunction!(streams::stream_reports, module)?)?;
+    module.add_function(wrap_pyfunction!(plans::draw_users, module)?)?;
+    module.add_function(wrap_pyfunction!(plans::draw_links, module)?)?;
+    module.add_function(wrap_pyfunction!(plans::datagram_flows, module)?)?;
+    module.add_function(wrap_pyfunction!(plans::stream_reports, module)?)?;
     module.add_function(wrap_pyfunction!(write_packets, module)?)?;
     module.add_function(wrap_pyfunction!(run_script, module)?)?;
     module.add_function(wrap_pyfunction!(scheduler_cost, module)?)?;
@@ -248,11 +243,11 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// What emulation and the guard need; on other systems the module has none of it.
 #[cfg(target_os = "linux")]
 fn add_what_calls_linux(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(linkbox::open_device, module)?)?;
-    module.add_function(wrap_pyfunction!(linkbox::run_box, module)?)?;
-    module.add_function(wrap_pyfunction!(linkbox::run_capture, module)?)?;
+    module.add_function(wrap_pyfunction!(linux::open_device, module)?)?;
+    module.add_function(wrap_pyfunction!(linux::run_box, module)?)?;
+    module.add_function(wrap_pyfunction!(linux::run_capture, module)?)?;
     module.add("CALIBRATED_BPS", firstflight_linkbox::CALIBRATED_BPS)?;
-    module.add_function(wrap_pyfunction!(wire::run_wire, module)?)?;
-    module.add_class::<closed::ClosedConnections>()?;
-    module.add_class::<closed::DrawnWindows>()
+    module.add_function(wrap_pyfunction!(linux::run_wire, module)?)?;
+    module.add_class::<linux::ClosedConnections>()?;
+    module.add_class::<linux::DrawnWindows>()
 }

@@ -1,7 +1,6 @@
 //! The settings of one shell command.
 
 use super::Environment;
-use super::defaults::DEFAULTS;
 use super::shell::Command;
 use super::sysctl;
 use crate::refusal::{Refusal, refuse};
@@ -93,3 +92,23 @@ fn queue(environment: &mut Environment, words: &[&str]) -> Result<(), Refusal> {
     }
     environment.set_pacing(rest[root + 1] == "fq")
 }
+
+/// The TCP settings of the public scripts' `defaults.sh`: names and values, in the form of `sysctl`.
+const DEFAULTS: [(&str, &str); 16] = [
+    ("net.ipv4.tcp_rmem", "4096 540000 15728640"),
+    ("net.ipv4.tcp_timestamps", "1"),
+    ("net.ipv4.tcp_syn_retries", "5"),
+    ("net.ipv4.tcp_synack_retries", "5"),
+    ("net.ipv4.tcp_frto", "2"),
+    ("net.ipv4.tcp_sack", "1"),
+    ("net.ipv4.tcp_dsack", "1"),
+    ("net.ipv4.tcp_reordering", "3"),
+    ("net.ipv4.tcp_congestion_control", "cubic"),
+    ("net.ipv4.tcp_slow_start_after_idle", "0"),
+    ("net.ipv4.tcp_early_retrans", "4"),
+    ("net.ipv4.tcp_recovery", "1"),
+    ("net.ipv4.tcp_tso_win_divisor", "3"),
+    ("net.ipv4.tcp_ecn", "0"),
+    ("net.ipv4.tcp_pacing_ss_ratio", "200"),
+    ("net.ipv4.tcp_pacing_ca_ratio", "120"),
+];

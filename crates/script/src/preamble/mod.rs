@@ -1,7 +1,6 @@
 //! Shell blocks, understood as settings and never executed: sysctls, module parameters, routes and queues.
 
 mod commands;
-mod defaults;
 mod shell;
 mod sysctl;
 
