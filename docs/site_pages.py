@@ -67,14 +67,17 @@ def _in_two(page: str) -> tuple[str, bytes]:
     return f'{before}{begin} data-src="{SIMULATOR}" data-alone="{ALONE}">{end}{after}', base64.b64decode(packed)
 
 
-# A search for "install", "why 10" or "undo" finds these first.
-BOOSTED = {"start.md": 4, "evidence/why-ten.md": 4, "guard.md": 3}
+# A search for these words finds these pages first.
+SOUGHT = {"start.md": "install", "evidence/why-ten.md": "why 10", "guard.md": "undo"}
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Links to the examples lead to their copies in the site; the home page has its numbers."""
-    if boost := BOOSTED.get(page.file.src_uri):
-        page.meta["search"] = {"boost": boost}
+    """Links to the examples lead to their copies in the site; the home page has its numbers. A comment before the
+    heading would hide the title from MkDocs.
+    """
+    markdown = re.sub(r"\A\s*<!--.*?-->\s*", "", markdown, flags=re.DOTALL)
+    if words := SOUGHT.get(page.file.src_uri):
+        page.meta["tags"] = [words]
     if page.file.src_uri == "index.md":
         return Template(markdown).substitute(_of_the_home_page())
     up = "../" * page.file.src_uri.count("/")

@@ -235,7 +235,12 @@ class Matched:
         if not rows:
             return None
         wide, narrow = (self._chart(rows, width) for width in (560, 300))
-        return Figure("effect", title, caption, wide, narrow)
+        parts = [
+            f"{min(own):.1f} to {max(own):.1f}% in settings that {does}"
+            for does, kind in zip(("reproduce the baseline", "do not"), _KINDS, strict=True)
+            if (own := [row["effect"] for row in rows if row["kind"] == kind])
+        ]
+        return Figure("effect", title, caption, wide, narrow, f"Gain: {', '.join(parts)}")
 
     def _chart(self, rows: list[dict[str, Any]], width: int) -> altair.TopLevelMixin:
         import altair as alt

@@ -15,7 +15,7 @@ from firstflight.analysis.table import Table
 from firstflight.populations import dukkipati2010, slowdc
 from firstflight.report.figure import Figure
 from firstflight.studies.kernel import Quantities, along, headed, lines, named, table, value
-from firstflight.studies.kernel.figure import bars, forest
+from firstflight.studies.kernel.figure import bars, extremes, forest
 from firstflight.studies.rfc6928_cluster.claims import ALL, few_pairs, named_bucket
 from firstflight.studies.rfc6928_cluster.measure import (
     AVGDC,
@@ -502,7 +502,7 @@ def _by_bucket(
     import altair as alt
 
     at = {"population": population, "service": SEARCH, "iw": MANY}
-    wide, narrow = [], []
+    wide, narrow, told = [], [], ""
     for by in dimensions:
         count = getattr(q, f"stated_{by}_count").sel(at).isel(draw=0)
         shares = [f"{share:.1f}%" if share else "none" for share in (100 * count / count.sum()).fillna(0).values]
@@ -511,13 +511,15 @@ def _by_bucket(
             own = gain(q, f"stated_{by}", unit).sel(at).expand_dims(source=[_OURS])
             if own.isnull().all():
                 return None
+            found = headed(named(own, "gain", "Gain of IW 10", SIGNS[unit]), **{by: heading(by)})
+            told = told or extremes(found.isel(source=0, drop=True), [by])
             if population == AVGDC and by != "segments":
                 own = _with_published(own, "source", by, figure5(by, column))
             panels.append(headed(named(own, "gain", "gain", SIGNS[unit]), **{by: heading(by)}))
         step = 34 if len(dimensions) > 1 else 60
         wide.append(alt.vconcat(*(bars(own, by, _SOURCES, step, shares) for own in panels), spacing=6))
         narrow += [bars(own, by, _SOURCES, 30, shares) for own in panels]
-    return Figure(name, title, caption, alt.hconcat(*wide), alt.vconcat(*narrow))
+    return Figure(name, title, caption, alt.hconcat(*wide), alt.vconcat(*narrow), told)
 
 
 def _population(q: Quantities) -> Figure | None:

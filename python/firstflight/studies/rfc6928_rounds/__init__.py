@@ -106,8 +106,12 @@ def figures(q: Quantities) -> Sequence[Figure]:
         "took. Cross: the RFC's sentence about 32 segments, which lies above the step and so cannot be."
     )
     measured = _measured(q)
-    title = "Segments delivered against round trips"
-    return [Figure("rounds", title, caption, _chart(measured, 620), _chart(measured, 260))] if measured else []
+    if not measured:
+        return []
+    title, largest = "Segments delivered against round trips", max(segments for segments, _ in measured)
+    trips = (f"{measured[largest, iw]:g} round trips with IW {iw}" for iw in (FEW, MANY) if (largest, iw) in measured)
+    finding = f"{largest} segments take {', '.join(trips)}"
+    return [Figure("rounds", title, caption, _chart(measured, 620), _chart(measured, 260), finding)]
 
 
 def _measured(q: Quantities) -> dict[tuple[int, int], float]:
