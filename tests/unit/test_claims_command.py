@@ -36,7 +36,7 @@ def test_a_verdict_is_printed_with_tolerance_interval_and_reason(
     claim = sentence(at_most(0), 5).judge(Estimate(3.904, 3.1, 4.7, 10))
     assert printed(capsys, monkeypatch, claim) == (
         "holds             x-1: Nobody is harmed. (a book)\n"
-        "                  expected at most 0, tolerance 5%; found 3.904 (95% CI 3.1 to 4.7)\n"
+        "                  expected at most 0, tolerance 5%; found 3.904% (95% CI 3.1 to 4.7)\n"
         "                  It calls 5% no effect.\n\n"
     )
 
@@ -51,6 +51,6 @@ def test_what_is_undecided_or_unchecked_says_why(
         sentence(above(0), 0).unchecked("The run lacks a cell."),
     )
     assert text.startswith("undecided         x-1:")
-    assert "expected above 0%; found 3.8 (95% CI -3.7 to 11.3)\n" in text
+    assert "expected above 0%; found 3.8% (95% CI -3.7 to 11.3)\n" in text
     assert "more replicates could decide." in text
     assert text.endswith("expected above 0%\n                  The run lacks a cell.\n\n")

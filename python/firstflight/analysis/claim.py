@@ -63,7 +63,7 @@ class Claim:
     def shown(self) -> str:
         """Verdict, sentence, limits, value and reason: as `firstflight claims` prints it."""
         tolerance = f", tolerance {self.tolerance:g}" if self.tolerance else ""
-        found = "" if self.found is None else f"; found {self.found:.4g}"
+        found = "" if self.found is None else f"; found {with_unit(f'{self.found:.4g}', self.unit)}"
         if self.low is not None and self.high is not None:
             found += f" (95% CI {self.low:.4g} to {self.high:.4g})"
         return (
