@@ -13,6 +13,7 @@ impl Endpoint {
     /// A segment without payload.
     #[inline]
     pub(crate) fn bare_segment(&mut self, now: Nanos, position: SeqNum, into: &mut Segment) {
+        self.pace_bare(now);
         self.segment(now, position, 0, false, into);
     }
 

@@ -179,6 +179,14 @@ impl Pacer {
         self.remainder = (scaled % u128::from(rate.bytes)) as u64;
     }
 
+    /// A segment without payload leaves: the next burst is not late by the time before it.
+    // Linux, __tcp_transmit_skb: each segment moves tcp_wstamp_ns to the present.
+    fn on_bare_sent(&mut self, now: Nanos) {
+        if self.release.is_some_and(|release| release < now) {
+            self.release = Some(now);
+        }
+    }
+
     /// When a segment that waits may leave.
     pub(crate) fn deadline(&self) -> Deadline {
         self.release.filter(|_| self.waiting).into()
@@ -265,6 +273,14 @@ impl Endpoint {
         }
     }
 
+    /// A segment without payload leaves.
+    #[inline]
+    pub(crate) fn pace_bare(&mut self, now: Nanos) {
+        if let Some(pacer) = self.extras.pacer_mut() {
+            pacer.on_bare_sent(now);
+        }
+    }
+
     fn pace_segment(&mut self, now: Nanos, bytes: u32) {
         let train = self.recovery.scoreboard().map_or(1, |scoreboard| scoreboard.train.left().max(1));
         let Some(pacer) = self.extras.pacer_mut().filter(|pacer| !pacer.is_ahead(self.snd.nxt)) else { return };
@@ -334,6 +350,16 @@ mod tests {
         pacer.on_sent(1050, 1000, 1);
         assert!(pacer.holds(1050));
         assert_eq!(pacer.deadline(), Deadline::at(1150));
+    }
+
+    #[test]
+    fn an_ack_in_a_pause_ends_it() {
+        let mut pacer = of_segments(Some(Rate::new(1000, 100)));
+        pacer.on_sent(0, 1000, 1);
+        pacer.on_bare_sent(990);
+        pacer.on_sent(1000, 1000, 1);
+        assert!(pacer.holds(1000));
+        assert_eq!(pacer.deadline(), Deadline::at(1090), "10 ns late");
     }
 
     #[test]
