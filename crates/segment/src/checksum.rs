@@ -2,17 +2,21 @@
 
 use std::net::IpAddr;
 
-/// A sum in progress: 16-bit words, in one's complement.
+/// A sum in progress, in one's complement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Checksum(u64);
 
 impl Checksum {
     /// Adds bytes that begin at an even offset of the sum.
-    // RFC 1071 §4.1: an odd last byte is padded on the right with zero.
+    // RFC 1071 §2: a sum of 32-bit words folds into the same sum of 16-bit ones, and takes half the additions. §4.1: what
+    // is left is padded on the right with zeros.
     pub(crate) fn add(mut self, bytes: &[u8]) -> Self {
-        let words = bytes.chunks_exact(2);
-        self.0 += words.remainder().first().map_or(0, |&last| u64::from(last) << 8);
-        self.0 += words.map(|word| u64::from(word[0]) << 8 | u64::from(word[1])).sum::<u64>();
+        let words = bytes.chunks_exact(4);
+        let rest = words.remainder();
+        let mut last = [0; 4];
+        last[..rest.len()].copy_from_slice(rest);
+        self.0 += u64::from(u32::from_be_bytes(last));
+        self.0 += words.map(|word| u64::from(u32::from_be_bytes([word[0], word[1], word[2], word[3]]))).sum::<u64>();
         self
     }
 
@@ -66,7 +70,13 @@ mod tests {
     }
 
     #[test]
-    fn an_odd_byte_counts_as_the_left_one_of_its_word() {
-        assert_eq!(Checksum::default().add(&[1, 2, 3]).finish(), Checksum::default().add(&[1, 2, 3, 0]).finish());
+    fn the_sum_is_that_of_16_bit_words_with_an_odd_byte_as_the_left_one_of_its_word() {
+        let bytes: Vec<u8> = (0..3000u32).map(|at| (at * at >> 3) as u8 | 0x80).collect();
+        for length in (0..70).chain(2990..3000) {
+            let words = bytes[..length]
+                .chunks(2)
+                .map(|word| u64::from(word[0]) << 8 | word.get(1).map_or(0, |&low| low.into()));
+            assert_eq!(Checksum::default().add(&bytes[..length]).finish(), Checksum(words.sum()).finish(), "{length}");
+        }
     }
 }
