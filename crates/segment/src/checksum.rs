@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn the_sum_is_that_of_16_bit_words_with_an_odd_byte_as_the_left_one_of_its_word() {
-        let bytes: Vec<u8> = (0..3000u32).map(|at| (at * at >> 3) as u8 | 0x80).collect();
+        let bytes: Vec<u8> = (0..3000u32).map(|at| ((at * at) >> 3) as u8 | 0x80).collect();
         for length in (0..70).chain(2990..3000) {
             let words = bytes[..length]
                 .chunks(2)
