@@ -166,8 +166,8 @@ def answer(q: k.Quantities) -> Sequence[str]:
     worst = str((fair.sel(iw=10) - fair.sel(iw=3)).idxmin("network").item())
     by_network = ", ".join(f"{name} {float(small.sel(network=name)):+.0f}%" for name in small["network"].values)
     return (
-        f"IW 10 instead of 3 changes the time of 20 kB, one response at a time, on {by_network}.",
-        f"Four in parallel on EDGE with a buffer of 1 BDP take {float(crowd):+.0f}%.",
+        f"IW 10 instead of 3 changes the time of 20 kB, one response at a time, on {by_network}; four at a time on "
+        f"EDGE with a buffer of 1 BDP {float(crowd):+.0f}%.",
         f"The fairness index changes most on {worst}: from {float(fair.sel(network=worst, iw=3)):.3f} to "
         f"{float(fair.sel(network=worst, iw=10)):.3f}.",
     )
