@@ -59,7 +59,7 @@ pub fn capture(
     mut interrupted: impl FnMut() -> bool,
 ) -> Result<(), Error> {
     let mut control = Control::new(control).map_err(Error::system("the control socket cannot be used"))?;
-    let ended = Capture::new(interface, mtu).and_then(|mut capture| capture.run(&mut control, &mut interrupted));
+    let ended = LinkCapture::new(interface, mtu).and_then(|mut capture| capture.run(&mut control, &mut interrupted));
     if let Err(error) = &ended {
         control.refuse(&error.to_string());
     }
@@ -79,7 +79,7 @@ struct Counts {
     socket_drops: u64,
 }
 
-struct Capture {
+struct LinkCapture {
     interface: String,
     socket: PacketSocket,
     mtu: u16,
@@ -91,11 +91,11 @@ struct Capture {
     counts: Counts,
 }
 
-impl Capture {
-    fn new(interface: &str, mtu: u16) -> Result<Capture, Error> {
+impl LinkCapture {
+    fn new(interface: &str, mtu: u16) -> Result<LinkCapture, Error> {
         let socket = PacketSocket::open(interface, true)
             .map_err(Error::system(format!("packets of {interface:?} cannot be captured")))?;
-        Ok(Capture {
+        Ok(LinkCapture {
             interface: interface.into(),
             socket,
             mtu,

@@ -65,7 +65,7 @@ impl Copied {
 
 /// One direction of a link.
 #[derive(Debug)]
-struct Line {
+struct DirectedLink {
     name: String,
     spec: LinkSpec,
     link: Link,
@@ -138,7 +138,7 @@ struct Waiting {
 /// Links between ports. Times are nanoseconds of the caller's clock, in which the network begins at 0.
 #[derive(Debug)]
 pub struct Network {
-    lines: Vec<Line>,
+    lines: Vec<DirectedLink>,
     hops: Vec<Hop>,
     /// By first hop of a route: the class of packets that carry none.
     classes: Vec<u8>,
@@ -164,7 +164,7 @@ impl Network {
         for pair in &plan.links {
             for (name, spec) in [(pair.name.clone(), &pair.forward), (format!("{}.reverse", pair.name), &pair.reverse)]
             {
-                if lines.iter().any(|line: &Line| line.name == name) {
+                if lines.iter().any(|line: &DirectedLink| line.name == name) {
                     return Err(Error::Refused(format!(
                         "two links have the name {name:?}; give each a different name"
                     )));
@@ -180,7 +180,7 @@ impl Network {
                 let link = Link::new(spec, meter.clone(), draws.keys[1]).map_err(named)?;
                 let holding = Holding::new(spec, draws.keys[0]).map_err(named)?;
                 let counts = LinkCounts::default();
-                lines.push(Line {
+                lines.push(DirectedLink {
                     name,
                     spec: spec.clone(),
                     link,

@@ -8,7 +8,7 @@ use crate::stream::SeqNum;
 /// The client's echoes on a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Echoes {
-    state: State,
+    state: EchoState,
     marks: u32,
     /// The client's SYN asked for accurate ECN.
     asked_accurate: bool,
@@ -17,13 +17,13 @@ pub(crate) struct Echoes {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum State {
+enum EchoState {
     /// ACKs up to this position may repeat an echo that the sender has answered.
     Quiet(SeqNum),
     Echoing,
 }
 
-impl Default for State {
+impl Default for EchoState {
     fn default() -> Self {
         Self::Quiet(0)
     }
@@ -48,9 +48,9 @@ impl Echoes {
 
     /// The client acknowledges all before a position.
     pub(crate) fn acknowledge(&mut self, position: SeqNum, flags: Flags) {
-        if let State::Quiet(answered) = self.state {
+        if let EchoState::Quiet(answered) = self.state {
             if flags.contains(Flags::ECE) && position > answered {
-                self.state = State::Echoing;
+                self.state = EchoState::Echoing;
                 self.marks += 1;
             }
         }
@@ -58,8 +58,8 @@ impl Echoes {
 
     /// The server sends new data at a position.
     pub(crate) fn send(&mut self, start: SeqNum, flags: Flags) {
-        if flags.contains(Flags::CWR) && matches!(self.state, State::Echoing) {
-            self.state = State::Quiet(start);
+        if flags.contains(Flags::CWR) && matches!(self.state, EchoState::Echoing) {
+            self.state = EchoState::Quiet(start);
         }
     }
 

@@ -8,9 +8,9 @@
 
 use crate::stream::SeqNum;
 
-/// State of the counting.
+/// Stage of the counting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+enum Stage {
     Open,
     /// The first acknowledgment of data was seen then, with this timestamp.
     Acknowledged {
@@ -36,7 +36,7 @@ pub(crate) struct Sight {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FirstFlight {
     segments: u32,
-    state: State,
+    state: Stage,
     /// Its first byte.
     begin: SeqNum,
     /// Behind its last byte.
@@ -48,18 +48,18 @@ pub(crate) struct FirstFlight {
 impl FirstFlight {
     /// That of the bytes from a position on.
     pub(crate) fn new(begin: SeqNum) -> Self {
-        Self { segments: 0, state: State::Open, begin, end: begin, lost: 0 }
+        Self { segments: 0, state: Stage::Open, begin, end: begin, lost: 0 }
     }
 
     /// True if data sent now still belongs to it.
     pub(crate) fn includes(&self, sight: &Sight) -> bool {
         match (self.state, sight.echo) {
-            (State::Open, _) => true,
-            (State::Acknowledged { timestamp: Some(timestamp), .. }, Some(echo)) => {
+            (Stage::Open, _) => true,
+            (Stage::Acknowledged { timestamp: Some(timestamp), .. }, Some(echo)) => {
                 (echo.wrapping_sub(timestamp) as i32) < 0
             }
-            (State::Acknowledged { time, .. }, _) => !sight.at_server && sight.time < time + sight.to_server,
-            (State::Over, _) => false,
+            (Stage::Acknowledged { time, .. }, _) => !sight.at_server && sight.time < time + sight.to_server,
+            (Stage::Over, _) => false,
         }
     }
 
@@ -70,7 +70,7 @@ impl FirstFlight {
             // A reordered segment ends before the data that is there.
             self.end = self.end.max(end);
         } else {
-            self.state = State::Over;
+            self.state = Stage::Over;
         }
     }
 
@@ -93,8 +93,8 @@ impl FirstFlight {
 
     /// The client acknowledges all before a position, with this timestamp.
     pub(crate) fn acknowledge(&mut self, position: SeqNum, time: i64, timestamp: Option<u32>) {
-        if self.state == State::Open && position > self.begin {
-            self.state = State::Acknowledged { time, timestamp };
+        if self.state == Stage::Open && position > self.begin {
+            self.state = Stage::Acknowledged { time, timestamp };
         }
     }
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::{
-    capture::Capture,
+    capture::CaptureReader,
     connection::Connection,
     connections::Table,
     packet::{self, Not, Other, Seen},
@@ -44,7 +44,7 @@ impl Error for ReadError {}
 #[derive(Debug)]
 pub struct Reader<R> {
     path: PathBuf,
-    capture: Capture<R>,
+    capture: CaptureReader<R>,
     table: Option<Table>,
     problems: Problems,
     packets: u64,
@@ -69,7 +69,7 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// As [`Reader::open`].
     pub fn new(path: &Path, reader: R) -> Result<Self, ReadError> {
-        let capture = Capture::new(reader).map_err(|error| ReadError::Io(path.to_owned(), error))?;
+        let capture = CaptureReader::new(reader).map_err(|error| ReadError::Io(path.to_owned(), error))?;
         let capture = capture.ok_or_else(|| ReadError::NoCapture(path.to_owned()))?;
         let table = Some(Table::new());
         let (problems, others) = (Problems::default(), BTreeMap::new());

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// The kind of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind<'a> {
+pub enum TokenKind<'a> {
     /// A whole number, maybe negative.
     Integer(&'a str),
     /// A number with `0x`.
@@ -30,7 +30,7 @@ pub enum Kind<'a> {
     End,
 }
 
-impl fmt::Display for Kind<'_> {
+impl fmt::Display for TokenKind<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Integer(text) | Self::Hexadecimal(text) | Self::Decimal(text) | Self::Word(text) => {
@@ -51,12 +51,12 @@ impl fmt::Display for Kind<'_> {
 #[derive(Clone, Copy, Debug)]
 pub struct Token<'a> {
     /// Its kind.
-    pub kind: Kind<'a>,
+    pub kind: TokenKind<'a>,
     /// Line, counted from 1.
     pub line: u32,
 }
 
-/// All tokens of a script, [`Kind::End`] last.
+/// All tokens of a script, [`TokenKind::End`] last.
 pub fn tokens(text: &str) -> Result<Vec<Token<'_>>, Problem> {
     let mut lexer = Lexer { text, at: 0, line: 1 };
     let mut found = Vec::new();
@@ -65,7 +65,7 @@ pub fn tokens(text: &str) -> Result<Vec<Token<'_>>, Problem> {
         let line = lexer.line;
         let kind = lexer.next()?;
         found.push(Token { kind, line });
-        if kind == Kind::End {
+        if kind == TokenKind::End {
             return Ok(found);
         }
     }
@@ -111,21 +111,21 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn next(&mut self) -> Result<Kind<'a>, Problem> {
+    fn next(&mut self) -> Result<TokenKind<'a>, Problem> {
         let rest = self.rest();
-        let Some(first) = rest.chars().next() else { return Ok(Kind::End) };
+        let Some(first) = rest.chars().next() else { return Ok(TokenKind::End) };
         if rest.starts_with("...") {
             self.take(3);
-            return Ok(Kind::Ellipsis);
+            return Ok(TokenKind::Ellipsis);
         }
         if rest.starts_with("%{") {
-            return self.delimited("%{", "}%", "this code block never ends; close it with }%").map(Kind::Code);
+            return self.delimited("%{", "}%", "this code block never ends; close it with }%").map(TokenKind::Code);
         }
         if first == '`' {
-            return self.delimited("`", "`", "this shell block never ends; close it with `").map(Kind::Shell);
+            return self.delimited("`", "`", "this shell block never ends; close it with `").map(TokenKind::Shell);
         }
         if first == '"' {
-            return self.delimited("\"", "\"", "this text never ends; close it with \"").map(Kind::Text);
+            return self.delimited("\"", "\"", "this text never ends; close it with \"").map(TokenKind::Text);
         }
         if rest.starts_with("--") && rest[2..].starts_with(|c: char| c.is_ascii_alphabetic()) {
             return Ok(self.option());
@@ -135,10 +135,10 @@ impl<'a> Lexer<'a> {
         }
         let word = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
         if word > 0 {
-            return Ok(Kind::Word(self.take(word)));
+            return Ok(TokenKind::Word(self.take(word)));
         }
         self.take(first.len_utf8());
-        Ok(Kind::Sign(first))
+        Ok(TokenKind::Sign(first))
     }
 
     /// The text between `open` and `close`; a backslash protects the character after it.
@@ -158,37 +158,37 @@ impl<'a> Lexer<'a> {
         Err(Problem::malformed(self.line, endless))
     }
 
-    fn option(&mut self) -> Kind<'a> {
+    fn option(&mut self) -> TokenKind<'a> {
         let line_end = self.rest().find('\n').unwrap_or(self.rest().len());
         let line = &self.rest()[..line_end];
         let end = line[2..].find(" --").map_or(line.len(), |next| next + 2);
         let end = line.find("//").map_or(end, |comment| comment.min(end));
         let option = self.take(end)[2..].trim_end();
         match option.split_once('=') {
-            Some((name, value)) => Kind::Option(name, Some(value)),
-            None => Kind::Option(option, None),
+            Some((name, value)) => TokenKind::Option(name, Some(value)),
+            None => TokenKind::Option(option, None),
         }
     }
 
     /// A number of `length` bytes, or the longer word or address that begins like one.
-    fn number(&mut self, length: usize) -> Kind<'a> {
+    fn number(&mut self, length: usize) -> TokenKind<'a> {
         let rest = self.rest();
         let word = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
         if word > length {
             let text = self.take(word);
             let hexadecimal = text.strip_prefix("0x").filter(|digits| !digits.is_empty());
             return match hexadecimal {
-                Some(digits) if digits.bytes().all(|b| b.is_ascii_hexdigit()) => Kind::Hexadecimal(text),
-                _ => Kind::Word(text),
+                Some(digits) if digits.bytes().all(|b| b.is_ascii_hexdigit()) => TokenKind::Hexadecimal(text),
+                _ => TokenKind::Word(text),
             };
         }
         let address = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
         let dots = rest[..address].split('.');
         if dots.clone().count() == 4 && dots.clone().all(|part| !part.is_empty()) {
-            return Kind::Word(self.take(address));
+            return TokenKind::Word(self.take(address));
         }
         let text = self.take(length);
-        if text.contains('.') { Kind::Decimal(text) } else { Kind::Integer(text) }
+        if text.contains('.') { TokenKind::Decimal(text) } else { TokenKind::Integer(text) }
     }
 }
 
@@ -213,13 +213,13 @@ fn number(text: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn kinds(text: &str) -> Vec<Kind<'_>> {
+    fn kinds(text: &str) -> Vec<TokenKind<'_>> {
         tokens(text).unwrap().into_iter().map(|token| token.kind).collect()
     }
 
     #[test]
     fn times_and_blocking_ranges_are_numbers_around_an_ellipsis() {
-        use Kind::{Decimal, Ellipsis, End, Integer, Sign};
+        use TokenKind::{Decimal, Ellipsis, End, Integer, Sign};
         assert_eq!(kinds("+.08...0.180"), [Sign('+'), Decimal(".08"), Ellipsis, Decimal("0.180"), End]);
         assert_eq!(kinds("+0...0.2"), [Sign('+'), Integer("0"), Ellipsis, Decimal("0.2"), End]);
         assert_eq!(kinds("+.3~+.310"), [Sign('+'), Decimal(".3"), Sign('~'), Sign('+'), Decimal(".310"), End]);
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn flags_end_before_the_sequence_numbers() {
-        use Kind::{End, Integer, Sign, Word};
+        use TokenKind::{End, Integer, Sign, Word};
         assert_eq!(
             kinds("> SE. 0:0(0)"),
             [
@@ -251,12 +251,12 @@ mod tests {
         let found = tokens(text).unwrap();
         let lines: Vec<u32> = found.iter().map(|token| token.line).collect();
         assert_eq!(lines, [3, 4, 4, 5, 5]);
-        assert_eq!(found[0].kind, Kind::Shell("a\nb"));
+        assert_eq!(found[0].kind, TokenKind::Shell("a\nb"));
     }
 
     #[test]
     fn an_option_takes_the_rest_of_its_line_but_no_comment_and_no_other_option() {
-        use Kind::{End, Option};
+        use TokenKind::{End, Option};
         assert_eq!(
             kinds("--tolerance_usecs=4000 --ip_version=ipv4\n--set=ack={ policy = \"delayed\" } // why"),
             [

@@ -8,7 +8,7 @@ use firstflight_tcp::{Nanos, Profile};
 
 /// The options from a script's own lines and from its caller.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct ScriptSettings {
     pub environment: Environment,
     pub tolerance_ns: Nanos,
     /// The clock of the system under test at time 0. The place of an event in a tick decides when timers expire.
@@ -45,7 +45,7 @@ const WITHOUT_EFFECT: [&str; 15] = [
     "verbose",
 ];
 
-impl Plan {
+impl ScriptSettings {
     /// Reads the option lines and the preamble.
     pub fn new(script: &Script, tolerance_ns: Nanos) -> Result<Self, Problem> {
         let profile = script.options.iter().rfind(|option| option.name == "profile");

@@ -7,7 +7,7 @@ pub(crate) const DEEPEST: u32 = 50;
 
 /// Why a script cannot be read or run as it stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum ProblemKind {
     /// An error in the script: the value found and the expected form.
     Malformed,
     /// The script asks for something that is not modeled here.
@@ -20,7 +20,7 @@ pub struct Problem {
     /// Line of the script, counted from 1.
     pub line: u32,
     /// Wrong, or not modeled.
-    pub kind: Kind,
+    pub kind: ProblemKind,
     /// One sentence, without the line.
     pub sentence: String,
 }
@@ -28,12 +28,12 @@ pub struct Problem {
 impl Problem {
     /// A script that is wrong.
     pub fn malformed(line: u32, sentence: impl fmt::Display) -> Self {
-        Self { line, kind: Kind::Malformed, sentence: sentence.to_string() }
+        Self { line, kind: ProblemKind::Malformed, sentence: sentence.to_string() }
     }
 
     /// A script that asks for something that is not modeled.
     pub fn unsupported(line: u32, sentence: impl fmt::Display) -> Self {
-        Self { line, kind: Kind::Unsupported, sentence: sentence.to_string() }
+        Self { line, kind: ProblemKind::Unsupported, sentence: sentence.to_string() }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The result of a script.
 
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, ProblemKind};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -61,8 +61,8 @@ pub enum Known {
 impl Report {
     pub(crate) fn of_problem(problem: &Problem) -> Self {
         let verdict = match problem.kind {
-            Kind::Malformed => Verdict::Error,
-            Kind::Unsupported => Verdict::Unsupported,
+            ProblemKind::Malformed => Verdict::Error,
+            ProblemKind::Unsupported => Verdict::Unsupported,
         };
         Self {
             verdict,

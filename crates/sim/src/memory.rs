@@ -30,7 +30,7 @@ struct Destination {
 
 /// All that was learned.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub(crate) struct LearnedWindows {
     /// Some profile of the plan learns.
     in_use: bool,
     destinations: BTreeMap<Key, Destination>,
@@ -47,12 +47,12 @@ impl Pair {
     }
 }
 
-impl Memory {
-    pub(crate) fn new(plan: &Plan) -> Memory {
+impl LearnedWindows {
+    pub(crate) fn new(plan: &Plan) -> LearnedWindows {
         let learns = |window| matches!(window, InitialWindow::Remembered(_) | InitialWindow::Adaptive(_));
         let in_use =
             plan.applications.iter().flat_map(Application::profiles).any(|profile| learns(profile.initial_window));
-        Memory { in_use, destinations: BTreeMap::new(), populations: BTreeMap::new() }
+        LearnedWindows { in_use, destinations: BTreeMap::new(), populations: BTreeMap::new() }
     }
 
     /// Forgets everything.

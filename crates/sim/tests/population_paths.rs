@@ -2,7 +2,7 @@
 
 mod world;
 
-use firstflight_sim::{Plan, law::Law, population::Paths, records::User, simulate};
+use firstflight_sim::{Plan, distribution::Distribution, population::Paths, records::User, simulate};
 use serde_json::{Value, json};
 use world::{alike, column, constant, population, profile, spread};
 
@@ -61,7 +61,7 @@ fn each_figure_has_its_law() {
     let figures = figures(&drawn(&plan, 1, USERS));
     let names = ["rtt_ns", "down_bps", "up_bps", "buffer_ns", "loss"];
     for (name, mut values) in names.into_iter().zip(figures) {
-        let law: Law = serde_json::from_value(plan["population"]["paths"][name].clone()).unwrap();
+        let law: Distribution = serde_json::from_value(plan["population"]["paths"][name].clone()).unwrap();
         values.sort_by(f64::total_cmp);
         for percent in 1..100 {
             let p = f64::from(percent) / 100.0;
@@ -98,8 +98,8 @@ fn ranks_correlate_as_the_copula_says() {
 #[test]
 fn the_subnet_explains_its_share_of_a_score() {
     const USERS: u32 = 40_000;
-    let law: Law = serde_json::from_value(spread()["rtt_ns"].clone()).unwrap();
-    let Law::Lognormal { median, sigma, .. } = law else { panic!("not lognormal") };
+    let law: Distribution = serde_json::from_value(spread()["rtt_ns"].clone()).unwrap();
+    let Distribution::Lognormal { median, sigma, .. } = law else { panic!("not lognormal") };
     let mut spread = spread();
     spread["subnet_share"] = json!(0.2);
     let paths = drawn(&plan(USERS, spread), 3, USERS);

@@ -11,7 +11,7 @@ use firstflight_tcp::Nanos;
 
 /// A capture in progress.
 #[derive(Debug)]
-pub(crate) struct Capture {
+pub(crate) struct CaptureWriter {
     file: CaptureFile,
     /// The offset of the wall clock from the monotonic one at the beginning.
     epoch: Nanos,
@@ -19,16 +19,16 @@ pub(crate) struct Capture {
     failure: Option<FileError>,
 }
 
-impl Capture {
+impl CaptureWriter {
     /// Begins a capture.
     ///
     /// # Errors
     /// The file system's error.
-    pub(crate) fn create(path: &Path) -> Result<Capture, FileError> {
+    pub(crate) fn create(path: &Path) -> Result<CaptureWriter, FileError> {
         let program = concat!("firstflight ", env!("CARGO_PKG_VERSION"));
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as Nanos);
         let file = CaptureFile::create(path, program, "packets of our TCP on a device", &["wire"])?;
-        Ok(Capture { file, epoch: wall.saturating_sub(monotonic_ns()), failure: None })
+        Ok(CaptureWriter { file, epoch: wall.saturating_sub(monotonic_ns()), failure: None })
     }
 
     /// A packet passed at a time of the monotonic clock.

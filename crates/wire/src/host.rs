@@ -16,7 +16,7 @@ use crate::{
     application::Application,
     connection::{Books, Connection},
     log::SegmentLog,
-    memory::Memory,
+    memory::LearnedWindows,
     report::{End, Life, Report},
     wire::{Traffic, Wire},
 };
@@ -55,9 +55,9 @@ type Tuple = (u16, SocketAddr);
 pub struct Host {
     address: IpAddr,
     secret: u64,
-    listeners: Vec<(Listener, Memory)>,
+    listeners: Vec<(Listener, LearnedWindows)>,
     /// Results learned from connections that were opened here.
-    memory: Memory,
+    memory: LearnedWindows,
     connections: BTreeMap<Tuple, Connection>,
     /// Entries may be older than what they are for.
     timers: BinaryHeap<Reverse<(Deadline, Tuple)>>,
@@ -73,7 +73,7 @@ impl Host {
             address,
             secret: seed,
             listeners: Vec::new(),
-            memory: Memory::default(),
+            memory: LearnedWindows::default(),
             connections: BTreeMap::new(),
             timers: BinaryHeap::new(),
             opened: 0,
@@ -98,11 +98,11 @@ impl Host {
         let known = self.listeners.iter().position(|(other, _)| other.port == listener.port);
         match known {
             Some(index) => {
-                self.listeners[index] = (listener, Memory::default());
+                self.listeners[index] = (listener, LearnedWindows::default());
                 let of_before = self.connections.values_mut().filter(|connection| connection.listener == Some(index));
                 of_before.for_each(|connection| connection.is_of_before = true);
             }
-            None => self.listeners.push((listener, Memory::default())),
+            None => self.listeners.push((listener, LearnedWindows::default())),
         }
     }
 

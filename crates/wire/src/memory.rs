@@ -9,12 +9,12 @@ use firstflight_tcp::{
 
 /// The results learned on a port, or by all connections that are opened here.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
+pub(crate) struct LearnedWindows {
     destinations: BTreeMap<u128, DestinationMemory>,
     population: Option<PopulationWindow>,
 }
 
-impl Memory {
+impl LearnedWindows {
     /// Starting point of a connection that is opened now; none if its policy does not learn. `alive` are the others
     /// with the same peer.
     pub(crate) fn starting_point<'a>(

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Error,
-    capture::Capture,
+    capture::CaptureWriter,
     host::{Host, Listener, Opening},
     http::{Client, Fetch, Server},
     plan::{Command, Plan},
@@ -73,7 +73,7 @@ struct Port {
     /// Packets that came and were lost because they were not read in time.
     overrun: u64,
     failure: Option<std::io::Error>,
-    capture: Option<Capture>,
+    capture: Option<CaptureWriter>,
 }
 
 impl Port {
@@ -126,7 +126,7 @@ impl Station {
         if plan.segments {
             host.keep_segments();
         }
-        let capture = plan.packets.as_deref().map(Capture::create).transpose()?;
+        let capture = plan.packets.as_deref().map(CaptureWriter::create).transpose()?;
         let port = Port { socket, neighbour: plan.neighbour, sent: 0, unsent: 0, overrun: 0, failure: None, capture };
         Ok(Station {
             host,

@@ -61,7 +61,7 @@ enum Format {
 
 /// A capture in progress.
 #[derive(Debug)]
-pub(crate) struct Capture<R> {
+pub(crate) struct CaptureReader<R> {
     source: Source<R>,
     format: Format,
     /// The last reported packet.
@@ -77,7 +77,7 @@ enum Next {
     Bad(Trouble),
 }
 
-impl<R: Read> Capture<R> {
+impl<R: Read> CaptureReader<R> {
     /// None if the file is no capture.
     pub(crate) fn new(reader: R) -> Result<Option<Self>> {
         let mut source = Source::new(reader);

@@ -1,27 +1,27 @@
 //! System calls: `write(4, ..., 1000) = 1000`, `read(4, ..., 1) = -1 EAGAIN (why)`.
 
 use super::Reader;
-use crate::lexer::Kind;
+use crate::lexer::TokenKind;
 use crate::problem::{DEEPEST, Problem};
 use crate::script::{Argument, Call, When};
 
 impl Reader<'_> {
     pub(super) fn call(&mut self, when: When) -> Result<Call, Problem> {
         let returns = self.returns(when)?;
-        let Kind::Word(name) = self.peek() else {
+        let TokenKind::Word(name) = self.peek() else {
             return Err(self.unexpected("the name of a system call"));
         };
         self.at += 1;
         self.need('(', "the name of a system call")?;
         let arguments = self.arguments(')', 0)?;
         self.need('=', "a system call, with what it returns,")?;
-        let result = if self.peek() == Kind::Ellipsis {
+        let result = if self.peek() == TokenKind::Ellipsis {
             self.at += 1;
             None
         } else {
             Some(self.argument(0)?)
         };
-        let error = if let Kind::Word(word) = self.peek() {
+        let error = if let TokenKind::Word(word) = self.peek() {
             self.at += 1;
             Some(word.to_owned())
         } else {
@@ -39,8 +39,8 @@ impl Reader<'_> {
         }
         loop {
             match self.next() {
-                Kind::Sign(')') => return Ok(()),
-                Kind::End => return Err(Problem::malformed(line, "this note never ends; close it with )")),
+                TokenKind::Sign(')') => return Ok(()),
+                TokenKind::End => return Err(Problem::malformed(line, "this note never ends; close it with )")),
                 _ => {}
             }
         }
@@ -72,38 +72,38 @@ impl Reader<'_> {
                 .map_err(|_| Problem::malformed(line, format!("the number {text} is too large")))
         };
         match self.peek() {
-            Kind::Ellipsis => {
+            TokenKind::Ellipsis => {
                 self.at += 1;
                 Ok(Argument::Ellipsis)
             }
-            Kind::Integer(text) => {
+            TokenKind::Integer(text) => {
                 self.at += 1;
                 number(text, 10)
             }
-            Kind::Hexadecimal(text) => {
+            TokenKind::Hexadecimal(text) => {
                 self.at += 1;
                 number(&text[2..], 16)
             }
-            Kind::Text(text) => {
+            TokenKind::Text(text) => {
                 self.at += 1;
                 Ok(Argument::Text(text.to_owned()))
             }
-            Kind::Sign('[') => {
+            TokenKind::Sign('[') => {
                 self.at += 1;
                 self.arguments(']', depth + 1).map(Argument::List)
             }
-            Kind::Sign('{') => {
+            TokenKind::Sign('{') => {
                 self.at += 1;
                 self.structure(depth + 1)
             }
-            Kind::Word(word) => {
+            TokenKind::Word(word) => {
                 self.at += 1;
                 if self.take('(') {
                     return Ok(Argument::Function(word.to_owned(), self.arguments(')', depth + 1)?));
                 }
                 let mut symbols = vec![word.to_owned()];
                 while self.take('|') {
-                    let Kind::Word(word) = self.peek() else {
+                    let TokenKind::Word(word) = self.peek() else {
                         return Err(self.unexpected("a symbol after \"|\""));
                     };
                     self.at += 1;

@@ -5,7 +5,7 @@ mod packet;
 mod tcp_options;
 mod time;
 
-use crate::lexer::{Kind, Token, tokens};
+use crate::lexer::{Token, TokenKind, tokens};
 use crate::problem::Problem;
 use crate::script::{Action, Block, Event, OptionLine, Script, When};
 
@@ -20,8 +20,8 @@ impl Script {
         let preamble = reader.preamble();
         let mut events = Vec::new();
         // A shell block without a time at the end cleans up after the script, which leaves nothing behind here.
-        while reader.peek() != Kind::End
-            && !matches!((reader.peek(), reader.peek_second()), (Kind::Shell(_), Kind::End))
+        while reader.peek() != TokenKind::End
+            && !matches!((reader.peek(), reader.peek_second()), (TokenKind::Shell(_), TokenKind::End))
         {
             events.push(reader.event()?);
         }
@@ -38,7 +38,7 @@ impl Script {
 
 /// The tokens and the place in them.
 struct Reader<'a> {
-    /// The last one is [`Kind::End`].
+    /// The last one is [`TokenKind::End`].
     tokens: Vec<Token<'a>>,
     at: usize,
 }
@@ -48,12 +48,12 @@ impl<'a> Reader<'a> {
         self.tokens[self.at.min(self.tokens.len() - 1)]
     }
 
-    fn peek(&self) -> Kind<'a> {
+    fn peek(&self) -> TokenKind<'a> {
         self.token().kind
     }
 
     /// The token after the next one.
-    fn peek_second(&self) -> Kind<'a> {
+    fn peek_second(&self) -> TokenKind<'a> {
         self.tokens[(self.at + 1).min(self.tokens.len() - 1)].kind
     }
 
@@ -61,7 +61,7 @@ impl<'a> Reader<'a> {
         self.token().line
     }
 
-    fn next(&mut self) -> Kind<'a> {
+    fn next(&mut self) -> TokenKind<'a> {
         let kind = self.peek();
         self.at += 1;
         kind
@@ -69,14 +69,14 @@ impl<'a> Reader<'a> {
 
     /// Takes the token if it is that sign.
     fn take(&mut self, sign: char) -> bool {
-        let found = self.peek() == Kind::Sign(sign);
+        let found = self.peek() == TokenKind::Sign(sign);
         self.at += usize::from(found);
         found
     }
 
     /// Takes the token if it is that word.
     fn take_word(&mut self, word: &str) -> bool {
-        let found = self.peek() == Kind::Word(word);
+        let found = self.peek() == TokenKind::Word(word);
         self.at += usize::from(found);
         found
     }
@@ -94,8 +94,8 @@ impl<'a> Reader<'a> {
     fn integer(&mut self, what: &str, largest: u32) -> Result<u32, Problem> {
         let line = self.line();
         let text = match self.peek() {
-            Kind::Integer(text) => text,
-            Kind::Word(symbol) if symbol.starts_with(|c: char| c.is_ascii_uppercase()) => {
+            TokenKind::Integer(text) => text,
+            TokenKind::Word(symbol) if symbol.starts_with(|c: char| c.is_ascii_uppercase()) => {
                 let sentence = format!("{what} is the symbol {symbol}; symbols that --define sets are not modeled");
                 return Err(Problem::unsupported(line, sentence));
             }
@@ -110,7 +110,7 @@ impl<'a> Reader<'a> {
 
     fn options(&mut self) -> Vec<OptionLine> {
         let mut options = Vec::new();
-        while let Kind::Option(name, value) = self.peek() {
+        while let TokenKind::Option(name, value) = self.peek() {
             let line = self.line();
             self.at += 1;
             options.push(OptionLine { line, name: name.to_owned(), value: value.map(str::to_owned) });
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
     }
 
     fn preamble(&mut self) -> Option<Block> {
-        let Kind::Shell(text) = self.peek() else { return None };
+        let TokenKind::Shell(text) = self.peek() else { return None };
         Some(self.block(text))
     }
 
@@ -132,17 +132,17 @@ impl<'a> Reader<'a> {
 
     fn event(&mut self) -> Result<Event, Problem> {
         let line = self.line();
-        if let Kind::Option(name, _) = self.peek() {
+        if let TokenKind::Option(name, _) = self.peek() {
             let sentence = format!("the option --{name} stands among the events; options come before anything else");
             return Err(Problem::malformed(line, sentence));
         }
         let when = self.when()?;
         let action = match self.peek() {
-            Kind::Sign('<') => Action::Inject(self.packet(true)?),
-            Kind::Sign('>') => Action::Expect(self.packet(false)?),
-            Kind::Word(_) | Kind::Ellipsis => Action::Call(self.call(when)?),
-            Kind::Shell(text) => Action::Command(self.block(text)),
-            Kind::Code(text) => Action::Check(self.block(text)),
+            TokenKind::Sign('<') => Action::Inject(self.packet(true)?),
+            TokenKind::Sign('>') => Action::Expect(self.packet(false)?),
+            TokenKind::Word(_) | TokenKind::Ellipsis => Action::Call(self.call(when)?),
+            TokenKind::Shell(text) => Action::Command(self.block(text)),
+            TokenKind::Code(text) => Action::Check(self.block(text)),
             _ => {
                 return Err(self
                     .unexpected("a packet (< or >), a system call, a shell block or a %{ }% block, after the time,"));

@@ -1,7 +1,7 @@
 //! Packets: `< [ect0] P. 1:1001(1000) ack 1 win 257 <nop,nop,TS val 1 ecr 2>`.
 
 use super::Reader;
-use crate::lexer::Kind;
+use crate::lexer::TokenKind;
 use crate::problem::Problem;
 use crate::script::{EcnMark, Packet};
 use firstflight_tcp::Flags;
@@ -11,13 +11,13 @@ impl Reader<'_> {
         let line = self.line();
         self.at += 1;
         let ecn = self.ecn(arrives)?;
-        if let (Kind::Integer(_), Kind::Sign('>')) = (self.peek(), self.peek_second()) {
+        if let (TokenKind::Integer(_), TokenKind::Sign('>')) = (self.peek(), self.peek_second()) {
             return Err(Problem::unsupported(line, "port numbers of a packet are not modeled"));
         }
-        if self.peek() == Kind::Word("encap") {
+        if self.peek() == TokenKind::Word("encap") {
             return Err(Problem::unsupported(line, "encapsulated packets are not modeled"));
         }
-        if let Kind::Word(word @ ("icmp" | "udp" | "ipv4" | "ipv6" | "gre" | "GREv0" | "mpls")) = self.peek() {
+        if let TokenKind::Word(word @ ("icmp" | "udp" | "ipv4" | "ipv6" | "gre" | "GREv0" | "mpls")) = self.peek() {
             return Err(Problem::unsupported(line, format!("packets of {word} are not modeled, only TCP")));
         }
         let flags = self.flags()?;
@@ -39,7 +39,7 @@ impl Reader<'_> {
                 "<...> stands for any options; a packet that arrives must name its own",
             ));
         }
-        if self.peek() == Kind::Sign('{') {
+        if self.peek() == TokenKind::Sign('{') {
             return Err(Problem::unsupported(line, "packets changed at random ({...}) are not modeled"));
         }
         Ok(Packet { ecn, flags, seq, payload_bytes, ack, window, options })
@@ -48,26 +48,28 @@ impl Reader<'_> {
     /// `[ect0]` or `(ect0)`.
     fn ecn(&mut self, arrives: bool) -> Result<Option<EcnMark>, Problem> {
         let close = match self.peek() {
-            Kind::Sign('[') => ']',
-            Kind::Sign('(') => ')',
+            TokenKind::Sign('[') => ']',
+            TokenKind::Sign('(') => ')',
             _ => return Ok(None),
         };
         let line = self.line();
         self.at += 1;
         let right = "ect0, ect1, ect01, ce or noecn";
         let mark = match self.next() {
-            Kind::Word("noecn") => EcnMark::NotCapable,
-            Kind::Word("ect0") => EcnMark::Capable0,
-            Kind::Word("ect1") => EcnMark::Capable1,
-            Kind::Word("ect01") if !arrives => EcnMark::Capable,
-            Kind::Word("ce") => EcnMark::Congestion,
-            Kind::Word(word @ ("tos" | "ttl" | "flowlabel")) => {
+            TokenKind::Word("noecn") => EcnMark::NotCapable,
+            TokenKind::Word("ect0") => EcnMark::Capable0,
+            TokenKind::Word("ect1") => EcnMark::Capable1,
+            TokenKind::Word("ect01") if !arrives => EcnMark::Capable,
+            TokenKind::Word("ce") => EcnMark::Congestion,
+            TokenKind::Word(word @ ("tos" | "ttl" | "flowlabel")) => {
                 return Err(Problem::unsupported(line, format!("{word} of the IP header is not modeled")));
             }
-            Kind::Integer(_) => return Err(Problem::unsupported(line, "packets of icmp are not modeled, only TCP")),
+            TokenKind::Integer(_) => {
+                return Err(Problem::unsupported(line, "packets of icmp are not modeled, only TCP"));
+            }
             other => return Err(Problem::malformed(line, format!("{other} was found where {right} should stand"))),
         };
-        if self.peek() == Kind::Sign(',') {
+        if self.peek() == TokenKind::Sign(',') {
             return Err(Problem::unsupported(line, "of the IP header only the ECN bits are modeled"));
         }
         self.need(close, "the ECN bits")?;
@@ -77,14 +79,14 @@ impl Reader<'_> {
     /// `S`, `S.`, `P.`, `.`, `-`, `SEW`, ...
     fn flags(&mut self) -> Result<Flags, Problem> {
         let line = self.line();
-        if let Kind::Decimal(_) = self.peek() {
+        if let TokenKind::Decimal(_) = self.peek() {
             return Err(Problem::unsupported(line, "the ACE counter of accurate ECN is not modeled"));
         }
         if self.take('-') {
             return Ok(Flags::NONE);
         }
         let mut flags = Flags::NONE;
-        let letters = if let Kind::Word(letters) = self.peek() {
+        let letters = if let TokenKind::Word(letters) = self.peek() {
             self.at += 1;
             letters
         } else {
@@ -109,7 +111,7 @@ impl Reader<'_> {
                 }
             };
         }
-        if let Kind::Decimal(_) = self.peek() {
+        if let TokenKind::Decimal(_) = self.peek() {
             return Err(Problem::unsupported(line, "the ACE counter of accurate ECN is not modeled"));
         }
         if self.take('.') {

@@ -1,7 +1,7 @@
 //! TCP options: `<mss 1460,nop,nop,sackOK,nop,wscale 8>`, or `<...>` for any.
 
 use super::Reader;
-use crate::lexer::Kind;
+use crate::lexer::TokenKind;
 use crate::problem::Problem;
 use crate::wire::TcpOption;
 use firstflight_tcp::MOST_SACK_BLOCKS;
@@ -16,7 +16,7 @@ impl Reader<'_> {
         if !self.take('<') {
             return Ok(Some(Vec::new()));
         }
-        if self.peek() == Kind::Ellipsis {
+        if self.peek() == TokenKind::Ellipsis {
             self.at += 1;
             self.need('>', "\"<...\"")?;
             return Ok(None);
@@ -42,13 +42,13 @@ impl Reader<'_> {
     fn tcp_option(&mut self) -> Result<TcpOption, Problem> {
         let line = self.line();
         Ok(match self.next() {
-            Kind::Word("nop") => TcpOption::Nop,
-            Kind::Word("eol") => TcpOption::End,
-            Kind::Word("mss") => TcpOption::Mss(self.integer("the MSS", 65535)? as u16),
-            Kind::Word("wscale") => TcpOption::WindowScale(self.integer("the window scale", 255)? as u8),
-            Kind::Word("sackOK") => TcpOption::SackPermitted,
-            Kind::Word("sack") => TcpOption::Sack(self.sack_blocks()?),
-            Kind::Word("TS") => {
+            TokenKind::Word("nop") => TcpOption::Nop,
+            TokenKind::Word("eol") => TcpOption::End,
+            TokenKind::Word("mss") => TcpOption::Mss(self.integer("the MSS", 65535)? as u16),
+            TokenKind::Word("wscale") => TcpOption::WindowScale(self.integer("the window scale", 255)? as u8),
+            TokenKind::Word("sackOK") => TcpOption::SackPermitted,
+            TokenKind::Word("sack") => TcpOption::Sack(self.sack_blocks()?),
+            TokenKind::Word("TS") => {
                 if !self.take_word("val") {
                     return Err(self.unexpected("\"val\" after TS"));
                 }
@@ -58,10 +58,10 @@ impl Reader<'_> {
                 }
                 TcpOption::Timestamps { value, echo: self.integer("TSecr", u32::MAX)? }
             }
-            Kind::Word("FO" | "FOEXP") => {
+            TokenKind::Word("FO" | "FOEXP") => {
                 return Err(Problem::unsupported(line, "TCP Fast Open is not modeled"));
             }
-            Kind::Word(word @ ("md5" | "ECN" | "AO")) => {
+            TokenKind::Word(word @ ("md5" | "ECN" | "AO")) => {
                 return Err(Problem::unsupported(line, format!("the TCP option {word} is not modeled")));
             }
             other => {
@@ -82,7 +82,7 @@ impl Reader<'_> {
             let left = self.integer("the left edge of a SACK block", u32::MAX)?;
             self.need(':', "the left edge of a SACK block")?;
             blocks.push([left, self.integer("the right edge of a SACK block", u32::MAX)?]);
-            if !matches!(self.peek(), Kind::Integer(_)) {
+            if !matches!(self.peek(), TokenKind::Integer(_)) {
                 break;
             }
         }

@@ -1,7 +1,7 @@
 //! Times: `0.1`, `+.1`, `.1~.2`, `+.1~+.2`, `*`.
 
 use super::Reader;
-use crate::lexer::Kind;
+use crate::lexer::TokenKind;
 use crate::problem::Problem;
 use crate::script::When;
 use firstflight_tcp::Nanos;
@@ -34,7 +34,7 @@ impl Reader<'_> {
 
     /// `...b` after the time of a system call: when it returns.
     pub(super) fn returns(&mut self, when: When) -> Result<Option<Nanos>, Problem> {
-        if self.peek() != Kind::Ellipsis {
+        if self.peek() != TokenKind::Ellipsis {
             return Ok(None);
         }
         let line = self.line();
@@ -51,7 +51,7 @@ impl Reader<'_> {
     fn seconds(&mut self, what: &str) -> Result<Nanos, Problem> {
         let line = self.line();
         let text = match self.peek() {
-            Kind::Integer(text) | Kind::Decimal(text) => text,
+            TokenKind::Integer(text) | TokenKind::Decimal(text) => text,
             _ => return Err(self.unexpected(what)),
         };
         self.at += 1;

@@ -12,7 +12,7 @@ mod socket_options;
 mod stop;
 mod world;
 
-use crate::options::Plan;
+use crate::options::ScriptSettings;
 use crate::problem::Problem;
 use crate::report::{Check, Report, Verdict};
 use crate::script::{Action, Block, Event, Packet, Script, When};
@@ -26,7 +26,7 @@ use world::{Departure, World};
 
 /// Reads a script and runs it; `tolerance_ns` is how far an event may be from its time, unless the script allows more.
 pub fn run_text(text: &str, tolerance_ns: Nanos) -> Report {
-    let read = Script::read(text).and_then(|script| Ok((Plan::new(&script, tolerance_ns)?, script)));
+    let read = Script::read(text).and_then(|script| Ok((ScriptSettings::new(&script, tolerance_ns)?, script)));
     match read {
         Ok((plan, script)) => Runner::new(&script, plan).run(),
         Err(problem) => Report::of_problem(&problem),
@@ -35,7 +35,7 @@ pub fn run_text(text: &str, tolerance_ns: Nanos) -> Report {
 
 struct Runner<'a> {
     script: &'a Script,
-    plan: Plan,
+    plan: ScriptSettings,
     world: World,
     descriptors: Descriptors,
     /// A system call that has not returned yet.
@@ -46,7 +46,7 @@ struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    fn new(script: &'a Script, plan: Plan) -> Self {
+    fn new(script: &'a Script, plan: ScriptSettings) -> Self {
         Self {
             script,
             world: World::new(plan.clock_at_start),

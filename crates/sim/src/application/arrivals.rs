@@ -2,7 +2,7 @@
 
 use crate::{
     application::{Activity, Ask, OUTSIDE, bytes, nanos},
-    law::Law,
+    distribution::Distribution,
     plan::Kind,
     random::Purpose,
     simulation::Simulation,
@@ -28,7 +28,7 @@ impl Simulation<'_> {
         self.wait_for_arrival(client, gap, index + 1);
     }
 
-    fn wait_for_arrival(&mut self, client: u32, gap: &Law, index: u64) {
+    fn wait_for_arrival(&mut self, client: u32, gap: &Distribution, index: u64) {
         let gap = nanos(self.draw(client, gap, Purpose::Think, index));
         self.wake_client_at(client, self.now.saturating_add(gap));
     }

@@ -18,7 +18,7 @@ use firstflight_tcp::{Deadline, Events};
 
 use crate::{
     connection::{CLIENT, Connection, Object, Opening, Pair, SERVER},
-    law::Law,
+    distribution::Distribution,
     plan::{Application, ArmsOf, Kind, LARGEST_BYTES},
     population::{
         aggregate::{Outcome, Unit},
@@ -131,7 +131,7 @@ impl<'p> Simulation<'p> {
         &self.plan.applications[usize::from(self.clients[client as usize].application)]
     }
 
-    fn draw(&self, client: u32, law: &Law, purpose: Purpose, index: u64) -> f64 {
+    fn draw(&self, client: u32, law: &Distribution, purpose: Purpose, index: u64) -> f64 {
         law.draw(&self.stream(client, purpose), index)
     }
 

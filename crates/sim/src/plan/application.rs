@@ -7,7 +7,7 @@ use firstflight_tcp::Profile;
 use serde::Deserialize;
 
 use super::{Handshakes, Kind, Network, Plan, one};
-use crate::{PlanError, law::Law};
+use crate::{PlanError, distribution::Distribution};
 
 /// Choice of a client's server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -51,7 +51,7 @@ pub struct Application {
     #[serde(default)]
     pub arms: Vec<Ends>,
     /// When each client starts, in seconds.
-    pub start: Law,
+    pub start: Distribution,
     /// Class of its packets, 0 to 7, where a queue prefers higher ones.
     #[serde(default)]
     pub class: u8,

@@ -6,7 +6,7 @@ use firstflight_path::{Nanos, SpecError};
 use serde::Deserialize;
 
 use super::{LARGEST_BYTES, kind::validate_law};
-use crate::{PlanError, law::Law};
+use crate::{PlanError, distribution::Distribution};
 
 /// A record of TLS 1.3 adds to its payload a header of 5 bytes, a content type of one and a tag of 16 (RFC 8446 section
 /// 5.2, AEAD of RFC 8446 section 9.1).
@@ -68,7 +68,7 @@ pub struct Flight {
     /// The end that writes it.
     pub from: From,
     /// How many bytes.
-    pub bytes: Law,
+    pub bytes: Distribution,
     /// How many in addition.
     #[serde(default)]
     pub more_bytes: u32,

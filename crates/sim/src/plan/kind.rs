@@ -13,7 +13,7 @@ use super::{
     },
     one,
 };
-use crate::{PlanError, law::Law};
+use crate::{PlanError, distribution::Distribution};
 
 /// The largest file, 8.8 TB: more than a run is likely to carry, and small enough for a page's worth of them to be added up.
 pub(crate) const LARGEST_BYTES: u64 = 1 << 43;
@@ -29,11 +29,11 @@ pub enum Kind {
     /// Files one after the other, each on a new connection.
     FileTransfer {
         /// Bytes of a file.
-        size: Law,
+        size: Distribution,
         /// Bytes of the request for a file.
         request_bytes: u32,
         /// Seconds between the end of a file and the next request.
-        gap: Law,
+        gap: Distribution,
         /// The sender of the file.
         direction: Direction,
         /// Files per client; none: no end.
@@ -44,15 +44,15 @@ pub enum Kind {
         /// HTTP's version decides on the connections.
         version: HttpVersion,
         /// Bytes of the primary object.
-        primary: Law,
+        primary: Distribution,
         /// Bytes of an in-line object.
-        inline: Law,
+        inline: Distribution,
         /// In-line objects of a page, at most 65535 of them.
-        inline_count: Law,
+        inline_count: Distribution,
         /// Bytes of a request.
         request_bytes: u32,
         /// Seconds between a page and the next.
-        think: Law,
+        think: Distribution,
         /// True if that time begins with the page, and not with its end; a page that takes longer is waited for. It
         /// passes before the first page, too.
         #[serde(default)]
@@ -85,11 +85,11 @@ pub enum Kind {
     /// Requests and responses in turn on one connection.
     RequestResponse {
         /// Bytes of a request.
-        request: Law,
+        request: Distribution,
         /// Bytes of a response.
-        response: Law,
+        response: Distribution,
         /// Seconds between a response and the next request.
-        think: Law,
+        think: Distribution,
         /// Requests per client; none: no end.
         count: Option<u32>,
     },
@@ -104,7 +104,7 @@ pub enum Kind {
     /// Chunks of a video on one connection.
     Video {
         /// Bytes of a chunk.
-        chunk: Law,
+        chunk: Distribution,
         /// Bytes of a request.
         request_bytes: u32,
         /// The playing time of a chunk.
@@ -117,11 +117,11 @@ pub enum Kind {
     /// Files, each on a new connection, whether or not those before are done.
     Arrivals {
         /// Bytes of a file.
-        size: Law,
+        size: Distribution,
         /// Bytes of the request for a file.
         request_bytes: u32,
         /// Seconds between a request and the next.
-        gap: Law,
+        gap: Distribution,
         /// Files per client; none: no end.
         count: Option<u32>,
     },
@@ -132,9 +132,9 @@ pub enum Kind {
 #[serde(deny_unknown_fields)]
 pub struct Level {
     /// Bytes of an object.
-    pub inline: Law,
+    pub inline: Distribution,
     /// Objects of a page, at most 65535 of them.
-    pub inline_count: Law,
+    pub inline_count: Distribution,
 }
 
 /// RFC 9113 section 4.2: the frame size that every HTTP/2 endpoint accepts.
@@ -213,7 +213,7 @@ impl Kind {
         let objects = MOST_INLINE_OBJECTS;
         let time = f64::INFINITY;
         // A law with its name and the largest value that makes sense.
-        let (laws, count): (Vec<(&'static str, &Law, f64)>, Option<u32>) = match self {
+        let (laws, count): (Vec<(&'static str, &Distribution, f64)>, Option<u32>) = match self {
             Kind::FileTransfer { size, gap, count, request_bytes, direction } => {
                 if *direction == Direction::Download {
                     asks_for_something(*request_bytes)?;
@@ -294,7 +294,7 @@ impl Kind {
 }
 
 /// Checks a law, whose largest value makes sense up to `most`.
-pub(super) fn validate_law(name: &'static str, law: &Law, most: f64) -> Result<(), PlanError> {
+pub(super) fn validate_law(name: &'static str, law: &Distribution, most: f64) -> Result<(), PlanError> {
     law.validate(name)?;
     match law.largest() {
         Some(largest) if largest > most => Err(misfit!("{name} reaches {largest}, but must be at most {most}")),

@@ -3,7 +3,7 @@
 use firstflight_path::{LinkSpec, Nanos, SpecError};
 use serde::Deserialize;
 
-use crate::law::Law;
+use crate::distribution::Distribution;
 
 /// The two directions of a link.
 #[derive(Clone, Debug, Deserialize)]
@@ -73,13 +73,13 @@ pub struct Group {
 pub struct LinkLaws {
     /// Bits a second.
     #[serde(default)]
-    pub rate_bps: Option<Law>,
+    pub rate_bps: Option<Distribution>,
     /// Propagation delay.
     #[serde(default)]
-    pub delay_ns: Option<Law>,
+    pub delay_ns: Option<Distribution>,
     /// Probability of loss.
     #[serde(default)]
-    pub loss: Option<Law>,
+    pub loss: Option<Distribution>,
     /// The limit of the queue, where it depends on drawn values.
     #[serde(default)]
     pub limit: Option<DrawnLimit>,

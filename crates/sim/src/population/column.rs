@@ -7,7 +7,7 @@ use serde::{
     de::{MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
 };
 
-use crate::law::Law;
+use crate::distribution::Distribution;
 
 /// A value a row, or a law from which each user draws.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub enum Column {
     /// One a row.
     Values(Vec<f64>),
     /// Drawn for each user, whatever the row.
-    Law(Law),
+    Distribution(Distribution),
 }
 
 impl<'de> Deserialize<'de> for Column {
@@ -37,7 +37,7 @@ impl<'de> Deserialize<'de> for Column {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Column, A::Error> {
-                Law::deserialize(MapAccessDeserializer::new(map)).map(Column::Law)
+                Distribution::deserialize(MapAccessDeserializer::new(map)).map(Column::Distribution)
             }
         }
         deserializer.deserialize_any(Either)

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     PlanError,
-    law::Law,
+    distribution::Distribution,
     random::{Purpose, Stream},
 };
 
@@ -68,7 +68,7 @@ pub struct Paths<'p> {
 #[derive(Debug)]
 struct Joint<'p> {
     subnet_users: u32,
-    laws: [&'p Law; FIGURES],
+    laws: [&'p Distribution; FIGURES],
     copula: Copula,
 }
 
@@ -230,8 +230,8 @@ impl TableSpec {
         for (index, (figure, (_, column))) in figures.iter_mut().zip(self.columns()).enumerate() {
             *figure = match column {
                 Column::Values(values) => values[row],
-                Column::Law(Law::Constant { value }) => *value,
-                Column::Law(law) => law.quantile(user.uniforms(index as u64 / 2)[index % 2]),
+                Column::Distribution(Distribution::Constant { value }) => *value,
+                Column::Distribution(law) => law.quantile(user.uniforms(index as u64 / 2)[index % 2]),
             };
         }
         figures

@@ -7,7 +7,7 @@ use super::{
     column::Column,
     copula::{Copula, FIGURES},
 };
-use crate::{PlanError, law::Law};
+use crate::{PlanError, distribution::Distribution};
 
 /// Links and users are numbered with 32 bits together.
 const MOST_USERS: u32 = 1 << 31;
@@ -61,15 +61,15 @@ pub enum PathsSpec {
 #[serde(deny_unknown_fields)]
 pub struct MarginalsSpec {
     /// Round trip without serialization and queueing, in ns.
-    pub rtt_ns: Law,
+    pub rtt_ns: Distribution,
     /// Rate to the user.
-    pub down_bps: Law,
+    pub down_bps: Distribution,
     /// Rate from the user.
-    pub up_bps: Law,
+    pub up_bps: Distribution,
     /// Length of the queues, as time at the rates of their links, in ns.
-    pub buffer_ns: Law,
+    pub buffer_ns: Distribution,
     /// Probability that the link to the user loses a packet.
-    pub loss: Law,
+    pub loss: Distribution,
     /// Correlations of the normal scores of the five, row by row.
     pub correlation: Vec<f64>,
     /// Consecutive users that share an access network.
@@ -188,7 +188,7 @@ impl PopulationSpec {
 
 impl MarginalsSpec {
     /// The laws with their names, in the order of the correlations.
-    pub(super) fn laws(&self) -> [(&'static str, &Law); FIGURES] {
+    pub(super) fn laws(&self) -> [(&'static str, &Distribution); FIGURES] {
         [
             ("rtt_ns", &self.rtt_ns),
             ("down_bps", &self.down_bps),
@@ -225,7 +225,7 @@ impl TableSpec {
     fn lists(&self) -> impl Iterator<Item = (&'static str, &[f64])> {
         let measured = self.columns().into_iter().filter_map(|(name, column)| match column {
             Column::Values(values) => Some((name, values.as_slice())),
-            Column::Law(_) => None,
+            Column::Distribution(_) => None,
         });
         let others = [
             ("weight", &self.weight),
@@ -247,7 +247,7 @@ impl TableSpec {
             return Err(misfit!("the table of paths has no rows: give at least one"));
         }
         for (name, column) in self.columns() {
-            if let Column::Law(law) = column {
+            if let Column::Distribution(law) = column {
                 law.validate(name)?;
                 if name == "loss" {
                     check_loss_law(law)?;
@@ -312,7 +312,7 @@ impl Buckets {
 }
 
 /// A law of losses must stay below certain loss.
-fn check_loss_law(law: &Law) -> Result<(), PlanError> {
+fn check_loss_law(law: &Distribution) -> Result<(), PlanError> {
     match law.largest() {
         Some(largest) if largest < 1.0 => Ok(()),
         Some(largest) => Err(misfit!("loss reaches {largest}, but a probability of loss must be below 1")),

@@ -15,7 +15,7 @@ use crate::{
     application::{Client, datagram::DatagramStream},
     capture::Capture,
     connection::{Arena, CLIENT},
-    memory::Memory,
+    memory::LearnedWindows,
     packet::{OptionTable, Packet},
     plan::{Plan, ServerChoice},
     population::{RowHandshake, aggregate::Accounts},
@@ -45,7 +45,7 @@ const NOTHING: InFlight = InFlight { at: 0, order: 0, packet: Packet::NOTHING };
 /// A link of the network.
 // As in `Link`, what each packet needs comes first.
 #[repr(C, align(64))]
-struct Line {
+struct DirectedLink {
     link: Link,
     queue_draws: Sequence,
     /// Its packets may arrive in another order, or twice.
@@ -70,7 +70,7 @@ pub struct Simulation<'p> {
     pub(crate) seed: u64,
     pub(crate) replicate: u32,
     pub(crate) now: Nanos,
-    lines: Vec<Line>,
+    lines: Vec<DirectedLink>,
     pub(crate) routes: Routes,
     scheduler: Scheduler,
     timers: Timers,
@@ -93,7 +93,7 @@ pub struct Simulation<'p> {
     last: Option<(Nanos, u64)>,
     pub(crate) connections: Arena,
     /// The data that hosts keep from their connections.
-    pub(crate) memory: Memory,
+    pub(crate) memory: LearnedWindows,
     /// Some profile asks the routers on the path for a rate.
     asks_for_rates: bool,
     pub(crate) clients: Vec<Client>,
@@ -221,7 +221,7 @@ impl<'p> Simulation<'p> {
     }
 
     /// The link of a source of departures.
-    fn departing(&self, source: u32) -> &Line {
+    fn departing(&self, source: u32) -> &DirectedLink {
         &self.lines[self.departing[source as usize - self.in_flight.len()] as usize]
     }
 

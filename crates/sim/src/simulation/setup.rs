@@ -5,13 +5,13 @@ use std::ops::Range;
 use firstflight_path::{Holding, Link, Meter, Ring, SpecError};
 use firstflight_tcp::Segment;
 
-use super::{Line, NOTHING, Simulation, User};
+use super::{DirectedLink, NOTHING, Simulation, User};
 use crate::{
     PlanError,
     application::Client,
     capture::Capture,
     connection::Arena,
-    memory::Memory,
+    memory::LearnedWindows,
     packet::OptionTable,
     plan::{Kind, Plan, ServerChoice},
     population::{arm_of_user, runs_application},
@@ -95,7 +95,7 @@ impl<'p> Simulation<'p> {
         // A population keeps nothing of its links.
         let metered = if plan.population.is_some() { 0 } else { plan.duration_ns };
         let meter = Meter::new(metered, plan.meter_interval_ns.unwrap_or(plan.duration_ns));
-        let mut lines: Vec<Line> = Vec::with_capacity(topology.links().len());
+        let mut lines: Vec<DirectedLink> = Vec::with_capacity(topology.links().len());
         let mut departing = Vec::new();
         for (index, (name, spec)) in topology.links().iter().enumerate() {
             let named = PlanError::within(format!("link {name:?}"));
@@ -108,7 +108,14 @@ impl<'p> Simulation<'p> {
                 departing.push(index as u32);
             }
             let queue_draws = Sequence::new(queue_stream);
-            lines.push(Line { link, queue_draws, reorders: spec.reorders(), holding, departures, departure_order: 0 });
+            lines.push(DirectedLink {
+                link,
+                queue_draws,
+                reorders: spec.reorders(),
+                holding,
+                departures,
+                departure_order: 0,
+            });
         }
         for &(client, server) in &pairs {
             let links = [topology.path(client, server)?, topology.path(server, client)?].concat();
@@ -154,7 +161,7 @@ impl<'p> Simulation<'p> {
             order: 0,
             last: None,
             connections: Arena::default(),
-            memory: Memory::new(plan),
+            memory: LearnedWindows::new(plan),
             asks_for_rates: plan.asks_for_rates(),
             clients,
             streams: Vec::new(),

@@ -5,7 +5,7 @@ use firstflight_path::{LinkSpec, SpecError};
 use super::{Host, Topology};
 use crate::{
     PlanError,
-    law::Law,
+    distribution::Distribution,
     plan::{DrawnLimit, Group, LinkLaws, LinkPair},
     population,
     random::{Purpose, Stream},
@@ -106,7 +106,7 @@ fn drawn(group: &Group, stream: &Stream) -> Result<LinkPair, SpecError> {
 }
 
 fn draw_into(spec: &mut LinkSpec, laws: &LinkLaws, stream: &Stream) -> Result<(), SpecError> {
-    let draw = |law: &Option<Law>, name: &'static str, index: u64| {
+    let draw = |law: &Option<Distribution>, name: &'static str, index: u64| {
         let value = law.as_ref().map(|law| law.quantile(stream.uniforms(index)[0]));
         value.map(|value| population::check(name, value).map(|()| value)).transpose()
     };

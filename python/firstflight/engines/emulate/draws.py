@@ -2,7 +2,7 @@
 
 Every draw is a function of its purpose (replicate, application, client, purpose, number) and not of the draws
 before it, so cells that differ in TCP only ask for the same bytes at the same times, and so does the simulator
-(`crates/random` and `crates/sim/src/law.rs`).
+(`crates/random` and `crates/sim/src/distribution.rs`).
 """
 
 import math

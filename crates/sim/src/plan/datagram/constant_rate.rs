@@ -4,7 +4,7 @@ use firstflight_path::{Nanos, SpecError};
 use serde::Deserialize;
 
 use super::{Datagrams, Flow, Play, Ways};
-use crate::law::Law;
+use crate::distribution::Distribution;
 
 /// A stream of constant bit rate.
 #[derive(Clone, Debug, Deserialize)]
@@ -38,7 +38,7 @@ impl Datagrams for ConstantRate {
     fn flows(&self) -> Vec<Flow> {
         let flow = |&from_server: &bool| Flow {
             interval: self.interval(),
-            payload: Law::Constant { value: f64::from(self.payload_bytes) },
+            payload: Distribution::Constant { value: f64::from(self.payload_bytes) },
             header_bytes: self.datagram_header_bytes,
             length: self.length_ns,
             play: self.deadline_ns.map_or(Play::Always, Play::AfterSending),

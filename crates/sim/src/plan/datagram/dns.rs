@@ -4,7 +4,7 @@ use firstflight_path::{Nanos, SpecError};
 use serde::Deserialize;
 
 use super::{Datagrams, Flow};
-use crate::law::Law;
+use crate::distribution::Distribution;
 
 /// Look-ups of names: a query, repeated until an answer arrives, and an answer.
 #[derive(Clone, Debug, Deserialize)]
@@ -13,9 +13,9 @@ pub struct Queries {
     /// Payload of a query.
     pub query_bytes: u32,
     /// Payload of an answer.
-    pub answer: Law,
+    pub answer: Distribution,
     /// Seconds that the server needs to find an answer.
-    pub resolve: Law,
+    pub resolve: Distribution,
     /// Timeout of a client's first query.
     pub timeout_ns: Nanos,
     /// Factor of the timeout of each further one.
@@ -34,7 +34,7 @@ pub struct Dns {
     #[serde(flatten)]
     pub queries: Queries,
     /// Seconds between a look-up and the next.
-    pub think: Law,
+    pub think: Distribution,
     /// Look-ups of a client; none: no end.
     pub count: Option<u32>,
 }
@@ -52,13 +52,16 @@ pub struct Names {
 
 impl Datagrams for Queries {
     fn flows(&self) -> Vec<Flow> {
-        let flow = |from_server: bool, payload: Law| Flow {
+        let flow = |from_server: bool, payload: Distribution| Flow {
             interval: self.timeout_ns,
             payload,
             header_bytes: self.datagram_header_bytes,
             ..Flow::new(from_server)
         };
-        vec![flow(false, Law::Constant { value: f64::from(self.query_bytes) }), flow(true, self.answer.clone())]
+        vec![
+            flow(false, Distribution::Constant { value: f64::from(self.query_bytes) }),
+            flow(true, self.answer.clone()),
+        ]
     }
 
     fn validate(&self) -> Result<(), SpecError> {

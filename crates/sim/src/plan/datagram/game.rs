@@ -4,7 +4,7 @@ use firstflight_path::{Nanos, SpecError};
 use serde::Deserialize;
 
 use super::{Datagrams, Flow, Play};
-use crate::law::Law;
+use crate::distribution::Distribution;
 
 /// A game.
 #[derive(Clone, Debug, Deserialize)]
@@ -15,9 +15,9 @@ pub struct Game {
     /// Time between two ticks of the server, at which it sends to all clients.
     pub tick_ns: Nanos,
     /// Payload of a client's datagram.
-    pub client_payload: Law,
+    pub client_payload: Distribution,
     /// Payload of a server's.
-    pub server_payload: Law,
+    pub server_payload: Distribution,
     /// Bytes of a datagram's headers.
     pub datagram_header_bytes: u32,
     /// Duration of a client's game; none: to the end of the run.
@@ -28,7 +28,7 @@ pub struct Game {
 
 impl Datagrams for Game {
     fn flows(&self) -> Vec<Flow> {
-        let flow = |from_server: bool, interval: Nanos, payload: &Law| Flow {
+        let flow = |from_server: bool, interval: Nanos, payload: &Distribution| Flow {
             interval,
             payload: payload.clone(),
             header_bytes: self.datagram_header_bytes,

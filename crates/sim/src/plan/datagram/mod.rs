@@ -9,7 +9,7 @@ use firstflight_path::{Nanos, SpecError};
 use serde::{Deserialize, Serialize};
 
 use super::Kind;
-use crate::law::Law;
+use crate::distribution::Distribution;
 use voice::Impairment;
 
 /// As much as an IPv4 packet can carry over UDP.
@@ -99,7 +99,7 @@ pub struct Flow {
     #[serde(rename = "interval_ns")]
     pub(crate) interval: Nanos,
     /// Bytes of payload.
-    pub(crate) payload: Law,
+    pub(crate) payload: Distribution,
     /// Bytes of all headers.
     pub(crate) header_bytes: u32,
     /// Duration of sending; none: to the end of the run.
@@ -119,7 +119,7 @@ impl Flow {
         Flow {
             from_server,
             interval: 0,
-            payload: Law::Constant { value: 0.0 },
+            payload: Distribution::Constant { value: 0.0 },
             header_bytes: 0,
             length: None,
             play: Play::Always,

@@ -4,7 +4,7 @@ use firstflight_path::{Nanos, SpecError};
 use serde::Deserialize;
 
 use super::{Call, Datagrams, Flow, Play, Rtp, Ways};
-use crate::law::Law;
+use crate::distribution::Distribution;
 
 /// A call.
 #[derive(Clone, Debug, Deserialize)]
@@ -77,7 +77,7 @@ impl Datagrams for Voice {
         let payload_bytes = (u128::from(self.bit_rate_bps) * u128::from(self.frame_ns)).div_ceil(8_000_000_000);
         let flow = |&from_server: &bool| Flow {
             interval: self.frame_ns,
-            payload: Law::Constant { value: payload_bytes as f64 },
+            payload: Distribution::Constant { value: payload_bytes as f64 },
             header_bytes: self.datagram_header_bytes,
             length: self.length_ns,
             play: Play::AfterFirst(self.playout_ns),

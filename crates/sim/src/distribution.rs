@@ -12,7 +12,7 @@ use crate::{normal, random::Stream};
 /// A probability law over bytes or seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "distribution", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Law {
+pub enum Distribution {
     /// Always the same.
     Constant {
         /// The value.
@@ -168,23 +168,23 @@ fn one() -> f64 {
     1.0
 }
 
-impl Law {
+impl Distribution {
     /// Checks the parameters; `what` names the law's place in the plan.
     ///
     /// # Errors
     /// Parameters that are out of order, negative or infinite.
     pub fn validate(&self, what: &'static str) -> Result<(), SpecError> {
         let ok = match self {
-            Law::Constant { value } => *value >= 0.0,
-            Law::Uniform { low, high } => *low >= 0.0 && high >= low,
-            Law::Exponential { mean } => *mean > 0.0,
-            Law::Lognormal { median, sigma, minimum, maximum } => {
+            Distribution::Constant { value } => *value >= 0.0,
+            Distribution::Uniform { low, high } => *low >= 0.0 && high >= low,
+            Distribution::Exponential { mean } => *mean > 0.0,
+            Distribution::Lognormal { median, sigma, minimum, maximum } => {
                 *median > 0.0 && *sigma >= 0.0 && bounds_are_in_order(*minimum, *maximum)
             }
-            Law::Pareto { shape, minimum, maximum } => {
+            Distribution::Pareto { shape, minimum, maximum } => {
                 *shape > 0.0 && *minimum > 0.0 && maximum.is_none_or(|maximum| maximum > *minimum)
             }
-            Law::Empirical { points: Points { values: points, .. }, scale, minimum, maximum, .. } => {
+            Distribution::Empirical { points: Points { values: points, .. }, scale, minimum, maximum, .. } => {
                 let rises = points.windows(2).all(|pair| pair[1].0 > pair[0].0 && pair[1].1 >= pair[0].1);
                 let spans = points.len() >= 2 && points[0].0 == 0.0 && points[points.len() - 1].0 == 1.0;
                 rises && spans && points[0].1 >= 0.0 && *scale > 0.0 && bounds_are_in_order(*minimum, *maximum)
@@ -200,12 +200,12 @@ impl Law {
 
     fn parameters_are_finite(&self) -> bool {
         match self {
-            Law::Constant { value } => value.is_finite(),
-            Law::Uniform { high, .. } => high.is_finite(),
-            Law::Exponential { mean } => mean.is_finite(),
-            Law::Lognormal { median, sigma, .. } => median.is_finite() && sigma.is_finite(),
-            Law::Pareto { shape, minimum, .. } => shape.is_finite() && minimum.is_finite(),
-            Law::Empirical { points, scale, .. } => {
+            Distribution::Constant { value } => value.is_finite(),
+            Distribution::Uniform { high, .. } => high.is_finite(),
+            Distribution::Exponential { mean } => mean.is_finite(),
+            Distribution::Lognormal { median, sigma, .. } => median.is_finite() && sigma.is_finite(),
+            Distribution::Pareto { shape, minimum, .. } => shape.is_finite() && minimum.is_finite(),
+            Distribution::Empirical { points, scale, .. } => {
                 scale.is_finite() && points.values.iter().all(|&(p, x)| p.is_finite() && x.is_finite())
             }
         }
@@ -214,11 +214,11 @@ impl Law {
     /// The largest value that can be drawn; none: there is no bound.
     pub fn largest(&self) -> Option<f64> {
         match self {
-            Law::Constant { value } => Some(*value),
-            Law::Uniform { high, .. } => Some(*high),
-            Law::Exponential { .. } => None,
-            Law::Lognormal { maximum, .. } | Law::Pareto { maximum, .. } => *maximum,
-            Law::Empirical { points, scale, minimum, maximum, .. } => {
+            Distribution::Constant { value } => Some(*value),
+            Distribution::Uniform { high, .. } => Some(*high),
+            Distribution::Exponential { .. } => None,
+            Distribution::Lognormal { maximum, .. } | Distribution::Pareto { maximum, .. } => *maximum,
+            Distribution::Empirical { points, scale, minimum, maximum, .. } => {
                 points.values.last().map(|&(_, value)| Self::clip(scale * value, *minimum, *maximum))
             }
         }
@@ -226,11 +226,11 @@ impl Law {
 
     /// The `index`-th draw of a stream.
     pub fn draw(&self, stream: &Stream, index: u64) -> f64 {
-        if let Law::Constant { value } = self {
+        if let Distribution::Constant { value } = self {
             return *value;
         }
         let [u, v] = stream.uniforms(index);
-        if let Law::Lognormal { .. } = self {
+        if let Distribution::Lognormal { .. } = self {
             // Box and Muller: one normal deviate of two uniform ones.
             return self.at_score(libm::sqrt(-2.0 * libm::log(1.0 - u)) * libm::cos(2.0 * PI * v));
         }
@@ -241,15 +241,15 @@ impl Law {
     #[inline]
     pub fn quantile(&self, u: f64) -> f64 {
         match self {
-            Law::Constant { value } => *value,
-            Law::Uniform { low, high } => low + (high - low) * u,
-            Law::Exponential { mean } => -mean * libm::log(1.0 - u),
-            Law::Lognormal { .. } => self.at_score(normal::quantile(u)),
-            Law::Pareto { shape, minimum, maximum } => {
+            Distribution::Constant { value } => *value,
+            Distribution::Uniform { low, high } => low + (high - low) * u,
+            Distribution::Exponential { mean } => -mean * libm::log(1.0 - u),
+            Distribution::Lognormal { .. } => self.at_score(normal::quantile(u)),
+            Distribution::Pareto { shape, minimum, maximum } => {
                 let beyond = maximum.map_or(0.0, |maximum| libm::pow(minimum / maximum, *shape));
                 minimum * libm::pow(1.0 - u * (1.0 - beyond), -1.0 / shape)
             }
-            Law::Empirical { points, interpolation, scale, minimum, maximum } => {
+            Distribution::Empirical { points, interpolation, scale, minimum, maximum } => {
                 let value = interpolation.value(points.at(*interpolation, u));
                 Self::clip(scale * value, *minimum, *maximum)
             }
@@ -266,8 +266,8 @@ impl Law {
     // Each step is done for all scores before the next one: the processor overlaps the steps of different scores.
     pub fn at_scores(&self, scores: &mut [f64]) {
         match self {
-            Law::Constant { value } => scores.fill(*value),
-            Law::Empirical { points, interpolation, scale, minimum, maximum } => {
+            Distribution::Constant { value } => scores.fill(*value),
+            Distribution::Empirical { points, interpolation, scale, minimum, maximum } => {
                 scores.iter_mut().for_each(|score| *score = normal::distribution(*score));
                 scores.iter_mut().for_each(|u| *u = points.at(*interpolation, *u));
                 scores.iter_mut().for_each(|x| *x = Self::clip(scale * interpolation.value(*x), *minimum, *maximum));
@@ -279,7 +279,7 @@ impl Law {
     /// The quantile at which a standard normal variable has this score.
     fn at_score(&self, score: f64) -> f64 {
         match self {
-            Law::Lognormal { median, sigma, minimum, maximum } => {
+            Distribution::Lognormal { median, sigma, minimum, maximum } => {
                 Self::clip(median * libm::exp(sigma * score), *minimum, *maximum)
             }
             _ => self.quantile(normal::distribution(score)),
