@@ -338,33 +338,22 @@ impl Link {
         Some(end.saturating_add(self.delay))
     }
 
-    /// [`Link::offer`] for a link that [is plain](Link::is_plain).
-    #[inline]
-    pub fn offer_plain(
-        &mut self,
-        now: Nanos,
-        packet: OfferedPacket,
-        queue_draws: impl FnMut() -> f64,
-        loss_draw: impl FnOnce() -> f64,
-    ) -> LinkOutcome {
-        debug_assert!(self.is_plain(), "a bucket, a router or a queue is left out");
-        self.offer_as::<false>(now, packet, queue_draws, loss_draw)
-    }
-
     /// True if its queue decides on arrival, its rate does not change, it has neither a token bucket nor a
     /// router that knows Quick-Start, and its packets arrive unimpaired.
     pub fn is_plain(&self) -> bool {
         self.rare.is_none() && !matches!(self.queue, Queue::OnDeparture)
     }
 
+    /// [`Link::offer`]; without `RARE` for a link that [is plain](Link::is_plain).
     #[inline(always)]
-    fn offer_as<const RARE: bool>(
+    pub fn offer_as<const RARE: bool>(
         &mut self,
         now: Nanos,
         packet: OfferedPacket,
         mut queue_draws: impl FnMut() -> f64,
         loss_draw: impl FnOnce() -> f64,
     ) -> LinkOutcome {
+        debug_assert!(RARE || self.is_plain(), "a bucket, a router or a queue is left out");
         let OfferedPacket { bytes, ecn_capable, .. } = packet;
         let line_busy = self.free_at > now;
         if line_busy {

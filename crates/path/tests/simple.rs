@@ -136,7 +136,7 @@ fn a_plain_link_treats_packets_by_either_call_alike() {
     let (mut one, mut other) = (link(&lossy), link(&lossy));
     for (number, draw) in [0.9, 0.1, 0.9, 0.9, 0.5, 0.49].into_iter().enumerate() {
         let now = number as Nanos * MS / 3;
-        let outcome = one.offer_plain(now, packet(1000), || 0.5, || draw);
+        let outcome = one.offer_as::<false>(now, packet(1000), || 0.5, || draw);
         assert_eq!(outcome, other.offer(now, packet(1000), || 0.5, || draw));
     }
     assert_eq!(counts(&one), counts(&other));

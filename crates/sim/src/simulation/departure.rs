@@ -68,7 +68,7 @@ impl Simulation<'_> {
         match self.routes.hops[packet.hop() as usize].then {
             Then::Computed => {
                 packet.advance();
-                self.forward_special(packet, arrival);
+                self.forward_as::<true>(packet, arrival);
             }
             Then::Event(source) | Then::Deliver(source) if self.lines[link as usize].reorders => {
                 self.put_in_flight_anywhere(packet, source, arrival, copy);

@@ -12,14 +12,14 @@ impl Simulation<'_> {
     #[inline(always)]
     pub(crate) fn forward(&mut self, mut packet: Packet) {
         if self.is_special {
-            return self.forward_special(packet, self.now);
+            return self.forward_as::<true>(packet, self.now);
         }
         let bytes = packet.bytes(self.plan.header_bytes, &self.options);
         let mut at = self.now;
         loop {
             let hop = self.routes.hops[packet.hop() as usize];
             let Some(arrival) = self.lines[hop.link as usize].link.pass(at, bytes) else {
-                return self.forward_plain(packet, at);
+                return self.forward_as::<false>(packet, at);
             };
             self.records.counts.packet_hops += 1;
             at = arrival;
@@ -30,20 +30,10 @@ impl Simulation<'_> {
         }
     }
 
-    /// As [`Simulation::forward`] from `at` on, where a packet may be lost or dropped.
+    /// As [`Simulation::forward`] from `at` on, where a packet may be lost or dropped. `SPECIAL`: there is a tap, routers
+    /// answer requests or links are not plain.
     #[inline(never)]
-    fn forward_plain(&mut self, packet: Packet, at: Nanos) {
-        self.forward_as::<false>(packet, at);
-    }
-
-    /// As [`Simulation::forward`] from `at` on, where there is a tap, routers answer requests or links are not plain.
-    #[inline(never)]
-    pub(super) fn forward_special(&mut self, packet: Packet, at: Nanos) {
-        self.forward_as::<true>(packet, at);
-    }
-
-    #[inline(always)]
-    fn forward_as<const SPECIAL: bool>(&mut self, mut packet: Packet, mut at: Nanos) {
+    pub(super) fn forward_as<const SPECIAL: bool>(&mut self, mut packet: Packet, mut at: Nanos) {
         let bytes = packet.bytes(self.plan.header_bytes, &self.options);
         let offered = OfferedPacket {
             bytes,
@@ -66,11 +56,7 @@ impl Simulation<'_> {
             }
             let (draws, connections, streams) = (&mut line.queue_draws, &mut self.connections, &mut self.streams);
             let lost = || loss_draw(connections, streams, &packet, hop.link);
-            let outcome = if SPECIAL {
-                line.link.offer(at, offered, || draws.uniform(), lost)
-            } else {
-                line.link.offer_plain(at, offered, || draws.uniform(), lost)
-            };
+            let outcome = line.link.offer_as::<SPECIAL>(at, offered, || draws.uniform(), lost);
             if SPECIAL && self.is_watched {
                 self.note_crossing(&packet, hop.link, at, bytes, outcome);
             }
