@@ -1,53 +1,12 @@
 //! The ways a connection ends.
 
-use super::{Endpoint, Reset, State, due, feature};
+use super::{Connection, Endpoint, Reset, State, due, feature};
 use crate::Nanos;
 use crate::connection::Events;
 use crate::segment::{Flags, Segment};
 use crate::sequence::{SeqNum, wire};
 
-impl Endpoint {
-    /// The application has no more to write: a FIN follows its data. Reading goes on.
-    ///
-    /// A connection still in its handshake sends its data and FIN once established; one that is listening closes.
-    pub fn close(&mut self, _now: Nanos) {
-        match self.state {
-            State::Closed => {}
-            State::Listen => self.finish(State::Closed, Events::CLOSED),
-            _ => {
-                self.snd.closing = self.snd.unwritten == 0;
-                self.snd.closes_later = true;
-                self.due |= due::STREAM;
-            }
-        }
-    }
-
-    /// Ends the connection immediately, with a RST if the peer knows of it.
-    // RFC 9293 §3.10.5.
-    pub fn abort(&mut self, _now: Nanos) {
-        let peer_knows = !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::TimeWait);
-        if self.state == State::Closed {
-            return;
-        }
-        let event = if self.is_finished() { Events::NONE } else { Events::CLOSED };
-        self.finish(State::Closed, event);
-        if peer_knows {
-            let (seq, ack) = (wire(self.snd.max), wire(self.rcv.nxt));
-            let stamped = self.features & feature::TIMESTAMPS != 0;
-            self.queue_reset(Reset { seq, ack, flags: Flags::RST | Flags::ACK, stamped });
-        }
-    }
-
-    /// The connection is over; nothing is due or pending any more.
-    pub(crate) fn finish(&mut self, state: State, event: Events) {
-        self.state = state;
-        self.events |= event;
-        self.timers.stop();
-        self.due = 0;
-        self.snd.closing = true;
-        self.extras.end_departures();
-    }
-
+impl Connection {
     /// Our FIN leaves, maybe not for the first time.
     pub(crate) fn on_fin_sent(&mut self) {
         match self.state {
@@ -56,44 +15,83 @@ impl Endpoint {
             _ => {}
         }
     }
+}
+
+impl Endpoint {
+    /// The application has no more to write: a FIN follows its data. Reading goes on.
+    ///
+    /// A connection still in its handshake sends its data and FIN once established; one that is listening closes.
+    pub fn close(&mut self, _now: Nanos) {
+        match self.conn.state {
+            State::Closed => {}
+            State::Listen => self.finish(State::Closed, Events::CLOSED),
+            _ => {
+                self.sender.close();
+                self.conn.due |= due::STREAM;
+            }
+        }
+    }
+
+    /// Ends the connection immediately, with a RST if the peer knows of it.
+    // RFC 9293 §3.10.5.
+    pub fn abort(&mut self, _now: Nanos) {
+        let peer_knows = !matches!(self.conn.state, State::Closed | State::Listen | State::SynSent | State::TimeWait);
+        if self.conn.state == State::Closed {
+            return;
+        }
+        let event = if self.is_finished() { Events::NONE } else { Events::CLOSED };
+        self.finish(State::Closed, event);
+        if peer_knows {
+            let (seq, ack) = (wire(self.sender.snd().max), wire(self.receiver.next()));
+            let stamped = self.conn.features & feature::TIMESTAMPS != 0;
+            self.queue_reset(Reset { seq, ack, flags: Flags::RST | Flags::ACK, stamped });
+        }
+    }
+
+    /// The connection is over; nothing is due or pending any more.
+    pub(crate) fn finish(&mut self, state: State, event: Events) {
+        self.conn.state = state;
+        self.conn.events |= event;
+        self.sender.stop();
+        self.receiver.stop();
+        self.conn.due = 0;
+        self.conn.extras.end_departures();
+    }
 
     pub(crate) fn on_fin_acknowledged(&mut self) {
-        match self.state {
-            State::FinWait1 => self.state = State::FinWait2,
+        match self.conn.state {
+            State::FinWait1 => self.conn.state = State::FinWait2,
             State::Closing => self.finish(State::TimeWait, Events::CLOSED),
             State::LastAck => self.finish(State::Closed, Events::CLOSED),
             _ => {}
         }
     }
 
-    /// The peer's FIN is the next thing in order.
-    pub(crate) fn on_peer_fin(&mut self, position: SeqNum) {
-        self.rcv.nxt = position + 1;
-        // Linux, tcp_fin: nothing follows, so nothing is reported any more.
-        self.rcv.reassembly.forget_duplicate();
-        self.events |= Events::PEER_CLOSED;
-        match self.state {
+    /// The peer's FIN arrived, and all of its data before it.
+    pub(crate) fn on_peer_fin(&mut self) {
+        self.conn.events |= Events::PEER_CLOSED;
+        match self.conn.state {
             State::Established => {
-                self.state = State::CloseWait;
-                if self.features & feature::ADAPTIVE_ACK != 0 {
-                    return self.hold_ack_of_fin();
+                self.conn.state = State::CloseWait;
+                if self.conn.features & feature::ADAPTIVE_ACK != 0 {
+                    return self.receiver.hold_ack_of_fin(&mut self.conn);
                 }
             }
-            State::FinWait1 => self.state = State::Closing,
+            State::FinWait1 => self.conn.state = State::Closing,
             State::FinWait2 => self.finish(State::TimeWait, Events::CLOSED),
             _ => {}
         }
-        self.due |= due::ACK;
+        self.conn.due |= due::ACK;
     }
 
     /// A RST arrived with this sequence position.
     // RFC 9293 §3.10.7.4: a RST is valid only at RCV.NXT; elsewhere in the window it is answered with a challenge ACK.
     pub(crate) fn on_reset(&mut self, seq: SeqNum) {
-        if seq == self.rcv.nxt {
-            let event = if self.state == State::TimeWait { Events::NONE } else { Events::RESET };
+        if seq == self.receiver.next() {
+            let event = if self.conn.state == State::TimeWait { Events::NONE } else { Events::RESET };
             self.finish(State::Closed, event);
-        } else if self.is_acceptable(seq, 0) {
-            self.due |= due::ACK;
+        } else if self.receiver.is_acceptable(&self.conn, seq, 0) {
+            self.conn.due |= due::ACK;
         }
     }
 
@@ -112,15 +110,15 @@ impl Endpoint {
     }
 
     fn queue_reset(&mut self, reset: Reset) {
-        self.extras.get_or_new(&self.profile, self.snd.iss).reset = reset;
-        self.due |= due::RESET;
+        self.conn.extras.get_or_new(&self.conn.profile, self.sender.snd().iss).reset = reset;
+        self.conn.due |= due::RESET;
     }
 
     pub(crate) fn reset_segment(&mut self, now: Nanos) -> Segment {
-        self.stats.segments_sent += 1;
-        let Reset { seq, ack, flags, stamped } = self.extras.reset();
+        self.conn.stats.segments_sent += 1;
+        let Reset { seq, ack, flags, stamped } = self.conn.extras.reset();
         // RFC 7323 §3.2: TSopt SHOULD be sent in a RST of the connection.
-        let timestamps = self.extras.memory().filter(|_| stamped).map(|memory| memory.timestamps.option(now));
+        let timestamps = self.conn.extras.memory().filter(|_| stamped).map(|memory| memory.timestamps.option(now));
         Segment { seq, ack, flags, timestamps, ..Segment::EMPTY }
     }
 }

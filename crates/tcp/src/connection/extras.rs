@@ -167,6 +167,10 @@ impl Extras {
         Some(&self.0.as_deref()?.record_ends).filter(|ends| !ends.is_empty())
     }
 
+    pub fn take_path_option(&mut self) -> Option<PathOption> {
+        self.0.as_deref_mut()?.path_option.take()
+    }
+
     /// The reset that is due.
     pub fn reset(&self) -> Reset {
         self.0.as_deref().map_or(Reset::default(), |extra| extra.reset)

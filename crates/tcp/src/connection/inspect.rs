@@ -6,8 +6,7 @@ use crate::connection::Stats;
 use crate::connection::timestamps::OPTION_BYTES;
 use crate::profile::Profile;
 use crate::segment::{Flags, Segment};
-use crate::sender::recovery::Recovery;
-use crate::sequence::near;
+use crate::sender::initial_window::{Outcome, StartingPoint};
 
 /// A snapshot of the sender, in Linux's terms (`struct tcp_info`), counted in segments.
 ///
@@ -76,128 +75,112 @@ pub struct Info {
 impl Endpoint {
     /// The values that a stack developer would look at.
     pub fn info(&self) -> Info {
-        let mss = self.mss.max(1);
+        let conn = &self.conn;
         let mut info = Info {
-            cwnd_segments: self.cwnd_bytes() / mss,
-            ssthresh_segments: self.ssthresh_bytes().map(|ssthresh| ssthresh / mss),
-            unacked: self.flight_bytes().div_ceil(mss),
-            total_retransmitted: self.stats.retransmissions,
-            retries: self.timers.retries,
-            backoff: if self.timers.persisting { self.timers.persist_backoff.into() } else { self.rtt.backoffs() },
-            srtt_ns: self.srtt().unwrap_or(0),
-            rttvar_ns: self.rtt.variation(&self.profile.rto),
-            rto_ns: self.rto(),
-            mss_bytes: self.mss,
+            total_retransmitted: conn.stats.retransmissions,
+            mss_bytes: conn.mss,
             // Linux takes the timestamps off (`advmss`).
-            announced_mss_bytes: if self.features & feature::TIMESTAMPS == 0 {
-                self.profile.mss_bytes
+            announced_mss_bytes: if conn.features & feature::TIMESTAMPS == 0 {
+                conn.profile.mss_bytes
             } else {
-                self.profile.mss_bytes.saturating_sub(OPTION_BYTES)
+                conn.profile.mss_bytes.saturating_sub(OPTION_BYTES)
             },
-            pacing_rate: self.extras.pacer().and_then(|pacer| pacer.rate()),
-            not_sent_bytes: self.snd.data_end.saturating_sub(self.snd.nxt),
-            scoreboard: self.recovery.scoreboard().is_some(),
-            window_scaling: self.scaling.is_on,
-            timestamps: self.features & feature::TIMESTAMPS != 0,
-            sack: self.features & feature::SACK != 0,
-            ecn: self.features & feature::ECN != 0,
+            pacing_rate: conn.extras.pacer().and_then(|pacer| pacer.rate()),
+            window_scaling: conn.scaling.is_on,
+            timestamps: conn.features & feature::TIMESTAMPS != 0,
+            sack: conn.features & feature::SACK != 0,
+            ecn: conn.features & feature::ECN != 0,
             ..Info::default()
         };
-        match &self.recovery {
-            Recovery::Counting(counting) => info.recovery_state = counting.state(self.snd.una),
-            Recovery::Scoreboard(scoreboard) => scoreboard.describe(&mut info),
-        }
+        self.sender.describe(conn, &mut info);
         info
     }
 
     /// Bytes received in order and not read yet.
     #[inline]
     pub fn readable_bytes(&self) -> u64 {
-        self.rcv.readable()
+        self.receiver.readable()
     }
 
     /// Bytes of the peer's stream received in order so far.
     #[inline]
     pub fn received_bytes(&self) -> u64 {
-        self.rcv.first().map_or(0, |first| self.rcv.up_to_fin(self.rcv.nxt) - first)
+        self.receiver.received_bytes()
     }
 
     /// Up to which offset of the peer's stream everything from `offset` on has arrived, in order or ahead of a hole;
     /// `offset` itself if that byte has not. A caller that keeps the bytes asks after
     /// [`handle_segment`](Self::handle_segment) which of them count. The peer's FIN may count as a byte.
     pub fn arrived_until(&self, offset: u64) -> u64 {
-        let Some(first) = self.rcv.first() else { return offset };
-        let position = first + offset;
-        let until = if position < self.rcv.nxt { self.rcv.nxt } else { self.rcv.reassembly.held_until(position) };
-        until - first
+        self.receiver.arrived_until(offset)
     }
 
     /// Bytes written that the peer has acknowledged.
     #[inline]
     pub fn acknowledged_bytes(&self) -> u64 {
-        self.snd.una.min(self.snd.data_end).saturating_sub(self.snd.initial() + 1)
+        self.sender.snd().acknowledged_bytes()
     }
 
     /// State of the connection.
     #[inline]
     pub fn state(&self) -> State {
-        self.state
+        self.conn.state
     }
 
     /// Whether the state is Closed or TimeWait: nothing more will happen by itself.
     #[inline]
     pub fn is_finished(&self) -> bool {
-        matches!(self.state, State::Closed | State::TimeWait)
+        matches!(self.conn.state, State::Closed | State::TimeWait)
     }
 
     /// Congestion window in bytes, inflation during fast recovery included.
     #[inline]
     pub fn cwnd_bytes(&self) -> u32 {
-        self.recovery.cwnd(self.controller.window(), self.mss)
+        self.sender.cwnd_bytes(&self.conn)
     }
 
     /// Slow start threshold in bytes; none before the first congestion, unless the profile or a start-up scheme sets it.
     #[inline]
     pub fn ssthresh_bytes(&self) -> Option<u32> {
-        self.controller.known_ssthresh()
+        self.sender.ssthresh_bytes()
     }
 
     /// Effective segment size in bytes: the smaller of both ends' (the profile's before the handshake).
     #[inline]
     pub fn mss_bytes(&self) -> u32 {
-        self.mss
+        self.conn.mss
     }
 
     /// Sequence numbers sent and not acknowledged; a timeout takes those that it marks for retransmission away.
     #[inline]
     pub fn flight_bytes(&self) -> u32 {
-        self.snd.flight()
+        self.sender.snd().flight()
     }
 
     /// Smoothed round-trip time, once there is a sample.
     pub fn srtt(&self) -> Option<Nanos> {
-        self.rtt.smoothed(&self.profile.rto)
+        self.sender.srtt(&self.conn.profile)
     }
 
     /// Retransmission timeout in force, back-off included.
     pub fn rto(&self) -> Nanos {
-        self.rtt.rto()
+        self.sender.rtt().rto()
     }
 
     /// Our initial sequence number.
     pub fn initial_sequence(&self) -> u32 {
-        self.snd.iss
+        self.sender.snd().iss
     }
 
     /// The peer's initial sequence number, once its SYN arrived.
     pub fn peer_initial_sequence(&self) -> Option<u32> {
-        self.rcv.irs()
+        self.receiver.irs()
     }
 
     /// Window in bytes that a segment *sent by this endpoint* announces.
     // RFC 7323 §2.2: the window field of a SYN is never scaled.
     pub fn advertised_window_bytes(&self, segment: &Segment) -> u64 {
-        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.scaling.rcv_shift };
+        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.conn.scaling.rcv_shift };
         u64::from(segment.window) << shift
     }
 
@@ -205,20 +188,39 @@ impl Endpoint {
     /// acknowledged for the first time.
     #[inline]
     pub fn in_first_flight(&self, seq: u32) -> bool {
-        let position = near(self.snd.nxt, seq);
-        let sent = self.snd.max.min(self.snd.data_end);
-        let end = self.bursts.first_flight_end(self.snd.initial(), sent);
-        position > self.snd.initial() && position < end
+        self.sender.in_first_flight(seq)
     }
 
     /// Counters.
     #[inline]
     pub fn stats(&self) -> &Stats {
-        &self.stats
+        &self.conn.stats
     }
 
     /// The profile in force.
     pub fn profile(&self) -> &Profile {
-        &self.profile
+        &self.conn.profile
+    }
+
+    /// Begins with a window from other connections instead of the profile's policy, up to 65535 segments. Without
+    /// effect on a connection that is open already.
+    pub fn start_from(&mut self, start: StartingPoint) {
+        self.sender.start_from(&self.conn, start);
+    }
+
+    /// The results of this connection that others can use.
+    pub fn outcome(&self) -> Outcome {
+        self.sender.outcome(&self.conn)
+    }
+
+    /// The initial window in bytes, before the effect of a lost SYN.
+    pub fn initial_window_bytes(&self) -> u32 {
+        self.sender.initial_window_bytes(&self.conn)
+    }
+
+    /// The initial window with which data began, in whole segments: after the effect of lost SYNs. Before the
+    /// connection is established, the one that it would begin with if none were lost.
+    pub fn initial_window_segments(&self) -> u32 {
+        self.sender.initial_window_segments(&self.conn)
     }
 }

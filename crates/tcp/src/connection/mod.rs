@@ -1,9 +1,8 @@
 //! One end of a connection: its state, and its interface to the application.
 //!
-//! [`Endpoint`] holds the state of the sender (`snd`, `peer_window`, `bursts`, `sharing`, `controller`,
-//! `recovery`, `rtt`), of the receiver (`rcv`) and the timers. Each part is a type in a module of `sender`, `receiver` or
-//! `timers`, with the rules that need no other part. Rules over several parts are methods of `Endpoint`, in the module of
-//! what they decide.
+//! An [`Endpoint`] has two halves, [`Sender`] and [`Receiver`], whose fields are their own, and what they share, a
+//! [`Connection`], which their methods are handed. `Endpoint` opens and closes, hands arriving segments to the halves, and
+//! makes segments of what they have to send.
 
 mod close;
 pub(crate) mod ecn;
@@ -12,34 +11,26 @@ mod extras;
 pub(crate) mod handshake;
 mod inspect;
 mod options;
+mod path_option;
 mod receive;
 mod socket_options;
 mod stats;
 pub(crate) mod timestamps;
-mod window_scaling;
+mod transmit;
 
 pub use events::Events;
 use extras::Extras;
 pub use inspect::Info;
 pub use stats::Stats;
 
-use crate::profile::{LARGEST_WINDOW, Profile};
-use crate::receiver::Memory;
-use crate::receiver::sequence::ReceiveSequence;
-use crate::segment::{Flags, SentAt};
-use crate::sender::congestion::{Controller, Other, Start};
-use crate::sender::initial_window::bursts::Bursts;
-use crate::sender::peer_window::PeerWindow;
-use crate::sender::recovery::{Recovery, Scoreboard};
-use crate::sender::rtt::{LinuxVariation, RttEstimator};
-use crate::sender::sequence::SendSequence;
-use crate::sender::starting_point::Sharing;
-use crate::sequence::{SeqNum, origin, wire};
-use crate::timers::Timers;
+use crate::profile::Profile;
+use crate::receiver::{Memory, Receiver};
+use crate::segment::Flags;
+use crate::sender::{RecycledSender, Sender};
+use crate::sequence::SeqNum;
 use crate::{Deadline, Nanos};
 use ecn::EcnState;
 use std::sync::Arc;
-use window_scaling::WindowScaling;
 
 /// The states of RFC 9293 §3.3.2.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -122,53 +113,43 @@ pub(crate) struct Reset {
     pub(crate) stamped: bool,
 }
 
-/// Memory of a connection that is over.
-#[derive(Default)]
-struct RecycledMemory {
-    controller: Option<Box<Other>>,
-    extras: Extras,
-    rtt: Option<Box<LinuxVariation>>,
-    scoreboard: Option<Box<Scoreboard>>,
+/// Window scaling (RFC 7323 §2), as both SYNs agreed on it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WindowScaling {
+    /// Both SYNs carry the option.
+    pub is_on: bool,
+    /// Snd.Wind.Shift: of the window fields that we receive.
+    pub snd_shift: u8,
+    /// Rcv.Wind.Shift: of the window fields that we send.
+    pub rcv_shift: u8,
+}
+
+/// What the halves of an endpoint share.
+#[derive(Clone, Debug)]
+pub(crate) struct Connection {
+    pub profile: Arc<Profile>,
+    /// State that only some connections have.
+    pub extras: Extras,
+    /// Effective segment size in both directions.
+    pub mss: u32,
+    pub state: State,
+    /// Things to send, of [`due`].
+    pub due: u8,
+    /// Work of every segment, of [`feature`].
+    pub features: u8,
+    /// Events that the application has not polled yet.
+    pub events: Events,
+    pub ecn: EcnState,
+    pub scaling: WindowScaling,
+    pub stats: Stats,
 }
 
 /// One end of a TCP connection. The crate's documentation holds the contract.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    // Fields that every segment uses come first.
-    /// Our stream: SND.UNA, SND.NXT, how far the application wrote, and Nagle's algorithm.
-    pub(crate) snd: SendSequence,
-    /// The peer's stream: RCV.NXT, the window announced, and data ahead of a hole.
-    pub(crate) rcv: ReceiveSequence,
-    /// The window that the peer announces: SND.WND.
-    pub(crate) peer_window: PeerWindow,
-    /// The retransmission or persist timer and that of the delayed acknowledgment.
-    pub(crate) timers: Timers,
-    /// When payload was last sent; during the handshake, when our SYN or SYN-ACK was sent, unless it was sent twice.
-    pub(crate) last_sent_at: Option<SentAt>,
-    pub(crate) profile: Arc<Profile>,
-    /// State that only some connections have.
-    pub(crate) extras: Extras,
-    pub(crate) state: State,
-    /// Things to send, of [`due`].
-    pub(crate) due: u8,
-    /// Work of every segment, of [`feature`].
-    pub(crate) features: u8,
-    /// Events that the application has not polled yet.
-    pub(crate) events: Events,
-    pub(crate) ecn: EcnState,
-    pub(crate) scaling: WindowScaling,
-    /// Effective segment size in both directions.
-    pub(crate) mss: u32,
-    /// cwnd and ssthresh.
-    pub(crate) controller: Controller,
-    pub(crate) recovery: Recovery,
-    /// SRTT and RTO.
-    pub(crate) rtt: RttEstimator,
-    pub(crate) stats: Stats,
-    /// The first flight, and the data after an idle time.
-    pub(crate) bursts: Bursts,
-    /// The initial window that others have left, and the results for others.
-    pub(crate) sharing: Sharing,
+    sender: Sender,
+    receiver: Receiver,
+    conn: Connection,
 }
 
 impl Endpoint {
@@ -194,65 +175,32 @@ impl Endpoint {
     }
 
     fn restart(&mut self, profile: &Arc<Profile>, initial_sequence: u32, state: State) {
-        let start = Self::start(&self.profile, 0, self.mss, 0);
-        let recycled = RecycledMemory {
-            controller: self.controller.take_memory(&start),
-            extras: std::mem::take(&mut self.extras),
-            rtt: self.rtt.take_memory(),
-            scoreboard: self.recovery.take_memory(),
-        };
-        *self = Self::built(Arc::clone(profile), initial_sequence, state, recycled);
+        let sender = self.sender.take_memory(&self.conn);
+        let extras = std::mem::take(&mut self.conn.extras);
+        *self = Self::built(Arc::clone(profile), initial_sequence, state, sender, extras);
     }
 
     fn new(profile: Arc<Profile>, initial_sequence: u32, state: State) -> Self {
-        Self::built(profile, initial_sequence, state, RecycledMemory::default())
+        Self::built(profile, initial_sequence, state, RecycledSender::default(), Extras::default())
     }
 
-    fn built(profile: Arc<Profile>, initial_sequence: u32, state: State, recycled: RecycledMemory) -> Self {
+    fn built(profile: Arc<Profile>, iss: u32, state: State, sender: RecycledSender, extras: Extras) -> Self {
         debug_assert_eq!(profile.validate(), Ok(()));
-        let initial = origin(initial_sequence);
-        let mss = profile.mss_bytes;
-        let start = Self::start(&profile, initial, mss, profile.initial_window.window_bytes(mss));
         Self {
-            snd: SendSequence::new(initial_sequence, profile.nagle),
-            rcv: ReceiveSequence::default(),
-            peer_window: PeerWindow::default(),
-            timers: Timers::default(),
-            last_sent_at: None,
-            extras: recycled.extras.for_another(&profile, initial_sequence),
-            state,
-            due: 0,
-            features: Memory::features(&profile),
-            events: Events::NONE,
-            ecn: EcnState::default(),
-            scaling: WindowScaling::default(),
-            mss,
-            controller: Controller::new_in(recycled.controller, &start),
-            recovery: Recovery::new_in(recycled.scoreboard, &profile, initial),
-            rtt: RttEstimator::new_in(recycled.rtt, &profile),
-            stats: Stats::default(),
-            bursts: Bursts::new(initial + 1),
-            sharing: Sharing::default(),
-            profile,
-        }
-    }
-
-    pub(crate) fn start(profile: &Profile, initial: SeqNum, mss_bytes: u32, window_bytes: u32) -> Start {
-        Start {
-            mss_bytes,
-            window_bytes: window_bytes.min(LARGEST_WINDOW),
-            // RFC 5681 §3.1: the initial value of ssthresh SHOULD be set arbitrarily high.
-            ssthresh_bytes: profile.initial_ssthresh_segments.map(|n| n.saturating_mul(mss_bytes)),
-            loss_window_bytes: profile.loss_window_segments.saturating_mul(mss_bytes),
-            algorithm: profile.startup.controller(profile.congestion_control),
-            slow_start_growth: profile.slow_start_growth,
-            congestion_avoidance: profile.congestion_avoidance,
-            whole_segment_ssthresh: profile.ssthresh.whole_segments,
-            tick_ns: profile.cubic_tick(),
-            paced: profile.pacing.is_some(),
-            rtt: None,
-            established_at: None,
-            seed: wire(initial),
+            sender: Sender::new_in(sender, &profile, iss),
+            receiver: Receiver::default(),
+            conn: Connection {
+                extras: extras.for_another(&profile, iss),
+                mss: profile.mss_bytes,
+                state,
+                due: 0,
+                features: Memory::features(&profile),
+                events: Events::NONE,
+                ecn: EcnState::default(),
+                scaling: WindowScaling::default(),
+                stats: Stats::default(),
+                profile,
+            },
         }
     }
 
@@ -260,10 +208,10 @@ impl Endpoint {
     /// 2^62 bytes is endless: nothing can be added to it.
     #[inline]
     pub fn write(&mut self, now: Nanos, bytes: u64) {
-        if !self.snd.closing && !self.snd.closes_later {
-            self.note_writing(now);
-            self.queue_write(now, bytes);
-            self.due |= due::STREAM;
+        if !self.sender.is_closing() {
+            self.sender.note_writing(&mut self.conn, now);
+            self.sender.queue_write(&mut self.conn, now, bytes);
+            self.conn.due |= due::STREAM;
         }
     }
 
@@ -271,39 +219,37 @@ impl Endpoint {
     /// if the peer may be waiting for one.
     #[inline]
     pub fn read(&mut self, bytes: u64) -> u64 {
-        let from = self.rcv.read_next;
-        let taken = bytes.min(self.readable_bytes());
-        self.rcv.read_next += taken;
-        if self.features & feature::RECEIVER != 0 {
-            self.note_reading(from);
+        self.receiver.read(&mut self.conn, bytes)
+    }
+
+    /// Time passed. To be called once `now` reaches [`poll_timeout`](Self::poll_timeout); harmless at other times.
+    pub fn handle_timeout(&mut self, now: Nanos) {
+        self.receiver.on_time(&mut self.conn, now, self.sender.rtt().rto());
+        if self.sender.on_time(&mut self.conn, now) {
+            self.finish(State::Closed, Events::TIMED_OUT);
         }
-        self.update_window_if_needed();
-        taken
+        self.check_invariants();
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) next.
     #[inline]
     pub fn poll_timeout(&self) -> Deadline {
-        self.timers.next().earliest(self.pacing_deadline())
+        self.receiver.ack_timer().earliest(self.sender.deadline(&self.conn))
     }
 
     /// Events since the last call, which clears them.
     #[inline]
     pub fn poll_events(&mut self) -> Events {
-        std::mem::take(&mut self.events)
+        std::mem::take(&mut self.conn.events)
     }
 
-    pub(crate) fn check_invariants(&self) {
-        debug_assert!(
-            self.snd.una <= self.snd.nxt && self.snd.nxt <= self.snd.max,
-            "in flight is at most what was sent"
-        );
-        debug_assert!(self.snd.max <= self.snd.end(), "nothing is sent before written");
-        debug_assert!(self.cwnd_bytes() >= self.mss, "the congestion window holds at least one segment");
-        debug_assert!(self.rcv.read_next <= self.rcv.nxt, "nothing is read before it arrives");
-        debug_assert!(!self.timers.ack.is_set() || self.state >= State::Established);
-        debug_assert!(
-            !self.timers.retransmit.is_set() || !matches!(self.state, State::Closed | State::Listen | State::TimeWait)
-        );
+    fn check_invariants(&self) {
+        self.sender.check_invariants(&self.conn);
+        self.receiver.check_invariants(self.conn.state);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn sender(&self) -> &Sender {
+        &self.sender
     }
 }

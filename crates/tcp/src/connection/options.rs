@@ -1,18 +1,14 @@
-//! The options that the handshake agreed on, put on every segment that leaves and read from every one that arrives.
-//! None of this runs on a connection without options.
+//! The options that the handshake agreed on, read from every segment that arrives. None of this runs on a connection
+//! without options.
 
-use super::{Endpoint, State, due, feature};
+use super::{Connection, Endpoint, State, due, feature};
 use crate::Nanos;
 use crate::connection::timestamps::OPTION_BYTES;
 use crate::profile::EcnPolicy;
-use crate::segment::{Flags, MOST_SACK_BLOCKS, Segment, SentAt};
-use crate::sequence::{SeqNum, near};
+use crate::segment::{Flags, Segment, SentAt};
+use crate::sequence::SeqNum;
 
-/// Bytes of a SACK option with padding, without those of its ranges, and of a range (RFC 2018 §3).
-const SACK_BYTES: u32 = 4;
-const BLOCK_BYTES: u32 = 8;
-
-impl Endpoint {
+impl Connection {
     /// Takes over the options of the peer's SYN or SYN-ACK, as far as we offer or offered the same, and the room that
     /// they leave of a segment of `largest_bytes`.
     pub(crate) fn negotiate(&mut self, now: Nanos, segment: &Segment, largest_bytes: u32) {
@@ -72,80 +68,49 @@ impl Endpoint {
         }
     }
 
-    /// Completes a segment that leaves on a synchronized connection; false if there was no room for all blocks.
-    #[inline(never)]
-    pub(crate) fn add_options(&mut self, now: Nanos, segment: &mut Segment) -> bool {
-        if let Some(memory) = self.extras.memory_mut() {
-            memory.last_ack_sent = self.rcv.nxt;
-            if self.features & feature::TIMESTAMPS != 0 {
-                segment.timestamps = Some(memory.timestamps.option(now));
-            }
-        }
-        if self.features & feature::ACK_ONE_WAY != 0 {
-            segment.sent_at = Some(SentAt::new(now));
-        }
-        if self.features & feature::ECN != 0 {
-            self.ecn.mark(segment);
-        }
-        if self.features & feature::PATH_OPTION != 0 {
-            self.add_path_option(segment);
-        }
-        if self.features & feature::ADAPTIVE_ACK != 0 {
-            self.note_departure(now, segment.payload_bytes > 0);
-        }
-        // Nothing to report, as nearly always, also without SACK.
-        let wanted =
-            if self.features & feature::SACK == 0 { 0 } else { self.rcv.reassembly.blocks(self.most_blocks()) };
-        if wanted == 0 {
-            return true;
-        }
-        let room = if segment.payload_bytes == 0 { u32::MAX } else { self.mss.saturating_sub(segment.payload_bytes) };
-        let fitting = wanted.min((room.saturating_sub(SACK_BYTES) / BLOCK_BYTES) as usize);
-        segment.sack = self.rcv.reassembly.report(fitting);
-        fitting == wanted
+    /// Time since we sent the data that the segment acknowledges, by its timestamp: the only measure across a
+    /// retransmission.
+    // RFC 7323 §4.1: with Karn's ambiguity gone, each acknowledgment of new data may be a sample.
+    pub(crate) fn echoed_age(&self, now: Nanos, segment: &Segment) -> Option<Nanos> {
+        let theirs = segment.timestamps.filter(|_| self.features & feature::TIMESTAMPS != 0)?;
+        self.extras.memory()?.timestamps.age(now, theirs.echo)
     }
 
-    /// Most payload of a segment that leaves now.
-    // As Linux does, a segment makes room for the SACK option that it has to carry.
-    #[inline]
-    pub(crate) fn payload_room(&self) -> u32 {
-        if self.features & feature::SACK == 0 { self.mss } else { self.payload_room_beside_sack() }
+    /// Whether the segment that completes the handshake shows that the first copy of our SYN or SYN-ACK arrived.
+    // Linux, tcp_try_undo_spurious_syn: the echo is the timestamp of the first copy.
+    pub(crate) fn was_syn_repeated_needlessly(&self, segment: &Segment) -> bool {
+        let echo = segment.timestamps.filter(|_| self.features & feature::TIMESTAMPS != 0).map(|theirs| theirs.echo);
+        self.profile.undo_spurious_syn
+            && self.stats.syn_retransmissions > 0
+            && echo.zip(self.extras.memory()).is_some_and(|(echo, memory)| memory.timestamps.echoes_first_syn(echo))
     }
 
-    fn payload_room_beside_sack(&self) -> u32 {
-        match self.rcv.reassembly.blocks(self.most_blocks()) {
-            0 => self.mss,
-            blocks => {
-                let option = SACK_BYTES + BLOCK_BYTES * blocks as u32;
-                // A segment that is hardly larger than the option does without.
-                if self.mss >= 2 * option { self.mss - option } else { self.mss }
-            }
-        }
+    /// False if the segment echoes a timestamp that none of our SYNs had.
+    pub(crate) fn may_be_echo(&self, now: Nanos, segment: &Segment) -> bool {
+        let theirs = segment.timestamps.filter(|theirs| self.profile.timestamps && theirs.echo != 0);
+        theirs.zip(self.extras.memory()).is_none_or(|(theirs, memory)| memory.timestamps.may_echo(now, theirs.echo))
     }
+}
 
-    // RFC 2018 §3: 40 bytes of options hold four ranges, or three next to timestamps.
-    fn most_blocks(&self) -> usize {
-        if self.features & feature::TIMESTAMPS != 0 { MOST_SACK_BLOCKS - 1 } else { MOST_SACK_BLOCKS }
-    }
-
+impl Endpoint {
     /// Processes the options of an acceptable segment whose acknowledgment was accepted too; true: once its payload is
     /// processed, acknowledgments are quick.
     // Linux, tcp_ack and tcp_data_queue: TS.Recent and ECN's marks are of segments that are not dropped.
     #[inline(never)]
     pub(crate) fn note_options(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) -> bool {
-        if self.features & feature::TIMESTAMPS != 0 {
+        if self.conn.features & feature::TIMESTAMPS != 0 {
             self.update_recent(now, seq, segment);
-            if self.features & feature::RECEIVER != 0 {
-                self.note_echo(now, segment);
+            if self.conn.features & feature::RECEIVER != 0 {
+                self.receiver.note_echo(&mut self.conn, now, segment);
             }
         }
-        let brings_news = seq + u64::from(segment.payload_bytes) > self.rcv.nxt;
-        if self.features & feature::ECN == 0 || segment.payload_bytes == 0 || !brings_news {
+        let brings_news = seq + u64::from(segment.payload_bytes) > self.receiver.next();
+        if self.conn.features & feature::ECN == 0 || segment.payload_bytes == 0 || !brings_news {
             return false;
         }
-        let (acknowledge, quickly) = self.ecn.on_data(segment);
+        let (acknowledge, quickly) = self.conn.ecn.on_data(segment);
         if acknowledge {
-            self.due |= due::ACK;
+            self.conn.due |= due::ACK;
         }
         quickly
     }
@@ -154,7 +119,7 @@ impl Endpoint {
     // RFC 7323 §5.3 (PAWS). As in Linux a segment without the option passes.
     #[inline]
     pub(crate) fn passes_paws(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) -> bool {
-        let (Some(theirs), Some(memory)) = (segment.timestamps, self.extras.memory()) else { return true };
+        let (Some(theirs), Some(memory)) = (segment.timestamps, self.conn.extras.memory()) else { return true };
         match memory.timestamps.lag(now, theirs.value) {
             Some(lag) if lag > 0 => self.passes_by_order(seq, segment, lag),
             _ => true,
@@ -168,17 +133,17 @@ impl Endpoint {
             return true;
         }
         // RFC 7323 §5.3 R1: an older timestamp: send an acknowledgment, and drop the segment.
-        self.note_old_duplicate(seq, segment);
-        self.enter_quickack(None);
-        self.due |= due::ACK;
+        self.receiver.note_old_duplicate(&self.conn, seq, segment);
+        self.receiver.enter_quickack(&mut self.conn, None);
+        self.conn.due |= due::ACK;
         false
     }
 
     // RFC 7323 §4.3 (2): if SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent, TS.Recent takes SEG.TSval; of
     // acceptable segments only (§5.3 R3).
     fn update_recent(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) {
-        if self.is_acceptable(seq, segment.sequence_length()) {
-            if let (Some(theirs), Some(memory)) = (segment.timestamps, self.extras.memory_mut()) {
+        if self.receiver.is_acceptable(&self.conn, seq, segment.sequence_length()) {
+            if let (Some(theirs), Some(memory)) = (segment.timestamps, self.conn.extras.memory_mut()) {
                 if seq <= memory.last_ack_sent && memory.timestamps.lag(now, theirs.value).is_none_or(|lag| lag <= 0) {
                     memory.timestamps.record(now, theirs.value);
                 }
@@ -191,33 +156,8 @@ impl Endpoint {
     // carry the data that the sender needs for a fast retransmit.
     fn is_reordered_ack(&self, seq: SeqNum, segment: &Segment, lag_ms: i32) -> bool {
         segment.sequence_length() == 0
-            && seq == self.rcv.nxt
-            && near(self.snd.una, segment.ack) == self.snd.una
-            && u32::from(segment.window) << self.scaling.snd_shift == self.peer_window.bytes
-            && lag_ms as Nanos * 1_000_000 <= self.rtt.rto() / 5 * 6
-    }
-
-    /// Time since we sent the data that the segment acknowledges, by its timestamp: the only measure across a
-    /// retransmission.
-    // RFC 7323 §4.1: with Karn's ambiguity gone, each acknowledgment of new data may be a sample.
-    pub(crate) fn echoed_age(&self, now: Nanos, segment: &Segment) -> Option<Nanos> {
-        let theirs = segment.timestamps.filter(|_| self.features & feature::TIMESTAMPS != 0)?;
-        self.extras.memory()?.timestamps.age(now, theirs.echo)
-    }
-
-    /// The arrived data is below RCV.NXT, at least partly: the next acknowledgment reports that.
-    // RFC 2883 §4 (2): a duplicate below the cumulative acknowledgment is reported in the first block.
-    pub(crate) fn note_old_duplicate(&mut self, seq: SeqNum, segment: &Segment) {
-        let end = (seq + u64::from(segment.sequence_length())).min(self.rcv.nxt);
-        if seq < end {
-            self.note_duplicate(seq, end);
-        }
-    }
-
-    /// These bytes arrived twice. In TIME-WAIT nobody is left for whom that matters, and as in Linux no block reports it.
-    pub(crate) fn note_duplicate(&mut self, start: SeqNum, end: SeqNum) {
-        if self.features & feature::SACK != 0 && self.profile.dsack && self.state != State::TimeWait {
-            self.rcv.reassembly.note_duplicate(start, end);
-        }
+            && seq == self.receiver.next()
+            && self.sender.knows(segment.ack, u32::from(segment.window) << self.conn.scaling.snd_shift)
+            && lag_ms as Nanos * 1_000_000 <= self.sender.rtt().rto() / 5 * 6
     }
 }

@@ -2,16 +2,18 @@
 
 use super::{Endpoint, State, due, feature};
 use crate::Nanos;
+use crate::receiver::Arrival;
 use crate::segment::{Flags, Segment};
+use crate::sender::Answer;
 use crate::sequence::{SeqNum, near};
 
 impl Endpoint {
     /// A segment arrived.
     #[inline]
     pub fn handle_segment(&mut self, now: Nanos, segment: &Segment) {
-        self.stats.segments_received += 1;
-        self.due |= due::STREAM;
-        if self.state >= State::Established {
+        self.conn.stats.segments_received += 1;
+        self.conn.due |= due::STREAM;
+        if self.conn.state >= State::Established {
             self.on_synchronised(now, segment);
         } else {
             self.on_handshake_segment(now, segment);
@@ -23,32 +25,53 @@ impl Endpoint {
     // transfers take 3% less CPU time.
     #[inline(always)]
     pub(crate) fn on_synchronised(&mut self, now: Nanos, segment: &Segment) {
-        let seq = near(self.rcv.nxt, segment.seq);
+        let next = self.receiver.next();
+        let seq = near(next, segment.seq);
         let unusual = segment.flags.intersects(Flags::RST.union(Flags::SYN)) || !segment.flags.contains(Flags::ACK);
         if unusual {
             return self.on_unusual(seq, segment);
         }
-        let expected = seq == self.rcv.nxt;
-        if !expected && !self.is_acceptable(seq, segment.sequence_length()) {
+        if seq != next && !self.receiver.is_acceptable(&self.conn, seq, segment.sequence_length()) {
             // RFC 9293 §3.10.7.4: an unacceptable segment is answered with an acknowledgment.
-            self.due |= due::ACK;
-            if seq > self.rcv.nxt {
+            self.conn.due |= due::ACK;
+            if seq > next {
                 return;
             }
             // As BSD does (Stevens, TCP/IP Illustrated 2, p. 959), the acknowledgment in a duplicate still counts.
         }
-        if self.features & feature::TIMESTAMPS != 0 && !self.passes_paws(now, seq, segment) {
+        if self.conn.features & feature::TIMESTAMPS != 0 && !self.passes_paws(now, seq, segment) {
             return;
         }
-        if !self.on_acknowledgement(now, seq, segment) {
-            return;
+        match self.sender.on_acknowledgement(&mut self.conn, now, (seq, next), segment) {
+            Answer::Refused => return,
+            Answer::Taken => {}
+            Answer::OfFin => {
+                self.on_fin_acknowledged();
+                if self.conn.state == State::Closed {
+                    return;
+                }
+            }
         }
-        let quickly = self.features & (feature::TIMESTAMPS | feature::ECN) != 0 && self.note_options(now, seq, segment);
+        let quickly =
+            self.conn.features & (feature::TIMESTAMPS | feature::ECN) != 0 && self.note_options(now, seq, segment);
         if segment.payload_bytes > 0 || segment.flags.contains(Flags::FIN) {
             self.on_payload(now, seq, segment);
         }
         if quickly {
-            self.enter_quickack(Some(2));
+            self.receiver.enter_quickack(&mut self.conn, Some(2));
+        }
+    }
+
+    #[inline]
+    fn on_payload(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) {
+        match self.receiver.on_payload(&mut self.conn, now, self.sender.rtt().rto(), seq, segment) {
+            Arrival::Old => return,
+            Arrival::New => {}
+            Arrival::End => self.on_peer_fin(),
+        }
+        if self.conn.features & feature::ADAPTIVE_ACK != 0 {
+            let srtt = self.sender.srtt(&self.conn.profile);
+            self.receiver.acknowledge_adaptively(&mut self.conn, now, srtt);
         }
     }
 
@@ -59,24 +82,10 @@ impl Endpoint {
             self.on_reset(seq);
         } else if segment.flags.contains(Flags::SYN) {
             // RFC 9293 §3.10.7.4: a SYN on a synchronized connection is answered with a challenge ACK.
-            self.due |= due::ACK;
-        } else if self.state == State::TimeWait {
+            self.conn.due |= due::ACK;
+        } else if self.conn.state == State::TimeWait {
             // As Linux: whatever comes in TIME-WAIT is answered, except for a reset and a bare ACK in order.
-            self.due |= due::ACK;
-        }
-    }
-
-    /// True if a segment of `length` sequence numbers from `seq` on overlaps the receive window.
-    // RFC 9293 §3.10.7.4, the four cases; as in Linux a segment without length may also stand at the right edge, where
-    // a sender that has used the whole window sends its acknowledgments from.
-    pub(crate) fn is_acceptable(&self, seq: SeqNum, length: u32) -> bool {
-        let end = seq + u64::from(length);
-        if length == 0 {
-            seq >= self.rcv.nxt && seq <= self.rcv.edge
-        } else if end <= self.rcv.nxt {
-            self.profile.loose_sequence_check && end >= self.last_ack_sent()
-        } else {
-            seq < self.rcv.edge
+            self.conn.due |= due::ACK;
         }
     }
 }

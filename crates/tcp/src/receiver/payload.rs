@@ -1,7 +1,7 @@
 //! Payload arrives: in order, ahead of a hole, or again; and when that is acknowledged.
 
-use crate::connection::Events;
-use crate::connection::{Endpoint, due, feature};
+use crate::connection::{Connection, Events, State, due, feature};
+use crate::receiver::Receiver;
 use crate::receiver::ack::{Arrivals, Verdict};
 use crate::receiver::reassembly::BlockFrom;
 use crate::segment::{Flags, Segment};
@@ -9,70 +9,88 @@ use crate::sequence::SeqNum;
 use crate::{Deadline, Nanos};
 use std::num::NonZeroU64;
 
-impl Endpoint {
-    /// Payload, FIN or both.
+/// What payload, a FIN or both brought.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Arrival {
+    /// Nothing that was not known.
+    Old,
+    New,
+    /// The peer's FIN, and all of its data before it.
+    End,
+}
+
+impl Receiver {
+    /// Payload, FIN or both; `rto`: the sender's.
     #[inline]
-    pub(crate) fn on_payload(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) {
-        self.renew_window();
-        let mut end = self.rcv.up_to_fin(seq + u64::from(segment.payload_bytes));
+    pub fn on_payload(
+        &mut self,
+        conn: &mut Connection,
+        now: Nanos,
+        rto: Nanos,
+        seq: SeqNum,
+        segment: &Segment,
+    ) -> Arrival {
+        self.renew_window(conn);
+        let mut end = self.up_to_fin(seq + u64::from(segment.payload_bytes));
         let mut fin = segment.flags.contains(Flags::FIN);
-        if end > self.rcv.edge {
+        if end > self.edge {
             // RFC 9293 §3.10.7.4: data outside of the window is trimmed.
-            end = self.rcv.edge.max(seq);
+            end = self.edge.max(seq);
             fin = false;
-            self.due |= due::ACK;
+            conn.due |= due::ACK;
         }
-        if end < self.rcv.nxt || (end == self.rcv.nxt && !fin) {
+        if end < self.nxt || (end == self.nxt && !fin) {
             // A duplicate, or only bytes after the peer's FIN.
-            self.note_old_duplicate(seq, segment);
-            self.enter_quickack(None);
-            self.schedule_ack_of(end);
-            self.due |= due::ACK;
-            return;
+            self.note_old_duplicate(conn, seq, segment);
+            self.enter_quickack(conn, None);
+            self.schedule_ack_of(conn, end);
+            conn.due |= due::ACK;
+            return Arrival::Old;
         }
-        if seq > self.rcv.nxt {
-            self.on_gap(seq, end, fin);
-            if self.features & feature::RECEIVER != 0 {
-                self.note_gap(now, seq, end, segment);
+        if seq > self.nxt {
+            self.on_gap(conn, seq, end, fin);
+            if conn.features & feature::RECEIVER != 0 {
+                self.note_gap(conn, now, seq, end, segment);
             }
-            return self.acknowledge_adaptively(now);
+            return Arrival::New;
         }
-        if seq < self.rcv.nxt {
-            self.note_old_duplicate(seq, segment);
+        if seq < self.nxt {
+            self.note_old_duplicate(conn, seq, segment);
         }
-        if end > self.rcv.nxt {
-            let before = std::mem::replace(&mut self.rcv.nxt, end);
-            self.events |= Events::READABLE;
-            if self.features & feature::RECEIVER != 0 {
-                self.note_arrival(now, seq, segment);
+        if end > self.nxt {
+            let before = std::mem::replace(&mut self.nxt, end);
+            conn.events |= Events::READABLE;
+            if conn.features & feature::RECEIVER != 0 {
+                self.note_arrival(conn, now, rto, seq, segment);
             }
-            if self.rcv.reassembly.is_empty() {
-                self.acknowledge_by_policy(now);
+            if self.reassembly.is_empty() {
+                self.acknowledge_by_policy(conn, now);
             } else {
-                self.fill_gap(before);
+                self.fill_gap(conn, before);
             }
         }
         if fin {
-            self.rcv.fin = NonZeroU64::new(end);
+            self.fin = NonZeroU64::new(end);
         }
-        if let Some(position) = self.rcv.fin {
-            if self.rcv.nxt >= position.get() {
-                self.on_peer_fin(position.get());
+        match self.fin {
+            Some(position) if self.nxt >= position.get() => {
+                self.nxt = position.get() + 1;
+                // Linux, tcp_fin: nothing follows, so nothing is reported any more.
+                self.reassembly.forget_duplicate();
+                Arrival::End
             }
-        }
-        if self.features & feature::ADAPTIVE_ACK != 0 {
-            self.acknowledge_adaptively(now);
+            _ => Arrival::New,
         }
     }
 
     #[inline]
-    fn acknowledge_by_policy(&mut self, now: Nanos) {
-        self.rcv.unacknowledged_segments += 1;
-        match self.profile.ack.on_data(now, self.rcv.unacknowledged_segments, || self.wants_each_acknowledged()) {
-            Verdict::AtOnce => self.due |= due::ACK,
+    fn acknowledge_by_policy(&mut self, conn: &mut Connection, now: Nanos) {
+        self.unacknowledged_segments += 1;
+        match conn.profile.ack.on_data(now, self.unacknowledged_segments, || self.wants_each_acknowledged(conn)) {
+            Verdict::AtOnce => conn.due |= due::ACK,
             Verdict::Until(time) => {
-                if !self.timers.ack.is_set() {
-                    self.timers.ack = self.profile.expiry(now, Deadline::at(time));
+                if !self.ack_timer.is_set() {
+                    self.ack_timer = conn.profile.expiry(now, Deadline::at(time));
                 }
             }
             Verdict::Adaptive => {}
@@ -82,52 +100,82 @@ impl Endpoint {
     /// Holds data that arrived ahead of a hole.
     // RFC 5681 §4.2: out-of-order data SHOULD be acknowledged immediately.
     #[cold]
-    fn on_gap(&mut self, seq: SeqNum, end: SeqNum, fin: bool) {
+    fn on_gap(&mut self, conn: &mut Connection, seq: SeqNum, end: SeqNum, fin: bool) {
         // The FIN takes its own position, so that a SACK block covers the whole segment.
         let beyond = end + u64::from(fin);
         if beyond > seq {
-            if self.compresses() {
+            if self.compresses(conn) {
                 // Linux, tcp_data_queue: ranges that were not reported yet are forgotten.
-                self.rcv.reassembly.forget_duplicate();
+                self.reassembly.forget_duplicate();
             }
             // RFC 2883 §4 (1): data that is held already is reported as a duplicate.
-            if let Some((start, end)) = self.rcv.reassembly.overlap(seq, beyond) {
-                self.note_duplicate(start, end);
+            if let Some((start, end)) = self.reassembly.overlap(seq, beyond) {
+                self.note_duplicate(conn, start, end);
             }
-            if self.extras.arrivals().is_some_and(Arrivals::has_compressed) {
-                if self.rcv.reassembly.insert_while_ack_waits(seq, beyond) {
-                    self.due |= due::ACK;
+            if conn.extras.arrivals().is_some_and(Arrivals::has_compressed) {
+                if self.reassembly.insert_while_ack_waits(seq, beyond) {
+                    conn.due |= due::ACK;
                 }
             } else {
-                let is_linux = self.features & feature::ADAPTIVE_ACK != 0;
+                let is_linux = conn.features & feature::ADAPTIVE_ACK != 0;
                 let block_from = if is_linux { BlockFrom::Reports } else { BlockFrom::Queue };
-                self.rcv.reassembly.insert(seq, beyond, block_from);
+                self.reassembly.insert(seq, beyond, block_from);
             }
         }
         if fin {
-            self.rcv.fin = NonZeroU64::new(end);
+            self.fin = NonZeroU64::new(end);
         }
-        self.acknowledge_each_from_here();
-        if !self.compresses() {
-            self.due |= due::ACK;
+        self.acknowledge_each_from_here(conn);
+        if !self.compresses(conn) {
+            conn.due |= due::ACK;
         }
     }
 
     // RFC 5681 §4.2: a segment that fills in all or part of a gap SHOULD be acknowledged immediately.
     #[cold]
-    fn fill_gap(&mut self, from: SeqNum) {
-        if let Some((start, end)) = self.rcv.reassembly.overlap(from, self.rcv.nxt) {
-            self.note_duplicate(start, end);
+    fn fill_gap(&mut self, conn: &mut Connection, from: SeqNum) {
+        if let Some((start, end)) = self.reassembly.overlap(from, self.nxt) {
+            self.note_duplicate(conn, start, end);
         }
-        let filled = self.rcv.nxt;
-        let in_order = self.rcv.reassembly.advance(filled);
-        self.rcv.nxt = self.rcv.up_to_fin(in_order);
-        if self.features & feature::RECEIVER != 0 {
-            self.note_filled(filled);
+        let filled = self.nxt;
+        let in_order = self.reassembly.advance(filled);
+        self.nxt = self.up_to_fin(in_order);
+        if conn.features & feature::RECEIVER != 0 {
+            self.note_filled(conn, filled);
         }
-        self.acknowledge_each_from_here();
-        if self.rcv.reassembly.is_empty() || !self.compresses() {
-            self.due |= due::ACK;
+        self.acknowledge_each_from_here(conn);
+        if self.reassembly.is_empty() || !self.compresses(conn) {
+            conn.due |= due::ACK;
+        }
+    }
+
+    /// The arrived data is below RCV.NXT, at least partly: the next acknowledgment reports that.
+    // RFC 2883 §4 (2): a duplicate below the cumulative acknowledgment is reported in the first block.
+    pub fn note_old_duplicate(&mut self, conn: &Connection, seq: SeqNum, segment: &Segment) {
+        let end = (seq + u64::from(segment.sequence_length())).min(self.nxt);
+        if seq < end {
+            self.note_duplicate(conn, seq, end);
+        }
+    }
+
+    /// These bytes arrived twice. In TIME-WAIT nobody is left for whom that matters, and as in Linux no block reports it.
+    fn note_duplicate(&mut self, conn: &Connection, start: SeqNum, end: SeqNum) {
+        if conn.features & feature::SACK != 0 && conn.profile.dsack && conn.state != State::TimeWait {
+            self.reassembly.note_duplicate(start, end);
+        }
+    }
+
+    /// True if a segment of `length` sequence numbers from `seq` on overlaps the receive window.
+    // RFC 9293 §3.10.7.4, the four cases; as in Linux a segment without length may also stand at the right edge, where
+    // a sender that has used the whole window sends its acknowledgments from.
+    pub fn is_acceptable(&self, conn: &Connection, seq: SeqNum, length: u32) -> bool {
+        let end = seq + u64::from(length);
+        if length == 0 {
+            seq >= self.nxt && seq <= self.edge
+        } else if end <= self.nxt {
+            conn.profile.loose_sequence_check && end >= self.last_ack_sent(conn)
+        } else {
+            seq < self.edge
         }
     }
 }

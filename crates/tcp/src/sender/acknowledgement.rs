@@ -3,39 +3,56 @@
 
 use crate::Nanos;
 use crate::amounts::Bytes;
-use crate::connection::{Endpoint, Events, State, due, feature};
+use crate::connection::{Connection, Events, due, feature};
 use crate::profile::LARGEST_WINDOW;
 use crate::segment::{Flags, Segment, SentAt};
+use crate::sender::Sender;
 use crate::sender::congestion::{Acknowledged, RoundTrip};
 use crate::sender::initial_window::IdleCheck;
 use crate::sender::recovery::{Ack, CwndRule, Edges, Facts, Flight, NextCwnd, Recovery, RttSample};
 use crate::sequence::{SeqNum, near};
 
-impl Endpoint {
-    /// Processes the acknowledgment field; false if the segment is to be dropped.
+/// What an acknowledgment field acknowledges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Answer {
+    /// Something that was never sent: the segment is to be dropped.
+    Refused,
+    Taken,
+    /// All of our stream.
+    OfFin,
+}
+
+impl Sender {
+    /// Processes the acknowledgment field of a segment at `seq`, where the receiver waits for `expected`.
     #[inline]
-    pub(crate) fn on_acknowledgement(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) -> bool {
+    pub(crate) fn on_acknowledgement(
+        &mut self,
+        conn: &mut Connection,
+        now: Nanos,
+        (seq, expected): (SeqNum, SeqNum),
+        segment: &Segment,
+    ) -> Answer {
         let ack = near(self.snd.una, segment.ack);
         if ack > self.snd.max {
             // RFC 9293 §3.10.7.4: if the ACK acks something not yet sent, send an ACK and drop the segment.
-            self.due |= due::ACK;
-            return false;
+            conn.due |= due::ACK;
+            return Answer::Refused;
         }
         let prior_una = self.snd.una;
-        let prior_flight = self.flight_bytes();
+        let prior_flight = self.snd.flight();
         let advanced = ack > prior_una;
-        let window = u32::from(segment.window) << self.scaling.snd_shift;
+        let window = u32::from(segment.window) << conn.scaling.snd_shift;
         // RFC 5681 §2: a duplicate acknowledgment: data outstanding, no payload, no SYN or FIN, the greatest
         // acknowledgment received, and the window as it was.
         let bare = ack == prior_una && self.snd.max > prior_una && segment.sequence_length() == 0;
         // The answers to probes of a closed window are none.
-        let duplicate = bare && window == self.peer_window.bytes && seq >= self.rcv.nxt && !self.timers.persisting;
+        let duplicate = bare && window == self.peer_window.bytes && seq >= expected && !self.timers.persisting;
         if advanced {
             self.snd.una = ack;
             // After a timeout, segments that the peer already holds need not be retransmitted.
             self.snd.nxt = self.snd.nxt.max(ack);
             self.timers.retries = 0;
-            self.due &= !due::RETRANSMIT;
+            conn.due &= !due::RETRANSMIT;
             if self.bursts.is_unacknowledged() {
                 self.bursts.end(self.snd.initial(), self.snd.max);
             }
@@ -44,15 +61,15 @@ impl Endpoint {
             // retransmissions that probe one (tcp_retransmit_timer).
             self.timers.retries = 0;
         }
-        let window_changed = ack >= prior_una && self.update_peer_window(seq, ack, window, advanced);
+        let window_changed = ack >= prior_una && self.update_peer_window(conn, seq, ack, window, advanced);
         if !advanced && prior_flight == 0 && self.recovery.scoreboard().is_some() {
-            self.on_ack_of_nothing(now, window_changed);
+            self.on_ack_of_nothing(conn, now, window_changed);
         }
-        let marked = self.features & feature::ECN != 0 && segment.flags.contains(Flags::ECE);
+        let marked = conn.features & feature::ECN != 0 && segment.flags.contains(Flags::ECE);
         if !advanced && !marked && self.says_nothing_new(duplicate, segment) {
-            return self.state != State::Closed;
+            return Answer::Taken;
         }
-        let one_way = self.features & feature::ACK_ONE_WAY != 0;
+        let one_way = conn.features & feature::ACK_ONE_WAY != 0;
         let arrived = Ack {
             ack,
             prior_una,
@@ -61,27 +78,26 @@ impl Endpoint {
             duplicate,
             carries_news: window_changed || segment.sequence_length() > 0,
             sack: &segment.sack,
-            echo_age: self.echoed_age(now, segment),
+            echo_age: conn.echoed_age(now, segment),
             one_way_sent_at: segment.sent_at.filter(|_| one_way).map(SentAt::nanos),
             echoes_congestion: marked,
         };
         // Without a scoreboard a duplicate is one by RFC 5681, with one it is as in Linux.
         let counted = if self.recovery.scoreboard().is_some() { bare && !window_changed } else { duplicate };
-        self.stats.duplicate_acks += u32::from(counted);
-        self.recover(now, &arrived);
-        self.note_acknowledged(now, prior_una, ack);
-        self.state != State::Closed
+        conn.stats.duplicate_acks += u32::from(counted);
+        self.recover(conn, now, &arrived);
+        self.note_acknowledged(conn, now, prior_una, ack)
     }
 
     /// An ACK arrives while nothing is outstanding, of a peer whose window may be closed.
     // Linux, tcp_ack_update_window: a window that changes while data waits ends idleness; and tcp_ack_probe: an ACK puts
     // off the next probe of a closed window.
-    fn on_ack_of_nothing(&mut self, now: Nanos, window_changed: bool) {
-        if window_changed && self.snd.unsent() > 0 && self.profile.idle_check == IdleCheck::OnWrite {
-            self.restart_after_idleness(now);
+    fn on_ack_of_nothing(&mut self, conn: &mut Connection, now: Nanos, window_changed: bool) {
+        if window_changed && self.snd.unsent() > 0 && conn.profile.idle_check == IdleCheck::OnWrite {
+            self.restart_after_idleness(conn, now);
         }
         if self.timers.persisting && self.peer_window.bytes == 0 {
-            self.set_retransmit_timer(now, self.persist_interval());
+            self.set_retransmit_timer(conn, now, self.persist_interval(conn));
         }
     }
 
@@ -96,65 +112,66 @@ impl Endpoint {
 
     /// Takes over the window of an acknowledgment; true if it changed.
     #[inline]
-    fn update_peer_window(&mut self, seq: SeqNum, ack: SeqNum, window: u32, advanced: bool) -> bool {
+    fn update_peer_window(&mut self, conn: &Connection, seq: SeqNum, ack: SeqNum, window: u32, advanced: bool) -> bool {
         let shrinks = window < self.peer_window.bytes && window > 0;
-        let old_keeps = shrinks && !advanced && self.profile.ignore_shrinking_duplicates;
+        let old_keeps = shrinks && !advanced && conn.profile.ignore_shrinking_duplicates;
         let changed = self.snd.takes_window(seq, ack, old_keeps) && window != self.peer_window.bytes;
         if changed {
-            self.peer_window.set(window, self.max_send_window());
+            self.peer_window.set(window, self.max_send_window(conn));
         }
         changed
     }
 
     /// The profile's bound on the send window, bytes.
-    pub(crate) fn max_send_window(&self) -> u32 {
-        self.profile.max_send_window_segments.map_or(LARGEST_WINDOW, |n| n.saturating_mul(self.mss))
+    pub(crate) fn max_send_window(&self, conn: &Connection) -> u32 {
+        conn.profile.max_send_window_segments.map_or(LARGEST_WINDOW, |n| n.saturating_mul(conn.mss))
     }
 
     /// Events that follow from the cumulative acknowledgment.
     #[inline]
-    fn note_acknowledged(&mut self, now: Nanos, before: SeqNum, ack: SeqNum) {
+    fn note_acknowledged(&mut self, conn: &mut Connection, now: Nanos, before: SeqNum, ack: SeqNum) -> Answer {
         if ack >= self.snd.data_end && ack > before {
-            self.write_more(now);
+            self.write_more(conn, now);
             if before < self.snd.data_end && ack >= self.snd.data_end {
-                self.events |= Events::SENT;
+                conn.events |= Events::SENT;
             }
             if ack > self.snd.data_end {
-                self.on_fin_acknowledged();
+                return Answer::OfFin;
             }
         }
+        Answer::Taken
     }
 
     /// Asks recovery what an ACK means and draws the consequences.
     #[inline]
-    fn recover(&mut self, now: Nanos, ack: &Ack<'_>) {
+    fn recover(&mut self, conn: &mut Connection, now: Nanos, ack: &Ack<'_>) {
         // What it delivers. The estimator takes the sample before losses are looked for, since RACK's reordering window
         // follows from it.
-        let (recovery, flight) = self.recovery_at(now);
+        let (recovery, flight) = self.recovery_at(conn, now);
         let mut summary = recovery.measure(&flight, ack);
-        self.sample_rtt(now, summary.sample);
+        self.sample_rtt(conn, now, summary.sample);
         // What it means for the data in flight: losses, and the ends of recoveries.
         let mut facts = Facts::default();
-        let (recovery, flight) = self.recovery_at(now);
+        let (recovery, flight) = self.recovery_at(conn, now);
         recovery.on_ack(&flight, ack, &mut summary, &mut facts);
-        self.apply(now, &facts);
+        self.apply(conn, now, &facts);
     }
 
     /// Recovery, and the sender as it sees it.
     #[inline]
-    pub(crate) fn recovery_at(&mut self, now: Nanos) -> (&mut Recovery, Flight<'_>) {
+    pub(super) fn recovery_at<'a>(&'a mut self, conn: &'a Connection, now: Nanos) -> (&'a mut Recovery, Flight<'a>) {
         let flight = Flight {
             now,
             una: self.snd.una,
             nxt: self.snd.nxt,
             highest: self.snd.max,
             data_end: self.snd.data_end,
-            mss: self.mss,
+            mss: conn.mss,
             cwnd: self.controller.window(),
-            has_new_data: self.has_new_data(),
+            has_new_data: self.has_new_data(conn),
             retries: self.timers.retries,
-            retransmissions: self.stats.retransmissions,
-            profile: &self.profile,
+            retransmissions: conn.stats.retransmissions,
+            profile: &conn.profile,
             rtt: &self.rtt,
         };
         (&mut self.recovery, flight)
@@ -162,8 +179,8 @@ impl Endpoint {
 
     /// Takes in a sample of the RTT estimator.
     #[inline]
-    pub(crate) fn sample_rtt(&mut self, now: Nanos, sample: RttSample) {
-        let rules = &self.profile.rto;
+    pub(crate) fn sample_rtt(&mut self, conn: &Connection, now: Nanos, sample: RttSample) {
+        let rules = &conn.profile.rto;
         match sample {
             RttSample::None => {}
             RttSample::Timed { sent_at } => self.rtt.sample(rules, sent_at, now),
@@ -185,44 +202,44 @@ impl Endpoint {
     /// 5. What is rare: ECN (a smaller cwnd is signaled to the peer by CWR), statistics, retransmissions, the back-off.
     /// 6. The timer.
     #[inline(always)]
-    pub(crate) fn apply(&mut self, now: Nanos, facts: &Facts) {
+    pub(crate) fn apply(&mut self, conn: &mut Connection, now: Nanos, facts: &Facts) {
         if let Some(rtt) = facts.rtt {
-            self.on_rtt(now, rtt);
+            self.on_rtt(conn, now, rtt);
         }
-        self.validate_acknowledged(now, facts);
+        self.validate_acknowledged(conn, now, facts);
         if facts.edges != Edges::NONE {
-            self.apply_edges(now, facts);
+            self.apply_edges(conn, now, facts);
         }
         match (&facts.delivery, facts.rule) {
             (Some(delivery), _) => self.controller.on_delivery(now, delivery),
-            (None, CwndRule::Grow) => self.grow(now, facts.delivered),
-            (None, CwndRule::Reduce { segments }) => self.reduce(facts, segments),
+            (None, CwndRule::Grow) => self.grow(conn, now, facts.delivered),
+            (None, CwndRule::Reduce { segments }) => self.reduce(conn, facts, segments),
             (None, CwndRule::Keep) => {}
         }
-        self.apply_to_startup(now, facts);
+        self.apply_to_startup(conn, now, facts);
         if facts.edges != Edges::NONE || facts.retransmit {
-            self.apply_rest(now, facts);
+            self.apply_rest(conn, now, facts);
         }
-        self.set_timer(now, facts.timer);
+        self.set_timer(conn, now, facts.timer);
     }
 
     /// Step 1.
     #[inline]
-    fn on_rtt(&mut self, now: Nanos, rtt: Nanos) {
+    fn on_rtt(&mut self, conn: &mut Connection, now: Nanos, rtt: Nanos) {
         let sample = RoundTrip { rtt, una: self.snd.una, nxt: self.snd.nxt };
         self.controller.on_round_trip(now, &sample);
-        self.tell_startup_rtt(now, rtt);
+        self.tell_startup_rtt(conn, now, rtt);
     }
 
     /// Step 3, the edges.
     #[cold]
-    fn apply_edges(&mut self, now: Nanos, facts: &Facts) {
+    fn apply_edges(&mut self, conn: &mut Connection, now: Nanos, facts: &Facts) {
         let edges = facts.edges;
         if facts.marked {
             self.forbid_cwnd_restore();
         }
         if edges.has(Edges::TAIL_LOSS) {
-            self.begin_reduction(now, facts);
+            self.begin_reduction(conn, now, facts);
             self.set_next_cwnd(NextCwnd::Ssthresh);
         }
         if edges.has(Edges::LEFT) {
@@ -239,40 +256,40 @@ impl Endpoint {
                 if facts.marked {
                     self.forbid_cwnd_restore();
                 }
-                self.begin_reduction(now, facts);
+                self.begin_reduction(conn, now, facts);
             }
         }
         if edges.has(Edges::REDUCED) {
-            self.begin_reduction(now, facts);
+            self.begin_reduction(conn, now, facts);
         }
         if edges.has(Edges::RESTARTED) {
-            self.controller.on_timeout(now, self.congestion_base(facts), true);
+            self.controller.on_timeout(now, self.congestion_base(conn, facts), true);
         }
         if edges.has(Edges::TIMED_OUT) {
             if facts.first {
                 self.save_cwnd(facts.reducing);
             }
-            self.controller.on_timeout(now, self.congestion_base(facts), facts.first);
+            self.controller.on_timeout(now, self.congestion_base(conn, facts), facts.first);
             self.set_next_cwnd(facts.next_cwnd);
         }
     }
 
     /// Congestion: the controller sets a new ssthresh, towards which cwnd moves immediately or gradually.
-    fn begin_reduction(&mut self, now: Nanos, facts: &Facts) {
-        self.settle_startup(now);
+    fn begin_reduction(&mut self, conn: &mut Connection, now: Nanos, facts: &Facts) {
+        self.settle_startup(conn, now);
         let cwnd = self.controller.window();
-        self.controller.on_congestion(now, self.congestion_base(facts));
+        self.controller.on_congestion(now, self.congestion_base(conn, facts));
         if let Some(scoreboard) = self.recovery.scoreboard_mut() {
-            scoreboard.reduction.begin(cwnd / self.mss);
-            if self.profile.recovery.scoreboard().prr && !self.controller.is_rate_based() {
+            scoreboard.reduction.begin(cwnd / conn.mss);
+            if conn.profile.recovery.scoreboard().prr && !self.controller.is_rate_based() {
                 self.controller.set_window(cwnd);
             }
         }
     }
 
     /// The base of ssthresh on congestion, bytes.
-    fn congestion_base(&self, facts: &Facts) -> u32 {
-        self.profile.ssthresh.base.bytes(facts.flight, self.controller.window())
+    fn congestion_base(&self, conn: &Connection, facts: &Facts) -> u32 {
+        conn.profile.ssthresh.base.bytes(facts.flight, self.controller.window())
     }
 
     fn save_cwnd(&mut self, reducing: bool) {
@@ -302,7 +319,7 @@ impl Endpoint {
         let bytes = match next {
             NextCwnd::Unchanged => None,
             NextCwnd::Bytes(bytes) => Some(bytes),
-            NextCwnd::Ssthresh => self.ssthresh_bytes(),
+            NextCwnd::Ssthresh => self.controller.known_ssthresh(),
             NextCwnd::SsthreshUpTo(most) => Some(self.controller.ssthresh().min(most)),
         };
         if let Some(bytes) = bytes {
@@ -311,13 +328,13 @@ impl Endpoint {
     }
 
     /// Step 3: proportional rate reduction.
-    fn reduce(&mut self, facts: &Facts, segments: u32) {
-        let ssthresh = self.controller.ssthresh() / self.mss;
+    fn reduce(&mut self, conn: &Connection, facts: &Facts, segments: u32) {
+        let ssthresh = self.controller.ssthresh() / conn.mss;
         if let Some(scoreboard) = self.recovery.scoreboard_mut() {
-            if self.profile.recovery.scoreboard().prr {
+            if conn.profile.recovery.scoreboard().prr {
                 let (in_flight, safe) = (scoreboard.in_flight(), facts.advanced && facts.lost == 0);
                 if let Some(cwnd) = scoreboard.reduction.cwnd(ssthresh, in_flight, segments, safe) {
-                    self.controller.set_window(cwnd.saturating_mul(self.mss));
+                    self.controller.set_window(cwnd.saturating_mul(conn.mss));
                 }
             }
         }
@@ -325,26 +342,26 @@ impl Endpoint {
 
     /// Step 3: growth by the delivered data, if validation allows it.
     #[inline]
-    fn grow(&mut self, now: Nanos, bytes: u32) {
-        let allowed = self.cwnd_may_grow();
-        if !self.grow_by_startup(now, bytes, allowed) && allowed {
+    fn grow(&mut self, conn: &mut Connection, now: Nanos, bytes: u32) {
+        let allowed = self.cwnd_may_grow(conn);
+        if !self.grow_by_startup(conn, now, bytes, allowed) && allowed {
             self.controller.on_ack(now, Acknowledged { bytes: Bytes(bytes) });
         }
     }
 
     /// Step 5, as far as anything out of the ordinary happened.
     #[cold]
-    fn apply_rest(&mut self, now: Nanos, facts: &Facts) {
+    fn apply_rest(&mut self, conn: &mut Connection, now: Nanos, facts: &Facts) {
         let edges = facts.edges;
         if edges.has(Edges::TIMED_OUT) {
-            if let Some(validation) = self.extras.validation_mut() {
+            if let Some(validation) = conn.extras.validation_mut() {
                 validation.begin_period(now);
             }
         }
-        if self.features & feature::ECN != 0 {
-            self.apply_to_ecn(facts);
+        if conn.features & feature::ECN != 0 {
+            self.apply_to_ecn(conn, facts);
         }
-        let stats = &mut self.stats;
+        let stats = &mut conn.stats;
         stats.timeouts += u32::from(edges.has(Edges::TIMED_OUT));
         stats.fast_retransmits += u32::from(edges.has(Edges::ENTERED) || edges.has(Edges::RESTARTED));
         stats.early_retransmits += u32::from(facts.early);
@@ -352,12 +369,12 @@ impl Endpoint {
         stats.spurious_recoveries_undone += u32::from(edges.has(Edges::UNDONE));
         // A closed window is probed when the timer expires.
         if facts.retransmit && self.peer_window.bytes > 0 {
-            self.due |= due::RETRANSMIT;
+            conn.due |= due::RETRANSMIT;
         }
         if facts.go_back {
             self.snd.nxt = self.snd.una;
         }
-        let rules = &self.profile.rto;
+        let rules = &conn.profile.rto;
         if edges.has(Edges::UNDONE) && facts.undone_timeout {
             self.timers.retries = 0;
         }
@@ -371,17 +388,17 @@ impl Endpoint {
 
     /// Step 5: ECN.
     // RFC 3168 §6.1.2: CWR signals to the peer that cwnd was reduced, unless that was undone.
-    fn apply_to_ecn(&mut self, facts: &Facts) {
+    fn apply_to_ecn(&mut self, conn: &mut Connection, facts: &Facts) {
         let edges = facts.edges;
         if edges.has(Edges::TAIL_LOSS) {
-            self.ecn.queue_cwr();
+            conn.ecn.queue_cwr();
         }
         if edges.has(Edges::UNDONE) && self.recovery.scoreboard().is_some_and(|own| own.reduction.prior().is_some()) {
-            self.ecn.withdraw_cwr();
+            conn.ecn.withdraw_cwr();
         }
         let reduced = edges.has(Edges::REDUCED) || edges.has(Edges::RESTARTED) || edges.has(Edges::TIMED_OUT);
         if reduced || edges.has(Edges::ENTERED) && !facts.reducing {
-            self.ecn.queue_cwr();
+            conn.ecn.queue_cwr();
         }
     }
 }

@@ -1,19 +1,172 @@
-//! The sender: which segments may be sent and when, and the effect of acknowledgments and silence.
+//! The sending half of an endpoint: which segments may be sent and when, and the effect of acknowledgments and silence.
 
 mod acknowledgement;
 pub(crate) mod congestion;
 pub(crate) mod initial_window;
 pub(crate) mod nagle;
 pub(crate) mod pacing;
-mod path_option;
-pub(crate) mod peer_window;
 pub(crate) mod recovery;
-pub(crate) mod reduction;
-pub(crate) mod rtt;
-pub(crate) mod sequence;
-pub(crate) mod starting_point;
+mod reduction;
+mod rtt;
+mod sequence;
+mod starting_point;
 pub(crate) mod startup;
+mod timers;
 pub(crate) mod trains;
 mod transmit;
 pub(crate) mod window_validation;
 pub(crate) mod write_queue;
+
+pub(crate) use acknowledgement::Answer;
+pub(crate) use starting_point::RecycledSender;
+pub(crate) use transmit::StreamSegment;
+
+use crate::connection::{Connection, Info, State};
+use crate::profile::Profile;
+use crate::segment::SentAt;
+use crate::sequence::{SeqNum, near};
+use crate::{Deadline, Nanos};
+use congestion::Controller;
+use initial_window::bursts::Bursts;
+use nagle::SmallSegments;
+use recovery::Recovery;
+use rtt::RttEstimator;
+use sequence::{PeerWindow, SendSequence};
+use starting_point::Sharing;
+use timers::Timers;
+
+/// The sender of a connection. What it shares with the receiver is handed to its methods.
+#[derive(Clone, Debug)]
+pub(crate) struct Sender {
+    /// Our stream: SND.UNA, SND.NXT, how far the application wrote, and Nagle's algorithm.
+    snd: SendSequence,
+    /// The window that the peer announces: SND.WND.
+    peer_window: PeerWindow,
+    /// The retransmission or persist timer.
+    timers: Timers,
+    /// When payload was last sent; during the handshake, when our SYN or SYN-ACK was sent, unless it was sent twice.
+    last_sent_at: Option<SentAt>,
+    /// cwnd and ssthresh.
+    controller: Controller,
+    recovery: Recovery,
+    /// SRTT and RTO.
+    rtt: RttEstimator,
+    /// The first flight, and the data after an idle time.
+    bursts: Bursts,
+    /// The initial window that others have left, and the results for others.
+    sharing: Sharing,
+}
+
+impl Sender {
+    /// Our stream.
+    #[inline]
+    pub fn snd(&self) -> &SendSequence {
+        &self.snd
+    }
+
+    /// SRTT and RTO.
+    #[inline]
+    pub fn rtt(&self) -> &RttEstimator {
+        &self.rtt
+    }
+
+    /// True if the data byte with this sequence number belongs to the first flight.
+    #[inline]
+    pub fn in_first_flight(&self, seq: u32) -> bool {
+        let position = near(self.snd.nxt, seq);
+        let sent = self.snd.max.min(self.snd.data_end);
+        let end = self.bursts.first_flight_end(self.snd.initial(), sent);
+        position > self.snd.initial() && position < end
+    }
+
+    /// An ACK with this acknowledgment and window repeats what is known.
+    pub fn knows(&self, ack: u32, window: u32) -> bool {
+        near(self.snd.una, ack) == self.snd.una && window == self.peer_window.bytes
+    }
+
+    /// cwnd in force, bytes.
+    #[inline]
+    pub fn cwnd_bytes(&self, conn: &Connection) -> u32 {
+        self.recovery.cwnd(self.controller.window(), conn.mss)
+    }
+
+    /// ssthresh in bytes, if anything has set it.
+    #[inline]
+    pub fn ssthresh_bytes(&self) -> Option<u32> {
+        self.controller.known_ssthresh()
+    }
+
+    pub fn srtt(&self, profile: &Profile) -> Option<Nanos> {
+        self.rtt.smoothed(&profile.rto)
+    }
+
+    /// When the retransmission or persist timer expires, or a segment that is held back may leave.
+    #[inline]
+    pub fn deadline(&self, conn: &Connection) -> Deadline {
+        self.timers.retransmit.earliest(self.pacing_deadline(conn))
+    }
+
+    /// What holds back a last segment that is not full.
+    pub fn small_segments(&mut self) -> &mut SmallSegments {
+        &mut self.snd.small
+    }
+
+    /// The application will write no more.
+    pub fn close(&mut self) {
+        self.snd.closing = self.snd.unwritten == 0;
+        self.snd.closes_later = true;
+    }
+
+    /// The application has closed, whether or not our FIN can be sent yet.
+    #[inline]
+    pub fn is_closing(&self) -> bool {
+        self.snd.closing || self.snd.closes_later
+    }
+
+    /// The connection is over.
+    pub fn stop(&mut self) {
+        self.timers.stop();
+        self.snd.closing = true;
+    }
+
+    /// Last possible end of a segment that begins at `position`: the end of its record, or of the data.
+    #[inline]
+    fn record_end(&self, conn: &Connection, position: SeqNum) -> SeqNum {
+        match conn.extras.record_ends() {
+            None => self.snd.data_end,
+            Some(ends) => ends.after(position).map_or(self.snd.data_end, |end| end.min(self.snd.data_end)),
+        }
+    }
+
+    /// Fills in the values of the sender.
+    pub fn describe(&self, conn: &Connection, info: &mut Info) {
+        let mss = conn.mss.max(1);
+        info.cwnd_segments = self.cwnd_bytes(conn) / mss;
+        info.ssthresh_segments = self.controller.known_ssthresh().map(|ssthresh| ssthresh / mss);
+        info.unacked = self.snd.flight().div_ceil(mss);
+        info.retries = self.timers.retries;
+        info.backoff = if self.timers.persisting { self.timers.persist_backoff.into() } else { self.rtt.backoffs() };
+        info.srtt_ns = self.srtt(&conn.profile).unwrap_or(0);
+        info.rttvar_ns = self.rtt.variation(&conn.profile.rto);
+        info.rto_ns = self.rtt.rto();
+        info.not_sent_bytes = self.snd.data_end.saturating_sub(self.snd.nxt);
+        match &self.recovery {
+            Recovery::Counting(counting) => info.recovery_state = counting.state(self.snd.una),
+            Recovery::Scoreboard(scoreboard) => {
+                info.scoreboard = true;
+                scoreboard.describe(info);
+            }
+        }
+    }
+
+    pub fn check_invariants(&self, conn: &Connection) {
+        debug_assert!(
+            self.snd.una <= self.snd.nxt && self.snd.nxt <= self.snd.max,
+            "in flight is at most what was sent"
+        );
+        debug_assert!(self.snd.max <= self.snd.end(), "nothing is sent before written");
+        debug_assert!(self.cwnd_bytes(conn) >= conn.mss, "the congestion window holds at least one segment");
+        let is_over = matches!(conn.state, State::Closed | State::Listen | State::TimeWait);
+        debug_assert!(!self.timers.retransmit.is_set() || !is_over);
+    }
+}

@@ -218,6 +218,8 @@ pub(crate) struct SendTimes {
     last_acknowledged: Option<Nanos>,
     first_sacked: Option<Nanos>,
     last_sacked: Option<Nanos>,
+    /// Segments that had been delivered when the segment left that left last of those delivered now.
+    pub prior_delivered: Option<u32>,
 }
 
 impl SendTimes {
@@ -231,6 +233,11 @@ impl SendTimes {
     pub fn on_sacked(&mut self, sent_at: Nanos) {
         self.first_sacked.get_or_insert(sent_at);
         self.last_sacked = Some(sent_at);
+    }
+
+    #[inline]
+    pub fn on_delivered(&mut self, prior_delivered: u32) {
+        self.prior_delivered = self.prior_delivered.max(Some(prior_delivered));
     }
 
     pub fn sacked_rtt(&self, now: Nanos) -> Option<Nanos> {

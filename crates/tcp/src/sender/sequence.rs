@@ -58,6 +58,17 @@ impl SendSequence {
         }
     }
 
+    /// Anything was sent, be it our SYN.
+    pub fn has_sent(&self) -> bool {
+        self.max > self.initial()
+    }
+
+    /// Bytes written that the peer has acknowledged.
+    #[inline]
+    pub fn acknowledged_bytes(&self) -> u64 {
+        self.una.min(self.data_end).saturating_sub(self.initial() + 1)
+    }
+
     /// Position of our SYN.
     #[inline]
     pub fn initial(&self) -> SeqNum {
@@ -121,6 +132,26 @@ impl SendSequence {
     #[inline]
     pub fn data_between(&self, prior: SeqNum, ack: SeqNum) -> u32 {
         (ack.min(self.data_end) - prior.min(self.data_end).min(ack)) as u32
+    }
+}
+
+/// The peer's receive window, as its segments announce it, in bytes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PeerWindow {
+    /// SND.WND.
+    pub bytes: u32,
+    /// As much of it as the profile lets us use.
+    pub limited_bytes: u32,
+    /// The largest that it has been.
+    pub largest_bytes: u32,
+}
+
+impl PeerWindow {
+    /// The peer announces a window, of which at most `max_bytes` are used.
+    pub fn set(&mut self, bytes: u32, max_bytes: u32) {
+        self.bytes = bytes;
+        self.limited_bytes = bytes.min(max_bytes);
+        self.largest_bytes = self.largest_bytes.max(bytes);
     }
 }
 

@@ -1,9 +1,27 @@
-//! The window with which a connection begins, and its results for others.
+//! The sender's part in the handshake, the window with which a connection begins, and its results for others.
 
-use crate::connection::{Endpoint, State};
+use super::sequence::{PeerWindow, SendSequence};
+use crate::connection::timestamps::round_trip;
+use crate::connection::{Connection, State, due, feature};
+use crate::profile::{LARGEST_WINDOW, Profile};
+use crate::segment::{Segment, SentAt};
+use crate::sender::congestion::{Controller, Other, Start};
+use crate::sender::initial_window::bursts::Bursts;
 use crate::sender::initial_window::{Outcome, StartingPoint};
-use crate::sequence::SeqNum;
+use crate::sender::recovery::{Recovery, RttSample, Scoreboard};
+use crate::sender::rtt::{LinuxVariation, RttEstimator};
+use crate::sender::{Sender, Timers};
+use crate::sequence::{SeqNum, near, origin, wire};
+use crate::{Deadline, Nanos};
 use std::num::NonZeroU16;
+
+/// Memory of a sender whose connection is over.
+#[derive(Default)]
+pub(crate) struct RecycledSender {
+    controller: Option<Box<Other>>,
+    rtt: Option<Box<LinuxVariation>>,
+    scoreboard: Option<Box<Scoreboard>>,
+}
 
 /// What a connection takes over from others, and what it holds for those after it (RFC 9040).
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,43 +38,195 @@ pub(crate) struct Sharing {
     pub burst_was_lost: bool,
 }
 
-impl Endpoint {
-    /// Begins with a window from other connections instead of the profile's policy, up to 65535 segments. Without
-    /// effect on a connection that is open already.
-    pub fn start_from(&mut self, start: StartingPoint) {
-        if self.state < State::Established {
+impl Sender {
+    /// A sender that has sent nothing, in the memory of one whose connection is over if there is any.
+    pub fn new_in(old: RecycledSender, profile: &Profile, initial_sequence: u32) -> Self {
+        let initial = origin(initial_sequence);
+        let mss = profile.mss_bytes;
+        let start = Self::start(profile, initial, mss, profile.initial_window.window_bytes(mss));
+        Self {
+            snd: SendSequence::new(initial_sequence, profile.nagle),
+            peer_window: PeerWindow::default(),
+            timers: Timers::default(),
+            last_sent_at: None,
+            controller: Controller::new_in(old.controller, &start),
+            recovery: Recovery::new_in(old.scoreboard, profile, initial),
+            rtt: RttEstimator::new_in(old.rtt, profile),
+            bursts: Bursts::new(initial + 1),
+            sharing: Sharing::default(),
+        }
+    }
+
+    /// Gives up the memory that another sender can be built in.
+    pub fn take_memory(&mut self, conn: &Connection) -> RecycledSender {
+        let start = Self::start(&conn.profile, 0, conn.mss, 0);
+        RecycledSender {
+            controller: self.controller.take_memory(&start),
+            rtt: self.rtt.take_memory(),
+            scoreboard: self.recovery.take_memory(),
+        }
+    }
+
+    fn start(profile: &Profile, initial: SeqNum, mss_bytes: u32, window_bytes: u32) -> Start {
+        Start {
+            mss_bytes,
+            window_bytes: window_bytes.min(LARGEST_WINDOW),
+            // RFC 5681 §3.1: the initial value of ssthresh SHOULD be set arbitrarily high.
+            ssthresh_bytes: profile.initial_ssthresh_segments.map(|n| n.saturating_mul(mss_bytes)),
+            loss_window_bytes: profile.loss_window_segments.saturating_mul(mss_bytes),
+            algorithm: profile.startup.controller(profile.congestion_control),
+            slow_start_growth: profile.slow_start_growth,
+            congestion_avoidance: profile.congestion_avoidance,
+            whole_segment_ssthresh: profile.ssthresh.whole_segments,
+            tick_ns: profile.cubic_tick(),
+            paced: profile.pacing.is_some(),
+            rtt: None,
+            established_at: None,
+            seed: wire(initial),
+        }
+    }
+
+    /// Our SYN or SYN-ACK leaves, maybe not for the first time.
+    pub fn on_syn_sent(&mut self, conn: &mut Connection, now: Nanos) {
+        if !self.snd.has_sent() {
+            self.last_sent_at = Some(SentAt::new(now));
+            if let Some(memory) = conn.extras.memory_mut() {
+                memory.timestamps.note_first_syn(now);
+            }
+        }
+        self.snd.nxt = self.snd.initial() + 1;
+        self.snd.max = self.snd.nxt;
+        if !self.timers.retransmit.is_set() {
+            self.restart_timer(conn, now);
+        }
+    }
+
+    /// Our SYN or SYN-ACK is due again.
+    pub fn repeat_syn(&mut self, conn: &mut Connection) {
+        conn.stats.syn_retransmissions += 1;
+        self.begin_again(conn);
+    }
+
+    /// Our SYN is due, and what acknowledges it may answer an earlier copy.
+    // RFC 6298 §3: Karn's algorithm, no sample from a segment sent twice.
+    pub fn begin_again(&mut self, conn: &mut Connection) {
+        self.last_sent_at = None;
+        conn.due |= due::SYN;
+    }
+
+    /// A SYN-ACK arrived that does not answer our SYN.
+    pub fn on_stale_syn_ack(&mut self, conn: &Connection, now: Nanos) {
+        if conn.profile.retry_stale_syn_ack && self.snd.has_sent() && self.timers.retries == 0 {
+            self.set_retransmit_timer(conn, now, conn.profile.timeout_after_stale_syn_ack());
+        }
+    }
+
+    /// The SYN-ACK was marked on the path.
+    // RFC 9040 §C.3 step 3: it counts as an initial window that is too large.
+    pub fn note_marked_syn_ack(&mut self) {
+        self.sharing.initial_window_failed = true;
+    }
+
+    /// True if this acknowledges our SYN and nothing else.
+    pub fn is_ack_of_syn(&self, ack: u32) -> bool {
+        near(self.snd.una, ack) == self.snd.initial() + 1
+    }
+
+    /// The peer's SYN arrived.
+    pub fn learn_peer(&mut self, conn: &Connection, segment: &Segment) {
+        self.peer_window.set(u32::from(segment.window), self.max_send_window(conn));
+        self.snd.begin_window(origin(segment.seq), self.snd.una);
+        // The controller must not hold a window in segments of the old size; its law begins when the handshake is complete.
+        let window = self.initial_window_bytes(conn);
+        self.controller.restart_window(&Self::start(&conn.profile, self.snd.initial(), conn.mss, window));
+    }
+
+    /// Our SYN is acknowledged by this segment, and the peer's is known: data may be sent.
+    #[cold]
+    pub fn establish(&mut self, conn: &mut Connection, now: Nanos, segment: &Segment) {
+        self.snd.una = self.snd.initial() + 1;
+        self.snd.nxt = self.snd.una;
+        self.timers.retries = 0;
+        self.timers.retransmit = Deadline::NEVER;
+        self.queue_write(conn, now, 0);
+        let (sample, rtt) = self.handshake_rtt(conn, now, segment);
+        let timed = self.last_sent_at.is_some() || conn.features & feature::ACK_ONE_WAY != 0;
+        self.last_sent_at = None;
+        self.sample_rtt(conn, now, sample);
+        let repeated = conn.stats.syn_retransmissions;
+        if !timed && repeated > 0 {
+            self.rtt.restart_after_syn_loss(&conn.profile.rto);
+        }
+        self.begin(conn, now, rtt, if conn.was_syn_repeated_needlessly(segment) { 0 } else { repeated });
+    }
+
+    /// Data begins after this RTT of the handshake, in which this number of SYNs was lost.
+    fn begin(&mut self, conn: &mut Connection, now: Nanos, handshake_rtt: Option<Nanos>, lost: u32) {
+        let profile = &conn.profile;
+        let window = profile.syn_loss_response.window_bytes(lost, self.initial_window_bytes(conn), conn.mss);
+        let rtt = self.rtt.smoothed(&profile.rto);
+        self.controller.restart(&Start {
+            rtt,
+            established_at: Some(now),
+            ..Self::start(profile, self.snd.initial(), conn.mss, window)
+        });
+        self.sharing.initial_segments = NonZeroU16::new(u16::try_from(window / conn.mss).unwrap_or(u16::MAX));
+        if let Some(segments) = self.sharing.ssthresh {
+            self.controller.set_ssthresh(u32::from(segments.get()).saturating_mul(conn.mss));
+        }
+        let (sack, rate_based) = (conn.features & feature::SACK != 0, self.controller.is_rate_based());
+        if let Recovery::Scoreboard(scoreboard) = &mut self.recovery {
+            scoreboard.establish(now, self.snd.una, sack, rate_based, handshake_rtt);
+        }
+        self.prepare_pacing(conn);
+    }
+
+    /// The handshake's RTT: the sample for the estimator, and the first candidate for the shortest RTT.
+    fn handshake_rtt(&self, conn: &Connection, now: Nanos, segment: &Segment) -> (RttSample, Option<Nanos>) {
+        if conn.features & feature::ACK_ONE_WAY != 0 {
+            let ends_backoff = self.last_sent_at.is_some();
+            let sample = segment.sent_at.map(SentAt::nanos).map(|sent_at| RttSample::OneWay { sent_at, ends_backoff });
+            (sample.unwrap_or_default(), None)
+        } else if let Some(sent_at) = self.last_sent_at.map(SentAt::nanos) {
+            (RttSample::Timed { sent_at }, Some(now - sent_at))
+        } else {
+            // RFC 7323 §4.1: the echo shows which of several copies was acknowledged.
+            let age = conn.echoed_age(now, segment).filter(|_| conn.stats.syn_retransmissions > 0);
+            let rtt = age.map(round_trip);
+            (rtt.map_or(RttSample::None, |rtt| RttSample::Timed { sent_at: now.saturating_sub(rtt) }), rtt)
+        }
+    }
+
+    pub fn start_from(&mut self, conn: &Connection, start: StartingPoint) {
+        if conn.state < State::Established {
             self.sharing.window = kept(start.window_segments.max(1));
             self.sharing.ssthresh = start.ssthresh_segments.and_then(kept);
         }
     }
 
-    /// The results of this connection that others can use.
-    pub fn outcome(&self) -> Outcome {
-        let segments = |bytes: u32| bytes / self.mss.max(1);
+    pub fn outcome(&self, conn: &Connection) -> Outcome {
+        let segments = |bytes: u32| bytes / conn.mss.max(1);
         Outcome {
             window_segments: segments(self.controller.window()),
-            ssthresh_segments: self.ssthresh_bytes().map(segments),
+            ssthresh_segments: self.controller.known_ssthresh().map(segments),
             initial_window_failed: self.sharing.initial_window_failed,
-            initial_window_segments: self.initial_window_segments(),
+            initial_window_segments: self.initial_window_segments(conn),
             largest_window_segments: segments(self.controller.largest_window()),
-            delivered_segments: (self.snd.una - self.snd.initial()).div_ceil(self.mss.max(1).into()) as u32,
-            retransmissions: self.stats().retransmissions,
+            delivered_segments: (self.snd.una - self.snd.initial()).div_ceil(conn.mss.max(1).into()) as u32,
+            retransmissions: conn.stats.retransmissions,
         }
     }
 
-    /// The initial window in bytes, before the effect of a lost SYN.
-    pub fn initial_window_bytes(&self) -> u32 {
+    pub fn initial_window_bytes(&self, conn: &Connection) -> u32 {
         match self.sharing.window {
-            None => self.profile.initial_window.window_bytes(self.mss),
-            Some(segments) => u32::from(segments.get()).saturating_mul(self.mss),
+            None => conn.profile.initial_window.window_bytes(conn.mss),
+            Some(segments) => u32::from(segments.get()).saturating_mul(conn.mss),
         }
     }
 
-    /// The initial window with which data began, in whole segments: after the effect of lost SYNs. Before the
-    /// connection is established, the one that it would begin with if none were lost.
-    pub fn initial_window_segments(&self) -> u32 {
+    pub fn initial_window_segments(&self, conn: &Connection) -> u32 {
         match self.sharing.initial_segments {
-            None => self.initial_window_bytes() / self.mss,
+            None => self.initial_window_bytes(conn) / conn.mss,
             Some(segments) => segments.get().into(),
         }
     }
@@ -64,8 +234,9 @@ impl Endpoint {
     /// Something is retransmitted: remember it if it was part of the initial window.
     // RFC 9040 §C.3 step 4: if (seqno - ISN) < IW, the re-sent segment fixes an IW loss.
     #[cold]
-    pub(crate) fn note_retransmission(&mut self, position: SeqNum) {
-        self.sharing.initial_window_failed |= position - self.snd.initial() <= u64::from(self.initial_window_bytes());
+    pub(crate) fn note_retransmission(&mut self, conn: &Connection, position: SeqNum) {
+        self.sharing.initial_window_failed |=
+            position - self.snd.initial() <= u64::from(self.initial_window_bytes(conn));
     }
 }
 

@@ -3,9 +3,10 @@
 //! one burst to the [pacer](super::pacing), if there is one.
 
 use crate::Nanos;
-use crate::connection::Endpoint;
+use crate::connection::Connection;
 use crate::profile::error::{ProfileError, within};
 use crate::segment::SentAt;
+use crate::sender::Sender;
 use crate::sender::pacing::{PacedBy, Pacer, WindowPacing};
 use crate::sender::write_queue::{LONGEST_BYTES, Push, WriteQueue, size_goal};
 use serde::{Deserialize, Serialize};
@@ -164,53 +165,53 @@ impl Train {
     }
 }
 
-impl Endpoint {
+impl Sender {
     /// True if a segment of new data leaves now, as part of a train.
     #[inline]
-    pub(crate) fn train_may_leave(&mut self, now: Nanos, peer_room: u64) -> bool {
+    pub(crate) fn train_may_leave(&mut self, conn: &mut Connection, now: Nanos, peer_room: u64) -> bool {
         let Some(scoreboard) = self.recovery.scoreboard_mut() else { return true };
         if scoreboard.train.left > 0 {
             return true;
         }
-        let Some(rules) = self.profile.recovery.scoreboard().trains else { return true };
-        self.next_train(now, peer_room, rules)
+        let Some(rules) = conn.profile.recovery.scoreboard().trains else { return true };
+        self.next_train(conn, now, peer_room, rules)
     }
 
     /// Bytes of data that the next train may have.
     // Linux, tcp_mss_split_point: without the part of a segment that Nagle's algorithm or a cork holds back behind the
     // others of the train; a record ends a train (tcp_tso_should_defer, eor).
-    fn free_bytes(&self) -> u64 {
-        let (snd, mss) = (&self.snd, u64::from(self.mss));
-        let end = self.record_end(snd.nxt);
+    fn free_bytes(&self, conn: &Connection) -> u64 {
+        let (snd, mss) = (&self.snd, u64::from(conn.mss));
+        let end = self.record_end(conn, snd.nxt);
         let bytes = end.saturating_sub(snd.nxt);
         let held = end == snd.data_end && !snd.closing && snd.small.holds_back(snd.una, snd.nxt + mss, snd.small_end);
         if held { bytes / mss * mss } else { bytes }
     }
 
-    fn next_train(&mut self, now: Nanos, peer_room: u64, rules: Trains) -> bool {
-        self.write_more(now);
+    fn next_train(&mut self, conn: &mut Connection, now: Nanos, peer_room: u64, rules: Trains) -> bool {
+        self.write_more(conn, now);
         let waiting = self.snd.data_end.saturating_sub(self.snd.nxt);
-        let free = self.free_bytes();
-        let pacer = self.extras.pacer();
+        let free = self.free_bytes(conn);
+        let pacer = conn.extras.pacer();
         let in_flight_of_scheme = pacer.is_some_and(|pacer| matches!(pacer.by, PacedBy::Startup { .. }));
         let Some(scoreboard) = self.recovery.scoreboard_mut() else { return true };
         // A single segment is Nagle's affair; a start-up scheme spreads its flight segment by segment.
-        if waiting <= u64::from(self.mss) || in_flight_of_scheme {
+        if waiting <= u64::from(conn.mss) || in_flight_of_scheme {
             return true;
         }
         let queue = &mut scoreboard.train.queue;
         let first_queued = queue.first_bytes(now, self.snd.nxt);
         let half = u64::from(self.peer_window.largest_bytes / 2);
         let push = if waiting > first_queued { queue.push(now, self.snd.nxt, first_queued, half) } else { Push::None };
-        let size = size_goal(self.mss, self.peer_window.largest_bytes);
+        let size = size_goal(conn.mss, self.peer_window.largest_bytes);
         let window = self.controller.window();
-        let srtt = self.rtt.smoothed(&self.profile.rto);
+        let srtt = self.rtt.smoothed(&conn.profile.rto);
         let by_window = || Some(WindowPacing::LINUX.rate(window, self.controller.ssthresh(), srtt?).bytes_per_second());
         let room = Room {
             now,
-            mss: self.mss,
+            mss: conn.mss,
             window,
-            segments: (window / self.mss).saturating_sub(scoreboard.load(&self.profile)),
+            segments: (window / conn.mss).saturating_sub(scoreboard.load(&conn.profile)),
             rate: pacer.and_then(Pacer::rate).or_else(by_window),
             min_segments: self.controller.min_train_segments(),
             peer_room,
@@ -230,22 +231,22 @@ impl Endpoint {
             && rules.waits(&room, full)
             && (push == Push::Forced || !room.takes_first(first_queued, full));
         if waits {
-            let free = u64::from(room.segments) * u64::from(self.mss);
+            let free = u64::from(room.segments) * u64::from(conn.mss);
             scoreboard.train.limited = free < peer_room && free <= waiting;
             return false;
         }
-        let first = first_queued.max(u64::from(room.length(full)) * u64::from(self.mss)).min(waiting);
+        let first = first_queued.max(u64::from(room.length(full)) * u64::from(conn.mss)).min(waiting);
         let first = if push == Push::None { first } else { first_queued };
         // The window cuts off a part within an sk_buff, behind a whole segment of it.
         let within = if peer_room <= first { peer_room } else { (peer_room - first) % size };
-        let behind_whole = self.snd.nxt + u64::from(self.mss);
+        let behind_whole = self.snd.nxt + u64::from(conn.mss);
         let holds_part =
-            within <= u64::from(self.mss) || self.snd.small.holds_back(self.snd.una, behind_whole, self.snd.small_end);
+            within <= u64::from(conn.mss) || self.snd.small.holds_back(self.snd.una, behind_whole, self.snd.small_end);
         let mut length = room.departing(full, holds_part);
         if push == Push::Forced {
-            length = length.min(first_queued.div_ceil(self.mss.into()) as u32);
+            length = length.min(first_queued.div_ceil(conn.mss.into()) as u32);
         }
-        let end = self.snd.nxt + u64::from(length) * u64::from(self.mss);
+        let end = self.snd.nxt + u64::from(length) * u64::from(conn.mss);
         match push {
             Push::None => {}
             Push::One => scoreboard.train.queue.restart_first(end),

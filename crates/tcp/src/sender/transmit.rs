@@ -1,158 +1,111 @@
 //! Decides which segment to send.
 
 use crate::Nanos;
-use crate::connection::{Endpoint, State, due};
-use crate::segment::{Ecn, Flags, Segment, SentAt};
+use crate::connection::{Connection, due};
+use crate::segment::{Flags, SentAt};
+use crate::sender::Sender;
 use crate::sender::initial_window::{IdleCheck, RestartWindow};
 use crate::sender::recovery::Recovery;
 use crate::sequence::SeqNum;
 
-impl Endpoint {
-    /// The next segment to send, or `None` if there is nothing to send now.
-    #[inline]
-    pub fn poll_transmit(&mut self, now: Nanos) -> Option<Segment> {
-        let mut segment = Segment::EMPTY;
-        self.poll_transmit_into(now, &mut segment).then_some(segment)
-    }
+/// A segment of the stream that leaves.
+pub(crate) struct StreamSegment {
+    pub position: SeqNum,
+    pub payload_bytes: u32,
+    /// PSH and FIN.
+    pub flags: Flags,
+    pub retransmission: bool,
+}
 
-    /// As [`poll_transmit`](Self::poll_transmit), but the segment is made where the caller wants it; false if there is
-    /// none. It must be empty, or hold the result of an earlier call without options and ECN: a segment is large, and
-    /// most need little of it written.
-    #[inline]
-    pub fn poll_transmit_into(&mut self, now: Nanos, segment: &mut Segment) -> bool {
-        debug_assert!(
-            segment.option_bytes() == 0 && segment.mss.is_none() && segment.ecn == Ecn::NotCapable,
-            "{segment:?}"
-        );
-        let urgent = self.due & due::URGENT;
-        if urgent != 0 {
-            // Nearly always an ACK: it has no part in the jump by a table.
-            if urgent == due::ACK_FIRST {
-                self.due &= !due::ACK_FIRST;
-                self.bare_segment(now, self.snd.max, segment);
-            } else {
-                self.urgent_segment(now, segment);
-            }
-            return true;
-        }
-        // Linux calls tcp_write_xmit on events only, and its decision depends on the time: a train that waits for an
-        // ACK leaves if it is asked later, and a window that is in use is so until then.
-        if self.due & due::STREAM != 0 && self.state >= State::Established {
-            if !self.only_receives() {
-                if self.stream_segment(now, segment) {
-                    return true;
-                }
-                if self.extras.validation().is_some() {
-                    self.validate_window(now);
-                }
-            }
-            self.due &= !due::STREAM;
-        }
-        let acknowledges = self.due & due::ACK != 0;
-        if acknowledges {
-            self.bare_segment(now, self.snd.max, segment);
-        }
-        acknowledges
-    }
-
-    /// False: [`poll_transmit`](Self::poll_transmit) would find nothing to send now. A hint that costs little: true says
-    /// nothing.
-    #[inline]
-    pub fn may_transmit(&self) -> bool {
-        self.due & !due::STREAM != 0 || self.due != 0 && !self.only_receives()
-    }
-
+impl Sender {
     /// True if all that there is to send is acknowledged, so that there is nothing to retransmit or to probe either, and
     /// there is no window to validate, no pacer and no start-up scheme.
     #[inline]
-    fn only_receives(&self) -> bool {
-        self.snd.una == self.snd.end() && !self.extras.may_hold_back() && !self.awaits_validation()
+    pub fn only_receives(&self, conn: &Connection) -> bool {
+        self.snd.una == self.snd.end() && !conn.extras.may_hold_back() && !self.awaits_validation(conn)
     }
 
-    #[cold]
-    fn urgent_segment(&mut self, now: Nanos, into: &mut Segment) {
-        let next = 1 << (self.due & due::URGENT).trailing_zeros();
-        self.due &= !next;
-        match next {
-            due::RESET => *into = self.reset_segment(now),
-            due::SYN => *into = self.syn_segment(now),
-            due::ACK_FIRST => self.bare_segment(now, self.snd.max, into),
-            due::RETRANSMIT => self.retransmit_first(now, into),
-            _ => {
-                // A segment left of the peer's window, which must be answered with an ACK that announces the window.
-                self.stats.window_probes += 1;
-                self.bare_segment(now, self.snd.una - 1, into);
-            }
-        }
-    }
-
-    /// The next segment of the stream: a retransmission over the scoreboard, a probe, or new data.
+    /// The next segment of the stream: a retransmission over the scoreboard, a probe, or new data, for which `room` says how
+    /// much payload it may have.
     #[inline]
-    fn stream_segment(&mut self, now: Nanos, into: &mut Segment) -> bool {
+    pub fn stream_segment(
+        &mut self,
+        conn: &mut Connection,
+        now: Nanos,
+        room: impl Fn(&Connection) -> u32,
+    ) -> Option<StreamSegment> {
         if let Recovery::Scoreboard(scoreboard) = &self.recovery {
             let may_retransmit = scoreboard.may_retransmit();
-            if self.holds_back_repairs(now) {
-                return false;
+            if self.holds_back_repairs(conn, now) {
+                return None;
             }
-            if may_retransmit && self.retransmit_lost(now, into) {
-                return true;
+            if may_retransmit {
+                if let Some(segment) = self.retransmit_lost(conn, now) {
+                    return Some(segment);
+                }
             }
         }
         if self.snd.nxt >= self.snd.end() {
-            self.write_more(now);
+            self.write_more(conn, now);
             if self.snd.nxt >= self.snd.end() {
-                return false;
+                return None;
             }
         }
         if self.snd.is_idle() {
-            self.restart_if_idle(now);
+            self.restart_if_idle(conn, now);
         }
         let probing = self.recovery.is_probing();
-        let pushes = self.recovery.pushes() && self.has_new_data();
-        if !probing && self.holds_back(now) {
-            return false;
+        let pushes = self.recovery.pushes() && self.has_new_data(conn);
+        if !probing && self.holds_back(conn, now) {
+            return None;
         }
-        let Some(usable) = self.usable_window(probing) else { return false };
-        if !probing && !self.train_may_leave(now, usable) {
-            return false;
+        let usable = self.usable_window(conn, probing)?;
+        if !probing && !self.train_may_leave(conn, now, usable) {
+            return None;
         }
-        let length = if pushes { Some(self.pushed_length(usable)) } else { self.new_data_length(now, usable) };
+        let room = room(conn);
+        let length = if pushes {
+            Some(self.pushed_length(conn, room, usable))
+        } else {
+            self.new_data_length(conn, now, room, usable)
+        };
         let Some(length) = length else {
             if let Recovery::Scoreboard(scoreboard) = &mut self.recovery {
                 scoreboard.train.stop();
             }
-            return false;
+            return None;
         };
         let start = self.snd.nxt;
-        let end = self.transmit(now, start, length, into);
-        self.stats.tail_loss_probes += u32::from(probing);
-        if let (Recovery::Scoreboard(scoreboard), flight) = self.recovery_at(now) {
+        let mut segment = self.transmit(conn, now, start, length);
+        let taken = (self.snd.nxt - start) as u32;
+        conn.stats.tail_loss_probes += u32::from(probing);
+        if let (Recovery::Scoreboard(scoreboard), flight) = self.recovery_at(conn, now) {
             if !probing && scoreboard.train.on_sent() {
-                into.flags |= Flags::PSH;
+                segment.flags |= Flags::PSH;
             }
             let reducing = scoreboard.is_reducing();
-            let mut timer = scoreboard.on_sent_new(&flight, start, (end - start) as u32);
+            let mut timer = scoreboard.on_sent_new(&flight, start, taken);
             if probing {
                 timer = timer.then(scoreboard.on_probe_sent(&flight, None));
             }
             if reducing {
                 scoreboard.reduction.on_sent();
             }
-            self.set_timer(now, timer);
+            self.set_timer(conn, now, timer);
         }
-        true
+        Some(segment)
     }
 
     /// Bytes of new data that cwnd and the peer's window have room for; none: cwnd is full.
     #[inline]
-    fn usable_window(&self, probing: bool) -> Option<u64> {
+    fn usable_window(&self, conn: &Connection, probing: bool) -> Option<u64> {
         let mut window = self.peer_window.limited_bytes;
         match &self.recovery {
-            Recovery::Counting(counting) => window = window.min(counting.cwnd(self.controller.window(), self.mss)),
+            Recovery::Counting(counting) => window = window.min(counting.cwnd(self.controller.window(), conn.mss)),
             Recovery::Scoreboard(scoreboard) => {
                 // Here cwnd counts segments in flight, whatever their size. A bare FIN takes no room in it.
                 let bare_fin = self.snd.nxt >= self.snd.data_end;
-                let taken = (scoreboard.load(&self.profile) + 1).saturating_mul(self.mss);
+                let taken = (scoreboard.load(&conn.profile) + 1).saturating_mul(conn.mss);
                 if !probing && !bare_fin && taken > self.controller.window() {
                     return None;
                 }
@@ -163,16 +116,15 @@ impl Endpoint {
 
     /// True if the application and the peer's window would let a segment of new data leave.
     #[inline]
-    pub(crate) fn has_new_data(&self) -> bool {
+    pub(crate) fn has_new_data(&self, conn: &Connection) -> bool {
         let room = (self.snd.una + u64::from(self.peer_window.limited_bytes)).saturating_sub(self.snd.nxt);
         let waiting = self.snd.unsent();
-        waiting > 0 && room >= waiting.min(u64::from(self.mss))
+        waiting > 0 && room >= waiting.min(u64::from(conn.mss))
     }
 
     /// Amount of new data in one segment that Nagle's algorithm does not hold back.
-    fn pushed_length(&mut self, usable: u64) -> u32 {
-        let remaining = self.record_end(self.snd.nxt).saturating_sub(self.snd.nxt);
-        let room = self.payload_room();
+    fn pushed_length(&mut self, conn: &Connection, room: u32, usable: u64) -> u32 {
+        let remaining = self.record_end(conn, self.snd.nxt).saturating_sub(self.snd.nxt);
         let length = usable.min(remaining).min(u64::from(room)) as u32;
         if (1..room).contains(&length) {
             self.snd.small_end = self.snd.nxt + u64::from(length);
@@ -181,10 +133,10 @@ impl Endpoint {
     }
 
     /// A probe of the tail, or a lost segment that cwnd and the peer's window allow.
-    fn retransmit_lost(&mut self, now: Nanos, into: &mut Segment) -> bool {
+    fn retransmit_lost(&mut self, conn: &mut Connection, now: Nanos) -> Option<StreamSegment> {
         let edge = self.snd.una + u64::from(self.peer_window.bytes);
-        let (Recovery::Scoreboard(scoreboard), flight) = self.recovery_at(now) else { return false };
-        let Some((number, sent, as_probe)) = scoreboard.next_to_retransmit(&flight, edge) else { return false };
+        let (Recovery::Scoreboard(scoreboard), flight) = self.recovery_at(conn, now) else { return None };
+        let (number, sent, as_probe) = scoreboard.next_to_retransmit(&flight, edge)?;
         let timer = if as_probe {
             scoreboard.on_probe_sent(&flight, Some(number))
         } else {
@@ -193,24 +145,23 @@ impl Endpoint {
             }
             scoreboard.on_retransmitted(&flight, number)
         };
-        self.stats.tail_loss_probes += u32::from(as_probe);
-        self.set_timer(now, timer);
+        conn.stats.tail_loss_probes += u32::from(as_probe);
+        self.set_timer(conn, now, timer);
         let length = (sent.end().min(self.snd.data_end) - sent.start.min(self.snd.data_end)) as u32;
-        self.transmit(now, sent.start, length, into);
-        true
+        Some(self.transmit(conn, now, sent.start, length))
     }
 
     /// The application writes: if nothing was waiting and cwnd has room, it was the application that limited the rate
     /// until now.
     #[inline]
-    pub(crate) fn note_writing(&mut self, now: Nanos) {
-        if self.snd.is_idle() && self.profile.idle_check == IdleCheck::OnWrite {
-            self.restart_after_idleness(now);
+    pub(crate) fn note_writing(&mut self, conn: &mut Connection, now: Nanos) {
+        if self.snd.is_idle() && conn.profile.idle_check == IdleCheck::OnWrite {
+            self.restart_after_idleness(conn, now);
         }
-        let idle = self.snd.data_end.saturating_sub(self.snd.nxt) < u64::from(self.mss);
+        let idle = self.snd.data_end.saturating_sub(self.snd.nxt) < u64::from(conn.mss);
         if let Some(scoreboard) = self.recovery.scoreboard_mut() {
             if idle {
-                scoreboard.limit_by_application(self.controller.window() / self.mss);
+                scoreboard.limit_by_application(self.controller.window() / conn.mss);
             }
         }
     }
@@ -219,56 +170,55 @@ impl Endpoint {
     // RFC 9293 §3.8.6.2.1, sender's SWS avoidance: send a full segment or all that there is, or else at
     // least half of the largest window seen, or anything once the override timeout has occurred.
     #[inline]
-    fn new_data_length(&mut self, now: Nanos, usable: u64) -> Option<u32> {
-        let remaining = self.record_end(self.snd.nxt).saturating_sub(self.snd.nxt);
-        let room = self.payload_room();
+    fn new_data_length(&mut self, conn: &mut Connection, now: Nanos, room: u32, usable: u64) -> Option<u32> {
+        let remaining = self.record_end(conn, self.snd.nxt).saturating_sub(self.snd.nxt);
         let length = usable.min(remaining).min(u64::from(room)) as u32;
         if length < room && (u64::from(length) < remaining || length == 0) {
             let allowed = if length > 0 {
                 2 * u64::from(length) >= u64::from(self.peer_window.largest_bytes)
-                    || self.due & due::OVERRIDE != 0
+                    || conn.due & due::OVERRIDE != 0
                     || self.recovery.scoreboard().is_some_and(|scoreboard| scoreboard.train.ends())
             } else {
                 // A bare FIN takes room in the peer's window, but none in the congestion window.
                 remaining == 0
                     && self.snd.nxt < self.snd.una + u64::from(self.peer_window.bytes)
-                    && (self.profile.piggyback_fin || self.snd.nxt == self.snd.una)
+                    && (conn.profile.piggyback_fin || self.snd.nxt == self.snd.una)
             };
             if !allowed {
-                self.persist_if_stuck(now);
+                self.persist_if_stuck(conn, now);
                 return None;
             }
         }
         let end = self.snd.nxt + u64::from(length);
         // As in Linux only the last segment waits: the end of a record that is followed by another one does not.
         if length < room && length > 0 && !self.snd.closing {
-            let released = self.due & due::OVERRIDE != 0;
+            let released = conn.due & due::OVERRIDE != 0;
             if end == self.snd.data_end
                 && !released
                 && self.snd.small.holds_back(self.snd.una, self.snd.nxt, self.snd.small_end)
             {
                 // Linux, tcp_check_probe_timer: data held back by a cork is sent when the timeout has passed.
-                self.persist_if_stuck(now);
+                self.persist_if_stuck(conn, now);
                 return None;
             }
             self.snd.small_end = end;
         }
-        self.due &= !due::OVERRIDE;
+        conn.due &= !due::OVERRIDE;
         Some(length)
     }
 
     /// Starts the persist timer if no acknowledgment is to come that could open the window.
     #[inline]
-    fn persist_if_stuck(&mut self, now: Nanos) {
+    fn persist_if_stuck(&mut self, conn: &Connection, now: Nanos) {
         if self.snd.nxt == self.snd.una && !self.timers.retransmit.is_set() {
             self.timers.persisting = true;
-            self.set_retransmit_timer(now, self.persist_interval());
+            self.set_retransmit_timer(conn, now, self.persist_interval(conn));
         }
     }
 
-    /// Sends `length` bytes from `position` on, and the FIN if it follows; returns the position after them.
+    /// Sends `length` bytes from `position` on, and the FIN if it follows.
     #[inline]
-    fn transmit(&mut self, now: Nanos, position: SeqNum, length: u32, into: &mut Segment) -> SeqNum {
+    fn transmit(&mut self, conn: &mut Connection, now: Nanos, position: SeqNum, length: u32) -> StreamSegment {
         let mut end = position + u64::from(length);
         let mut flags = Flags::ACK;
         if end == self.snd.data_end {
@@ -277,59 +227,57 @@ impl Endpoint {
             }
             // The FIN takes room in the peer's window.
             let fits = end < self.snd.una + u64::from(self.peer_window.bytes);
-            if self.snd.closing && (length == 0 || self.profile.piggyback_fin && fits) {
+            if self.snd.closing && (length == 0 || conn.profile.piggyback_fin && fits) {
                 flags |= Flags::FIN;
                 end += 1;
-                self.on_fin_sent();
+                conn.on_fin_sent();
             }
         }
         let retransmission = position < self.snd.max;
         if retransmission {
-            self.note_retransmission(position);
+            self.note_retransmission(conn, position);
             self.sharing.burst_was_lost |= self.bursts.is_to_blame(position, self.snd.max);
         }
         if length > 0 {
-            self.stats.data_segments_sent += 1;
-            self.stats.retransmissions += u32::from(retransmission);
-            self.stats.first_flight_segments += u32::from(!retransmission && self.bursts.in_first_flight());
+            conn.stats.data_segments_sent += 1;
+            conn.stats.retransmissions += u32::from(retransmission);
+            conn.stats.first_flight_segments += u32::from(!retransmission && self.bursts.in_first_flight());
             let last_sent_at = self.last_sent_at.replace(SentAt::new(now));
             // Linux, tcp_write_xmit: new data only.
             self.snd.sent_since_validation |= !retransmission;
-            if self.flight_bytes() == 0 {
+            if self.snd.flight() == 0 {
                 self.controller.on_start(now, last_sent_at.map(SentAt::nanos));
             }
-            self.pace(now, length);
+            self.pace(conn, now, length);
         }
         self.recovery.on_transmit(now, position, end, retransmission);
         self.snd.on_sent(end);
         // RFC 6298 §5.1: a segment with data starts the timer if it is not running.
         if !self.timers.retransmit.is_set() || self.timers.persisting {
             self.timers.end_persisting();
-            self.set_retransmit_timer(now, self.rtt.rto());
+            self.restart_timer(conn, now);
         }
-        self.segment(now, position, length, retransmission, into);
-        into.flags |= flags;
-        self.check_invariants();
-        end
+        StreamSegment { position, payload_bytes: length, flags, retransmission }
     }
 
     /// The first unacknowledged segment again; not more than was sent, and than the peer's window has room for.
-    fn retransmit_first(&mut self, now: Nanos, into: &mut Segment) {
-        let sent = self.snd.max.min(self.record_end(self.snd.una));
-        let length = sent.saturating_sub(self.snd.una).min(self.mss.min(self.peer_window.bytes).into()) as u32;
-        self.transmit(now, self.snd.una, length, into);
+    pub fn retransmit_first(&mut self, conn: &mut Connection, now: Nanos) -> StreamSegment {
+        let sent = self.snd.max.min(self.record_end(conn, self.snd.una));
+        let length = sent.saturating_sub(self.snd.una).min(conn.mss.min(self.peer_window.bytes).into()) as u32;
+        self.transmit(conn, now, self.snd.una, length)
     }
 
     // RFC 5681 §4.1: if no data was sent in an interval longer than the RTO, cwnd falls to the restart window.
     #[inline]
-    fn restart_if_idle(&mut self, now: Nanos) {
-        if self.profile.idle_check == IdleCheck::OnSend && self.snd.nxt != self.snd.data_end && self.has_new_data() {
-            self.restart_after_idleness(now);
+    fn restart_if_idle(&mut self, conn: &mut Connection, now: Nanos) {
+        if conn.profile.idle_check == IdleCheck::OnSend && self.snd.nxt != self.snd.data_end && self.has_new_data(conn)
+        {
+            self.restart_after_idleness(conn, now);
         }
     }
 
     /// Nothing is outstanding: applies the restart window if nothing was sent for too long.
-    pub(crate) fn restart_after_idleness(&mut self, now: Nanos) {
+    pub(crate) fn restart_after_idleness(&mut self, conn: &mut Connection, now: Nanos) {
         // Linux, tcp_slow_start_after_idle_check: not for a controller whose window follows from deliveries.
         if self.controller.is_rate_based() {
             return;
@@ -338,11 +286,11 @@ impl Endpoint {
         if idle <= self.rtt.rto() {
             return;
         }
-        let profile = &self.profile;
+        let profile = &conn.profile;
         let window = profile.restart_window.window_bytes(
             self.controller.window(),
-            self.initial_window_bytes(),
-            self.mss,
+            self.initial_window_bytes(conn),
+            conn.mss,
             self.sharing.burst_was_lost,
             // Of an idle time that just exceeds n RTOs, n have passed.
             (idle - 1) / self.rtt.rto(),
@@ -352,14 +300,14 @@ impl Endpoint {
         if threshold > self.controller.ssthresh() {
             self.controller.set_ssthresh(threshold);
         }
-        if self.profile.restart_window != RestartWindow::Off {
-            if let Some(validation) = self.extras.validation_mut() {
+        if conn.profile.restart_window != RestartWindow::Off {
+            if let Some(validation) = conn.extras.validation_mut() {
                 validation.on_restart(now);
             }
         }
         if window < before {
             self.controller.set_window(window);
-            self.stats.idle_restarts += 1;
+            conn.stats.idle_restarts += 1;
             self.bursts.restart(self.snd.nxt);
         }
     }
@@ -367,8 +315,10 @@ impl Endpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::connection::Endpoint;
     use crate::profile::Profile;
     use crate::receiver::ack::AckPolicy;
+    use crate::segment::Segment;
     use crate::sender::congestion::CongestionAlgorithm;
     use std::sync::Arc;
 
@@ -401,7 +351,7 @@ mod tests {
                 }
             }
         }
-        ends[0].controller.bbr()?.min_rtt()
+        ends[0].sender().controller.bbr()?.min_rtt()
     }
 
     #[test]

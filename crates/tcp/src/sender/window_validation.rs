@@ -4,8 +4,9 @@
 //! data that was outstanding; window that was not used for a retransmission timeout is given up by half (RFC 2861).
 
 use crate::Nanos;
-use crate::connection::Endpoint;
+use crate::connection::Connection;
 use crate::profile::WindowValidation;
+use crate::sender::Sender;
 use crate::sender::recovery::Facts;
 use crate::sequence::SeqNum;
 
@@ -121,24 +122,24 @@ impl Validation {
     }
 }
 
-impl Endpoint {
+impl Sender {
     /// The profile validates windows, and data was sent since the last time.
     #[inline]
-    pub(crate) fn awaits_validation(&self) -> bool {
-        self.snd.sent_since_validation && self.extras.validation().is_some()
+    pub(crate) fn awaits_validation(&self, conn: &Connection) -> bool {
+        self.snd.sent_since_validation && conn.extras.validation().is_some()
     }
 
     /// No more is sent now: records the used part of the window, and gives up a part that was unused for long.
-    pub(crate) fn validate_window(&mut self, now: Nanos) {
+    pub(crate) fn validate_window(&mut self, conn: &mut Connection, now: Nanos) {
         if !self.snd.sent_since_validation && self.snd.is_idle() {
             // Nothing is in flight: whatever the window, it did not limit.
             return;
         }
-        let window = self.cwnd_bytes() / self.mss;
+        let window = self.cwnd_bytes(conn) / conn.mss;
         let (outstanding, in_flight, waits) = match self.recovery.scoreboard() {
             Some(scoreboard) => (scoreboard.outstanding(), scoreboard.in_flight(), scoreboard.train.limited),
             None => {
-                let segments = self.flight_bytes().div_ceil(self.mss);
+                let segments = self.snd.flight().div_ceil(conn.mss);
                 (segments, segments, false)
             }
         };
@@ -156,25 +157,25 @@ impl Endpoint {
             nxt: self.snd.nxt,
             window_segments: window,
             in_slow_start: self.controller.window() < self.controller.ssthresh(),
-            initial_window_segments: self.initial_window_bytes() / self.mss,
+            initial_window_segments: self.initial_window_bytes(conn) / conn.mss,
             rto: self.rtt.rto(),
             // Linux, tcp_cwnd_application_limited: a full socket buffer (SOCK_NOSPACE) is not the application's limit.
             open: self.recovery.is_open() && self.snd.unwritten == 0,
         };
-        let Some(validation) = self.extras.validation_mut() else { return };
+        let Some(validation) = conn.extras.validation_mut() else { return };
         let left = validation.on_burst(now, &burst);
         if let Some(segments) = left.filter(|_| !self.controller.is_rate_based()) {
             // RFC 2861 §3.1 and Linux's tcp_current_ssthresh: ssthresh = max(ssthresh, 3*cwnd/4).
-            let ssthresh = (window / 2 + window / 4) * self.mss;
-            self.controller.set_window(segments * self.mss);
+            let ssthresh = (window / 2 + window / 4) * conn.mss;
+            self.controller.set_window(segments * conn.mss);
             self.controller.set_ssthresh(self.controller.ssthresh().max(ssthresh));
         }
     }
 
     /// An ACK arrived: outside of recovery the window before it is considered for growth.
     #[inline]
-    pub(crate) fn validate_acknowledged(&mut self, now: Nanos, facts: &Facts) {
-        if let Some(validation) = self.extras.validation_mut() {
+    pub(crate) fn validate_acknowledged(&mut self, conn: &mut Connection, now: Nanos, facts: &Facts) {
+        if let Some(validation) = conn.extras.validation_mut() {
             if facts.advanced && !facts.fast_recovery.was_on() {
                 validation.begin_period(now);
             }
@@ -184,10 +185,10 @@ impl Endpoint {
     /// True if the delivered data lets cwnd grow.
     // Linux asks with the window that a recovery ends with (tcp_cong_avoid).
     #[inline]
-    pub(crate) fn cwnd_may_grow(&self) -> bool {
+    pub(crate) fn cwnd_may_grow(&self, conn: &Connection) -> bool {
         let window = self.controller.window();
         let in_slow_start = window < self.controller.ssthresh();
-        self.extras.validation().is_none_or(|validation| validation.allows_growth(window / self.mss, in_slow_start))
+        conn.extras.validation().is_none_or(|validation| validation.allows_growth(window / conn.mss, in_slow_start))
     }
 }
 

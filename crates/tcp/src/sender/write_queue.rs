@@ -2,8 +2,9 @@
 //! filled; trains are cut off the first. The socket's buffer bounds what is copied, and with it what is sent.
 
 use crate::Nanos;
-use crate::connection::{ENDLESS, Endpoint, State, due};
+use crate::connection::{Connection, ENDLESS, State, due};
 use crate::profile::error::{ProfileError, within};
+use crate::sender::Sender;
 use crate::sequence::SeqNum;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -143,33 +144,33 @@ pub(crate) fn size_goal(mss: u32, largest_peer_window: u32) -> u64 {
     (LONGEST_BYTES.min(bound) / mss).max(1) * mss
 }
 
-impl Endpoint {
+impl Sender {
     /// The application writes `bytes` more: as much as the buffer has room for, and the rest later.
     #[inline]
-    pub(crate) fn queue_write(&mut self, now: Nanos, bytes: u64) {
+    pub(crate) fn queue_write(&mut self, conn: &mut Connection, now: Nanos, bytes: u64) {
         self.snd.unwritten = self.snd.unwritten.saturating_add(bytes).min(ENDLESS.saturating_sub(self.snd.data_end));
         // Linux, tcp_sendmsg_locked: data written during the handshake is copied at its end.
-        if self.state >= State::Established || self.profile.recovery.scoreboard().trains.is_none() {
-            self.copy(now, true);
+        if conn.state >= State::Established || conn.profile.recovery.scoreboard().trains.is_none() {
+            self.copy(conn, now, true);
         }
     }
 
     /// An application that waits for room in the buffer writes more if the kernel wakes it.
     #[inline]
-    pub(crate) fn write_more(&mut self, now: Nanos) {
+    pub(crate) fn write_more(&mut self, conn: &mut Connection, now: Nanos) {
         if self.snd.unwritten > 0 {
-            self.copy(now, false);
+            self.copy(conn, now, false);
         }
     }
 
     /// The bytes that an application can write now, in sk_buffs of `size` bytes.
-    fn room(&mut self, writing: bool, size: u64) -> u64 {
-        let Some(rules) = self.profile.send_buffer else { return u64::MAX };
+    fn room(&mut self, conn: &Connection, writing: bool, size: u64) -> u64 {
+        let Some(rules) = conn.profile.send_buffer else { return u64::MAX };
         let (cwnd, mss, unsent) =
-            (self.controller.window(), self.mss.max(1), self.snd.data_end.saturating_sub(self.snd.nxt));
+            (self.controller.window(), conn.mss.max(1), self.snd.data_end.saturating_sub(self.snd.nxt));
         let (in_flight, sk_buffs) = match self.recovery.scoreboard() {
             Some(scoreboard) => (scoreboard.in_flight(), scoreboard.sk_buffs()),
-            None => (self.flight_bytes() / mss, self.flight_bytes().div_ceil(mss)),
+            None => (self.snd.flight() / mss, self.snd.flight().div_ceil(mss)),
         };
         let memory = self.snd.data_end.saturating_sub(self.snd.una)
             + (u64::from(sk_buffs) + unsent.div_ceil(size)) * (HEADERS + SK_BUFF);
@@ -189,14 +190,14 @@ impl Endpoint {
         let edge = self.snd.una + u64::from(self.peer_window.limited_bytes);
         let free = u64::from((cwnd / mss).saturating_sub(in_flight)) * u64::from(mss);
         let sent =
-            if unsent == 0 && self.extras.pacer().is_none() { free.min(edge.saturating_sub(self.snd.nxt)) } else { 0 };
+            if unsent == 0 && conn.extras.pacer().is_none() { free.min(edge.saturating_sub(self.snd.nxt)) } else { 0 };
         let more = buffer.saturating_sub(memory + sent).div_ceil(size + HEADERS + SK_BUFF);
         sent + more.max(u64::from(sent > 0)) * size
     }
 
-    fn copy(&mut self, now: Nanos, writing: bool) {
-        let size = size_goal(self.mss, self.peer_window.largest_bytes);
-        let bytes = self.room(writing, size).min(self.snd.unwritten);
+    fn copy(&mut self, conn: &mut Connection, now: Nanos, writing: bool) {
+        let size = size_goal(conn.mss, self.peer_window.largest_bytes);
+        let bytes = self.room(conn, writing, size).min(self.snd.unwritten);
         if bytes == 0 {
             return;
         }
@@ -204,13 +205,13 @@ impl Endpoint {
         self.snd.unwritten -= bytes;
         self.snd.data_end += bytes;
         self.snd.closing |= self.snd.closes_later && self.snd.unwritten == 0;
-        self.due |= due::STREAM;
+        conn.due |= due::STREAM;
         if let Some(scoreboard) = self.recovery.scoreboard_mut() {
-            if !writing && end.saturating_sub(next) < u64::from(self.mss) {
+            if !writing && end.saturating_sub(next) < u64::from(conn.mss) {
                 // Linux, tcp_rate_check_app_limited.
-                scoreboard.limit_by_application(self.controller.window() / self.mss);
+                scoreboard.limit_by_application(self.controller.window() / conn.mss);
             }
-            if self.profile.recovery.scoreboard().trains.is_some() {
+            if conn.profile.recovery.scoreboard().trains.is_some() {
                 scoreboard.train.queue.copy(now, next, end, size);
             }
         }
@@ -220,7 +221,7 @@ impl Endpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::Events;
+    use crate::connection::{Endpoint, Events};
     use crate::profile::Profile;
     use crate::segment::Segment;
     use std::sync::Arc;
@@ -299,6 +300,7 @@ mod tests {
     #[test]
     fn what_follows_the_first_buffer_is_copied_once_a_third_of_it_is_free_in_sk_buffs_of_the_window_then() {
         let queue = |server: &Endpoint| {
+            let server = server.sender();
             let queue = &server.recovery.scoreboard().expect("profile linux has one").train.queue;
             let copied = server.snd.data_end - server.snd.initial() - 1;
             (copied, server.snd.unwritten, queue.sizes.back().expect("data is queued").1 / 1_448)

@@ -2,61 +2,59 @@
 //! is worth a segment.
 
 use crate::connection::handshake::LARGEST_FIELD;
-use crate::connection::{Endpoint, State, due, feature};
-use crate::receiver::Memory;
+use crate::connection::{Connection, State, due, feature};
 use crate::receiver::window::{GrowingWindow, Selected};
-use crate::segment::{Flags, Segment};
+use crate::receiver::{Memory, Receiver};
+use crate::segment::{Flags, MOST_SACK_BLOCKS, Segment, SentAt};
 use crate::sequence::{SeqNum, wire};
 use crate::{Deadline, Nanos};
 
-impl Endpoint {
-    /// A segment without payload.
-    #[inline]
-    pub(crate) fn bare_segment(&mut self, now: Nanos, position: SeqNum, into: &mut Segment) {
-        self.pace_bare(now);
-        self.segment(now, position, 0, false, into);
-    }
+/// Bytes of a SACK option with padding, without those of its ranges, and of a range (RFC 2018 §3).
+const SACK_BYTES: u32 = 4;
+const BLOCK_BYTES: u32 = 8;
 
+impl Receiver {
     /// A segment of a synchronized connection. Every one acknowledges, so no acknowledgment is due after it, unless the
     /// payload leaves no room for its options. Options are only added, as
-    /// [`poll_transmit_into`](Self::poll_transmit_into) says.
+    /// [`poll_transmit_into`](crate::Endpoint::poll_transmit_into) says.
     #[inline]
-    pub(crate) fn segment(
+    pub fn segment(
         &mut self,
+        conn: &mut Connection,
         now: Nanos,
         position: SeqNum,
         payload_bytes: u32,
         retransmission: bool,
         into: &mut Segment,
     ) {
-        self.rcv.unacknowledged_segments = 0;
-        self.timers.ack = Deadline::NEVER;
-        self.stats.segments_sent += 1;
+        self.unacknowledged_segments = 0;
+        self.ack_timer = Deadline::NEVER;
+        conn.stats.segments_sent += 1;
         into.seq = wire(position);
-        into.ack = wire(self.rcv.nxt);
+        into.ack = wire(self.nxt);
         into.payload_bytes = payload_bytes;
-        into.window = self.announce_window();
+        into.window = self.announce_window(conn);
         into.flags = Flags::ACK;
         into.retransmission = retransmission;
-        if self.features == 0 || self.add_options(now, into) {
-            self.due &= !(due::ACK | due::ACK_FIRST);
+        if conn.features == 0 || self.add_options(conn, now, into) {
+            conn.due &= !(due::ACK | due::ACK_FIRST);
         }
     }
 
     /// Highest right edge of a receive window that does not grow.
     #[inline]
-    fn fixed_edge(&self) -> SeqNum {
-        self.rcv.read_next + u64::from(self.profile.receive_window_bytes)
+    fn fixed_edge(&self, conn: &Connection) -> SeqNum {
+        self.read_next + u64::from(conn.profile.receive_window_bytes)
     }
 
     /// The window that the buffer has room for, from RCV.NXT on.
     // Linux, __tcp_select_window: in less than half of the buffer, no more ACKs are quick.
-    pub(crate) fn select_window(&mut self) -> u64 {
-        let Some(selected) = self.selected_window() else {
-            return self.fixed_edge().saturating_sub(self.rcv.nxt);
+    pub(crate) fn select_window(&mut self, conn: &mut Connection) -> u64 {
+        let Some(selected) = self.selected_window(conn) else {
+            return self.fixed_edge(conn).saturating_sub(self.nxt);
         };
         if selected.is_tight {
-            if let Some(memory) = self.extras.memory_mut() {
+            if let Some(memory) = conn.extras.memory_mut() {
                 memory.edge_is_current = false;
                 if let Some(arrivals) = &mut memory.arrivals {
                     arrivals.end_quick();
@@ -68,74 +66,131 @@ impl Endpoint {
 
     /// That of a window that grows.
     #[inline]
-    fn selected_window(&self) -> Option<Selected> {
-        let Memory { window: Some(window), segment_size, .. } = self.extras.memory()? else { return None };
-        Some(window.select(segment_size.bytes, self.window_in_force(), self.scaling.rcv_shift))
+    fn selected_window(&self, conn: &Connection) -> Option<Selected> {
+        let Memory { window: Some(window), segment_size, .. } = conn.extras.memory()? else { return None };
+        Some(window.select(segment_size.bytes, self.window_in_force(conn), conn.scaling.rcv_shift))
     }
 
     /// The window field of a segment that leaves now.
     #[inline]
-    fn announce_window(&mut self) -> u16 {
-        if self.features & feature::RECEIVER == 0 || !self.move_growing_edge() {
-            self.move_fixed_edge();
+    fn announce_window(&mut self, conn: &mut Connection) -> u16 {
+        if conn.features & feature::RECEIVER == 0 || !self.move_growing_edge(conn) {
+            self.move_fixed_edge(conn);
         }
-        (self.rcv.window() >> self.scaling.rcv_shift).min(u64::from(LARGEST_FIELD)) as u16
+        (self.window() >> conn.scaling.rcv_shift).min(u64::from(LARGEST_FIELD)) as u16
     }
 
     /// Moves the right edge of a window that grows; false if the window is of fixed size.
     // Without scaling the selected window depends on the one in force, which an announcement changes.
     #[inline(never)]
-    fn move_growing_edge(&mut self) -> bool {
-        let is_scaled = self.scaling.rcv_shift > 0;
-        let Some(Memory { window: Some(_), edge_is_current, .. }) = self.extras.memory_mut() else { return false };
+    fn move_growing_edge(&mut self, conn: &mut Connection) -> bool {
+        let is_scaled = conn.scaling.rcv_shift > 0;
+        let Some(Memory { window: Some(_), edge_is_current, .. }) = conn.extras.memory_mut() else { return false };
         if std::mem::replace(edge_is_current, is_scaled) {
-            let repeats = |now: Selected| !now.is_tight && self.edge_of(now.bytes) == self.rcv.edge;
-            debug_assert!(self.selected_window().is_some_and(repeats), "what changes the window says so");
+            let repeats = |now: Selected| !now.is_tight && self.edge_of(conn, now.bytes) == self.edge;
+            debug_assert!(self.selected_window(conn).is_some_and(repeats), "what changes the window says so");
         } else {
-            let selected = self.select_window();
-            self.rcv.edge = self.edge_of(selected);
+            let selected = self.select_window(conn);
+            self.edge = self.edge_of(conn, selected);
         }
         true
     }
 
     /// Right edge of a window that grows and has room for `selected` bytes, as the next segment announces it.
     // Linux, tcp_select_window: never less than is left of the one in force, rounded up to units of the field.
-    fn edge_of(&self, selected: u64) -> SeqNum {
-        let last = (1 << self.scaling.rcv_shift) - 1;
-        let left = (self.rcv.window() + last) >> self.scaling.rcv_shift << self.scaling.rcv_shift;
-        self.rcv.nxt + selected.max(left)
+    fn edge_of(&self, conn: &Connection, selected: u64) -> SeqNum {
+        let last = (1 << conn.scaling.rcv_shift) - 1;
+        let left = (self.window() + last) >> conn.scaling.rcv_shift << conn.scaling.rcv_shift;
+        self.nxt + selected.max(left)
     }
 
     // RFC 9293 §3.8.6.2.2, receiver's SWS avoidance: the edge moves by min (half the buffer, MSS) or not at all.
     #[inline]
-    fn move_fixed_edge(&mut self) {
-        let edge = self.fixed_edge();
-        let step = (self.profile.receive_window_bytes / 2).min(self.mss);
-        if edge >= self.rcv.edge + u64::from(step) {
-            self.rcv.edge = edge;
+    fn move_fixed_edge(&mut self, conn: &Connection) {
+        let edge = self.fixed_edge(conn);
+        let step = (conn.profile.receive_window_bytes / 2).min(conn.mss);
+        if edge >= self.edge + u64::from(step) {
+            self.edge = edge;
         }
     }
 
     /// Makes an acknowledgment due if the peer may be waiting for a larger window.
     #[inline]
-    pub(crate) fn update_window_if_needed(&mut self) {
-        let left = self.rcv.window();
-        let wanted = match self.extras.growing_window().map(GrowingWindow::clamp) {
+    pub(crate) fn update_window_if_needed(&mut self, conn: &mut Connection) {
+        let left = self.window();
+        let wanted = match conn.extras.growing_window().map(GrowingWindow::clamp) {
             None => {
                 // BSD updates whenever two segments or half of the buffer are free. Here that counts only while the peer
                 // cannot send two segments, so that an application that reads immediately does not disturb the
                 // acknowledgment policy.
-                let (mss, buffer) = (u64::from(self.mss), u64::from(self.profile.receive_window_bytes));
-                let opened = self.fixed_edge().saturating_sub(self.rcv.edge);
+                let (mss, buffer) = (u64::from(conn.mss), u64::from(conn.profile.receive_window_bytes));
+                let opened = self.fixed_edge(conn).saturating_sub(self.edge);
                 left < 2 * mss && opened >= (2 * mss).min(buffer / 2)
             }
             // Linux, tcp_cleanup_rbuf: when the window is down to half and would at least double.
             Some(clamp) => {
-                self.due & due::ACK == 0 && 2 * left <= u64::from(clamp) && self.select_window() >= (2 * left).max(1)
+                conn.due & due::ACK == 0
+                    && 2 * left <= u64::from(clamp)
+                    && self.select_window(conn) >= (2 * left).max(1)
             }
         };
-        if wanted && matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
-            self.due |= due::ACK;
+        if wanted && matches!(conn.state, State::Established | State::FinWait1 | State::FinWait2) {
+            conn.due |= due::ACK;
         }
     }
+
+    /// Completes a segment that leaves on a synchronized connection; false if there was no room for all blocks.
+    #[inline(never)]
+    fn add_options(&mut self, conn: &mut Connection, now: Nanos, segment: &mut Segment) -> bool {
+        if let Some(memory) = conn.extras.memory_mut() {
+            memory.last_ack_sent = self.nxt;
+            if conn.features & feature::TIMESTAMPS != 0 {
+                segment.timestamps = Some(memory.timestamps.option(now));
+            }
+        }
+        if conn.features & feature::ACK_ONE_WAY != 0 {
+            segment.sent_at = Some(SentAt::new(now));
+        }
+        if conn.features & feature::ECN != 0 {
+            conn.ecn.mark(segment);
+        }
+        if conn.features & feature::PATH_OPTION != 0 {
+            segment.path_option = conn.take_path_option();
+        }
+        if conn.features & feature::ADAPTIVE_ACK != 0 {
+            self.note_departure(conn, now, segment.payload_bytes > 0);
+        }
+        // Nothing to report, as nearly always, also without SACK.
+        let wanted = if conn.features & feature::SACK == 0 { 0 } else { self.reassembly.blocks(most_blocks(conn)) };
+        if wanted == 0 {
+            return true;
+        }
+        let room = if segment.payload_bytes == 0 { u32::MAX } else { conn.mss.saturating_sub(segment.payload_bytes) };
+        let fitting = wanted.min((room.saturating_sub(SACK_BYTES) / BLOCK_BYTES) as usize);
+        segment.sack = self.reassembly.report(fitting);
+        fitting == wanted
+    }
+
+    /// Most payload of a segment that leaves now.
+    // As Linux does, a segment makes room for the SACK option that it has to carry.
+    #[inline]
+    pub fn payload_room(&self, conn: &Connection) -> u32 {
+        if conn.features & feature::SACK == 0 { conn.mss } else { self.payload_room_beside_sack(conn) }
+    }
+
+    fn payload_room_beside_sack(&self, conn: &Connection) -> u32 {
+        match self.reassembly.blocks(most_blocks(conn)) {
+            0 => conn.mss,
+            blocks => {
+                let option = SACK_BYTES + BLOCK_BYTES * blocks as u32;
+                // A segment that is hardly larger than the option does without.
+                if conn.mss >= 2 * option { conn.mss - option } else { conn.mss }
+            }
+        }
+    }
+}
+
+// RFC 2018 §3: 40 bytes of options hold four ranges, or three next to timestamps.
+fn most_blocks(conn: &Connection) -> usize {
+    if conn.features & feature::TIMESTAMPS != 0 { MOST_SACK_BLOCKS - 1 } else { MOST_SACK_BLOCKS }
 }

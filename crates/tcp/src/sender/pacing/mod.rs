@@ -8,7 +8,8 @@ mod window;
 
 pub use window::WindowPacing;
 
-use crate::connection::Endpoint;
+use crate::connection::Connection;
+use crate::sender::Sender;
 use crate::sequence::SeqNum;
 use crate::{Deadline, Nanos};
 
@@ -181,7 +182,7 @@ impl Pacer {
 
     /// A segment without payload leaves: the next burst is not late by the time before it.
     // Linux, __tcp_transmit_skb: each segment moves tcp_wstamp_ns to the present.
-    fn on_bare_sent(&mut self, now: Nanos) {
+    pub(crate) fn on_bare_sent(&mut self, now: Nanos) {
         if self.release.is_some_and(|release| release < now) {
             self.release = Some(now);
         }
@@ -210,42 +211,42 @@ impl Pacer {
     }
 }
 
-impl Endpoint {
+impl Sender {
     /// Whether new data that is ready has to wait for its turn; [`poll_timeout`](Self::poll_timeout) then says how long.
     #[inline]
-    pub(crate) fn holds_back(&mut self, now: Nanos) -> bool {
-        self.extras.may_hold_back() && self.is_held(now)
+    pub(crate) fn holds_back(&mut self, conn: &mut Connection, now: Nanos) -> bool {
+        conn.extras.may_hold_back() && self.is_held(conn, now)
     }
 
     #[inline(never)]
-    fn is_held(&mut self, now: Nanos) -> bool {
+    fn is_held(&mut self, conn: &mut Connection, now: Nanos) -> bool {
         if self.snd.nxt >= self.snd.data_end {
             return false;
         }
-        self.begin_startup();
-        self.is_paced(now)
+        self.begin_startup(conn);
+        self.is_paced(conn, now)
     }
 
     /// True if retransmissions, too, have to wait for their turn: only a permanent pacer makes them wait.
     #[inline]
-    pub(crate) fn holds_back_repairs(&mut self, now: Nanos) -> bool {
-        match self.extras.pacer() {
-            Some(pacer) => !matches!(pacer.by, PacedBy::Startup { .. }) && self.is_paced(now),
+    pub(crate) fn holds_back_repairs(&mut self, conn: &mut Connection, now: Nanos) -> bool {
+        match conn.extras.pacer() {
+            Some(pacer) => !matches!(pacer.by, PacedBy::Startup { .. }) && self.is_paced(conn, now),
             None => false,
         }
     }
 
     #[inline(never)]
-    fn is_paced(&mut self, now: Nanos) -> bool {
-        let Some(pacer) = self.extras.pacer_mut() else { return false };
+    fn is_paced(&mut self, conn: &mut Connection, now: Nanos) -> bool {
+        let Some(pacer) = conn.extras.pacer_mut() else { return false };
         if pacer.is_over(now, self.snd.nxt) {
-            self.extras.end_pacing();
+            conn.extras.end_pacing();
             return false;
         }
         if pacer.is_ahead(self.snd.nxt) {
             return false;
         }
-        let (controller, profile) = (&self.controller, &self.profile);
+        let (controller, profile) = (&self.controller, &conn.profile);
         pacer.set_rate(match &pacer.by {
             PacedBy::Controller => controller.pacing_rate().map(|rate| Rate::new(rate, 1_000_000_000)),
             PacedBy::Window(rules) => {
@@ -267,23 +268,15 @@ impl Endpoint {
 
     /// `bytes` of payload leave.
     #[inline]
-    pub(crate) fn pace(&mut self, now: Nanos, bytes: u32) {
-        if self.extras.pacer().is_some() {
-            self.pace_segment(now, bytes);
+    pub(crate) fn pace(&mut self, conn: &mut Connection, now: Nanos, bytes: u32) {
+        if conn.extras.pacer().is_some() {
+            self.pace_segment(conn, now, bytes);
         }
     }
 
-    /// A segment without payload leaves.
-    #[inline]
-    pub(crate) fn pace_bare(&mut self, now: Nanos) {
-        if let Some(pacer) = self.extras.pacer_mut() {
-            pacer.on_bare_sent(now);
-        }
-    }
-
-    fn pace_segment(&mut self, now: Nanos, bytes: u32) {
+    fn pace_segment(&mut self, conn: &mut Connection, now: Nanos, bytes: u32) {
         let train = self.recovery.scoreboard().map_or(1, |scoreboard| scoreboard.train.left().max(1));
-        let Some(pacer) = self.extras.pacer_mut().filter(|pacer| !pacer.is_ahead(self.snd.nxt)) else { return };
+        let Some(pacer) = conn.extras.pacer_mut().filter(|pacer| !pacer.is_ahead(self.snd.nxt)) else { return };
         if let PacedBy::Startup { began, .. } = &mut pacer.by {
             began.get_or_insert(now);
         }
@@ -292,14 +285,14 @@ impl Endpoint {
 
     /// When a segment that is held back may leave.
     #[inline]
-    pub(crate) fn pacing_deadline(&self) -> Deadline {
-        self.extras.pacer().map_or(Deadline::NEVER, Pacer::deadline)
+    pub(crate) fn pacing_deadline(&self, conn: &Connection) -> Deadline {
+        conn.extras.pacer().map_or(Deadline::NEVER, Pacer::deadline)
     }
 
     /// Ends the pacing of a start-up scheme: there was a loss.
-    pub(crate) fn end_paced_flight(&mut self) {
-        if self.extras.pacer().is_some_and(|pacer| matches!(pacer.by, PacedBy::Startup { .. })) {
-            self.extras.end_pacing();
+    pub(crate) fn end_paced_flight(&mut self, conn: &mut Connection) {
+        if conn.extras.pacer().is_some_and(|pacer| matches!(pacer.by, PacedBy::Startup { .. })) {
+            conn.extras.end_pacing();
         }
     }
 }

@@ -7,7 +7,7 @@
 use super::board::NewlyLost;
 use super::timer::Timer;
 use super::undo::answers_earlier;
-use super::{Next, Scoreboard, State, sack};
+use super::{CaState, Next, Scoreboard, sack};
 use crate::Nanos;
 use crate::connection::timestamps;
 use crate::sender::recovery::{Ack, CwndRule, Edges, Facts, FastRecovery, Flight, NextCwnd, RttSample, SetTimer};
@@ -103,6 +103,7 @@ impl Scoreboard {
             summary.sample = RttSample::Each { rtt };
             summary.rtt = Some(latest);
         }
+        summary.prior_delivered = times.prior_delivered;
         summary
     }
 
@@ -122,7 +123,7 @@ impl Scoreboard {
             }
         }
         self.history.replace(&reported);
-        let in_loss = self.state == State::Loss && !self.undo.is_armed();
+        let in_loss = self.state == CaState::Loss && !self.undo.is_armed();
         if lowest_original < highest_sacked && !in_loss {
             // Linux, tcp_check_sack_reordering: the distance is from the highest one so far.
             self.note_reordering(flight.mss, lowest_original, self.board.highest_sacked());
@@ -156,7 +157,7 @@ impl Scoreboard {
                     summary.original_delivered |= sent.end() <= self.high;
                     times.on_sacked(sent.sent_at);
                 }
-                summary.prior_delivered = summary.prior_delivered.max(Some(sent.delivered));
+                times.on_delivered(sent.delivered);
                 self.rack.advance(flight.now, self.shortest.get(), &sent);
                 self.board.mark_sacked(number);
                 if let Some(rate) = &mut self.rate {
@@ -239,7 +240,7 @@ impl Scoreboard {
                 summary.original_delivered |= sent.end() <= self.high;
             }
             if !sent.is_sacked() {
-                summary.prior_delivered = summary.prior_delivered.max(Some(sent.delivered));
+                times.on_delivered(sent.delivered);
             }
             if let Some(rate) = &mut self.rate {
                 rate.on_delivered(self.board.numbers().start - 1, sent.end());
@@ -324,7 +325,7 @@ impl Scoreboard {
         // Linux, FLAG_WIN_UPDATE: an ACK of a part of a segment is no duplicate, though it acknowledges none.
         let unremarkable = (summary.advanced || ack.carries_news)
             && !(summary.sacked || summary.echoes_congestion || summary.dsack)
-            && self.state == State::Open;
+            && self.state == CaState::Open;
         let mut next = Next::Nothing;
         if !unremarkable {
             next = self.alert(flight, ack, summary, facts);
@@ -367,13 +368,13 @@ impl Scoreboard {
         if self.check_reneging(flight, summary, facts) {
             return Next::Nothing;
         }
-        if self.state == State::Open {
+        if self.state == CaState::Open {
             self.undo.forget_retransmissions();
         } else if flight.una >= self.high && self.leave(flight, ack, facts) {
             return Next::Nothing;
         }
         match self.state {
-            State::Recovery => {
+            CaState::Recovery => {
                 if !summary.advanced {
                     self.count_duplicate(summary);
                 } else if self.undo_after_partial(flight, ack, facts) {
@@ -383,7 +384,7 @@ impl Scoreboard {
                     self.try_to_open(flight, summary, facts);
                 }
                 self.identify_losses(flight, summary, facts);
-                if self.state != State::Recovery {
+                if self.state != CaState::Recovery {
                     if self.board.lost() == 0 {
                         return Next::Nothing;
                     }
@@ -391,10 +392,10 @@ impl Scoreboard {
                 }
                 return Next::Lost;
             }
-            State::Loss => {
+            CaState::Loss => {
                 let next = self.after_timeout(flight, ack, summary, facts);
                 self.identify_losses(flight, summary, facts);
-                if !(self.state == State::Open || summary.lost_again) {
+                if !(self.state == CaState::Open || summary.lost_again) {
                     return next;
                 }
             }
@@ -404,7 +405,7 @@ impl Scoreboard {
             self.duplicates.forget();
         }
         self.count_duplicate(summary);
-        if self.state <= State::Disorder {
+        if self.state <= CaState::Disorder {
             self.undo_by_dsack(flight, facts);
         }
         self.identify_losses(flight, summary, facts);
@@ -433,11 +434,11 @@ impl Scoreboard {
     fn leave(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, facts: &mut Facts) -> bool {
         match self.state {
             // The reduction ends with something sent after its beginning, so that it lasts a full round trip.
-            State::Reduced if flight.una != self.high => {
+            CaState::Reduced if flight.una != self.high => {
                 reduction_is_complete(facts);
-                self.state = State::Open;
+                self.state = CaState::Open;
             }
-            State::Recovery => {
+            CaState::Recovery => {
                 self.duplicates.forget();
                 if self.undo_after_repair(flight, ack, facts) {
                     return true;
@@ -468,7 +469,7 @@ impl Scoreboard {
             self.detect_losses(flight, summary, facts)
         } else {
             let threshold = self.threshold(flight);
-            sack::count_losses(&mut self.board, threshold, flight.mss, self.state < State::Recovery)
+            sack::count_losses(&mut self.board, threshold, flight.mss, self.state < CaState::Recovery)
         };
         facts.lose(lost.segments, flight.mss);
     }
@@ -493,7 +494,7 @@ impl Scoreboard {
     // RFC 8985 §6.2 step 4: while no reordering has been seen, the window is 0 in recovery or once DupThresh segments
     // are SACKed; else min (mult * min_RTT / 4, SRTT).
     pub(super) fn reordering_window(&self, flight: &Flight<'_>) -> Nanos {
-        if self.reordering_seen == 0 && (self.state >= State::Recovery || self.sacked() >= self.reordering) {
+        if self.reordering_seen == 0 && (self.state >= CaState::Recovery || self.sacked() >= self.reordering) {
             return 0;
         }
         let srtt = flight.rtt.smoothed(&flight.profile.rto).unwrap_or(0);
@@ -511,7 +512,7 @@ impl Scoreboard {
         if !facts.reducing {
             self.begin_reduction(flight);
         }
-        self.state = State::Recovery;
+        self.state = CaState::Recovery;
     }
 
     /// Congestion: from here on cwnd moves towards a new ssthresh.
@@ -528,17 +529,17 @@ impl Scoreboard {
         if summary.echoes_congestion {
             self.enter_reduced(flight, facts);
         }
-        if self.state != State::Reduced {
+        if self.state != CaState::Reduced {
             self.keep_open(flight);
         }
     }
 
     /// cwnd is reduced without a loss (RFC 3168 §6.1.2).
     fn enter_reduced(&mut self, flight: &Flight<'_>, facts: &mut Facts) {
-        if self.state < State::Reduced {
+        if self.state < CaState::Reduced {
             self.undo.end_episode();
             self.begin_reduction(flight);
-            self.state = State::Reduced;
+            self.state = CaState::Reduced;
             facts.edges.add(Edges::REDUCED);
         }
     }
@@ -546,7 +547,7 @@ impl Scoreboard {
     /// Open, or in disorder as long as something is delivered out of order or repeated.
     pub(super) fn keep_open(&mut self, flight: &Flight<'_>) {
         let disorder = self.sacked() + self.board.lost() > 0 || self.any_repeated();
-        let state = if disorder { State::Disorder } else { State::Open };
+        let state = if disorder { CaState::Disorder } else { CaState::Open };
         if self.state != state {
             self.state = state;
             self.high = flight.nxt;

@@ -4,7 +4,7 @@
 use super::ack::AckSummary;
 use super::board::NewlyLost;
 use super::sack::MOST_REORDERING;
-use super::{Flight, Scoreboard, State};
+use super::{CaState, Flight, Scoreboard};
 
 /// Duplicate acknowledgments that stand for segments delivered.
 #[derive(Clone, Debug, Default)]
@@ -57,8 +57,8 @@ impl Scoreboard {
     /// further hole that a partial acknowledgment lays open.
     // RFC 5681 §3.2 and RFC 6582 §3.2.
     pub(super) fn count_duplicates(&mut self, flight: &Flight<'_>, advanced: bool) -> NewlyLost {
-        let begins = self.state < State::Recovery && self.duplicates.count >= self.threshold(flight);
-        let goes_on = self.state == State::Recovery && advanced;
+        let begins = self.state < CaState::Recovery && self.duplicates.count >= self.threshold(flight);
+        let goes_on = self.state == CaState::Recovery && advanced;
         if !(begins || goes_on) {
             return NewlyLost::NONE;
         }

@@ -37,7 +37,7 @@ use undo::Undo;
 
 /// State of recovery, in the order of Linux's `tcpi_ca_state`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub(crate) enum State {
+pub(crate) enum CaState {
     /// Nothing unusual.
     #[default]
     Open,
@@ -66,7 +66,7 @@ enum Next {
 #[derive(Clone, Debug)]
 pub(crate) struct Scoreboard {
     board: Board,
-    state: State,
+    state: CaState,
     /// One past the highest position sent when the state was entered.
     high: SeqNum,
     /// The peer sends SACKs.
@@ -114,7 +114,7 @@ impl Scoreboard {
     fn new(profile: &Profile, initial: SeqNum, board: Board) -> Self {
         Self {
             board,
-            state: State::Open,
+            state: CaState::Open,
             high: initial,
             sack: false,
             reordering: profile.duplicate_ack_threshold,
@@ -166,7 +166,7 @@ impl Scoreboard {
     /// Fast recovery is in progress.
     #[inline]
     pub fn is_recovering(&self) -> bool {
-        self.state == State::Recovery
+        self.state == CaState::Recovery
     }
 
     /// Segments delivered out of order, or counted so.
@@ -189,13 +189,13 @@ impl Scoreboard {
     /// Nothing is out of the ordinary.
     #[inline]
     pub fn is_open(&self) -> bool {
-        self.state == State::Open
+        self.state == CaState::Open
     }
 
     /// Fast recovery, or the recovery after a timeout.
     #[inline]
     pub fn is_repairing(&self) -> bool {
-        self.state >= State::Recovery
+        self.state >= CaState::Recovery
     }
 
     /// When the first segment outstanding was sent.
@@ -222,7 +222,7 @@ impl Scoreboard {
     // transmit only recovery does.
     #[inline]
     pub fn load(&self, profile: &Profile) -> u32 {
-        if self.state == State::Disorder && !profile.limited_transmit { self.board.len() } else { self.in_flight() }
+        if self.state == CaState::Disorder && !profile.limited_transmit { self.board.len() } else { self.in_flight() }
     }
 
     /// Duplicates, or segments SACKed, that mean a loss.
@@ -234,7 +234,7 @@ impl Scoreboard {
     /// cwnd is being reduced bit by bit.
     #[inline]
     pub fn is_reducing(&self) -> bool {
-        matches!(self.state, State::Reduced | State::Recovery)
+        matches!(self.state, CaState::Reduced | CaState::Recovery)
     }
 
     /// New data was sent; returns the action on the timer.
@@ -274,8 +274,8 @@ impl Scoreboard {
             prior_flight_bytes: bytes(summary.prior_in_flight) as u32,
             flight_bytes: bytes(self.in_flight()) as u32,
             ack_delayed: summary.delayed,
-            in_recovery: self.state == State::Recovery,
-            in_loss: self.state == State::Loss,
+            in_recovery: self.state == CaState::Recovery,
+            in_loss: self.state == CaState::Loss,
         })
     }
 
@@ -306,7 +306,7 @@ impl Scoreboard {
         }
         // RFC 6675 §5 step 4.3: the first segment presumed lost leaves when recovery begins, whatever the window says
         // (which with PRR has room for it).
-        let first = self.state == State::Recovery && !self.reduction.has_sent();
+        let first = self.state == CaState::Recovery && !self.reduction.has_sent();
         let next = if first || self.in_flight() < flight.cwnd / flight.mss { self.next_of_holes(flight) } else { None };
         let next = next.and_then(|number| self.fit(flight, edge, number));
         self.repairing = next.is_some();
@@ -334,7 +334,7 @@ impl Scoreboard {
     fn next_of_holes(&mut self, flight: &Flight<'_>) -> Option<u64> {
         let lost = self.board.next_lost();
         if lost.is_some()
-            || self.state != State::Recovery
+            || self.state != CaState::Recovery
             || flight.profile.recovery.scoreboard().rack
             || flight.has_new_data
         {

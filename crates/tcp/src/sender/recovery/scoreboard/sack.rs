@@ -17,6 +17,7 @@ pub(super) struct Reported {
 }
 
 impl Reported {
+    #[inline]
     pub fn new(flight: &Flight<'_>, ack: &Ack<'_>) -> Self {
         let mut reported = Self { duplicate: None, blocks: Default::default(), count: 0 };
         for (index, &[left, right]) in ack.sack.as_slice().iter().enumerate() {

@@ -3,7 +3,7 @@
 
 use super::ack::AckSummary;
 use super::timer::Timer;
-use super::{Ack, Facts, Flight, Next, Scoreboard, SetTimer, State};
+use super::{Ack, CaState, Facts, Flight, Next, Scoreboard, SetTimer};
 use crate::sender::recovery::{Edges, NextCwnd};
 
 /// F-RTO.
@@ -45,13 +45,13 @@ impl Scoreboard {
     /// The retransmission timer expired.
     // RFC 6675 §5.1, RFC 5681 §3.1, RFC 8985 §6.4.
     pub(super) fn on_timeout(&mut self, flight: &Flight<'_>, facts: &mut Facts) {
-        let fresh = self.state < State::Recovery;
+        let fresh = self.state < CaState::Recovery;
         self.mark_outstanding(flight, facts);
         facts.edges.add(Edges::TIMED_OUT);
         facts.reducing = self.is_reducing();
-        facts.first = self.state <= State::Disorder
+        facts.first = self.state <= CaState::Disorder
             || flight.una >= self.high
-            || self.state == State::Loss && flight.retries == 0;
+            || self.state == CaState::Loss && flight.retries == 0;
         if facts.first {
             self.begin_episode(flight);
         }
@@ -61,10 +61,10 @@ impl Scoreboard {
         facts.timer = SetTimer::Rto;
         // After many duplicates in disorder, the degree of reordering was overestimated.
         let threshold = flight.profile.duplicate_ack_threshold;
-        if self.state <= State::Disorder && self.sacked() >= threshold {
+        if self.state <= CaState::Disorder && self.sacked() >= threshold {
             self.reordering = self.reordering.min(threshold);
         }
-        self.state = State::Loss;
+        self.state = CaState::Loss;
         self.begin_reduction(flight);
         // RFC 5682 §2.1 step 1, and Linux: again for repeated timeouts.
         self.f_rto.start(flight.profile.recovery.scoreboard().f_rto && (fresh || flight.retries > 0));

@@ -4,7 +4,7 @@
 
 use super::ack::AckSummary;
 use super::board::Sent;
-use super::{CwndRule, Facts, FastRecovery, Flight, Scoreboard, SetTimer, State};
+use super::{CaState, CwndRule, Facts, FastRecovery, Flight, Scoreboard, SetTimer};
 use crate::Nanos;
 use crate::sender::recovery::Edges;
 use crate::sequence::SeqNum;
@@ -76,7 +76,7 @@ impl Scoreboard {
         let (lost, _) = self.rack.mark_losses(&mut self.board, flight.now, window);
         facts.lose(lost.segments, flight.mss);
         if lost.segments > 0 {
-            if self.state != State::Recovery {
+            if self.state != CaState::Recovery {
                 self.enter_recovery(flight, facts);
                 if self.rate.is_none() {
                     // Linux, tcp_rack_reo_timeout: as if one segment had been delivered.
@@ -130,7 +130,7 @@ impl Scoreboard {
     #[inline]
     pub(super) fn schedule_probe(&mut self, flight: &Flight<'_>, advanced: bool) -> SetTimer {
         let Some(rules) = &flight.profile.recovery.scoreboard().tail_loss_probe else { return SetTimer::Keep };
-        let allowed = self.sack && matches!(self.state, State::Open | State::Reduced);
+        let allowed = self.sack && matches!(self.state, CaState::Open | CaState::Reduced);
         let Some(first) = self.board.front().filter(|_| allowed) else { return SetTimer::Keep };
         let mut timeout = match flight.rtt.smoothed(&flight.profile.rto) {
             // RFC 8985 §7.2: PTO = 2 * SRTT, plus TLP.max_ack_delay if only one segment is in flight.

@@ -1,7 +1,7 @@
 //! A spurious recovery is undone: it is noticed by timestamps (Eifel, RFC 3522 and 4015) or by DSACKs for all that was
 //! retransmitted (RFC 3708).
 
-use super::{Ack, Facts, Flight, Scoreboard, State};
+use super::{Ack, CaState, Facts, Flight, Scoreboard};
 use crate::Nanos;
 use crate::connection::timestamps::TICK;
 use crate::sender::recovery::Edges;
@@ -120,7 +120,7 @@ impl Scoreboard {
         if self.must_stay(flight) {
             return true;
         }
-        self.state = State::Open;
+        self.state = CaState::Open;
         false
     }
 
@@ -184,7 +184,7 @@ impl Scoreboard {
             return true;
         }
         if f_rto || self.sack {
-            self.state = State::Open;
+            self.state = CaState::Open;
         }
         true
     }

@@ -1,9 +1,8 @@
 //! The option that a SYN carries for the routers on its path, which may lower it, and the answer (Quick-Start, RFC 4782).
 //! All of it happens in the handshake and on the first segment after it.
 
-use crate::connection::{Endpoint, State, feature};
+use super::{Connection, Endpoint, State, feature};
 use crate::segment::{Flags, PathOption, QuickStart, Segment};
-use crate::sequence::near;
 
 impl Endpoint {
     /// A segment of the handshake arrived, maybe with a request or a response.
@@ -19,10 +18,10 @@ impl Endpoint {
             return;
         }
         let acknowledges = segment.flags.contains(Flags::ACK)
-            && matches!(self.state, State::SynSent | State::SynReceived)
-            && near(self.snd.una, segment.ack) == self.snd.initial() + 1;
+            && matches!(self.conn.state, State::SynSent | State::SynReceived)
+            && self.sender.is_ack_of_syn(segment.ack);
         if let Some(rate) = option.response.filter(|_| acknowledges) {
-            if let Some(startup) = self.extras.startup_mut() {
+            if let Some(startup) = self.conn.extras.startup_mut() {
                 startup.scheme_mut().on_rate_granted(rate);
             }
         }
@@ -35,50 +34,49 @@ impl Endpoint {
         }
     }
 
-    /// The next segment is to carry these.
-    fn queue_path_option(&mut self, quick_start: QuickStart, response: Option<u8>) {
-        self.extras.get_or_new(&self.profile, self.snd.iss).path_option = PathOption::new(quick_start, response);
-        self.features |= feature::PATH_OPTION;
-    }
-
-    /// The option that waits for the next segment.
-    fn take_path_option(&mut self) -> Option<PathOption> {
-        if self.features & feature::PATH_OPTION == 0 {
-            return None;
-        }
-        self.features &= !feature::PATH_OPTION;
-        self.extras.get_or_new(&self.profile, self.snd.iss).path_option.take()
-    }
-
     /// Puts request and response on our SYN or SYN-ACK.
     pub(crate) fn add_path_request(&mut self, segment: &mut Segment) {
         // RFC 4782 §4.7.2: without a response, resend the SYN or SYN/ACK without the Quick-Start Request.
-        let request = match self.startup_scheme().map_or(0, |startup| startup.scheme().requested_rate()) {
-            rate @ 1.. if !segment.retransmission => QuickStart::Request { rate, approved: true },
-            _ => QuickStart::None,
-        };
+        let request =
+            match self.sender.startup_scheme(&mut self.conn).map_or(0, |startup| startup.scheme().requested_rate()) {
+                rate @ 1.. if !segment.retransmission => QuickStart::Request { rate, approved: true },
+                _ => QuickStart::None,
+            };
         // RFC 4782 §4.3: the Quick-Start Response MUST NOT be resent if it is lost.
-        let response = self.take_path_option().and_then(|option| option.response);
+        let response = self.conn.take_path_option().and_then(|option| option.response);
         segment.path_option = PathOption::new(request, response);
     }
 
     /// The handshake is complete: the request is answered, or never will be.
     // RFC 4782 §4.4: whether or not the Quick-Start Request was successful, the host MUST send a Report of Approved Rate.
     pub(crate) fn prepare_path_report(&mut self) {
-        if self.stats.syn_retransmissions == 0 {
-            if let Some(startup) = self.extras.startup() {
+        if self.conn.stats.syn_retransmissions == 0 {
+            if let Some(startup) = self.conn.extras.startup() {
                 if startup.scheme().requested_rate() > 0 {
                     let rate = startup.scheme().granted_rate();
-                    let response = self.take_path_option().and_then(|option| option.response);
+                    let response = self.conn.take_path_option().and_then(|option| option.response);
                     self.queue_path_option(QuickStart::Report { rate }, response);
                 }
             }
         }
     }
 
-    /// Adds the option that waits for a segment.
+    /// The next segment is to carry these.
+    fn queue_path_option(&mut self, quick_start: QuickStart, response: Option<u8>) {
+        let extra = self.conn.extras.get_or_new(&self.conn.profile, self.sender.snd().iss);
+        extra.path_option = PathOption::new(quick_start, response);
+        self.conn.features |= feature::PATH_OPTION;
+    }
+}
+
+impl Connection {
+    /// The option that waits for the next segment.
     #[cold]
-    pub(crate) fn add_path_option(&mut self, segment: &mut Segment) {
-        segment.path_option = self.take_path_option();
+    pub(crate) fn take_path_option(&mut self) -> Option<PathOption> {
+        if self.features & feature::PATH_OPTION == 0 {
+            return None;
+        }
+        self.features &= !feature::PATH_OPTION;
+        self.extras.take_path_option()
     }
 }
