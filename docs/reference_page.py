@@ -40,7 +40,9 @@ _FILES = """### Files
 
 A run's directory holds `run.json` and, for each finished cell, its scenario (`scenario.toml`) and Parquet files with
 seed, versions and machine in their metadata. Files of transfers and pages hold times in whole nanoseconds (`start_ns`
-for `start_s`); `Run.table` and `firstflight table` give seconds.
+for `start_s`); `Run.table` and `firstflight table` give seconds. Of a study `firstflight run` keeps the columns of
+transfers and pages that its quantities read, which `Run.kept` lists; `--records all` keeps every column, as
+`firstflight.run` does.
 
 `SHA256SUMS` of a cell and `run.json` hold checksums, which are compared when a file is read. If a file is damaged, the
 error names the cell and the command that deletes it, and the next `run` computes it again. The original command

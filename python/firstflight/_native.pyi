@@ -53,6 +53,33 @@ def check_link(link: str) -> tuple[str, str, str] | None:
 def mean_rate_bps(schedule: str) -> int:
     """Mean of a rate that changes (JSON). Raises ValueError, one sentence, for one that cannot be."""
 
+SCHEMA_VERSION: int
+"""Number of the records' schema."""
+
+COUNTED: list[str]
+"""What aggregates and histograms count."""
+
+DIMENSIONS: list[str]
+"""By what they sort it into buckets."""
+
+GAMMA: float
+"""Bin b of a histogram holds completion times above GAMMA^(b-1) ns, up to GAMMA^b ns."""
+
+def record_tables() -> list[tuple[str, list[tuple[str, str | None, str, str, float | None]]]]:
+    """Of each table each column: name, type in NumPy's spelling (None: names), unit, meaning, value for null."""
+
+@final
+class Law:
+    """A law of sizes or times as a plan has it (JSON). Raises ValueError for another."""
+
+    def __new__(cls, law: str) -> Self: ...
+
+def draw(owner: tuple[int, int, int, int], purpose: str, index: int, law: Law | None = None) -> float:
+    """A draw as the simulator makes it, from a law or else uniform in [0, 1).
+
+    `owner`: seed, replicate, application, client. Raises ValueError for another purpose than a client's.
+    """
+
 def simulate(plan: str, seed: int, first_replicate: int, replicates: int, capture: bool = False) -> Simulated:
     """Simulate replicates `first_replicate` and on of a plan (JSON, `Scenario.to_plan`).
 

@@ -54,6 +54,12 @@ def compare(run_a: Run | str | Path, run_b: Run | str | Path) -> Table:
                 f"the runs' {what} differs ({of_a} and {of_b}), so nothing pairs their replicates; run both with the "
                 f"same {what}"
             )
+    for run in (a, b):
+        if run.kept:
+            raise RequestError(
+                f'"{run.directory}" keeps the columns that its study needs, and not those compared here; run it with '
+                "--records all"
+            )
     found: list[Compared] = []
     order: dict[str, list[str | int | float]] = {_RUN: [_A, _B]}
     for key, cell_a, cell_b in _paired(a, b):

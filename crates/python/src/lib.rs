@@ -1,5 +1,6 @@
 //! The Python binding: plans in, tables out. No logic lives here.
 
+mod draws;
 #[cfg(target_os = "linux")]
 mod linux;
 mod observe;
@@ -9,6 +10,7 @@ use std::{collections::BTreeMap, fmt::Display, hint::black_box, path::PathBuf, t
 
 use firstflight_path::{LinkSpec, ScheduleSpec};
 use firstflight_pcap::FileError;
+use firstflight_records::{COUNTED, DIMENSIONS, GAMMA, SCHEMA_VERSION, TABLES, table::Declared};
 use firstflight_sim::{
     Plan, Simulation, capture_file,
     records::Records,
@@ -66,6 +68,16 @@ fn check_profile(profile: &str) -> PyResult<()> {
 fn initial_window_bytes(policy: &str, mss_bytes: u32) -> PyResult<u32> {
     let policy: InitialWindow = serde_json::from_str(policy).map_err(invalid)?;
     Ok(policy.window_bytes(mss_bytes))
+}
+
+/// A column of the records: name, type in NumPy's spelling (none: names), unit, meaning, the value for null.
+type SchemaColumn = (&'static str, Option<&'static str>, &'static str, &'static str, Option<f64>);
+
+/// The columns of each table of the records.
+#[pyfunction]
+fn record_tables() -> Vec<(&'static str, Vec<SchemaColumn>)> {
+    let column = |of: &Declared| (of.name, (!of.is_name).then_some(of.dtype), of.unit, of.meaning.trim(), of.null);
+    TABLES.iter().map(|&(name, columns)| (name, columns.iter().map(column).collect())).collect()
 }
 
 /// What the fields of a profile that have a choice can be set to, as JSON.
@@ -226,6 +238,13 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(link_parts, module)?)?;
     module.add_function(wrap_pyfunction!(check_link, module)?)?;
     module.add_function(wrap_pyfunction!(mean_rate_bps, module)?)?;
+    module.add("SCHEMA_VERSION", SCHEMA_VERSION)?;
+    module.add("COUNTED", COUNTED)?;
+    module.add("DIMENSIONS", DIMENSIONS)?;
+    module.add("GAMMA", GAMMA)?;
+    module.add_function(wrap_pyfunction!(record_tables, module)?)?;
+    module.add_class::<draws::Law>()?;
+    module.add_function(wrap_pyfunction!(draws::draw, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(plans::draw_users, module)?)?;
     module.add_function(wrap_pyfunction!(plans::draw_links, module)?)?;

@@ -1,8 +1,7 @@
 //! The records, which have one schema for all engines: rows in, named columns out.
 //!
 //! The schema is declared here and nowhere else: a column is added in `rows.rs` and filled where its value is known, and
-//! `python/firstflight/records/declared.py` is generated from it (by a test of this crate, which also fails while that file is
-//! another). A leaf, but for the segments whose rows it makes.
+//! Python reads it from the native module. A leaf, but for the segments whose rows it makes.
 
 mod rows;
 mod sight;

@@ -453,3 +453,15 @@ pub fn seconds(time: u64) -> f64 {
 pub fn seconds_between(from: u64, to: Option<u64>) -> f64 {
     to.map_or(f64::NAN, |to| seconds(to - from))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::TABLES;
+
+    #[test]
+    fn a_column_of_names_has_no_value_for_null() {
+        for column in TABLES.iter().flat_map(|(_, columns)| *columns) {
+            assert!(!(column.is_name && column.null.is_some()), "{column:?}");
+        }
+    }
+}

@@ -22,7 +22,7 @@ from firstflight.records.directory import set_aside_before
 from firstflight.records.files import size_bytes
 from firstflight.scenario import Cell, Scenario
 from firstflight.studies import NAMES
-from firstflight.studies.execute import Request, carry_out, prepare, started
+from firstflight.studies.execute import Records, Request, carry_out, prepare, started
 
 _INTERRUPTED = 130
 
@@ -62,6 +62,10 @@ def command(
             metavar="URL", help="With --on dask: storage that all workers share, for chunks.", show_default=False
         ),
     ] = None,
+    records: Annotated[
+        Records,
+        typer.Option(help="Of a study: keep all columns of transfers and pages, or those that it needs."),
+    ] = "needed",
     set_aside: Annotated[
         bool, typer.Option("--set-aside", help="If DIR holds another run, rename it to DIR.1 and start a new one.")
     ] = False,
@@ -71,7 +75,7 @@ def command(
     if isinstance(subject, Scenario) and engine in (None, "simulate"):
         print_timing_hint(subject)
     varied, restricted = variations(vary or []), restrictions(only or [])
-    request = prepare(subject, engine, replicates, seed, jobs, restricted, on=on, store=store, vary=varied)
+    request = prepare(subject, engine, replicates, seed, jobs, restricted, on, store, varied, records)
     compute(request, out or Path("runs") / name, set_aside, _summarise)
 
 

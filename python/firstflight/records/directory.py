@@ -62,6 +62,7 @@ class _Document:
     profiles: list[dict[str, Any]]
     sessions: list[_Session]
     cells: list[_Cell]
+    kept: dict[str, list[str]] | None = None
 
 
 class DamagedRunError(RequestError):

@@ -19,7 +19,7 @@ _MOST_NAMED = 3
 class Identity:
     """The identity of one directory's run. `scenario` is the effective TOML when the run came from a file, and `vary`
     the changes to it: values of keys by path. `surroundings`: the settings on which the records of each engine in real
-    time depend in addition to scenario and code.
+    time depend in addition to scenario and code. `kept`: the columns of each table of which not all are stored.
     """
 
     study: str
@@ -29,6 +29,7 @@ class Identity:
     scenario: str | None = None
     vary: dict[str, list[Any]] | None = None
     surroundings: dict[str, dict[str, str]] = field(default_factory=dict)
+    kept: dict[str, list[str]] = field(default_factory=dict)
 
     def code(self, cells: Iterable[Cell]) -> dict[str, str]:
         """The version of the code of each engine that the cells need."""
@@ -50,6 +51,8 @@ class Identity:
             found.append("its scenario was another")
         if self.vary != other.get("vary"):
             found.append(f"it varies {_varied(other.get('vary'))}, not {_varied(self.vary)}")
+        if self.kept != (other.get("kept") or {}):
+            found.append("it was run with another --records")
         for engine, code in self.code(cells).items():
             if code != (before := other["code"].get(engine, code)):
                 found.append(f"it was made by another version of the code ({before}, now {code})")
@@ -74,6 +77,8 @@ class Identity:
             "plan": cell.plan,
             "capture": cell.capture,
         }
+        if self.kept:
+            content["kept"] = self.kept
         if engine in self.surroundings:
             content["surroundings"] = self.surroundings[engine]
         if engine == "emulate":
@@ -136,6 +141,7 @@ def extended(
         "replicates": identity.replicates,
         "scenario": identity.scenario,
         "vary": identity.vary,
+        "kept": identity.kept or None,
         "code": {},
         "surroundings": {},
         "versions": machine.versions(),

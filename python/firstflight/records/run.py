@@ -83,6 +83,12 @@ class Run:
         return vary
 
     @property
+    def kept(self) -> dict[str, list[str]]:
+        """The columns of each table of which the run does not keep all."""
+        kept: dict[str, list[str]] = self._document.get("kept") or {}
+        return kept
+
+    @property
     def engine(self) -> str:
         """The engine that wrote the records."""
         return str(self._document["engine"])
@@ -182,11 +188,11 @@ class Run:
             if own not in types:
                 raise RequestError(f'the cells of this run have no key "{own}"; {nearest(own, types)}')
         parts = [(own, scan(self._sound(place, name, own))) for own, place in self._finished(name, **key)]
+        values = schema.from_stored(name, self.kept.get(name))
         if not parts:
-            return pl.DataFrame(schema={**types, **schema.empty(name).schema}).lazy()
-        named = [column.name for column in schema.TABLES[name] if column.dtype is None]
+            return pl.DataFrame(schema={**types, **schema.empty(name).select(*values).schema}).lazy()
+        named = [column.name for column in schema.TABLES[name] if column.dtype is None and column.name in values]
         enums = {column: union(part.collect_schema()[column] for _, part in parts) for column in named}
-        values = schema.from_stored(name)
         return pl.concat(
             [
                 part.select(

@@ -7,16 +7,31 @@ The files of transfers and pages hold times in whole nanoseconds (`start_ns`), i
 seconds. They are floating-point numbers all the same: of integers Polars would write a dictionary, which takes more.
 The simulator's times are whole nanoseconds; others are rounded to them.
 
-The columns are declared in `crates/records/src/rows.rs`, from which `declared` is generated, but for `quic`.
+The columns are declared in `crates/records/src/rows.rs`, but for those of `quic`.
 """
 
+from collections.abc import Container
+from dataclasses import dataclass
+
+import numpy as np
 import polars as pl
 
-from firstflight.records.column import Column
-from firstflight.records.declared import COUNTED, DIMENSIONS, GAMMA, SCHEMA_VERSION
-from firstflight.records.declared import TABLES as DECLARED
+from firstflight import _native
+from firstflight._native import COUNTED, DIMENSIONS, GAMMA, SCHEMA_VERSION
 
 __all__ = ["CAPTURED", "COUNTED", "DIMENSIONS", "GAMMA", "RETURNED", "SCHEMA_VERSION", "STORED", "TABLES", "Column"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column. `dtype` None: an Enum whose categories are the run's names. `none`: the raw value for null."""
+
+    name: str
+    dtype: pl.DataType | type[pl.DataType] | None
+    unit: str
+    meaning: str
+    none: float | None = None
+
 
 # What a link saw of a connection over QUIC. It is declared here because no native engine has it.
 _QUIC = (
@@ -49,7 +64,16 @@ _QUIC = (
         "UDP payload of the longest run of its datagrams that left the link idle for less than 1 ms",
     ),
 )
-TABLES = DECLARED | {"quic": _QUIC}
+
+
+def _native_tables() -> dict[str, tuple[Column, ...]]:
+    def column(name: str, dtype: str | None, unit: str, meaning: str, none: float | None) -> Column:
+        return Column(name, None if dtype is None else pl.Series(np.empty(0, dtype)).dtype, unit, meaning, none)
+
+    return {table: tuple(column(*of) for of in columns) for table, columns in _native.record_tables()}
+
+
+TABLES = _native_tables() | {"quic": _QUIC}
 # Tables of a cell that captures, and those that are made by `trace` only.
 _TRACED = ("crossings",)
 CAPTURED = {name: TABLES[name] for name in ("segments", "quic")}
@@ -69,14 +93,17 @@ def empty(table: str) -> pl.DataFrame:
     return pl.DataFrame(schema={column.name: column.dtype or pl.Enum([]) for column in TABLES[table]})
 
 
-def as_stored(table: str, frame: pl.DataFrame | pl.LazyFrame) -> pl.LazyFrame:
-    """A table as its file holds it."""
-    times = _whole_nanoseconds(table)
-    return frame.lazy().with_columns((pl.col(list(times)) * 1e9).round()).rename(times)
+def as_stored(table: str, frame: pl.DataFrame | pl.LazyFrame, kept: Container[str] | None = None) -> pl.LazyFrame:
+    """A table as its file holds it, with the columns `kept` (None: all)."""
+    columns = [column.name for column in TABLES[table] if kept is None or column.name in kept]
+    times = {name: stored for name, stored in _whole_nanoseconds(table).items() if name in columns}
+    return frame.lazy().select(columns).with_columns((pl.col(list(times)) * 1e9).round()).rename(times)
 
 
-def from_stored(table: str) -> dict[str, pl.Expr]:
-    """Each column of a table, in order, from its file. Times are the same floating-point numbers as before storage."""
+def from_stored(table: str, kept: Container[str] | None = None) -> dict[str, pl.Expr]:
+    """Each column of a table that is `kept` (None: all), in order, from its file. Times are the same floating-point
+    numbers as before storage.
+    """
     # Polars multiplies by the inverse of 1e9, which changes last digits; `round` restores them.
     times = _whole_nanoseconds(table)
     return {
@@ -84,6 +111,7 @@ def from_stored(table: str) -> dict[str, pl.Expr]:
         if column.name in times
         else pl.col(column.name)
         for column in TABLES[table]
+        if kept is None or column.name in kept
     }
 
 

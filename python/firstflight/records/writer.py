@@ -165,7 +165,7 @@ class RunWriter(Run):
             ),
         }
         with files.explained(self.directory):
-            as_stored = {table: schema.as_stored(table, frame) for table, frame in stored.items()}
+            as_stored = {table: schema.as_stored(table, frame, self.kept.get(table)) for table, frame in stored.items()}
             files.write_cell(self._place(name), as_stored, metadata, {SCENARIO: cell.scenario.to_toml()})
 
     @contextlib.contextmanager

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from firstflight.engines import RealTime, memory
 from firstflight.engines import find as find_engine
@@ -22,6 +23,7 @@ from firstflight.studies import Run, find
 from firstflight.studies.study import Study
 from firstflight.studies.varied import SingleScenario, VariedScenario, Vary
 
+Records = Literal["needed", "all"]
 # Threads or processes; more of them were never of use anywhere.
 MOST_JOBS = 1024
 
@@ -50,10 +52,11 @@ def prepare(
     on: str = "local",
     store: str | None = None,
     vary: Vary | None = None,
+    records: Records = "all",
 ) -> Request:
     """Check the request. `what`: a study, its name, or a scenario; `on`: local, dask or dask://HOST:PORT; `store`: URL
-    or directory where workers of Dask keep chunks; `vary`: values of keys of the scenario. RequestError states
-    the problem.
+    or directory where workers of Dask keep chunks; `vary`: values of keys of the scenario; `records`: keep all columns,
+    or those that the study needs. RequestError states the problem.
     """
     place = place_of(on, store)
     study = _study(what, vary or {})
@@ -81,6 +84,7 @@ def prepare(
         replicates=replicates or default,
         scenario=study.scenario.to_toml() if isinstance(study, SingleScenario) else None,
         vary=study.vary if isinstance(study, VariedScenario) else None,
+        kept=study.kept if records == "needed" else {},
     )
     if place.cluster is not None:
         _check_for_cluster(place, cells, engine, jobs)
@@ -151,16 +155,17 @@ def run(
     on: str = "local",
     store: str | None = None,
     vary: Vary | None = None,
+    records: Records = "all",
 ) -> Run:
     """Run a study (or its name) or a scenario, and return its records.
 
     `only` restricts the grid: `{"webs": [8, 16], "http": "1.0"}`. `out` is the run's directory, which is continued if
     it holds the same run; without it the records last until the process exits. `on`: "local", "dask" (`jobs` processes
     for this run) or "dask://HOST:PORT"; `store`: URL or directory that all workers share, where they keep their chunks.
-    `vary` makes a grid of a scenario: `{"tcp.initial_window": [3, 10]}` has cells with the key "initial_window". Raises
-    RequestError and MachineError.
+    `vary` makes a grid of a scenario: `{"tcp.initial_window": [3, 10]}` has cells with the key "initial_window".
+    `records`: "all" columns, or those "needed" by the study. Raises RequestError and MachineError.
     """
-    request = prepare(what, engine, replicates, seed, jobs, only, on, store, vary)
+    request = prepare(what, engine, replicates, seed, jobs, only, on, store, vary, records)
     directory = Path(tempfile.mkdtemp(dir=_scratch())) if out is None else out
     with started(request, directory) as made:
         carry_out(request, made)

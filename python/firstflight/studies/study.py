@@ -110,6 +110,11 @@ class Study(ABC):
         return deciding(claims, replicates, shlex.join(words))
 
     @property
+    def kept(self) -> dict[str, list[str]]:
+        """By table: the columns that a run has to keep, of tables of which it need not keep all."""
+        return {}
+
+    @property
     def words(self) -> list[str]:
         """Arguments of the command that runs it."""
         return ["run", self.name]

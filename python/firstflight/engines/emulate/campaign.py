@@ -20,7 +20,7 @@ import polars as pl
 from firstflight import _native
 from firstflight.engines.emulate import probe, quic, selfcheck
 from firstflight.engines.emulate.disturbance import STALL_RULE_S, added, beyond_calibration, refuse_losses
-from firstflight.engines.emulate.draws import Draws, Purpose, arm_of_user
+from firstflight.engines.emulate.draws import Draws, arm_of_user
 from firstflight.engines.emulate.kernel import EndSettings, initial_window_segments, kernel_settings
 from firstflight.engines.emulate.lab import KernelSettings, Lab
 from firstflight.engines.emulate.layout import (
@@ -192,7 +192,7 @@ class Prepared:
                 running = [
                     (number, host)
                     for number, host in clients
-                    if Draws(seed, replicate, index, number).uniform(Purpose.SHARE, 0) < application["share"]
+                    if Draws(seed, replicate, index, number).uniform("share", 0) < application["share"]
                 ]
                 self.applications += [_told(index, in_arm | more, running, placement)] if running else []
         kinds = {application["is_real"] for application in self.applications if "is_real" in application}

@@ -113,6 +113,16 @@ class DeclaredStudy(Study):
     def _keys(self, engine: str) -> list[str]:
         return list(dict.fromkeys(key for grid in self._grids_of(engine) for key in grid.keys))
 
+    @property
+    def kept(self) -> dict[str, list[str]]:
+        """Those that the quantities read; all where one of them takes its rows from the run by itself."""
+        if not all(isinstance(of.records, str) for of in self._quantities):
+            return {}
+        read = {table: {"replicate", "application", "completed"} for table in ("transfers", "pages")}
+        for of in self._quantities:
+            read.get(str(of.records), set()).update(of.columns())
+        return {table: [of.name for of in TABLES[table] if of.name in names] for table, names in read.items()}
+
     def quantities(self, run: Run) -> Quantities:
         """The quantities of `run`, by name."""
         return _measured(run, self)
@@ -144,7 +154,7 @@ class DeclaredStudy(Study):
                 raise RequestError(f'{self.name}: two claims are called "{spec.id}"; give each its own id')
             if left := [str(key) for key in spec.found.dims if key != DRAW]:
                 raise RequestError(
-                    f'{self.name}: claim "{spec.id}" still has the dimensions {", ".join(left)}; select or reduce them'
+                    f'{self.name}: claim "{spec.sentence.id}" still has the dimensions {", ".join(left)}; select or reduce them'
                 )
 
     def _results(self, function: Of, quantities: Quantities) -> list[Any]:
@@ -162,7 +172,7 @@ class DeclaredStudy(Study):
     def claim_ids(self, engine: str) -> list[str]:
         """Ids of the claims for runs of `engine`."""
         found: list[ClaimSpec] = list(self._claims(self._made_up(engine)))
-        return [spec.id for spec in found]
+        return [spec.sentence.id for spec in found]
 
     def _made_up(self, engine: str) -> Quantities:
         """The quantities of runs of `engine` with made-up values."""

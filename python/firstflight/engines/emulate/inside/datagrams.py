@@ -6,7 +6,7 @@ import subprocess
 import sys
 from typing import Any
 
-from firstflight.engines.emulate.draws import Draws, Purpose
+from firstflight.engines.emulate.draws import Draws
 from firstflight.engines.emulate.inside import exchange
 from firstflight.engines.emulate.inside.applications import Seen
 from firstflight.engines.emulate.inside.processes import ending
@@ -47,7 +47,7 @@ class StreamClient:
         Datagrams that arrive after the end count as neither received nor lost. RequestError for a size that the
         emulator cannot send, MachineError if the program fails.
         """
-        start = self._draws.seconds(self._plan["start"], Purpose.START, 0)
+        start = self._draws.seconds(self._plan["start"], "start", 0)
         flows = [flow | self._sizes(flow, start, seen.end_s - seen.origin_s) for flow in self._plan["flows"]]
         origin_ns = round(seen.origin_s * 1e9)
         told = {"streams": [self._told(flow, origin_ns) for flow in flows], "patience_s": patience_s}
@@ -79,7 +79,7 @@ class StreamClient:
             start = -(-start // interval) * interval
         if flow["length_ns"] is not None:
             end = min(end, start + flow["length_ns"])
-        purpose = Purpose.RESPONSE_SIZE if flow["from_server"] else Purpose.REQUEST_SIZE
+        purpose = "response_size" if flow["from_server"] else "request_size"
         numbers = range(max(0, -(-(end - start) // interval)))
         sizes = [self._draws.size(flow["payload"], purpose, number) for number in numbers]
         return {"start_ns": start, "sizes": sizes}
