@@ -14,8 +14,8 @@ from firstflight import _native
 from firstflight.cli.app import load
 from firstflight.errors import MachineError
 from firstflight.guard.closed import _V4, _V6, Began, Counts, Row, outcome
-from firstflight.guard.draws import Draws
 from firstflight.guard.metrics import Metrics
+from firstflight.guard.windows import Draws
 
 EXAMPLES = Path(__file__).parents[2] / "examples/guard"
 ROW = Row(b"", 18, 2, 0, 25_000, 20, 40_000, 1_000_000, 0, 0, 7)

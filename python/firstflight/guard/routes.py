@@ -16,8 +16,8 @@ from ipaddress import ip_address, ip_network
 from typing import NamedTuple
 
 from firstflight.errors import FirstflightError
-from firstflight.guard.netlink import ACK, Asking, attribute, attributes, messages
 from firstflight.guard.outcome import Network
+from firstflight.netlink import ACK, Asking, attribute, attributes, messages
 
 PROTOCOL = 71
 """The protocol that `ip route` prints as `proto 71`: no routing daemon uses it (linux/rtnetlink.h)."""

@@ -18,16 +18,15 @@ from typing import Any
 from firstflight.errors import FirstflightError, MachineError
 from firstflight.guard.brain import Brain, Settings
 from firstflight.guard.closed import Closed, Counts, outcome, unfinished_handshake
-from firstflight.guard.draws import Draws
 from firstflight.guard.groups import Groups
 from firstflight.guard.journal import Journal
 from firstflight.guard.memory import Memory
 from firstflight.guard.metrics import Metrics
-from firstflight.guard.netlink import Asking, attributes
 from firstflight.guard.outcome import Network, Outcome
 from firstflight.guard.routes import Client, Routes
 from firstflight.guard.watchdog import STATUS, ending_signals, watched
-from firstflight.guard.windows import Windows
+from firstflight.guard.windows import Draws, Windows
+from firstflight.netlink import Asking, attributes
 
 _SOCK_DIAG, _BY_FAMILY = 4, 20
 # linux/inet_diag.h: attributes, asked for by a bit each; states as bits.

@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 
 from pyroute2.netlink.exceptions import NetlinkError
 
-from firstflight.engines.emulate.inside import doors, probing, replicates, wire  # noqa: F401 - their commands
+from firstflight.engines.emulate.inside import probing, replicates, wire  # noqa: F401 - their commands
 from firstflight.engines.emulate.inside.commands import COMMANDS
 from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.errors import FirstflightError, MachineError, RequestError

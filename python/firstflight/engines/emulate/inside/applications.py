@@ -4,27 +4,20 @@ our own TCP fetch.
 Requests and their times are drawn as in the simulator (`..draws`); the measured times are from curl's or our own clock.
 """
 
-import contextlib
-import json
 import math
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from pathlib import Path
 from typing import Any
 
-from firstflight.engines.emulate.draws import Draws, Purpose
-from firstflight.engines.emulate.inside import curl, requests
-from firstflight.engines.emulate.inside.clients import Fetcher, SecureClient
+from firstflight.engines.emulate.draws import Draws
+from firstflight.engines.emulate.inside import curl
+from firstflight.engines.emulate.inside.clients import Fetcher, TimedClient
 from firstflight.engines.emulate.inside.curl import Fetched
 from firstflight.engines.emulate.inside.nginx import PORT
-from firstflight.engines.emulate.inside.processes import Namespace, ending
 from firstflight.engines.emulate.inside.servers import Server
-from firstflight.errors import MachineError
 
 # Clients begin so long after the replicate's clock, for their threads to be there.
 _AHEAD_S = 0.02
@@ -70,7 +63,6 @@ class Client:
     plan: dict[str, Any]
     index: int
     host: str
-    namespace: Namespace
     fetcher: Fetcher
     draws: Draws
     servers: tuple[tuple[str, str, Server], ...]
@@ -79,7 +71,7 @@ class Client:
 
     def run(self) -> None:
         """Run the application until its count or the run's end."""
-        if not self.seen.sleep_until(self.draws.seconds(self.plan["start"], Purpose.START, 0)):
+        if not self.seen.sleep_until(self.draws.seconds(self.plan["start"], "start", 0)):
             return
         kinds: dict[str, Callable[[Client], Iterator[float]]] = {
             "file_transfer": _files,
@@ -125,7 +117,9 @@ class Client:
         return fetched
 
     def over(self, host: str, size: int) -> dict[str, Any]:
-        """What `clients.SecureClient` is told about a request over a new connection."""
+        """What `clients.TimedClient` is told about a request over a new connection."""
+        if "handshakes" not in self.plan:
+            return {"name": "", "port": PORT, "hello_bytes": 0, "resumed": False, "response_bytes": size}
         kind, flights = self.draws.handshake(self.plan["handshakes"]["kinds"], next(self.opened))
         resumed = kind.get("resumption", "none") != "none"
         server = next(server for name, _, server in self.servers if name == host)
@@ -201,9 +195,9 @@ def clock(duration_s: float) -> Seen:
 
 def _files(client: Client) -> Iterator[float]:
     for number in client.numbers():
-        size = client.draws.size(client.plan["size"], Purpose.RESPONSE_SIZE, number)
+        size = client.draws.size(client.plan["size"], "response_size", number)
         client.fetch([(0, size, number)], None)
-        yield client.draws.seconds(client.plan["gap"], Purpose.THINK, number + 1)
+        yield client.draws.seconds(client.plan["gap"], "think", number + 1)
 
 
 def _pages(client: Client) -> Iterator[float]:
@@ -212,7 +206,7 @@ def _pages(client: Client) -> Iterator[float]:
         inline = draws.inline_objects(plan["inline_count"], page)
         laws = [plan["primary"]] + [plan["inline"]] * inline
         indices = [page << 20 | number for number in range(inline + 1)]
-        sizes = [draws.size(law, Purpose.RESPONSE_SIZE, index) for law, index in zip(laws, indices, strict=True)]
+        sizes = [draws.size(law, "response_size", index) for law, index in zip(laws, indices, strict=True)]
         objects = list(zip(range(inline + 1), sizes, indices, strict=True))
         if plan["version"] == "1.1":
             # RFC 2415's rough model of a persistent connection: all objects as one response.
@@ -223,7 +217,7 @@ def _pages(client: Client) -> Iterator[float]:
         if primary and primary[0].completed:
             fetched += _inline(client, objects[1:], page)
         _note_page(client, page, 1 + inline, objects, fetched, began)
-        yield draws.seconds(plan["think"], Purpose.THINK, page)
+        yield draws.seconds(plan["think"], "think", page)
 
 
 def _inline(client: Client, objects: list[tuple[int, int, int]], page: int) -> list[Fetched]:
@@ -286,63 +280,18 @@ def _note_page(
 def _exchanges(client: Client) -> Iterator[float]:
     """Requests in turn on one connection, by our own client: curl cannot wait between two."""
     plan, draws = client.plan, client.draws
-    if "handshakes" in plan:
-        yield from _secure_exchanges(client)
-        return
-    host, (address, _) = client.target(1, 0)
-    command = [sys.executable, "-I", str(Path(requests.__file__)), address, str(PORT), str(int(plan["no_delay"]))]
-    program = client.namespace.spawn(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert program.stdin is not None
-    assert program.stdout is not None
-    try:
-        for number in client.numbers():
-            size = draws.size(plan["response"], Purpose.RESPONSE_SIZE, number)
-            asked = draws.size(plan["request"], Purpose.REQUEST_SIZE, number)
-            _, (_, path) = client.target(size, 0)
-            line = {
-                "path": curl.padded(address, path, asked),
-                "response_bytes": size,
-                "within_s": max(client.seen.left(), 0.0),
-            }
-            answer = _asked(program, line)
-            if answer is None:
-                raise MachineError(f"the client on host {client.host} ended unasked: {ending(program.wait())}")
-            client.note(host, size, None, number, Fetched(number=0, **answer))
-            yield draws.seconds(plan["think"], Purpose.THINK, number)
-    finally:
-        with contextlib.suppress(BrokenPipeError):
-            program.stdin.close()
-        program.stdout.close()
-        program.wait()
-
-
-def _secure_exchanges(client: Client) -> Iterator[float]:
-    plan, draws = client.plan, client.draws
-    assert isinstance(client.fetcher, SecureClient)
+    assert isinstance(client.fetcher, TimedClient)
     over: dict[str, Any] = {}
     connection = f"{plan['name']} {client.index}"
     try:
         for number in client.numbers():
-            size = draws.size(plan["response"], Purpose.RESPONSE_SIZE, number)
-            asked = draws.size(plan["request"], Purpose.REQUEST_SIZE, number)
+            size = draws.size(plan["response"], "response_size", number)
+            asked = draws.size(plan["request"], "request_size", number)
             host, target = client.target(size, 0)
             over = (over or client.over(host, size)) | {"response_bytes": size}
             more = {"over": [over], "connection": connection, "request_bytes": asked}
             for one in client.fetcher.fetch(plan | more, [target], max(client.seen.left(), 0.0)):
                 client.note(host, size, None, number, one)
-            yield draws.seconds(plan["think"], Purpose.THINK, number)
+            yield draws.seconds(plan["think"], "think", number)
     finally:
         client.fetcher.leave(connection)
-
-
-def _asked(program: subprocess.Popen[bytes], line: dict[str, Any]) -> dict[str, Any] | None:
-    """The program's answer to a line; None if it has ended."""
-    assert program.stdin is not None
-    assert program.stdout is not None
-    try:
-        program.stdin.write(json.dumps(line).encode() + b"\n")
-        program.stdin.flush()
-    except BrokenPipeError:
-        return None
-    answer = program.stdout.readline()
-    return json.loads(answer) if answer.endswith(b"\n") else None

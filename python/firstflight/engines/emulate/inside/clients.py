@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
-from firstflight.engines.emulate.inside import curl, secure
+from firstflight.engines.emulate.inside import curl, timed
 from firstflight.engines.emulate.inside.curl import Fetched, Target, padded
 from firstflight.engines.emulate.inside.nginx import NEAR_BYTES, PORT
 from firstflight.engines.emulate.inside.processes import Namespace, Watched
@@ -46,12 +46,12 @@ class KernelClient:
         yield from curl.fetch(self._namespace, targets, plan["request_bytes"], plan["no_delay"], within_s)
 
 
-class SecureClient:
-    """`secure` in the host's namespace, for all threads that fetch over TLS from there."""
+class TimedClient:
+    """`timed` in the host's namespace, for all threads that fetch over TLS, or ask in turn, from there."""
 
     def __init__(self, namespace: Namespace, kind: str, on_death: Callable[[str], None]) -> None:
-        command = [sys.executable, "-I", str(Path(secure.__file__)), kind]
-        said = os.memfd_create("secure")
+        command = [sys.executable, "-I", str(Path(timed.__file__)), kind]
+        said = os.memfd_create("client")
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": said}
         self._program = namespace.spawn(command, **pipes)
         Watched(f"the client on host {namespace.name}", self._program, on_death, said)
@@ -61,8 +61,8 @@ class SecureClient:
         threading.Thread(target=self._deliver, name=f"responses to {namespace.name}", daemon=True).start()
 
     def fetch(self, plan: Mapping[str, Any], targets: Sequence[Target], within_s: float) -> Iterator[Fetched]:
-        """As Fetcher; of the plan, "no_delay" too, "connection" as `secure` has it, and for each target in "over" what
-        `secure` is told about its handshake, its "server_bytes", and "response_bytes".
+        """As Fetcher; of the plan, "no_delay" too, "connection" as `timed` has it, and for each target in "over" what
+        `timed` is told about its handshake, its "server_bytes", and "response_bytes".
         """
         responses: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         begun = {}
@@ -83,7 +83,7 @@ class SecureClient:
             try:
                 told = responses.get(timeout=within_s + _PATIENCE_S)
             except queue.Empty:
-                raise MachineError("the client does not report the result of a transfer over TLS") from None
+                raise MachineError("the client does not report the result of a transfer") from None
             place = begun[told["number"]]
             if reason := told.pop("reason", None):
                 raise MachineError(f"TLS failed: {reason}")

@@ -40,7 +40,7 @@ Target = tuple[str, str]
 class Fetched:
     """One transfer as curl saw it: times in seconds since `start_s` (of CLOCK_MONOTONIC), sizes in bytes.
 
-    `connect_s` is 0 if there was no handshake, `first_byte_s` if there was no answer; over TLS, as `secure` has it,
+    `connect_s` is 0 if there was no handshake, `first_byte_s` if there was no answer; over TLS, as `timed` has it,
     `secured_s` if its handshake was not complete, `usable_s` if no record came, `received_bytes` all of the stream.
     """
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from firstflight.engines.emulate.inside import processes, secure
+from firstflight.engines.emulate.inside import processes, timed
 from firstflight.engines.emulate.inside.processes import Namespace, Watched
 from firstflight.engines.emulate.start import ENVIRONMENT
 from firstflight.errors import MachineError, RequestError
@@ -256,7 +256,7 @@ class Certificates:
         with socket.socket(socket.AF_UNIX) as end:
             end.settimeout(_STARTED_WITHIN_S)
             end.connect(str(self._socket))
-            return secure.shaken(secure.opened("padded", name, 0), end)[1]
+            return timed.shaken(timed.opened("padded", name, 0), end)[1]
 
     def _openssl(self, *arguments: str) -> None:
         done = subprocess.run(

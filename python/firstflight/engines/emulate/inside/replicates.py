@@ -8,7 +8,7 @@ from typing import Any
 
 from firstflight.engines.emulate.draws import Draws
 from firstflight.engines.emulate.inside.applications import Client, clock, run_at_once
-from firstflight.engines.emulate.inside.clients import Fetcher, KernelClient, OurClient, SecureClient
+from firstflight.engines.emulate.inside.clients import Fetcher, KernelClient, OurClient, TimedClient
 from firstflight.engines.emulate.inside.commands import command
 from firstflight.engines.emulate.inside.datagrams import StreamClient
 from firstflight.engines.emulate.inside.probing import device_drops
@@ -21,7 +21,7 @@ _FILES = Path("/dev/shm")
 
 # By host; of the last call of `start_servers`.
 _SERVERS: dict[str, Server] = {}
-# By host and kind of TLS, empty for none; each begins when it is needed first.
+# By host and kind of `timed`, empty for others; each begins when it is needed first.
 _CLIENTS: dict[tuple[str, str], Fetcher] = {}
 
 
@@ -84,13 +84,14 @@ def run_replicate(
         offered = tuple((name, testbed.host(name).in_url, _SERVERS[name]) for name in application["servers"])
         for index, host in application["clients"]:
             draws = Draws(seed, replicate, application["number"], index)
-            at = testbed.host(host).namespace
             if "quic" in application:
-                fetcher: Fetcher = QuicClient(at)
+                fetcher: Fetcher = QuicClient(testbed.host(host).namespace)
             else:
-                kind = ("real" if application["is_real"] else "padded") if "handshakes" in application else ""
+                kind = "plain" if application["kind"] == "request_response" else ""
+                if "handshakes" in application:
+                    kind = "real" if application["is_real"] else "padded"
                 fetcher = _client(testbed, host, kind)
-            clients.append(Client(application, index, host, at, fetcher, draws, offered, seen).run)
+            clients.append(Client(application, index, host, fetcher, draws, offered, seen).run)
     run_at_once(clients)
     ran_s = time.monotonic() - seen.origin_s
     deadline = time.monotonic() + close_s
@@ -121,7 +122,7 @@ def _client(testbed: Testbed, host: str, kind: str = "") -> Fetcher:
     if (host, kind) not in _CLIENTS:
         target = testbed.host(host)
         if kind:
-            client: Fetcher = SecureClient(target.namespace, kind, testbed.on_death)
+            client: Fetcher = TimedClient(target.namespace, kind, testbed.on_death)
         elif target.stack == "kernel":
             client = KernelClient(target.namespace)
         else:

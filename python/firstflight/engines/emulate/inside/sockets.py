@@ -9,7 +9,9 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
+
+from firstflight.netlink import Asking, attributes, messages
 
 _NETLINK_SOCK_DIAG = 4
 # SKNLGRP_INET_TCP_DESTROY and SKNLGRP_INET6_TCP_DESTROY, as bits.
@@ -22,12 +24,9 @@ _DATAGRAM_BYTES = 1 << 18
 _LOOK_UP_S = 0.2
 
 _SOCK_DIAG_BY_FAMILY = 20
-_NLMSG_ERROR, _NLMSG_DONE = 2, 3
-_NLM_F_REQUEST_DUMP = 0x1 | 0x300
 _INET_DIAG_INFO = 2
 _LISTEN = 10
 
-_MESSAGE = struct.Struct("=IHHII")
 _DIAG = struct.Struct("=BBBB 2s2s 16s16s III IIIII")
 _REQUEST = struct.Struct("=BBBBI 48s")
 
@@ -63,7 +62,8 @@ class Sockets:
         self._family = family
         self._closed: dict[End, dict[str, int]] = {}
         self._arrived = threading.Condition()
-        self._events = _netlink()
+        kind = socket.SOCK_RAW | socket.SOCK_CLOEXEC
+        self._events = socket.socket(socket.AF_NETLINK, kind, _NETLINK_SOCK_DIAG)
         try:
             self._events.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
         except PermissionError:
@@ -72,7 +72,7 @@ class Sockets:
         self._events.settimeout(_LOOK_UP_S)
         self._gone = False
         # A namespace's sockets are asked for by a socket of the namespace, whichever thread uses it.
-        self._questions = _netlink()
+        self._questions = Asking(_NETLINK_SOCK_DIAG)
         self._thread = threading.Thread(target=self._listen, name="sockets", daemon=True)
         self._thread.start()
 
@@ -95,7 +95,7 @@ class Sockets:
         self._gone = True
         self._thread.join()
         self._events.close()
-        self._questions.close()
+        self._questions.socket.close()
 
     def _listen(self) -> None:
         while not self._gone:
@@ -106,30 +106,24 @@ class Sockets:
                 # that are still there.
                 continue
             with self._arrived:
-                for end, info in self._messages(data):
+                for end, info in self._connections(
+                    body for kind, *_, body in messages(data) if kind == _SOCK_DIAG_BY_FAMILY
+                ):
                     self._closed[end] = info | {"closed": 1}
                 self._arrived.notify_all()
 
     def _open(self) -> Iterator[tuple[End, dict[str, int]]]:
         """The sockets that there are now."""
         request = _REQUEST.pack(self._family, socket.IPPROTO_TCP, 1 << (_INET_DIAG_INFO - 1), 0, 0xFFFFFFFF, b"")
-        head = _MESSAGE.pack(_MESSAGE.size + len(request), _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST_DUMP, 0, 0)
-        self._questions.send(head + request)
-        while True:
-            data = self._questions.recv(_DATAGRAM_BYTES)
-            for end, info in self._messages(data):
-                yield end, info | {"closed": 0}
-            if any(kind in (_NLMSG_DONE, _NLMSG_ERROR) for kind, _ in _split(data)):
-                return
+        for end, info in self._connections(self._questions.dump(_SOCK_DIAG_BY_FAMILY, request)):
+            yield end, info | {"closed": 0}
 
-    def _messages(self, data: bytes) -> Iterator[tuple[End, dict[str, int]]]:
-        for kind, body in _split(data):
-            if kind != _SOCK_DIAG_BY_FAMILY:
-                continue
+    def _connections(self, bodies: Iterable[bytes]) -> Iterator[tuple[End, dict[str, int]]]:
+        for body in bodies:
             family, state, _, _, own, other, _, destination, *_ = _DIAG.unpack_from(body)
             if family != self._family or state == _LISTEN or int.from_bytes(own) not in self._ports:
                 continue
-            info = _attribute(body[_DIAG.size :], _INET_DIAG_INFO)
+            info = dict(attributes(body[_DIAG.size :])).get(_INET_DIAG_INFO)
             if info is not None:
                 address = socket.inet_ntop(self._family, destination[: _ADDRESS_BYTES[self._family]])
                 yield (address, int.from_bytes(other)), tcp_info(info)
@@ -147,29 +141,3 @@ def tcp_info(raw: bytes) -> dict[str, int]:
             (found[name],) = struct.unpack_from(f"={code}", raw, at)
             at += size
     return found
-
-
-def _netlink() -> socket.socket:
-    return socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_SOCK_DIAG)
-
-
-def _split(data: bytes) -> Iterator[tuple[int, bytes]]:
-    at = 0
-    while at + _MESSAGE.size <= len(data):
-        length, kind, *_ = _MESSAGE.unpack_from(data, at)
-        if length < _MESSAGE.size:
-            return
-        yield kind, data[at + _MESSAGE.size : at + length]
-        at += length + 3 & ~3
-
-
-def _attribute(data: bytes, wanted: int) -> bytes | None:
-    at = 0
-    while at + 4 <= len(data):
-        length, kind = struct.unpack_from("=HH", data, at)
-        if length < 4:
-            return None
-        if kind == wanted:
-            return data[at + 4 : at + length]
-        at += length + 3 & ~3
-    return None

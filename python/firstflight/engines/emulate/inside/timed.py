@@ -1,11 +1,13 @@
-"""A client over TLS 1.3 that notes when each byte arrives: curl tells neither the first byte from the first record nor
-how long a flight was, and cannot make a ClientHello as long as the scenario's.
+"""A client that asks in turn over a connection, may wait between, and notes when each byte arrives.
+
+curl cannot wait on an open connection, tells neither the first byte over TLS 1.3 from the first record nor how long a
+flight was, and cannot make a ClientHello as long as the scenario's.
 
 It runs as a separate program in a client host's namespace, for all connections from there:
 
-    python -I secure.py padded|real
+    python -I timed.py plain|padded|real
 
-The TLS is Python's own if flights are padded, and pyOpenSSL's for chains of ML-DSA.
+Without TLS, with Python's own if flights are padded, and with pyOpenSSL's for chains of ML-DSA.
 For each line {"number", "connection", "address", "port", "no_delay", "name", "hello_bytes", "resumed", "path",
 "response_bytes", "within_s"} on stdin it sends a request and writes a line {"number", ...} to stdout, the rest as
 `curl.Fetched` has it. A `connection` is opened by its first request and, unless it is null, kept for the next, until a
@@ -61,6 +63,36 @@ class Tls(Protocol):
     def session(self) -> Any:
         """For a later connection."""
         ...
+
+
+class Plain:
+    """No TLS."""
+
+    resumed = False
+
+    def __init__(self, name: str, protocols: list[bytes], session: Any) -> None:
+        self._out = b""
+
+    def shake(self, data: bytes = b"") -> bool:
+        """As Tls."""
+        return True
+
+    def feed(self, data: bytes) -> bytes:
+        """As Tls."""
+        return data
+
+    def write(self, data: bytes) -> None:
+        """As Tls."""
+        self._out += data
+
+    def take(self) -> bytes:
+        """As Tls."""
+        out, self._out = self._out, b""
+        return out
+
+    def session(self) -> Any:
+        """As Tls: there is none."""
+        return None
 
 
 class Padded:
@@ -151,7 +183,7 @@ class Real:
         return None
 
 
-_KINDS: dict[str, type[Any]] = {"padded": Padded, "real": Real}
+_KINDS: dict[str, type[Any]] = {"plain": Plain, "padded": Padded, "real": Real}
 _LOCK = threading.Lock()
 
 
@@ -196,6 +228,7 @@ class _Connection:
             _Connection(kind, asked | {"resumed": False}).ask(asked | {"connection": None}, _told())
             session = self.sessions.get(self._server)
         self._tls = opened(kind, asked["name"], asked["hello_bytes"], session)
+        self._is_plain = kind == "plain"
         self._end = socket.socket(socket.AF_INET6 if ":" in self._server else socket.AF_INET, socket.SOCK_STREAM)
         if asked["no_delay"]:
             self._end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -236,18 +269,20 @@ class _Connection:
         self._end.connect((self._server.strip("[]"), asked["port"]))
         told["connect_s"] = time.monotonic() - began
         told["port"] = self._end.getsockname()[1]
+        self._is_open = True
+        if self._is_plain:
+            return
         told["client_bytes"], told["server_bytes"] = shaken(self._tls, self._end)
         told["secured_s"] = time.monotonic() - began
         self._received = told["server_bytes"]
         told["resumed"] = self._tls.resumed
-        self._is_open = True
 
     def _receive(self, asked: dict[str, Any], told: dict[str, Any]) -> None:
         head = b""
         for began_at, data in self._records():
-            if not told["usable_s"]:
+            if not told["first_byte_s"]:
                 told["first_byte_s"] = began_at - told["start_s"]
-                told["usable_s"] = time.monotonic() - told["start_s"]
+                told["usable_s"] = 0.0 if self._is_plain else time.monotonic() - told["start_s"]
             if told["header_bytes"]:
                 told["body_bytes"] += len(data)
             else:
@@ -259,10 +294,13 @@ class _Connection:
                 return
 
     def _records(self) -> Iterator[tuple[float, bytes]]:
-        """Contents of records that are not tickets, each with the time at which its first byte was there."""
+        """Contents of records that are not tickets, or all without TLS, and when the first byte of each was there."""
         while True:
             whole = _RECORD_HEADER_BYTES + int.from_bytes(self._left[3:5])
-            if len(self._left) >= max(whole, _RECORD_HEADER_BYTES + 1):
+            least = max(whole, _RECORD_HEADER_BYTES + 1)
+            if self._is_plain:
+                whole, least = len(self._left), 1
+            if len(self._left) >= least:
                 at = self._received - len(self._left)
                 while self._arrivals[0][0] <= at:
                     self._arrivals.popleft()
