@@ -115,10 +115,11 @@ def test_the_tables_have_a_row_an_algorithm_and_the_units_of_their_metrics(base:
 @pytest.mark.slow
 def test_the_figures_are_drawn_from_the_stored_run(base: Run, tmp_path: Path) -> None:
     figures = STUDY.figures(base)
-    assert [figure.name for figure in figures] == ["window_and_throughput", "explained", "queues"]
-    explained = figures[1].caption
-    for word in ("Slow start from 10 segments", "Fast retransmit", "Congestion avoidance"):
-        assert word in explained
+    assert [figure.name for figure in figures] == ["window", "delivered", "queues", "explained"]
+    found = figures[1].chart.to_dict()["data"]["values"]
+    assert {row["control"] for row in found} == {"Reno", "CUBIC", "Westwood+", "Vegas", "BBR"}
+    # 1460 of 1500 bytes are payload.
+    assert max(row["value"] for row in found) <= 10 * 1460 / 1500 + 0.03
     page = write(base, STUDY, tmp_path / "report.html").read_text(encoding="utf-8")
     # Each figure wide and narrow.
     assert page.count("<svg") == 2 * len(figures)
@@ -131,7 +132,11 @@ def test_a_run_of_one_algorithm_says_what_it_lacks(reno: Run) -> None:
     assert claims["rfc5681-s3.1-one-segment-a-round"].verdict == "holds"
     assert claims["bbr-queue"].reason == ("This run lacks experiment download, control bbr, rtt_ms 80, buffer_bdp 1.0.")
     assert claims["talk-elephants-20kb"].reason == "This run lacks experiment mice."
-    assert [figure.name for figure in STUDY.figures(reno)] == ["window_and_throughput", "explained", "queues"]
+    figures = STUDY.figures(reno)
+    assert [figure.name for figure in figures] == ["window", "delivered", "queues", "explained"]
+    found = figures[3].chart.to_dict()["data"]["values"]
+    first = min((row for row in found if row["window"] == "cwnd"), key=lambda row: row["time_s"])
+    assert first["value"] == 10
     assert STUDY.answer(reno) == []
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,11 +17,8 @@ from firstflight.analysis.claim import Expectation
 from firstflight.analysis.link_share import PAYLOAD_BYTES, median_share
 from firstflight.analysis.table import Table
 from firstflight.records import Run
-from firstflight.report.controllers import window_and_throughput
-from firstflight.report.figure import Figure, inline
-from firstflight.report.phases import explained
-from firstflight.report.style import palette
-from firstflight.report.trace_plot.connection import DROPPED, RECEIVED, Connection
+from firstflight.report.figure import Figure
+from firstflight.report.trace_plot.connection import DROPPED, RECEIVED, SENT, Connection
 from firstflight.scenario import Scenario
 from firstflight.studies.kernel import (
     ClaimSpec,
@@ -33,12 +30,12 @@ from firstflight.studies.kernel import (
     at_most,
     between,
     each,
+    headed,
+    lines,
+    named,
     near,
     table,
 )
-
-if TYPE_CHECKING:
-    import altair
 
 _FAST_RECOVERY = 3
 # RFC 9438 sections 4.1 and 4.6.
@@ -329,10 +326,10 @@ def _algorithms(q: Quantities) -> Iterator[ClaimSpec]:
     )
 
 
-# Of Reno's download, the part in the explained picture: slow start, its overshoot and the first tooth.
-_EXPLAINED_S = 11
-# Of throughput: longer than a queue-swollen round trip, shorter than a tooth.
-_INTERVAL_S = 0.5
+# Of Reno's download, the part that is drawn closely: slow start, its overshoot and the first tooth.
+_CLOSE_S = 11
+# Longer than a queue-swollen round trip, shorter than a tooth.
+_STEP_S = 0.5
 
 
 def tables(q: Quantities) -> Sequence[Table]:
@@ -368,64 +365,67 @@ def tables(q: Quantities) -> Sequence[Table]:
     ]
 
 
-def figures(q: Quantities) -> Sequence[Figure]:
-    """Window and throughput, the explained transfer, queues."""
-    titles = q.completion_time["control"].attrs["titles"]
+def figures(q: Quantities) -> Iterator[Figure | None]:
+    """Window, throughput and queue over time, and the beginning of Reno's download."""
     segments = q.run.table("segments", **DRAWN).filter(pl.col("replicate") == 0).collect()
-    traces = {control: own for (control,), own in segments.partition_by("control", as_dict=True).items()}
-    traces = {control: traces[control] for control in titles if control in traces}
-    if not traces:
-        return []
-    title = "One download at 10 Mbit/s: window and throughput"
-    caption = (
-        "Above: the congestion window at the server. Below: payload that reached the client, in steps of half a second."
-    )
-    named = {titles[control]: own for control, own in traces.items()}
-    found = [window_and_throughput(named, "window_and_throughput", title, caption, _INTERVAL_S)]
-    if "reno" in traces:
-        shown = traces["reno"].filter(pl.col("time_ns") < _EXPLAINED_S * 1_000_000_000)
-        caption = f"The first {_EXPLAINED_S} seconds of Reno's download."
-        found.append(explained(shown, "explained", "Slow start, fast retransmit, congestion avoidance", caption))
-    return [*found, _queues(q, list(traces))]
-
-
-def _queues(q: Quantities, controls: list[str]) -> Figure:
+    segments = segments.with_columns(time_s=pl.col("time_ns") / 1e9)
+    if segments.is_empty():
+        return
     titles = q.completion_time["control"].attrs["titles"]
-    rows = waiting(q.run).filter(pl.col(key) == label for key, label in DRAWN.items()).collect()
-    names = [titles[control] for control in controls]
-    shown = rows.select(
-        pl.col("interval_start_s").alias("time_s"),
-        pl.col("queue_mean_packets").alias("packets"),
-        pl.col("control").replace_strict(titles).alias("name"),
-    ).to_dicts()
-
-    def chart(width: int, height: int) -> altair.TopLevelMixin:
-        import altair as alt
-
-        color = alt.Color("name:N", legend=None, sort=names, scale=palette(names))
-        area = (
-            alt.Chart(inline(shown))
-            .mark_area(interpolate="step-after", opacity=0.45, line={"strokeWidth": 1.2})
-            .encode(
-                x=alt.X("time_s:Q", title="time, s", scale=alt.Scale(nice=False)),
-                y=alt.Y("packets:Q", title=None, axis=alt.Axis(tickCount=3)),
-                color=color,
-            )
-            .properties(width=width, height=height)
-        )
-        header = alt.Header(labelAngle=0, labelAlign="left")
-        row = alt.Row("name:N", sort=names, title="packets waiting", header=header)
-        picture: altair.TopLevelMixin = area.facet(row=row, spacing=8)
-        return picture
-
-    return Figure(
-        "queues",
-        "The queue at the bottleneck during the download",
-        "Packets waiting, mean over intervals of 100 ms. The queue that a packet finds is its delay, and that of every "
-        "other flow.",
-        chart(600, 62),
-        chart(240, 52),
+    of_server = (pl.col("event") == SENT) & (pl.col("from_server") == 1)
+    of_server |= (pl.col("event") == RECEIVED) & (pl.col("from_server") == 0)
+    own, arrived = (
+        segments.filter(of) for of in (of_server, (pl.col("event") == RECEIVED) & (pl.col("from_server") == 1))
     )
+    mbps = 8 * pl.col("length").sum() / _STEP_S / 1e6
+    queues = waiting(q.run).filter(pl.col(key) == label for key, label in DRAWN.items()).collect()
+    queues = queues.rename({"interval_start_s": "time_s"})
+    for rows, value, name, title, unit, caption in (
+        (own, pl.col("cwnd_segments").last(), "window", "Congestion window", "segments", "At the server."),
+        (arrived, mbps, "delivered", "Delivered", "Mbit/s", "Payload that reached the client."),
+        (
+            queues,
+            pl.col("queue_mean_packets").mean(),
+            "queues",
+            "The queue at the bottleneck",
+            "packets",
+            "The queue that a packet finds is its delay, and that of every other flow.",
+        ),
+    ):
+        drawn = named(_over_time(rows, value, "control", _STEP_S, titles), name, title, unit)
+        columns = "control" if name == "queues" else None
+        caption = f"One download at 10 Mbit/s, in steps of half a second. {caption}"
+        yield lines(drawn, title, caption, "time_s", "control", columns)
+    close = own.filter(pl.col("control") == "reno", pl.col("time_s") < _CLOSE_S)
+    if close.is_empty():
+        return
+    both = close.unpivot(["cwnd_segments", "ssthresh_segments"], index="time_s", variable_name="window")
+    # An initial ssthresh far above the window would flatten everything else.
+    both = both.filter(pl.col("value") <= 2 * close["cwnd_segments"].to_numpy().max())
+    kinds = {"cwnd_segments": "cwnd", "ssthresh_segments": "ssthresh"}
+    yield lines(
+        named(
+            _over_time(both, pl.col("value").last(), "window", _STEP_S / 10, kinds),
+            "explained",
+            "Window",
+            "segments",
+        ),
+        "Slow start, fast retransmit, congestion avoidance",
+        f"The first {_CLOSE_S} seconds of Reno's download: cwnd doubles in each round trip until the queue overflows, "
+        "falls to ssthresh, half of the data in flight, and then grows by a segment per round trip.",
+        "time_s",
+        "window",
+    )
+
+
+def _over_time(rows: pl.DataFrame, value: pl.Expr, key: str, step_s: float, titles: Mapping[str, str]) -> xr.DataArray:
+    """`value` of the rows in each step of `time_s`, for each label of the column `key` in the order of `titles`."""
+    at = (pl.col("time_s") / step_s).floor() * step_s
+    found = rows.group_by(at, key).agg(value.alias("value")).sort("time_s").pivot(key, index="time_s", values="value")
+    labels = [label for label in titles if label in found.columns]
+    array = xr.DataArray(found.select(labels).to_numpy(), {"time_s": found["time_s"], key: labels}, ["time_s", key])
+    array[key].attrs["titles"] = dict(titles)
+    return headed(array, time_s="time, s")
 
 
 def answer(q: Quantities) -> Sequence[str]:

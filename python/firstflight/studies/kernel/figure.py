@@ -14,6 +14,7 @@ import xarray as xr
 from firstflight.counted import with_unit
 from firstflight.report.figure import Figure, inline
 from firstflight.report.style import BASE, BETTER, INK, ORDERED, PAPER, SOFT, WORSE, palette
+from firstflight.report.style import color as theme
 from firstflight.studies.kernel.quantity import estimates
 from firstflight.studies.kernel.sample import DRAW
 
@@ -28,6 +29,10 @@ _FEW = 12
 _POINTS = 40
 # Width of a letter of an axis, px.
 _LETTER = 8
+OURS = "this run"
+_DASHES = [[1, 0], [5, 3], [1, 3]]
+# Kinds, from the best to the worst.
+_KINDS = list(map(theme, ("green", "sky", "yellow", "red")))
 
 
 def lines(
@@ -41,13 +46,14 @@ def lines(
     linear_within: float | None = None,
     base: float | None = None,
     between: tuple[xr.DataArray, xr.DataArray] | None = None,
+    beside: Mapping[str, xr.DataArray] | None = None,
 ) -> Figure | None:
     """One line per label of `color` against the dimension `x`, with the 95% CI as a band, or `between` two quantities.
 
     `columns` gives each label of a third dimension, or each line, a separate panel. The values' axis is logarithmic
-    with `log`, or with `linear_within` beyond this value on either side of zero; a dashed line is at the `base`. Text
-    labels of `x` get points with bars. Titles are the attributes `long_name` and `titles` of the coordinates. None
-    without data. ValueError if another dimension remains.
+    with `log`, or with `linear_within` beyond this value on either side of zero; a dashed line is at the `base`.
+    `beside`: values of other sources, by their names, dashed. Text labels of `x` get points with bars. Titles are the
+    attributes `long_name` and `titles` of the coordinates. None without data. ValueError if another dimension remains.
     """
     keys = [x, color, *([columns] if columns else [])]
     for key in map(str, quantity.dims):
@@ -59,9 +65,14 @@ def lines(
     for end, other in zip(("low", "high"), between or (), strict=False):
         places = {tuple(str(row[key]) for key in keys): row["value"] for row in rows_of(other, keys)}
         rows = [row | {end: places[tuple(str(row[key]) for key in keys)]} for row in rows]
+    if beside:
+        rows = [row | {"source": OURS} for row in rows]
+    for source, other in (beside or {}).items():
+        rows += [row | {color: str(row[color]), "source": source} for row in rows_of(other, keys)]
     greatest = max((abs(row["value"]) for row in rows), default=0)
     scale = Values(log, linear_within, base, greatest)
-    wide, narrow = (_chart(quantity, rows, width, x, color, columns, scale) for width in (560, 300))
+    sources = [OURS, *beside] if beside else []
+    wide, narrow = (_chart(quantity, rows, width, x, color, columns, scale, sources) for width in (560, 300))
     return Figure(str(quantity.name), title, caption, wide, narrow, extremes(quantity, keys))
 
 
@@ -95,6 +106,7 @@ def _chart(
     color: str,
     columns: str | None,
     values: Values,
+    sources: list[str],
 ) -> altair.TopLevelMixin:
     import altair as alt
 
@@ -127,6 +139,9 @@ def _chart(
             base.mark_area(opacity=0.2).encode(y=low, y2="high:Q"),
             base.mark_line(point=len(labels) <= _POINTS).encode(y=value),
         ]
+        if sources:
+            scale = alt.Scale(domain=sources, range=_DASHES[: len(sources)])
+            drawn[1] = drawn[1].encode(strokeDash=alt.StrokeDash("source:N", title=None, scale=scale))
     else:
         if len(names) > 1 and color != columns:
             base = base.encode(xOffset=alt.XOffset(f"{color}:N", sort=names))
@@ -305,14 +320,32 @@ def panels(
     return Figure(str(quantity.name), title, caption, chart(True), chart(False), told)
 
 
-def heat_map(quantity: xr.DataArray, title: str, caption: str, x: str, y: str, columns: str) -> Figure | None:
-    """The value in each cell of `x` and `y`, greener for larger values, in one panel per label of `columns`."""
-    found = rows_of(quantity, [x, y, columns])
+def heat_map(
+    quantity: xr.DataArray,
+    title: str,
+    caption: str,
+    x: str,
+    y: str,
+    columns: str,
+    kinds: tuple[xr.DataArray, Sequence[str]] | None = None,
+) -> Figure | None:
+    """The value in each cell of `x` and `y`, greener for larger values, in one panel per label of `columns`.
+
+    With `kinds`, an array of the same cells and the names of its values 0, 1, ... from the best to the worst, the color
+    of a cell is that of its kind. None without data.
+    """
+    keys = [x, y, columns]
+    found = rows_of(quantity, keys)
     if not found:
         return None
     digits = quantity.attrs["digits"]
     # Numbers stay legible on the darkest cell.
     deepest = 1.4 * max(row["value"] for row in found)
+    names = kinds[1] if kinds else ()
+    if kinds:
+        own = {tuple(row[key] for key in keys): names[int(row["value"])] for row in rows_of(kinds[0], keys)}
+        found = [row | {"kind": own[tuple(row[key] for key in keys)]} for row in found]
+    many = quantity.sizes[x] > _FEW
 
     def chart(wide: bool) -> altair.TopLevelMixin:
         import altair as alt
@@ -326,21 +359,34 @@ def heat_map(quantity: xr.DataArray, title: str, caption: str, x: str, y: str, c
             ),
             y=alt.Y(f"{y}:O", sort=titles(quantity[y]), title=None),
         )
-        depth = alt.Opacity("value:Q", legend=None, scale=alt.Scale(domain=[0, deepest], range=[0.05, 1]))
-        cells = base.mark_rect(stroke=PAPER, color=BETTER).encode(opacity=depth)
-        text = base.mark_text(fontSize=12 if wide else 9, color=INK).encode(
+        if kinds:
+            scale = alt.Scale(domain=list(names), range=_KINDS[: len(names)])
+            cells = base.mark_rect(stroke=PAPER, opacity=0.35).encode(
+                color=alt.Color("kind:N", title=None, scale=scale)
+            )
+        else:
+            depth = alt.Opacity("value:Q", legend=None, scale=alt.Scale(domain=[0, deepest], range=[0.05, 1]))
+            cells = base.mark_rect(stroke=PAPER, color=BETTER).encode(opacity=depth)
+        text = base.mark_text(fontSize=(10 if many else 12) if wide else 9, color=INK).encode(
             text=alt.Text("value:Q", format=f".{digits}f")
         )
+        # On a telephone numbers of many columns have no room.
+        layers = [cells] if many and not wide else [cells, text]
         picture: altair.TopLevelMixin = (
-            alt.layer(cells, text, data=inline(found))
-            .properties(width=alt.Step(42 if wide else 22), height=alt.Step(28 if wide else 22))
+            alt.layer(*layers, data=inline(found))
+            .properties(
+                width=alt.Step((34 if many else 42) if wide else 17 if many else 22),
+                height=alt.Step(28 if wide else 22),
+            )
             .facet(
-                column=alt.Column(f"{columns}:N", sort=titles(quantity[columns]), title=None), spacing=14 if wide else 8
+                alt.Facet(f"{columns}:N", sort=titles(quantity[columns]), title=None),
+                columns=1 if many else quantity.sizes[columns],
+                spacing=14 if wide else 8,
             )
         )
         return picture
 
-    told = extremes(quantity, [x, y, columns])
+    told = extremes(quantity, keys)
     return Figure(str(quantity.name), title, caption, chart(True), chart(False), told)
 
 

@@ -15,7 +15,6 @@ from firstflight.analysis.table import Table
 from firstflight.counted import listed, with_unit
 from firstflight.records import Run
 from firstflight.report.figure import Figure
-from firstflight.report.loss_matrix import REPAIRS, loss_matrix
 from firstflight.scenario import Scenario
 from firstflight.studies.kernel import (
     ClaimSpec,
@@ -26,6 +25,8 @@ from firstflight.studies.kernel import (
     above,
     along,
     at_most,
+    headed,
+    heat_map,
     lines,
     named,
     near,
@@ -35,6 +36,8 @@ from firstflight.studies.kernel import (
 
 FEW, MANY = 3, 10
 """Initial windows of RFC 3390 and RFC 6928 at an MSS of 1460 bytes, segments."""
+REPAIRS = ("fast retransmit", "early retransmit", "tail loss probe", "timeout")
+"""The kinds of recovery, from the fastest on."""
 FAST, EARLY, PROBE, TIMEOUT = range(len(REPAIRS))
 COMPARISON = "The sentence compares and gives no number, so any difference in its direction will do."
 RULE = "A rule without exceptions, so the tolerance is 0."
@@ -335,28 +338,22 @@ def _two(times: xr.DataArray) -> xr.DataArray:
     return along("sender", {name: times.sel(stack=stack, iw=iw, drop=True) for name, (stack, iw) in parts.items()})
 
 
-def _matrices(q: Quantities) -> Iterator[Figure]:
-    costs, repair = cost(q).sel(draw=0), q.repair.sel(draw=0)
-    titles = repair["stack"].attrs["titles"]
+def _matrices(q: Quantities) -> Iterator[Figure | None]:
+    titles = q.repair["stack"].attrs["titles"]
     for pair, stacks in _PAIRS.items():
         for follows, words in _HEADINGS.items():
-            places = {"follows": follows, "stack": list(stacks), "position": slice(1, None)}
-            of, cost_ms = (array.sel(places).stack(at=["stack", "iw", "position"]) for array in (repair, costs))
-            of = of.dropna("at")
-            if of.size:
-                cases = {
-                    "initial_window": of["iw"].values,
-                    "position": of["position"].values,
-                    "repair": [REPAIRS[int(kind)] for kind in of.values],
-                    "cost_ms": cost_ms.sel(at=of["at"]).values,
-                    "panel": [titles[stack] for stack in of["stack"].values],
-                }
-                yield loss_matrix(
-                    pl.DataFrame(cases),
-                    f"{pair}_{follows}",
-                    f"One loss in the first flight; {words}: {' and '.join(titles[stack] for stack in stacks)}",
-                    _CAPTION + _EARLY.get(pair, ""),
-                )
+            at = {"follows": follows, "stack": list(stacks), "draw": 0, "position": slice(1, None)}
+            yield heat_map(
+                headed(cost(q), iw="initial window", position="lost segment of the first flight")
+                .sel(at)
+                .rename(f"{pair}_{follows}"),
+                f"One loss in the first flight; {words}: {' and '.join(titles[stack] for stack in stacks)}",
+                _CAPTION + _EARLY.get(pair, ""),
+                "position",
+                "iw",
+                "stack",
+                (q.repair.sel(at), REPAIRS),
+            )
 
 
 def answer(q: Quantities) -> Sequence[str]:

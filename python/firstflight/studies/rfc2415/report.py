@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import xarray as xr
 
 from firstflight.analysis.table import Table
-from firstflight.report.figure import Figure, inline
-from firstflight.report.style import palette
-from firstflight.studies.kernel import Quantities, along, estimate, named, table
-from firstflight.studies.kernel.figure import rows_of
+from firstflight.report.figure import Figure
+from firstflight.studies.kernel import Quantities, along, estimate, lines, named, table
 from firstflight.studies.rfc2415.claims import SCENARIOS, alike, change
 from firstflight.studies.rfc2415.printed import (
     HTTP,
@@ -26,9 +25,6 @@ from firstflight.studies.rfc2415.printed import (
     relative_power,
     rows,
 )
-
-if TYPE_CHECKING:
-    import altair
 
 # The aim set for the study before it ran; the network power is printed to 0.1 of about 2.
 NEAR: Mapping[str, tuple[Literal["relative", "absolute"], float]] = {
@@ -283,14 +279,13 @@ def _hypothesis(q: Quantities) -> Iterator[Table]:
     )
 
 
-OURS, RFC, WIDE = "this run", "RFC 2415", "hypothesis: ftps with window 20"
-FTPS = ["no ftp", "1 ftp", "2 ftps", "3 ftps"]
+RFC, WIDE = "RFC 2415", "hypothesis: ftps with window 20"
 _BAND = "Band: 95% CI over replicates. Dashed: printed in the RFC."
 _DOTTED = "Dotted: a hypothesis, ftps with ns-2's default window of 20 segments; the RFC says 11."
 _TABLE_6 = "Dashed: derived from goodput and delay in the RFC's Table 6; its figures are not available as numbers."
 
 
-def figures(q: Quantities) -> Iterator[Figure]:
+def figures(q: Quantities) -> Iterator[Figure | None]:
     """Page delay, drop rate and Figures 1 to 4."""
     relative = relative_power(q)
     for number, said in (
@@ -298,52 +293,34 @@ def figures(q: Quantities) -> Iterator[Figure]:
         (4, "All four files of a page on one connection."),
     ):
         http = HTTP[number]
-        points = _points(q.delay.sel(http=http), OURS) + _points(printed(number, "median_page_delay"), RFC)
-        yield from _figure(
+        yield _figure(
             f"page_delay_http{http.replace('.', '')}",
             f"Median page delay, HTTP/{http} (Table {number})",
             f"{said} {_BAND} {_DOTTED}",
-            "median page delay, s",
-            points + _points(q.wide_delay.sel(http=http, draw=0), WIDE),
             q.delay.sel(http=http),
+            {RFC: printed(number, "median_page_delay"), WIDE: q.wide_delay.sel(http=http, draw=0)},
         )
-    yield from _figure(
+    yield _figure(
         "drop_rate",
         "Packet drop rate at the bottleneck, HTTP/1.0 (Table 2)",
         f"32 webs: Table 2's rows for 0 to 2 ftps are misprinted and left out; for no ftp Table 6 is shown. {_BAND}",
-        "packets dropped, %",
-        _points(q.drops.sel(http="1.0"), OURS) + _points(printed(2, "packet_drop_rate"), RFC),
         q.drops.sel(http="1.0"),
+        {RFC: printed(2, "packet_drop_rate")},
     )
     for number, http in ((2, "1.0"), (4, "1.1")):
-        points = _points(relative.sel(http=http), OURS)
-        if http == "1.0":
-            points += _points(_power_of_table6(True), RFC)
-        yield from _figure(
+        yield _figure(
             f"figure{number}",
             f"Figures {number - 1} and {number}. Normalized network power of web traffic, HTTP/{http}",
             "Goodput divided by median page delay, against IW 1 of the same scenario; not divided by that it is "
             f"Figure {number - 1}. {_TABLE_6 if http == '1.0' else 'Band: 95% CI over replicates.'}",
-            f"network power, {relative.attrs['units']}",
-            points,
             relative.sel(http=http),
+            {RFC: _power_of_table6(True)} if http == "1.0" else {},
         )
 
 
-def _points(of: xr.DataArray, who: str) -> list[dict[str, Any]]:
-    """One point a cell with data."""
-    return [
-        row | {"webs": str(row["webs"]), "ftps": FTPS[row["ftps"]], "who": who}
-        for row in rows_of(of, ["webs", "ftps", "iw"])
-    ]
-
-
-def _figure(
-    name: str, title: str, caption: str, axis: str, points: list[dict[str, Any]], of: xr.DataArray
-) -> Iterator[Figure]:
-    if any(point["who"] == OURS for point in points):
-        charts = _chart(points, axis, 4), _chart(points, axis, 2)
-        yield Figure(name, title, caption, *charts, _finding(of.sel(draw=0)))
+def _figure(name: str, title: str, caption: str, of: xr.DataArray, beside: Mapping[str, xr.DataArray]) -> Figure | None:
+    figure = lines(of.rename(name), title, caption, "iw", "webs", "ftps", beside=beside)
+    return figure and replace(figure, finding=_finding(of.sel(draw=0)))
 
 
 def _finding(of: xr.DataArray) -> str:
@@ -355,44 +332,6 @@ def _finding(of: xr.DataArray) -> str:
     unit = " pp" if of.attrs["units"] in ("%", "percent") else "%"
     ends = f"{float(change.min()):+.1f} to {float(change.max()):+.1f}"
     return f"{of.attrs['long_name']}, IW 3 against IW 1: {float(change.mean()):+.1f}{unit} on average ({ends})"
-
-
-def _chart(points: list[dict[str, Any]], axis: str, columns: int) -> altair.TopLevelMixin:
-    import altair as alt
-
-    names = ["8", "16", "32"]
-    webs = alt.Color(
-        "webs:N",
-        sort=names,
-        scale=palette(names),
-        legend=alt.Legend(title=None, symbolOpacity=1, symbolType="circle", labelExpr="datum.label + ' webs'"),
-    )
-    shown = [who for who in (OURS, WIDE, RFC) if any(point["who"] == who for point in points)]
-    dashes = {OURS: [1, 0], WIDE: [1, 3], RFC: [5, 3]}
-    who = alt.StrokeDash(
-        "who:N",
-        sort=shown,
-        scale=alt.Scale(domain=shown, range=[dashes[who] for who in shown]),
-        legend=alt.Legend(title=None, orient="bottom") if len(shown) > 1 else None,
-    )
-    windows = alt.Axis(values=[1, 2, 3, 4], format="d")
-    x = alt.X("iw:Q", title="IW, segments", axis=windows, scale=alt.Scale(domain=[0.8, 4.2]))
-    y = alt.Y("value:Q", title=axis, scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=5))
-    base = alt.Chart().encode(x=x, color=webs)
-    band = base.mark_area(opacity=0.22, line=False).encode(y=alt.Y("low:Q", title=axis), y2="high:Q")
-    ours = base.mark_point(size=34, filled=True, opacity=1).encode(y=y)
-    rfc = base.mark_point(size=34, filled=False, strokeWidth=1.5).encode(y=y)
-    layers = alt.layer(
-        band.transform_filter(f"datum.who === '{OURS}' && isValid(datum.low)"),
-        base.mark_line(strokeWidth=2).encode(y=y, strokeDash=who),
-        ours.transform_filter(f"datum.who === '{OURS}'"),
-        rfc.transform_filter(f"datum.who === '{RFC}'"),
-        data=inline(points),
-    ).properties(width=212 if columns == 4 else 128, height=190 if columns == 4 else 130)
-    picture: altair.TopLevelMixin = layers.facet(
-        facet=alt.Facet("ftps:N", sort=FTPS, title=None), columns=columns, spacing={"row": 12, "column": 14}
-    )
-    return picture
 
 
 def answer(q: Quantities) -> Sequence[str]:
