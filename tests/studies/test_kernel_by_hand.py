@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -26,6 +25,7 @@ from firstflight.studies.kernel import (
     Quantities,
     Quantity,
     Sample,
+    Source,
     by_replicate,
     common,
     estimate,
@@ -59,8 +59,7 @@ def test_the_interval_of_a_bootstrap_ends_where_a_fortieth_of_the_draws_is_beyon
 
 
 def claim(found: xr.DataArray, **options: Any) -> ClaimSpec:
-    fields = {"id": "x", "source": "a book", "text": "A sentence.", "found": found, "unit": "ms", "why": "Because."}
-    return ClaimSpec(**(fields | {"expected": between(2, 5), "tolerance": 0.5} | options))
+    return Source("a book").says("x", "A sentence.", found, between(2, 5, "ms", 0.5), "Because.", **options)
 
 
 def test_a_claim_keeps_value_and_both_ends_in_their_places() -> None:
@@ -279,9 +278,10 @@ def test_tables_of_an_ensemble_hold_ranges_and_ends_in_their_columns() -> None:
 
 def test_a_claim_about_an_ensemble_counts_the_ends_of_its_range() -> None:
     # 20, 50, 10 and 30 of the compatible: the median is 25.
-    spec = ClaimSpec("gain", "here", "It gains.", matched().effect, between(15, 25), "percent", "A limit.", 5)
+    here, effect = Source("here"), matched().effect
+    spec = here.says("gain", "It gains.", effect, between(15, 25, "percent", 5), "A limit.")
     judged = matched().judged(spec)
     assert "for 3 of 4 members" in cast(str, judged.note)
     assert estimate(judged.found).value == 25
-    assert "for 1 of 4" in cast(str, matched().judged(replace(spec, expected=at_most(10), tolerance=0)).note)
-    assert "for 1 of 4" in cast(str, matched().judged(replace(spec, expected=near(50), tolerance=0)).note)
+    assert "for 1 of 4" in cast(str, matched().judged(here.says("gain", "It gains.", effect, at_most(10))).note)
+    assert "for 1 of 4" in cast(str, matched().judged(here.says("gain", "It gains.", effect, near(50))).note)

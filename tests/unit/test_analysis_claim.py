@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -23,7 +24,8 @@ KEYS = ["id", "source", "text", "expected", "found", "low", "high", "unit", "tol
 
 
 def claim(expectation: Expectation, tolerance: float, found: Estimate, needs: Needs = "interval") -> Claim:
-    return Sentence("x", "a book", "A sentence.", expectation, tolerance, "s", "Because.", needs=needs).judge(found)
+    own = replace(expectation, unit="s", tolerance=tolerance)
+    return Sentence("x", "a book", "A sentence.", own, "Because.", needs).judge(found)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +103,7 @@ def test_json_object_has_the_keys_of_the_contract_and_no_nan():
 
 
 def test_claim_without_data_says_what_is_missing():
-    sentence = Sentence("x", "a book", "A sentence.", near(3.5), 0.1, "percent", "Because.")
+    sentence = Sentence("x", "a book", "A sentence.", near(3.5, "percent", 0.1), "Because.")
     found = sentence.unchecked("The run holds no cell with 32 webs.")
     assert (found.verdict, found.found, found.expected) == ("cannot be checked", None, 3.5)
     assert counts([found.as_dict()])["cannot be checked"] == 1
@@ -138,7 +140,7 @@ def test_an_interval_that_ends_at_zero_detects_no_effect(low, high):
 
 
 def test_a_judged_claim_gives_value_and_ends_of_the_interval_each_in_its_place():
-    sentence = Sentence("x", "a book", "A sentence.", between(2, 5), 0.5, "s", "Because.")
+    sentence = Sentence("x", "a book", "A sentence.", between(2, 5, "s", 0.5), "Because.")
     found = sentence.judge(Estimate(4.0, 3.0, 6.0, 10), "At 20 ms.").as_dict()
     assert found == {
         "id": "x",

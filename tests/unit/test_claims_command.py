@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,7 +22,8 @@ def printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 
 
 def sentence(expectation: Expectation, tolerance: float) -> Sentence:
-    return Sentence("x-1", "a book", "Nobody is harmed.", expectation, tolerance, "percent", "It calls 5% no effect.")
+    own = replace(expectation, unit="percent", tolerance=tolerance)
+    return Sentence("x-1", "a book", "Nobody is harmed.", own, "It calls 5% no effect.")
 
 
 def test_a_tally_has_verbs_that_fit_and_no_empty_verdicts() -> None:

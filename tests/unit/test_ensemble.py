@@ -9,7 +9,7 @@ import xarray as xr
 
 from firstflight.studies import find
 from firstflight.studies.execute import chosen
-from firstflight.studies.kernel import MEMBER, ClaimSpec, Ensemble, Matched, Number, Parameter, above, estimate, named
+from firstflight.studies.kernel import MEMBER, Ensemble, Matched, Number, Parameter, Source, above, estimate, named
 from firstflight.studies.kernel.ensemble import chance
 
 ENSEMBLE = Ensemble(
@@ -52,7 +52,7 @@ def test_a_member_without_data_is_not_compatible_and_does_not_count() -> None:
 
 def test_a_claim_is_judged_by_the_compatible_members_and_counts_those_it_holds_for() -> None:
     of = matched([Number("slope", SLOPE, 0.5, 0.1)])
-    claim = of.judged(ClaimSpec("gain", "here", "It gains.", of.effect, above(50), "percent", "A limit."))
+    claim = of.judged(Source("here").says("gain", "It gains.", of.effect, above(50, "percent"), "A limit."))
     kept = sorted(100 * slope for slope in SLOPE.values if abs(slope - 0.5) <= 0.3)
     found = estimate(claim.found)
     assert found.value == pytest.approx(np.median(kept))
@@ -65,7 +65,7 @@ def test_a_claim_is_judged_by_the_compatible_members_and_counts_those_it_holds_f
 
 def test_where_nothing_is_compatible_a_claim_says_so() -> None:
     of = matched([Number("slope", SLOPE, 9.0, 0.1)])
-    judged = of.judged(ClaimSpec("gain", "here", "It gains.", of.effect, above(50), "percent", "A limit.")).judge()
+    judged = of.judged(Source("here").says("gain", "It gains.", of.effect, above(50, "percent"), "A limit.")).judge()
     assert (judged.verdict, judged.reason) == ("cannot be checked", "No member is compatible with the baseline.")
 
 

@@ -238,7 +238,7 @@ def test_a_notebook_shows_runs_claims_comparisons_and_traces(small: Scenario) ->
     run = firstflight.run(small.replace("name", "a<b"), replicates=2)
     assert "a&lt;b: simulate, seed 1, 2 replicates" in run._repr_html_()
     assert "1 of 1 cell finished" in run._repr_html_()
-    claim = Sentence("id", "RFC 1", "x < y", near(3), 0.5, "s", "why").judge(Estimate(3.0, 2.9, 3.1, 9))
+    claim = Sentence("id", "RFC 1", "x < y", near(3, "s", 0.5), "why").judge(Estimate(3.0, 2.9, 3.1, 9))
     assert "holds             id: x &lt; y (RFC 1)" in claim._repr_html_()
     assert "expected 3, tolerance 0.5 s; found 3 s (95% CI 2.9 to 3.1)" in claim._repr_html_()
     rows = pl.DataFrame({"unit": [0, 1, 2] * 2, "arm": ["a"] * 3 + ["b"] * 3, "v": [1.0, 2, 3, 2, 3, 4]})

@@ -31,7 +31,7 @@ def content(**changes) -> Content:
         "asked": "What was asked.",
         "answer": ["It is 5% sooner."],
         "claims": [
-            Sentence("example-1", "a book", "It is sooner.", above(0), 0, "percent", "A direction.").judge(
+            Sentence("example-1", "a book", "It is sooner.", above(0, "percent"), "A direction.").judge(
                 Estimate(5.0, 4.0, 6.0, 10)
             )
         ],
@@ -79,7 +79,7 @@ def test_cells_are_marked_by_their_distance_from_the_published_value():
 
 
 def test_an_undecided_claim_has_a_badge_a_filter_and_its_reason():
-    sentence = Sentence("example-2", "a book", "It is later.", above(0), 0, "percent", "A direction.")
+    sentence = Sentence("example-2", "a book", "It is later.", above(0, "percent"), "A direction.")
     html = page.render(content(claims=[sentence.judge(Estimate(1.0, -1.0, 3.0, 10))]))
     assert '<span class="badge v2">undecided</span>' in html
     assert '<input type="radio" name="show" value="v2">undecided' in html

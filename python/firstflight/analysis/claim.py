@@ -79,9 +79,8 @@ class Claim:
 
 @dataclass(frozen=True)
 class Expectation:
-    """The range a value must lie in, without its tolerance. Infinite ends are open.
-
-    `unit` and `tolerance` may be given with it, as in `near(60, "percent", 5)`.
+    """The range a value must lie in, as in `near(60, "percent", 5)`; `tolerance` widens it on both sides. Infinite ends
+    are open.
     """
 
     lowest: float
@@ -89,6 +88,11 @@ class Expectation:
     shown: float | str
     unit: str = ""
     tolerance: float = 0.0
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Its ends with the tolerance."""
+        return self.lowest - self.tolerance, self.highest + self.tolerance
 
 
 def near(value: float, unit: str = "", tolerance: float = 0.0) -> Expectation:
@@ -125,53 +129,38 @@ def below(value: float, unit: str = "", tolerance: float = 0.0) -> Expectation:
 class Sentence:
     """A published sentence as it is checked, without a run yet.
 
-    `tolerance` widens the range of `expectation` on both sides; both are in `unit`. `why` justifies
-    the tolerance. `needs` is the condition for a verdict. With `spread` the interval is not one of chance: no replicate
-    narrows it. `given` as in `Claim`.
+    `why` justifies the tolerance of `expectation`, or its limit. `needs` is the condition for a verdict. `given` as in
+    `Claim`.
     """
 
     id: str
     source: str
     text: str
     expectation: Expectation
-    tolerance: float
-    unit: str
     why: str
-    needs: Needs = field(default="interval", kw_only=True)
-    spread: bool = field(default=False, kw_only=True)
-    given: bool = field(default=False, kw_only=True)
+    needs: Needs = "interval"
+    given: bool = False
 
-    def judge(self, found: Estimate, note: str = "") -> Claim:
-        """The claim with its verdict; `note` adds findings other than the value."""
-        verdict, because = self._verdict(found)
-        return Claim(
-            id=self.id,
-            source=self.source,
-            text=self.text,
-            expected=self.expectation.shown,
-            found=found.value,
-            low=_finite(found.low),
-            high=_finite(found.high),
-            unit=self.unit,
-            tolerance=self.tolerance,
-            verdict=verdict,
-            reason=" ".join(part for part in (note, self.why, because) if part),
-            times=self._times(found) if verdict == "undecided" and not self.spread else None,
-            given=self.given,
-        )
+    def judge(self, found: Estimate, note: str = "", spread: bool = False) -> Claim:
+        """The claim with its verdict; `note` adds findings other than the value. With `spread` the interval is not one
+        of chance: no replicate narrows it.
+        """
+        verdict, because = self._verdict(found, spread)
+        reason = " ".join(part for part in (note, self.why, because) if part)
+        times = self._times(found) if verdict == "undecided" and not spread else None
+        return self._claim(verdict, reason, found.value, found, times)
 
     def _times(self, found: Estimate) -> float | None:
         """Half a CI shrinks with the root of the number of replicates: until each limit within it is outside."""
-        limits = (self.expectation.lowest - self.tolerance, self.expectation.highest + self.tolerance)
-        ends = [(limit, found.low if limit <= found.value else found.high) for limit in limits]
+        ends = [(limit, found.low if limit <= found.value else found.high) for limit in self.expectation.limits]
         inside = [(limit, end) for limit, end in ends if found.low <= limit <= found.high]
         if not inside or any(limit == found.value for limit, _ in inside):
             return None
         return max(((end - found.value) / (limit - found.value)) ** 2 for limit, end in inside)
 
-    def _verdict(self, found: Estimate) -> tuple[Verdict, str]:
+    def _verdict(self, found: Estimate, spread: bool) -> tuple[Verdict, str]:
         """The verdict and, where the interval alone makes it, why."""
-        lowest, highest = self.expectation.lowest - self.tolerance, self.expectation.highest + self.tolerance
+        lowest, highest = self.expectation.limits
         if self.needs == "value":
             return ("holds" if lowest <= found.value <= highest else "differs"), ""
         if math.isnan(found.low) or math.isnan(found.high):
@@ -184,26 +173,20 @@ class Sentence:
             return "differs", f"The 95% CI excludes {self.expectation.shown}: an effect is detected."
         if lowest <= found.low and found.high <= highest:
             return "holds", ""
-        if self.spread:
+        if spread:
             return "undecided", "The spread includes the limit."
         return "undecided", "The 95% CI includes the limit; more replicates could decide."
 
     def unchecked(self, reason: str) -> Claim:
         """The claim without a verdict, because of `reason`."""
-        return Claim(
-            id=self.id,
-            source=self.source,
-            text=self.text,
-            expected=self.expectation.shown,
-            found=None,
-            low=None,
-            high=None,
-            unit=self.unit,
-            tolerance=self.tolerance,
-            verdict="cannot be checked",
-            reason=reason,
-            given=self.given,
-        )
+        return self._claim("cannot be checked", reason, None, Estimate(math.nan))
+
+    def _claim(
+        self, verdict: Verdict, reason: str, value: float | None, found: Estimate, times: float | None = None
+    ) -> Claim:
+        of = self.expectation
+        said = (self.id, self.source, self.text, of.shown, value, _finite(found.low), _finite(found.high))
+        return Claim(*said, of.unit, of.tolerance, verdict, reason, times=times, given=self.given)
 
 
 GIVEN: Literal["put in or fitted"] = "put in or fitted"

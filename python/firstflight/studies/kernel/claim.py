@@ -93,48 +93,30 @@ _TWO_TRIALS = (1, FROM_ELSEWHERE)
 
 @dataclass(frozen=True)
 class ClaimSpec:
-    """One claim: its sentence, `found`, the value of this run (an array over `draw` alone), and its expectation.
+    """One claim: its sentence, and `found`, the value of this run (an array over `draw` alone).
 
-    `tolerance` widens the expected range on both sides; `why` justifies it, or the limit. If no run can have a value,
-    `found` is NaN and `note` gives the reason; a slow `note` can be a function. `given`: the value was put in or
-    fitted, or follows from the method; such claims are counted apart. For a partial run each claim is evaluated several
-    times, to find the cells that it depends on, and judged once.
+    If no run can have a value, `found` is NaN and `note` gives the reason; a slow `note` can be a function. For a
+    partial run each claim is evaluated several times, to find the cells that it depends on, and judged once.
     """
 
-    id: str
-    source: str
-    text: str
+    sentence: Sentence
     found: xr.DataArray
-    expected: Expectation
-    unit: str
-    why: str
-    tolerance: float = 0.0
-    needs: Needs = "interval"
     note: str | Callable[[], str] = ""
-    given: bool = False
-
-    def __post_init__(self) -> None:
-        """ValueError where the expectation has another unit or tolerance."""
-        if self.expected.unit and (self.expected.unit, self.expected.tolerance) != (self.unit, self.tolerance):
-            raise ValueError(f'claim "{self.id}": unit or tolerance differ from those of its expectation')
 
     def judge(self, lacking: str = "") -> Claim:
         """The claim with its verdict; "cannot be checked" if it depends on the cells that are `lacking`."""
-        said = (self.id, self.source, self.text, self.expected, self.tolerance, self.unit, self.why)
-        spread = METHOD in self.found.coords and self.found[METHOD].item() == MEMBERS
-        sentence = Sentence(*said, needs=self.needs, spread=spread, given=self.given)
         note = self.note if isinstance(self.note, str) else self.note()
         if lacking or math.isnan(_value(self.found)):
-            return sentence.unchecked(
+            return self.sentence.unchecked(
                 f"This run lacks {lacking}." if lacking else note or "This run lacks the data of the claim."
             )
-        found = estimate(self.found)
-        return sentence.judge(found, note)
+        spread = METHOD in self.found.coords and self.found[METHOD].item() == MEMBERS
+        return self.sentence.judge(estimate(self.found), note, spread)
 
 
 @dataclass(frozen=True)
 class Source:
-    """A source of claims. Its claims take unit and tolerance from their expectation.
+    """A source of claims.
 
     `prefix` precedes each id; `needs` and `why` are defaults of its claims. For claims repeated on a part of the grid,
     `part` follows the id and `where` precedes the sentence.
@@ -158,9 +140,12 @@ class Source:
         needs: Needs | None = None,
         given: bool = False,
     ) -> ClaimSpec:
-        """A claim of this source: `text` is its sentence, `why` justifies the tolerance or the limit."""
-        own = (expected, expected.unit, why or self.why, expected.tolerance, needs or self.needs, note)
-        return ClaimSpec(f"{self.prefix}{id_}{self.part}", self.name, self.where + text, found, *own, given)
+        """A claim of this source: `text` is its sentence, `why` justifies the tolerance or the limit. `given`: the value
+        was put in or fitted, or follows from the method; such claims are counted apart.
+        """
+        name, text = f"{self.prefix}{id_}{self.part}", self.where + text
+        sentence = Sentence(name, self.name, text, expected, why or self.why, needs or self.needs, given)
+        return ClaimSpec(sentence, found, note)
 
 
 OURS = Source("this study, before its first simulation")

@@ -140,11 +140,33 @@ class Matched:
         reason counts the members for which it holds.
         """
         own = self.of_compatible(claim.found).values
-        lowest, highest = claim.expected.lowest - claim.tolerance, claim.expected.highest + claim.tolerance
+        lowest, highest = claim.sentence.expectation.limits
         within = int(((own >= lowest) & (own <= highest)).sum())
         note = f"It holds for {within} of {len(own)} members that are compatible with the baseline."
         found = spread(np.median(own) if len(own) else math.nan, own)
         return replace(claim, found=found, note=note if len(own) else "No member is compatible with the baseline.")
+
+    @property
+    def share(self) -> float:
+        """Of the members with data, how many are compatible, percent."""
+        return 100 * float(self.compatible.sum()) / max(1, int(self.distance.notnull().sum()))
+
+    def answer(self, who: str, baseline: str, effect: str, number: str) -> Sequence[str]:
+        """The prediction, the deciding parameter, and the number that rules most members out. `who` leaves parameters
+        open, `effect` and `number` stand before the values of these.
+        """
+        if not self.effects.size:
+            return (f"No setting of the parameters that {who} reproduces {baseline}.",)
+        low, middle, high = self.effects.quantile([0.025, 0.5, 0.975]).values.tolist()
+        ruled, _ = self.ruled_out()
+        return (
+            f"{self.effects.size} of {int(self.distance.notnull().sum())} settings of the parameters that {who} "
+            f"reproduce {baseline}. In these {effect} {middle:.1f}% (95% of them: {low:.1f} to {high:.1f}%); the RFC "
+            f"has {self.published}%.",
+            self.decisive(),
+            f"The number that rules out most settings is the {number}{ruled.idxmax('number').item()}: "
+            f"{float(ruled.max()):.0f}%.",
+        )
 
     def influence(self, chosen: xr.DataArray) -> xr.DataArray:
         """Rank correlation of each `parameter` with the effect over the members of `chosen`; NaN for fewer than four,

@@ -11,7 +11,7 @@ from firstflight.errors import RequestError
 from firstflight.records import Run
 from firstflight.report.figure import Figure
 from firstflight.scenario import Scenario
-from firstflight.studies.kernel import ClaimSpec, DeclaredStudy, Quantities, at_least, at_most, intervals, named
+from firstflight.studies.kernel import ClaimSpec, DeclaredStudy, Quantities, Source, at_least, at_most, intervals, named
 from firstflight.studies.scorecard.case import Case, Change, Judged, Verdict, counted, in_order, in_words
 from firstflight.studies.scorecard.scheme import Scheme, scheme
 
@@ -105,17 +105,12 @@ class Scorecard(DeclaredStudy):
         for case in self._cases:
             said, measure = case.declared, case.measure(case.declared["judged"])
             margin = measure.margin
-            found.append(
-                ClaimSpec(
-                    case.id,
-                    f"RFC 9743 section {said['section']}",
-                    said["criterion"],
-                    case.change(q, said["judged"]),
-                    at_least(-margin) if measure.more_is_better else at_most(margin),
-                    measure.change_unit,
-                    "The RFC gives no limit; this one was fixed before the first run.",
-                )
+            expected = (at_least if measure.more_is_better else at_most)(
+                -margin if measure.more_is_better else margin, measure.change_unit
             )
+            why = "The RFC gives no limit; this one was fixed before the first run."
+            source = Source(f"RFC 9743 section {said['section']}")
+            found.append(source.says(case.id, said["criterion"], case.change(q, said["judged"]), expected, why))
         return found
 
     def _figures_of(self, q: Quantities) -> Sequence[Figure | None]:
