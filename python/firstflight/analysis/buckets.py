@@ -18,18 +18,12 @@ if TYPE_CHECKING:
     from firstflight.records import Run
 
 METRICS = (
-    Metric("share", "Share", 2, least=0, most=100),
-    Metric("mean_completion_time", "Mean completion time", 3, least=0),
-    Metric("median_completion_time", "Median completion time", 3, least=0),
-    Metric("retransmissions", "Retransmitted", 3, least=0),
+    Metric("share", "Share", 2, least=0, most=100, unit="percent"),
+    Metric("mean_completion_time", "Mean completion time", 3, least=0, unit="s"),
+    Metric("median_completion_time", "Median completion time", 3, least=0, unit="s"),
+    Metric("retransmissions", "Retransmitted", 3, least=0, unit="segments each"),
 )
 NO_FLOWS = " (no flows)"
-_UNITS = {
-    "share": "percent",
-    "mean_completion_time": "s",
-    "median_completion_time": "s",
-    "retransmissions": "segments each",
-}
 
 
 def bucket_table(run: Run, edges: Mapping[str, Sequence[float]], payload_bytes: Mapping[str, int]) -> Table:
@@ -65,13 +59,12 @@ def bucket_table(run: Run, edges: Mapping[str, Sequence[float]], payload_bytes: 
         "retransmissions": (_if_any(pl.col("again")), pl.col("count").sum()),
     }
     median = {"median_completion_time": (pl.col("value_s"), pl.col("flows"), 0.5, False)}
-    found = list(estimates(rows.lazy(), [*groups, "dimension", "bucket"], measures, median))
-    found.sort(key=lambda item: list(_UNITS).index(item[0]["metric"]))
+    found = estimates(rows.lazy(), [*groups, "dimension", "bucket"], measures, median)
     caption = (
         "By the path of the user (RTT, downlink rate, their product) and the full segments of the response; a value on "
         "an edge is in the bucket below."
     )
-    return made_table("buckets", "Buckets", caption, [*groups, "dimension", "bucket"], found, METRICS, _UNITS)
+    return made_table("buckets", "Buckets", caption, [*groups, "dimension", "bucket"], found, METRICS)
 
 
 def _if_any(value: pl.Expr) -> pl.Expr:

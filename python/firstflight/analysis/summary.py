@@ -29,68 +29,37 @@ def middle(place: pl.Expr) -> pl.Expr:
     return place.cast(pl.Float64).mul(math.log(GAMMA)).exp() * (2 / (1 + GAMMA)) / 1e9
 
 
-_SHARE: Any = {"least": 0, "most": 100}
+_SHARE: Any = {"least": 0, "most": 100, "unit": "percent"}
 METRICS = (
-    Metric("completed", "Completed", 0, least=0),
+    Metric("completed", "Completed", 0, least=0, unit="count"),
     Metric("disturbed", "Disturbed", 1, **_SHARE),
-    Metric("mean_completion_time", "Mean completion time", 3, least=0),
-    Metric("median_completion_time", "Median completion time", 3, least=0),
-    Metric("p95_completion_time", "95th percentile", 3, least=0),
-    Metric("mean_tls_handshake_time", "Mean TLS handshake", 3, least=0),
-    Metric("mean_first_usable_byte_time", "Mean first usable byte", 3, least=0),
-    Metric("delivered", "Delivered", 2, least=0),
+    Metric("mean_completion_time", "Mean completion time", 3, least=0, unit="s"),
+    Metric("median_completion_time", "Median completion time", 3, least=0, unit="s"),
+    Metric("p95_completion_time", "95th percentile", 3, least=0, unit="s"),
+    Metric("mean_tls_handshake_time", "Mean TLS handshake", 3, least=0, unit="s"),
+    Metric("mean_first_usable_byte_time", "Mean first usable byte", 3, least=0, unit="s"),
+    Metric("delivered", "Delivered", 2, least=0, unit="MB"),
     Metric("retransmitted", "Retransmitted segments", 2, **_SHARE),
-    Metric("server_flight", "Server flight", 1, least=0),
+    Metric("server_flight", "Server flight", 1, least=0, unit="kB"),
     Metric("round_trips", "Round trips", 2, least=0),
     Metric("timed_out", "Timed out", 2, **_SHARE),
     Metric("link_utilization", "Utilization", 1, **_SHARE),
     Metric("packet_drop_rate", "Packet drop rate", 2, **_SHARE),
-    Metric("mean_queue", "Mean queue", 1, least=0),
-    Metric("streams", "Streams", 0, least=0),
+    Metric("mean_queue", "Mean queue", 1, least=0, unit="packets"),
+    Metric("streams", "Streams", 0, least=0, unit="count"),
     Metric("lost", "Lost", 2, **_SHARE),
     Metric("late", "Late", 2, **_SHARE),
-    Metric("mean_delay", "Mean delay", 1, least=0),
-    Metric("p95_delay", "95th percentile of delay", 1, least=0),
-    Metric("p99_delay", "99th percentile of delay", 1, least=0),
-    Metric("jitter", "Jitter", 2, least=0),
-    Metric("mouth_to_ear", "Mouth to ear", 1, least=0),
+    Metric("mean_delay", "Mean delay", 1, least=0, unit="ms"),
+    Metric("p95_delay", "95th percentile of delay", 1, least=0, unit="ms"),
+    Metric("p99_delay", "99th percentile of delay", 1, least=0, unit="ms"),
+    Metric("jitter", "Jitter", 2, least=0, unit="ms"),
+    Metric("mouth_to_ear", "Mouth to ear", 1, least=0, unit="ms"),
     Metric("rating", "R", 1, least=0),
     Metric("mos", "MOS", 2, least=1, most=4.5),
     Metric("p10", "10th percentile", 2, least=0),
     Metric("median", "Median", 2, least=0),
     Metric("p90", "90th percentile", 2, least=0),
 )
-_UNITS = {
-    "completed": "count",
-    "disturbed": "percent",
-    "mean_completion_time": "s",
-    "median_completion_time": "s",
-    "p95_completion_time": "s",
-    "mean_tls_handshake_time": "s",
-    "mean_first_usable_byte_time": "s",
-    "server_flight": "kB",
-    "round_trips": "",
-    "timed_out": "percent",
-    "delivered": "MB",
-    "retransmitted": "percent",
-    "link_utilization": "percent",
-    "packet_drop_rate": "percent",
-    "mean_queue": "packets",
-    "streams": "count",
-    "lost": "percent",
-    "late": "percent",
-    "mean_delay": "ms",
-    "p95_delay": "ms",
-    "p99_delay": "ms",
-    "jitter": "ms",
-    "mouth_to_ear": "ms",
-    "rating": "",
-    "mos": "",
-    # The name of the quantity says it.
-    "p10": "",
-    "median": "",
-    "p90": "",
-}
 _WEIGHTED = " Times and shares count each user by their weight."
 _QUANTILES = {"median_completion_time": 0.5, "p95_completion_time": 0.95}
 # A user's path, in the usual units.
@@ -252,11 +221,9 @@ def _table(
     measures: Mapping[str, Measure],
     quantiles: Mapping[str, Quantile] | None = None,
 ) -> Table:
-    """The table of these measures and quantiles, in the order of METRICS, with why a cell is blank."""
-    found = list(estimates(as_in_the_scenario(rows, keys), keys, measures, quantiles or {}))
-    place = {metric.name: number for number, metric in enumerate(METRICS)}
-    found.sort(key=lambda item: place[item[0]["metric"]])
-    return made_table(name, title, caption, keys, found, METRICS, _UNITS)
+    """The table of these measures and quantiles."""
+    found = estimates(as_in_the_scenario(rows, keys), keys, measures, quantiles or {})
+    return made_table(name, title, caption, keys, found, METRICS)
 
 
 def made_table(
@@ -264,12 +231,12 @@ def made_table(
     title: str,
     caption: str,
     keys: Sequence[str],
-    found: Sequence[tuple[dict[str, Any], Estimate]],
+    estimated: Iterator[tuple[dict[str, Any], Estimate]],
     metrics: Sequence[Metric],
-    units: Mapping[str, str],
 ) -> Table:
-    """A table of estimates, whose notes say why a value or an interval is missing."""
-    labels = {metric.name: metric.label for metric in metrics}
+    """A table of estimates in the order of `metrics`, whose notes say why a value or an interval is missing."""
+    by_name = {metric.name: metric for metric in metrics}
+    found = sorted(estimated, key=lambda item: list(by_name).index(item[0]["metric"]))
     rows: list[dict[str, Any]] = []
     blank: dict[tuple[str, str], list[str]] = {}
     bare: dict[str, list[str]] = {}
@@ -279,13 +246,15 @@ def made_table(
         # The share of a run that met a stall means nothing for other runs.
         low, high = (math.nan, math.nan) if metric == "disturbed" else (of.low, of.high)
         known = math.isfinite(of.value)
-        rows.append(place | {"ours": of.value if known else None, "low": low, "high": high, "unit": units[metric]})
+        rows.append(
+            place | {"ours": of.value if known else None, "low": low, "high": high, "unit": by_name[metric].unit}
+        )
         row = ", ".join(str(place[key]) for key in keys if key not in alike)
         if not known:
             why = "too many did not finish" if of.value == math.inf else "there is nothing to take it of"
-            blank.setdefault((labels[metric], why), []).append(row)
+            blank.setdefault((by_name[metric].label, why), []).append(row)
         elif math.isnan(of.low) and of.replicates > 1 and metric != "disturbed":
-            bare.setdefault(labels[metric], []).append(row)
+            bare.setdefault(by_name[metric].label, []).append(row)
     notes = [f"No {label.lower()} of {_some(of)}: {why}." for (label, why), of in blank.items()]
     notes += [f"No CI of the {label.lower()} of {_some(of)}: too few rows." for label, of in bare.items()]
     if found and all(of.replicates < 2 for _, of in found):

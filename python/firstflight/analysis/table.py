@@ -33,7 +33,8 @@ class Metric:
 
     `near` is the difference that still counts as close: a share of the published value if
     `compare` is "relative", the metric's own unit if it is "absolute". It steers colors only;
-    verdicts come from claims. `least` and `most` bound what is possible, and the intervals of a table.
+    verdicts come from claims. `least` and `most` bound what is possible, and the intervals of a table. `unit` is for
+    the tables of any run; a study's quantities have their own.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Metric:
     near: float = 0.1
     least: float = -math.inf
     most: float = math.inf
+    unit: str = ""
 
     def difference(self, ours: float, published: float) -> float | None:
         """Ours minus published in multiples of `near`; None where it is not defined."""

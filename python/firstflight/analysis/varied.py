@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -35,25 +35,21 @@ _SHARES = {
 }
 # Means over streams.
 _OF_STREAMS = {"mean_delay": "delay_mean_s", "jitter": "jitter_mean_s", "mos": "mos"}
-# Metrics that are compared by their difference, with its unit; the others are by their ratio.
-_DIFFERENCES = {
-    _RETRANSMITTED: "percentage points",
-    "lost": "percentage points",
-    "late": "percentage points",
-    "mos": "points",
-}
+_PERCENT: Any = {"least": -100, "unit": "percent"}
+_POINTS: Any = {"least": -100, "most": 100, "unit": "percentage points"}
 METRICS = (
-    Metric("mean", "Mean time", 1, least=-100),
-    Metric("p50", "Median time", 1, least=-100),
-    Metric("p95", "95th percentile", 1, least=-100),
-    Metric("p99", "99th percentile", 1, least=-100),
-    Metric(_RETRANSMITTED, "Retransmitted segments", 2, least=-100, most=100),
-    Metric("mean_delay", "Mean delay", 1, least=-100),
-    Metric("jitter", "Jitter", 1, least=-100),
-    Metric("lost", "Lost", 2, least=-100, most=100),
-    Metric("late", "Late", 2, least=-100, most=100),
-    Metric("mos", "MOS", 2, least=-3.5, most=3.5),
+    Metric("mean", "Mean time", 1, **_PERCENT),
+    Metric("p50", "Median time", 1, **_PERCENT),
+    Metric("p95", "95th percentile", 1, **_PERCENT),
+    Metric("p99", "99th percentile", 1, **_PERCENT),
+    Metric(_RETRANSMITTED, "Retransmitted segments", 2, **_POINTS),
+    Metric("mean_delay", "Mean delay", 1, **_PERCENT),
+    Metric("jitter", "Jitter", 1, **_PERCENT),
+    Metric("lost", "Lost", 2, **_POINTS),
+    Metric("late", "Late", 2, **_POINTS),
+    Metric("mos", "MOS", 2, least=-3.5, most=3.5, unit="points"),
 )
+_BY_NAME = {metric.name: metric for metric in METRICS}
 # Differences up to this size come from rounding.
 _SAME = 1e-9
 _CAPTION = (
@@ -140,7 +136,7 @@ def comparison_tables(found: Sequence[Compared], order: Order) -> list[Table]:
                     "ours": _number(item.estimate.value),
                     "low": _number(item.estimate.low),
                     "high": _number(item.estimate.high),
-                    "unit": _DIFFERENCES.get(item.metric, "percent"),
+                    "unit": _BY_NAME[item.metric].unit,
                 }
                 for item in rows
             ),
@@ -148,7 +144,7 @@ def comparison_tables(found: Sequence[Compared], order: Order) -> list[Table]:
         notes: dict[str, list[str]] = {}
         for item in rows:
             if item.reason:
-                label = next(metric.label for metric in METRICS if metric.name == item.metric).lower()
+                label = _BY_NAME[item.metric].label.lower()
                 notes.setdefault(f"{label}: {item.reason}", []).append(f"{key} {item.value} of {item.application}")
         why = tuple(f"{'; '.join(dict.fromkeys(of))}: no CI of the {reason}." for reason, of in notes.items())
         name = "comparison" if len(order) == 1 else f"comparison_{key}"
@@ -226,7 +222,7 @@ def _both(
 
 def _change(found: Comparison, metric: str) -> tuple[Estimate, str]:
     """The change in the unit of the metric, and why it has no interval."""
-    if metric not in _DIFFERENCES:
+    if _BY_NAME[metric].unit == "percent":
         if math.isnan(found.percent.low) and not found.reason:
             return Estimate(math.nan), "that of the first value includes 0, so there is no change in percent"
         value = found.percent.value
