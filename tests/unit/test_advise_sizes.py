@@ -10,10 +10,10 @@ import pytest
 import advise_flows
 from firstflight import observe
 from firstflight.advise.fit import fit
+from firstflight.advise.lacking import with_sizes
 from firstflight.advise.request import check
 from firstflight.advise.run import advise
 from firstflight.advise.sensitivity import assumptions, cases
-from firstflight.advise.sizes import assumed
 from firstflight.errors import RequestError
 from flows import EXAMPLES
 
@@ -34,7 +34,7 @@ def test_speed_tests_alone_are_refused_and_the_refusal_names_the_option(tests: o
 
 
 def test_assumed_sizes_are_those_of_the_application_on_the_paths_that_were_seen(tests: observe.Observation) -> None:
-    found = fit(assumed(tests, "web-search", seed=1), 10_000, seed=1)
+    found = fit(with_sizes(tests, "web-search", seed=1), 10_000, seed=1)
     assert found.rows["rtt_s"].equals(tests.users["rtt_s"])
     assert found.rows["down_bps"].equals(tests.users["down_bps"])
     sizes = np.log(found.rows["bytes"].to_numpy())
@@ -44,7 +44,7 @@ def test_assumed_sizes_are_those_of_the_application_on_the_paths_that_were_seen(
 
 
 def test_the_same_seed_assumes_the_same_sizes(tests: observe.Observation) -> None:
-    one, same, other = (assumed(tests, "web-search", seed).transfers for seed in (1, 1, 2))
+    one, same, other = (with_sizes(tests, "web-search", seed).transfers for seed in (1, 1, 2))
     assert one.equals(same)
     assert not one.equals(other)
 
@@ -52,7 +52,7 @@ def test_the_same_seed_assumes_the_same_sizes(tests: observe.Observation) -> Non
 def test_the_page_is_told_that_sizes_are_assumed(tmp_path: Path) -> None:
     path = tmp_path / "ndt7.csv"
     path.write_text("a.MeanThroughputMbps,a.MinRTT\n" + "20,30\n40,50\n" * 250)
-    seen = assumed(observe.read(path), "web-search", seed=1)
+    seen = with_sizes(observe.read(path), "web-search", seed=1)
     population = replace(fit(seen, 1000, seed=1), sizes="web-search")
     assert any("sizes are not in the data but assumed" in note for note in seen.source.notes)
     assert "size of a response" in [each.what for each in assumptions(population)]
@@ -73,4 +73,4 @@ def test_an_application_that_is_no_single_response_is_refused() -> None:
 def test_a_table_of_paths_alone_takes_assumed_sizes_too(tmp_path: Path) -> None:
     path = tmp_path / "paths.csv"
     pl.DataFrame({"rtt_ms": [20.0] * 60, "down_mbps": [10.0] * 60}).write_csv(path)
-    assert fit(assumed(observe.read(path), "web-search", seed=1), 1000, seed=1).usable == 60
+    assert fit(with_sizes(observe.read(path), "web-search", seed=1), 1000, seed=1).usable == 60

@@ -8,9 +8,10 @@ import polars as pl
 import pytest
 
 from firstflight import observe
-from firstflight.advise import advise, paths
+from firstflight.advise import advise
 from firstflight.advise.assume import parse
 from firstflight.advise.fit import fit
+from firstflight.advise.lacking import with_paths
 from firstflight.errors import RequestError
 from firstflight.observe import access_log, lines
 from firstflight.observe.room import Room
@@ -107,18 +108,18 @@ def test_a_log_without_round_trips_is_refused_with_both_ways_out(tmp_path: Path)
 def test_paths_that_are_assumed_are_told_and_never_shown_as_seen(tmp_path: Path) -> None:
     seen = observe.read(written(tmp_path / "access.log", "common or combined log"))
     given = parse(["paths=uk-2023+30ms"])
-    found = fit(paths.assumed(seen, given, 1), 10_000, 1)
+    found = fit(with_paths(seen, given, 1), 10_000, 1)
     assert found.rows["rtt_s"].min() > 0.03  # type: ignore[operator]
     assert found.rows["down_bps"].null_count() == 0
     assert "--assume paths=uk-2023+30ms" in given.texts[0]
-    assert fit(paths.assumed(seen, parse(["rtt=50ms"]), 1), 10_000, 1).rows["rtt_s"].to_list() == [0.05] * 500
+    assert fit(with_paths(seen, parse(["rtt=50ms"]), 1), 10_000, 1).rows["rtt_s"].to_list() == [0.05] * 500
 
 
 def test_paths_of_flows_that_tell_them_cannot_be_assumed(tmp_path: Path) -> None:
     path = tmp_path / "flows.csv"
     path.write_text("rtt_ms,bytes\n20,9000\n")
     with pytest.raises(RequestError, match="has RTTs, which are used"):
-        paths.assumed(observe.read(path), parse(["rtt=50ms"]), 1)
+        with_paths(observe.read(path), parse(["rtt=50ms"]), 1)
 
 
 def test_iis_without_sizes_says_which_field_to_log(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from firstflight.advise.budget import DEFAULT as DEFAULT_HARM
 from firstflight.advise.budget import Term, parse
 from firstflight.advise.certificates import Chain
 from firstflight.advise.certificates import parse as parse_chain
-from firstflight.advise.sizes import check_name
+from firstflight.advise.lacking import check_sizes
 from firstflight.errors import RequestError
 from firstflight.input_files import check_is_file, or_packaged, read_text
 from firstflight.records import files
@@ -72,7 +72,7 @@ class AdviceRequest:
                 f"{MOST_CONNECTIONS}"
             )
         if self.assume_sizes is not None:
-            check_name(self.assume_sizes)
+            check_sizes(self.assume_sizes)
         _ = self.windows, self.budget, self.assumed, self.chain, self.digest
 
     @cached_property

@@ -13,16 +13,16 @@ import polars as pl
 
 from firstflight import observe
 from firstflight.advise import certificates as certificates_of
-from firstflight.advise import page, paths, request
+from firstflight.advise import page, request
 from firstflight.advise.advice import Advice, Compared
 from firstflight.advise.advice import advise as advise_on
 from firstflight.advise.experiment import Experiment
 from firstflight.advise.figures import all_figures
 from firstflight.advise.first_look import check_enough, doubts
 from firstflight.advise.fit import fit
+from firstflight.advise.lacking import with_paths, with_sizes
 from firstflight.advise.measure import Measurements
 from firstflight.advise.sensitivity import cases, check_open
-from firstflight.advise.sizes import assumed
 from firstflight.errors import RequestError
 from firstflight.explore.links import Link, link
 from firstflight.explore.page import PAGE
@@ -104,9 +104,9 @@ def advise(
         before = set()
     observed = observe.read(asked.flows, asked.kind)
     if asked.assume_sizes is not None:
-        observed = assumed(observed, asked.assume_sizes, asked.seed)
+        observed = with_sizes(observed, asked.assume_sizes, asked.seed)
     unknown = observed.users["rtt_s"].null_count() / max(1, observed.users.height)
-    observed = paths.assumed(observed, asked.assumed, asked.seed)
+    observed = with_paths(observed, asked.assumed, asked.seed)
     population = replace(
         fit(observed, asked.max_connections, asked.seed),
         sizes=asked.assume_sizes,

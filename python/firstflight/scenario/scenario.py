@@ -18,7 +18,7 @@ from firstflight.scenario.arms import Arm, arms_plan, check_arms
 from firstflight.scenario.datagrams import DatagramApplication, StreamApplication
 from firstflight.scenario.document import Text, check, parsed
 from firstflight.scenario.explain import cut, sentence, shown
-from firstflight.scenario.kinds import AnyApplication
+from firstflight.scenario.kinds import AnyApplication, AnyNetwork, Network
 from firstflight.scenario.laws import law_plan
 from firstflight.scenario.load import link_rate_bps, mean
 from firstflight.scenario.population import AnyPopulation, PathsTable
@@ -26,7 +26,6 @@ from firstflight.scenario.queries import Queries
 from firstflight.scenario.table import Table
 from firstflight.scenario.tcp import Stack, Tcp, check_profile, friendly
 from firstflight.scenario.toml import written
-from firstflight.scenario.topologies import AnyNetwork, Network
 from firstflight.scenario.tree import Tree
 from firstflight.scenario.units import Bytes, Duration
 

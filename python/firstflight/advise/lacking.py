@@ -1,4 +1,8 @@
-"""Sizes for paths that were seen without any, as speed tests are: those of a built-in application."""
+"""What flows lack and the operator assumes: round trips and rates, and sizes.
+
+Access logs mostly lack round trips: one RTT, or the paths of a built-in population. Speed tests have no sizes: those of
+a built-in application.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,8 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from firstflight import populations
+from firstflight.advise.assume import Assumed
 from firstflight.errors import RequestError
 from firstflight.observe import Observation
 from firstflight.observe.tables import transfers
@@ -18,7 +24,30 @@ from firstflight.scenario.laws import Lognormal
 NAMES = ("web-search",)
 
 
-def check_name(name: str) -> None:
+def with_paths(observed: Observation, given: Assumed, seed: int) -> Observation:
+    """`observed` with the round trips (and rates) that `given` has, where the flows have no RTT.
+
+    RequestError where all flows have one.
+    """
+    if given.rtt_s is None and given.paths is None:
+        return observed
+    users = observed.users
+    unknown = users["rtt_s"].is_null()
+    if not unknown.any():
+        key = "rtt" if given.rtt_s is not None else "paths"
+        raise RequestError(f"{observed.source.path} has RTTs, which are used; leave --assume {key}=... out")
+    if given.rtt_s is not None:
+        return replace(observed, users=users.with_columns(pl.col("rtt_s").fill_null(given.rtt_s)))
+    assert given.paths is not None
+    columns = {name: np.array(values) for name, values in populations.find(given.paths)["columns"].items()}
+    weight = columns["weight"] / columns["weight"].sum()
+    drawn = np.random.default_rng(seed).choice(len(weight), users.height, p=weight)
+    rtt_s = pl.Series(columns["rtt_s"][drawn] + given.farther_s)
+    down = pl.when(unknown).then(pl.Series(columns["down_bps"][drawn])).otherwise(pl.col("down_bps"))
+    return replace(observed, users=users.with_columns(pl.col("rtt_s").fill_null(rtt_s), down_bps=down))
+
+
+def check_sizes(name: str) -> None:
     """RequestError for anything but an application of one response a connection."""
     if name not in NAMES:
         raise RequestError(
@@ -28,7 +57,7 @@ def check_name(name: str) -> None:
         )
 
 
-def assumed(observed: Observation, name: str, seed: int) -> Observation:
+def with_sizes(observed: Observation, name: str, seed: int) -> Observation:
     """`observed` with one response a connection, its size drawn from the application `name` independent of the path.
 
     RequestError where the data has sizes.
