@@ -40,7 +40,7 @@ def found(name: str) -> dict[str, float]:
 @cache
 def _found(name: str, seed: int) -> dict[str, float]:
     return {
-        spec.id: float(spec.found.isel(draw=0) if "draw" in spec.found.dims else spec.found)
+        spec.sentence.id: float(spec.found.isel(draw=0) if "draw" in spec.found.dims else spec.found)
         for spec in _specs(name, seed)
     }
 

@@ -144,7 +144,7 @@ def test_claims_read_quantities_that_differ_in_every_cell(q: Quantities) -> None
         place = {"rate_kbps": rate, "replicate": 0}
         made[times].loc[{**place, "iw": 10}] = 100
         made[times].loc[{**place, "iw": 3}] = [100 + gain for gain in by_request]
-    found = {spec.id: spec for spec in claims(Quantities(made))}
+    found = {spec.sentence.id: spec for spec in claims(Quantities(made))}
 
     def value(name: str) -> float:
         array = found[f"cs244-{name}"].found

@@ -300,9 +300,9 @@ def test_of_one_service_nothing_is_said_about_all(monkeypatch: pytest.MonkeyPatc
 
 def test_every_mean_gain_has_the_same_relative_tolerance(small: Run) -> None:
     gains = {
-        spec.id: spec.tolerance / spec.expected.lowest
+        spec.sentence.id: spec.sentence.expectation.tolerance / spec.sentence.expectation.lowest
         for spec in specs(STUDY.quantities(small))
-        if "search-gain" in spec.id or "mean-gain" in spec.id
+        if "search-gain" in spec.sentence.id or "mean-gain" in spec.sentence.id
     }
     assert len(gains) == 5
     assert list(gains.values()) == pytest.approx([0.35] * 5, abs=0.006)

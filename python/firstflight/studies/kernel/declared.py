@@ -154,7 +154,8 @@ class DeclaredStudy(Study):
                 raise RequestError(f'{self.name}: two claims are called "{spec.id}"; give each its own id')
             if left := [str(key) for key in spec.found.dims if key != DRAW]:
                 raise RequestError(
-                    f'{self.name}: claim "{spec.sentence.id}" still has the dimensions {", ".join(left)}; select or reduce them'
+                    f'{self.name}: claim "{spec.sentence.id}" still has the dimensions {", ".join(left)}; select or '
+                    "reduce them"
                 )
 
     def _results(self, function: Of, quantities: Quantities) -> list[Any]:
