@@ -655,4 +655,4 @@ def test_a_source_gives_its_reason_and_says_of_which_part_a_claim_is() -> None:
         "A sign.",
         "value",
     )
-    assert own.says("gain", "It gains.", xr.DataArray(1.0), above(0, "percent"), "Another.").why == "Another."
+    assert own.says("gain", "It gains.", xr.DataArray(1.0), above(0, "percent"), "Another.").sentence.why == "Another."
