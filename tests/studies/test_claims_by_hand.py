@@ -55,7 +55,8 @@ def _specs(name: str, seed: int) -> list[ClaimSpec]:
 def limits(name: str) -> dict[str, tuple[float, float, float]]:
     """The lowest and the highest value that each claim expects, and its tolerance."""
     specs = _specs(name, made_up_quantities.seed)
-    return {spec.id: (spec.expected.lowest, spec.expected.highest, spec.tolerance) for spec in specs}
+    expected = {spec.id: spec.sentence.expectation for spec in specs}
+    return {name: (of.lowest, of.highest, of.tolerance) for name, of in expected.items()}
 
 
 def at(value: float, tolerance: float = 0.0) -> object:

@@ -205,8 +205,8 @@ def test_tables_put_the_printed_values_beside_ours(run: Synthetic) -> None:
 
 def test_there_are_statements_for_every_section_with_unique_ids(run: Synthetic) -> None:
     found = specs(STUDY.quantities(run))  # type: ignore[arg-type]
-    assert len({spec.sentence.id for spec in found}) == len(found) == 42
-    assert {spec.source for spec in found} == {f"RFC 2415 section {n}" for n in (2, 3, 4)}
+    assert len({spec.id for spec in found}) == len(found) == 42
+    assert {spec.sentence.source for spec in found} == {f"RFC 2415 section {n}" for n in (2, 3, 4)}
     # Network power of Tables 3 and 5, drop rates of Table 2: printed alike, so judged alike.
     tolerance = {spec.sentence.id: spec.sentence.expectation.tolerance for spec in found}
     assert tolerance["rfc2415-s3-25"] == tolerance["rfc2415-s3-29"] == 12

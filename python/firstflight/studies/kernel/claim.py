@@ -103,6 +103,11 @@ class ClaimSpec:
     found: xr.DataArray
     note: str | Callable[[], str] = ""
 
+    @property
+    def id(self) -> str:
+        """That of the sentence."""
+        return self.sentence.id
+
     def judge(self, lacking: str = "") -> Claim:
         """The claim with its verdict; "cannot be checked" if it depends on the cells that are `lacking`."""
         note = self.note if isinstance(self.note, str) else self.note()

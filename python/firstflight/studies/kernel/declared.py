@@ -154,8 +154,7 @@ class DeclaredStudy(Study):
                 raise RequestError(f'{self.name}: two claims are called "{spec.id}"; give each its own id')
             if left := [str(key) for key in spec.found.dims if key != DRAW]:
                 raise RequestError(
-                    f'{self.name}: claim "{spec.sentence.id}" still has the dimensions {", ".join(left)}; select or '
-                    "reduce them"
+                    f'{self.name}: claim "{spec.id}" still has the dimensions {", ".join(left)}; select or reduce them'
                 )
 
     def _results(self, function: Of, quantities: Quantities) -> list[Any]:
@@ -173,7 +172,7 @@ class DeclaredStudy(Study):
     def claim_ids(self, engine: str) -> list[str]:
         """Ids of the claims for runs of `engine`."""
         found: list[ClaimSpec] = list(self._claims(self._made_up(engine)))
-        return [spec.sentence.id for spec in found]
+        return [spec.id for spec in found]
 
     def _made_up(self, engine: str) -> Quantities:
         """The quantities of runs of `engine` with made-up values."""
