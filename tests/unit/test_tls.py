@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from firstflight import Cell, RequestError, Scenario
 from firstflight.engines import find, simulate
 from firstflight.engines.emulate.campaign import Prepared
-from firstflight.engines.emulate.inside import secure
+from firstflight.engines.emulate.inside import timed
 from firstflight.engines.emulate.layout import lay_out
 from firstflight.scenario.tls import NAMES, TlsKey
 
@@ -271,7 +271,7 @@ def test_servers_of_the_emulator_have_one_kind_of_records_and_no_tcp_of_ours() -
 
 @pytest.mark.parametrize("hello", [100, 272, 512, 1506, 3000])
 def test_a_client_hello_is_padded_to_its_size_where_its_own_is_shorter(hello: int) -> None:
-    tls = secure.opened("padded", "s000001234", hello)
+    tls = timed.opened("padded", "s000001234", hello)
     tls.shake()
     own = len(tls.take())
     assert own == hello if hello > 250 else own > hello
