@@ -312,11 +312,8 @@ def test_figures_draw_ours_and_the_printed_points(run: Synthetic) -> None:
     assert set(figures) == {"page_delay_http10", "page_delay_http11", "drop_rate", "figure2", "figure4"}
     spec = figures["drop_rate"].chart.to_dict()
     values = next(iter(spec.get("datasets", {}).values())) if "datasets" in spec else spec["data"]["values"]
-    rfc = [point for point in values if point["who"] == "RFC 2415" and point["webs"] == "32"]
-    assert {(point["ftps"], point["iw"]) for point in rfc if point["ftps"] != "3 ftps"} == {
-        ("no ftp", 1),
-        ("no ftp", 3),
-    }
+    rfc = [point for point in values if point["source"] == "RFC 2415" and point["webs"] == "32"]
+    assert {(point["ftps"], point["iw"]) for point in rfc if point["ftps"] != 3} == {(0, 1), (0, 3)}
 
 
 def test_the_scatter_between_runs_is_the_coefficient_of_variation(run: Synthetic) -> None:
