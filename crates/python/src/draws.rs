@@ -1,7 +1,7 @@
 //! The simulator's draws, for the real programs of a testbed.
 
 use firstflight_sim::{
-    law,
+    distribution::Distribution,
     random::{Purpose, Stream},
 };
 use pyo3::prelude::*;
@@ -10,7 +10,7 @@ use crate::invalid;
 
 /// A law of sizes or times, given as JSON.
 #[pyclass(frozen)]
-pub(crate) struct Law(law::Law);
+pub(crate) struct Law(Distribution);
 
 #[pymethods]
 impl Law {
