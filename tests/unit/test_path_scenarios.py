@@ -156,7 +156,7 @@ def _written(model: type[Part]) -> dict[str, Any]:
     """The keys of a part that have no default, each with the first of `VALUES` that it takes."""
 
     def value(field: FieldInfo) -> Any:
-        taken = TypeAdapter(Annotated[field.annotation, *field.metadata])
+        taken: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, *field.metadata])
         for one in VALUES:
             with suppress(ValueError):
                 taken.validate_python(one)
