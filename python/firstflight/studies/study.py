@@ -93,7 +93,7 @@ class Study(ABC):
         return []
 
     def cases(self, run: "Run") -> "list[Judged]":
-        """Rows of a scorecard; empty for other studies."""
+        """Rows of the scorecard study; other studies have none."""
         return []
 
     def case_counts(self, run: "Run") -> "dict[str, dict[Verdict, int]]":

@@ -230,7 +230,7 @@ class ModeledTransfer:
 
 
 def compute(transfer: SingleTransfer) -> ModeledTransfer:
-    """Computes `transfer` to its last byte or the end of the run. RequestError if it leaves the model's conditions."""
+    """Completion of `transfer`, or its state when the run ends. RequestError outside the model's conditions."""
     return _Connection(transfer).run()
 
 

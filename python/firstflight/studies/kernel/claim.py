@@ -109,7 +109,7 @@ class ClaimSpec:
         return self.sentence.id
 
     def judge(self, lacking: str = "") -> Claim:
-        """The claim with its verdict; "cannot be checked" if it depends on the cells that are `lacking`."""
+        """The claim with its verdict. `lacking` names missing cells: the verdict is then "cannot be checked"."""
         note = self.note if isinstance(self.note, str) else self.note()
         if lacking or math.isnan(_value(self.found)):
             return self.sentence.unchecked(
