@@ -20,22 +20,7 @@ from firstflight.records import Run
 from firstflight.report.figure import Figure
 from firstflight.report.trace_plot.connection import DROPPED, RECEIVED, SENT, Connection
 from firstflight.scenario import Scenario
-from firstflight.studies.kernel import (
-    ClaimSpec,
-    DeclaredStudy,
-    Quantities,
-    Quantity,
-    Source,
-    above,
-    at_most,
-    between,
-    each,
-    headed,
-    lines,
-    named,
-    near,
-    table,
-)
+from firstflight.studies import kernel as k
 
 _FAST_RECOVERY = 3
 # RFC 9438 sections 4.1 and 4.6.
@@ -190,19 +175,19 @@ COMPARISON = "The sentence compares and gives no number, so any difference in it
 BBR = "Cardwell et al. 2016 (BBR)"
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """The talk's claims, then those of RFC 5681, RFC 9438, HyStart, Westwood+, Vegas and BBR."""
     return [*_talk(q), *_algorithms(q)]
 
 
-def _talk(q: Quantities) -> Iterator[ClaimSpec]:
+def _talk(q: k.Quantities) -> Iterator[k.ClaimSpec]:
     """Parallel connections, then elephants."""
 
-    def least(name: str, text: str, found: xr.DataArray, expected: Expectation, why: str) -> ClaimSpec:
+    def least(name: str, text: str, found: xr.DataArray, expected: Expectation, why: str) -> k.ClaimSpec:
         titles = found["control"].attrs["titles"]
         by_title = found.sel(control=list(titles)).assign_coords(control=list(titles.values()))
-        note = each(by_title, "{label} {value:.3g}") + "."
-        return Source("J. Thalheim's talk").says(
+        note = k.each(by_title, "{label} {value:.3g}") + "."
+        return k.Source("J. Thalheim's talk").says(
             name, text, found.sel(control=TALK).min("control"), expected, why, note
         )
 
@@ -213,7 +198,7 @@ def _talk(q: Quantities) -> Iterator[ClaimSpec]:
         f"Parallel connections add up their slow starts: {many} that open together send {many} times as much before "
         "the first ACK as one does (least over the talk's algorithms).",
         flights,
-        near(many, "times"),
+        k.near(many, "times"),
         "A count of segments, so the tolerance is 0.",
     )
     yield least(
@@ -221,7 +206,7 @@ def _talk(q: Quantities) -> Iterator[ClaimSpec]:
         f"Parallel connections compete: an object of 100 kB takes longer next to {many - 1} others than alone (least "
         "over the talk's algorithms).",
         100 * (times - 1),
-        above(0, "percent"),
+        k.above(0, "percent"),
         COMPARISON,
     )
     for size in q.elephant_share["size_kb"].values:
@@ -230,98 +215,98 @@ def _talk(q: Quantities) -> Iterator[ClaimSpec]:
             "A long flow takes an unfair share against a short flow: more than half of the link while a response of "
             f"{size} kB is sent (least over the talk's algorithms).",
             q.elephant_share.sel(size_kb=size, elephants=1),
-            above(50, "percent"),
+            k.above(50, "percent"),
             "Half is the fair share of two flows.",
         )
 
 
-def _algorithms(q: Quantities) -> Iterator[ClaimSpec]:
+def _algorithms(q: k.Quantities) -> Iterator[k.ClaimSpec]:
     """One by one, of the download that is drawn, in which nothing is random."""
 
     def one(quantity: str, control: str) -> xr.DataArray:
         array: xr.DataArray = getattr(q, quantity)
         return array.sel({"control": control, **DRAWN})
 
-    yield Source("RFC 5681 section 3.1", needs="value").says(
+    yield k.Source("RFC 5681 section 3.1", needs="value").says(
         "rfc5681-s3.1-half",
         "On a loss Reno sets ssthresh to half of the data in flight (median over reductions, as a share of cwnd "
         "before).",
         one("kept_share", "reno"),
-        near(0.5, "share", 0.02),
+        k.near(0.5, "share", 0.02),
         "Windows of about 130 are in whole segments, and a part of the window was not in flight.",
     )
-    yield Source("RFC 5681 section 3.1", needs="value").says(
+    yield k.Source("RFC 5681 section 3.1", needs="value").says(
         "rfc5681-s3.1-one-segment-a-round",
         "In congestion avoidance Reno's cwnd grows by one segment per RTT (mean over periods between losses).",
         one("growth", "reno"),
-        near(1, "segments", 0.05),
+        k.near(1, "segments", 0.05),
         "cwnd is read in whole segments over periods of tens of RTTs.",
     )
-    yield Source("RFC 9438 section 4.6", needs="value").says(
+    yield k.Source("RFC 9438 section 4.6", needs="value").says(
         "rfc9438-s4.6-beta",
         "On a loss CUBIC reduces its window to 0.7 (median over reductions).",
         one("kept_share", "cubic"),
-        near(0.7, "share", 0.02),
+        k.near(0.7, "share", 0.02),
         "Windows of about 130 are in whole segments, and a part of the window was not in flight.",
     )
-    yield Source("RFC 9438 sections 4.2, 4.3 and 4.7", needs="value").says(
+    yield k.Source("RFC 9438 sections 4.2, 4.3 and 4.7", needs="value").says(
         "rfc9438-s4.2-curve",
         "Between losses CUBIC's cwnd is C (t - K)^3 + W_max, or Reno's estimate where that is more (median distance).",
         one("cubic_deviation", "cubic"),
-        near(0, "percent", 5),
+        k.near(0, "percent", 5),
         "cwnd moves in whole segments towards the value of the curve one RTT later.",
     )
-    yield Source("Ha and Rhee 2011 (HyStart)", needs="value").says(
+    yield k.Source("Ha and Rhee 2011 (HyStart)", needs="value").says(
         "hystart-no-overshoot",
         "HyStart leaves slow start before the queue overflows (packets of CUBIC's download dropped in slow start).",
         one("slow_start_drops", "cubic"),
-        at_most(0, "packets"),
+        k.at_most(0, "packets"),
         RULE,
     )
-    yield Source("Grieco and Mascolo 2004 (Westwood+)", needs="value").says(
+    yield k.Source("Grieco and Mascolo 2004 (Westwood+)", needs="value").says(
         "westwood-bandwidth-delay-product",
         "On a loss Westwood+ sets ssthresh to the bandwidth that it measured times the minimum RTT (median ssthresh as "
         "a share of the BDP).",
         one("kept_segments", "westwood") / PIPE_SEGMENTS,
-        near(1, "share", 0.1),
+        k.near(1, "share", 0.1),
         "The measure is a filtered rate, sampled once per RTT.",
     )
-    yield Source("Brakmo and Peterson 1995 (Vegas), with Linux's values", needs="value").says(
+    yield k.Source("Brakmo and Peterson 1995 (Vegas), with Linux's values", needs="value").says(
         "vegas-queue",
         "Vegas keeps between two and four of its segments in the queue (mean queue after start-up).",
         one("later_queue", "vegas"),
-        between(2, 4, "packets"),
+        k.between(2, 4, "packets"),
         "The range is Vegas's own, so the tolerance is 0. Linux rounds the number of queued segments down, so up "
         "to 4.99 count as four. It measures the RTT on the last segment that an ACK covers, here the second of a "
         "train of two, which waits longer. With an ACK for each segment the mean is 4.3.",
     )
-    yield Source("Brakmo and Peterson 1995 (Vegas)", needs="value").says(
+    yield k.Source("Brakmo and Peterson 1995 (Vegas)", needs="value").says(
         "vegas-losses",
         "Vegas retransmits at most half as much as Reno (the abstract: one-fifth to one-half of the losses).",
         one("retransmissions", "vegas") / one("retransmissions", "reno").clip(1),
-        at_most(0.5, "share"),
+        k.at_most(0.5, "share"),
         "The upper end of the abstract's range; below its lower end is better still.",
     )
-    yield Source(BBR, needs="value").says(
+    yield k.Source(BBR, needs="value").says(
         "bbr-probe-rtt-window",
         "To measure the RTT BBR lowers its window to four segments (smallest cwnd after start-up).",
         one("smallest", "bbr"),
-        near(PROBE_SEGMENTS, "segments"),
+        k.near(PROBE_SEGMENTS, "segments"),
         RULE,
     )
-    yield Source(BBR, needs="value").says(
+    yield k.Source(BBR, needs="value").says(
         "bbr-probe-rtt-interval",
         "BBR measures the RTT when it has seen no shorter one for ten seconds (mean time from one probe to the next).",
         one("probe_interval", "bbr"),
-        near(10, "s", 0.5),
+        k.near(10, "s", 0.5),
         "The probe itself takes 200 ms and an RTT, and the ten seconds begin with its end.",
     )
-    yield Source(BBR, needs="value").says(
+    yield k.Source(BBR, needs="value").says(
         "bbr-queue",
         "BBR keeps the link busy without filling the queue: probing for bandwidth makes a queue of at most a quarter "
         "of the bandwidth-delay product (mean queue after start-up, as a share of it).",
         one("later_queue", "bbr") / PIPE_SEGMENTS,
-        at_most(0.25, "share"),
+        k.at_most(0.25, "share"),
         "The gain of 1.25 lasts one round trip of eight, so the mean must lie below its peak.",
     )
 
@@ -332,30 +317,30 @@ _CLOSE_S = 11
 _STEP_S = 0.5
 
 
-def tables(q: Quantities) -> Sequence[Table]:
+def tables(q: k.Quantities) -> Sequence[Table]:
     """Downloads, the grid around them, parallel connections, short flows."""
     downloads = [q.completion_time, q.goodput, q.retransmissions, q.timeouts, q.mean_queue, q.max_queue]
     return [
-        table(
+        k.table(
             "downloads",
             "One download of 50 MB",
             "10 Mbit/s, RTT 80 ms, a queue of 67 packets (1 x the bandwidth-delay product), alone on its path.",
             [of.sel(DRAWN, drop=True) for of in downloads],
         ),
-        table(
+        k.table(
             "paths",
             "The same download over other paths",
             "Round trip in ms; queue in bandwidth-delay products.",
             [of.transpose("rtt_ms", "buffer_bdp", ...) for of in (q.goodput, q.retransmissions, q.mean_queue)],
             across="control",
         ),
-        table(
+        k.table(
             "parallel",
             "Objects of 100 kB over connections that open together",
             "`flows` connections with an object each. First flights: segments sent before an ACK of data.",
             [q.object_time, q.first_flights, q.retransmitted],
         ),
-        table(
+        k.table(
             "mice",
             "Short flows next to a long one",
             "`elephants`: number of long flows of the same algorithm, started ten seconds before. Share: of the bytes "
@@ -365,7 +350,7 @@ def tables(q: Quantities) -> Sequence[Table]:
     ]
 
 
-def figures(q: Quantities) -> Iterator[Figure | None]:
+def figures(q: k.Quantities) -> Iterator[Figure | None]:
     """Window, throughput and queue over time, and the beginning of Reno's download."""
     segments = q.run.table("segments", **DRAWN).filter(pl.col("replicate") == 0).collect()
     segments = segments.with_columns(time_s=pl.col("time_ns") / 1e9)
@@ -392,10 +377,10 @@ def figures(q: Quantities) -> Iterator[Figure | None]:
             "The queue that a packet finds is its delay, and that of every other flow.",
         ),
     ):
-        drawn = named(_over_time(rows, value, "control", _STEP_S, titles), name, title, unit)
+        drawn = k.named(_over_time(rows, value, "control", _STEP_S, titles), name, title, unit)
         columns = "control" if name == "queues" else None
         caption = f"One download at 10 Mbit/s, in steps of half a second. {caption}"
-        yield lines(drawn, title, caption, "time_s", "control", columns)
+        yield k.lines(drawn, title, caption, "time_s", "control", columns)
     close = own.filter(pl.col("control") == "reno", pl.col("time_s") < _CLOSE_S)
     if close.is_empty():
         return
@@ -403,8 +388,8 @@ def figures(q: Quantities) -> Iterator[Figure | None]:
     # An initial ssthresh far above the window would flatten everything else.
     both = both.filter(pl.col("value") <= 2 * close["cwnd_segments"].to_numpy().max())
     kinds = {"cwnd_segments": "cwnd", "ssthresh_segments": "ssthresh"}
-    yield lines(
-        named(
+    yield k.lines(
+        k.named(
             _over_time(both, pl.col("value").last(), "window", _STEP_S / 10, kinds),
             "explained",
             "Window",
@@ -425,10 +410,10 @@ def _over_time(rows: pl.DataFrame, value: pl.Expr, key: str, step_s: float, titl
     labels = [label for label in titles if label in found.columns]
     array = xr.DataArray(found.select(labels).to_numpy(), {"time_s": found["time_s"], key: labels}, ["time_s", key])
     array[key].attrs["titles"] = dict(titles)
-    return headed(array, time_s="time, s")
+    return k.headed(array, time_s="time, s")
 
 
-def answer(q: Quantities) -> Sequence[str]:
+def answer(q: k.Quantities) -> Sequence[str]:
     """The queue of each algorithm, parallel connections, and the effect of a long flow on short ones."""
     goodput, queue = (of.sel(DRAWN).sel(draw=0) for of in (q.goodput, q.mean_queue))
     many = int(q.object_time["flows"].max())
@@ -493,9 +478,9 @@ QUEUE = pl.col("queue_mean_packets") * pl.col("interval_s")
 AGAIN = 100 * pl.col("retransmissions").sum() / pl.col("segments_sent").sum()
 AFTER = pl.col("interval_start_s") >= STARTED_S
 # The download, its bottleneck, and the parallel connections.
-of_download = partial(Quantity, where=DONE, digits=0, grid="download")
-of_queue = partial(Quantity, records=waiting, grid="download")
-of_objects = partial(Quantity, where=DONE, grid="parallel")
+of_download = partial(k.Quantity, where=DONE, digits=0, grid="download")
+of_queue = partial(k.Quantity, records=waiting, grid="download")
+of_objects = partial(k.Quantity, where=DONE, grid="parallel")
 WINDOW_AT = {key: [label] for key, label in DRAWN.items()}
 QUANTITIES = (
     of_download("completion_time", "Completion time", "s", SECONDS.max(), digits=2),
@@ -506,14 +491,14 @@ QUANTITIES = (
     of_queue("max_queue", "Longest queue", "packets", pl.col("queue_max_packets").max(), digits=0),
     of_queue("later_queue", "Mean queue after start-up", "packets", pl.col("queue_mean_packets").mean(), AFTER),
     *(
-        Quantity(name, title, unit, pl.col(name).max(), None, windows, grid="download", at=WINDOW_AT)
+        k.Quantity(name, title, unit, pl.col(name).max(), None, windows, grid="download", at=WINDOW_AT)
         for name, (title, unit) in MEASURES.items()
     ),
     of_objects("object_time", "Mean completion time", "s", SECONDS.mean(), digits=3),
     of_objects("first_flights", "First flights together", "segments", pl.col("first_flight_segments").sum(), digits=0),
     of_objects("retransmitted", "Retransmitted segments", "percent", AGAIN),
-    Quantity("mouse_time", "Median completion time", "s", SECONDS.median(), MOUSE, digits=3, grid="mice"),
-    Quantity(
+    k.Quantity("mouse_time", "Median completion time", "s", SECONDS.median(), MOUSE, digits=3, grid="mice"),
+    k.Quantity(
         "elephant_share",
         "The long flow's share of the link meanwhile",
         "percent",
@@ -535,4 +520,4 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     return scenario
 
 
-STUDY = DeclaredStudy(Path(__file__).parent, QUANTITIES, claims, tables, figures, answer, build)
+STUDY = k.DeclaredStudy(Path(__file__).parent, QUANTITIES, claims, tables, figures, answer, build)

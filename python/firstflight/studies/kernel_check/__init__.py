@@ -20,28 +20,14 @@ from firstflight.report.figure import Figure
 from firstflight.report.trace_plot import overlay
 from firstflight.report.trace_plot.connection import RECEIVED
 from firstflight.scenario import Scenario
-from firstflight.studies.kernel import (
-    ClaimSpec,
-    DeclaredStudy,
-    Quantities,
-    Quantity,
-    Source,
-    along,
-    at_least,
-    at_most,
-    named,
-    near,
-    panels,
-    scatter,
-    table,
-)
+from firstflight.studies import kernel as k
 
 KEYS = ("queue", "control", "size_kb", "rtt_ms", "rate_mbit", "iw")
 AMPLE = 1000
 """The queue, in packets, that never overflows."""
 CLOSE_MS, CLOSE_PERCENT = 1.0, 1.0
 LIMIT = "The limit is part of the sentence, so the tolerance is 0."
-SOURCE = Source("firstflight's requirement on the simulator", needs="value", why=LIMIT)
+SOURCE = k.Source("firstflight's requirement on the simulator", needs="value", why=LIMIT)
 # Cells that a note names.
 _NAMED = 5
 # Transfers of a condition, of 20, below which it is not judged.
@@ -57,7 +43,7 @@ _RARE = 0.01
 class Sides:
     """Medians over the undisturbed, completed transfers of either engine, of the cells that both measured."""
 
-    def __init__(self, q: Quantities) -> None:
+    def __init__(self, q: k.Quantities) -> None:
         self.q = q
         self.has_both = "emulated_time" in q
         self.emulated, self.simulated = self.medians("time")
@@ -92,7 +78,7 @@ class Sides:
 class Together:
     """Downloads that share a queue, in each condition that both engines measured often enough."""
 
-    def __init__(self, q: Quantities) -> None:
+    def __init__(self, q: k.Quantities) -> None:
         self.sides = {}
         for name in ("mean", "last"):
             simulated = getattr(q, f"simulated_{name}")
@@ -146,7 +132,7 @@ def words(queue: int, control: str, size: int, rtt: int, rate: int, iw: int) -> 
     return f"{size} kB, {rtt} ms, {rate} Mbit/s, IW {iw}, {control}, queue {queue}"
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """Time without losses, time with losses, losses of the first flight, downloads that share a queue."""
     sides = Sides(q)
     clean, shallow = sides.measured & sides.clean, sides.measured & ~sides.clean
@@ -160,7 +146,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
 
     def claim(
         name: str, text: str, found: xr.DataArray, expected: Expectation, chosen: xr.DataArray, note: str
-    ) -> ClaimSpec:
+    ) -> k.ClaimSpec:
         note = _about(sides, chosen, note) if bool(chosen.any()) else _NONE
         return SOURCE.says(name, text, found, expected, note=note)
 
@@ -169,7 +155,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "time-without-loss",
             "Without losses the median emulated time is within 1% or 1 ms of the simulated one, in every cell.",
             percent_of(sides.close, clean),
-            near(100, "percent of cells"),
+            k.near(100, "percent of cells"),
             clean,
             _named(clean & ~sides.close, lambda of: f"{ms[of]:+.1f} ms, {percent[of]:+.1f}%", distance),
         ),
@@ -177,7 +163,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "time-with-losses",
             "Where a shallow queue makes either engine retransmit, the times differ by at most 5% (median over cells).",
             distance.where(lossy).median(),
-            at_most(5, "percent"),
+            k.at_most(5, "percent"),
             lossy,
             f"{float(percent_of(distance <= 5, lossy)):.0f}% of these cells are within 5%. Farthest apart: "
             + _named(lossy, lambda of: f"{percent[of]:+.0f}%", distance),
@@ -186,7 +172,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "first-flight-losses",
             "With shallow queues both engines lose as many segments of the first flight (in nine of ten cells).",
             percent_of(sides.alike, shallow),
-            at_least(90, "percent of cells"),
+            k.at_least(90, "percent of cells"),
             shallow,
             unlike(shallow),
         ),
@@ -194,7 +180,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "first-flight-losses-where-any",
             "Both engines lose as many segments of the first flight among cells where either lost any.",
             percent_of(sides.alike, losing),
-            at_least(90, "percent of cells"),
+            k.at_least(90, "percent of cells"),
             losing,
             unlike(losing),
         ),
@@ -202,7 +188,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     ]
 
 
-def _sharing(downloads: Together) -> Iterator[ClaimSpec]:
+def _sharing(downloads: Together) -> Iterator[k.ClaimSpec]:
     """Means and distributions of the times of downloads that share a queue."""
     note = f"{counted(int(downloads.measured.sum()), 'condition')} of {downloads.measured.size} with at least {_LEAST} "
     note += f"undisturbed transfers whose starts have {_GAPS}."
@@ -210,7 +196,7 @@ def _sharing(downloads: Together) -> Iterator[ClaimSpec]:
         "shared-queue-means",
         "Two to eight downloads in one queue take as long over the kernel (mean difference over conditions).",
         downloads.difference("mean").mean(),
-        near(0, "percent", 2),
+        k.near(0, "percent", 2),
         f"Each mean is of at most 20 transfers, which scatter by this much. {note}",
     )
     same = xr.concat([downloads.probability(name) for name in ("mean", "last")], "of")
@@ -219,7 +205,7 @@ def _sharing(downloads: Together) -> Iterator[ClaimSpec]:
         "Mean and greatest time of downloads in one queue have other distributions over the kernel "
         f"(p < {_RARE}) in at most one of ten conditions.",
         percent_of(same < _RARE, same.notnull(), [str(of) for of in same.dims]),
-        at_most(10, "percent of conditions"),
+        k.at_most(10, "percent of conditions"),
         f"By the test of Kolmogorov and Smirnov; of equal distributions 1% would be told apart. {note}",
     )
 
@@ -258,7 +244,7 @@ _OVER = ("size_kb", "rtt_ms", "iw")
 _QUARTILES = "Median and quartiles of the emulated times over undisturbed transfers; difference: emulated - simulated."
 
 
-def tables(q: Quantities) -> Sequence[Table]:
+def tables(q: k.Quantities) -> Sequence[Table]:
     """A summary, the cells farthest apart, and every cell, one table per queue; none without both engines."""
     sides = Sides(q)
     together = _together(Together(q))
@@ -269,27 +255,27 @@ def tables(q: Quantities) -> Sequence[Table]:
     order = order[flat(sides.measured)[order]][:_FARTHEST]
     condition = {"condition": [at(place, sides.percent) for place in order]}
     far = [xr.DataArray(flat(of)[order], condition, ["condition"], of.name, of.attrs) for of in both]
-    found = [_summary(sides), table("farthest", f"The {len(order)} cells that differ most", _QUARTILES, far)]
+    found = [_summary(sides), k.table("farthest", f"The {len(order)} cells that differ most", _QUARTILES, far)]
     for queue in sides.percent["queue"].values:
         title = f"A queue of {queue} packets: {'no losses' if queue == AMPLE else 'a shallow queue'}"
-        found.append(table(f"queue-{queue}", title, _QUARTILES, [of.sel(queue=queue, drop=True) for of in both]))
+        found.append(k.table(f"queue-{queue}", title, _QUARTILES, [of.sel(queue=queue, drop=True) for of in both]))
     return [*found, *together]
 
 
 def _together(downloads: Together) -> list[Table]:
     if not downloads.measured.any():
         return []
-    shown = [named(downloads.counted.where(downloads.measured), "transfers", "Transfers", "count", 0)]
+    shown = [k.named(downloads.counted.where(downloads.measured), "transfers", "Transfers", "count", 0)]
     for name, title in (("mean", "Mean time"), ("last", "Slowest")):
         emulated, simulated = downloads.means(name)
         shown += [
-            named(emulated, f"{name}_emulated", f"{title}, emulated", "ms", 0),
-            named(simulated, f"{name}_simulated", f"{title}, simulated", "ms", 0),
-            named(downloads.difference(name), f"{name}_difference", "Difference", "percent", 1),
-            named(downloads.probability(name), f"{name}_p", "p", "", 3),
+            k.named(emulated, f"{name}_emulated", f"{title}, emulated", "ms", 0),
+            k.named(simulated, f"{name}_simulated", f"{title}, simulated", "ms", 0),
+            k.named(downloads.difference(name), f"{name}_difference", "Difference", "percent", 1),
+            k.named(downloads.probability(name), f"{name}_p", "p", "", 3),
         ]
     caption = f"Means over transfers whose starts have {_GAPS}; p: Kolmogorov-Smirnov test."
-    return [table("shared-queue", "Downloads of 200 kB that share a queue", caption, shown)]
+    return [k.table("shared-queue", "Downloads of 200 kB that share a queue", caption, shown)]
 
 
 def _both(sides: Sides) -> list[xr.DataArray]:
@@ -298,7 +284,7 @@ def _both(sides: Sides) -> list[xr.DataArray]:
     (lost, lost_too), (again, again_too) = sides.medians("lost"), sides.medians("retransmissions")
     transfers, disturbed = sides.transfers
     return [
-        named(of.where(sides.measured), name, title, unit, digits)
+        k.named(of.where(sides.measured), name, title, unit, digits)
         for of, name, title, unit, digits in (
             (sides.emulated, "emulated", "Emulated", "ms", 1),
             (low, "lower_quartile", "Its lower quartile", "ms", 1),
@@ -321,7 +307,7 @@ def _summary(sides: Sides) -> Table:
     transfers, disturbed = (of.where(sides.measured).sum(_OVER) for of in sides.transfers)
     alike = percent_of(sides.alike, sides.measured, _OVER)
     shown = [
-        named(of.where(count > 0).transpose("queue", "rate_mbit", "control"), name, title, unit, digits)
+        k.named(of.where(count > 0).transpose("queue", "rate_mbit", "control"), name, title, unit, digits)
         for of, name, title, unit, digits in (
             (count, "cells", "Cells", "count", 0),
             (percent_of(sides.close, sides.measured, _OVER), "close", "Within 1% or 1 ms", "percent", 1),
@@ -333,17 +319,17 @@ def _summary(sides: Sides) -> Table:
         )
     ]
     caption = "Emulated next to simulated, over the cells of a queue (packets), a rate (Mbit/s) and an algorithm."
-    return table("summary", "Where the engines agree", caption, shown)
+    return k.table("summary", "Where the engines agree", caption, shown)
 
 
-def figures(q: Quantities) -> Iterator[Figure | None]:
+def figures(q: k.Quantities) -> Iterator[Figure | None]:
     """Differences at a glance, connections segment by segment, times by initial window."""
     sides = Sides(q)
     if not sides.measured.any():
         return
-    yield scatter(
-        named(sides.percent, "differences", "Difference", "%"),
-        named(sides.simulated, "simulated", "Simulated time", "ms"),
+    yield k.scatter(
+        k.named(sides.percent, "differences", "Difference", "%"),
+        k.named(sides.simulated, "simulated", "Simulated time", "ms"),
         "Difference between the engines",
         "One point per cell: emulated minus simulated time in percent of the simulated. The axis is linear within 1% "
         "and logarithmic beyond.",
@@ -359,8 +345,8 @@ def figures(q: Quantities) -> Iterator[Figure | None]:
         for engine, of in (("simulated", sides.simulated), ("emulated", sides.emulated))
     }
     for queue in sides.percent["queue"].values:
-        yield panels(
-            named(along("engine", cubic).sel(queue=queue, drop=True), f"windows_queue_{queue}", "Time", "ms"),
+        yield k.panels(
+            k.named(k.along("engine", cubic).sel(queue=queue, drop=True), f"windows_queue_{queue}", "Time", "ms"),
             f"Time by initial window, CUBIC, queue of {queue}{': no losses' if queue == AMPLE else ''}",
             "Median time, ms, on a logarithmic axis.",
             "iw",
@@ -372,7 +358,7 @@ def figures(q: Quantities) -> Iterator[Figure | None]:
         )
 
 
-def _connections(q: Quantities) -> Iterator[Figure]:
+def _connections(q: k.Quantities) -> Iterator[Figure]:
     """The captured connections that the run has of both engines: the first replicate, as seen at the server."""
     sides = {
         grid: q.run.table("segments", experiment=grid).filter(pl.col("replicate") == 0).drop("experiment").collect()
@@ -399,7 +385,7 @@ def at_server(segments: pl.DataFrame) -> pl.DataFrame:
     return segments.with_columns(time_ns - time_ns.filter(arrived).min())
 
 
-def answer(q: Quantities) -> Sequence[str]:
+def answer(q: k.Quantities) -> Sequence[str]:
     """The agreement of both engines without and with losses, and missing parts of the run."""
     sides = Sides(q)
     if not sides.has_both:
@@ -424,7 +410,7 @@ CALM = (pl.col("disturbed") == 0) & (pl.col("completed") == 1)
 
 # Of the transfers of either engine; a slice of the grid is compared as the whole is.
 QUANTITIES = tuple(
-    Quantity(f"{grid}_{name}", title, unit, value.max(), where, grid=grid, over="each", partial=True)
+    k.Quantity(f"{grid}_{name}", title, unit, value.max(), where, grid=grid, over="each", partial=True)
     for name, title, unit, value, where in (
         ("time", "Time", "ms", 1e3 * pl.col("completion_time_s"), CALM),
         ("lost", "First flight lost", "segments", pl.col("first_flight_lost_segments"), CALM),
@@ -453,7 +439,7 @@ def parallel(engine: str) -> Callable[[Run], pl.LazyFrame]:
 
 
 QUANTITIES += tuple(
-    Quantity(
+    k.Quantity(
         f"{engine}_{name}",
         title,
         "ms",
@@ -479,4 +465,4 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     return scenario.replace("tcp.timer_tick", {"period": f"{tick_ns()}ns", "wheel": True})
 
 
-STUDY = DeclaredStudy(Path(__file__).parent, QUANTITIES, claims, tables, figures, answer, build)
+STUDY = k.DeclaredStudy(Path(__file__).parent, QUANTITIES, claims, tables, figures, answer, build)

@@ -16,23 +16,7 @@ from firstflight.counted import listed, with_unit
 from firstflight.records import Run
 from firstflight.report.figure import Figure
 from firstflight.scenario import Scenario
-from firstflight.studies.kernel import (
-    ClaimSpec,
-    DeclaredStudy,
-    Quantities,
-    Quantity,
-    Source,
-    above,
-    along,
-    at_most,
-    headed,
-    heat_map,
-    lines,
-    named,
-    near,
-    table,
-    value,
-)
+from firstflight.studies import kernel as k
 
 FEW, MANY = 3, 10
 """Initial windows of RFC 3390 and RFC 6928 at an MSS of 1460 bytes, segments."""
@@ -42,9 +26,9 @@ FAST, EARLY, PROBE, TIMEOUT = range(len(REPAIRS))
 COMPARISON = "The sentence compares and gives no number, so any difference in its direction will do."
 RULE = "A rule without exceptions, so the tolerance is 0."
 # Nothing is drawn in the matrices.
-SECTION, STRICT = (Source(f"RFC 6928 section 5.3{how}", "rfc6928-s5.3-", "value") for how in ("", ", read strictly"))
-GREATER = above(0, "percentage points")
-CW10 = Source("RFC 6928, on the experiments of Chu and Wang (CW10)", "rfc6928-cw10-", why=COMPARISON)
+SECTION, STRICT = (k.Source(f"RFC 6928 section 5.3{how}", "rfc6928-s5.3-", "value") for how in ("", ", read strictly"))
+GREATER = k.above(0, "percentage points")
+CW10 = k.Source("RFC 6928, on the experiments of Chu and Wang (CW10)", "rfc6928-cw10-", why=COMPARISON)
 # The same comparison as RFCs of the time and as a kernel of today: without SACK, with it.
 RFC, LINUX = ("new_reno", "sack"), ("linux_no_sack", "linux")
 _SENDERS = {RFC: "NewReno against RFC 6675", LINUX: "profile linux"}
@@ -54,23 +38,23 @@ _FOLLOWS = {
 }
 
 
-def cost(q: Quantities) -> xr.DataArray:
+def cost(q: k.Quantities) -> xr.DataArray:
     """The delay of the response compared with one without loss, ms, by position of the loss."""
     return q.time.sel(position=slice(1, None)) - q.time.sel(position=0, drop=True)
 
 
-def share(q: Quantities, *repairs: int, **place: str | int) -> xr.DataArray:
+def share(q: k.Quantities, *repairs: int, **place: str | int) -> xr.DataArray:
     """Percent of the positions whose loss was repaired in one of these ways."""
     repair = q.repair.sel({"position": slice(1, None), **place})
     return 100 * repair.isin(repairs).where(repair.notnull()).mean("position")
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """Section 5.3's claims, those of the means it names, IW 10 without SACK against IW 3 with it, duplicates."""
     return [*_larger_window(q), *_rules(q), *_against_sack(q), *_duplicates(q)]
 
 
-def _larger_window(q: Quantities) -> Iterator[ClaimSpec]:
+def _larger_window(q: k.Quantities) -> Iterator[k.ClaimSpec]:
     for follows, (name, words) in _FOLLOWS.items():
         for kind, stack, repairs, text in (
             (
@@ -96,13 +80,13 @@ def _larger_window(q: Quantities) -> Iterator[ClaimSpec]:
 
 def _shares_and_costs(of: Callable[..., xr.DataArray], costs: xr.DataArray) -> str:
     found = (
-        f"{value(of(iw=iw)):.0f}% of the positions with IW {iw}, at a mean cost of {value(costs.sel(iw=iw)):.0f} ms"
+        f"{k.value(of(iw=iw)):.0f}% of the positions with IW {iw}, at a mean cost of {k.value(costs.sel(iw=iw)):.0f} ms"
         for iw in (FEW, MANY)
     )
     return f"{'; '.join(found)}."
 
 
-def _rules(q: Quantities) -> Iterator[ClaimSpec]:
+def _rules(q: k.Quantities) -> Iterator[k.ClaimSpec]:
     flight = q.repair.sel(follows="nothing", stack="new_reno", position=slice(1, None))
     three_follow = flight["iw"] - flight["position"] >= 3
     needless = ((flight == FAST) & ~three_follow).where(flight.notnull())
@@ -127,18 +111,18 @@ def _rules(q: Quantities) -> Iterator[ClaimSpec]:
         places = exceptions.sel(draw=0).stack(at=cells)
         named = [f"segment {position} of {iw}" for iw, position in places["at"].values[places.values == 1]]
         note = f"They are {', '.join(named)}." if named else ""
-        yield source.says(name, text, exceptions.sum(cells), near(0, "losses"), RULE, note)
+        yield source.says(name, text, exceptions.sum(cells), k.near(0, "losses"), RULE, note)
     costs, repair = (of.sel(stack="new_reno") for of in (cost(q), q.repair.sel(position=slice(1, None))))
     every = ["follows", *cells]
     yield SECTION.says(
         "lengthy-timeout",
         "Waiting for the timeout is the lengthy way: it costs more than fast retransmit (mean cost, NewReno).",
         costs.where(repair == TIMEOUT).mean(every) - costs.where(repair == FAST).mean(every),
-        above(0, "ms"),
+        k.above(0, "ms"),
         COMPARISON,
     )
     place: dict[str, str | int] = {"follows": "nothing", "iw": FEW}
-    yield Source("RFC 5827, abstract", "rfc5827-", "value").says(
+    yield k.Source("RFC 5827, abstract", "rfc5827-", "value").says(
         "timeouts-avoided",
         "Early retransmit recovers losses by fast retransmit that would otherwise need a timeout (positions of a "
         f"flight of {FEW} segments that nothing follows).",
@@ -146,17 +130,17 @@ def _rules(q: Quantities) -> Iterator[ClaimSpec]:
         GREATER,
         COMPARISON,
     )
-    yield Source("RFC 8985 section 7", "rfc8985-s7-", "value").says(
+    yield k.Source("RFC 8985 section 7", "rfc8985-s7-", "value").says(
         "no-timeouts",
         "A tail loss probe triggers ACKs that recover a tail loss without a timeout (single losses of a first flight "
         "that needed one, IW 1 to 16, profile linux).",
         (q.repair.sel(stack="linux") == TIMEOUT).sum(every),
-        at_most(0, "losses"),
+        k.at_most(0, "losses"),
         RULE,
     )
 
 
-def _against_sack(q: Quantities) -> Iterator[ClaimSpec]:
+def _against_sack(q: k.Quantities) -> Iterator[k.ClaimSpec]:
     """Each size by itself under random loss, then all sizes; then each rate of the congested link, then all."""
     sizes = q.random_loss["size_segments"].values.tolist()
     for size in sizes:
@@ -168,7 +152,7 @@ def _against_sack(q: Quantities) -> Iterator[ClaimSpec]:
     yield _comparison(q.congested, LINUX, "congested-linux")
 
 
-def _comparison(times: xr.DataArray, stacks: tuple[str, str], what: str) -> ClaimSpec:
+def _comparison(times: xr.DataArray, stacks: tuple[str, str], what: str) -> k.ClaimSpec:
     """The time saved, in percent of the mean completion time of IW 3 with SACK."""
     key, where, unit = (
         ("loss_percent", "segments under random loss", "%")
@@ -186,8 +170,8 @@ def _comparison(times: xr.DataArray, stacks: tuple[str, str], what: str) -> Clai
     sizes, varied = times["size_segments"].values.tolist(), times[key].values.tolist()
 
     def part_by_part() -> str:
-        by_size = [f"{value(gain(size_segments=size)):+.1f}% with {size} segments" for size in sizes]
-        by_key = [f"{value(gain(**{key: label})):+.1f}% at {with_unit(f'{label:g}', unit)}" for label in varied]
+        by_size = [f"{k.value(gain(size_segments=size)):+.1f}% with {size} segments" for size in sizes]
+        by_key = [f"{k.value(gain(**{key: label})):+.1f}% at {with_unit(f'{label:g}', unit)}" for label in varied]
         return f"Part by part: {', '.join([*(by_size if len(sizes) > 1 else []), *by_key])}."
 
     return CW10.says(
@@ -196,15 +180,15 @@ def _comparison(times: xr.DataArray, stacks: tuple[str, str], what: str) -> Clai
         f"{listed(map(str, sizes))} {where} of {with_unit(listed(f'{label:g}' for label in varied), unit)}; "
         f"{_SENDERS[stacks]}).",
         gain(),
-        above(0, "percent"),
+        k.above(0, "percent"),
         note=part_by_part,
     )
 
 
-def _duplicates(q: Quantities) -> Iterator[ClaimSpec]:
+def _duplicates(q: k.Quantities) -> Iterator[k.ClaimSpec]:
     """Section 7's sentence, and hypotheses fixed before the first run of their grid."""
     means, worst = q.duplicates.mean(["size_segments", "rate_kbps"]), q.duplicates.max(["size_segments", "rate_kbps"])
-    section = Source("RFC 6928 section 7", "rfc6928-s7-", why="The claim is a direction only.")
+    section = k.Source("RFC 6928 section 7", "rfc6928-s7-", why="The claim is a direction only.")
     hypothesis = replace(section, name="this study, before the first run of this grid")
     sack = "One in a hundred; fixed before the first run."
     where = "five in parallel, 20 and 100 segments, 256 and 1024 kbit/s"
@@ -218,7 +202,7 @@ def _duplicates(q: Quantities) -> Iterator[ClaimSpec]:
         "sack-in-check",
         f"SACK keeps duplicates in check: at most one segment in a hundred, IW {FEW} to 32 (largest share; {where}).",
         worst.sel(stack="sack").max("iw"),
-        at_most(1, "percentage points"),
+        k.at_most(1, "percentage points"),
         sack,
     )
     yield hypothesis.says(
@@ -237,7 +221,7 @@ def _duplicates(q: Quantities) -> Iterator[ClaimSpec]:
         "linux-in-check",
         f"Linux with SACK keeps duplicates in check as well, IW {FEW} to 32 (largest share; {where}).",
         worst.sel(stack="linux").max("iw"),
-        at_most(1, "percentage points"),
+        k.at_most(1, "percentage points"),
         sack,
     )
 
@@ -255,42 +239,42 @@ _EARLY = {
 }
 
 
-def tables(q: Quantities) -> Sequence[Table]:
+def tables(q: k.Quantities) -> Sequence[Table]:
     """The frequency of each kind of recovery, its cost, and completion times in the comparison."""
-    costs = named(cost(q), "cost", "Cost of the loss", "ms")
+    costs = k.named(cost(q), "cost", "Cost of the loss", "ms")
     shares = [
-        named(share(q, kind), f"share_{repair.replace(' ', '_')}", f"By {repair}", "percent", 0)
+        k.named(share(q, kind), f"share_{repair.replace(' ', '_')}", f"By {repair}", "percent", 0)
         for kind, repair in enumerate(REPAIRS)
     ]
     kinds = ", ".join(f"{kind} {repair}" for kind, repair in enumerate(REPAIRS))
     whole = "From the opening of the connection to the last byte."
     return [
-        table(
+        k.table(
             "repairs",
             "Recovery of a single loss in the first flight",
             "Over all positions of the loss. Cost: completion time above that of the same response without loss.",
             [
                 *shares,
-                named(costs.mean("position"), "mean_cost", "Mean cost of a loss", "ms", 0),
-                named(costs.max("position"), "worst_cost", "Worst cost", "ms", 0),
+                k.named(costs.mean("position"), "mean_cost", "Mean cost of a loss", "ms", 0),
+                k.named(costs.max("position"), "worst_cost", "Worst cost", "ms", 0),
             ],
         ),
-        table(
+        k.table(
             "positions",
             "Each single loss",
             f"Position: of the lost segment in the first flight. Recovery: {kinds}; the slowest mechanism that "
             "was needed.",
             [costs, *(of.sel(position=slice(1, None)) for of in (q.repair, q.retransmissions))],
         ),
-        table("random_loss", "Responses under random loss", f"One after the other. {whole}", [q.random_loss], "iw"),
-        table(
+        k.table("random_loss", "Responses under random loss", f"One after the other. {whole}", [q.random_loss], "iw"),
+        k.table(
             "congested",
             "Responses over a congested link",
             f"Five in parallel; RTT 300 ms, queue of 40 packets. {whole}",
             [q.congested],
             "iw",
         ),
-        table(
+        k.table(
             "duplicates",
             "Duplicate segments",
             "Of the data segments that reach a client: the share that had arrived before. Five responses in parallel.",
@@ -300,7 +284,7 @@ def tables(q: Quantities) -> Sequence[Table]:
     ]
 
 
-def figures(q: Quantities) -> Sequence[Figure | None]:
+def figures(q: k.Quantities) -> Sequence[Figure | None]:
     """The matrices, and the comparison."""
     how = (
         "Mean completion time of responses, NewReno against RFC 6675; band: 95% CI over replicates. Both axes "
@@ -309,8 +293,8 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
     against = f"IW {MANY} without SACK against IW {FEW} with SACK"
     return [
         *_matrices(q),
-        lines(_two(q.random_loss), f"{against}, under random loss", how, *_AXES, "loss_percent", log=True),
-        lines(
+        k.lines(_two(q.random_loss), f"{against}, under random loss", how, *_AXES, "loss_percent", log=True),
+        k.lines(
             _two(q.congested),
             f"{against}, five responses at once over a congested link",
             f"{how} Round trip 300 ms, queue of 40 packets, as in the testbed that RFC 6928 cites.",
@@ -318,7 +302,7 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
             "rate_kbps",
             log=True,
         ),
-        lines(
+        k.lines(
             q.duplicates.mean("size_segments", keep_attrs=True),
             "Segments that arrive twice, by IW",
             "Five responses at once over a congested link, mean of 20 and 100 segments. A panel per rate, kbit/s.",
@@ -335,16 +319,16 @@ _AXES = ("size_segments", "sender")
 def _two(times: xr.DataArray) -> xr.DataArray:
     """The two senders that are compared, along `sender`."""
     parts = {f"IW {MANY} without SACK": ("new_reno", MANY), f"IW {FEW} with SACK": ("sack", FEW)}
-    return along("sender", {name: times.sel(stack=stack, iw=iw, drop=True) for name, (stack, iw) in parts.items()})
+    return k.along("sender", {name: times.sel(stack=stack, iw=iw, drop=True) for name, (stack, iw) in parts.items()})
 
 
-def _matrices(q: Quantities) -> Iterator[Figure | None]:
+def _matrices(q: k.Quantities) -> Iterator[Figure | None]:
     titles = q.repair["stack"].attrs["titles"]
     for pair, stacks in _PAIRS.items():
         for follows, words in _HEADINGS.items():
             at = {"follows": follows, "stack": list(stacks), "draw": 0, "position": slice(1, None)}
-            yield heat_map(
-                headed(cost(q), iw="initial window", position="lost segment of the first flight")
+            yield k.heat_map(
+                k.headed(cost(q), iw="initial window", position="lost segment of the first flight")
                 .sel(at)
                 .rename(f"{pair}_{follows}"),
                 f"One loss in the first flight; {words}: {' and '.join(titles[stack] for stack in stacks)}",
@@ -356,7 +340,7 @@ def _matrices(q: Quantities) -> Iterator[Figure | None]:
             )
 
 
-def answer(q: Quantities) -> Sequence[str]:
+def answer(q: k.Quantities) -> Sequence[str]:
     """The gain of the larger window, its change with later mechanisms, and the comparison with SACK."""
 
     def percent(repair: int, stack: str, iw: int) -> float:
@@ -412,14 +396,14 @@ ARRIVED = (pl.col("event") == 1) & (pl.col("from_server") == 1) & (pl.col("lengt
 TWICE = 100 * (1 - pl.struct("connection", "seq").n_unique() / pl.len())
 
 # Of the transfer that lost the segment at each position.
-of_position = partial(Quantity, where=DONE, records=positions, by={"position": range(17)}, grid="one_loss")
+of_position = partial(k.Quantity, where=DONE, records=positions, by={"position": range(17)}, grid="one_loss")
 QUANTITIES = (
     of_position("time", "Completion time", "ms", (1e3 * pl.col("completion_time_s")).max()),
     of_position("repair", "Repair", "", REPAIR.max(), kinds=REPAIRS),
     of_position("retransmissions", "Retransmitted segments", "segments", pl.col("retransmissions").max()),
-    Quantity("random_loss", "Mean completion time", "s", TIME, DONE, digits=3, grid="random_loss"),
-    Quantity("congested", "Mean completion time", "s", TIME, DONE, digits=3, grid="congested"),
-    Quantity("duplicates", "Segments that arrive twice", "percent", TWICE, ARRIVED, "segments", grid="duplicates"),
+    k.Quantity("random_loss", "Mean completion time", "s", TIME, DONE, digits=3, grid="random_loss"),
+    k.Quantity("congested", "Mean completion time", "s", TIME, DONE, digits=3, grid="congested"),
+    k.Quantity("duplicates", "Segments that arrive twice", "percent", TWICE, ARRIVED, "segments", grid="duplicates"),
 )
 
 
@@ -438,4 +422,4 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     return scenario.replace("application.response.size", f"{size * payload}B")
 
 
-STUDY = DeclaredStudy(Path(__file__).parent, QUANTITIES, claims, tables, figures, answer, build)
+STUDY = k.DeclaredStudy(Path(__file__).parent, QUANTITIES, claims, tables, figures, answer, build)

@@ -12,31 +12,17 @@ from firstflight import populations
 from firstflight.populations import applications, avgdc, slowdc
 from firstflight.scenario import Scenario
 from firstflight.studies.kernel import DeclaredStudy
+from firstflight.studies.rfc6928_cluster import measure as m
 from firstflight.studies.rfc6928_cluster.claims import claims
-from firstflight.studies.rfc6928_cluster.measure import (
-    AVGDC,
-    BACKGROUND,
-    BLOG,
-    CORRELATIONS,
-    FEW,
-    HERE,
-    MANY,
-    MAPS,
-    PHOTOS,
-    QUANTITIES,
-    REQUESTS,
-    SEARCH,
-    SLOWDC,
-)
 from firstflight.studies.rfc6928_cluster.report import answer, figures, tables
 
 # Users of a cell with one of the two windows that are compared: so many that a bucket with one response in a thousand
 # (beyond 3 s of round trip) has enough for an interval, and a cell's rows stay below 200 MB in memory.
-USERS = {SEARCH: 200_000, MAPS: 6_000, PHOTOS: 6_000, BLOG: 4_000}
+USERS = {m.SEARCH: 200_000, m.MAPS: 6_000, m.PHOTOS: 6_000, m.BLOG: 4_000}
 # The same of a cell with another window or with new connections alone, and of one in which something else is assumed:
 # enough for an interval, of the users below 256 kbit/s, too. They are the first of the users above.
-USERS_BESIDE = USERS | {SEARCH: 40_000}
-USERS_OF_ASSUMPTIONS = {SEARCH: 14_000, MAPS: 1_500, PHOTOS: 1_000, BLOG: 1_000}
+USERS_BESIDE = USERS | {m.SEARCH: 40_000}
+USERS_OF_ASSUMPTIONS = {m.SEARCH: 14_000, m.MAPS: 1_500, m.PHOTOS: 1_000, m.BLOG: 1_000}
 # The time that a server works at an answer, fitted to the latencies with IW 3 that Figure 5 implies, with new
 # connections alone (research/rfc6928_cluster_fit.py base).
 SERVICE_TIME = "125ms"
@@ -51,7 +37,7 @@ THINK = "5s"
 # the published rate of retransmissions; it was chosen when the rates of IW 10 were known, too. Times as many users with
 # losses as the population has: so IW 3 has the published rate of all services (research/rfc6928_cluster_fit.py losses).
 LEAST_QUEUE = 100
-REFITTED = {False: {AVGDC: 1.98, SLOWDC: 3.24}, True: {AVGDC: 1.41, SLOWDC: 2.43}}
+REFITTED = {False: {m.AVGDC: 1.98, m.SLOWDC: 3.24}, True: {m.AVGDC: 1.41, m.SLOWDC: 2.43}}
 
 Values = dict[str, Any]
 """Dotted path in the scenario to its value."""
@@ -66,12 +52,12 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     """
     service, population, assumption = labels["service"], labels["population"], labels.get("assumption", "")
     kept = not (grid == "new" or assumption.startswith("new"))
-    compared = grid != "new" and labels["iw"] in (FEW, MANY)
+    compared = grid != "new" and labels["iw"] in (m.FEW, m.MANY)
     users = USERS_OF_ASSUMPTIONS if assumption else USERS if compared else USERS_BESIDE
     people = populations.find(population) | {"users": users[service]}
     if grid == "dependence":
-        people["dependence"] = avgdc.dependence(CORRELATIONS[labels["dependence"]])
-    parallel = {"parallel": 4 if assumption == "maps-over-4" else MAPS_PARALLEL} if service == MAPS else {}
+        people["dependence"] = avgdc.dependence(m.CORRELATIONS[labels["dependence"]])
+    parallel = {"parallel": 4 if assumption == "maps-over-4" else MAPS_PARALLEL} if service == m.MAPS else {}
     fetched = applications.preset(service, **parallel)
     server: Values = {"initial_window": labels["iw"]}
     if kept:
@@ -79,7 +65,7 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
         # tcp_slow_start_after_idle = 0, else the initial window would count every time again.
         server |= {"restart_window": "off", "window_validation": {"cwnd_limited": {"app_limited_decay": False}}}
     fetched |= {"service_time": SERVICE_TIME, "start": HEAD_START, "server_tcp": server}
-    background = applications.preset(BACKGROUND, user_fraction=BACKGROUND_SHARE, server_tcp={"initial_window": FEW})
+    background = applications.preset(m.BACKGROUND, user_fraction=BACKGROUND_SHARE, server_tcp={"initial_window": m.FEW})
     scenario = Scenario.from_dict(scenario.to_dict() | {"population": people, "application": [fetched, background]})
     own = queues(LEAST_QUEUE) | losses(population, REFITTED[kept][population])
     return scenario.replace_all((own | (changes(assumption, population, service) if assumption else {})).items())
@@ -88,7 +74,7 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
 def _kept_open(fetched: Values) -> Values:
     """The same on connections that are kept open."""
     if fetched["kind"] == "file_transfer":
-        turns = {"response": fetched["size"], "think_time": THINK, "count": REQUESTS}
+        turns = {"response": fetched["size"], "think_time": THINK, "count": m.REQUESTS}
         return {"name": fetched["name"], "kind": "request_response", "request": fetched["request"]} | turns
     kept = {key: value for key, value in fetched.items() if key not in ("parallel", "http_version")}
     return kept | {"http_version": "1.1", "persistent": "keep_alive", "connections": fetched["parallel"]}
@@ -105,7 +91,7 @@ def changes(assumption: str, population: str, service: str) -> Values:
         "new": losses(population, fitted),
         "new-refitted": {},
         "new-40p": queues(40) | losses(population, 1),
-        "kept-longer": {f"{own}.count": 3 * (REQUESTS if service == SEARCH else 1), f"{own}.think_time": THINK},
+        "kept-longer": {f"{own}.count": 3 * (m.REQUESTS if service == m.SEARCH else 1), f"{own}.think_time": THINK},
         "queues-10p": queues(10),
         "queues-40p": queues(40),
         "queues-60p": queues(60),
@@ -120,8 +106,8 @@ def changes(assumption: str, population: str, service: str) -> Values:
         "window-17kB": {f"{own}.client_tcp": {"receive_window": "17520B", "receive_window_growth": "none"}},
         "back-end-0": {f"{own}.service_time": "0ms"},
         "back-end-250ms": {f"{own}.service_time": "250ms"},
-        "downloads-none": {f"application.{BACKGROUND}.user_fraction": 1e-9},
-        "downloads-tenth": {f"application.{BACKGROUND}.user_fraction": 0.1},
+        "downloads-none": {f"application.{m.BACKGROUND}.user_fraction": 1e-9},
+        "downloads-tenth": {f"application.{m.BACKGROUND}.user_fraction": 0.1},
         "timers-1s": {"tcp.rto.minimum": "1s"},
         "no-f-rto": {"tcp.recovery.scoreboard.f_rto": False},
         "lost-syn-2011": {"tcp.syn_loss_response": "rfc6928"},
@@ -136,8 +122,8 @@ def queues(packets: int) -> Values:
 
 def losses(population: str, times: float) -> Values:
     """So many times as many users with losses as the population has."""
-    of = slowdc if population == SLOWDC else avgdc
+    of = slowdc if population == m.SLOWDC else avgdc
     return {"population.loss": avgdc.losses(times * of.LOSSY_SHARE, of.MOST_LOSS) if times else 0}
 
 
-STUDY = DeclaredStudy(HERE, QUANTITIES, claims, tables, figures, answer, build)
+STUDY = DeclaredStudy(m.HERE, m.QUANTITIES, claims, tables, figures, answer, build)

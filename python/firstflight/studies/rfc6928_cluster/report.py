@@ -16,40 +16,10 @@ from firstflight.populations import dukkipati2010, slowdc
 from firstflight.report.figure import Figure
 from firstflight.studies.kernel import Quantities, along, headed, lines, named, table, value
 from firstflight.studies.kernel.figure import bars, extremes, forest
+from firstflight.studies.rfc6928_cluster import measure as m
 from firstflight.studies.rfc6928_cluster.claims import ALL, few_pairs, named_bucket
-from firstflight.studies.rfc6928_cluster.measure import (
-    AVGDC,
-    CORRELATIONS,
-    DIMENSIONS,
-    FEW,
-    GAINS,
-    MANY,
-    MAPS,
-    MAPS_RETRANSMITTED,
-    NAMES,
-    QUANTILES,
-    REQUESTS,
-    RETRANSMITTED,
-    SEARCH,
-    SEARCH_GAIN,
-    SIGNS,
-    SLOWDC,
-    WITHOUT_RETRANSMISSION,
-    connections,
-    figure5,
-    gain,
-    heading,
-    labels,
-    laws,
-    of_search,
-    rate,
-    rate_of_all,
-    ratio_of_quantiles,
-    saved,
-    slow_gain,
-)
 
-_PUBLISHED = {of: (SEARCH_GAIN[of][1], RETRANSMITTED[of]) for of in NAMES}
+_PUBLISHED = {of: (m.SEARCH_GAIN[of][1], m.RETRANSMITTED[of]) for of in m.NAMES}
 Printed = dict[tuple[Any, ...], float]
 """Published values by metric and labels of a table's keys."""
 _RELATIVE = {
@@ -68,8 +38,8 @@ _FIGURE5 = {
 }
 # Of what is compared with Figure 5 in several variants: its bars, their name in tables, web search's values.
 _VARIED = {
-    "dependence": ("down", "bandwidth_kbps", laws),
-    "connections": ("rtt", "round_trip_ms", of_search(connections)),
+    "dependence": ("down", "bandwidth_kbps", m.laws),
+    "connections": ("rtt", "round_trip_ms", m.of_search(m.connections)),
 }
 
 
@@ -82,14 +52,15 @@ def tables(q: Quantities) -> Iterator[Table]:
             q,
             "dependence",
             "Effect of the joint distribution: web search by bandwidth",
-            f"Correlation of RTT and bandwidth: independent {CORRELATIONS['independent']:g}, fitted as the population "
-            f"has it, stronger {CORRELATIONS['stronger']:g}. Published in brackets, the same for all three.",
+            f"Correlation of RTT and bandwidth: independent {m.CORRELATIONS['independent']:g}, fitted as the "
+            f"population has it, stronger {m.CORRELATIONS['stronger']:g}. Published in brackets, the same for "
+            "all three.",
         ),
         _by_variant(
             q,
             "connections",
             "Effect of connections kept open: web search by RTT",
-            f"Mixed: {REQUESTS} responses per connection, with cwnd kept during think times. New: one response per "
+            f"Mixed: {m.REQUESTS} responses per connection, with cwnd kept during think times. New: one response per "
             "connection.",
         ),
         _mix(q),
@@ -100,12 +71,12 @@ def tables(q: Quantities) -> Iterator[Table]:
         _shares(q),
         _paths(q),
     ):
-        yield replace(made, frame=made.frame.with_columns(pl.col("population").replace(NAMES)))
+        yield replace(made, frame=made.frame.with_columns(pl.col("population").replace(m.NAMES)))
 
 
 def _compared(few: xr.DataArray, latency: xr.DataArray) -> list[xr.DataArray]:
     """Latency with IW 3 and the part of it that another window saves."""
-    return [named(few, "latency_iw3", "Latency with IW 3", "ms", 0), *(saved(few, latency, unit) for unit in GAINS)]
+    return [named(few, "latency_iw3", "Latency with IW 3", "ms", 0), *(m.saved(few, latency, unit) for unit in m.GAINS)]
 
 
 def _latency(q: Quantities) -> Table:
@@ -114,11 +85,11 @@ def _latency(q: Quantities) -> Table:
         named(q.percentiles.sel(percentile=p).reindex(iw=mean["iw"]), f"p{p}", title, "ms", 0)
         for p, title in ((50, "Median"), (90, "90th percentile"), (99, "99th percentile"))
     ]
-    gains = [gain(q, "stated", unit) for unit in GAINS]
-    larger = [of.where(of["iw"] != FEW) for of in gains]
+    gains = [m.gain(q, "stated", unit) for unit in m.GAINS]
+    larger = [of.where(of["iw"] != m.FEW) for of in gains]
     published = {
-        (str(own.name), population, SEARCH, MANY): value
-        for population, of in SEARCH_GAIN.items()
+        (str(own.name), population, m.SEARCH, m.MANY): value
+        for population, of in m.SEARCH_GAIN.items()
         for own, value in zip(gains, of, strict=True)
     }
     return table(
@@ -135,13 +106,13 @@ def _latency(q: Quantities) -> Table:
 
 def _mix(q: Quantities) -> Table:
     """Gain and cost of each service with a third of the requests on new connections, and with all."""
-    rates = _with_all(connections(q, "again"), connections(q, "sent"))
-    few, many = (rates.sel(iw=iw, drop=True) for iw in (FEW, MANY))
-    gained = saved(connections(q, "few"), connections(q, "latency"))
+    rates = _with_all(m.connections(q, "again"), m.connections(q, "sent"))
+    few, many = (rates.sel(iw=iw, drop=True) for iw in (m.FEW, m.MANY))
+    gained = m.saved(m.connections(q, "few"), m.connections(q, "latency"))
     published: Printed = {}
     for made in few["connections"].values.tolist():
         for population, (percent, (before, after)) in _PUBLISHED.items():
-            published["gain_percent", population, SEARCH, made] = percent
+            published["gain_percent", population, m.SEARCH, made] = percent
             published |= {("rate_iw3", population, ALL, made): before, ("rate_iw10", population, ALL, made): after}
     return table(
         "mix",
@@ -149,9 +120,9 @@ def _mix(q: Quantities) -> Table:
         "Mixed: as stated. New: each response on a new connection, with the losses that then give IW 3 the published "
         "rate. Gain: of the mean latency. Retransmitted: segments; all: services have equal weights.",
         [
-            gained.sel(iw=MANY, drop=True).reindex(service=rates["service"]),
-            named(few, "rate_iw3", f"Retransmitted, IW {FEW}", "percent", 2),
-            named(many, "rate_iw10", f"Retransmitted, IW {MANY}", "percent", 2),
+            gained.sel(iw=m.MANY, drop=True).reindex(service=rates["service"]),
+            named(few, "rate_iw3", f"Retransmitted, IW {m.FEW}", "percent", 2),
+            named(many, "rate_iw10", f"Retransmitted, IW {m.MANY}", "percent", 2),
         ],
         "connections",
         published,
@@ -162,7 +133,7 @@ def _mix(q: Quantities) -> Table:
 
 def _with_all(again: xr.DataArray, sent: xr.DataArray) -> xr.DataArray:
     """Rates of all services together, then of each."""
-    return xr.concat([rate_of_all(again, sent).expand_dims(service=[ALL]), rate(again, sent)], "service")
+    return xr.concat([m.rate_of_all(again, sent).expand_dims(service=[ALL]), m.rate(again, sent)], "service")
 
 
 def _joined(parts: Sequence[Table], notes: Sequence[str] = ()) -> Table:
@@ -173,29 +144,29 @@ def _joined(parts: Sequence[Table], notes: Sequence[str] = ()) -> Table:
 def _buckets(q: Quantities) -> Table:
     """Web search by every dimension, the other services by bandwidth."""
     parts, notes = [], []
-    for population, service in ((p, s) for p in NAMES for s in q.stated_latency["service"].values.tolist()):
-        for by in DIMENSIONS if service == SEARCH else ("down",):
-            at = {"population": [population], "service": [service], "iw": MANY}
+    for population, service in ((p, s) for p in m.NAMES for s in q.stated_latency["service"].values.tolist()):
+        for by in m.DIMENSIONS if service == m.SEARCH else ("down",):
+            at = {"population": [population], "service": [service], "iw": m.MANY}
             few, latency, count = (getattr(q, f"stated_{by}_{of}").sel(at) for of in ("few", "latency", "count"))
             count = count.sel(draw=0)
             share = named(100 * count / count.sum(by, skipna=False), "share", "Share of responses", "percent")
             own = [share, named(count, "responses", "Responses", "count", 0), *_compared(few, latency)]
-            known = (population, service) == (AVGDC, SEARCH) and by != "segments"
+            known = (population, service) == (m.AVGDC, m.SEARCH) and by != "segments"
             parts.append(
                 table(
                     "buckets",
                     "Gain of IW 10 over IW 3 in the paper's buckets",
                     "Mean latency; each interval holds for its bucket alone. In brackets: Figure 5's value for AvgDC's "
                     "web search. A dash: no responses, or too few.",
-                    [of.rename({by: "bucket"}).expand_dims(by=[heading(by)]) for of in own],
-                    published=_printed(by, (population, service, heading(by))) if known else None,
+                    [of.rename({by: "bucket"}).expand_dims(by=[m.heading(by)]) for of in own],
+                    published=_printed(by, (population, service, m.heading(by))) if known else None,
                     near={**NEAR, "share": ("absolute", 2)},
                     order=("population", "service", "by", "bucket"),
                 )
             )
             for index, number in enumerate(count.values.ravel()):
                 if why := few_pairs(number):
-                    notes.append(f"{NAMES[population]}, {service}, {named_bucket(by, index)}: {why}")
+                    notes.append(f"{m.NAMES[population]}, {service}, {named_bucket(by, index)}: {why}")
     return _joined(parts, notes)
 
 
@@ -204,17 +175,17 @@ def _printed(by: str, before: tuple[str, ...], after: tuple[str, ...] = ()) -> P
     return {
         (metric, *before, label, *after): value
         for metric, column in _FIGURE5.items()
-        for label, value in zip(labels(by), figure5(by, column), strict=True)
+        for label, value in zip(m.labels(by), m.figure5(by, column), strict=True)
     }
 
 
 def _by_variant(q: Quantities, key: str, title: str, caption: str) -> Table:
     """Web search's gains in the buckets of Figure 5, whose bars are the same next to each variant."""
     by, name, of_search = _VARIED[key]
-    few, latency = (of_search(q, f"{by}_{of}").sel(iw=MANY).rename({by: name}) for of in ("few", "latency"))
+    few, latency = (of_search(q, f"{by}_{of}").sel(iw=m.MANY).rename({by: name}) for of in ("few", "latency"))
     published: Printed = {}
     for variant in few[key].values.tolist():
-        published |= _printed(by, (AVGDC,), (variant,))
+        published |= _printed(by, (m.AVGDC,), (variant,))
     order = ("population", name, key)
     return table(key, title, caption, _compared(few, latency), key, published, near=NEAR, order=order)
 
@@ -225,7 +196,7 @@ def quantiles_of(of: xr.DataArray, service: str) -> xr.DataArray:
 
 
 def _subnets(q: Quantities) -> Table:
-    few, latency = (quantiles_of(q.subnets, SEARCH).sel(iw=iw, drop=True) for iw in (FEW, MANY))
+    few, latency = (quantiles_of(q.subnets, m.SEARCH).sel(iw=iw, drop=True) for iw in (m.FEW, m.MANY))
     return table(
         "subnets",
         "Subnets: web search by quantile of the subnets' mean latencies",
@@ -236,34 +207,36 @@ def _subnets(q: Quantities) -> Table:
 
 
 def _tail(q: Quantities) -> Table:
-    own = quantiles_of(q.tail, MAPS)
+    own = quantiles_of(q.tail, m.MAPS)
     return table(
         "tail",
         "Maps: change of latency with IW 10, by quantile",
-        f"Positive: slower than with IW 3. Published for {NAMES[SLOWDC]}: slower from the 96th percentile up; "
-        f"nothing of the kind for {NAMES[AVGDC]}.",
+        f"Positive: slower than with IW 3. Published for {m.NAMES[m.SLOWDC]}: slower from the 96th percentile up; "
+        f"nothing of the kind for {m.NAMES[m.AVGDC]}.",
         [
-            named(own.sel(iw=FEW, drop=True), "latency_iw3", "Latency with IW 3", "ms", 0),
-            named(ratio_of_quantiles(own, "ms"), "change", "Change", "ms", 0),
-            named(ratio_of_quantiles(own), "change_percent", "Change", "percent"),
+            named(own.sel(iw=m.FEW, drop=True), "latency_iw3", "Latency with IW 3", "ms", 0),
+            named(m.ratio_of_quantiles(own, "ms"), "change", "Change", "ms", 0),
+            named(m.ratio_of_quantiles(own), "change_percent", "Change", "percent"),
         ],
-        published={("change", SLOWDC, 99): 80.0, ("change_percent", SLOWDC, 99): 2.3},
+        published={("change", m.SLOWDC, 99): 80.0, ("change_percent", m.SLOWDC, 99): 2.3},
         near={name: NEAR[name] for name in ("change", "change_percent")},
     )
 
 
 def _retransmissions(q: Quantities) -> Table:
     rates = _with_all(q.stated_again, q.stated_sent)
-    few = rates.sel(iw=FEW, drop=True)
-    rises = named((rates - few).where(rates["iw"] != FEW), "rise", f"Rise over IW {FEW}", "points", 2)
+    few = rates.sel(iw=m.FEW, drop=True)
+    rises = named((rates - few).where(rates["iw"] != m.FEW), "rise", f"Rise over IW {m.FEW}", "points", 2)
     clean = named(q.stated_clean.reindex(service=rates["service"]), "clean", "Responses without", "percent")
     published: Printed = {
-        ("clean", SLOWDC, service, iw): WITHOUT_RETRANSMISSION for service in (SEARCH, MAPS) for iw in (FEW, MANY)
+        ("clean", m.SLOWDC, service, iw): m.WITHOUT_RETRANSMISSION
+        for service in (m.SEARCH, m.MAPS)
+        for iw in (m.FEW, m.MANY)
     }
-    of_all = {(population, ALL): of for population, of in RETRANSMITTED.items()}
-    for place, (before, after) in {**of_all, (SLOWDC, MAPS): MAPS_RETRANSMITTED}.items():
-        published |= {("rate", *place, FEW): before, ("rate", *place, MANY): after}
-        published["rise", *place, MANY] = after - before
+    of_all = {(population, ALL): of for population, of in m.RETRANSMITTED.items()}
+    for place, (before, after) in {**of_all, (m.SLOWDC, m.MAPS): m.MAPS_RETRANSMITTED}.items():
+        published |= {("rate", *place, m.FEW): before, ("rate", *place, m.MANY): after}
+        published["rise", *place, m.MANY] = after - before
     return table(
         "retransmissions",
         "Retransmissions by service and initial window",
@@ -283,7 +256,7 @@ def assumed(q: Quantities) -> dict[str, xr.DataArray]:
 
     def merged(of: str) -> xr.DataArray:
         """Services that an assumption does not concern are as stated."""
-        stated = getattr(q, f"stated_{of}").sel(iw=[FEW, MANY])
+        stated = getattr(q, f"stated_{of}").sel(iw=[m.FEW, m.MANY])
         found: dict[str, xr.DataArray] = {}
         for name in (f"{grid}_{of}" for grid in ("assumed", "search_assumed", "maps_assumed")):
             if name not in q:
@@ -298,18 +271,18 @@ def assumed(q: Quantities) -> dict[str, xr.DataArray]:
         return every.assign_coords(assumption=list(titles.values()))
 
     def gained(name: str, title: str, of: str) -> xr.DataArray:
-        few, latency = (merged(f"{of}{side}").sel(service=SEARCH, iw=MANY) for side in ("few", "latency"))
-        return named(saved(few, latency), name, title, "percent")
+        few, latency = (merged(f"{of}{side}").sel(service=m.SEARCH, iw=m.MANY) for side in ("few", "latency"))
+        return named(m.saved(few, latency), name, title, "percent")
 
-    rates = rate_of_all(merged("again"), merged("sent"))
-    few, many = rates.sel(iw=FEW), rates.sel(iw=MANY)
+    rates = m.rate_of_all(merged("again"), merged("sent"))
+    few, many = rates.sel(iw=m.FEW), rates.sel(iw=m.MANY)
     found = (
         gained("gain_percent", "Gain", ""),
         gained("slow_gain_percent", "Gain <= 256 kbit/s", "slow_"),
-        named(few, "rate_iw3", f"Retransmitted, IW {FEW}", "percent", 2),
-        named(many, "rate_iw10", f"Retransmitted, IW {MANY}", "percent", 2),
+        named(few, "rate_iw3", f"Retransmitted, IW {m.FEW}", "percent", 2),
+        named(many, "rate_iw10", f"Retransmitted, IW {m.MANY}", "percent", 2),
         named(many - few, "rise", "Rise", "points", 2),
-        named(merged("clean").sel(service=SEARCH, iw=MANY), "clean", "Without", "percent"),
+        named(merged("clean").sel(service=m.SEARCH, iw=m.MANY), "clean", "Without", "percent"),
     )
     return {str(of.name): of for of in found}
 
@@ -319,10 +292,10 @@ def _sensitivity(q: Quantities) -> Iterator[Table]:
         return
     found = assumed(q)
     published: Printed = {}
-    for population, (few, many) in RETRANSMITTED.items():
-        known = {"gain_percent": SEARCH_GAIN[population][1], "rate_iw3": few, "rate_iw10": many}
+    for population, (few, many) in m.RETRANSMITTED.items():
+        known = {"gain_percent": m.SEARCH_GAIN[population][1], "rate_iw3": few, "rate_iw10": many}
         known["rise"] = round(many - few, 2)
-        known |= {"clean": WITHOUT_RETRANSMISSION} if population == SLOWDC else {"slow_gain_percent": slow_gain()}
+        known |= {"clean": m.WITHOUT_RETRANSMISSION} if population == m.SLOWDC else {"slow_gain_percent": m.slow_gain()}
         for told in found["rise"]["assumption"].values.tolist():
             published |= {(metric, population, told): value for metric, value in known.items()}
     yield table(
@@ -330,7 +303,7 @@ def _sensitivity(q: Quantities) -> Iterator[Table]:
         "Dependence of gain and cost on each assumption",
         "One assumption changed, all else as stated; nothing is refitted unless the row states it. Gain: web search, "
         "all users and those up to 256 kbit/s. Retransmitted: segments of all services, with equal weights. Without: "
-        f"responses of web search with IW {MANY} that had no retransmission. Fewer users than in the other tables, "
+        f"responses of web search with IW {m.MANY} that had no retransmission. Fewer users than in the other tables, "
         "but for the stated row. No claim depends on it.",
         list(found.values()),
         published=published,
@@ -342,21 +315,21 @@ def _sensitivity(q: Quantities) -> Iterator[Table]:
 def drawn_share(q: Quantities, by: str) -> xr.DataArray:
     """Share of web search's users in each bucket; only that of the product depends on the joint distribution."""
     if by == "bdp":
-        users = laws(q, "users_bdp")
+        users = m.laws(q, "users_bdp")
     else:
-        users = getattr(q, f"stated_users_{by}").sel(service=SEARCH).expand_dims(dependence=["fitted"])
-    users = users.sel(iw=FEW, drop=True)
+        users = getattr(q, f"stated_users_{by}").sel(service=m.SEARCH).expand_dims(dependence=["fitted"])
+    users = users.sel(iw=m.FEW, drop=True)
     whole = users.sum(by)
     return named(100 * users.fillna(0) / whole.where(whole > 0), "share", "Share of users", "percent", 2)
 
 
 def _shares(q: Quantities) -> Table:
     parts = []
-    for population, by in product(NAMES, DIMENSIONS[:3]):
+    for population, by in product(m.NAMES, m.DIMENSIONS[:3]):
         own = drawn_share(q, by).sel(population=[population]).rename({by: "bucket"})
         published = {
-            ("share", AVGDC, heading(by), label, law): value
-            for label, value in zip(labels(by), dukkipati2010.shares(by), strict=True)
+            ("share", m.AVGDC, m.heading(by), label, law): value
+            for label, value in zip(m.labels(by), dukkipati2010.shares(by), strict=True)
             for law in own["dependence"].values.tolist()
         }
         parts.append(
@@ -365,7 +338,7 @@ def _shares(q: Quantities) -> Table:
                 "Shares of the users by RTT, bandwidth and their product",
                 "Marginals are built from the published shares. The dependence of both is fitted to the product's "
                 "shares.",
-                [own.expand_dims(by=[heading(by)])],
+                [own.expand_dims(by=[m.heading(by)])],
                 "dependence",
                 published,
                 near={"share": ("absolute", 1)},
@@ -378,14 +351,14 @@ def _shares(q: Quantities) -> Table:
 def _paths(q: Quantities) -> Table:
     below = {f"below_{bps / 1000:.0f}": 100 * share for share, bps in slowdc.QUANTILES_BPS}
     printed = {
-        AVGDC: {"median_rtt": 70.0, "median_down": 1.7, "median_bdp": 9.5},
-        SLOWDC: {"median_rtt": 70.0, "median_down": 0.5, **below},
+        m.AVGDC: {"median_rtt": 70.0, "median_down": 1.7, "median_bdp": 9.5},
+        m.SLOWDC: {"median_rtt": 70.0, "median_down": 0.5, **below},
     }
     parts = {}
-    for name, (told, _) in QUANTILES.items():
-        own = getattr(q, name).sel(service=SEARCH, iw=FEW, drop=True)
+    for name, (told, _) in m.QUANTILES.items():
+        own = getattr(q, name).sel(service=m.SEARCH, iw=m.FEW, drop=True)
         # The shares are SlowDC's published ones.
-        parts[told] = own.where(own["population"] == SLOWDC) if name in below else own
+        parts[told] = own.where(own["population"] == m.SLOWDC) if name in below else own
     return table(
         "paths",
         "Users' paths, as drawn",
@@ -393,7 +366,7 @@ def _paths(q: Quantities) -> Table:
         "which this study follows, have 1.0. The product's median is that of the published shares, interpolated.",
         [named(along("quantity", parts), "value", "Value", "", 2)],
         published={
-            ("value", population, QUANTILES[name][0]): value
+            ("value", population, m.QUANTILES[name][0]): value
             for population, of in printed.items()
             for name, value in of.items()
         },
@@ -411,8 +384,8 @@ def figures(q: Quantities) -> Iterator[Figure | None]:
     yield _by_bucket(
         q,
         "figure5",
-        AVGDC,
-        DIMENSIONS[:3],
+        m.AVGDC,
+        m.DIMENSIONS[:3],
         "AvgDC's web search in the buckets of the paper's Figure 5",
         "Mean gain of IW 10 over IW 3, above in ms, below in percent of the mean with IW 3; above the bars the "
         "share of responses. Whiskers: 95% CIs; a simulated bar without one has too few users for it. "
@@ -433,14 +406,14 @@ def figures(q: Quantities) -> Iterator[Figure | None]:
         "faster the user, the more she gains. Fitted to the shares of the bandwidth-delay product, and stronger than "
         f"that: slow users have long RTTs. {_INTERVALS}",
     )
-    change = named(-gain(q, "stated"), "sweep", "change of mean latency", "%")
+    change = named(-m.gain(q, "stated"), "sweep", "change of mean latency", "%")
     caption = "Change of the mean over that with IW 3; below zero is faster. Bands: 95% CIs."
     yield lines(change, "Mean latency by initial window", caption, "iw", "service", "population", base=0)
-    rates = named(rate(q.stated_again, q.stated_sent), "retransmissions", "retransmitted", "%")
+    rates = named(m.rate(q.stated_again, q.stated_sent), "retransmissions", "retransmitted", "%")
     caption = "Retransmitted segments of segments sent. Bands: 95% CIs."
     yield lines(rates, "Retransmissions by initial window", caption, "iw", "service", "population")
     yield lines(
-        named(ratio_of_quantiles(quantiles_of(q.tail, MAPS)), "tail", "change", "%"),
+        named(m.ratio_of_quantiles(quantiles_of(q.tail, m.MAPS)), "tail", "change", "%"),
         "Maps: who is slower with IW 10",
         "Change of the quantiles of latency; above zero is slower than with IW 3. RFC 6928 has SlowDC slower from the "
         "96th percentile up. Bands: 95% CIs.",
@@ -449,7 +422,7 @@ def figures(q: Quantities) -> Iterator[Figure | None]:
         base=0,
     )
     yield lines(
-        named(-ratio_of_quantiles(quantiles_of(q.subnets, SEARCH)), "subnets", "gain", "%"),
+        named(-m.ratio_of_quantiles(quantiles_of(q.subnets, m.SEARCH)), "subnets", "gain", "%"),
         "Web search over subnets",
         "Gain of IW 10 at each quantile of the subnets' mean latencies. RFC 6928: 5 to 11% at all quantiles. Bands: "
         "95% CIs.",
@@ -461,8 +434,8 @@ def figures(q: Quantities) -> Iterator[Figure | None]:
     yield _by_bucket(
         q,
         "segments",
-        AVGDC,
-        DIMENSIONS[3:],
+        m.AVGDC,
+        m.DIMENSIONS[3:],
         "AvgDC's web search by size",
         "Mean gain of IW 10 over IW 3 by segments of the response: the buckets of the paper's Figure 7, whose bars are "
         "not available. Whiskers: 95% CIs.",
@@ -470,8 +443,8 @@ def figures(q: Quantities) -> Iterator[Figure | None]:
     yield _by_bucket(
         q,
         "figure6",
-        SLOWDC,
-        DIMENSIONS[:3],
+        m.SLOWDC,
+        m.DIMENSIONS[:3],
         "SlowDC's web search in the same buckets",
         "As above; the paper's Figure 6 has SlowDC by bandwidth, but its bars are not available. Whiskers: 95% "
         "intervals.",
@@ -488,11 +461,11 @@ def _with_published(own: xr.DataArray, key: str, by: str, values: Sequence[float
 
 def _next_to_figure5(q: Quantities, key: str, title: str, caption: str) -> Figure | None:
     by, _, of_search = _VARIED[key]
-    own = gain(q, by, of=of_search).sel(population=AVGDC, iw=MANY)
+    own = m.gain(q, by, of=of_search).sel(population=m.AVGDC, iw=m.MANY)
     if own.isnull().all([by, "draw"]).any():
         return None
-    shown = named(_with_published(own, key, by, figure5(by, "gain_percent")), key, "gain", "%")
-    return lines(headed(shown, **{by: heading(by)}), title, caption, by, key)
+    shown = named(_with_published(own, key, by, m.figure5(by, "gain_percent")), key, "gain", "%")
+    return lines(headed(shown, **{by: m.heading(by)}), title, caption, by, key)
 
 
 def _by_bucket(
@@ -501,21 +474,21 @@ def _by_bucket(
     """Gains in ms and percent by bucket."""
     import altair as alt
 
-    at = {"population": population, "service": SEARCH, "iw": MANY}
+    at = {"population": population, "service": m.SEARCH, "iw": m.MANY}
     wide, narrow, told = [], [], ""
     for by in dimensions:
         count = getattr(q, f"stated_{by}_count").sel(at).isel(draw=0)
         shares = [f"{share:.1f}%" if share else "none" for share in (100 * count / count.sum()).fillna(0).values]
         panels = []
-        for unit, column in GAINS.items():
-            own = gain(q, f"stated_{by}", unit).sel(at).expand_dims(source=[_OURS])
+        for unit, column in m.GAINS.items():
+            own = m.gain(q, f"stated_{by}", unit).sel(at).expand_dims(source=[_OURS])
             if own.isnull().all():
                 return None
-            found = headed(named(own, "gain", "Gain of IW 10", SIGNS[unit]), **{by: heading(by)})
+            found = headed(named(own, "gain", "Gain of IW 10", m.SIGNS[unit]), **{by: m.heading(by)})
             told = told or extremes(found.isel(source=0, drop=True), [by])
-            if population == AVGDC and by != "segments":
-                own = _with_published(own, "source", by, figure5(by, column))
-            panels.append(headed(named(own, "gain", "gain", SIGNS[unit]), **{by: heading(by)}))
+            if population == m.AVGDC and by != "segments":
+                own = _with_published(own, "source", by, m.figure5(by, column))
+            panels.append(headed(named(own, "gain", "gain", m.SIGNS[unit]), **{by: m.heading(by)}))
         step = 34 if len(dimensions) > 1 else 60
         wide.append(alt.vconcat(*(bars(own, by, _SOURCES, step, shares) for own in panels), spacing=6))
         narrow += [bars(own, by, _SOURCES, 30, shares) for own in panels]
@@ -527,15 +500,15 @@ def _population(q: Quantities) -> Figure | None:
     import altair as alt
 
     shown = {}
-    for by in DIMENSIONS[:3]:
+    for by in m.DIMENSIONS[:3]:
         own = drawn_share(q, by).sel(
-            population=AVGDC, dependence=["fitted", "independent"] if by == "bdp" else ["fitted"]
+            population=m.AVGDC, dependence=["fitted", "independent"] if by == "bdp" else ["fitted"]
         )
         if own.sel(dependence="fitted").isnull().all():
             return None
         own = own.rename(dependence="source").assign_coords(source=list(_SOURCES[: own.sizes["dependence"]]))
         own = _with_published(own, "source", by, dukkipati2010.shares(by))
-        shown[by] = headed(named(own, "share", "share", "%"), **{by: heading(by)})
+        shown[by] = headed(named(own, "share", "share", "%"), **{by: m.heading(by)})
     wide, narrow = ([bars(own, by, _SOURCES, step, height=170) for by, own in shown.items()] for step in (26, 30))
     return Figure(
         "population",
@@ -549,12 +522,12 @@ def _population(q: Quantities) -> Figure | None:
 
 def _slow_law() -> Figure | None:
     """SlowDC's bandwidth law through the published quantiles."""
-    laws_of = {NAMES[SLOWDC]: slowdc.down(), NAMES[AVGDC]: dukkipati2010.down()}
+    laws_of = {m.NAMES[m.SLOWDC]: slowdc.down(), m.NAMES[m.AVGDC]: dukkipati2010.down()}
     published = {bps: share for share, bps in slowdc.QUANTILES_BPS}
     rates = sorted({*published, *(bps for law in laws_of.values() for _, bps in law)})
     shares = [[100 * dukkipati2010.share_below(law, bps) for bps in rates] for law in laws_of.values()]
     shares.append([100 * published.get(bps, math.nan) for bps in rates])
-    names = [*laws_of, f"{_THEIRS} ({NAMES[SLOWDC]})"]
+    names = [*laws_of, f"{_THEIRS} ({m.NAMES[m.SLOWDC]})"]
     own = xr.DataArray(shares, {"law": names, "rate": [bps / 1000 for bps in rates]}, ["law", "rate"])
     return lines(
         headed(named(own, "slowdc", "users below", "%"), rate="bandwidth, kbit/s", law=""),
@@ -570,12 +543,12 @@ _FOREST: Mapping[str, tuple[str, Sequence[float], Mapping[str, float]]] = {
     "gain_percent": (
         "mean latency of web search saved, %",
         (-10, 0, 10, 20, 30),
-        {NAMES[of]: percent for of, (_, percent) in SEARCH_GAIN.items()},
+        {m.NAMES[of]: percent for of, (_, percent) in m.SEARCH_GAIN.items()},
     ),
     "rise": (
         "more retransmitted segments, points",
         (0.1, 0.3, 1, 3, 10),
-        {NAMES[of]: many - few for of, (few, many) in RETRANSMITTED.items()},
+        {m.NAMES[of]: many - few for of, (few, many) in m.RETRANSMITTED.items()},
     ),
 }
 
@@ -598,7 +571,7 @@ def _by_assumption(q: Quantities) -> Figure | None:
     return Figure(
         "sensitivity",
         "Dependence of gain and cost on each assumption",
-        f"IW {MANY} instead of {FEW}, one assumption changed: mean gain of web search, and the additional "
+        f"IW {m.MANY} instead of {m.FEW}, one assumption changed: mean gain of web search, and the additional "
         "retransmissions of all services (logarithmic). Dashed: published. Lines: 95% CIs. Numbers are in the table "
         "`sensitivity`. Added after the first run; no claim depends on it.",
         alt.hconcat(*wide),
@@ -609,22 +582,24 @@ def _by_assumption(q: Quantities) -> Figure | None:
 def answer(q: Quantities) -> Iterator[str]:
     """The gain, its cost, and the effect of the joint law."""
     parts = []
-    for population, (ms, percent) in SEARCH_GAIN.items():
-        at = {"population": population, "service": SEARCH, "iw": MANY}
-        found = [value(gain(q, "stated", unit).sel(at)) for unit in GAINS]
-        parts.append(f"{found[0]:.0f} ms or {found[1]:.1f}% in {NAMES[population]} (published {ms:.0f} ms, {percent}%)")
-    yield f"IW {MANY} instead of {FEW} makes web search faster by {' and '.join(parts)}."
-    rates = rate_of_all(q.stated_again, q.stated_sent).isel(draw=0)
+    for population, (ms, percent) in m.SEARCH_GAIN.items():
+        at = {"population": population, "service": m.SEARCH, "iw": m.MANY}
+        found = [value(m.gain(q, "stated", unit).sel(at)) for unit in m.GAINS]
+        parts.append(
+            f"{found[0]:.0f} ms or {found[1]:.1f}% in {m.NAMES[population]} (published {ms:.0f} ms, {percent}%)"
+        )
+    yield f"IW {m.MANY} instead of {m.FEW} makes web search faster by {' and '.join(parts)}."
+    rates = m.rate_of_all(q.stated_again, q.stated_sent).isel(draw=0)
     parts = []
-    for population, (few, many) in RETRANSMITTED.items():
-        ours = [float(rates.sel(population=population, iw=iw)) for iw in (FEW, MANY)]
-        parts.append(f"from {ours[0]:.2f} to {ours[1]:.2f}% in {NAMES[population]} (published {few} to {many})")
-    tail = value(ratio_of_quantiles(q.tail.sel(population=SLOWDC, service=MAPS, percentile=99), "ms"))
+    for population, (few, many) in m.RETRANSMITTED.items():
+        ours = [float(rates.sel(population=population, iw=iw)) for iw in (m.FEW, m.MANY)]
+        parts.append(f"from {ours[0]:.2f} to {ours[1]:.2f}% in {m.NAMES[population]} (published {few} to {many})")
+    tail = value(m.ratio_of_quantiles(q.tail.sel(population=m.SLOWDC, service=m.MAPS, percentile=99), "ms"))
     yield (
         f"Retransmissions go {' and '.join(parts)}; the slowest hundredth of Maps in SlowDC gets {abs(tail):.0f} ms "
         f"{'slower' if tail > 0 else 'faster'}."
     )
-    gains = gain(q, "down", of=laws).sel(population=AVGDC, iw=MANY, draw=0)
+    gains = m.gain(q, "down", of=m.laws).sel(population=m.AVGDC, iw=m.MANY, draw=0)
 
     def ends(dependence: str) -> str:
         found = [value for value in gains.sel(dependence=dependence).values.tolist() if value == value]

@@ -16,18 +16,7 @@ from firstflight.records import Run
 from firstflight.scenario import Scenario
 from firstflight.studies import kernel as k
 from firstflight.studies import rfc6928_cluster
-from firstflight.studies.rfc6928_cluster.measure import (
-    AVGDC,
-    BACKGROUND,
-    BOTH,
-    FEW,
-    MANY,
-    SEARCH,
-    SEARCH_GAIN,
-    figure5,
-    labels,
-    responses,
-)
+from firstflight.studies.rfc6928_cluster import measure as m
 
 USERS = 12_000
 # Ranges of the second wave; docs/evidence/rfc6928-cluster-ensemble.md has those of the first.
@@ -54,9 +43,9 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     """The cell of `rfc6928-cluster`, with the member's setting."""
     of = ENSEMBLE.member(labels[k.MEMBER])
     turns = int(of["turns"])
-    own = {"population": AVGDC, "service": SEARCH, "iw": labels["iw"]}
+    own = {"population": m.AVGDC, "service": m.SEARCH, "iw": labels["iw"]}
     scenario = rfc6928_cluster.build("new" if turns == 1 else "stated", own, scenario)
-    size = applications.preset(SEARCH)["size"] | {"median": f"{of['size']:.0f}B"}
+    size = applications.preset(m.SEARCH)["size"] | {"median": f"{of['size']:.0f}B"}
     changes = {
         "population.users": USERS,
         "population.min_buffer": f"{of['queue']:.0f}p",
@@ -66,27 +55,29 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
         },
         "population.dependence": avgdc.dependence(of["joint"]),
         "population.loss": avgdc.losses(of["lossy"] * avgdc.LOSSY_SHARE, avgdc.MOST_LOSS) if of["lossy"] else 0,
-        f"application.{SEARCH}.service_time": f"{of['service']}ms",
-        f"application.{SEARCH}.{'size' if turns == 1 else 'response'}": size,
-        f"application.{BACKGROUND}.user_fraction": of["downloads"],
+        f"application.{m.SEARCH}.service_time": f"{of['service']}ms",
+        f"application.{m.SEARCH}.{'size' if turns == 1 else 'response'}": size,
+        f"application.{m.BACKGROUND}.user_fraction": of["downloads"],
         "tcp.rto.minimum": f"{of['rto_min']}s",
     }
     if turns > 1:
-        changes[f"application.{SEARCH}.count"] = turns
+        changes[f"application.{m.SEARCH}.count"] = turns
     return scenario.replace_all(changes.items())
 
 
 def measured(run: Run) -> pl.LazyFrame:
     """Responses of every member, with the latency of the same response with IW 3."""
     members = sorted({int(cell[k.MEMBER]) for cell in run.cells})
-    return pl.concat([responses(run, {k.MEMBER: of}).with_columns(pl.lit(of).alias(k.MEMBER)) for of in members]).lazy()
+    return pl.concat(
+        [m.responses(run, {k.MEMBER: of}).with_columns(pl.lit(of).alias(k.MEMBER)) for of in members]
+    ).lazy()
 
 
 def means(name: str, by: str | None = None) -> Sequence[k.Quantity]:
     """Mean latency, and that of the same responses with IW 3."""
-    buckets: Mapping[str, Sequence[str]] = {by: labels(by)} if by else {}
+    buckets: Mapping[str, Sequence[str]] = {by: m.labels(by)} if by else {}
     return [
-        k.Quantity(f"{name}_{kind}", title, "ms", pl.col(column).mean(), BOTH, measured, buckets, 0, partial=True)
+        k.Quantity(f"{name}_{kind}", title, "ms", pl.col(column).mean(), m.BOTH, measured, buckets, 0, partial=True)
         for kind, title, column in (("latency", "Mean", "latency_ms"), ("few", "With IW 3", "few_ms"))
     ]
 
@@ -109,11 +100,11 @@ def baseline(q: k.Quantities) -> list[k.Number]:
     """Latencies with IW 3, as Figure 5 implies them."""
     found = []
     for by in BUCKETS:
-        columns = (figure5(by, column) for column in ("share_percent", "gain_percent", "iw3_latency_ms"))
-        for label, share, percent, latency in zip(labels(by), *columns, strict=True):
+        columns = (m.figure5(by, column) for column in ("share_percent", "gain_percent", "iw3_latency_ms"))
+        for label, share, percent, latency in zip(m.labels(by), *columns, strict=True):
             if share >= LEAST_SHARE:
                 deviation = latency * math.hypot(MODEL, READ_MS, READ_POINTS / percent)
-                own = getattr(q, f"{by}_latency").sel({by: label, "iw": FEW}, drop=True)
+                own = getattr(q, f"{by}_latency").sel({by: label, "iw": m.FEW}, drop=True)
                 found.append(k.Number(f"{by} {label}", own, latency, deviation))
     return found
 
@@ -122,20 +113,20 @@ def gain(q: k.Quantities, name: str) -> xr.DataArray:
     """Of IW 10 over IW 3, percent, along `member` and buckets."""
     latency: xr.DataArray = getattr(q, f"{name}_latency")
     few: xr.DataArray = getattr(q, f"{name}_few")
-    return 100 * (1 - (latency / few).sel(iw=MANY, drop=True))
+    return 100 * (1 - (latency / few).sel(iw=m.MANY, drop=True))
 
 
 def matched(q: k.Quantities) -> k.Matched:
     """The ensemble next to Figure 5, with the mean gain as the effect."""
     effect = k.named(gain(q, "all").isel(draw=0, drop=True), "gain", "Gain of IW 10 over IW 3", "percent")
-    return k.Matched(ENSEMBLE, baseline(q), effect, SEARCH_GAIN[AVGDC][1])
+    return k.Matched(ENSEMBLE, baseline(q), effect, m.SEARCH_GAIN[m.AVGDC][1])
 
 
 def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """Published statements about the gain, for the compatible members; then the expectations for the ensemble."""
     of = matched(q)
     rtt, down = gain(q, "rtt"), gain(q, "down")
-    rise = q.resent.sel(iw=MANY) - q.resent.sel(iw=FEW)
+    rise = q.resent.sel(iw=m.MANY) - q.resent.sel(iw=m.FEW)
 
     def said(id: str, text: str, found: xr.DataArray, expected: Expectation, why: str) -> k.ClaimSpec:
         return of.judged(RFC.says(id, text, found, expected, why))
@@ -145,12 +136,12 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     return (
         said("gain", "IW 10 cuts web search's mean latency by 11.7%.", of.effect,
              k.near(of.published, "percent", 3.5), "As `rfc6928-cluster` judges it."),
-        said("low-rtt", "RTTs up to 100 ms gain about 5% (50 to 100 ms).", rtt.sel(rtt=labels("rtt")[2]),
+        said("low-rtt", "RTTs up to 100 ms gain about 5% (50 to 100 ms).", rtt.sel(rtt=m.labels("rtt")[2]),
              k.near(5, "percent", 2.5), "To the next whole five percent."),
         said("high-rtt", "RTTs of 200 to 500 ms gain more than those of 50 to 100 ms.",
-             rtt.sel(rtt=labels("rtt")[4]) - rtt.sel(rtt=labels("rtt")[2]), k.above(0, "pp"),
+             rtt.sel(rtt=m.labels("rtt")[4]) - rtt.sel(rtt=m.labels("rtt")[2]), k.above(0, "pp"),
              "The claim is a direction only."),
-        said("low-bandwidth", "Bandwidths of 56 to 256 kbit/s gain 10 to 20%.", down.sel(down=labels("down")[1]),
+        said("low-bandwidth", "Bandwidths of 56 to 256 kbit/s gain 10 to 20%.", down.sel(down=m.labels("down")[1]),
              k.between(10, 20, "percent", 0.5), "Whole tens in the text."),
         said("cost", "The retransmission rate of web search rises by less than 0.5 points.", rise,
              k.between(-1, 0.5, "pp"), "As printed."),

@@ -18,26 +18,7 @@ from firstflight.engines.model.throughput import transfer_time_s
 from firstflight.records import Run
 from firstflight.report.figure import Figure
 from firstflight.scenario import Scenario
-from firstflight.studies.kernel import (
-    ClaimSpec,
-    DeclaredStudy,
-    Quantities,
-    Quantity,
-    Source,
-    above,
-    along,
-    at_least,
-    each,
-    extreme,
-    heat_map,
-    lines,
-    named,
-    near,
-    panels,
-    scatter,
-    table,
-    value,
-)
+from firstflight.studies import kernel as k
 
 BASE, PROPOSED = 3, 10
 """Initial windows of the talk: the base of its figure, and the proposed one, segments."""
@@ -52,8 +33,8 @@ COORDINATES = ["rate_mbit", "size_kb", "delay_ms", "iw"]
 _ONE_WINDOW = "A formula with a larger error could not distinguish an initial window from the next but one."
 _NOTICED = 1
 COMPARISON = "The sentence compares and gives no number, so any difference in its direction will do."
-TALK = Source("J. Thalheim's talk", "talk-", why=COMPARISON)
-GREATER = above(0, "percentage points")
+TALK = k.Source("J. Thalheim's talk", "talk-", why=COMPARISON)
+GREATER = k.above(0, "percentage points")
 
 
 def relative(times: xr.DataArray, base: xr.DataArray | None = None) -> xr.DataArray:
@@ -88,7 +69,7 @@ def _computed(times: xr.DataArray, formula: Callable[[float, int, float, int], f
     return found
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """In the order of the talk, then those of its figure over each form of Mininet's shaper."""
     # Simulated, a transfer alone on its path has nothing random: its value decides.
     alone = replace(TALK, needs="interval" if "simulated_time" in q else "value")
@@ -99,7 +80,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     return found
 
 
-def _figure(talk: Source, times: xr.DataArray, requests: xr.DataArray) -> Iterator[ClaimSpec]:
+def _figure(talk: k.Source, times: xr.DataArray, requests: xr.DataArray) -> Iterator[k.ClaimSpec]:
     gains = gain(times)
     by_delay, by_size = (_means(gains, key) for key in ("delay_ms", "size_kb"))
     large = gains.isel(size_kb=slice(-2, None))
@@ -108,7 +89,7 @@ def _figure(talk: Source, times: xr.DataArray, requests: xr.DataArray) -> Iterat
         "gain-from-0",
         f"The transfer time falls by 0% at least: no window above {BASE} makes it longer (least gain over the figure).",
         gains.min(COORDINATES),
-        at_least(0, "percent", 1),
+        k.at_least(0, "percent", 1),
         "One point is below the resolution of a figure.",
         f"It is {_extreme(gains, least=True)}; of {gains.isel(draw=0).size} gains.",
     )
@@ -116,7 +97,7 @@ def _figure(talk: Source, times: xr.DataArray, requests: xr.DataArray) -> Iterat
         "gain-to-60",
         "The transfer time falls by up to 60% (largest gain over the figure).",
         gains.max(COORDINATES),
-        near(60, "percent", 5),
+        k.near(60, "percent", 5),
         "60 is a round number.",
         "33 kB were added after the first run, whose other sizes miss where three of five round trips are saved. It is "
         f"{_extreme(gains)}; from the request on, without the handshake, {_extreme(gain(requests))}.",
@@ -150,7 +131,7 @@ def _figure(talk: Source, times: xr.DataArray, requests: xr.DataArray) -> Iterat
         "next).",
         by_rate.diff("rate_mbit").min("rate_mbit"),
         GREATER,
-        note=f"Mean gain: {each(by_rate, '{value:.1f}% at {label} Mbit/s')}.",
+        note=f"Mean gain: {k.each(by_rate, '{value:.1f}% at {label} Mbit/s')}.",
     )
 
 
@@ -159,20 +140,20 @@ def _means(gains: xr.DataArray, key: str) -> xr.DataArray:
 
 
 def _extreme(gains: xr.DataArray, least: bool = False) -> str:
-    at = extreme(gains, least)
+    at = k.extreme(gains, least)
     path = "with IW {iw} for {size_kb} kB at {rate_mbit} Mbit/s and {delay_ms} ms one way".format(**at)
-    return f"{value(gains.sel(at)):.1f}% {path}"
+    return f"{k.value(gains.sel(at)):.1f}% {path}"
 
 
 def _trend(gains: xr.DataArray, key: str, unit: str, sign: int) -> str:
     steps = sign * gains.sel(draw=0).diff(key)
     return (
-        f"Mean gain of windows above {BASE}: {each(_means(gains, key), f'{{value:.1f}}% at {{label}} {unit}')}. "
+        f"Mean gain of windows above {BASE}: {k.each(_means(gains, key), f'{{value:.1f}}% at {{label}} {unit}')}. "
         f"Of {steps.size} single steps {int((steps < -_NOTICED).sum())} go the other way by more than {_NOTICED} point."
     )
 
 
-def _formula(talk: Source, q: Quantities) -> Iterator[ClaimSpec]:
+def _formula(talk: k.Source, q: k.Quantities) -> Iterator[k.ClaimSpec]:
     """The formula itself, which is lost, and its description in words."""
     distance, closed = (abs(100 * (of(q.time) / q.time - 1)) for of in (talk_ms, closed_form_ms))
     by_rate = [
@@ -183,7 +164,7 @@ def _formula(talk: Source, q: Quantities) -> Iterator[ClaimSpec]:
         "formula",
         "The talk's formula for the transfer time gives the measured times.",
         xr.DataArray(float("nan")),
-        near(0, "percent", 5),
+        k.near(0, "percent", 5),
         _ONE_WINDOW,
         "The formula is an image that is not preserved; the next claim and the table `formula` compare the talk's "
         "description in words and the closed form of docs/model.md with the measured times.",
@@ -193,13 +174,13 @@ def _formula(talk: Source, q: Quantities) -> Iterator[ClaimSpec]:
         "While nothing is lost the throughput is cwnd x MTU / RTT (median distance of the measured transfer times from "
         "windows that double each round trip, and one round trip for the handshake).",
         distance.median(COORDINATES),
-        near(0, "percent", 5),
+        k.near(0, "percent", 5),
         _ONE_WINDOW,
         f"Median over {distance.isel(draw=0).size} transfers; by rate {', '.join(by_rate)}.",
     )
 
 
-def _remarks(q: Quantities) -> Iterator[ClaimSpec]:
+def _remarks(q: k.Quantities) -> Iterator[k.ClaimSpec]:
     """Parallel connections, then the long flow: the least over the windows."""
     flights = q.first_flights.sel(queue_packets=AMPLE_QUEUE)
     together = flights.sel(flows=MANY, drop=True) / flights.sel(flows=1, drop=True)
@@ -208,9 +189,9 @@ def _remarks(q: Quantities) -> Iterator[ClaimSpec]:
         f"Parallel connections add up their slow starts: {MANY} that open together send {MANY} times as much before "
         "the first ACK as one does (least over the windows).",
         together.min("iw"),
-        near(MANY, "times"),
+        k.near(MANY, "times"),
         "A count of segments, so the tolerance is 0.",
-        each(together, "{value:.3g} with IW {label}") + ".",
+        k.each(together, "{value:.3g} with IW {label}") + ".",
         needs="value",
     )
     objects = q.object_time.sel(flows=MANY, drop=True)
@@ -225,8 +206,8 @@ def _remarks(q: Quantities) -> Iterator[ClaimSpec]:
             f"Parallel connections compete: an object of {OBJECT_KB} kB takes longer next to {MANY - 1} others than "
             f"alone (queue of {queue} packets, least over the windows).",
             longer.min("iw"),
-            above(0, "percent"),
-            note=each(longer, "{value:.3g}% with IW {label}") + ".",
+            k.above(0, "percent"),
+            note=k.each(longer, "{value:.3g}% with IW {label}") + ".",
         )
     share = q.elephant_share.sel(flows=1)
     yield TALK.says(
@@ -234,9 +215,9 @@ def _remarks(q: Quantities) -> Iterator[ClaimSpec]:
         "A long flow takes more than its share against a short request: more than half of the link while a response "
         f"of {MOUSE_KB} kB is sent (least over the windows).",
         share.min("iw"),
-        above(50, "percent"),
+        k.above(50, "percent"),
         "Half is the fair share of two flows.",
-        each(share, "{value:.3g}% with IW {label}") + ".",
+        k.each(share, "{value:.3g}% with IW {label}") + ".",
     )
 
 
@@ -244,28 +225,28 @@ _ONE_PATH = "10 Mbit/s, 50 ms one way."
 _RELATIVE = f"Time relative to IW {BASE}"
 
 
-def tables(q: Quantities) -> Sequence[Table]:
+def tables(q: k.Quantities) -> Sequence[Table]:
     """Relative and plain times, next to formulas and engines, and traffic that shares the link."""
     emulated = "simulated_time" in q
-    times = [named(q.time, "median_time", "Median" if emulated else "Time", "ms")]
+    times = [k.named(q.time, "median_time", "Median" if emulated else "Time", "ms")]
     if emulated:
         between = q.upper_quartile - q.lower_quartile
-        times += [named(between, "quartile_range", "Between the quartiles", "ms", 2), q.disturbed]
+        times += [k.named(between, "quartile_range", "Between the quartiles", "ms", 2), q.disturbed]
     small_queue = [
-        named(relative(q.shallow_time), "relative_time", _RELATIVE, "percent", 0),
-        named(100 * (q.shallow_time / _at_delay(q.time) - 1), "longer", "Longer", "percent", 0),
+        k.named(relative(q.shallow_time), "relative_time", _RELATIVE, "percent", 0),
+        k.named(100 * (q.shallow_time / _at_delay(q.time) - 1), "longer", "Longer", "percent", 0),
         q.again,
     ]
     formulas = {"talk": ("The talk's words", talk_ms, 0), "closed_form": ("Closed form", closed_form_ms, 1)}
     found = [
-        table(
+        k.table(
             "relative",
             f"Transfer time relative to an initial window of {BASE}",
             "In percent: below 100 is a gain. The talk's figure in numbers; delay one way, ample queue.",
-            [named(relative(q.time), "relative_time", "Time", "percent", 0)],
+            [k.named(relative(q.time), "relative_time", "Time", "percent", 0)],
             "iw",
         ),
-        table(
+        k.table(
             "times",
             "Transfer times",
             "From the opening of the connection to the last byte."
@@ -274,33 +255,33 @@ def tables(q: Quantities) -> Sequence[Table]:
             "iw",
             notes=_mostly_disturbed(q),
         ),
-        table(
+        k.table(
             "formula",
             "Formulas against measured times",
             "Difference of a formula's time from the measured one. The talk's formula, from its words: windows that "
             "double each round trip, and one for the handshake. The closed form of docs/model.md: the same, plus the "
             "transmission time of the bytes.",
             [
-                named(100 * (of(q.time) / q.time - 1), name, title, "percent", digits)
+                k.named(100 * (of(q.time) / q.time - 1), name, title, "percent", digits)
                 for name, (title, of, digits) in formulas.items()
             ],
             "iw",
         ),
-        table(
+        k.table(
             "shallow",
             f"The same over a queue of {SMALL_QUEUE} packets",
             f"{DELAY_MS} ms one way. Longer: than over the ample queue.",
             small_queue,
             "iw",
         ),
-        table(
+        k.table(
             "parallel",
             f"{TOTAL_KB} kB over connections that open together",
             f"{_ONE_PATH} Medians; `flows` connections share the bytes.",
             [q.page_time, q.object_time, q.first_flights, q.retransmitted],
             order=("queue_packets", "iw", "flows"),
         ),
-        table(
+        k.table(
             "mice",
             f"Requests of {MOUSE_KB} kB next to a long download",
             f"{_ONE_PATH} A queue of 83 packets; medians. `flows`: number of downloads, started ten seconds before. "
@@ -318,7 +299,7 @@ def _at_delay(times: xr.DataArray) -> xr.DataArray:
     return times.sel(delay_ms=DELAY_MS, drop=True)
 
 
-def _mostly_disturbed(q: Quantities) -> Sequence[str]:
+def _mostly_disturbed(q: k.Quantities) -> Sequence[str]:
     disturbed, count = (of.sel(draw=0).stack(at=COORDINATES) for of in (q.disturbed, q.transfers))
     mostly = disturbed.where(2 * disturbed > count, drop=True)
     return [
@@ -330,26 +311,26 @@ def _mostly_disturbed(q: Quantities) -> Sequence[str]:
     ]
 
 
-def _engines(q: Quantities) -> Table:
+def _engines(q: k.Quantities) -> Table:
     """The emulated median next to the simulated time of the same cell."""
     simulated, measured = (
-        along("experiment", {"transfer": transfer, "shallow": shallow.expand_dims(delay_ms=[DELAY_MS])})
+        k.along("experiment", {"transfer": transfer, "shallow": shallow.expand_dims(delay_ms=[DELAY_MS])})
         for transfer, shallow in ((q.simulated_time, q.simulated_shallow_time), (q.time, q.shallow_time))
     )
-    return table(
+    return k.table(
         "engines",
         "The kernel's times against the simulator's",
         "Simulated: the same cell in virtual time. Difference: of the kernel's median from it.",
         [
-            named(simulated.where(measured.notnull()), "simulated", "Simulated", "ms"),
-            named(100 * (measured / simulated - 1), "difference", "Kernel against simulator", "percent", 2),
+            k.named(simulated.where(measured.notnull()), "simulated", "Simulated", "ms"),
+            k.named(100 * (measured / simulated - 1), "difference", "Kernel against simulator", "percent", 2),
         ],
         "iw",
         order=("experiment", *COORDINATES),
     )
 
 
-def figures(q: Quantities) -> Sequence[Figure | None]:
+def figures(q: k.Quantities) -> Sequence[Figure | None]:
     """The talk's figure, one per rate; an overview; formulas; traffic that shares the link."""
     emulated = "simulated_time" in q
     of_kernel = " Medians of transfers without host stalls, with their 95% CIs, next to the simulator's."
@@ -358,9 +339,9 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
         f"Columns: one-way delay. {of_kernel if emulated else f'Green: faster than with {BASE}; red: slower.'} "
         f"Ringed, with values: {PROPOSED} segments."
     )
-    saved = named(gain(q.time).sel(iw=PROPOSED), "overview", "Saved", "percent", 0)
+    saved = k.named(gain(q.time).sel(iw=PROPOSED), "overview", "Saved", "percent", 0)
     found = [
-        heat_map(
+        k.heat_map(
             saved,
             f"Gain of an initial window of {PROPOSED} over {BASE}",
             f"Percent of the transfer time with {BASE} segments that {PROPOSED} save. Across: delay, one way.",
@@ -371,10 +352,10 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
     ]
     times = relative(q.time)
     if emulated:
-        times = along("engine", {"kernel": times, "simulator": relative(q.simulated_time)})
+        times = k.along("engine", {"kernel": times, "simulator": relative(q.simulated_time)})
     found += [
-        panels(
-            named(times.sel(rate_mbit=rate), f"relative_{rate}", _RELATIVE, "percent", 0),
+        k.panels(
+            k.named(times.sel(rate_mbit=rate), f"relative_{rate}", _RELATIVE, "percent", 0),
             f"Transfer time relative to an initial window of {BASE}, at {rate} Mbit/s",
             caption,
             "iw",
@@ -387,15 +368,15 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
         for rate in reversed(q.time["rate_mbit"].values)
     ]
     formulas = {"the talk's words": talk_ms, "closed form": closed_form_ms}
-    shares = along("formula", {name: of(q.time) / q.time for name, of in formulas.items()})
+    shares = k.along("formula", {name: of(q.time) / q.time for name, of in formulas.items()})
     ample, base = _at_delay(q.time), f"{BASE} segments and an ample queue"
     queues = {"ample queue": relative(ample), f"queue of {SMALL_QUEUE} packets": relative(q.shallow_time, ample)}
-    small_queue = along("queue", queues).where(q.shallow_time.notnull())
+    small_queue = k.along("queue", queues).where(q.shallow_time.notnull())
     how = "Medians with their 95% CIs, on 10 Mbit/s and 50 ms one way"
     return [
         *found,
-        scatter(
-            named(shares, "formulas", "Formula / measured", "", 2),
+        k.scatter(
+            k.named(shares, "formulas", "Formula / measured", "", 2),
             q.time,
             "Two formulas against the measured times",
             "One point per transfer: the formula's time divided by the measured one. The talk's words: windows that "
@@ -405,8 +386,8 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
             "rate_mbit",
             1,
         ),
-        panels(
-            named(small_queue, "small_queue", _RELATIVE, "percent", 0),
+        k.panels(
+            k.named(small_queue, "small_queue", _RELATIVE, "percent", 0),
             f"The same over a queue of {SMALL_QUEUE} packets",
             f"Transfer time in percent of that with {base}; {DELAY_MS} ms one way. The axis of times is logarithmic.",
             "iw",
@@ -416,16 +397,16 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
             "queue",
             log=True,
         ),
-        lines(
-            named(q.page_time, "parallel", "Until all are complete", "ms"),
+        k.lines(
+            k.named(q.page_time, "parallel", "Until all are complete", "ms"),
             f"{TOTAL_KB} kB over one, two and six connections",
             f"Time until all connections are complete; they open together and share the bytes. {how}.",
             "iw",
             "flows",
             "queue_packets",
         ),
-        lines(
-            named(q.mouse_time, "mice", "Median time", "ms"),
+        k.lines(
+            k.named(q.mouse_time, "mice", "Median time", "ms"),
             f"Requests of {MOUSE_KB} kB alone and next to a long download",
             f"{how}, a queue of 83 packets.",
             "iw",
@@ -434,13 +415,13 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
     ]
 
 
-def answer(q: Quantities) -> Sequence[str]:
+def answer(q: k.Quantities) -> Sequence[str]:
     """The gain of the proposed window, parallel connections, and the effect of a long flow."""
     gains, mice = gain(q.time).sel(iw=PROPOSED, draw=0), q.mouse_time.sel(iw=PROPOSED)
-    most, at = float(gains.max()), "{size_kb} kB at {rate_mbit} Mbit/s and {delay_ms} ms".format(**extreme(gains))
+    most, at = float(gains.max()), "{size_kb} kB at {rate_mbit} Mbit/s and {delay_ms} ms".format(**k.extreme(gains))
 
     def page(queue: int, flows: int, iw: int) -> str:
-        return f"{value(q.page_time.sel(queue_packets=queue, flows=flows, iw=iw)):.0f} ms"
+        return f"{k.value(q.page_time.sel(queue_packets=queue, flows=flows, iw=iw)):.0f} ms"
 
     return [
         f"IW {PROPOSED} instead of {BASE} saves {float(gains.min()):.0f} to {most:.0f}% of the transfer time, "
@@ -449,9 +430,9 @@ def answer(q: Quantities) -> Sequence[str]:
         f"{page(AMPLE_QUEUE, 1, PROPOSED)} with {PROPOSED}, and {page(AMPLE_QUEUE, MANY, BASE)} on {MANY} connections "
         f"with IW {BASE}; over a queue of {SMALL_QUEUE} packets {MANY} connections take "
         f"{page(SMALL_QUEUE, MANY, BASE)} with IW {BASE} and {page(SMALL_QUEUE, MANY, PROPOSED)} with {PROPOSED}.",
-        f"A long download keeps {value(q.elephant_share.sel(flows=1, iw=PROPOSED)):.0f}% of the link while "
-        f"{MOUSE_KB} kB are sent with IW {PROPOSED}, which take {value(mice.sel(flows=1)):.0f} ms next to it and "
-        f"{value(mice.sel(flows=0)):.0f} ms alone.",
+        f"A long download keeps {k.value(q.elephant_share.sel(flows=1, iw=PROPOSED)):.0f}% of the link while "
+        f"{MOUSE_KB} kB are sent with IW {PROPOSED}, which take {k.value(mice.sel(flows=1)):.0f} ms next to it and "
+        f"{k.value(mice.sel(flows=0)):.0f} ms alone.",
     ]
 
 
@@ -467,10 +448,10 @@ END_S = pl.col("start_s") + pl.col("completion_time_s")
 TOGETHER = (pl.len() == pl.col("flows").first()) & (DISTURBED.max() == 0)
 
 
-def of_parallel(name: str, title: str, unit: str, value: pl.Expr) -> Quantity:
+def of_parallel(name: str, title: str, unit: str, value: pl.Expr) -> k.Quantity:
     """A measure of connections that open together."""
     together = pl.when(TOGETHER).then(value)
-    return Quantity(name, title, unit, together, DONE, digits=0, grid="parallel", over="median")
+    return k.Quantity(name, title, unit, together, DONE, digits=0, grid="parallel", over="median")
 
 
 def elephants(run: Run) -> pl.LazyFrame:
@@ -481,14 +462,14 @@ def elephants(run: Run) -> pl.LazyFrame:
 
 
 # Of one file alone on its path.
-of_transfer = partial(Quantity, where=CALM, over="median")
+of_transfer = partial(k.Quantity, where=CALM, over="median")
 QUANTITIES = (
     of_transfer("time", "Time", "ms", TIME.max(), grid="transfer"),
     of_transfer("request_time", "Time from the request on", "ms", REQUEST_TIME.max(), grid="transfer"),
     of_transfer("lower_quartile", "Lower quartile", "ms", TIME.max(), grid="transfer", over="lower quartile"),
     of_transfer("upper_quartile", "Upper quartile", "ms", TIME.max(), grid="transfer", over="upper quartile"),
-    Quantity("transfers", "Transfers", "transfers", pl.len(), DONE, digits=0, grid="transfer", over="sum"),
-    Quantity("disturbed", "Disturbed", "transfers", DISTURBED.sum(), DONE, digits=0, grid="transfer", over="sum"),
+    k.Quantity("transfers", "Transfers", "transfers", pl.len(), DONE, digits=0, grid="transfer", over="sum"),
+    k.Quantity("disturbed", "Disturbed", "transfers", DISTURBED.sum(), DONE, digits=0, grid="transfer", over="sum"),
     of_transfer("shallow_time", "Time", "ms", TIME.max(), grid="shallow"),
     of_transfer("again", "Retransmitted segments", "segments", pl.col("retransmissions").max(), grid="shallow"),
     of_transfer("shaped_time", "Time", "ms", TIME.max(), grid="shaped"),
@@ -499,8 +480,8 @@ QUANTITIES = (
     of_parallel("object_time", "Mean of the objects", "ms", TIME.mean()),
     of_parallel("first_flights", "First flights together", "segments", pl.col("first_flight_segments").sum()),
     of_parallel("retransmitted", "Retransmitted segments", "segments", pl.col("retransmissions").sum()),
-    Quantity("mouse_time", "Completion time", "ms", TIME.median(), MOUSE, digits=0, grid="mice", over="median"),
-    Quantity(
+    k.Quantity("mouse_time", "Completion time", "ms", TIME.median(), MOUSE, digits=0, grid="mice", over="median"),
+    k.Quantity(
         "elephant_share",
         "The long download's share",
         "percent",
@@ -524,4 +505,4 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     return scenario
 
 
-STUDY = DeclaredStudy(Path(__file__).parent, QUANTITIES, claims, tables, figures, answer, build)
+STUDY = k.DeclaredStudy(Path(__file__).parent, QUANTITIES, claims, tables, figures, answer, build)
