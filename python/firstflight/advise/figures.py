@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,11 +14,8 @@ from firstflight.advise.measure import STATISTICS
 from firstflight.engines import simulate
 from firstflight.report.figure import Figure, inline
 from firstflight.report.size_map import size_map
-from firstflight.report.style import BASE, ORDERED, palette
+from firstflight.report.style import BASE, ORDERED, alt, palette
 from firstflight.scenario import Cell, Scenario
-
-if TYPE_CHECKING:
-    import altair
 
 _NAMES = {"mean": "mean", "p50": "median"} | {name: f"{name[1:]}th" for name in STATISTICS[2:]}
 _SHARE_PX = 42
@@ -34,9 +31,7 @@ def all_figures(advice: Advice, experiment: Experiment) -> list[Figure]:
     return [figure for figure in found if figure is not None]
 
 
-def _color(advice: Advice) -> altair.Color:
-    import altair as alt
-
+def _color(advice: Advice) -> alt.Color:
     windows = [str(window) for window in advice.candidates]
     return alt.Color(
         "iw:N",
@@ -49,8 +44,6 @@ def _color(advice: Advice) -> altair.Color:
 
 
 def _percentiles(advice: Advice) -> Figure | None:
-    import altair as alt
-
     reference = advice.cases[0].name
     points = [
         {
@@ -68,7 +61,7 @@ def _percentiles(advice: Advice) -> Figure | None:
     order = [_NAMES[name] for name in STATISTICS]
     windows = [str(window) for window in advice.candidates]
 
-    def chart(width: int) -> altair.TopLevelMixin:
+    def chart(width: int) -> alt.TopLevelMixin:
         base = alt.Chart(inline(points)).encode(
             x=alt.X("at:N", sort=order, title="of the times of all responses", axis=alt.Axis(labelAngle=0)),
             xOffset=alt.XOffset("iw:N", sort=windows),
@@ -81,7 +74,7 @@ def _percentiles(advice: Advice) -> Figure | None:
             .encode(y=alt.Y("low:Q", title="change of the time, %"), y2="high:Q")
         )
         dots = base.mark_point(filled=True, size=60, opacity=1).encode(y=y)
-        picture: altair.TopLevelMixin = alt.layer(bars, dots).properties(width=width, height=260)
+        picture: alt.TopLevelMixin = alt.layer(bars, dots).properties(width=width, height=260)
         return picture
 
     return Figure(
@@ -116,7 +109,7 @@ def _groups(advice: Advice) -> Figure | None:
     if not any(point["change"] is not None for point in points):
         return None
 
-    def chart(width: int) -> altair.TopLevelMixin:
+    def chart(width: int) -> alt.TopLevelMixin:
         return _bucket_panels(points, width)
 
     return Figure(
@@ -134,9 +127,7 @@ def _share(percent: float) -> str:
     return f"{percent:.1f}%" if percent >= 0.05 else "< 0.1%"
 
 
-def _bucket_panels(points: list[dict[str, Any]], width: int) -> altair.TopLevelMixin:
-    import altair as alt
-
+def _bucket_panels(points: list[dict[str, Any]], width: int) -> alt.TopLevelMixin:
     dimensions = list(dict.fromkeys(point["dimension"] for point in points))
     values = [point[name] for point in points for name in ("low", "high") if point[name] is not None]
     low, high = min([0.0, *values]), max([0.0, *values])
@@ -173,8 +164,6 @@ def _bucket_panels(points: list[dict[str, Any]], width: int) -> altair.TopLevelM
 
 def _cost(advice: Advice) -> Figure | None:
     """One panel per case, each with the reference case's line behind it."""
-    import altair as alt
-
     cases = [case.name for case in advice.cases]
     points = [
         _again(cost.case, str(cost.initial_window), cost.candidate_percent.value)
@@ -187,7 +176,7 @@ def _cost(advice: Advice) -> Figure | None:
     windows = [str(window) for window in sorted([advice.current.window, *advice.candidates])]
     most = max(point["percent"] for point in points)
 
-    def panel(case: str, inner: int) -> altair.LayerChart | altair.FacetChart:
+    def panel(case: str, inner: int) -> alt.LayerChart | alt.FacetChart:
         base = alt.Chart().encode(
             x=alt.X("iw:N", sort=windows, title=None, axis=alt.Axis(labelAngle=0)),
             y=alt.Y("percent:Q", title=None, scale=alt.Scale(domain=[0, most]), axis=alt.Axis(tickCount=4)),
@@ -198,10 +187,10 @@ def _cost(advice: Advice) -> Figure | None:
         title = alt.TitleParams(case, anchor="start", frame="group", fontSize=12, fontWeight="normal")
         return alt.layer(behind, line.properties(data=_of(case))).properties(width=inner, height=90, title=title)
 
-    def _of(case: str) -> altair.Data:
+    def _of(case: str) -> alt.Data:
         return inline([point | {"place": windows.index(point["iw"])} for point in points if point["case"] == case])
 
-    def chart(across: int, inner: int) -> altair.TopLevelMixin:
+    def chart(across: int, inner: int) -> alt.TopLevelMixin:
         return alt.concat(*(panel(case, inner) for case in cases), columns=across, align="all", spacing=14)
 
     return Figure(

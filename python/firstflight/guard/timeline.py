@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from firstflight.counted import counted
 from firstflight.guard.rehearse import BadLink, Rehearsal
 from firstflight.report.figure import inline
-from firstflight.report.style import BASE, ORDERED, color, palette
-
-if TYPE_CHECKING:
-    import altair
+from firstflight.report.style import BASE, ORDERED, alt, color, palette
 
 _MOST_GROUPS = 8
 _ALARM = color("alarm")
@@ -19,10 +16,8 @@ _LEAST_E, _MOST_E = 1e-3, 1e4
 _UNITS = (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
 
 
-def chart(found: Rehearsal, alpha: float, bad: BadLink | None) -> altair.TopLevelMixin:
+def chart(found: Rehearsal, alpha: float, bad: BadLink | None) -> alt.TopLevelMixin:
     """The groups with the largest e-values, at most eight; e-values are drawn between 0.001 and 10,000."""
-    import altair as alt
-
     largest: dict[str, float] = {}
     for moment in found.moments:
         for name, value in moment.e_values.items():
@@ -87,7 +82,7 @@ def chart(found: Rehearsal, alpha: float, bad: BadLink | None) -> altair.TopLeve
         anchor="start",
         offset=10,
     )
-    plot: altair.TopLevelMixin = alt.vconcat(alt.layer(*above), alt.layer(*below), spacing=14, title=title)
+    plot: alt.TopLevelMixin = alt.vconcat(alt.layer(*above), alt.layer(*below), spacing=14, title=title)
     return plot
 
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
 
 from firstflight.analysis.summary import as_in_the_scenario
 from firstflight.report.figure import Figure, inline
-from firstflight.report.style import BASE, ORDERED, palette
-
-if TYPE_CHECKING:
-    import altair
+from firstflight.report.style import BASE, ORDERED, alt, palette
 
 # Widths in the legend, in units of the picture: of a letter, and of a symbol with its room.
 _LETTER, _SYMBOL = 7, 40
@@ -24,8 +19,6 @@ def completion_times(rows: pl.LazyFrame, keys: list[str], pages: bool = False) -
     One line per application and cell, up to as many as the palette has colors. Empty where
     nothing finished or there are more lines.
     """
-    import altair as alt
-
     by = [*_varying(rows, keys), "application"]
     found = (
         rows.filter(pl.col("completed") == 1)
@@ -42,13 +35,13 @@ def completion_times(rows: pl.LazyFrame, keys: list[str], pages: bool = False) -
         for q in _QUANTILES
     ]
 
-    def chart(width: int, height: int) -> altair.Chart:
+    def chart(width: int, height: int) -> alt.Chart:
         # As many names in a row as fit: a longer row would make the whole picture smaller.
         abreast = max(1, width // (_LETTER * max(map(len, names)) + _SYMBOL))
         color = alt.Color("line:N", sort=names, scale=palette(names), title=None, legend=alt.Legend(columns=abreast))
         across = alt.X("time_s:Q", title="completion time, s", axis=alt.Axis(tickCount=width // 64, labelOverlap=True))
         up = alt.Y("share:Q", title="share finished within, %", scale=alt.Scale(domain=[0, 100]))
-        lines: altair.Chart = alt.Chart(inline(points)).mark_line(strokeWidth=2).encode(x=across, y=up, color=color)
+        lines: alt.Chart = alt.Chart(inline(points)).mark_line(strokeWidth=2).encode(x=across, y=up, color=color)
         return lines.properties(width=width, height=height)
 
     return [
@@ -80,8 +73,6 @@ def stream_delays(streams: pl.LazyFrame, keys: list[str]) -> list[Figure]:
 
     One line per application, sender and cell; empty where nothing arrived.
     """
-    import altair as alt
-
     sender = pl.when(pl.col("from_server") == 1).then(pl.lit("server")).otherwise(pl.lit("client"))
     by = [*_varying(streams, keys), "application", "sender"]
     quantiles = (

@@ -7,15 +7,12 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from firstflight.counted import escaped
 from firstflight.errors import RequestError
 from firstflight.records.output import MARK
-from firstflight.report.style import INK, LINE, ORDERED, PAPER, SOFT
-
-if TYPE_CHECKING:
-    import altair
+from firstflight.report.style import INK, LINE, ORDERED, PAPER, SOFT, alt
 
 FORMATS = ("svg", "png", "pdf")
 
@@ -31,8 +28,8 @@ class Figure:
     name: str
     title: str
     caption: str
-    chart: altair.TopLevelMixin
-    narrow: altair.TopLevelMixin | None = None
+    chart: alt.TopLevelMixin
+    narrow: alt.TopLevelMixin | None = None
     finding: str = ""
 
     @property
@@ -53,14 +50,14 @@ def _starts_above_zero(part: Any) -> bool:
     return any(_starts_above_zero(item) for name, item in part.items() if name not in ("data", "datasets"))
 
 
-def inline(values: list[dict[str, Any]]) -> altair.Data:
+def inline(values: list[dict[str, Any]]) -> alt.Data:
     """Rows as a chart's data, each a plain dictionary."""
     from firstflight.report.rows import Rows
 
     return Rows(values)
 
 
-def svg(chart: altair.TopLevelMixin) -> str:
+def svg(chart: alt.TopLevelMixin) -> str:
     """The chart as one SVG element, with a transparent background; colors follow the page's style."""
     import vl_convert
 
@@ -69,7 +66,7 @@ def svg(chart: altair.TopLevelMixin) -> str:
     return re.sub(r' (?:role|aria-[a-z]+)="[^"]*"', "", str(drawn))
 
 
-def png(chart: altair.TopLevelMixin, scale: float = 2.0) -> bytes:
+def png(chart: alt.TopLevelMixin, scale: float = 2.0) -> bytes:
     """The chart as PNG on white, `scale` pixels for each of its units."""
     import vl_convert
 
@@ -85,7 +82,7 @@ def format_of(path: Path) -> str:
     return form
 
 
-def picture(chart: altair.TopLevelMixin, form: str) -> bytes:
+def picture(chart: alt.TopLevelMixin, form: str) -> bytes:
     """The content of a file with the chart, in one of FORMATS, which says who wrote it."""
     return _file(form, lambda: svg(chart), lambda: png(chart), lambda: _pdf(chart))
 
@@ -109,7 +106,7 @@ def _file(form: str, as_svg: Callable[[], str], as_png: Callable[[], bytes], as_
     return _marked(as_png()) if form == "png" else as_pdf() + f"\n% {MARK}\n".encode()
 
 
-def _pdf(chart: altair.TopLevelMixin) -> bytes:
+def _pdf(chart: alt.TopLevelMixin) -> bytes:
     import vl_convert
 
     return bytes(vl_convert.vegalite_to_pdf(_spec(chart), vl_version=_vega_lite_version()))
@@ -123,12 +120,10 @@ def _marked(data: bytes) -> bytes:
 
 
 def _vega_lite_version() -> str:
-    import altair
-
-    return ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    return ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
-def _spec(chart: altair.TopLevelMixin) -> dict[str, Any]:
+def _spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
     # Each part was checked when it was made. A check of the whole reads every row of the data again, which took a third
     # of the time of a report.
     spec: dict[str, Any] = _shown(chart.to_dict(validate=False))

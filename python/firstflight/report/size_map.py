@@ -11,16 +11,13 @@ from __future__ import annotations
 import math
 import textwrap
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from firstflight.report.figure import Figure, inline
-from firstflight.report.style import ORDERED, SOFT, palette
-
-if TYPE_CHECKING:
-    import altair
+from firstflight.report.style import ORDERED, SOFT, alt, palette
 
 _TICKS_KB = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 _TICKS_MS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 1000, 2000, 5000)
@@ -77,7 +74,7 @@ def size_map(
         flights = dict(curves.group_by("initial_window").agg(pl.col("first_flight_segments").max()).iter_rows())
     marks = _marks({window: flights[window] * segment_bytes / 1e3 for window in windows}, dots)
 
-    def chart(width: int) -> altair.TopLevelMixin:
+    def chart(width: int) -> alt.TopLevelMixin:
         return _chart(lines, dots, marks, width, headline, path, users)
 
     return Figure(name, title, caption, chart(_WIDE), chart(_NARROW))
@@ -109,9 +106,7 @@ def _chart(
     headline: str,
     path: str,
     users: str,
-) -> altair.TopLevelMixin:
-    import altair as alt
-
+) -> alt.TopLevelMixin:
     low, high = float(lines["kb"].min() or 1), float(lines["kb"].max() or 1)  # type: ignore[arg-type]
     axis = _Bytes(low, high, width)
     shown = [mark for mark in marks if low < mark["kb"] < high]
@@ -154,9 +149,7 @@ class _Bytes:
     def wide(self) -> bool:
         return self.width == _WIDE
 
-    def encoding(self, titled: bool) -> altair.X:
-        import altair as alt
-
+    def encoding(self, titled: bool) -> alt.X:
         ticks = [kb for kb in _TICKS_KB if self.low <= kb <= self.high]
         if not self.wide:
             ticks = [kb for kb in ticks if str(kb)[0] == "1"]
@@ -181,11 +174,7 @@ class _Bytes:
         return float(self.low * (self.high / self.low) ** (at / self.width))
 
 
-def _times(
-    lines: pl.DataFrame, marks: list[dict[str, Any]], axis: _Bytes, heading: altair.TitleParams
-) -> altair.LayerChart:
-    import altair as alt
-
+def _times(lines: pl.DataFrame, marks: list[dict[str, Any]], axis: _Bytes, heading: alt.TitleParams) -> alt.LayerChart:
     top = 1.02 * float(lines["ms"].max() or 1)  # type: ignore[arg-type]
     y = alt.Y("ms:Q", title="time, ms", scale=alt.Scale(domain=[0, top], nice=False), axis=alt.Axis(tickCount=6))
     x = axis.encoding(False)
@@ -209,11 +198,7 @@ def _times(
     return alt.LayerChart(layer=layers).properties(width=axis.width, height=height, title=heading)
 
 
-def _users(
-    dots: pl.DataFrame, marks: list[dict[str, Any]], axis: _Bytes, heading: altair.TitleParams
-) -> altair.LayerChart:
-    import altair as alt
-
+def _users(dots: pl.DataFrame, marks: list[dict[str, Any]], axis: _Bytes, heading: alt.TitleParams) -> alt.LayerChart:
     low, high = _ends(dots)
     x = axis.encoding(True)
     y = alt.Y(
@@ -238,29 +223,23 @@ def _users(
     return alt.LayerChart(layer=layers).properties(width=axis.width, height=190 if axis.wide else 140, title=heading)
 
 
-def _color(marks: list[dict[str, Any]]) -> altair.Color:
-    import altair as alt
-
+def _color(marks: list[dict[str, Any]]) -> alt.Color:
     windows = [mark["initial_window"] for mark in marks]
     return alt.Color("initial_window:N", sort=windows, scale=palette(windows, "iw"), legend=None)
 
 
-def _rules(marks: list[dict[str, Any]], x: altair.X) -> altair.Chart:
-    import altair as alt
-
-    rules: altair.Chart = (
+def _rules(marks: list[dict[str, Any]], x: alt.X) -> alt.Chart:
+    rules: alt.Chart = (
         alt.Chart(inline(marks)).mark_rule(strokeDash=[3, 3], strokeWidth=1.2).encode(x=x, color=_color(marks))
     )
     return rules
 
 
-def _labels(marks: list[dict[str, Any]], axis: _Bytes, x: altair.X, column: str) -> altair.Chart:
+def _labels(marks: list[dict[str, Any]], axis: _Bytes, x: alt.X, column: str) -> alt.Chart:
     """Above the panel, each over its line or moved to the right of the one before."""
-    import altair as alt
-
     places = _apart([axis.at(mark["kb"]) for mark in marks], _LABEL_PX[column][axis.width])
     placed = [mark | {"kb": axis.kb(at)} for mark, at in zip(marks, places, strict=True)]
-    labels: altair.Chart = (
+    labels: alt.Chart = (
         alt.Chart(inline(placed))
         .mark_text(fontSize=12 if axis.wide else 10, fontWeight="bold", baseline="bottom", dy=-3)
         .encode(x=x, y=alt.value(0), text=f"{column}:N", color=_color(marks))
@@ -268,9 +247,7 @@ def _labels(marks: list[dict[str, Any]], axis: _Bytes, x: altair.X, column: str)
     return labels
 
 
-def _heading(text: str, axis: _Bytes, below: str = "") -> altair.TitleParams:
-    import altair as alt
-
+def _heading(text: str, axis: _Bytes, below: str = "") -> alt.TitleParams:
     letters = 110 if axis.wide else 46
     return alt.TitleParams(
         textwrap.wrap(text, letters),

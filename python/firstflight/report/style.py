@@ -7,6 +7,7 @@ on white (contrast 3:1) and distinguishable by readers who do not see red or gre
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import json
 import re
@@ -16,6 +17,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import altair
+
+    alt = altair
+else:
+
+    class _Late:
+        """Altair, imported when the first chart is made: that takes longer than most commands."""
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(importlib.import_module("altair"), name)
+
+    alt = _Late()
 
 _THEME = json.loads(Path(__file__).with_name("theme.json").read_text(encoding="utf-8"))
 _PAIRS: dict[str, list[str]] = _THEME["colors"]
@@ -35,13 +47,11 @@ INK, SOFT, LINE, PAPER = map(color, ("ink", "soft", "line", "paper"))
 BETTER, WORSE, BASE = map(color, ("better", "worse", "base"))
 
 
-def palette(names: Sequence[str | int], key: str = "") -> altair.Scale:
+def palette(names: Sequence[str | int], key: str = "") -> alt.Scale:
     """A color for each name of a legend: an initial window has the same one in every figure.
 
     A name is a window if it says so ("IW 10", "initial_window 10"), or if it is a value of `key`, such as "iw".
     """
-    import altair as alt
-
     said = [[str(name)] if key in _WINDOW_KEYS else _WINDOW.findall(str(name)) for name in names]
     found: list[str | None] = []
     for windows in said:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from firstflight.records import output
 from firstflight.report.figure import format_of, picture
+from firstflight.report.style import alt
 from firstflight.report.trace_plot import overlay, queue, sequence, windows
 from firstflight.report.trace_plot.connection import Connection
 from firstflight.report.trace_plot.panel import Panel
-
-if TYPE_CHECKING:
-    import altair
 
 WIDTH = 720
 
@@ -50,18 +47,16 @@ def chart(
     title: str,
     crossings: pl.DataFrame | None = None,
     marks: Mapping[str, float] | None = None,
-) -> altair.TopLevelMixin:
+) -> alt.TopLevelMixin:
     """The plot as an Altair chart, one panel below the other."""
-    import altair as alt
-
     connection = Connection.busiest(segments, marks)
     panel = Panel(WIDTH, *connection.span)
-    panels: list[altair.LayerChart | altair.Chart] = [sequence.chart(connection, panel, title)]
+    panels: list[alt.LayerChart | alt.Chart] = [sequence.chart(connection, panel, title)]
     if (between := windows.chart(connection, panel)) is not None:
         panels.append(between)
     if crossings is not None and (below := queue.chart(connection, panel, crossings)) is not None:
         panels.append(below)
-    plot: altair.TopLevelMixin = alt.vconcat(*panels, spacing=14).resolve_scale(
+    plot: alt.TopLevelMixin = alt.vconcat(*panels, spacing=14).resolve_scale(
         x="shared", color="independent", shape="independent", strokeDash="independent"
     )
     return plot

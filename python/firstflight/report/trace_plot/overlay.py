@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from firstflight.report.figure import inline
-from firstflight.report.style import palette
+from firstflight.report.style import alt, palette
 from firstflight.report.trace_plot import queue, sequence, windows
 from firstflight.report.trace_plot.connection import Connection
 from firstflight.report.trace_plot.panel import Panel, heading, wrapped
-
-if TYPE_CHECKING:
-    import altair
 
 _MARKS = "Bars: data sent, R: retransmissions. Thin lines: acknowledged. Crosses: dropped or lost.{tls}"
 _TLS = " Faint bars: TLS handshake."
@@ -33,35 +29,29 @@ class Drawn:
     marks: Mapping[str, float] | None = None
 
 
-def chart(drawn: Sequence[Drawn], width: int, title: str) -> altair.TopLevelMixin:
+def chart(drawn: Sequence[Drawn], width: int, title: str) -> alt.TopLevelMixin:
     """One panel below the other. ValueError where one sent no data."""
-    import altair as alt
-
     connections = [Connection.busiest(one.segments, one.marks) for one in drawn]
     starts, ends = zip(*(connection.span for connection in connections), strict=True)
     panel = Panel(width, min(starts), max(ends))
     names = [one.name for one in drawn]
     color, plain = _color(names, alt.Legend()), _color(names, None)
-    panels: list[altair.LayerChart | altair.Chart] = [
+    panels: list[alt.LayerChart | alt.Chart] = [
         _sequence(names, connections, panel, color, title),
         _cwnd(names, connections, panel, plain),
         *_queue([(one.name, one.crossings) for one in drawn], connections, panel, plain),
     ]
-    picture: altair.TopLevelMixin = alt.vconcat(*panels, spacing=14).resolve_scale(x="shared", color="independent")
+    picture: alt.TopLevelMixin = alt.vconcat(*panels, spacing=14).resolve_scale(x="shared", color="independent")
     return picture
 
 
-def _color(names: list[str], legend: altair.Legend | None) -> altair.Color:
-    import altair as alt
-
+def _color(names: list[str], legend: alt.Legend | None) -> alt.Color:
     return alt.Color("name:N", sort=names, title=None, scale=palette(names), legend=legend)
 
 
 def _sequence(
-    names: list[str], connections: list[Connection], panel: Panel, color: altair.Color, title: str
-) -> altair.LayerChart:
-    import altair as alt
-
+    names: list[str], connections: list[Connection], panel: Panel, color: alt.Color, title: str
+) -> alt.LayerChart:
     marks = [sequence.marks(connection) for connection in connections]
     top = max(sequence.data_top(own) for own in marks) * 1.04
     time = panel.time(titled=False)
@@ -69,7 +59,7 @@ def _sequence(
     layers: list[alt.Chart] = sequence.opening(min(connections, key=_first_data_s), panel)
     for place, (name, own) in enumerate(zip(names, marks, strict=True)):
 
-        def rows(frame: pl.DataFrame, name: str = name) -> altair.Chart:
+        def rows(frame: pl.DataFrame, name: str = name) -> alt.Chart:
             return alt.Chart(inline(frame.with_columns(pl.lit(name).alias("name")).to_dicts())).encode(x=time)
 
         acked = rows(panel.thinned(own[sequence.ACKED], "low_kb"))
@@ -95,7 +85,7 @@ def _first_data_s(connection: Connection) -> float:
     return float(connection.data_sent["time_s"][0])
 
 
-def _cwnd(names: list[str], connections: list[Connection], panel: Panel, color: altair.Color) -> altair.Chart:
+def _cwnd(names: list[str], connections: list[Connection], panel: Panel, color: alt.Color) -> alt.Chart:
     lines = [windows.windows(connection).filter(pl.col("window") == "cwnd") for connection in connections]
     thinned = [panel.thinned(own.drop("window"), "segments") for own in lines]
     return _lines(names, thinned, "segments", "cwnd, segments", panel, color).properties(
@@ -107,8 +97,8 @@ def _queue(
     named: list[tuple[str, pl.DataFrame | None]],
     connections: list[Connection],
     panel: Panel,
-    color: altair.Color,
-) -> Iterator[altair.Chart]:
+    color: alt.Color,
+) -> Iterator[alt.Chart]:
     there = {name: crossings for name, crossings in named if crossings is not None}
     first = queue.bottleneck(connections[0], next(iter(there.values()))) if len(there) == len(named) else None
     if first is None:
@@ -126,15 +116,13 @@ def _lines(
     field: str,
     title: str,
     panel: Panel,
-    color: altair.Color,
+    color: alt.Color,
     titled: bool = False,
-) -> altair.Chart:
-    import altair as alt
-
+) -> alt.Chart:
     found = pl.concat(own.with_columns(pl.lit(name).alias("name")) for name, own in zip(names, steps, strict=True))
     most = max(1.0, float(found[field].max() or 0))  # type: ignore[arg-type]
     y = alt.Y(f"{field}:Q", title=title, axis=panel.counts(most), scale=alt.Scale(domain=[0, 1.08 * most]))
-    picture: altair.Chart = (
+    picture: alt.Chart = (
         alt.Chart(inline(found.to_dicts()))
         .mark_line(interpolate="step-after", strokeWidth=1.8)
         .encode(x=panel.time(titled=titled), y=y, color=color)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 import textwrap
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import polars as pl
 
-if TYPE_CHECKING:
-    import altair
+from firstflight.report.style import alt
 
 # Points a unit of width that a line keeps at most: beyond these a picture does not change.
 _POINTS_PER_UNIT = 2
@@ -23,10 +21,8 @@ def wrapped(title: str) -> list[str]:
     return textwrap.wrap(title, _LETTERS)
 
 
-def heading(text: str) -> altair.TitleParams:
+def heading(text: str) -> alt.TitleParams:
     """The title of a panel below the first."""
-    import altair as alt
-
     return alt.TitleParams(text, anchor="start", fontSize=12, fontWeight="normal", offset=4)
 
 
@@ -38,10 +34,8 @@ class Panel:
     start_s: float
     end_s: float
 
-    def time(self, titled: bool) -> altair.X:
+    def time(self, titled: bool) -> alt.X:
         """The time axis."""
-        import altair as alt
-
         axis = alt.Axis(tickCount=8, title="time, s" if titled else None)
         domain = [self.start_s, max(self.end_s, self.start_s + 1e-9)]
         return alt.X("time_s:Q", axis=axis, scale=alt.Scale(domain=domain, nice=False))
@@ -90,8 +84,6 @@ class Panel:
         width_s = max(self.end_s - self.start_s, 1e-9) / self._slivers
         return ((pl.col("time_s") - self.start_s) / width_s).floor().alias("sliver")
 
-    def counts(self, most: float) -> altair.Axis:
+    def counts(self, most: float) -> alt.Axis:
         """An axis of whole numbers up to `most`."""
-        import altair as alt
-
         return alt.Axis(tickCount=max(1, min(5, math.ceil(most))), tickMinStep=1, format="d")

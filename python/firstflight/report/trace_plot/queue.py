@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
 
 from firstflight.report.figure import inline
-from firstflight.report.style import SOFT
+from firstflight.report.style import SOFT, alt
 from firstflight.report.trace_plot.connection import DROPPED, Connection
 from firstflight.report.trace_plot.panel import Panel, heading
-
-if TYPE_CHECKING:
-    import altair
 
 HEIGHT = 110
 HEADING = "Queue at {}, where the data waits longest"
 
 
-def chart(connection: Connection, panel: Panel, crossings: pl.DataFrame) -> altair.Chart | None:
+def chart(connection: Connection, panel: Panel, crossings: pl.DataFrame) -> alt.Chart | None:
     """Packets of all connections that wait there, exact to the nanosecond, and those that it dropped."""
-    import altair as alt
-
     link = bottleneck(connection, crossings)
     if link is None:
         return None
@@ -30,7 +23,7 @@ def chart(connection: Connection, panel: Panel, crossings: pl.DataFrame) -> alta
     time = panel.time(titled=True)
     most = max(1, int(steps["packets"].max() or 0))  # type: ignore[arg-type]
     y = alt.Y("packets:Q", title="packets waiting", axis=panel.counts(most), scale=alt.Scale(domain=[0, 1.08 * most]))
-    picture: altair.Chart = (
+    picture: alt.Chart = (
         alt.Chart(inline(steps.to_dicts()))
         .mark_area(interpolate="step-after", opacity=0.35, line={"strokeWidth": 1.2, "color": SOFT}, color=SOFT)
         .encode(x=time, y=y)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from firstflight.report.figure import inline
-from firstflight.report.style import PAPER, SOFT, color
+from firstflight.report.style import PAPER, SOFT, alt, color
 from firstflight.report.trace_plot.connection import Connection
 from firstflight.report.trace_plot.panel import Panel, wrapped
-
-if TYPE_CHECKING:
-    import altair
 
 HEIGHT = 340
 
@@ -50,10 +47,8 @@ _NAME = 52
 _END = 140
 
 
-def chart(connection: Connection, panel: Panel, title: str) -> altair.LayerChart:
+def chart(connection: Connection, panel: Panel, title: str) -> alt.LayerChart:
     """Bars from first to last byte, lines for acknowledgments and window, marks for losses and other events."""
-    import altair as alt
-
     own = marks(connection)
     top = _top(own)
     window = own[WINDOW].filter(pl.col("low_kb") <= top)
@@ -104,10 +99,8 @@ def chart(connection: Connection, panel: Panel, title: str) -> altair.LayerChart
     )
 
 
-def opening(connection: Connection, panel: Panel) -> list[altair.Chart]:
+def opening(connection: Connection, panel: Panel) -> list[alt.Chart]:
     """The time before the first data segment, named where a name has room."""
-    import altair as alt
-
     # The other end sent the SYN before the first time that is drawn.
     spans = connection.opening.with_columns(pl.col("time_s").clip(panel.start_s)).filter(
         pl.col("until_s") > pl.col("time_s")
@@ -125,10 +118,8 @@ def opening(connection: Connection, panel: Panel) -> list[altair.Chart]:
     ]
 
 
-def _ends(connection: Connection, panel: Panel) -> list[altair.Chart]:
+def _ends(connection: Connection, panel: Panel) -> list[alt.Chart]:
     """A line where each of the connection's marks is, with its name: one line lower than the one before."""
-    import altair as alt
-
     shown = {name: time_s for name, time_s in connection.marks.items() if panel.start_s <= time_s <= panel.end_s}
     if not shown:
         return []
@@ -147,7 +138,7 @@ def _ends(connection: Connection, panel: Panel) -> list[altair.Chart]:
     return layers
 
 
-def _rows(frame: pl.DataFrame, what: str) -> altair.Data:
+def _rows(frame: pl.DataFrame, what: str) -> alt.Data:
     return inline(frame.with_columns(pl.lit(what).alias("what")).to_dicts())
 
 

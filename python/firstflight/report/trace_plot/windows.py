@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
 
 from firstflight.report.figure import inline
-from firstflight.report.style import ORDERED, color
+from firstflight.report.style import ORDERED, alt, color
 from firstflight.report.trace_plot.connection import Connection
 from firstflight.report.trace_plot.panel import Panel, heading
-
-if TYPE_CHECKING:
-    import altair
 
 HEIGHT = 140
 HEADING = "Congestion window of the data's sender"
@@ -31,12 +26,10 @@ PALE = 0.16
 _FAST_RECOVERY, _LOSS = 3, 4
 
 
-def chart(connection: Connection, panel: Panel) -> altair.LayerChart | None:
+def chart(connection: Connection, panel: Panel) -> alt.LayerChart | None:
     """The two windows in segments as lines; the sender's phase as the color behind them. None for a capture of
     packets, which does not show them.
     """
-    import altair as alt
-
     if not connection.own["cwnd_segments"].is_finite().any():
         return None
 

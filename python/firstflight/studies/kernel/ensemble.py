@@ -16,22 +16,19 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from firstflight.analysis.table import Table
 from firstflight.report.figure import Figure, inline
-from firstflight.report.style import BASE, ORDERED
+from firstflight.report.style import BASE, ORDERED, alt
 from firstflight.studies.kernel.claim import ClaimSpec
 from firstflight.studies.kernel.figure import heading_of
 from firstflight.studies.kernel.quantity import named
 from firstflight.studies.kernel.sample import DRAW, MEMBERS, METHOD
 from firstflight.studies.kernel.table import table
-
-if TYPE_CHECKING:
-    import altair
 
 MEMBER = "member"
 """The key of a grid that names the members: 0, 1, ..."""
@@ -264,9 +261,7 @@ class Matched:
         ]
         return Figure("effect", title, caption, wide, narrow, f"Gain: {', '.join(parts)}")
 
-    def _chart(self, rows: list[dict[str, Any]], width: int) -> altair.TopLevelMixin:
-        import altair as alt
-
+    def _chart(self, rows: list[dict[str, Any]], width: int) -> alt.TopLevelMixin:
         x = alt.X("distance:Q", title=heading_of(self.distance), scale=alt.Scale(type="log", nice=False, padding=10))
         y = alt.Y("effect:Q", title=heading_of(self.effect), scale=alt.Scale(zero=False, padding=10))
         color = alt.Color("kind:N", title=None, sort=_KINDS, scale=alt.Scale(domain=_KINDS, range=[ORDERED[0], BASE]))
@@ -280,7 +275,7 @@ class Matched:
         said = once.mark_text(align="right", dy=-6, color=ORDERED[1], text=f"published: {self.published:g}")
         limit = once.mark_rule(color=BASE).encode(x=alt.datum(CUTOFF))
         layers = [limit, printed, points, ring, name, said.encode(x=alt.value(width), y=alt.datum(self.published))]
-        picture: altair.TopLevelMixin = alt.layer(*layers, data=inline(rows)).properties(width=width, height=280)
+        picture: alt.TopLevelMixin = alt.layer(*layers, data=inline(rows)).properties(width=width, height=280)
         return picture
 
 

@@ -7,19 +7,16 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import xarray as xr
 
 from firstflight.counted import with_unit
 from firstflight.report.figure import Figure, inline
-from firstflight.report.style import BASE, BETTER, INK, ORDERED, PAPER, SOFT, WORSE, palette
+from firstflight.report.style import BASE, BETTER, INK, ORDERED, PAPER, SOFT, WORSE, alt, palette
 from firstflight.report.style import color as theme
 from firstflight.studies.kernel.quantity import estimates
 from firstflight.studies.kernel.sample import DRAW
-
-if TYPE_CHECKING:
-    import altair
 
 # From here on the axis is logarithmic: the largest label over the smallest.
 _LOGARITHMIC = 20
@@ -84,10 +81,8 @@ class Values(NamedTuple):
     base: float | None
     greatest: float
 
-    def channel(self, title: str) -> altair.Y:
+    def channel(self, title: str) -> alt.Y:
         """The encoding of the field `value`."""
-        import altair as alt
-
         if self.linear_within is None:
             scale = alt.Scale(type="log", nice=False) if self.log else alt.Scale(zero=True)
             axis = alt.Axis(tickCount=6, format="~g") if self.log else alt.Axis()
@@ -107,9 +102,7 @@ def _chart(
     columns: str | None,
     values: Values,
     sources: list[str],
-) -> altair.TopLevelMixin:
-    import altair as alt
-
+) -> alt.TopLevelMixin:
     names = titles(quantity[color])
     shade = alt.Color(
         f"{color}:N",
@@ -252,9 +245,7 @@ def panels(
         if row[x] == marked:
             row["mark"] = f"{row['value']:.{quantity.attrs['digits']}f}"
 
-    def chart(wide: bool) -> altair.TopLevelMixin:
-        import altair as alt
-
+    def chart(wide: bool) -> alt.TopLevelMixin:
         labels = quantity[x].values.tolist()
         across = alt.X(
             f"{x}:Q",
@@ -299,7 +290,7 @@ def panels(
         # Few rows are higher.
         height = max(320 // quantity.sizes[rows], 80) if wide else 64
         size = {"width": (560 if wide else 230) // quantity.sizes[columns], "height": height}
-        picture: altair.TopLevelMixin = (
+        picture: alt.TopLevelMixin = (
             alt.layer(*layers, data=inline(found))
             .properties(**size)
             .facet(
@@ -347,9 +338,7 @@ def heat_map(
         found = [row | {"kind": own[tuple(row[key] for key in keys)]} for row in found]
     many = quantity.sizes[x] > _FEW
 
-    def chart(wide: bool) -> altair.TopLevelMixin:
-        import altair as alt
-
+    def chart(wide: bool) -> alt.TopLevelMixin:
         base = alt.Chart().encode(
             x=alt.X(
                 f"{x}:O",
@@ -372,7 +361,7 @@ def heat_map(
         )
         # On a telephone numbers of many columns have no room.
         layers = [cells] if many and not wide else [cells, text]
-        picture: altair.TopLevelMixin = (
+        picture: alt.TopLevelMixin = (
             alt.layer(*layers, data=inline(found))
             .properties(
                 width=alt.Step((34 if many else 42) if wide else 17 if many else 22),
@@ -416,9 +405,7 @@ def scatter(
 
     values = Values(True, linear_within, base, max(abs(row["value"]) for row in found))
 
-    def chart(wide: bool) -> altair.TopLevelMixin:
-        import altair as alt
-
+    def chart(wide: bool) -> alt.TopLevelMixin:
         scale = alt.Scale(type="log", nice=False)
         few = alt.Axis(tickCount=4, format="~g", grid=False, labelSeparation=6)
         points = (
@@ -431,7 +418,7 @@ def scatter(
             )
         )
         rule = alt.Chart().mark_rule(color=BASE, strokeDash=[4, 3]).encode(y=alt.datum(base))
-        picture: altair.TopLevelMixin = (
+        picture: alt.TopLevelMixin = (
             alt.layer(rule, points, data=inline(found))
             .properties(width=(570 if wide else 250) // quantity.sizes[columns], height=220 if wide else 190)
             .facet(column=alt.Column(f"{columns}:N", sort=titles(quantity[columns]), title=None), spacing=14)
@@ -442,10 +429,8 @@ def scatter(
     return Figure(str(quantity.name), title, caption, chart(True), chart(False), told)
 
 
-def color_of(coordinate: xr.DataArray, key: str) -> altair.Color:
+def color_of(coordinate: xr.DataArray, key: str) -> alt.Color:
     """A color per label, in their order."""
-    import altair as alt
-
     names = titles(coordinate)
     legend = alt.Legend(columns=_ABREAST) if len(names) > _ABREAST else alt.Legend()
     return alt.Color(
@@ -465,9 +450,7 @@ def intervals(
     if not found:
         return None
 
-    def chart(wide: bool) -> altair.TopLevelMixin:
-        import altair as alt
-
+    def chart(wide: bool) -> alt.TopLevelMixin:
         ends = [base, *(row[end] for row in found for end in ("low", "high"))]
         scale = alt.Scale(domain=[min(ends), max(ends)], type="log" if base else "linear")
         x = alt.X("value:Q", title=heading_of(quantity), scale=scale)
@@ -490,7 +473,7 @@ def intervals(
             )
 
         here = {str(row[rows]) for row in found}
-        picture: altair.TopLevelMixin = alt.vconcat(*(one(panel) for panel in titles(quantity[rows]) if panel in here))
+        picture: alt.TopLevelMixin = alt.vconcat(*(one(panel) for panel in titles(quantity[rows]) if panel in here))
         return picture
 
     told = extremes(quantity, [y, color, rows])
@@ -511,12 +494,10 @@ def bars(
     step: int,
     above: Sequence[str] | None = None,
     height: int = 150,
-) -> altair.LayerChart:
+) -> alt.LayerChart:
     """A bar per bucket, a label of `by`, and `source`; the last of `sources` is grey. `above` is written over the
     buckets of a chart of ms.
     """
-    import altair as alt
-
     rows, order = rows_of(quantity, [by, "source"]), titles(quantity[by])
     there = [source for source in sources if any(row["source"] == source for row in rows)]
     in_ms = quantity.attrs["units"] == "ms"
@@ -558,13 +539,11 @@ def forest(
     width: int,
     step: int,
     label: int,
-) -> altair.LayerChart:
+) -> alt.LayerChart:
     """The value and interval of each label of `y`, and dashed the `published` value for a label of `color`. `ticks` go
     from end to end of the axis, logarithmic if they are all positive; intervals that go on beyond are cut. `step`:
     height of a line; `label`: letters next to it before its text continues below, 0 for none.
     """
-    import altair as alt
-
     own = [
         row
         | {"told": "|".join(textwrap.wrap(row[y], label or 200))}
@@ -579,7 +558,7 @@ def forest(
     lines = alt.Y("told:N", sort=told, title=None, axis=axis)
     shade = alt.Color(f"{color}:N", title=None, scale=palette(names, color))
     base = alt.Chart(inline(own)).encode(y=lines, yOffset=alt.YOffset(f"{color}:N", sort=names), color=shade)
-    chart: altair.LayerChart = (
+    chart: alt.LayerChart = (
         alt.Chart(inline(theirs)).mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x=x, color=shade)
         + base.mark_rule(strokeWidth=2, opacity=0.5, clip=True).encode(x=alt.X("low:Q", scale=scale), x2="high:Q")
         + base.mark_point(filled=True, size=38, opacity=1, clip=True).encode(x=x)

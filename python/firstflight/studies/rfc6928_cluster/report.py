@@ -14,6 +14,7 @@ import xarray as xr
 from firstflight.analysis.table import Table
 from firstflight.populations import dukkipati2010, slowdc
 from firstflight.report.figure import Figure
+from firstflight.report.style import alt
 from firstflight.studies.kernel import Quantities, along, headed, lines, named, table, value
 from firstflight.studies.kernel.figure import bars, extremes, forest
 from firstflight.studies.rfc6928_cluster import measure as m
@@ -472,8 +473,6 @@ def _by_bucket(
     q: Quantities, name: str, population: str, dimensions: Sequence[str], title: str, caption: str
 ) -> Figure | None:
     """Gains in ms and percent by bucket."""
-    import altair as alt
-
     at = {"population": population, "service": m.SEARCH, "iw": m.MANY}
     wide, narrow, told = [], [], ""
     for by in dimensions:
@@ -497,8 +496,6 @@ def _by_bucket(
 
 def _population(q: Quantities) -> Figure | None:
     """AvgDC's users as drawn and as published."""
-    import altair as alt
-
     shown = {}
     for by in m.DIMENSIONS[:3]:
         own = drawn_share(q, by).sel(
@@ -557,8 +554,6 @@ def _by_assumption(q: Quantities) -> Figure | None:
     """The effect of each assumption on the gain and on the cost, as a forest of intervals."""
     if q.assumed_again.isnull().all():
         return None
-    import altair as alt
-
     found = assumed(q)
     if found["rise"].sel(draw=0).isnull().all():
         return None

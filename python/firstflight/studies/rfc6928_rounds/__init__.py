@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 import xarray as xr
@@ -14,11 +14,8 @@ from firstflight.counted import counted
 from firstflight.engines.model.delayed_acks import first_rounds
 from firstflight.engines.model.delayed_acks import round_trips as by_rule
 from firstflight.report.figure import Figure, inline
-from firstflight.report.style import palette
+from firstflight.report.style import alt, palette
 from firstflight.studies.kernel import ClaimSpec, DeclaredStudy, Quantities, Quantity, Source, named, near, table
-
-if TYPE_CHECKING:
-    import altair
 
 REFERENCE = Path(__file__).parent / "reference"
 TABLE = {(n, iw): trips for n, iw, trips in pl.read_csv((REFERENCE / "round_trips.csv").read_bytes()).iter_rows()}
@@ -121,9 +118,7 @@ def _measured(q: Quantities) -> dict[tuple[int, int], float]:
     return {key: count for key, count in trips.items() if count == count}
 
 
-def _chart(measured: dict[tuple[int, int], float], width: int) -> altair.TopLevelMixin:
-    import altair as alt
-
+def _chart(measured: dict[tuple[int, int], float], width: int) -> alt.TopLevelMixin:
     windows = [str(FEW), str(MANY)]
     color = alt.Color(
         "iw:N",

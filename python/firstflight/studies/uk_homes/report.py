@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 import xarray as xr
@@ -11,7 +11,7 @@ from firstflight.analysis.table import Table
 from firstflight.populations import uk_homes
 from firstflight.report.figure import Figure, inline
 from firstflight.report.size_map import size_map
-from firstflight.report.style import palette
+from firstflight.report.style import alt, palette
 from firstflight.studies.kernel import Quantities, along, each, estimate, intervals, lines, named, table, value
 from firstflight.studies.uk_homes.claims import (
     ALL,
@@ -32,9 +32,6 @@ from firstflight.studies.uk_homes.claims import (
     saved,
     saved_ms,
 )
-
-if TYPE_CHECKING:
-    import altair
 
 LARGEST = 32
 """The larger of the windows that the question is about."""
@@ -298,9 +295,7 @@ def _pages(q: Quantities) -> Figure | None:
             for name, there, here in measured.iter_rows()
         ]
 
-    def chart(wide: bool) -> "altair.TopLevelMixin":
-        import altair as alt
-
+    def chart(wide: bool) -> "alt.TopLevelMixin":
         def axis(field: str, title: str, of: type[alt.X] | type[alt.Y]) -> Any:
             scale = alt.Scale(type="log", domain=[15, 15000], nice=False, clamp=True)
             ticks = [20, 50, 100, 200, 500, 1000, 2000, 5000, 10000]
@@ -308,7 +303,7 @@ def _pages(q: Quantities) -> Figure | None:
 
         kinds = ["ADSL", "FTTC", "Cable", "FTTP", "other"]
         color = alt.Color("technology:N", sort=kinds, title=None, scale=palette(kinds))
-        picture: altair.TopLevelMixin = (
+        picture: alt.TopLevelMixin = (
             alt.Chart(inline(rows))
             .mark_circle(size=14, opacity=0.55, aria=False)
             .encode(x=axis("ours", "our page, ms", alt.X), y=axis("measured", "measured page, ms", alt.Y), color=color)
