@@ -225,17 +225,7 @@ def advise(
         decision=decision,
         answer=tuple(
             sentences(
-                decision,
-                evidence,
-                gains,
-                costs,
-                harm,
-                users,
-                groups,
-                needed,
-                doubts,
-                far_out,
-                population.first_flight,
+                decision, evidence, gains, costs, harm, users, groups, needed, doubts, far_out, population.first_flight
             )
         ),
         missing=needed,
@@ -262,14 +252,7 @@ def _gains(measured: Measurements) -> Iterator[Gain]:
             for statistic in STATISTICS if place == 0 else ("mean", "p99"):
                 made = measured.time(case, window, statistic)
                 yield Gain(
-                    case,
-                    window,
-                    statistic,
-                    made.baseline,
-                    made.treatment,
-                    made.percent,
-                    made.unfinished,
-                    made.reason,
+                    case, window, statistic, made.baseline, made.treatment, made.percent, made.unfinished, made.reason
                 )
 
 

@@ -217,10 +217,7 @@ def _usable(observed: Observation) -> tuple[pl.DataFrame, tuple[tuple[int, str],
         ("whose first response is not in the data", pl.col("object").fill_null(0) == 0),
         ("without a response of at least one byte", pl.col("bytes") > 0),
         ("without an RTT", pl.col("rtt_s").is_not_nan() & pl.col("rtt_s").is_not_null()),
-        (
-            f"with an RTT below {1e3 * _RTT_S[0]:g} ms or above {_RTT_S[1]:g} s",
-            pl.col("rtt_s").is_between(*_RTT_S),
-        ),
+        (f"with an RTT below {1e3 * _RTT_S[0]:g} ms or above {_RTT_S[1]:g} s", pl.col("rtt_s").is_between(*_RTT_S)),
         (
             "with a rate below 1 kbit/s or above 100 Gbit/s",
             pl.col("down_bps").is_null() | pl.col("down_bps").is_between(*_DOWN_BPS),

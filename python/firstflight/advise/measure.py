@@ -298,14 +298,7 @@ class Measurements:
         return [self._check(term, case, window, found, found.percent, term.name)]
 
     def _check(
-        self,
-        term: Term,
-        case: str,
-        window: int,
-        made: Comparison,
-        found: Estimate,
-        statistic: str,
-        where: str = "",
+        self, term: Term, case: str, window: int, made: Comparison, found: Estimate, statistic: str, where: str = ""
     ) -> Check:
         return check(
             term,

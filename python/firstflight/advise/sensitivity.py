@@ -179,10 +179,7 @@ def assumptions(population: Population) -> list[Assumption]:
             if not population.known("loss")
             else "all retransmissions were lost on the path; case: none of them",
         ),
-        "up_bps": (
-            "uplink rate",
-            f"{100 * UP_SHARE:g}% of the downlink rate; case: {100 * SLOW_UP_SHARE:g}%",
-        ),
+        "up_bps": ("uplink rate", f"{100 * UP_SHARE:g}% of the downlink rate; case: {100 * SLOW_UP_SHARE:g}%"),
         "down_bps": (
             "rate of the user's access link",
             "that of a user with a similar RTT" if _enough_rates(population) else _lines_text(population),

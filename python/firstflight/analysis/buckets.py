@@ -99,10 +99,7 @@ def _of_rows(
     """A row of each transfer and page in each dimension."""
     wanted = [*keys, "replicate", "application", "client", "bytes", "completion_time_s", "completed", "retransmissions"]
     flows = pl.concat(
-        [
-            run.transfers.filter(pl.col("page").is_null()).select(wanted),
-            run.pages.select(wanted),
-        ],
+        [run.transfers.filter(pl.col("page").is_null()).select(wanted), run.pages.select(wanted)],
         how="vertical_relaxed",
     ).with_columns(pl.col("application").cast(pl.String))
     payload = pl.col("application").replace_strict(dict(payload_bytes), default=1, return_dtype=pl.Int64)

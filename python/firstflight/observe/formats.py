@@ -56,13 +56,7 @@ _IP = r"(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F]*:[0-9a-fA-F:]+(?:[0-9.]*))"
 # Before the time of a common log: the client, what proxies say of it, a virtual host, names. Of syslog a word ends in
 # a colon.
 _AHEAD = r'(?P<address>[^\s\["<|]*[^\s\[":<|] (?:[^\s\["|]*[^\s\[":|] )*)'
-_FIELDS = {
-    "sc-bytes": "bytes",
-    "c-ip": "address",
-    "c-port": "port",
-    "date": "date",
-    "time": "time",
-}
+_FIELDS = {"sc-bytes": "bytes", "c-ip": "address", "c-port": "port", "date": "date", "time": "time"}
 
 
 def _words(**names: str) -> dict[str, str]:

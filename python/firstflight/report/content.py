@@ -72,10 +72,7 @@ def gather(run: Run, study: Any) -> Content:
         case_counts=study.case_counts(run),
         claims=claims,
         deciding=study.deciding(run, claims),
-        figures=[
-            *study.figures(run),
-            *(_distributions(run, keys) if alone else []),
-        ],
+        figures=[*study.figures(run), *(_distributions(run, keys) if alone else [])],
         tables=study.tables(run),
         transfers=of_run(run),
         directory=str(run.directory),

@@ -210,12 +210,7 @@ def _turned(base: Values, treat: Values, of_base: Values, of_treat: Values) -> l
 Make = Callable[[Arm, Blocks, Values], Statistic]
 
 
-def of_sample(
-    sample: Sample,
-    make: Make,
-    statistic: str,
-    design: Design,
-) -> Comparison:
+def of_sample(sample: Sample, make: Make, statistic: str, design: Design) -> Comparison:
     """The comparison of a sample that is read, by the statistic that `make` makes of an arm."""
     one, other = sample.baseline, sample.treatment
     reason = shortage(sample, statistic, design.least)

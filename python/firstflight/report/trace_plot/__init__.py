@@ -43,10 +43,7 @@ def draw_together(drawn: Sequence[overlay.Drawn], path: Path, title: str) -> Non
 
 
 def chart(
-    segments: pl.DataFrame,
-    title: str,
-    crossings: pl.DataFrame | None = None,
-    marks: Mapping[str, float] | None = None,
+    segments: pl.DataFrame, title: str, crossings: pl.DataFrame | None = None, marks: Mapping[str, float] | None = None
 ) -> alt.TopLevelMixin:
     """The plot as an Altair chart, one panel below the other."""
     connection = Connection.busiest(segments, marks)

@@ -49,8 +49,7 @@ class Connection:
             segments.filter((pl.col("replicate") == replicate) & (pl.col("connection") == number))
             .sort("time_ns", maintain_order=True)
             .with_columns(
-                (pl.col("time_ns") / 1e9).alias("time_s"),
-                (pl.col("from_server") == from_server).alias("is_data_way"),
+                (pl.col("time_ns") / 1e9).alias("time_s"), (pl.col("from_server") == from_server).alias("is_data_way")
             )
         )
         return cls(replicate, number, from_server, rows, marks or {})

@@ -94,10 +94,7 @@ def _cwnd(names: list[str], connections: list[Connection], panel: Panel, color: 
 
 
 def _queue(
-    named: list[tuple[str, pl.DataFrame | None]],
-    connections: list[Connection],
-    panel: Panel,
-    color: alt.Color,
+    named: list[tuple[str, pl.DataFrame | None]], connections: list[Connection], panel: Panel, color: alt.Color
 ) -> Iterator[alt.Chart]:
     there = {name: crossings for name, crossings in named if crossings is not None}
     first = queue.bottleneck(connections[0], next(iter(there.values()))) if len(there) == len(named) else None

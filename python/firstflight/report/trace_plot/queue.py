@@ -27,11 +27,7 @@ def chart(connection: Connection, panel: Panel, crossings: pl.DataFrame) -> alt.
         alt.Chart(inline(steps.to_dicts()))
         .mark_area(interpolate="step-after", opacity=0.35, line={"strokeWidth": 1.2, "color": SOFT}, color=SOFT)
         .encode(x=time, y=y)
-        .properties(
-            width=panel.width,
-            height=HEIGHT,
-            title=heading(HEADING.format(link)),
-        )
+        .properties(width=panel.width, height=HEIGHT, title=heading(HEADING.format(link)))
     )
     return picture
 

@@ -43,11 +43,7 @@ def chart(connection: Connection, panel: Panel) -> alt.LayerChart | None:
     behind = (
         alt.Chart(inline(spans.to_dicts()))
         .mark_rect(opacity=PALE)
-        .encode(
-            x=time,
-            x2="until_s:Q",
-            color=alt.Color("phase:N", sort=shown, title=None, scale=scale),
-        )
+        .encode(x=time, x2="until_s:Q", color=alt.Color("phase:N", sort=shown, title=None, scale=scale))
     )
     thinned = pl.concat(panel.thinned(lines.filter(pl.col("window") == name), "segments") for name in names)
     before = (
@@ -57,10 +53,7 @@ def chart(connection: Connection, panel: Panel) -> alt.LayerChart | None:
             x=time,
             y=alt.Y("segments:Q", title="segments", axis=panel.counts(most), scale=alt.Scale(domain=[0, 1.08 * most])),
             strokeDash=alt.StrokeDash(
-                "window:N",
-                sort=names,
-                scale=alt.Scale(domain=names, range=[[1, 0], [4, 3]][: len(names)]),
-                title=None,
+                "window:N", sort=names, scale=alt.Scale(domain=names, range=[[1, 0], [4, 3]][: len(names)]), title=None
             ),
             color=alt.value(ORDERED[0]),
         )

@@ -49,12 +49,7 @@ QUANTITIES = (
     ),
     k.Quantity("jain", "Fairness index", "", pl.col("jain").mean(), None, pages, at={"connections": [4]}, digits=3),
     k.Quantity(
-        "queue",
-        "Mean queue",
-        "packets",
-        pl.col("queue_mean_packets").mean(),
-        pl.col("link") == "spokes[0]",
-        "links",
+        "queue", "Mean queue", "packets", pl.col("queue_mean_packets").mean(), pl.col("link") == "spokes[0]", "links"
     ),
 )
 JNDK10 = k.Source("RFC 6928 section 11, on JNDK10")
@@ -201,7 +196,7 @@ STUDY = k.DeclaredStudy(
             "connections",
             100,
             "buffer_bdp",
-        ),
+        )
     ],
     answer,
 )

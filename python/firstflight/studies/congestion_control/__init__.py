@@ -390,10 +390,7 @@ def figures(q: k.Quantities) -> Iterator[Figure | None]:
     kinds = {"cwnd_segments": "cwnd", "ssthresh_segments": "ssthresh"}
     yield k.lines(
         k.named(
-            _over_time(both, pl.col("value").last(), "window", _STEP_S / 10, kinds),
-            "explained",
-            "Window",
-            "segments",
+            _over_time(both, pl.col("value").last(), "window", _STEP_S / 10, kinds), "explained", "Window", "segments"
         ),
         "Slow start, fast retransmit, congestion avoidance",
         f"The first {_CLOSE_S} seconds of Reno's download: cwnd doubles in each round trip until the queue overflows, "

@@ -123,7 +123,7 @@ STUDY = k.DeclaredStudy(
             100,
             "lost",
             log=True,
-        ),
+        )
     ],
     answer,
 )

@@ -105,10 +105,7 @@ def _chart(
 ) -> alt.TopLevelMixin:
     names = titles(quantity[color])
     shade = alt.Color(
-        f"{color}:N",
-        sort=names,
-        title=quantity[color].attrs.get("long_name", color),
-        scale=palette(names, color),
+        f"{color}:N", sort=names, title=quantity[color].attrs.get("long_name", color), scale=palette(names, color)
     )
     labels = quantity[x].values.tolist()
     numbers = all(isinstance(label, int | float) for label in labels)

@@ -249,7 +249,7 @@ STUDY = k.DeclaredStudy(
             columns="key",
             base=0,
             linear_within=1,
-        ),
+        )
     ],
     answer,
     build,

@@ -152,7 +152,7 @@ STUDY = k.DeclaredStudy(
             "rtt_ms",
             "rule",
             columns="rto",
-        ),
+        )
     ],
     answer,
 )

@@ -272,7 +272,7 @@ STUDY = k.DeclaredStudy(
             "path",
             100,
             "scheme",
-        ),
+        )
     ],
     answer,
 )

@@ -11,17 +11,7 @@ from firstflight.analysis.table import Table
 from firstflight.report.figure import Figure
 from firstflight.scenario import Scenario
 from firstflight.studies import kernel as k
-from firstflight.studies.post_quantum.claims import (
-    LARGE,
-    NONE,
-    PQ,
-    TESTBED,
-    added,
-    claims,
-    harm,
-    largest,
-    step,
-)
+from firstflight.studies.post_quantum.claims import LARGE, NONE, PQ, TESTBED, added, claims, harm, largest, step
 
 if TYPE_CHECKING:
     from firstflight.records import Run
@@ -36,11 +26,7 @@ _OTHERS = 1505
 WIDE = 46
 SHOWN = ["ECDSA", "leaf only", "compressed", "Merkle tree", "X25519", "IW 20", "IW 46", "IW 20, paced", "IW 46, paced"]
 _UK = {"row_sampling": "weighted", "extra_rtt": "30ms"}
-POPULATIONS = {
-    "AvgDC": {"name": "avgdc"},
-    "UK 2015": {"name": "uk-2015"} | _UK,
-    "UK 2023": {"name": "uk-2023"} | _UK,
-}
+POPULATIONS = {"AvgDC": {"name": "avgdc"}, "UK 2015": {"name": "uk-2015"} | _UK, "UK 2023": {"name": "uk-2023"} | _UK}
 
 
 def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:

@@ -167,7 +167,7 @@ STUDY = k.DeclaredStudy(
             "connections",
             100,
             "who",
-        ),
+        )
     ],
     answer,
 )

@@ -96,7 +96,7 @@ STUDY = k.DeclaredStudy(
         k.table("gain", "Gain against IW 3", "Paired.", [gain(q)], across="iw"),
     ],
     lambda q: [
-        k.lines(gain(q), "Gain that remains, by the receiver's initial window", "Against IW 3.", "window", "iw"),
+        k.lines(gain(q), "Gain that remains, by the receiver's initial window", "Against IW 3.", "window", "iw")
     ],
     answer,
 )

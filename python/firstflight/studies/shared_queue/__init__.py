@@ -47,11 +47,7 @@ def at_sender(name: str, title: str, unit: str, value: pl.Expr, digits: int = 2)
 QUANTITIES = (
     k.Quantity("page", "Page time", "ms", TIME, DONE, "pages", digits=0, grid="load"),
     k.Quantity(
-        "goodput",
-        "Goodput",
-        "% of capacity",
-        100 * pl.col("delivered_bytes").sum() / CAPACITY_BYTES,
-        grid="load",
+        "goodput", "Goodput", "% of capacity", 100 * pl.col("delivered_bytes").sum() / CAPACITY_BYTES, grid="load"
     ),
     k.Quantity("dropped", "Dropped", "percent", DROPPED, SHARED, "links", grid="load"),
     k.Quantity("carried", "Carried", "bytes", pl.col("sent_bytes").sum(), SHARED, "links", grid="load"),

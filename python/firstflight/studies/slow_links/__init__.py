@@ -207,7 +207,7 @@ STUDY = k.DeclaredStudy(
             "connections",
             100,
             "sender",
-        ),
+        )
     ],
     answer,
 )

@@ -56,8 +56,7 @@ def closed_form_ms(times: xr.DataArray) -> xr.DataArray:
     """The model engine's closed form: the same, and the time that the link takes for the bytes."""
     headers = PACKET_BYTES - PAYLOAD_BYTES
     return _computed(
-        times,
-        lambda rate, size, rtt_s, iw: SlowStart(size, PAYLOAD_BYTES, iw, rtt_s, rate, headers).completion_time_s,
+        times, lambda rate, size, rtt_s, iw: SlowStart(size, PAYLOAD_BYTES, iw, rtt_s, rate, headers).completion_time_s
     )
 
 

@@ -246,7 +246,7 @@ STUDY = k.DeclaredStudy(
             "application",
             "population",
             100,
-        ),
+        )
     ],
     answer,
     build,
