@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firstflight.advise.advice import Advice, Gain
+from firstflight.advise.advice import Advice
 from firstflight.advise.budget import Check
 from firstflight.advise.words import Confidence, stopped_by
 from firstflight.analysis.intervals import Estimate
 from firstflight.explore.links import Link, put_beside
 from firstflight.records import output
-from firstflight.report.figure import Figure, svg
-from firstflight.report.page import TEMPLATES, unbreakable
-from firstflight.report.style import css
+from firstflight.report import page as report
+from firstflight.report.figure import Figure
 
 if TYPE_CHECKING:
     import jinja2
-    from markupsafe import Markup
 
 PAGE, DATA = "advice.html", "advice.json"
 _MOST_DIGITS = 6
-_HERE = Path(__file__).parent
 
 
 def write(
@@ -62,6 +59,7 @@ def render(
 ) -> str:
     """The page's HTML."""
     drawn = {figure.name: figure for figure in figures}
+    reference = advice.cases[0].name
     html = (
         environment()
         .get_template("advice.html.j2")
@@ -72,28 +70,19 @@ def render(
             commands=commands,
             transfers=transfers,
             guard=guard,
-            by_case=_by_case(advice),
-            reference=advice.cases[0].name,
-            percentiles=_percentiles(advice),
-            costs=_costs(advice),
+            by_case=_by_window((gain for gain in advice.gains if gain.statistic == "mean"), "case"),
+            reference=reference,
+            percentiles=_by_window((gain for gain in advice.gains if gain.case == reference), "statistic"),
+            costs=_by_window((cost for cost in advice.costs if cost.case == reference), "name"),
         )
     )
-    return unbreakable(html)
+    return report.unbreakable(html)
 
 
 def environment() -> jinja2.Environment:
     """Templates of this room, with the words that they share."""
-    import jinja2  # late: a short command writes no page
-    from markupsafe import Markup
-
-    made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader([_HERE, TEMPLATES]),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    made.globals.update(theme=Markup(css()), pictures=_pictures, stopped_by=stopped_by, worst=worst)
+    made = report.environment(Path(__file__).parent)
+    made.globals.update(stopped_by=stopped_by, worst=worst)
     made.filters.update(change=change, span=span, ms=milliseconds, short=short)
     return made
 
@@ -152,38 +141,9 @@ def worst(checks: Sequence[Check], window: int, case: str, term: str) -> Check |
     return max(own, key=lambda check: (order.index(check.verdict), np.nan_to_num(check.found.high)))
 
 
-def _pictures(figure: Figure) -> dict[str, Markup]:
-    from markupsafe import Markup
-
-    drawn: dict[str, Any] = {"wide": figure.chart}
-    if figure.narrow is not None:
-        drawn["narrow"] = figure.narrow
-    # The charts are ours: vl-convert escapes their text, and they hold neither scripts nor links.
-    return {width: Markup(svg(chart)) for width, chart in drawn.items()}
-
-
-def _by_case(advice: Advice) -> dict[str, dict[int, Gain]]:
-    """The change of the mean time, by case and candidate."""
-    found: dict[str, dict[int, Gain]] = {}
-    for gain in advice.gains:
-        if gain.statistic == "mean":
-            found.setdefault(gain.case, {})[gain.initial_window] = gain
-    return found
-
-
-def _percentiles(advice: Advice) -> dict[str, dict[int, Gain]]:
-    """The reference case's changes, by statistic and candidate."""
-    found: dict[str, dict[int, Gain]] = {}
-    for gain in advice.gains:
-        if gain.case == advice.cases[0].name:
-            found.setdefault(gain.statistic, {})[gain.initial_window] = gain
-    return found
-
-
-def _costs(advice: Advice) -> dict[str, dict[int, Any]]:
-    """The reference case's costs, by name and candidate."""
+def _by_window(items: Iterable[Any], name: str) -> dict[str, dict[int, Any]]:
+    """Gains or costs by their attribute `name` and by candidate."""
     found: dict[str, dict[int, Any]] = {}
-    for cost in advice.costs:
-        if cost.case == advice.cases[0].name:
-            found.setdefault(cost.name, {})[cost.initial_window] = cost
+    for item in items:
+        found.setdefault(getattr(item, name), {})[item.initial_window] = item
     return found

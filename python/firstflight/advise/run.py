@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 import polars as pl
 
@@ -29,12 +29,6 @@ from firstflight.explore.page import PAGE
 from firstflight.records import Run
 from firstflight.scenario import Cell, Scenario
 from firstflight.studies import execute
-
-if TYPE_CHECKING:
-    from firstflight.advise.advice import Advice
-    from firstflight.advise.experiment import Experiment
-    from firstflight.advise.measure import Measurements
-
 
 _PERCENTILES = (10, 50, 90, 99)
 

@@ -17,6 +17,7 @@ from firstflight.report.figure import Figure, picture, svg
 from firstflight.report.style import css
 
 if TYPE_CHECKING:
+    import jinja2
     from markupsafe import Markup
 
     from firstflight.records import Run
@@ -54,30 +55,35 @@ def figures_to_files(run: Run, study: Any, directory: Path, formats: Sequence[st
     return paths
 
 
-def render(content: Content) -> str:
-    """The report's HTML."""
-    import jinja2
+def environment(*folders: Path) -> jinja2.Environment:
+    """Templates of `folders` and of reports, with the colors and the pictures of a figure."""
+    import jinja2  # late: a short command writes no page
     from markupsafe import Markup
 
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader([*folders, TEMPLATES]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.globals.update(
-        theme=Markup(css()),
+    made.globals.update(theme=Markup(css()), pictures=_pictures)
+    return made
+
+
+def render(content: Content) -> str:
+    """The report's HTML."""
+    templates = environment()
+    templates.globals.update(
         tone=_tone,
-        figure_pictures=_pictures,
         metric_runs=_metric_runs,
         unit_of=_unit_of,
         verdicts=COUNTED,
     )
-    environment.filters.update(number=number, short=short, interval=interval_text)
+    templates.filters.update(number=number, short=short, interval=interval_text)
     drawn = {figure.name for figure in content.figures}
     numbers = counts(map(Claim.as_dict, content.claims))
-    html = environment.get_template("report.html.j2").render(
+    html = templates.get_template("report.html.j2").render(
         content=content,
         counts=numbers,
         tally=tally(numbers),
