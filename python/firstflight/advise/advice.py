@@ -292,12 +292,7 @@ def _costs(measured: Measurements) -> Iterator[Cost]:
 
 
 def _percents(made: Comparison) -> tuple[Estimate, Estimate, Estimate]:
-    return _hundredfold(made.baseline), _hundredfold(made.treatment), _hundredfold(made.difference)
-
-
-def _hundredfold(found: Estimate) -> Estimate:
-    """A share in percent."""
-    return Estimate(100 * found.value, 100 * found.low, 100 * found.high, found.replicates)
+    return made.baseline.times(100), made.treatment.times(100), made.difference.times(100)
 
 
 def _harm(measured: Measurements, experiment: Experiment) -> Iterator[Harm]:

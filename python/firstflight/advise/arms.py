@@ -18,7 +18,7 @@ from firstflight import observe
 from firstflight.advise.budget import Check, Term, check, parse
 from firstflight.advise.current import CurrentWindow, current_window
 from firstflight.advise.fit import first_responses
-from firstflight.advise.measure import DIMENSIONS, LEAST_IN_BUCKET, RESAMPLES, STATISTICS, in_a_sentence
+from firstflight.advise.measure import DIMENSIONS, LEAST_IN_BUCKET, RESAMPLES, STATISTICS, furthest, in_a_sentence
 from firstflight.advise.outliers import described, hinging
 from firstflight.analysis.ab import Comparison, Design, bucketed, by_bucket, compare, compare_rate, least_units
 from firstflight.analysis.ab.contrast import LEAST_BLOCKS
@@ -355,8 +355,8 @@ class _Measured:
             scale = 100 if statistic == RETRANSMISSIONS else 1
             yield Change(
                 statistic,
-                _scaled(own.baseline, scale),
-                _scaled(own.treatment, scale),
+                own.baseline.times(scale),
+                own.treatment.times(scale),
                 *(_change(each, statistic) for each in (own, seen)),
             )
 
@@ -402,16 +402,9 @@ class _Measured:
             named = placed.with_columns(
                 pl.col("bucket").replace_strict(dict(enumerate(labels)), return_dtype=pl.String)
             )
-            judged = [
-                (
-                    bucket,
-                    Estimate(bucket.comparison.percent.value, bucket.percent_low, bucket.percent_high, bucket.units),
-                )
-                for bucket in by_bucket(named, "time_s", "bucket", design, buckets=labels)
-                if bucket.comparison is not None and bucket.verdict in ("better", "worse", "no significant difference")
-            ]
-            if judged:
-                bucket, found = max(judged, key=lambda item: (item[1].low > term.limit, item[1].high))
+            buckets = by_bucket(named, "time_s", "bucket", design, buckets=labels)
+            if (worst := furthest(buckets, term.limit)) is not None:
+                bucket, found = worst
                 where = f"{in_a_sentence(dimension.title)} {bucket.bucket}"
                 checks.append(
                     check(term, window, "observed", found, self._rows.height, there=bucket.units, where=where)
@@ -419,12 +412,8 @@ class _Measured:
         return checks
 
 
-def _scaled(found: Estimate, by: float) -> Estimate:
-    return Estimate(by * found.value, by * found.low, by * found.high, found.replicates)
-
-
 def _change(found: Comparison, statistic: str) -> Estimate:
-    return _scaled(found.difference, 100) if statistic == RETRANSMISSIONS else found.percent
+    return found.difference.times(100) if statistic == RETRANSMISSIONS else found.percent
 
 
 def _outcome(changes: tuple[Change, ...], checks: tuple[Check, ...]) -> Conclusion:

@@ -281,8 +281,7 @@ class Measurements:
         """A term compared with the result. A term on others has none in a case without others."""
         if term.name == "retransmissions":
             found = self.rate(case, window, "retransmissions", "segments_sent")
-            points = _scaled(found.difference, 100)
-            return [self._check(term, case, window, found, points, "rate")]
+            return [self._check(term, case, window, found, found.difference.times(100), "rate")]
         if term.name == "groups":
             return self._worst_groups(term, case, window)
         if term.name in ("others", "others_p99"):
@@ -318,22 +317,26 @@ class Measurements:
         """
         checks = []
         for dimension in DIMENSIONS:
-            judged = [
-                (
-                    bucket,
-                    Estimate(bucket.comparison.percent.value, bucket.percent_low, bucket.percent_high, bucket.units),
-                )
-                for bucket in self.groups(case, window, dimension)
-                if bucket.comparison is not None and bucket.verdict in ("better", "worse", "no significant difference")
-            ]
-            if judged:
-                bucket, found = max(judged, key=lambda item: (item[1].low > term.limit, item[1].high))
+            if (worst := furthest(self.groups(case, window, dimension), term.limit)) is not None:
+                bucket, found = worst
                 where = f"{in_a_sentence(self.title(dimension))} {bucket.bucket}"
                 checks.append(check(term, window, case, found, self.flows, there=bucket.units, where=where))
         return checks
 
     def _has_others(self, case: str) -> bool:
         return any(each.cross_traffic for each in self._experiment.sensitivity_cases if each.name == case)
+
+
+def furthest(buckets: Sequence[Bucket], limit: float) -> tuple[Bucket, Estimate] | None:
+    """The bucket whose simultaneous interval reaches furthest up, one over the limit before the others, with the change
+    in percent; None where no bucket has enough users.
+    """
+    judged = [
+        (bucket, Estimate(bucket.comparison.percent.value, bucket.percent_low, bucket.percent_high, bucket.units))
+        for bucket in buckets
+        if bucket.comparison is not None and bucket.verdict in ("better", "worse", "no significant difference")
+    ]
+    return max(judged, key=lambda item: (item[1].low > limit, item[1].high), default=None)
 
 
 def _is_near(found: Estimate, limit: float) -> bool:
@@ -343,7 +346,3 @@ def _is_near(found: Estimate, limit: float) -> bool:
 def _is_far_over(check: Check) -> bool:
     found = check.found
     return found.low - check.term.limit > _NEAR * (found.high - found.low)
-
-
-def _scaled(estimate: Estimate, factor: float) -> Estimate:
-    return Estimate(factor * estimate.value, factor * estimate.low, factor * estimate.high, estimate.replicates)

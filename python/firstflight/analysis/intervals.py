@@ -27,6 +27,10 @@ class Estimate:
     high: float = math.nan
     replicates: int = 0
 
+    def times(self, factor: float) -> Estimate:
+        """In another unit, such as a share in percent."""
+        return Estimate(factor * self.value, factor * self.low, factor * self.high, self.replicates)
+
 
 @lru_cache
 def t_quantile(replicates: int) -> float:

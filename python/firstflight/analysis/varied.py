@@ -227,9 +227,7 @@ def _change(found: Comparison, metric: str) -> tuple[Estimate, str]:
             return Estimate(math.nan), "that of the first value includes 0, so there is no change in percent"
         value = found.percent.value
         return (found.percent if math.isfinite(value) else Estimate(math.nan)), found.reason
-    scale = 100 if metric in _SHARES else 1
-    of = found.difference
-    return Estimate(scale * of.value, scale * of.low, scale * of.high, of.replicates), found.reason
+    return found.difference.times(100 if metric in _SHARES else 1), found.reason
 
 
 def _whole(table: pl.LazyFrame) -> pl.DataFrame:
