@@ -18,7 +18,7 @@ from firstflight.advise.budget import Check, check, parse
 from firstflight.advise.current import CurrentWindow, current_window
 from firstflight.advise.experiment import Experiment, _above, _lent
 from firstflight.advise.fit import Population, _loss, shrunken
-from firstflight.advise.measure import DIMENSIONS, Measurements, _is_far_over, _is_near, _scaled
+from firstflight.advise.measure import DIMENSIONS, Measurements, _is_far_over, _is_near
 from firstflight.advise.missing import _holds, _within
 from firstflight.advise.sensitivity import SensitivityCase
 from firstflight.analysis.ab import Bucket
@@ -183,9 +183,8 @@ def test_users_are_drawn_by_subnet_where_there_are_fifty() -> None:
         assert Measurements(cast(Run, None), cast(Experiment, experiment))._cluster == cluster
 
 
-@pytest.mark.parametrize("scaled", [_scaled, arms._scaled])
-def test_a_change_is_scaled_with_both_its_ends(scaled: Any) -> None:
-    assert scaled(Estimate(1, -2, 3, 4), 100) == Estimate(100, -200, 300, 4)
+def test_a_change_is_scaled_with_both_its_ends() -> None:
+    assert Estimate(1, -2, 3, 4).times(100) == Estimate(100, -200, 300, 4)
 
 
 def test_the_connections_of_a_user_are_those_of_the_setting() -> None:

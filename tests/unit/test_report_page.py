@@ -10,9 +10,9 @@ from firstflight.analysis.claim import Sentence, above
 from firstflight.analysis.intervals import Estimate
 from firstflight.analysis.table import Metric, Table, rows_frame
 from firstflight.report import page
-from firstflight.report.content import Content, _without_long_lists
 from firstflight.report.distribution import completion_times
 from firstflight.report.figure import Figure, inline, svg
+from firstflight.report.page import Content, _without_long_lists
 
 ROWS = [
     {"iw": 1, "metric": "delay", "ours": 0.5, "low": 0.4, "high": 0.6, "published": 0.5, "unit": "s"},

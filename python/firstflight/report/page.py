@@ -1,20 +1,27 @@
-"""Writes a report: the run's content through one template into one file that needs nothing else."""
+"""The report of a run: its contents, the same for a study and for a plain scenario, through one template into one file
+that needs nothing else.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from firstflight.analysis.claim import COUNTED, Claim, counts, tally
 from firstflight.analysis.table import NOTHING, Entry, Metric, Table, interval_text, number
-from firstflight.explore.links import put_beside
+from firstflight.counted import counted
+from firstflight.explore.links import Link, of_run, put_beside
 from firstflight.records import output
 from firstflight.records.files import explained
-from firstflight.report.content import Content, gather
+from firstflight.report.distribution import completion_times, stream_delays
 from firstflight.report.figure import Figure, picture, svg
 from firstflight.report.style import css
+from firstflight.scenario.toml import value as toml_value
 
 if TYPE_CHECKING:
     import jinja2
@@ -23,6 +30,155 @@ if TYPE_CHECKING:
     from firstflight.records import Run
 
 TEMPLATES = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True)
+class Content:
+    """The parts of a report, in its order. `kind` is "study" or "scenario"."""
+
+    kind: str
+    name: str
+    title: str
+    asked: str
+    source: str = ""
+    notice: str = ""
+    answer: list[str] = field(default_factory=list)
+    cases: list[Any] = field(default_factory=list)
+    case_counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """The number of cases by verdict: of own flows, of others, without results."""
+    claims: list[Claim] = field(default_factory=list)
+    deciding: str = ""
+    figures: list[Figure] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    transfers: list[Link] = field(default_factory=list)
+    directory: str = ""
+    commands: list[str] = field(default_factory=list)
+    limitations: tuple[str, ...] = ()
+    scenario: str = ""
+    provenance: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def compared(self) -> bool:
+        """Whether any table has a published value next to ours."""
+        return any(table.frame["published"].is_not_null().any() for table in self.tables)
+
+
+OWN_SCENARIO = "Results of a scenario file, with the scenario in full below."
+
+
+def gather(run: Run, study: Any) -> Content:
+    """Everything a report of this run says. `study`: the run's `firstflight.studies.Study`."""
+    alone = run.scenario is not None
+    keys = list(run.cells[0]) if run.cells else []
+    claims = study.claims(run)
+    return Content(
+        kind="scenario" if alone else "study",
+        name=study.name,
+        title=study.title,
+        asked=OWN_SCENARIO if alone else study.asked or study.shows,
+        source=study.source,
+        notice=_notice(run),
+        answer=[*study.answer(run), *_counted(claims)],
+        cases=study.cases(run),
+        case_counts=study.case_counts(run),
+        claims=claims,
+        deciding=study.deciding(run, claims),
+        figures=[*study.figures(run), *(_distributions(run, keys) if alone else [])],
+        tables=study.tables(run),
+        transfers=of_run(run),
+        directory=str(run.directory),
+        commands=_commands(run, study.words, study.replicates, study.engines[0]),
+        limitations=study.limitations,
+        scenario=_without_long_lists(run.scenario or ""),
+        provenance=_provenance(run),
+    )
+
+
+def _counted(claims: list[Claim]) -> list[str]:
+    numbers = counts(map(Claim.as_dict, claims))
+    return [f"{counted(len(claims), 'claim')}: {tally(numbers)}."] if claims else []
+
+
+def _distributions(run: Run, keys: list[str]) -> list[Figure]:
+    return [
+        *completion_times(run.pages, keys, pages=True),
+        *completion_times(run.transfers, keys),
+        *stream_delays(run.streams, keys),
+    ]
+
+
+# A list of numbers longer than this is cut on the page: that of a table of paths, say.
+_SHOWN_NUMBERS = 50
+_LONG_LIST = re.compile(rf"\[((?:[-+.\deE]+, ){{{_SHOWN_NUMBERS},}}[-+.\deE]+)\]")
+
+
+def _without_long_lists(scenario: str) -> str:
+    def cut(found: re.Match[str]) -> str:
+        numbers = found.group(1).split(", ")
+        return f"[{', '.join(numbers[:5])}, ... {len(numbers):,} numbers, which are in run.json]"
+
+    return _LONG_LIST.sub(cut, scenario)
+
+
+def _notice(run: Run) -> str:
+    return (
+        f"{run.missing} of the cells asked for have not finished; this report shows the others." if run.missing else ""
+    )
+
+
+def _commands(run: Run, study: list[str], replicates: int, engine: str) -> list[str]:
+    """The command that gives the same records again, next to these. The file of a scenario is the one that is kept with
+    a cell: a varied key has its own value there, and is varied again.
+    """
+    file = next((str(path) for _, path in run.scenario_files), "FILE.toml")
+    words = ["firstflight", *(study if run.scenario is None else ["run", file])]
+    words += ["--seed", str(run.seed)]
+    if run.engine != engine:
+        words += ["--engine", run.engine]
+    # A study's own number is left out, because giving one overrides cells that have their own.
+    if run.provenance["replicates"] != replicates:
+        words += ["--replicates", str(run.provenance["replicates"])]
+    for key, values in (run.vary or {}).items():
+        words += ["--vary", f"{key}={','.join(map(toml_value, values))}"]
+    again = f"{run.directory}-again"
+    return [shlex.join([*words, "--out", again]), shlex.join(["firstflight", "report", again])]
+
+
+def _provenance(run: Run) -> list[tuple[str, str]]:
+    """Name and value, one entry a fact; the scenario has its own place."""
+    facts = {name: value for name, value in run.provenance.items() if name != "scenario"}
+    environments = facts.pop("environments")
+    return list(_flat(facts | _once(environments)))
+
+
+def _once(environments: list[dict[str, str]]) -> dict[str, Any]:
+    """The common part of all environments, and the rest of each: most of a kernel's settings are every cell's."""
+    if len(environments) < 2:
+        return {"environments": environments}
+    first, *others = environments
+    common = {name: value for name, value in first.items() if all(other.get(name) == value for other in others)}
+    own = [{name: value for name, value in each.items() if name not in common} for each in environments]
+    return {"every environment": common, "environments": own}
+
+
+def _flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in facts.items():
+        path = f"{prefix}{name}"
+        if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
+            for number, item in enumerate(value, start=1):
+                yield f"{path} {number}", _compact(item)
+        elif isinstance(value, Mapping) or value is not None:
+            yield path, _compact(value)
+
+
+def _compact(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_inner(item)}" for name, item in value.items() if item is not None)
+    return _inner(value)
+
+
+def _inner(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def write(run: Run, study: Any, path: Path | None = None) -> Path:
