@@ -72,9 +72,9 @@ def _split(text: bytes) -> pl.Series:
     return whole.str.split("\n").explode()
 
 
-def begins(path: Path, size: int = 1 << 16) -> bytes:
+def begins(path: Path) -> bytes:
     """The beginning of the file's content, unpacked if it is packed. RequestError if it cannot be unpacked here."""
-    return next(_contents(path, Problems(), size), b"")
+    return next(_contents(path, Problems(), 1 << 16), b"")
 
 
 def packed_by(path: Path) -> str | None:

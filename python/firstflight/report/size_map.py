@@ -44,7 +44,6 @@ def size_map(
     path: str,
     users: str = "users",
     headline: str = "",
-    segment_bytes: int = _SEGMENT_BYTES,
 ) -> Figure:
     """The figure, for a wide and a narrow page.
 
@@ -72,7 +71,7 @@ def size_map(
     flights = {window: window for window in windows}
     if "first_flight_segments" in curves.columns:
         flights = dict(curves.group_by("initial_window").agg(pl.col("first_flight_segments").max()).iter_rows())
-    marks = _marks({window: flights[window] * segment_bytes / 1e3 for window in windows}, dots)
+    marks = _marks({window: flights[window] * _SEGMENT_BYTES / 1e3 for window in windows}, dots)
 
     def chart(width: int) -> alt.TopLevelMixin:
         return _chart(lines, dots, marks, width, headline, path, users)
