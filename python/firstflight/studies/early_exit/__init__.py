@@ -12,8 +12,8 @@ QUANTITIES = (
     k.Quantity("time", "Completion time", "ms", 1e3 * pl.col("completion_time_s").mean(), digits=0),
     k.Quantity("timeouts", "Timeouts", "", pl.col("timeouts").sum(), digits=0),
 )
-RFC = k.Source("RFC 6928 section 6")
 FIXED = "The limit was fixed before the first run."
+RFC, OURS = (k.Source(name, needs="value", why=FIXED) for name in ("RFC 6928 section 6", k.OURS.name))
 SMALL, LARGE = "16 kB", "3 MiB"
 LOSSES = ["5", "10", "6 to 10"]
 
@@ -35,56 +35,42 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "100 kB to 1 MB, segment 5 lost).",
             found.sel(window=SMALL, size_kb=long, lost="5").max(["stack", "size_kb"]),
             k.below(100, "% of IW 3's"),
-            FIXED,
-            needs="value",
         ),
         RFC.says(
             "not-with-a-timeout",
             "After a timeout IW 10 with a drop is slower than IW 3 without (14 kB, the last segment lost, NewReno).",
             found.sel(stack="rfc", window=SMALL, size_kb=14, lost="10"),
             k.above(100, "% of IW 3's"),
-            FIXED,
-            needs="value",
         ),
         RFC.says(
             "not-with-a-large-window",
             "With a window of 3 MiB IW 10 with a drop is slower than IW 3 without (1 MB, segment 5 lost; least time).",
             found.sel(window=LARGE, size_kb=1000, lost="5").min("stack"),
             k.above(100, "% of IW 3's"),
-            FIXED,
-            needs="value",
         ),
-        k.OURS.says(
+        OURS.says(
             "tail-probe-spares-the-timeout",
             "Linux needs no timeout where segments 5, 10 or 6 to 10 are lost (most of a transfer).",
             q.timeouts.sel(stack="linux", iw=10, lost=LOSSES).max(["window", "size_kb", "lost"]),
             k.near(0, "timeouts"),
-            FIXED,
-            needs="value",
         ),
-        k.OURS.says(
+        OURS.says(
             "cost-lasts",
             "An early exit costs 1 MB at least two round trips (least cost, one segment lost, large window).",
             cost.sel(window=LARGE, size_kb=1000, lost="5").min("stack"),
             k.at_least(200, "ms"),
-            FIXED,
-            needs="value",
         ),
-        k.OURS.says(
+        OURS.says(
             "cost-fades",
             "An early exit costs 10 MB less than 10% with CUBIC (segment 5 lost).",
             100 * (cost / q.time.sel(iw=10)).sel(stack="linux", window=LARGE, size_kb=10000, lost="5"),
             k.at_most(10, "percent"),
-            FIXED,
-            needs="value",
         ),
-        k.OURS.says(
+        OURS.says(
             "five-cost-as-one",
             "With SACK five lost segments cost at most a round trip more than one (1 MB, large window).",
             (cost.sel(lost="6 to 10") - cost.sel(lost="5")).sel(stack="linux", window=LARGE, size_kb=1000),
             k.at_most(100, "ms"),
-            FIXED,
-            needs="value",
         ),
     )
 

@@ -25,7 +25,7 @@ QUANTITIES = (
     k.Quantity("others", "Completion time of others", "ms", TIME, DONE & (APPLICATION == "others"), digits=0),
 )
 LATER = "1 s (server 1.1 s)"
-RFC = k.Source("RFC 6928 section 2")
+RFC = k.Source("RFC 6928 section 2", needs="value")
 
 
 def saved(q: k.Quantities) -> xr.DataArray:
@@ -46,7 +46,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             q.window.sel(long).sel(rule="rfc3390"),
             k.near(1, "segments"),
             "The rule has no exceptions, so the tolerance is 0.",
-            needs="value",
         ),
         RFC.says(
             "rfc6928-spares-them",
@@ -55,7 +54,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             k.near(10, "segments"),
             "The rule has no exceptions, so the tolerance is 0.",
             note="The client's second SYN, which is answered, arrives as the server's timer expires: a tie.",
-            needs="value",
         ),
         k.Source("Linux, tcp_try_undo_spurious_syn").says(
             "timestamps-spare-them",
@@ -71,7 +69,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             q.window.sel(rto=LATER, rtt_ms=1200, lost=0, rule="rfc6928"),
             k.near(10, "segments"),
             "The rule has no exceptions; the claim was added after the first run.",
-            needs="value",
         ),
         k.OURS.says(
             "rule-saves-round-trips",

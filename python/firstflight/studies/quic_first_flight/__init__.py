@@ -34,7 +34,7 @@ QUANTITIES = (
     _seen("flight_ms", "Its duration", "ms", 1e3 * pl.col("flight_s").median()),
     _seen("burst", "Its longest burst", "B", pl.col("burst_bytes").median()),
 )
-RFC9000, RFC9002 = k.Source("RFC 9000"), k.Source("RFC 9002")
+RFC9000, RFC9002 = (k.Source(name, needs="value") for name in ("RFC 9000", "RFC 9002"))
 MEASURED = k.Source("measured with quic-go 0.65 and aioquic, RTT 100 ms")
 REPORT = k.Source("n0-computer/noq#806 and iroh#4534")
 BEFORE = k.Source("this study, before its first full run")
@@ -56,7 +56,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             q.amplification.sel(quinn).max(over),
             k.at_most(3, ""),
             looked,
-            needs="value",
         ),
         RFC9000.says(
             "initials-have-1200-bytes",
@@ -64,7 +63,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             q.initial.sel(quinn).min(over),
             k.at_least(1200, "B"),
             "The rule is the RFC's.",
-            needs="value",
         ),
         RFC9002.says(
             "first-flight-is-the-window",
@@ -72,7 +70,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             q.flight.sel(quinn).sel(chain="ecdsa", iw=10, size_kb=60),
             k.between(RFC_WINDOW_BYTES - 2 * DATAGRAM_BYTES, RFC_WINDOW_BYTES, "B"),
             "Whole datagrams, and new connection IDs take a part of the window.",
-            needs="value",
         ),
         RFC9002.says(
             "bursts-within-the-window",
@@ -80,7 +77,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             q.burst.sel(quinn).sel(iw=32).max(["chain", "size_kb"]),
             k.at_most(RFC_WINDOW_BYTES, "B"),
             "The initial window of section 7.2 for this datagram size. A first look had shown longer bursts.",
-            needs="value",
         ),
         MEASURED.says(
             "ml-dsa-costs-a-round-trip",

@@ -30,8 +30,8 @@ QUANTITIES = (
     k.Quantity("lookup_p99", "Look-up, 99th percentile", "ms", TIME.quantile(0.99), DONE & (APPLICATION == "names")),
     k.Quantity("page", "Page time", "ms", TIME.mean(), DONE, "pages", digits=0),
 )
-RFC7, RFC3 = k.Source("RFC 6928 section 7"), k.Source("RFC 6928 section 3")
 LIMIT = "0.1 MOS is the limit of the question."
+RFC7, RFC3 = k.Source("RFC 6928 section 7", why=LIMIT), k.Source("RFC 6928 section 3")
 TAIL = ["drop tail 100 ms", "drop tail 1 s"]
 SLOW, FAST = ["1 Mbit/s", "2 Mbit/s"], ["5 Mbit/s", "10 Mbit/s", "20 Mbit/s"]
 USABLE = 2.58
@@ -72,7 +72,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "Larger windows hurt VoIP: with 1 Mbit/s, six connections and drop tail of 1 s IW 10 costs 0.1 MOS.",
             costs.sel(iw=10, queue="drop tail 1 s").sel(slow),
             k.at_least(0.1, "MOS"),
-            LIMIT,
             note=f"With IW 3 the call has MOS {float(already.sel(slow)):.2f}.",
         ),
         k.OURS.says(
@@ -87,21 +86,18 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "CoDel lets bursts pass: at 5 Mbit/s with six connections IW 64 costs a call 0.1 MOS.",
             costs.sel(rate="5 Mbit/s", connections="six", iw=64, queue="CoDel"),
             k.at_least(0.1, "MOS"),
-            LIMIT,
         ),
         RFC7.says(
             "fq-codel-spares-a-call",
             "With FQ-CoDel IW 64 costs a call less than 0.1 MOS at every rate (largest cost).",
             costs.sel(queue="FQ-CoDel", iw=64).max(PLACES),
             k.below(0.1, "MOS"),
-            LIMIT,
         ),
         RFC7.says(
             "priority-spares-a-call",
             "With priority IW 64 costs a call less than 0.1 MOS at every rate (largest cost).",
             costs.sel(queue="priority", iw=64).max(PLACES),
             k.below(0.1, "MOS"),
-            LIMIT,
         ),
         RFC3.says(
             "fewer-connections-spare-calls",

@@ -28,6 +28,7 @@ QUANTITIES = (
 RFC = k.Source("RFC 5681 section 4.1")
 BEFORE = "The limit is a sign; it was set before the first run with RFC 6928's window, which was added later."
 FIRST_LOOK = "The limit is a sign; it was set after a first look at two replicates."
+OPEN = k.Source("RFC 6928 section 2, left open", why=FIRST_LOOK)
 
 
 def gain(q: k.Quantities) -> xr.DataArray:
@@ -61,12 +62,11 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             k.above(0, "pp"),
             FIRST_LOOK,
         ),
-        k.Source("RFC 6928 section 2, left open").says(
+        OPEN.says(
             "restart-costs-time",
             "Without a restart window responses are faster all the same (least gain from 1 s on).",
             gain(q).sel(idle_s=long).min(cells),
             k.above(0, "percent"),
-            FIRST_LOOK,
         ),
         k.Source("Linux, tcp_cwnd_restart").says(
             "halving-is-rfc5681-in-the-end",
@@ -75,19 +75,17 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             k.near(0, "percent", 5),
             "One segment more or less of a rounded cwnd.",
         ),
-        k.Source("RFC 6928 section 2, left open").says(
+        OPEN.says(
             "iw10-regains-part",
             "A restart window of 10 instead of 3 segments regains part of the loss (mean share from 1 s on).",
             (saved / lost).sel(idle_s=long).mean("idle_s"),
             k.above(0, "share"),
-            FIRST_LOOK,
         ),
-        k.Source("RFC 6928 section 2, left open").says(
+        OPEN.says(
             "burst-costs-others",
             "The burst makes the other connections slower (mean from 1 s on).",
             others.sel(idle_s=long).mean(cells),
             k.above(0, "percent"),
-            FIRST_LOOK,
         ),
         k.Source("RFC 6928 section 2").says(
             "fall-back-prevents-loss",
@@ -96,7 +94,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             k.below(0, "pp"),
             BEFORE,
         ),
-        k.Source("RFC 6928 section 2, left open").says(
+        OPEN.says(
             "fall-back-costs-time",
             "A fall back to RFC 3390's window after a loss makes responses slower (mean from 1 s on).",
             100 * (time_10.sel(restart="rfc6928") / time_10.sel(restart="rfc5681") - 1).mean("idle_s"),

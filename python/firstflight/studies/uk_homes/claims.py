@@ -45,6 +45,7 @@ TOGETHER = (1, 2, 4, 6, 9)
 MEASURED = "measured"
 GUESSES = {"ours": pl.col("time_ms"), "round_trip": pl.col("rtt_s"), "rate": 1 / pl.col("down_bps")}
 """The measures by which pages may be ranked."""
+EXACT = k.Source(k.OURS.name, needs="value")
 
 
 def of(q: k.Quantities, name: str, grid: str = "homes") -> xr.DataArray:
@@ -89,17 +90,16 @@ def claims(q: k.Quantities) -> Iterator[k.ClaimSpec]:
     assumed = "; their buffers are assumed, and the table of assumptions shows what that does"
     for year, limit, more in ((2023, 10, ""), (2015, 20, assumed)):
         shares = overfilled(q).sel(year=year, draw=0)
-        yield k.OURS.says(
+        yield EXACT.says(
             f"overfill-{year}",
             f"An initial window of 32 overflows the queue of fewer than {limit}% of the homes of {year}.",
             shares.sel(iw=32),
             k.below(limit, "percent"),
             f"A share of homes, no tolerance{more}.",
             f"Otherwise {k.each(shares.drop_sel(iw=32), '{value:.1f}% with {label}')}.",
-            needs="value",
         )
     here = q.at(extra_rtt_ms=FARTHER_MS, draw=0)
-    yield k.OURS.says(
+    yield EXACT.says(
         "queue-rule",
         "The queue alone, with the packet in service, predicts an overflow by the first flight, for 99% of the homes "
         "at every window.",
@@ -108,16 +108,14 @@ def claims(q: k.Quantities) -> Iterator[k.ClaimSpec]:
         "A share of homes, no tolerance.",
         f"{_least(here.wire_right)} Without the packet in service, which is the ACK of the request, the queue alone "
         f"predicts at least {float(here.queue_right.min()):.2f}% right.",
-        needs="value",
     )
-    yield k.OURS.says(
+    yield EXACT.says(
         "pipe-rule",
         "Bandwidth-delay product and queue together predict an overflow as well, for 99% of the homes at every window.",
         here.pipe_right.min(),
         k.at_least(99, "percent"),
         "A share of homes, no tolerance.",
         _least(here.pipe_right),
-        needs="value",
     )
     # Written before these shares had been computed; the rule of the queue and the buffers were known.
     absorbed = k.Source("RFC 6928 section 1, on Dischinger et al. 2007", needs="value")
@@ -161,14 +159,13 @@ def claims(q: k.Quantities) -> Iterator[k.ClaimSpec]:
     gains = saved(q.percentile_time.sel(response=RESPONSE, draw=0)).sel(iw=32)
     gains = gains.transpose("percentile", "year", "extra_rtt_ms")
     least = "It is least at percentile {percentile} of {year}, RTT + {extra_rtt_ms} ms."
-    yield k.OURS.says(
+    yield EXACT.says(
         "no-percentile-loses",
         "At no percentile from 1 to 99, in neither year and at no distance, are 100 kB slower with IW 32 than with 10.",
         gains.min(),
         k.at_least(0, "percent", 1),
         "Nobody notices one percent.",
         least.format(**k.extreme(gains, least=True)),
-        needs="value",
     )
     rates = retransmitted(q).sel(year=2023, extra_rtt_ms=FARTHER_MS)
     yield k.OURS.says(
