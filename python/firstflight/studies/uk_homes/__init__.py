@@ -12,25 +12,11 @@ from firstflight.populations import uk_homes
 from firstflight.records import Run
 from firstflight.scenario import Scenario
 from firstflight.studies.kernel import DeclaredStudy, Quantity, Sample
+from firstflight.studies.uk_homes import claims as c
 from firstflight.studies.uk_homes import report
-from firstflight.studies.uk_homes.claims import (
-    ALL,
-    ASSUMPTIONS,
-    FARTHER_MS,
-    GUESSES,
-    MEASURED,
-    NO_LOSS,
-    PAGE,
-    RESPONSE,
-    RULES,
-    TECHNOLOGIES,
-    TODAY,
-    TOGETHER,
-    claims,
-)
 
 PACKET_BYTES = 1500
-RESPONSES, PERCENTILES = ("10kB", "30kB", "100kB", "300kB", "1MB", PAGE), tuple(range(1, 100))
+RESPONSES, PERCENTILES = ("10kB", "30kB", "100kB", "300kB", "1MB", c.PAGE), tuple(range(1, 100))
 CELL = ["year", "extra_rtt_ms", "iw"]
 COUNTS = ("segments_sent", "retransmissions", "timeouts", "first_flight_segments", "first_flight_lost_segments")
 MAP_BYTES = sorted({round(size) for size in np.geomspace(2000, 2_000_000, 400).tolist()})
@@ -47,7 +33,7 @@ def homes(run: Run, cells: Mapping[str, Any], weighted: bool = False) -> pl.Data
     responses = run.table("transfers", **cells).select(*user, name, time_ms.alias("time_ms"), *COUNTS)
     pages = run.table("pages", **cells).select(*user, name, time_ms.alias("time_ms"))
     # The objects of a page are transfers as well.
-    found = pl.concat([responses.filter(pl.col("response") != PAGE), pages], how="diagonal")
+    found = pl.concat([responses.filter(pl.col("response") != c.PAGE), pages], how="diagonal")
     users = run.table("users", **cells).select(
         *user, "weight", "rtt_s", "down_bps", "buffer_bytes", home=pl.col("row").cast(pl.UInt32)
     )
@@ -62,10 +48,10 @@ def homes(run: Run, cells: Mapping[str, Any], weighted: bool = False) -> pl.Data
 
 def ranked(run: Run, cells: Mapping[str, Any]) -> pl.DataFrame:
     """Pages with today's window: the standardized rank of each in its technology, and among all, by each measure."""
-    page = (pl.col("response") == PAGE) & (pl.col("iw") == TODAY) & (pl.col("replicate") == 0)
+    page = (pl.col("response") == c.PAGE) & (pl.col("iw") == c.TODAY) & (pl.col("replicate") == 0)
     found = homes(run, cells).filter(page & pl.col("time_ms").is_finite())
-    found = pl.concat([found.with_columns(technology=pl.lit(ALL)), found])
-    by = {**GUESSES, MEASURED: pl.col("web_page_s")}
+    found = pl.concat([found.with_columns(technology=pl.lit(c.ALL)), found])
+    by = {**c.GUESSES, c.MEASURED: pl.col("web_page_s")}
     ranks = {name: value.rank().over("year", "technology") for name, value in by.items()}
     return found.with_columns(
         ((rank - rank.mean().over("year", "technology")) / rank.std(0).over("year", "technology")).alias(name)
@@ -97,7 +83,7 @@ NATIONAL = Sample(partial(homes, weighted=True), ("home",), ("iw",))
 EACH = Sample(homes, ("home",), ("iw",))
 RANKED = Sample(ranked, ("home",), ("iw",))
 WEIGHT, TIME = pl.col("weight"), pl.col("time_ms")
-SHOWN = pl.col("response") == RESPONSE
+SHOWN = pl.col("response") == c.RESPONSE
 LOST = pl.col("first_flight_lost_segments") > 0
 FLIGHT_BYTES = pl.col("first_flight_segments") * PACKET_BYTES
 ROOM_BYTES = {
@@ -105,9 +91,9 @@ ROOM_BYTES = {
     "wire": pl.col("buffer_bytes") + PACKET_BYTES,
     "pipe": pl.col("buffer_bytes") + pl.col("rtt_s") * pl.col("down_bps") / 8,
 }
-SOME: Mapping[str, Sequence[Any]] = {"response": [RESPONSE, PAGE]}
-PAGES = pl.col("response") == PAGE
-FARTHER, LARGER = {"extra_rtt_ms": [FARTHER_MS]}, {"iw": [TODAY, 16, 32]}
+SOME: Mapping[str, Sequence[Any]] = {"response": [c.RESPONSE, c.PAGE]}
+PAGES = pl.col("response") == c.PAGE
+FARTHER, LARGER = {"extra_rtt_ms": [c.FARTHER_MS]}, {"iw": [c.TODAY, 16, 32]}
 TAIL = (10, 50, 90, 95, 99)
 
 
@@ -139,38 +125,40 @@ def of_grid(grid: str) -> Iterator[Quantity]:
 # Times in the grid of all homes.
 timed = partial(Quantity, digits=0, grid="homes")
 # Each home counts once: Ofcom gives some technologies no weight.
-of_technology = partial(Quantity, records=EACH, by={"technology": TECHNOLOGIES})
+of_technology = partial(Quantity, records=EACH, by={"technology": c.TECHNOLOGIES})
 OVERFLOWS = "First flight overflows the queue"
 # Of the homes of a technology, with today's window and the RTT as measured.
 of_kind = partial(
-    Quantity, by={"technology": (ALL, *TECHNOLOGIES)}, grid="homes", at={"extra_rtt_ms": [0], "iw": [TODAY]}
+    Quantity, by={"technology": (c.ALL, *c.TECHNOLOGIES)}, grid="homes", at={"extra_rtt_ms": [0], "iw": [c.TODAY]}
 )
 of_rank, of_pages = partial(of_kind, records=RANKED), partial(of_kind, records=pages, digits=0)
 QUANTITIES = (
-    *(quantity for grid in ("homes", *ASSUMPTIONS) for quantity in of_grid(grid)),
+    *(quantity for grid in ("homes", *c.ASSUMPTIONS) for quantity in of_grid(grid)),
     timed("tail", "Time", "ms", TIME, None, NATIONAL, SOME, at=FARTHER, percentiles=TAIL, weight=WEIGHT),
     timed("percentile_time", "Time", "ms", TIME.max(), None, by_percentile, {**SOME, "percentile": PERCENTILES}),
     of_technology(
         "technology_time", "Time", "ms", TIME, PAGES, digits=0, grid="homes", at=FARTHER | LARGER, percentiles=(50,)
     ),
-    of_technology("technology_overfilled", OVERFLOWS, "percent", 100 * LOST, SHOWN, grid=NO_LOSS, at={"iw": [16, 32]}),
+    of_technology(
+        "technology_overfilled", OVERFLOWS, "percent", 100 * LOST, SHOWN, grid=c.NO_LOSS, at={"iw": [16, 32]}
+    ),
     flight("homes", "First flight of the median home"),
     count("first_lost", "first_flight_lost_segments", "homes"),
     count("first_sent", "first_flight_segments", "homes"),
     share("late", "Homes with a timeout", pl.col("timeouts") > 0, "homes", 2),
-    flight(NO_LOSS, "First flight"),
-    *(share(rule, title, ROOM_BYTES[rule] < FLIGHT_BYTES, NO_LOSS, 2) for rule, (title, _) in RULES.items()),
+    flight(c.NO_LOSS, "First flight"),
+    *(share(rule, title, ROOM_BYTES[rule] < FLIGHT_BYTES, c.NO_LOSS, 2) for rule, (title, _) in c.RULES.items()),
     *(
-        share(f"{rule}_right", title, (ROOM_BYTES[rule] < FLIGHT_BYTES) == LOST, NO_LOSS)
-        for rule, (_, title) in RULES.items()
+        share(f"{rule}_right", title, (ROOM_BYTES[rule] < FLIGHT_BYTES) == LOST, c.NO_LOSS)
+        for rule, (_, title) in c.RULES.items()
     ),
     *(
-        share(f"together_{many}", f"{many} at once", pl.col("buffer_bytes") < many * FLIGHT_BYTES, NO_LOSS)
-        for many in TOGETHER
+        share(f"together_{many}", f"{many} at once", pl.col("buffer_bytes") < many * FLIGHT_BYTES, c.NO_LOSS)
+        for many in c.TOGETHER
     ),
-    *(of_rank(name, name, "", pl.col(name)) for name in (*GUESSES, MEASURED)),
-    *(of_rank(name := f"{of}_squared", name, "", pl.col(of) ** 2) for of in (*GUESSES, MEASURED)),
-    *(of_rank(name := f"{of}_with_measured", name, "", pl.col(of) * pl.col(MEASURED)) for of in GUESSES),
+    *(of_rank(name, name, "", pl.col(name)) for name in (*c.GUESSES, c.MEASURED)),
+    *(of_rank(name := f"{of}_squared", name, "", pl.col(of) ** 2) for of in (*c.GUESSES, c.MEASURED)),
+    *(of_rank(name := f"{of}_with_measured", name, "", pl.col(of) * pl.col(c.MEASURED)) for of in c.GUESSES),
     of_pages("homes", "Homes", "count", pl.len()),
     of_pages("measured_ms", "Median, measured", "ms", 1e3 * pl.col("web_page_s").median()),
     of_pages("ours_ms", "Median, this run", "ms", TIME.median()),
@@ -182,7 +170,7 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     changed: dict[str, Any] = {"name": f"uk-{labels['year']}"}
     if grid in ("small buffers", "large buffers"):
         changed |= uk_homes.population(labels["year"], "small" if grid == "small buffers" else "large")
-    elif grid == NO_LOSS:
+    elif grid == c.NO_LOSS:
         own = uk_homes.population(labels["year"])
         changed |= {"columns": own["columns"] | {"loss": [0.0] * own["users"]}}
     elif grid == "64 packets at least":
@@ -194,4 +182,4 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     return scenario.replace("population", changed | {"extra_rtt": f"{labels['extra_rtt_ms']}ms"})
 
 
-STUDY = DeclaredStudy(Path(__file__).parent, QUANTITIES, claims, report.tables, report.figures, report.answer, build)
+STUDY = DeclaredStudy(Path(__file__).parent, QUANTITIES, c.claims, report.tables, report.figures, report.answer, build)

@@ -13,25 +13,7 @@ from firstflight.report.figure import Figure, inline
 from firstflight.report.size_map import size_map
 from firstflight.report.style import alt, palette
 from firstflight.studies.kernel import Quantities, along, each, estimate, intervals, lines, named, table, value
-from firstflight.studies.uk_homes.claims import (
-    ALL,
-    ASSUMPTIONS,
-    FARTHER_MS,
-    GUESSES,
-    NO_LOSS,
-    PAGE,
-    RESPONSE,
-    RULES,
-    TECHNOLOGIES,
-    TODAY,
-    TOGETHER,
-    correlation,
-    of,
-    overfilled,
-    retransmitted,
-    saved,
-    saved_ms,
-)
+from firstflight.studies.uk_homes import claims as c
 
 LARGEST = 32
 """The larger of the windows that the question is about."""
@@ -44,28 +26,28 @@ _DRAWN = 3
 
 def tables(q: Quantities) -> Sequence[Table]:
     """Gains, cost, overfilled homes, assumptions, ranks."""
-    times, here, page = of(q, "time"), q.at(extra_rtt_ms=FARTHER_MS), _by_technology(q)
-    near = q.at(extra_rtt_ms=0, iw=TODAY)
-    assumed = saved(_assumed(partial(of, here, "time"))).sel(iw=LARGEST, drop=True)
-    hit = _assumed(partial(of, here, "hit")).sel(iw=LARGEST, drop=True)
+    times, here, page = c.of(q, "time"), q.at(extra_rtt_ms=c.FARTHER_MS), _by_technology(q)
+    near = q.at(extra_rtt_ms=0, iw=c.TODAY)
+    assumed = c.saved(_assumed(partial(c.of, here, "time"))).sel(iw=LARGEST, drop=True)
+    hit = _assumed(partial(c.of, here, "hit")).sel(iw=LARGEST, drop=True)
     return [
         table(
             "gain",
-            f"Time saved by each window for the median home, against {TODAY}",
+            f"Time saved by each window for the median home, against {c.TODAY}",
             "Difference of the medians over homes, weighted; above 0 is faster. From the opening of the connection "
             f"to the last byte; the page is 30 kB and then six times 80 kB on one connection. {_AGAINST}",
-            [named(saved(times), "saved", "Saved", "percent"), named(saved_ms(times), "saved_ms", "Saved", "ms")],
+            [named(c.saved(times), "saved", "Saved", "percent"), named(c.saved_ms(times), "saved_ms", "Saved", "ms")],
             "iw",
             order=("year", "extra_rtt_ms", "response", "iw"),
         ),
         table(
             "percentiles",
             "Time saved by each window for fast and slow homes",
-            f"RTT + {FARTHER_MS} ms. A percentile is of the times in each arm, weighted; with {TODAY} it is the time "
-            f"given. {_AGAINST}",
+            f"RTT + {c.FARTHER_MS} ms. A percentile is of the times in each arm, weighted; with {c.TODAY} it is the "
+            f"time given. {_AGAINST}",
             [
-                named(here.tail.sel(iw=[TODAY]), "time", "Time", "ms", 0),
-                named(saved(here.tail), "saved", "Saved", "percent"),
+                named(here.tail.sel(iw=[c.TODAY]), "time", "Time", "ms", 0),
+                named(c.saved(here.tail), "saved", "Saved", "percent"),
             ],
             "iw",
             order=("year", "response", "percentile", "iw"),
@@ -73,13 +55,13 @@ def tables(q: Quantities) -> Sequence[Table]:
         table(
             "technologies",
             "The page, by technology",
-            f"RTT + {FARTHER_MS} ms. Medians over the homes of a technology, each counting once, because Ofcom gives "
+            f"RTT + {c.FARTHER_MS} ms. Medians over the homes of a technology, each counting once, because Ofcom gives "
             f"some technologies no weight. No interval: too few homes. {_AGAINST} They are not corrected for the "
             "number of technologies.",
             [
-                _counted(q.at(extra_rtt_ms=0)).sel(technology=list(TECHNOLOGIES)),
-                page.sel(iw=[TODAY]).rename("time"),
-                named(saved(page), "saved", "Saved", "percent"),
+                _counted(q.at(extra_rtt_ms=0)).sel(technology=list(c.TECHNOLOGIES)),
+                page.sel(iw=[c.TODAY]).rename("time"),
+                named(c.saved(page), "saved", "Saved", "percent"),
                 here.technology_overfilled.rename("overfilled"),
             ],
             "iw",
@@ -87,14 +69,14 @@ def tables(q: Quantities) -> Sequence[Table]:
         ),
         table(
             "cost",
-            f"Cost of each window ({RESPONSE})",
+            f"Cost of each window ({c.RESPONSE})",
             "Over the country's homes, weighted. The first flight is bounded by the window that the receiver "
             "announces, 64 KiB at first. 95% CIs by bootstrap over homes.",
             [
-                of(q, "flight").rename("flight"),
+                c.of(q, "flight").rename("flight"),
                 named(100 * q.first_lost / q.first_sent, "first_lost", "Of the first flight lost", "percent", 2),
-                retransmitted(q),
-                of(q, "hit").rename("hit"),
+                c.retransmitted(q),
+                c.of(q, "hit").rename("hit"),
                 q.late,
             ],
             "iw",
@@ -102,16 +84,16 @@ def tables(q: Quantities) -> Sequence[Table]:
         table(
             "overfill",
             "Homes whose queue a first flight overflows",
-            f"Without random losses, RTT + {FARTHER_MS} ms, {RESPONSE}; over the country's homes, weighted. "
+            f"Without random losses, RTT + {c.FARTHER_MS} ms, {c.RESPONSE}; over the country's homes, weighted. "
             "Simulated: the queue dropped of the first flight. By the queue: the flight is larger than the queue, "
             "while the ACK of the request is in service; with the wire: than the queue and one packet; with the "
             "pipe: than bandwidth-delay product and queue. Right: homes for which the rule agrees with the "
             "simulation.",
             [
-                of(here, "flight", NO_LOSS).rename("flight"),
-                named(overfilled(q), "simulated", "Simulated", "percent", 2),
-                *(getattr(here, rule) for rule in RULES),
-                *(getattr(here, f"{rule}_right") for rule in RULES),
+                c.of(here, "flight", c.NO_LOSS).rename("flight"),
+                named(c.overfilled(q), "simulated", "Simulated", "percent", 2),
+                *(getattr(here, rule) for rule in c.RULES),
+                *(getattr(here, f"{rule}_right") for rule in c.RULES),
             ],
         ),
         table(
@@ -119,34 +101,34 @@ def tables(q: Quantities) -> Sequence[Table]:
             "Homes whose queue the first flights of several parallel connections overflow",
             "By the rule of the queue; without random losses, over the country's homes, weighted. The segments of all "
             "connections arrive together, faster than the link rate.",
-            [getattr(here, f"together_{many}") for many in TOGETHER],
+            [getattr(here, f"together_{many}") for many in c.TOGETHER],
         ),
         table(
             "assumptions",
-            f"Sensitivity to values that the panel lacks (IW {LARGEST} against {TODAY})",
-            f"RTT + {FARTHER_MS} ms; the median home, weighted. Small and large buffers: where none was measured "
+            f"Sensitivity to values that the panel lacks (IW {LARGEST} against {c.TODAY})",
+            f"RTT + {c.FARTHER_MS} ms; the median home, weighted. Small and large buffers: where none was measured "
             "(15% of the homes of 2023, all of 2015), the lower or upper quartile of the technology in 2023. No "
             "loss: only the queue drops. 64 packets at least: a home where no queue was observed has room all the "
             "same.",
             [
-                named(assumed.sel(response=RESPONSE, drop=True), "saved", f"Saved, {RESPONSE}", "percent"),
-                named(assumed.sel(response=PAGE, drop=True), "saved_page", f"Saved, {PAGE}", "percent"),
+                named(assumed.sel(response=c.RESPONSE, drop=True), "saved", f"Saved, {c.RESPONSE}", "percent"),
+                named(assumed.sel(response=c.PAGE, drop=True), "saved_page", f"Saved, {c.PAGE}", "percent"),
                 named(hit, "hit", "Homes that lose of the first flight", "percent"),
-                _assumed(partial(retransmitted, here)).sel(iw=LARGEST, drop=True),
+                _assumed(partial(c.retransmitted, here)).sel(iw=LARGEST, drop=True),
             ],
             order=("year", "assumption"),
         ),
         table(
             "ranking",
             "Our page times against the measured ones, by rank",
-            f"Spearman's rank correlation over homes, each counting once, IW {TODAY}, with the RTT as measured; next "
+            f"Spearman's rank correlation over homes, each counting once, IW {c.TODAY}, with the RTT as measured; next "
             "to it that of the RTT alone and of the rate alone. The measured page is another one: from other servers "
             "and many hosts, with DNS lookups and processing at both endpoints.",
             [
                 _ranked(near, _counted(near)),
                 *(
-                    named(_ranked(near, correlation(q, name)), f"{name}_rank", title, "correlation", 2)
-                    for name, title in zip(GUESSES, ("Our page", "RTT alone", "Rate alone"), strict=True)
+                    named(_ranked(near, c.correlation(q, name)), f"{name}_rank", title, "correlation", 2)
+                    for name, title in zip(c.GUESSES, ("Our page", "RTT alone", "Rate alone"), strict=True)
                 ),
                 _ranked(near, near.measured_ms.rename("measured")),
                 _ranked(near, near.ours_ms.rename("ours")),
@@ -156,7 +138,7 @@ def tables(q: Quantities) -> Sequence[Table]:
 
 
 def _by_technology(q: Quantities) -> xr.DataArray:
-    return q.technology_time.sel(extra_rtt_ms=FARTHER_MS, percentile=50, drop=True)
+    return q.technology_time.sel(extra_rtt_ms=c.FARTHER_MS, percentile=50, drop=True)
 
 
 def _counted(q: Quantities) -> xr.DataArray:
@@ -171,17 +153,17 @@ def _ranked(near: Quantities, found: xr.DataArray) -> xr.DataArray:
 
 def _assumed(measure: Callable[[str], xr.DataArray]) -> xr.DataArray:
     """The measure of each grid along `assumption`, with both windows."""
-    found = {grid: measure(grid).sel(iw=[TODAY, LARGEST]) for grid in ("homes", *ASSUMPTIONS)}
+    found = {grid: measure(grid).sel(iw=[c.TODAY, LARGEST]) for grid in ("homes", *c.ASSUMPTIONS)}
     return along("assumption", {"as assumed": found.pop("homes"), **found}, "inner")
 
 
 def figures(q: Quantities) -> Sequence[Figure | None]:
     """The map of sizes, gains by percentile and technology, overfilled homes, measured against simulated pages."""
-    year, here = int(of(q, "time")["year"].values.max()), q.at(extra_rtt_ms=FARTHER_MS)
-    sizes = saved_ms(of(q, "time").sel(year=year, drop=True))
-    by_percentile = saved(here.percentile_time.sel(response=PAGE, drop=True))
+    year, here = int(c.of(q, "time")["year"].values.max()), q.at(extra_rtt_ms=c.FARTHER_MS)
+    sizes = c.saved_ms(c.of(q, "time").sel(year=year, drop=True))
+    by_percentile = c.saved(here.percentile_time.sel(response=c.PAGE, drop=True))
     rules = {
-        "simulated": overfilled(q),
+        "simulated": c.overfilled(q),
         "rule: larger than the queue": here.queue,
         "rule: larger than bandwidth-delay product + queue": here.pipe,
     }
@@ -191,7 +173,7 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
         lines(
             named(sizes, "sizes", "saved", "ms"),
             "The time saved grows with the RTT, in whole round trips",
-            f"Time saved against an initial window of {TODAY}: difference of the medians over the homes of {year}, "
+            f"Time saved against an initial window of {c.TODAY}: difference of the medians over the homes of {year}, "
             "weighted, with 95% CIs. The steps of slow start decide which size gains: 100 kB need three flights "
             "with 10 and with 16, and two with 32.",
             "response",
@@ -201,17 +183,17 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
         lines(
             named(by_percentile, "percentiles", "saved", "%"),
             "The gain by percentile of the homes",
-            f"Each percentile of the page's time with a window against the same percentile with {TODAY}, weighted; "
-            f"RTT + {FARTHER_MS} ms. Left: the fastest homes. The last percentiles depend on few homes and on chance "
+            f"Each percentile of the page's time with a window against the same percentile with {c.TODAY}, weighted; "
+            f"RTT + {c.FARTHER_MS} ms. Left: the fastest homes. The last percentiles depend on few homes and on chance "
             "losses.",
             "percentile",
             "iw",
             "year",
         ),
         intervals(
-            named(saved(_by_technology(q)), "technologies", "saved", "%"),
+            named(c.saved(_by_technology(q)), "technologies", "saved", "%"),
             "Gain of a larger window, by access technology",
-            f"The page, RTT + {FARTHER_MS} ms: gain of the median home of a technology over {TODAY}, with 95% CIs; "
+            f"The page, RTT + {c.FARTHER_MS} ms: gain of the median home of a technology over {c.TODAY}, with 95% CIs; "
             "technologies with enough homes for one. The table of technologies shows which first flights overflow "
             "the queue.",
             "technology",
@@ -256,7 +238,7 @@ def _map(q: Quantities) -> Figure | None:
     )
     if curves.is_empty():
         return None
-    home, farther_s = typical_home(year), FARTHER_MS / 1e3
+    home, farther_s = typical_home(year), c.FARTHER_MS / 1e3
     rate, trip = home["down_bps"] / 1e6, 1e3 * (home["rtt_s"] + farther_s)
     return size_map(
         curves,
@@ -264,7 +246,7 @@ def _map(q: Quantities) -> Figure | None:
         name="size_map",
         title="The map of response sizes",
         caption=f"Above: simulated time of a response of each size over the median path of the UK's homes of {year}, "
-        f"with RTT + {FARTHER_MS} ms to the country's test server; from opening the connection to the last byte, "
+        f"with RTT + {c.FARTHER_MS} ms to the country's test server; from opening the connection to the last byte, "
         "without TLS. Dashed: where the first flight ends. Below: those homes, weighted as the panel weights them, "
         "at their RTT and their access link's BDP; dots at one place are one larger dot. The access link of a home "
         "to the right of a window's line is idle for a part of the first RTT.",
@@ -276,13 +258,13 @@ def _map(q: Quantities) -> Figure | None:
 
 def _pages(q: Quantities) -> Figure | None:
     """Our page's time against the measured one's."""
-    cells: dict[str, str | int | float] = {"experiment": "homes", "extra_rtt_ms": 0, "iw": TODAY}
+    cells: dict[str, str | int | float] = {"experiment": "homes", "extra_rtt_ms": 0, "iw": c.TODAY}
     if not any(cells.items() <= key.items() for key in q.run.cells):
         return None
     pages = q.run.table("pages", **cells).filter((pl.col("replicate") == 0) & (pl.col("completed") == 1))
     homes = q.run.table("users", **cells).select("year", "replicate", "client", "row")
     found = pages.join(homes, on=["year", "replicate", "client"]).sort("year", "row").collect()
-    ranks = correlation(q, "ours").sel(technology=ALL, draw=0)
+    ranks = c.correlation(q, "ours").sel(technology=c.ALL, draw=0)
     rows: list[dict[str, Any]] = []
     # One name for one technology in different years or packages.
     kind = pl.col("technology").str.extract("^(ADSL|FTTC|Cable$|FTTP$)")
@@ -315,7 +297,7 @@ def _pages(q: Quantities) -> Figure | None:
     return Figure(
         "pages",
         "Page times of this run next to the measured ones",
-        f"One dot per home, every third home; IW {TODAY}, RTT as measured. The measured page is another one, so only "
+        f"One dot per home, every third home; IW {c.TODAY}, RTT as measured. The measured page is another one, so only "
         "the order can agree: it is loaded from other servers and many hosts, after DNS lookups, with processing at "
         "both endpoints. Dots beyond an axis are at its end.",
         chart(True),
@@ -325,33 +307,35 @@ def _pages(q: Quantities) -> Figure | None:
 
 def answer(q: Quantities) -> Sequence[str]:
     """The gain of 16 and 32 today, by group, and its cost."""
-    times = of(q, "time").sel(year=2023, response=PAGE)
-    gained, shown = [], times.sel(extra_rtt_ms=FARTHER_MS)
+    times = c.of(q, "time").sel(year=2023, response=c.PAGE)
+    gained, shown = [], times.sel(extra_rtt_ms=c.FARTHER_MS)
     for iw in (16, LARGEST):
-        found, ms = estimate(saved(shown).sel(iw=iw)), float(saved_ms(shown).sel(iw=iw, draw=0))
+        found, ms = estimate(c.saved(shown).sel(iw=iw)), float(c.saved_ms(shown).sel(iw=iw, draw=0))
         gained.append(f"{found.value:.1f}% ({found.low:.1f} to {found.high:.1f}; {ms:.0f} ms) with {iw}")
-    by_distance = saved_ms(times).sel(iw=LARGEST, draw=0)
+    by_distance = c.saved_ms(times).sel(iw=LARGEST, draw=0)
     distances = ", ".join(
         f"{float(by_distance.sel(extra_rtt_ms=far)):.0f} ms "
         f"{f'with RTT + {far} ms' if far else 'with the RTT as measured'}"
         for far in by_distance["extra_rtt_ms"].values
     )
-    late = estimate(saved(q.tail).sel(year=2023, extra_rtt_ms=FARTHER_MS, response=PAGE, percentile=90, iw=LARGEST))
-    kinds = saved(_by_technology(q)).sel(year=2023, iw=LARGEST)
+    late = estimate(
+        c.saved(q.tail).sel(year=2023, extra_rtt_ms=c.FARTHER_MS, response=c.PAGE, percentile=90, iw=LARGEST)
+    )
+    kinds = c.saved(_by_technology(q)).sel(year=2023, iw=LARGEST)
     # Those with homes enough for an interval.
     kinds = kinds.sel(draw=0)[kinds.notnull().all("draw").values].sortby(kinds.sel(draw=0), ascending=True)
     ends = each(kinds[[0, -1]], "{value:.1f}% ({label})").replace(", ", " to ") if kinds.size else ""
-    again = retransmitted(q.at(year=2023, extra_rtt_ms=FARTHER_MS))
-    lost = overfilled(q).sel(year=2023, iw=[16, LARGEST])
+    again = c.retransmitted(q.at(year=2023, extra_rtt_ms=c.FARTHER_MS))
+    lost = c.overfilled(q).sel(year=2023, iw=[16, LARGEST])
     of_sent = each(again.sel(iw=[16, LARGEST]), "{value:.2f}% with {label}")
     return [
         "The median UK home of 2023 fetches a page of 510 kB from a server "
-        f"{FARTHER_MS} ms beyond the country's test server faster with a larger initial window than {TODAY}: by "
+        f"{c.FARTHER_MS} ms beyond the country's test server faster with a larger initial window than {c.TODAY}: by "
         f"{' and '.join(gained)}.",
         f"IW {LARGEST} saves {distances}; at the 90th percentile of the homes {late.value:.1f}% "
         f"({late.low:.1f} to {late.high:.1f}), and by technology "
         f"{f'from {ends}' if ends else 'no technology with homes enough'}.",
         "Cost: the first flight, sent back to back, overflows the queue of "
         f"{each(lost, '{value:.1f}% of the homes with {label}').replace(',', ' and')}; of the segments of "
-        f"{RESPONSE}, {value(again.sel(iw=TODAY)):.2f}% are retransmitted with {TODAY}, {of_sent}.",
+        f"{c.RESPONSE}, {value(again.sel(iw=c.TODAY)):.2f}% are retransmitted with {c.TODAY}, {of_sent}.",
     ]
