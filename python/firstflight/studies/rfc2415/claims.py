@@ -12,17 +12,7 @@ import xarray as xr
 
 from firstflight.counted import with_unit
 from firstflight.studies import kernel as k
-from firstflight.studies.rfc2415.printed import (
-    HTTP,
-    WHOLE,
-    beside,
-    decrease,
-    decrease_of,
-    file_power,
-    power,
-    printed,
-    relative_power,
-)
+from firstflight.studies.rfc2415 import printed as p
 
 SCENARIOS = ["webs", "ftps"]
 WORST = {"webs": 32, "ftps": 3}
@@ -61,10 +51,10 @@ def _section2(q: k.Quantities) -> Iterator[k.ClaimSpec]:
     """In passing: reverse traffic, longer runs."""
 
     def mean_change(variant: xr.DataArray) -> xr.DataArray:
-        base = beside(q.delay, variant["clients"]).sel(iw=variant["iw"].values)
+        base = p.beside(q.delay, variant["clients"]).sel(iw=variant["iw"].values)
         return (100 * (variant / base - 1)).mean(["clients", "iw"])
 
-    less = decrease_of(q.reverse_delay.sel(mirrored=WHOLE)).sel(iw=3, drop=True)
+    less = p.decrease_of(q.reverse_delay.sel(mirrored=p.WHOLE)).sel(iw=3, drop=True)
     loads = q.reverse_delay["mirrored"].values.tolist()
     by_load = [k.value(mean_change(q.reverse_delay.sel(mirrored=load))) for load in loads]
     yield S2.says(
@@ -83,7 +73,7 @@ def _section2(q: k.Quantities) -> Iterator[k.ClaimSpec]:
         "02",
         "Data traffic in the other direction at the same time had no effect on the results: the decrease of the page "
         "delay from IW 1 to 3 (mean difference over the cells tried).",
-        (less - beside(decrease(q).sel(iw=3), less["clients"])).mean("clients"),
+        (less - p.beside(p.decrease(q).sel(iw=3), less["clients"])).mean("clients"),
         k.near(0, "percentage points", 6),
         "The same 6 points within which printed and measured decreases are compared (Table 1).",
         needs="absence",
@@ -101,7 +91,7 @@ def _section2(q: k.Quantities) -> Iterator[k.ClaimSpec]:
 def _http10(q: k.Quantities) -> Iterator[k.ClaimSpec]:
     """Section 3 on HTTP/1.0: Tables 1 to 3, Figures 1 and 2."""
     q = q.at(http="1.0")
-    less, own_power, relative, ftp_power = (of(q) for of in (decrease, power, relative_power, file_power))
+    less, own_power, relative, ftp_power = (of(q) for of in (p.decrease, p.power, p.relative_power, p.file_power))
     rise = q.drops.sel(iw=[2, 3, 4]) - q.drops.sel(iw=1)
     used, note = _either(*(of.sel(ftps=1).min(["webs", "iw"]) for of in (q.utilization, q.wide_utilization)))
     yield S3.says(
@@ -139,7 +129,7 @@ def _http10(q: k.Quantities) -> Iterator[k.ClaimSpec]:
         less.min([*SCENARIOS, "iw"]),
         k.above(0, "percent"),
     )
-    best = printed(1, "median_page_delay_decrease_vs_iw1").max("iw")
+    best = p.printed(1, "median_page_delay_decrease_vs_iw1").max("iw")
     yield S3.says(
         "05",
         "In many cases the improvement is on the order of 30% (scenarios, of 12, with a decrease of 25% "
@@ -297,7 +287,7 @@ def _http11(q: k.Quantities) -> Iterator[k.ClaimSpec]:
     """Section 3 on HTTP/1.1: Tables 4 and 5, Figures 3 and 4."""
     yield from _delays(q, 4, 26)
     yield _file_power(q, 5, "29")
-    first = decrease(q).sel(iw=2).mean(SCENARIOS)
+    first = p.decrease(q).sel(iw=2).mean(SCENARIOS)
     yield S3.says(
         "30",
         "With HTTP/1.1 the steep improvement from IW 1 to 2 is smoothed (mean decrease at IW 2 with "
@@ -306,7 +296,7 @@ def _http11(q: k.Quantities) -> Iterator[k.ClaimSpec]:
         k.above(0, "percentage points"),
         "A comparison needs no tolerance.",
     )
-    own = power(q).sel(http="1.1")
+    own = p.power(q).sel(http="1.1")
     yield S3.says(
         "31",
         "With HTTP/1.1 going from IW 3 to 4 occasionally decreases network power (scenarios, of 12).",
@@ -374,7 +364,7 @@ def _mixed(q: k.Quantities) -> Iterator[k.ClaimSpec]:
 
 def _section4(q: k.Quantities) -> Iterator[k.ClaimSpec]:
     """The discussion: perceived performance, RED, faster links."""
-    less = decrease(q).sel(iw=3)
+    less = p.decrease(q).sel(iw=3)
     yield S4.says(
         "01",
         "An IW of 3 helps to improve perceived performance (mean decrease of the page delay, both HTTP "
@@ -383,8 +373,8 @@ def _section4(q: k.Quantities) -> Iterator[k.ClaimSpec]:
         k.above(0, "percent"),
     )
     red = q.red_delay.sel(iw=1)
-    by_red = (100 * (1 - red / beside(q.delay.sel(iw=1), red["clients"]))).mean("clients")
-    by_window = beside(less, red["clients"]).mean("clients")
+    by_red = (100 * (1 - red / p.beside(q.delay.sel(iw=1), red["clients"]))).mean("clients")
+    by_window = p.beside(less, red["clients"]).mean("clients")
     yield S4.says(
         "02",
         "RED on the bottleneck with IW 1 gains about as much as a larger IW without RED (mean decrease by "
@@ -395,8 +385,8 @@ def _section4(q: k.Quantities) -> Iterator[k.ClaimSpec]:
         f"RED with IW 1 decreases the delay by {k.value(by_red):.1f}%, IW 3 with drop tail by "
         f"{k.value(by_window):.1f}%.",
     )
-    base, *rates = k.common(less, *(decrease_of(of).sel(iw=3) for of in (q.rate10_delay, q.rate100_delay)))
-    cells = [(rate - beside(base, rate["clients"])).rename(clients="cell").drop_vars("cell") for rate in rates]
+    base, *rates = k.common(less, *(p.decrease_of(of).sel(iw=3) for of in (q.rate10_delay, q.rate100_delay)))
+    cells = [(rate - p.beside(base, rate["clients"])).rename(clients="cell").drop_vars("cell") for rate in rates]
     differences = xr.concat(cells, "cell")
     yield S4.says(
         "03",
@@ -410,9 +400,9 @@ def _section4(q: k.Quantities) -> Iterator[k.ClaimSpec]:
 
 def _delays(q: k.Quantities, table: int, first: int) -> Iterator[k.ClaimSpec]:
     """The three claims of a table of page delays (1 or 4), numbered from `first` on."""
-    what = f"Table {table}, HTTP/{HTTP[table]}"
-    q = q.at(http=HTTP[table])
-    own, less, wanted = q.delay.sel(iw=1), decrease(q), printed(table, "median_page_delay").sel(iw=1)
+    what = f"Table {table}, HTTP/{p.HTTP[table]}"
+    q = q.at(http=p.HTTP[table])
+    own, less, wanted = q.delay.sel(iw=1), p.decrease(q), p.printed(table, "median_page_delay").sel(iw=1)
     errors = 100 * abs(own / wanted - 1)
     wide = own.where(own["ftps"] == 0, q.wide_delay.sel(iw=1, draw=0, drop=True).reindex_like(own))
     worst, note = _either(
@@ -436,7 +426,7 @@ def _delays(q: k.Quantities, table: int, first: int) -> Iterator[k.ClaimSpec]:
         f"{AIM}: ns-2 2.35 with one global choice of the RFC's open parameters reaches 33%.",
         f"{note} " + _worst(errors.expand_dims(iw=[1]), own.expand_dims(iw=[1]), wanted.expand_dims(iw=[1]), "%"),
     )
-    said = printed(table, "median_page_delay_decrease_vs_iw1")
+    said = p.printed(table, "median_page_delay_decrease_vs_iw1")
     missed = abs(less - said)
     yield S3.says(
         f"{first + 2:02d}",
@@ -482,7 +472,7 @@ def _worst(errors: xr.DataArray, ours: xr.DataArray, printed: xr.DataArray, unit
 
 
 def _table2(number: str, own: xr.DataArray, column: str, text: str, tolerance: float, why: str) -> k.ClaimSpec:
-    wanted = printed(2, column)
+    wanted = p.printed(2, column)
     own = own.sel(webs=wanted["webs"], ftps=wanted["ftps"])
     errors = abs(own - wanted)
     expected, note = k.near(0, "percentage points", tolerance), _worst(errors, own, wanted, "points")
@@ -491,11 +481,11 @@ def _table2(number: str, own: xr.DataArray, column: str, text: str, tolerance: f
 
 def _file_power(q: k.Quantities, table: int, number: str) -> k.ClaimSpec:
     """Table 3 or 5. The tolerance is the RFC's own scatter along a row, in the table that scatters less."""
-    own, wanted = file_power(q.at(http=HTTP[table])), printed(table, "ftp_network_power")
+    own, wanted = p.file_power(q.at(http=p.HTTP[table])), p.printed(table, "ftp_network_power")
     errors = 100 * abs(own / wanted - 1)
     return S3.says(
         number,
-        f"Table {table}, HTTP/{HTTP[table]}: the network power of file transfers (median relative error "
+        f"Table {table}, HTTP/{p.HTTP[table]}: the network power of file transfers (median relative error "
         f"of the 36 cells).",
         errors.median([*SCENARIOS, "iw"]),
         k.near(0, "percent", round(min(_scatter_along_rows(table) for table in (3, 5)))),
@@ -507,5 +497,5 @@ def _file_power(q: k.Quantities, table: int, number: str) -> k.ClaimSpec:
 
 
 def _scatter_along_rows(table: int) -> float:
-    rows = printed(table, "ftp_network_power")
+    rows = p.printed(table, "ftp_network_power")
     return 100 * float(((rows.max("iw") - rows.min("iw")) / rows.mean("iw")).median())

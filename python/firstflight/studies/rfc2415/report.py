@@ -12,19 +12,8 @@ import xarray as xr
 from firstflight.analysis.table import Table
 from firstflight.report.figure import Figure
 from firstflight.studies.kernel import Quantities, along, estimate, lines, named, table
+from firstflight.studies.rfc2415 import printed as p
 from firstflight.studies.rfc2415.claims import SCENARIOS, alike, change
-from firstflight.studies.rfc2415.printed import (
-    HTTP,
-    WRONG_DROPS,
-    beside,
-    decrease,
-    decrease_of,
-    file_power,
-    power,
-    printed,
-    relative_power,
-    rows,
-)
 
 # The aim set for the study before it ran; the network power is printed to 0.1 of about 2.
 NEAR: Mapping[str, tuple[Literal["relative", "absolute"], float]] = {
@@ -66,15 +55,15 @@ def _published(number: int) -> dict[tuple[Any, ...], float]:
     """(quantity, webs, ftps, IW) -> the value of Table 1 to 5, misprints and all."""
     return {
         (_NAMES[metric], webs, ftps, int(iw)): value
-        for webs, ftps, iw, metric, value in rows(number).select("webs", "ftps", "iw", "metric", "value").iter_rows()
+        for webs, ftps, iw, metric, value in p.rows(number).select("webs", "ftps", "iw", "metric", "value").iter_rows()
     }
 
 
 def tables(q: Quantities) -> Iterator[Table]:
     """Tables 1 to 6, the data of Figures 1 to 4, then results for which the RFC reports no numbers."""
-    own, relative = power(q), relative_power(q)
+    own, relative = p.power(q), p.relative_power(q)
     delays = [q.delay, _measure(q, "decrease", "")]
-    files = [file_power(q), q.file_delay, named(q.ftp_goodput, "ftp_goodput", "Goodput", "MB")]
+    files = [p.file_power(q), q.file_delay, named(q.ftp_goodput, "ftp_goodput", "Goodput", "MB")]
     yield _printed(1, "Median web page delay", AGAINST_ONE, delays, DERIVED)
     yield _printed(2, "Link utilization and packet drop rate", USE, [q.utilization, q.drops], SLIP)
     yield _printed(3, "Network power of file transfers", POWER, files)
@@ -101,15 +90,15 @@ def tables(q: Quantities) -> Iterator[Table]:
 
 
 def _printed(number: int, what: str, caption: str, quantities: list[xr.DataArray], *notes: str) -> Table:
-    title = f"Table {number}. {what}, HTTP/{HTTP[number]}"
-    misprints = [("drops", *place, iw) for place in WRONG_DROPS for iw in (1, 2, 3, 4)] if number == 2 else []
-    own = [of.sel(http=HTTP[number], drop=True) for of in quantities]
+    title = f"Table {number}. {what}, HTTP/{p.HTTP[number]}"
+    misprints = [("drops", *place, iw) for place in p.WRONG_DROPS for iw in (1, 2, 3, 4)] if number == 2 else []
+    own = [of.sel(http=p.HTTP[number], drop=True) for of in quantities]
     return table(f"table{number}", title, caption, own, "iw", _published(number), notes, NEAR, misprints)
 
 
 def _power_of_table6(normal: bool) -> xr.DataArray:
     """The only points of Figures 1 and 2 in print."""
-    power = printed(6, "goodput") / printed(6, "median_page_delay")
+    power = p.printed(6, "goodput") / p.printed(6, "median_page_delay")
     return power / power.sel(iw=1, drop=True) if normal else power
 
 
@@ -125,7 +114,7 @@ def _table6(q: Quantities) -> Table:
             columns["both halves"] = getattr(q, f"split_{base}")
         found.append(along("clients", columns))
     published = {}
-    for metric, webs, split, iw, value in rows(6).select("metric", "webs", "split", "iw", "value").iter_rows():
+    for metric, webs, split, iw, value in p.rows(6).select("metric", "webs", "split", "iw", "value").iter_rows():
         clients = f"{'all' if split == 'none' else 'half'} IW {iw}" if iw != "1+3" else "both halves"
         published[_NAMES[metric], webs, clients] = value
     return table(
@@ -186,7 +175,7 @@ def _variants(q: Quantities) -> Iterator[Table]:
         quantities = []
         for of in measures:
             base, *parts = (_measure(q, of, "" if variant == "base" else f"{variant}_") for variant in variants)
-            own = beside(base, parts[0]["clients"]).sel(iw=parts[0]["iw"].values)
+            own = p.beside(base, parts[0]["clients"]).sel(iw=parts[0]["iw"].values)
             found = dict(zip(variants.values(), [own, *parts], strict=True))
             if name == "reverse":
                 loads = found.pop("")
@@ -203,7 +192,7 @@ def _access(q: Quantities) -> Iterator[Table]:
     found = []
     for of in ("delay", "drops"):
         own = getattr(q, f"access_{of}").sel(draw=0, drop=True)
-        base = beside(getattr(q, of), own["clients"]).sel(iw=own["iw"].values, draw=0, drop=True)
+        base = p.beside(getattr(q, of), own["clients"]).sel(iw=own["iw"].values, draw=0, drop=True)
         parts = {
             "1 ms": base,
             "least": own.min("delays"),
@@ -225,7 +214,7 @@ def _access(q: Quantities) -> Iterator[Table]:
 def _measure(q: Quantities, of: str, prefix: str) -> xr.DataArray:
     """A measure of an experiment, by all its windows."""
     delay: xr.DataArray = getattr(q, f"{prefix}delay")
-    return decrease_of(delay).reindex(iw=delay["iw"]) if of == "decrease" else getattr(q, f"{prefix}{of}")
+    return p.decrease_of(delay).reindex(iw=delay["iw"]) if of == "decrease" else getattr(q, f"{prefix}{of}")
 
 
 _WINDOWS = ["11 (the RFC's)", "20 (hypothesis)"]
@@ -248,17 +237,17 @@ def _hypothesis(q: Quantities) -> Iterator[Table]:
         found,
         "iw",
         {
-            (of, HTTP[number], *place, window, iw): value
+            (of, p.HTTP[number], *place, window, iw): value
             for number in (1, 2, 4)
             for (of, *place, iw), value in _published(number).items()
             for window in _WINDOWS
         },
         ("No claim and no other table uses the hypothesis.",),
         NEAR,
-        [("drops", "1.0", *place, window, iw) for place in WRONG_DROPS for window in _WINDOWS for iw in (1, 2, 3, 4)],
+        [("drops", "1.0", *place, window, iw) for place in p.WRONG_DROPS for window in _WINDOWS for iw in (1, 2, 3, 4)],
         ("http", *SCENARIOS, "ftp_window"),
     )
-    wanted = along("http", {HTTP[number]: printed(number, "median_page_delay") for number in (1, 4)})
+    wanted = along("http", {p.HTTP[number]: p.printed(number, "median_page_delay") for number in (1, 4)})
     delay, assumed = q.delay.sel(draw=0), q.wide_delay.sel(draw=0)
     wide = delay.where(delay["ftps"] == 0, assumed.reindex_like(delay))
     errors = by_window(*(abs(100 * (of / wanted - 1)) for of in (delay, wide)))
@@ -287,25 +276,25 @@ _TABLE_6 = "Dashed: derived from goodput and delay in the RFC's Table 6; its fig
 
 def figures(q: Quantities) -> Iterator[Figure | None]:
     """Page delay, drop rate and Figures 1 to 4."""
-    relative = relative_power(q)
+    relative = p.relative_power(q)
     for number, said in (
         (1, "The RFC's delays for IW 2 to 4 follow from its percentages."),
         (4, "All four files of a page on one connection."),
     ):
-        http = HTTP[number]
+        http = p.HTTP[number]
         yield _figure(
             f"page_delay_http{http.replace('.', '')}",
             f"Median page delay, HTTP/{http} (Table {number})",
             f"{said} {_BAND} {_DOTTED}",
             q.delay.sel(http=http),
-            {RFC: printed(number, "median_page_delay"), WIDE: q.wide_delay.sel(http=http, draw=0)},
+            {RFC: p.printed(number, "median_page_delay"), WIDE: q.wide_delay.sel(http=http, draw=0)},
         )
     yield _figure(
         "drop_rate",
         "Packet drop rate at the bottleneck, HTTP/1.0 (Table 2)",
         f"32 webs: Table 2's rows for 0 to 2 ftps are misprinted and left out; for no ftp Table 6 is shown. {_BAND}",
         q.drops.sel(http="1.0"),
-        {RFC: printed(2, "packet_drop_rate")},
+        {RFC: p.printed(2, "packet_drop_rate")},
     )
     for number, http in ((2, "1.0"), (4, "1.1")):
         yield _figure(
@@ -336,10 +325,10 @@ def _finding(of: xr.DataArray) -> str:
 
 def answer(q: Quantities) -> Sequence[str]:
     """The gain for users, and its cost."""
-    each = decrease(q).sel(http="1.0", iw=3)
+    each = p.decrease(q).sel(http="1.0", iw=3)
     found = estimate(each.mean(SCENARIOS))
     each = each.sel(draw=0)
-    said = float(printed(1, "median_page_delay_decrease_vs_iw1").sel(iw=3).mean())
+    said = float(p.printed(1, "median_page_delay_decrease_vs_iw1").sel(iw=3).mean())
     interval = "" if found.low != found.low else f", 95% CI {found.low:.1f} to {found.high:.1f}"
     drops = q.drops.sel(http="1.0", draw=0)
     rises = drops.sel(iw=3) - drops.sel(iw=1)
