@@ -16,16 +16,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from firstflight.studies.cs244_2014.responses import (
-    BUCKETS,
-    FEW,
-    MANY,
-    RESPONSE,
-    ROUND_TRIP_MS,
-    TEN,
-    by_bucket,
-    full_kbps,
-)
+from firstflight.studies.cs244_2014 import responses as r
 from firstflight.studies.kernel import ClaimSpec, Quantities, Source, above, at_least, each, near, observed
 
 SOURCE = Source("CS244 2014, results", "cs244-")
@@ -40,34 +31,34 @@ _TIMED_OUT = 2
 
 def gain_ms(times: xr.DataArray) -> xr.DataArray:
     """The gain of IW 10 over IW 3 per pair: the same request of the same user with either window."""
-    return (times.sel(iw=FEW, drop=True) - times.sel(iw=MANY, drop=True)).rename("gain")
+    return (times.sel(iw=r.FEW, drop=True) - times.sel(iw=r.MANY, drop=True)).rename("gain")
 
 
 def gain_percent(times: xr.DataArray) -> xr.DataArray:
     """The same in percent of the time with IW 3, as RFC 6928 counts."""
-    return (100 * gain_ms(times) / times.sel(iw=FEW, drop=True)).rename("gain_percent")
+    return (100 * gain_ms(times) / times.sel(iw=r.FEW, drop=True)).rename("gain_percent")
 
 
 def ten_segments_ms(q: Quantities) -> xr.DataArray:
     """The link's time for ten full segments: median over a user's undisturbed responses with such a first flight."""
-    own = q.ten_segments.sel(iw=MANY, drop=True)
-    flights, segments = (of.sel(iw=MANY, drop=True) for of in (q.first_flight, q.segments))
-    return own.where((flights >= TEN) & (segments > TEN)).median(RESPONSE[1:])
+    own = q.ten_segments.sel(iw=r.MANY, drop=True)
+    flights, segments = (of.sel(iw=r.MANY, drop=True) for of in (q.first_flight, q.segments))
+    return own.where((flights >= r.TEN) & (segments > r.TEN)).median(r.RESPONSE[1:])
 
 
 def crossing(times: xr.DataArray) -> tuple[float, float, float]:
     """The rate at which ten segments take one round trip, by logarithms, and those of the users around it; or NaN."""
     known = times.dropna("rate_kbps")
     for (slow, longer), (fast, shorter) in pairwise(zip(known["rate_kbps"].values, known.values, strict=True)):
-        if longer > ROUND_TRIP_MS >= shorter:
-            share = math.log(longer / ROUND_TRIP_MS) / math.log(longer / shorter)
+        if longer > r.ROUND_TRIP_MS >= shorter:
+            share = math.log(longer / r.ROUND_TRIP_MS) / math.log(longer / shorter)
             return float(slow * (fast / slow) ** share), float(slow), float(fast)
     return math.nan, math.nan, math.nan
 
 
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
     """Gains by bucket; rounds, and where ten segments no longer fit; the gains over each other path."""
-    found = [*_gains(q.time), _rounds(q, FEW, 2), _rounds(q, MANY, 1), _ten_segments(q)]
+    found = [*_gains(q.time), _rounds(q, r.FEW, 2), _rounds(q, r.MANY, 1), _ten_segments(q)]
     for path in q.shaped_time["path"].values if "shaped_time" in q else ():
         own = list(_gains(q.shaped_time.sel(path=path, drop=True), str(path)))
         # Where no timeout expires the other setting changes nothing.
@@ -76,14 +67,14 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
 
 
 def _gains(times: xr.DataArray, path: str = "") -> Iterator[ClaimSpec]:
-    gains, percent = by_bucket(gain_ms(times)), gain_percent(times)
-    medians = observed(gains, *RESPONSE)
+    gains, percent = r.by_bucket(gain_ms(times)), gain_percent(times)
+    medians = observed(gains, *r.RESPONSE)
     claim = replace(SOURCE, part=f"-{path}", where=f"{_where(path)}: ").says if path else SOURCE.says
-    for name, pairs in zip(BUCKETS, gains.count(RESPONSE).values, strict=True):
+    for name, pairs in zip(r.BUCKETS, gains.count(r.RESPONSE).values, strict=True):
         yield claim(
             f"gain-{name.replace('<= ', '').replace('> ', 'above-')}-kbps",
             f"At {name} kbit/s an initial window of 10 instead of 3 gains about one round trip.",
-            medians.sel(bandwidth_kbps=name) / ROUND_TRIP_MS,
+            medians.sel(bandwidth_kbps=name) / r.ROUND_TRIP_MS,
             near(1, "round trips", 0.5),
             '"About one" is nearer to one round trip than to none or two. Median over pairs, bootstrap interval.',
             f"{pairs} pairs.",
@@ -95,10 +86,10 @@ def _gains(times: xr.DataArray, path: str = "") -> Iterator[ClaimSpec]:
         at_least(0.5, "share"),
         'The post gives no number; a gain that more than doubles from one bandwidth to another is not "stable".',
     )
-    by_user = observed(percent, *RESPONSE[1:])
+    by_user = observed(percent, *r.RESPONSE[1:])
     # A user of whom one pair was undisturbed keeps her rank.
     by_user = by_user.fillna(by_user.isel(draw=0, drop=True)).dropna("rate_kbps")
-    each_bucket = each(by_bucket(percent).median(RESPONSE).dropna("bandwidth_kbps"), "{label}: {value:.0f}%")
+    each_bucket = each(r.by_bucket(percent).median(r.RESPONSE).dropna("bandwidth_kbps"), "{label}: {value:.0f}%")
     yield claim(
         "percentage-rises",
         "The gain in percent rises with bandwidth (rank correlation of the users' bandwidths and medians).",
@@ -135,7 +126,7 @@ def _rounds(q: Quantities, iw: int, expected: int) -> ClaimSpec:
         f"{', '.join(f'{count} took {number:.0f}' for number, count in sorted(times.items()))}."
     )
     if odd.notnull().any():
-        fastest = odd["rate_kbps"].where(odd.notnull().any(RESPONSE[1:])).max()
+        fastest = odd["rate_kbps"].where(odd.notnull().any(r.RESPONSE[1:])).max()
         late = 100 * timed_out.where(odd.notnull()).mean()
         note += (
             f" The others are of users of at most {float(fastest):.0f} kbit/s; the retransmission timer expired in "
@@ -154,11 +145,11 @@ def _rounds(q: Quantities, iw: int, expected: int) -> ClaimSpec:
 
 
 def _ten_segments(q: Quantities) -> ClaimSpec:
-    computed, times = full_kbps(TEN), ten_segments_ms(q)
+    computed, times = r.full_kbps(r.TEN), ten_segments_ms(q)
     found, slow, fast = crossing(times)
     note = (
-        f"This run has no first flights of {TEN} segments that take less, and others that take more, than "
-        f"{ROUND_TRIP_MS} ms."
+        f"This run has no first flights of {r.TEN} segments that take less, and others that take more, than "
+        f"{r.ROUND_TRIP_MS} ms."
     )
     if found == found:
         around = each(times.sel(rate_kbps=[slow, fast]), "{value:.1f} ms at {label:.0f} kbit/s")

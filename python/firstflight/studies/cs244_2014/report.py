@@ -9,19 +9,8 @@ import xarray as xr
 from firstflight.analysis.table import Table
 from firstflight.engines.model.slow_start import SlowStart
 from firstflight.report.figure import Figure
+from firstflight.studies.cs244_2014 import responses as r
 from firstflight.studies.cs244_2014.claims import LATER, crossing, gain_ms, gain_percent, ten_segments_ms
-from firstflight.studies.cs244_2014.responses import (
-    BUCKETS,
-    FEW,
-    MANY,
-    RATES_KBPS,
-    RESPONSE,
-    ROUND_TRIP_MS,
-    TEN,
-    always_busy_kbps,
-    by_bucket,
-    full_kbps,
-)
 from firstflight.studies.kernel import Quantities, along, headed, lines, named, observed, table
 
 _MSS, _HEADERS, _MEDIAN_BYTES = 1448, 52, 9300
@@ -30,20 +19,20 @@ _MSS, _HEADERS, _MEDIAN_BYTES = 1448, 52, 9300
 
 def _median(values: xr.DataArray, name: str, title: str, unit: str, digits: int = 1) -> xr.DataArray:
     """By bucket, over single responses."""
-    return named(observed(by_bucket(values.rename(name)), *RESPONSE), name, title, unit, digits)
+    return named(observed(r.by_bucket(values.rename(name)), *r.RESPONSE), name, title, unit, digits)
 
 
 def _count(values: xr.DataArray, name: str, title: str) -> xr.DataArray:
     """The number of responses by bucket; none where there are none."""
-    found = by_bucket(values).count(RESPONSE)
+    found = r.by_bucket(values).count(r.RESPONSE)
     return named(found.where(found > 0), name, title, "count", 0)
 
 
 def tables(q: Quantities) -> Sequence[Table]:
     """Gains by bucket and path, rounds, and for an emulated run the simulator next to it."""
     gain, pairs = gain_ms(q.time), q.disturbed.sum("iw", skipna=False)
-    few, many = (q.time.sel(iw=iw, drop=True).where(gain.notnull()) for iw in (FEW, MANY))
-    disturbed = by_bucket(pairs) > 0
+    few, many = (q.time.sel(iw=iw, drop=True).where(gain.notnull()) for iw in (r.FEW, r.MANY))
+    disturbed = (r.by_bucket(pairs) > 0).sum(r.RESPONSE)
     found = [
         table(
             "by_bandwidth",
@@ -56,9 +45,7 @@ def tables(q: Quantities) -> Sequence[Table]:
                 _median(few, "time_iw3", "Time with IW 3", "ms", 0),
                 _median(many, "time_iw10", "Time with IW 10", "ms", 0),
                 pair_count := _count(gain, "pairs", "Pairs"),
-                named(
-                    disturbed.sum(RESPONSE).where(pair_count.notnull()), "disturbed", "Disturbed, left out", "count", 0
-                ),
+                named(disturbed.where(pair_count.notnull()), "disturbed", "Disturbed, left out", "count", 0),
             ],
         ),
         table(
@@ -67,15 +54,17 @@ def tables(q: Quantities) -> Sequence[Table]:
             "The largest first flight, and the responses during which the retransmission timer expired although "
             "nothing was lost.",
             [
-                named(by_bucket(q.first_flight).max(RESPONSE), "first_flight", "First flight", "segments", 0),
-                named(100 * by_bucket(q.timed_out).mean(RESPONSE), "timeouts", "Responses with a timeout", "percent"),
+                named(r.by_bucket(q.first_flight).max(r.RESPONSE), "first_flight", "First flight", "segments", 0),
+                named(
+                    100 * r.by_bucket(q.timed_out).mean(r.RESPONSE), "timeouts", "Responses with a timeout", "percent"
+                ),
             ],
             "iw",
         ),
         table(
             "ten_segments",
-            f"Time of ten segments (IW {MANY})",
-            f"One RTT is {ROUND_TRIP_MS} ms; by arithmetic ten full packets take as long at {full_kbps(TEN):.0f} "
+            f"Time of ten segments (IW {r.MANY})",
+            f"One RTT is {r.ROUND_TRIP_MS} ms; by arithmetic ten full packets take as long at {r.full_kbps(r.TEN):.0f} "
             "kbit/s.",
             [named(ten_segments_ms(q), "ten_segments", "Ten segments of a first flight on the link", "ms")],
         ),
@@ -105,7 +94,7 @@ def tables(q: Quantities) -> Sequence[Table]:
 def _engines(emulated: xr.DataArray, simulated: xr.DataArray) -> Table:
     difference = emulated - simulated
     close = (abs(difference) <= 1) | (abs(difference) <= 0.01 * simulated)
-    within = 100 * by_bucket(close.where(difference.notnull())).mean(RESPONSE)
+    within = 100 * r.by_bucket(close.where(difference.notnull())).mean(r.RESPONSE)
     percent = 100 * difference / simulated
     return table(
         "engines",
@@ -138,13 +127,13 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
     found = [
         _improvement({name: gain(times) for name, times in sides.items()}, key, title, unit, *axis)
         for gain, key, title, unit, *axis in (
-            (gain_ms, "improvement", "Gain", "ms", ROUND_TRIP_MS / 2, ROUND_TRIP_MS),
+            (gain_ms, "improvement", "Gain", "ms", r.ROUND_TRIP_MS / 2, r.ROUND_TRIP_MS),
             (gain_percent, "improvement_percent", "Gain", "% of the time with IW 3"),
         )
     ]
     found.append(_users({name: gain_ms(times) for name, times in sides.items()}))
     if "simulated_time" in q:
-        late = observed(100 * (q.time / q.simulated_time - 1), *RESPONSE[1:])
+        late = observed(100 * (q.time / q.simulated_time - 1), *r.RESPONSE[1:])
         found.append(
             lines(
                 headed(named(late, "engines", "Emulated above simulated", "%"), rate_kbps="bandwidth, kbit/s"),
@@ -167,9 +156,9 @@ def _improvement(
     linear_within: float | None = None,
     base: float | None = None,
 ) -> Figure | None:
-    by = by_bucket(_side_by_side(gains))
+    by = r.by_bucket(_side_by_side(gains))
     middle, low, high = (
-        named(observed(by, *RESPONSE, summary=summary), key, title, unit)
+        named(observed(by, *r.RESPONSE, summary=summary), key, title, unit)
         for summary in ("median", "lower quartile", "upper quartile")
     )
     return lines(
@@ -192,28 +181,28 @@ def _improvement(
 
 
 def _users(gains: Mapping[str, xr.DataArray]) -> Figure | None:
-    medians = {name: of.median(RESPONSE[1:]) for name, of in gains.items()}
+    medians = {name: of.median(r.RESPONSE[1:]) for name, of in gains.items()}
     measured = next(iter(medians.values()))
-    computed = measured.copy(data=[computed_gain_ms(rate) for rate in RATES_KBPS]).where(measured.notnull())
+    computed = measured.copy(data=[computed_gain_ms(rate) for rate in r.RATES_KBPS]).where(measured.notnull())
     return lines(
         named(_side_by_side({"arithmetic": computed, **medians}), "users", "Gain", "ms"),
         "The gain of every user",
         "Median gain of each user, by bandwidth. Arithmetic: gain of slow start for the median response (9 kB): "
-        f"nothing up to {always_busy_kbps(FEW):.0f} kbit/s, where three segments keep the link busy until the first "
-        "ACK returns, and a whole round trip (dashed) only where sending takes no time. Ten segments take a round "
-        f"trip at {full_kbps(TEN):.0f} kbit/s. Above the line on the left: retransmission timers that expire "
+        f"nothing up to {r.always_busy_kbps(r.FEW):.0f} kbit/s, where three segments keep the link busy until the "
+        "first ACK returns, and a whole round trip (dashed) only where sending takes no time. Ten segments take a "
+        f"round trip at {r.full_kbps(r.TEN):.0f} kbit/s. Above the line on the left: retransmission timers that expire "
         "although nothing is lost, which costs IW 3 more.",
         "rate_kbps",
         "engine",
-        linear_within=ROUND_TRIP_MS / 2,
-        base=ROUND_TRIP_MS,
+        linear_within=r.ROUND_TRIP_MS / 2,
+        base=r.ROUND_TRIP_MS,
     )
 
 
 def computed_gain_ms(rate_kbps: float) -> float:
     """The gain of the median response with IW 10 over IW 3 by the closed form of slow start, without timers."""
-    few = SlowStart(_MEDIAN_BYTES, _MSS, FEW, ROUND_TRIP_MS / 1000, 1000 * rate_kbps, _HEADERS)
-    return 1000 * few.gain_s(MANY)
+    few = SlowStart(_MEDIAN_BYTES, _MSS, r.FEW, r.ROUND_TRIP_MS / 1000, 1000 * rate_kbps, _HEADERS)
+    return 1000 * few.gain_s(r.MANY)
 
 
 def _side_by_side(arrays: Mapping[str, xr.DataArray]) -> xr.DataArray:
@@ -222,21 +211,21 @@ def _side_by_side(arrays: Mapping[str, xr.DataArray]) -> xr.DataArray:
 
 def answer(q: Quantities) -> Sequence[str]:
     """The gain by bandwidth, the reason for the dependence, and the slowest users."""
-    gains, percent = (by_bucket(of(q.time)).median(RESPONSE).values for of in (gain_ms, gain_percent))
-    by_name = zip(BUCKETS, gains, percent, strict=True)
+    gains, percent = (r.by_bucket(of(q.time)).median(r.RESPONSE).values for of in (gain_ms, gain_percent))
+    by_name = zip(r.BUCKETS, gains, percent, strict=True)
     gained = [f"{round(gain)} ms ({round(share)}%) at {name}" for name, gain, share in by_name if gain == gain]
     found, _, _ = crossing(ten_segments_ms(q))
     sentences = [
-        f"By bandwidth in kbit/s, an initial window of {MANY} instead of {FEW} gains in the median "
-        f"{', '.join(gained)}; an RTT is {ROUND_TRIP_MS} ms.",
+        f"By bandwidth in kbit/s, an initial window of {r.MANY} instead of {r.FEW} gains in the median "
+        f"{', '.join(gained)}; an RTT is {r.ROUND_TRIP_MS} ms.",
         "A round saved is a round trip gained only where the link would have stood idle: up to "
-        f"{always_busy_kbps(FEW):.0f} kbit/s {FEW} segments keep it busy until the first ACK returns, and {TEN} "
-        f"segments take a round trip or more up to {full_kbps(TEN):.0f} kbit/s "
+        f"{r.always_busy_kbps(r.FEW):.0f} kbit/s {r.FEW} segments keep it busy until the first ACK returns, and "
+        f"{r.TEN} segments take a round trip or more up to {r.full_kbps(r.TEN):.0f} kbit/s "
         f"({f'measured: {found:.0f}' if found == found else 'not measured in this run'}).",
         _slowest(q.timed_out),
     ]
     if "shaped_time" in q:
-        medians = by_bucket(gain_ms(q.shaped_time)).median(RESPONSE)
+        medians = r.by_bucket(gain_ms(q.shaped_time)).median(r.RESPONSE)
         ranges = [
             f"{float(of.min()):.0f} to {float(of.max()):.0f} ms ({of['path'].item()})"
             for of in medians
@@ -251,12 +240,12 @@ def answer(q: Quantities) -> Sequence[str]:
 
 
 def _slowest(timed_out: xr.DataArray) -> str:
-    late = timed_out["rate_kbps"].where((timed_out > 0).any(["iw", *RESPONSE[1:]]), drop=True)
+    late = timed_out["rate_kbps"].where((timed_out > 0).any(["iw", *r.RESPONSE[1:]]), drop=True)
     if not late.size:
         return "No retransmission timer is known to have expired."
-    share = 100 * timed_out.sel(rate_kbps=slice(None, float(late.max()))).mean(RESPONSE)
+    share = 100 * timed_out.sel(rate_kbps=slice(None, float(late.max()))).mean(r.RESPONSE)
     return (
         f"Up to {float(late.max()):.0f} kbit/s a segment takes so long that the retransmission timer expires although "
-        f"nothing is lost, in {float(share.sel(iw=FEW)):.0f}% of the responses with IW {FEW} and "
-        f"{float(share.sel(iw=MANY)):.0f}% with IW {MANY}."
+        f"nothing is lost, in {float(share.sel(iw=r.FEW)):.0f}% of the responses with IW {r.FEW} and "
+        f"{float(share.sel(iw=r.MANY)):.0f}% with IW {r.MANY}."
     )
