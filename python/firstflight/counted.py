@@ -33,10 +33,10 @@ def with_unit(number: str, unit: str) -> str:
     return f"{number}{unit}" if unit.startswith("%") else f"{number} {unit}".rstrip()
 
 
-def listed(words: Iterable[str]) -> str:
-    """Words in a row: a; a and b; a, b and c."""
-    *most, last = words
-    return f"{', '.join(most)} and {last}" if most else last
+def listed(words: Iterable[str], joint: str = "and") -> str:
+    """Words in a row: a; a and b; a, b and c; nothing of none."""
+    *most, last = [*words] or [""]
+    return f"{', '.join(most)} {joint} {last}" if most else last
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -109,17 +109,14 @@ def _groups(advice: Advice) -> Figure | None:
     if not any(point["change"] is not None for point in points):
         return None
 
-    def chart(width: int) -> alt.TopLevelMixin:
-        return _bucket_panels(points, width)
-
     return Figure(
         "groups",
         f"Gain by user group with {window} segments",
         f"Change of the mean time against {advice.current.window} segments, by user group; negative is faster. The "
         "intervals of one panel hold simultaneously (95%). On the right: share of the users. Groups without users, or "
         "with too few for an interval, are marked.",
-        chart(1090),
-        chart(330),
+        _bucket_panels(points, 1090),
+        _bucket_panels(points, 330),
     )
 
 

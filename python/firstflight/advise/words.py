@@ -9,7 +9,7 @@ from firstflight.advise.budget import Check
 from firstflight.advise.decide import CandidateResult, Decision, Evidence, decide
 from firstflight.advise.request import MOST_CONNECTIONS
 from firstflight.analysis.intervals import Estimate
-from firstflight.counted import counted
+from firstflight.counted import counted, listed
 
 Confidence = Literal["high", "depends on unknowns", "insufficient data"]
 LEVELS: tuple[Confidence, ...] = ("high", "depends on unknowns", "insufficient data")
@@ -160,7 +160,7 @@ def _doubts(decision: Decision, evidence: Evidence) -> Iterator[tuple[Confidence
         cases = []
         for window in sorted({decision.alone[name] for name in decision.depends_on}):
             where = [_assumed(name) for name in decision.depends_on if decision.alone[name] == window]
-            cases.append(f"{window} if {_listed(where, 'or')} were known to be true")
+            cases.append(f"{window} if {listed(where, 'or')} were known to be true")
         yield (
             "depends on unknowns",
             f"IW {decision.initial_window} can be recommended in all {number} cases; the recommendation would be "
@@ -169,7 +169,7 @@ def _doubts(decision: Decision, evidence: Evidence) -> Iterator[tuple[Confidence
     elsewhere = [window for window in decision.other_seeds if window != decision.initial_window]
     if elsewhere:
         seeds = f"{len(elsewhere)} of {len(decision.other_seeds)} other seeds of the resampling"
-        windows = _listed([str(window) for window in sorted(set(elsewhere))], "or")
+        windows = listed([str(window) for window in sorted(set(elsewhere))], "or")
         yield (
             "insufficient data",
             f"{seeds} would recommend {windows}, because an interval ends very close to a limit.",
@@ -195,14 +195,14 @@ def _not_judged(decision: Decision, evidence: Evidence) -> str:
     needed = {check.term.name: check.flows_needed or 0 for check in checks}
     if not needed:
         return ""
-    takes = _listed([f"{name} (needs {number:,})" for name, number in needed.items()])
+    takes = listed([f"{name} (needs {number:,})" for name, number in needed.items()])
     return f"Not judged, too few flows: {takes}{_there(max(needed.values()), evidence)}."
 
 
 def stopped_by(result: CandidateResult, cases: int) -> str:
     """The worst objection to a candidate. `cases`: how many there are."""
     if result.why == "gain":
-        lacking = _listed([*dict.fromkeys(f"{check.term.name} not judged" for check in result.not_judged)])
+        lacking = listed([*dict.fromkeys(f"{check.term.name} not judged" for check in result.not_judged)])
         return f"within the budget and a gain in every case{lacking and f' ({lacking})'}"
     over = [check for check in result.stopped_by if check.verdict == "over"]
     unknown = [check for check in result.stopped_by if check.verdict == "no data"]
@@ -214,7 +214,7 @@ def stopped_by(result: CandidateResult, cases: int) -> str:
     if len(result.not_gaining_in) == cases:
         return "no gain shown in any case"
     if result.not_gaining_in:
-        return f"no gain shown with {_listed([_assumed(name) for name in result.not_gaining_in])}"
+        return f"no gain shown with {listed([_assumed(name) for name in result.not_gaining_in])}"
     if unknown:
         return f"no data: {describe(unknown[0])}"
     return f"inconclusive against the budget: {describe(max(open_, key=_excess))}"
@@ -269,11 +269,11 @@ def _why_not_more(decision: Decision, evidence: Evidence) -> Iterator[str]:
     less = [window for window in fit if window not in (decision.initial_window, *decision.no_significant_difference)]
     if less:
         gain = "gains" if len(less) == 1 else "gain"
-        yield f"{_listed([str(window) for window in less])} would also be within the budget, and {gain} less."
+        yield f"{listed([str(window) for window in less])} would also be within the budget, and {gain} less."
 
 
 def _no_significant_difference(decision: Decision, evidence: Evidence) -> str:
-    others = _listed([str(window) for window in decision.no_significant_difference])
+    others = listed([str(window) for window in decision.no_significant_difference])
     needed = decision.flows_needed
     more = "no number of flows like these would" if needed is None else f"about {needed:,} flows like these would"
     return (
@@ -286,7 +286,7 @@ def _inconclusive(decision: Decision, evidence: Evidence) -> str:
     of = [each for each in decision.candidate_results if each.initial_window in decision.inconclusive]
     needed = [each for each in of if each.flows_needed is not None]
     if not needed:
-        windows = _listed([str(each.initial_window) for each in of], "or")
+        windows = listed([str(each.initial_window) for each in of], "or")
         return f"No number of flows is known that would decide it for {windows}."
     least = min(needed, key=lambda each: each.flows_needed or 0)
     by = least.needed_by
@@ -344,7 +344,3 @@ def _excess(check: Check) -> float:
 
 def _assumed(case: str) -> str:
     return {"reference": "the reference case"}.get(case, case)
-
-
-def _listed(words: Sequence[str], joint: str = "and") -> str:
-    return "".join(words) if len(words) < 2 else f"{', '.join(words[:-1])} {joint} {words[-1]}"

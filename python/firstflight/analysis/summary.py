@@ -89,13 +89,14 @@ def summary_tables(run: Run) -> list[Table]:
     """
     keys = list(run.cells[0]) if run.cells else []
     weights = run.users.select(*keys, "replicate", "client", "weight")
+    differ = weights.select(pl.col("weight").n_unique()).collect().item() > 1
     tables = of_records(
         run.transfers,
         run.pages,
         run.links,
         keys,
         in_real_time=bool(run.provenance["environments"]),
-        weights=weights if _differ(weights) else None,
+        weights=weights if differ else None,
     )
     counted = [_aggregated(run.aggregates, run.histograms, keys, unit) for unit in ("transfer", "page")]
     return [
@@ -288,15 +289,6 @@ def as_in_the_scenario(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
     return ordered.with_columns(pl.col(named).cast(pl.String))
 
 
-def _by(frame: pl.LazyFrame, column: str) -> pl.LazyFrame:
-    return frame.with_columns(pl.col(column).cast(pl.String))
-
-
-def _differ(weights: pl.LazyFrame) -> bool:
-    """Whether users weigh differently, so that a row does not count as one."""
-    return int(weights.select(pl.col("weight").n_unique()).collect().item()) > 1
-
-
 def _times(weighted: bool) -> dict[str, Measure]:
     finished = pl.col("completed") == 1
     done = pl.col("completion_time_s").filter(finished)
@@ -451,7 +443,8 @@ def _mean(value: pl.Expr) -> Measure:
 def _aggregated(aggregates: pl.LazyFrame, histograms: pl.LazyFrame, keys: Sequence[str], unit: str) -> Table:
     """The table of transfers or pages of a population that kept sums and histograms instead of rows."""
     wanted = (pl.col("dimension").cast(pl.String) == "all") & (pl.col("unit").cast(pl.String) == unit)
-    counted, binned = (_by(frame.filter(wanted), "application") for frame in (aggregates, histograms))
+    named = pl.col("application").cast(pl.String)
+    counted, binned = (frame.filter(wanted).with_columns(named) for frame in (aggregates, histograms))
     measures: dict[str, Measure] = {
         "completed": pl.col("completed").sum(),
         "mean_completion_time": (pl.col("completion_ns_sum").sum() / 1e9, pl.col("completed").sum()),

@@ -128,16 +128,9 @@ def comparison_tables(found: Sequence[Compared], order: Order) -> list[Table]:
         frame = rows_frame(
             keys,
             (
-                {
-                    **item.others,
-                    key: item.value,
-                    "application": item.application,
-                    "metric": item.metric,
-                    "ours": _number(item.estimate.value),
-                    "low": _number(item.estimate.low),
-                    "high": _number(item.estimate.high),
-                    "unit": _BY_NAME[item.metric].unit,
-                }
+                {**item.others, key: item.value, "application": item.application, "metric": item.metric}
+                | {"ours": item.estimate.value, "low": item.estimate.low, "high": item.estimate.high}
+                | {"unit": _BY_NAME[item.metric].unit}
                 for item in rows
             ),
         )
@@ -170,10 +163,6 @@ def sentences(found: Sequence[Compared], order: Order) -> list[str]:
             f"{abs(change.value):.1f}% {how}{interval}, on average."
         )
     return told[:3]
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 def _is_aggregated(run: Run) -> bool:

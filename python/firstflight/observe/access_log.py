@@ -121,7 +121,7 @@ def read(path: Path, problems: Problems, form: Format | None, wrappers: Sequence
         room.keep_only(*sample.held)
     found = sample.rows
     if found is None:
-        return Parts(pl.DataFrame({"client": []}), pl.DataFrame({"client": []}))
+        return Parts()
     return replace(_parts(found, form, sample), networks=subnets.networks())
 
 

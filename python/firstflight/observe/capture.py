@@ -58,8 +58,7 @@ def _frame(columns: dict[str, tuple[str, bytes]]) -> pl.DataFrame:
 
 def _parts(connections: pl.DataFrame, responses: pl.DataFrame, handshakes: pl.DataFrame, read: str) -> Parts:
     if connections.is_empty():
-        none = pl.DataFrame({"client": []})
-        return Parts(none, none, notes=(f"no server sent data in its {read}",))
+        return Parts(notes=(f"no server sent data in its {read}",))
     # Numbers in the order of beginning, for those that have a row.
     connections = connections.sort("start_ns", "connection").with_row_index("client")
     answer_flight = pl.col("answer_flight_segments")

@@ -83,12 +83,12 @@ def read(path: Path, problems: Problems) -> Parts:
 
 def _parts(tests: pl.DataFrame, upward: bool, ignored: tuple[str, ...]) -> Parts:
     if tests.is_empty():
-        return Parts(pl.DataFrame({"client": []}), pl.DataFrame({"client": []}), ignored=ignored)
+        return Parts(ignored=ignored)
     users = tests.with_columns(client=pl.int_range(pl.len())).rename({"rate_bps": "up_bps" if upward else "down_bps"})
     notes = [f"rates are means over a test, its start included, with the headers of segments of {_MSS_BYTES} bytes"]
     if "loss" in users.columns:
         notes.append("losses are those of a test that fills the queue: part of them it made itself")
-    return Parts(pl.DataFrame({"client": []}), users, ignored=ignored, notes=tuple(notes))
+    return Parts(connections=users, ignored=ignored, notes=tuple(notes))
 
 
 def _plain(name: str) -> str:

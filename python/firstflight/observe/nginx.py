@@ -179,7 +179,7 @@ def _logged(frame: pl.DataFrame, form: Format) -> pl.DataFrame:
 
 def _parts(connections: pl.DataFrame, beside: dict[str, pl.DataFrame], form: Format, mss_bytes: int) -> Parts:
     if connections.is_empty():
-        return Parts(pl.DataFrame({"client": []}), pl.DataFrame({"client": []}))
+        return Parts()
     responses = beside["responses"]
     order = ["client", *(["object"] if "object" in responses.columns else [])]
     responses, began_s = since_first(responses.sort(order, maintain_order=True))

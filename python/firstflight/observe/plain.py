@@ -217,7 +217,7 @@ def read(path: Path, problems: Problems) -> Parts:
     notes = (f"{IGNORED} that may have another name here: {meant}",) if meant else ()
     found, beside = connections.done()
     if found.is_empty():
-        return Parts(pl.DataFrame({"client": []}), pl.DataFrame({"client": []}), ignored=ignored, notes=notes)
+        return Parts(ignored=ignored, notes=notes)
     responses, began_s = since_first(beside["responses"])
     found = found.with_row_index("client")
     handshakes = found.select("client", **{column: told for told, column in TLS.items() if told in taken})

@@ -24,6 +24,10 @@ contains nothing of the network.
 _IPV4 = r"^(0|[1-9][0-9]{0,2})\.(0|[1-9][0-9]{0,2})\.(0|[1-9][0-9]{0,2})\.(0|[1-9][0-9]{0,2})$"
 
 
+def _none() -> pl.DataFrame:
+    return pl.DataFrame({"client": []})
+
+
 @dataclass(frozen=True)
 class Parts:
     """The data from an importer. `responses` and `connections` hold those columns of `transfers` and `users` that it
@@ -34,13 +38,13 @@ class Parts:
     known, so each counts as a connection.
     """
 
-    responses: pl.DataFrame
-    connections: pl.DataFrame
+    responses: pl.DataFrame = field(default_factory=_none)
+    connections: pl.DataFrame = field(default_factory=_none)
     began_s: float | None = None
     ignored: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    bounds: pl.DataFrame = field(default_factory=lambda: pl.DataFrame({"client": []}))
-    handshakes: pl.DataFrame = field(default_factory=lambda: pl.DataFrame({"client": []}))
+    bounds: pl.DataFrame = field(default_factory=_none)
+    handshakes: pl.DataFrame = field(default_factory=_none)
     networks: tuple[str, ...] = ()
     lines_apart: bool = False
 

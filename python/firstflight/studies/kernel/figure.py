@@ -233,7 +233,8 @@ def panels(
     A single line is shaded where it is better (less) or worse than the base; `color` has a line per label. The value at
     the label `marked` is printed. `log` is for the values. None without data.
     """
-    found = rows_of(quantity, [key for key in (x, rows, columns, color) if key])
+    keys = [key for key in (x, rows, columns, color) if key]
+    found = rows_of(quantity, keys)
     if not found:
         return None
     for row in found:
@@ -304,8 +305,7 @@ def panels(
         )
         return picture
 
-    told = extremes(quantity, [key for key in (x, rows, columns, color) if key])
-    return Figure(str(quantity.name), title, caption, chart(True), chart(False), told)
+    return Figure(str(quantity.name), title, caption, chart(True), chart(False), extremes(quantity, keys))
 
 
 def heat_map(
@@ -372,8 +372,7 @@ def heat_map(
         )
         return picture
 
-    told = extremes(quantity, keys)
-    return Figure(str(quantity.name), title, caption, chart(True), chart(False), told)
+    return Figure(str(quantity.name), title, caption, chart(True), chart(False), extremes(quantity, keys))
 
 
 def scatter(
@@ -422,8 +421,7 @@ def scatter(
         )
         return picture
 
-    told = extremes(quantity, keys)
-    return Figure(str(quantity.name), title, caption, chart(True), chart(False), told)
+    return Figure(str(quantity.name), title, caption, chart(True), chart(False), extremes(quantity, keys))
 
 
 def color_of(coordinate: xr.DataArray, key: str) -> alt.Color:
@@ -443,7 +441,8 @@ def intervals(
     A line is at the `base`; a base of 1 has a logarithmic axis. Labels without an interval are omitted. None without
     data.
     """
-    found = [row for row in rows_of(quantity, [y, color, rows]) if "low" in row]
+    keys = [y, color, rows]
+    found = [row for row in rows_of(quantity, keys) if "low" in row]
     if not found:
         return None
 
@@ -473,8 +472,7 @@ def intervals(
         picture: alt.TopLevelMixin = alt.vconcat(*(one(panel) for panel in titles(quantity[rows]) if panel in here))
         return picture
 
-    told = extremes(quantity, [y, color, rows])
-    return Figure(str(quantity.name), title, caption, chart(True), chart(False), told)
+    return Figure(str(quantity.name), title, caption, chart(True), chart(False), extremes(quantity, keys))
 
 
 _MS_AXIS = [0, 10, 30, 100, 300, 1000, 3000]
