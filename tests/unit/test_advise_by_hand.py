@@ -15,9 +15,8 @@ from scipy import stats
 from firstflight.advise import arms, experiment
 from firstflight.advise.arms import Change, _cells, _evened, _mix_p_value, _outcome, _overlap
 from firstflight.advise.budget import Check, check, parse
-from firstflight.advise.current import CurrentWindow, current_window
 from firstflight.advise.experiment import Experiment, _above, _lent
-from firstflight.advise.fit import Population, _loss, shrunken
+from firstflight.advise.fit import CurrentWindow, Population, _loss, current_window, shrunken
 from firstflight.advise.measure import DIMENSIONS, Measurements, _is_far_over, _is_near
 from firstflight.advise.missing import _holds, _within
 from firstflight.advise.sensitivity import SensitivityCase

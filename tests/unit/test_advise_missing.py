@@ -9,10 +9,9 @@ import polars as pl
 import pytest
 
 from firstflight.advise.budget import Check, Term, check, parse
-from firstflight.advise.current import current_window
 from firstflight.advise.decide import Decision, Evidence, decide
 from firstflight.advise.experiment import Experiment
-from firstflight.advise.fit import Population
+from firstflight.advise.fit import Population, current_window
 from firstflight.advise.measure import Measurements
 from firstflight.advise.missing import Missing, missing
 from firstflight.advise.sensitivity import SensitivityCase, cases

@@ -9,8 +9,8 @@ import pytest
 
 import advise_flows
 from firstflight import observe
+from firstflight.advise.assume import with_sizes
 from firstflight.advise.fit import fit
-from firstflight.advise.lacking import with_sizes
 from firstflight.advise.request import check
 from firstflight.advise.run import advise
 from firstflight.advise.sensitivity import assumptions, cases

@@ -9,9 +9,8 @@ import pytest
 
 from firstflight import observe
 from firstflight.advise import advise
-from firstflight.advise.assume import parse
+from firstflight.advise.assume import parse, with_paths
 from firstflight.advise.fit import fit
-from firstflight.advise.lacking import with_paths
 from firstflight.errors import RequestError
 from firstflight.observe import access_log, lines
 from firstflight.observe.room import Room

@@ -12,11 +12,10 @@ import polars as pl
 from firstflight.advise import deploy
 from firstflight.advise.budget import Check, Term
 from firstflight.advise.certificates import Certificates
-from firstflight.advise.current import CurrentWindow
 from firstflight.advise.decide import Decision, decide
 from firstflight.advise.experiment import OTHERS, Experiment
 from firstflight.advise.first_look import is_elsewhere
-from firstflight.advise.fit import Population
+from firstflight.advise.fit import CurrentWindow, Population
 from firstflight.advise.measure import DIMENSIONS, STATISTICS, Measurements
 from firstflight.advise.missing import Missing, missing
 from firstflight.advise.outliers import Outliers, outliers

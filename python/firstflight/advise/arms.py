@@ -16,8 +16,7 @@ import polars as pl
 
 from firstflight import observe
 from firstflight.advise.budget import Check, Term, check, parse
-from firstflight.advise.current import CurrentWindow, current_window
-from firstflight.advise.fit import first_responses
+from firstflight.advise.fit import CurrentWindow, current_window, first_responses
 from firstflight.advise.measure import DIMENSIONS, LEAST_IN_BUCKET, RESAMPLES, STATISTICS, furthest, in_a_sentence
 from firstflight.advise.outliers import described, hinging
 from firstflight.analysis.ab import Comparison, Design, bucketed, by_bucket, compare, compare_rate, least_units

@@ -11,13 +11,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from firstflight.advise.assume import Assumed
+from firstflight.advise.assume import Assumed, check_sizes
 from firstflight.advise.assume import parse as parse_assumed
 from firstflight.advise.budget import DEFAULT as DEFAULT_HARM
 from firstflight.advise.budget import Term, parse
 from firstflight.advise.certificates import Chain
 from firstflight.advise.certificates import parse as parse_chain
-from firstflight.advise.lacking import check_sizes
 from firstflight.errors import RequestError
 from firstflight.input_files import check_is_file, or_packaged, read_text
 from firstflight.records import files

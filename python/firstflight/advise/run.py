@@ -16,11 +16,11 @@ from firstflight.advise import certificates as certificates_of
 from firstflight.advise import page, request
 from firstflight.advise.advice import Advice, Compared
 from firstflight.advise.advice import advise as advise_on
+from firstflight.advise.assume import with_paths, with_sizes
 from firstflight.advise.experiment import Experiment
 from firstflight.advise.figures import all_figures
 from firstflight.advise.first_look import check_enough, doubts
 from firstflight.advise.fit import fit
-from firstflight.advise.lacking import with_paths, with_sizes
 from firstflight.advise.measure import Measurements
 from firstflight.advise.sensitivity import cases, check_open
 from firstflight.errors import RequestError
