@@ -35,6 +35,19 @@ def read_text(path: Path, most_bytes: int = MOST_BYTES) -> str:
     return read_bytes(path, most_bytes).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
 
 
+def read_beside(name: str, directory: Path | None) -> tuple[Path, str]:
+    """Path and text of the file `name`, relative to `directory`, the scenario's, or to the current one. ValueError if
+    it cannot be read.
+    """
+    path = (directory or Path()) / name
+    try:
+        return path, read_text(path)
+    except FileNotFoundError:
+        raise ValueError(f'there is no file "{path}"; the name is relative to the scenario\'s folder') from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f'"{path}" cannot be read: {error}') from None
+
+
 def read_bytes(path: Path, most_bytes: int) -> bytes:
     """The contents of `path`, which may be a device or a pipe. OSError; TooLargeError for more than `most_bytes`."""
     with path.open("rb") as file:

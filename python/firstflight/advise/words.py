@@ -146,7 +146,7 @@ def confidence(
     if decision.outcome == "keep" and not any(each.why == "over the budget" for each in decision.candidate_results):
         return "high", "No number of flows like these would show a gain within the budget."
     number = len(evidence.cases)
-    return ("high", f"Each of the {number} cases alone gives the same window, and more flows would not change it.")
+    return "high", f"Each of the {number} cases alone gives the same window, and more flows would not change it."
 
 
 def _doubts(decision: Decision, evidence: Evidence) -> Iterator[tuple[Confidence, str]]:
@@ -183,7 +183,7 @@ def _doubts(decision: Decision, evidence: Evidence) -> Iterator[tuple[Confidence
         yield "insufficient data", _inconclusive(decision, evidence)
     elif decision.inconclusive_in:
         those = "cases alone is" if len(decision.inconclusive_in) == 1 else "cases alone are"
-        yield ("insufficient data", f"{len(decision.inconclusive_in)} of the {number} {those} inconclusive.")
+        yield "insufficient data", f"{len(decision.inconclusive_in)} of the {number} {those} inconclusive."
 
 
 def _not_judged(decision: Decision, evidence: Evidence) -> str:

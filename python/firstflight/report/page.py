@@ -230,12 +230,7 @@ def environment(*folders: Path) -> jinja2.Environment:
 def render(content: Content) -> str:
     """The report's HTML."""
     templates = environment()
-    templates.globals.update(
-        tone=_tone,
-        metric_runs=_metric_runs,
-        unit_of=_unit_of,
-        verdicts=COUNTED,
-    )
+    templates.globals.update(tone=_tone, metric_runs=_metric_runs, unit_of=_unit_of, verdicts=COUNTED)
     templates.filters.update(number=number, short=short, interval=interval_text)
     drawn = {figure.name for figure in content.figures}
     numbers = counts(map(Claim.as_dict, content.claims))

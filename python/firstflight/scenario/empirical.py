@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from firstflight.input_files import read_text
+from firstflight.input_files import read_beside
 
 
 def read_points(name: str, directory: Path | None) -> tuple[tuple[float, float], ...]:
@@ -15,13 +15,7 @@ def read_points(name: str, directory: Path | None) -> tuple[tuple[float, float],
     Returns (cumulative probability, value) pairs, probabilities rising from 0 to 1 and values not falling.
     Raises ValueError with file and line.
     """
-    path = (directory or Path()) / name
-    try:
-        text = read_text(path)
-    except FileNotFoundError:
-        raise ValueError(f'there is no file "{path}"; the name is relative to the scenario\'s folder') from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f'"{path}" cannot be read: {error}') from None
+    path, text = read_beside(name, directory)
     points: list[tuple[float, float]] = []
     lines: list[int] = []
     for line, row in enumerate(csv.reader(text.splitlines()), start=1):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Union
 from pydantic import BeforeValidator, ConfigDict, PlainSerializer, ValidationInfo, model_validator
 
 from firstflight import _native
-from firstflight.input_files import read_text
+from firstflight.input_files import read_beside
 from firstflight.scenario.parts import RATES, Made, Part
 from firstflight.scenario.units import BitsPerSecond
 
@@ -44,13 +44,7 @@ def _opportunities(name: str, directory: Path | None) -> list[int]:
 
     Raises ValueError with file and line.
     """
-    path = (directory or Path()) / name
-    try:
-        text = read_text(path)
-    except FileNotFoundError:
-        raise ValueError(f'there is no file "{path}"; the name is relative to the scenario\'s folder') from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f'"{path}" cannot be read: {error}') from None
+    path, text = read_beside(name, directory)
     lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()
