@@ -23,17 +23,13 @@ _INTERRUPTED = 130
 
 
 def command(
-    flows: Annotated[
-        Path,
-        typer.Argument(metavar="FLOWS", help="Observed connections: a log, capture or table.", show_default=False),
-    ],
+    flows: Annotated[Path, typer.Argument(metavar="FLOWS", help="Observed connections: a log, capture or table.")],
     iw: Annotated[
         str, typer.Option(metavar="N,N,...", help="Candidate initial windows, in segments.")
     ] = DEFAULT_WINDOWS,
     harm: Harm = DEFAULT_HARM,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Output directory. Default: runs/advice-NAME.", show_default=False),
+        Path | None, typer.Option(metavar="DIR", help="Output directory. Default: runs/advice-NAME.")
     ] = None,
     kind: Kind = None,
     max_connections: Annotated[
@@ -44,26 +40,23 @@ def command(
         typer.Option(
             metavar="APPLICATION",
             help="For flows without sizes, such as speed tests: assume those of an application, such as web-search.",
-            show_default=False,
         ),
     ] = None,
     assume: Annotated[
         list[str] | None,
         typer.Option(
             metavar="KEY=VALUE",
-            help="Value to assume where FLOWS lacks it. May be repeated: "
-            "paths=uk-2023+30ms or rtt=50ms (for flows without RTT), lines=uk-2023 (or uk-2015, avgdc, 20Mbit), "
-            "buffer=130ms, connections=4, loss=0.5%.",
-            show_default=False,
+            help="Value to assume where FLOWS lacks it. May be repeated: paths=uk-2023+30ms or rtt=50ms (for "
+            "flows without RTT), lines=uk-2023 (or uk-2015, avgdc, 20Mbit), buffer=130ms, connections=4, "
+            "loss=0.5%.",
         ),
     ] = None,
     certificates: Annotated[
         str | None,
         typer.Option(
             metavar="CHAIN",
-            help="Show what users lose with other certificates, such as ml-dsa-44 or ml-dsa-44,intermediates=2, and "
-            "which window, chain or record size wins it back.",
-            show_default=False,
+            help="Show what users lose with other certificates, such as ml-dsa-44 or "
+            "ml-dsa-44,intermediates=2, and which window, chain or record size wins it back.",
         ),
     ] = None,
     seed: Seed = None,

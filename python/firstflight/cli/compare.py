@@ -16,8 +16,8 @@ from firstflight.records import output
 
 
 def command(
-    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="A log, capture or table.", show_default=False)],
-    after: Annotated[Path, typer.Argument(metavar="AFTER", help="Another one.", show_default=False)],
+    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="A log, capture or table.")],
+    after: Annotated[Path, typer.Argument(metavar="AFTER", help="Another one.")],
     concurrent: Annotated[
         bool, typer.Option("--concurrent", help="Both arms were served at the same time, split at random.")
     ] = False,
@@ -25,8 +25,7 @@ def command(
     kind: Kind = None,
     seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 1,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Write a page and every number to this directory.", show_default=False),
+        Path | None, typer.Option(metavar="DIR", help="Write a page and every number to this directory.")
     ] = None,
 ) -> None:
     """Compare two data sets, before and after a change or of two arms: faster or slower, and within the harm budget.

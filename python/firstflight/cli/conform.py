@@ -24,8 +24,7 @@ def command(
         typer.Option(metavar="NAMES", help="Congestion controls, such as cubic,reno,bbr.", show_default="cubic,reno"),
     ] = None,
     record: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Keep the scripts in DIR, for firstflight script.", show_default=False),
+        Path | None, typer.Option(metavar="DIR", help="Keep the scripts in DIR, for firstflight script.")
     ] = None,
 ) -> None:
     """Record random connections of the local kernel as packet scripts, run them through the linux profile, and shrink

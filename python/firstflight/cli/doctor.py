@@ -102,7 +102,7 @@ def _emulation() -> list[Finding]:
 
 def _offloads() -> Finding:
     """The interfaces whose queue holds GSO packets; nothing is missing either way."""
-    from firstflight.engines.emulate.inside.devices import offloads_on
+    from firstflight.engines.emulate.inside.settings import offloads_on
 
     segmenting = []
     for _, device in socket.if_nameindex():

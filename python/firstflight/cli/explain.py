@@ -35,9 +35,8 @@ def command(
         Path | None,
         typer.Option(
             metavar="F",
-            help="Also write a page with ladder diagrams and a glossary to .html, or the diagrams alone to .svg, .png "
-            "or .pdf.",
-            show_default=False,
+            help="Also write a page with ladder diagrams and a glossary to .html, or the diagrams alone to "
+            ".svg, .png or .pdf.",
         ),
     ] = None,
 ) -> None:

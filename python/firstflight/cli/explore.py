@@ -19,20 +19,14 @@ from firstflight.scenario.cell import check_seed
 def command(
     what: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="FILE.toml|RUN",
-            help="A scenario file or a run's directory. Default: a download.",
-            show_default=False,
-        ),
+        typer.Argument(metavar="FILE.toml|RUN", help="A scenario file or a run's directory. Default: a download."),
     ] = None,
     only: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="Open the cell of the run that has this value.")
     ] = None,
     settings: Settings = None,
     seed: Seed = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="F", help="Write the page to this file instead.", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="F", help="Write the page to this file instead.")] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback. 0: any free port.")] = 0,
 ) -> None:
     """Open the explorer in a browser: one transfer with two settings side by side, segment by segment. The page is

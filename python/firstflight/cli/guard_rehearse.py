@@ -31,7 +31,7 @@ _MOST_UNDECIDED = 5
 
 
 def command(
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="A log, capture or table with times.", show_default=False)],
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="A log, capture or table with times.")],
     policy: Policy = "static",
     iw: Annotated[
         int, typer.Option(help="Largest initial window, in segments. static always uses it.", min=1, max=1000)
@@ -45,7 +45,6 @@ def command(
         typer.Option(
             metavar="TIME=RATE",
             help="Inject a bad link: extra loss of raised connections from TIME on, such as 90min=20%.",
-            show_default=False,
         ),
     ] = None,
     loss: Annotated[
@@ -53,13 +52,10 @@ def command(
         typer.Option(
             metavar="RATE",
             help="For a log without losses: fraction of connections with loss in the first flight, such as 2%.",
-            show_default=False,
         ),
     ] = None,
     kind: Kind = None,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the timeline to .svg, .png or .pdf.", show_default=False)
-    ] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the timeline to .svg, .png or .pdf.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of drawn losses.")] = 1,
     as_json: Json = False,
 ) -> None:

@@ -24,17 +24,12 @@ _ADVICE_SCHEMA = 7
 
 def command(
     iw: Annotated[
-        int | None,
-        typer.Option(help="Largest initial window, in segments. Without it, only watch.", min=1, max=1000),
+        int | None, typer.Option(help="Largest initial window, in segments. Without it, only watch.", min=1, max=1000)
     ] = None,
     policy: Policy = "static",
     advice: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="advice.json of firstflight advise: never exceed the recommended window.",
-            show_default=False,
-        ),
+        typer.Option(metavar="FILE", help="advice.json of firstflight advise: never exceed the recommended window."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Log decisions, set no window.")] = False,
     ports: Annotated[
@@ -48,11 +43,7 @@ def command(
     least: Least = 1000,
     as_file: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="File with one prefix and AS per line, such as 192.0.2.0/24 AS64500.",
-            show_default=False,
-        ),
+        typer.Option(metavar="FILE", help="File with one prefix and AS per line, such as 192.0.2.0/24 AS64500."),
     ] = None,
     fallback: Fallback = FallbackWindow.rfc6928,
     cgroup: Annotated[
@@ -60,14 +51,10 @@ def command(
         typer.Option(
             metavar="DIR",
             help="Draw the arm per connection of this cgroup with BPF, not per prefix with routes. Also needs CAP_BPF.",
-            show_default=False,
         ),
     ] = None,
     metrics: Annotated[
-        int | None,
-        typer.Option(
-            metavar="PORT", help="Serve Prometheus metrics on 127.0.0.1.", min=1, max=65535, show_default=False
-        ),
+        int | None, typer.Option(metavar="PORT", help="Serve Prometheus metrics on 127.0.0.1.", min=1, max=65535)
     ] = None,
     state: State = STATE,
 ) -> None:

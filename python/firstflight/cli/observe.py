@@ -22,14 +22,10 @@ def command(
         typer.Argument(
             metavar="FILE...",
             help="A log, snapshots, a capture or a table; a rotated log in order; - for standard input.",
-            show_default=False,
         ),
     ],
     kind: Annotated[
-        str | None,
-        typer.Option(
-            help="nginx, ss, capture, ndt7, log or table. Default: detected from the content.", show_default=False
-        ),
+        str | None, typer.Option(help="nginx, ss, capture, ndt7, log or table. Default: detected from the content.")
     ] = None,
     log_format: Annotated[
         str | None,
@@ -38,7 +34,6 @@ def command(
             "--log-format",
             metavar="STRING",
             help="Format of a log: nginx's log_format, Apache's LogFormat, or JSON fields (\"bytes=response.size\").",
-            show_default=False,
         ),
     ] = None,
     mss: Annotated[
@@ -48,12 +43,10 @@ def command(
             help="Payload of a full segment, if the file does not have it. Default: 1448.",
             min=1,
             max=65495,
-            show_default=False,
         ),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="F", help="Write one row per response, to .parquet or .csv.", show_default=False),
+        Path | None, typer.Option(metavar="F", help="Write one row per response, to .parquet or .csv.")
     ] = None,
 ) -> None:
     """Read your own traffic as records. Print a summary, the columns that it lacks and the rows skipped."""

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run's directory.", show_default=False)]
-File = Annotated[Path, typer.Argument(metavar="FILE.toml", help="A scenario file.", show_default=False)]
+Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run's directory.")]
+File = Annotated[Path, typer.Argument(metavar="FILE.toml", help="A scenario file.")]
 Harm = Annotated[str, typer.Option(metavar="BUDGET", help="Limits on regressions.")]
-Jobs = Annotated[int | None, typer.Option(help="Number of threads. Default: one per CPU.", show_default=False)]
+Jobs = Annotated[int | None, typer.Option(help="Number of threads. Default: one per CPU.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Kind = Annotated[str | None, typer.Option(help="Format of the data, if not detected.", show_default=False)]
-Seed = Annotated[int | None, typer.Option(help="Seed of all random numbers.", show_default=False)]
+Kind = Annotated[str | None, typer.Option(help="Format of the data, if not detected.")]
+Seed = Annotated[int | None, typer.Option(help="Seed of all random numbers.")]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Set a key of the scenario, such as tcp.initial_window=10."),

@@ -17,12 +17,10 @@ _DOES_NOT_TELL = 1
 
 def command(
     urls: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="URL...", help="https or http. A host name means https.", show_default=False),
+        list[str] | None, typer.Argument(metavar="URL...", help="https or http. A host name means https.")
     ] = None,
     listed: Annotated[
-        Path | None,
-        typer.Option("--list", metavar="FILE", help="File with more URLs, one per line.", show_default=False),
+        Path | None, typer.Option("--list", metavar="FILE", help="File with more URLs, one per line.")
     ] = None,
     mss: Annotated[
         str, typer.Option(metavar="BYTES,...", help="Segment sizes (MSS) to offer the server.")

@@ -28,14 +28,11 @@ _INTERRUPTED = 130
 
 
 def command(
-    what: Annotated[
-        str, typer.Argument(metavar="STUDY|FILE.toml", help="A study's name or a scenario file.", show_default=False)
-    ],
+    what: Annotated[str, typer.Argument(metavar="STUDY|FILE.toml", help="A study's name or a scenario file.")],
     engine: Annotated[
-        str | None,
-        typer.Option(help="simulate, model or emulate. Default: the study's first engine.", show_default=False),
+        str | None, typer.Option(help="simulate, model or emulate. Default: the study's first engine.")
     ] = None,
-    replicates: Annotated[int | None, typer.Option(help="Replicates of each cell.", show_default=False)] = None,
+    replicates: Annotated[int | None, typer.Option(help="Replicates of each cell.")] = None,
     seed: Seed = None,
     jobs: Jobs = None,
     only: Annotated[
@@ -46,9 +43,7 @@ def command(
         list[str] | None,
         typer.Option(metavar="KEY=VALUE,VALUE[,VALUE]", help="Run a scenario once per value of a key."),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Output directory. Default: runs/NAME.", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Output directory. Default: runs/NAME.")] = None,
     on: Annotated[
         str,
         typer.Option(
@@ -57,14 +52,10 @@ def command(
         ),
     ] = "local",
     store: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL", help="With --on dask: storage that all workers share, for chunks.", show_default=False
-        ),
+        str | None, typer.Option(metavar="URL", help="With --on dask: storage that all workers share, for chunks.")
     ] = None,
     records: Annotated[
-        Records,
-        typer.Option(help="Of a study: keep all columns of transfers and pages, or those that it needs."),
+        Records, typer.Option(help="Of a study: keep all columns of transfers and pages, or those that it needs.")
     ] = "needed",
     set_aside: Annotated[
         bool, typer.Option("--set-aside", help="If DIR holds another run, rename it to DIR.1 and start a new one.")

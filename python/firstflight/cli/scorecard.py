@@ -24,26 +24,20 @@ def command(
     scheme: Annotated[
         str,
         typer.Argument(
-            metavar="SCHEME|FILE.toml",
-            help="A start-up scheme or congestion control, or a file with a [tcp] table.",
-            show_default=False,
+            metavar="SCHEME|FILE.toml", help="A start-up scheme or congestion control, or a file with a [tcp] table."
         ),
     ],
     reference: Annotated[
         str, typer.Option(metavar="SCHEME|FILE.toml", help="Scheme to compare with, in the profile linux.")
     ] = REFERENCE,
-    replicates: Annotated[
-        int | None, typer.Option(help="Replicates of each case. Default: 30.", show_default=False)
-    ] = None,
+    replicates: Annotated[int | None, typer.Option(help="Replicates of each case. Default: 30.")] = None,
     seed: Seed = None,
     jobs: Jobs = None,
     only: Annotated[
-        list[str] | None,
-        typer.Option(metavar="CASE[,CASE]", help="Run only these cases, such as bufferbloat.", show_default=False),
+        list[str] | None, typer.Option(metavar="CASE[,CASE]", help="Run only these cases, such as bufferbloat.")
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Output directory. Default: runs/scorecard-SCHEME.", show_default=False),
+        Path | None, typer.Option(metavar="DIR", help="Output directory. Default: runs/scorecard-SCHEME.")
     ] = None,
     set_aside: Annotated[
         bool, typer.Option("--set-aside", help="If DIR holds another run, rename it to DIR.1 and start a new one.")

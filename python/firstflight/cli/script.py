@@ -39,9 +39,7 @@ class ScriptResult:
 
 
 def command(
-    paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH...", help="Scripts, or directories of .pkt files.", show_default=False)
-    ],
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Scripts, or directories of .pkt files.")],
     as_json: Json = False,
     tolerance: Annotated[
         str, typer.Option(metavar="DURATION", help="Allowed time error of an event. packetdrill allows 4ms.")

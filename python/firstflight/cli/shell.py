@@ -22,45 +22,30 @@ from firstflight.scenario.cell import check_seed
 
 
 def command(
-    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="A scenario file.", show_default=False)],
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="A scenario file.")],
     program: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[-- PROGRAM...]", help="Program to run. Default: your shell.", show_default=False),
+        list[str] | None, typer.Argument(metavar="[-- PROGRAM...]", help="Program to run. Default: your shell.")
     ] = None,
     host: Annotated[
         str, typer.Option(metavar="HOST", help="Host to run it on: client, server, node1, spokes0 ...")
     ] = "client",
     beside: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="HOST=COMMAND", help="Also run COMMAND on HOST meanwhile. May be repeated.", show_default=False
-        ),
+        typer.Option(metavar="HOST=COMMAND", help="Also run COMMAND on HOST meanwhile. May be repeated."),
     ] = None,
     serve: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Serve the files in DIR with nginx at http://server/ and https://server/.",
-            show_default=False,
-        ),
+        typer.Option(metavar="DIR", help="Serve the files in DIR with nginx at http://server/ and https://server/."),
     ] = None,
-    pcap: Annotated[
-        Path | None,
-        typer.Option(metavar="F", help="Write the packets at the server as pcapng.", show_default=False),
-    ] = None,
+    pcap: Annotated[Path | None, typer.Option(metavar="F", help="Write the packets at the server as pcapng.")] = None,
     links: Annotated[
         Path | None,
         typer.Option(
-            metavar="F",
-            help="Write the packets at the receiving side of each link as pcapng, one interface per link.",
-            show_default=False,
+            metavar="F", help="Write the packets at the receiving side of each link as pcapng, one interface per link."
         ),
     ] = None,
     plot: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="F", help="Draw the connection with most bytes, to .svg, .png or .pdf.", show_default=False
-        ),
+        Path | None, typer.Option(metavar="F", help="Draw the connection with most bytes, to .svg, .png or .pdf.")
     ] = None,
     settings: Settings = None,
     seed: Seed = None,

@@ -23,8 +23,7 @@ class Format(StrEnum):
 def command(
     directory: Directory,
     name: Annotated[
-        str | None,
-        typer.Argument(metavar="NAME", help="A table's name. Without it, print all names.", show_default=False),
+        str | None, typer.Argument(metavar="NAME", help="A table's name. Without it, print all names.")
     ] = None,
     format: Annotated[Format, typer.Option(help="text, csv (tidy) or json.")] = Format.text,
 ) -> None:

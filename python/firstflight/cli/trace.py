@@ -30,35 +30,25 @@ _KERNEL_RUNS = 5
 
 
 def command(
-    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="A scenario file.", show_default=False)],
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="A scenario file.")],
     plot: Annotated[
         Path | None,
-        typer.Option(
-            metavar="F", help="Draw sequence numbers, cwnd, rwnd and queue to .svg, .png or .pdf.", show_default=False
-        ),
+        typer.Option(metavar="F", help="Draw sequence numbers, cwnd, rwnd and queue to .svg, .png or .pdf."),
     ] = None,
     vary: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUE,VALUE[,VALUE]", help="With --plot: draw one transfer per value of a key."),
     ] = None,
-    csv: Annotated[
-        Path | None, typer.Option(metavar="F", help="Write the segments as CSV. - is stdout.", show_default=False)
-    ] = None,
+    csv: Annotated[Path | None, typer.Option(metavar="F", help="Write the segments as CSV. - is stdout.")] = None,
     pcap: Annotated[
-        Path | None,
-        typer.Option(metavar="F", help="Write the packets as pcapng, or pcap if F ends in .pcap.", show_default=False),
+        Path | None, typer.Option(metavar="F", help="Write the packets as pcapng, or pcap if F ends in .pcap.")
     ] = None,
     at: Annotated[
-        Literal["client", "server"] | None,
-        typer.Option(help="With --pcap: capture at this endpoint. Default: client.", show_default=False),
+        Literal["client", "server"] | None, typer.Option(help="With --pcap: capture at this endpoint. Default: client.")
     ] = None,
     link: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="With --pcap: capture at the receiving side of this link, both directions.",
-            show_default=False,
-        ),
+        typer.Option(metavar="NAME", help="With --pcap: capture at the receiving side of this link, both directions."),
     ] = None,
     engine: Annotated[
         Literal["simulate", "emulate", "both"],
