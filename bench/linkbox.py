@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product, takewhile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from numpy.typing import NDArray
 
 from bench.row import Goal, Row, as_json, as_text
 from firstflight._native import CALIBRATED_BPS
-from firstflight.engines.emulate.lab import Backend, Lab
+from firstflight.engines.emulate import lab as testbed
+from firstflight.engines.emulate.lab import Backend
 from firstflight.engines.emulate.layout import SPIN_NS, Host, Layout
 from firstflight.errors import MachineError
 
@@ -38,6 +40,12 @@ _SPACING_GOALS = (20.0,)
 _LATENESS_GOALS = {"p50": (), "p99": (200.0, 100.0)}
 _CAPACITY_GOALS = (400_000.0, 500_000.0)
 _UNACCOUNTED = "packets unaccounted for"
+
+
+class Lab(testbed.Lab):
+    """With the command `flood`."""
+
+    programs = (str(Path(__file__).with_name("flood.py")),)
 
 
 @dataclass(frozen=True)

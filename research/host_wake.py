@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 import firstflight
-from firstflight.engines.emulate.capture import capture
+from firstflight.engines.emulate.campaign import capture
 
 DELAY_NS = 31_500_000
 PAUSE_NS = 5_000_000

@@ -19,9 +19,9 @@ from statistics import NormalDist
 from make import SERVER, WEB, serve
 
 from firstflight import populations
-from firstflight.engines.emulate.campaign import Prepared
 from firstflight.engines.emulate.lab import Lab
 from firstflight.engines.emulate.layout import lay_out
+from firstflight.engines.emulate.prepared import Prepared
 from firstflight.scenario import Cell, Scenario
 
 HERE = Path(__file__).resolve().parent

@@ -21,7 +21,7 @@ from firstflight.scenario.cell import check_seed
 from firstflight.studies.varied import SingleScenario
 
 if TYPE_CHECKING:
-    from firstflight.engines.emulate.capture import Captured
+    from firstflight.engines.emulate.campaign import Captured
     from firstflight.report.trace_plot.overlay import Drawn
 
 End = Literal["client", "server"]
@@ -222,7 +222,7 @@ class Trace:
 
     @cached_property
     def _captured(self) -> Captured:
-        from firstflight.engines.emulate.capture import capture
+        from firstflight.engines.emulate.campaign import capture
 
         return capture(self.scenario, self.seed)
 

@@ -13,7 +13,7 @@ from emulations import FAR, cell, download, in_time, skip_unless_possible
 from firstflight import Cell, Scenario
 from firstflight.engines import simulate
 from firstflight.engines.emulate import campaign
-from firstflight.engines.emulate.capture import capture
+from firstflight.engines.emulate.campaign import capture
 from firstflight.engines.emulate.lab import Backend, Lab
 from firstflight.engines.emulate.layout import lay_out
 
@@ -94,7 +94,7 @@ def test_a_trace_of_the_kernel_has_packets_of_the_mtu(keys: dict[str, str]) -> N
 
 def test_nothing_but_the_scenarios_packets_is_on_the_links() -> None:
     scenario = download(ip="ipv6", web__response_header="300B")
-    with Lab(lay_out(scenario)) as lab:
+    with testbeds.Lab(lay_out(scenario)) as lab:
         for host in ("node[0]", "node[1]"):
             look = lab.call("look", host=host)
             assert (look["mtu"], look["ipv6"]) == (1500, True)

@@ -12,8 +12,9 @@ import pytest
 
 import emulations
 import testbeds
-from firstflight.engines.emulate.lab import Backend, Lab
+from firstflight.engines.emulate.lab import Backend
 from firstflight.errors import MachineError
+from testbeds import Lab
 
 WITHIN_S = 1.0
 
@@ -22,8 +23,7 @@ RUNNER = """
 import sys
 sys.path.insert(0, {tests!r})
 import testbeds
-from firstflight.engines.emulate.lab import Lab
-with Lab(testbeds.one_link()) as lab:
+with testbeds.Lab(testbeds.one_link()) as lab:
     print(lab.mark, flush=True)
     while True:
         lab.call("round_trip", client="node[1]", server="node[0]")

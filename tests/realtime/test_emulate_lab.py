@@ -10,9 +10,10 @@ import pytest
 
 import emulations
 import testbeds
-from firstflight.engines.emulate.lab import Backend, KernelSettings, Lab
+from firstflight.engines.emulate.lab import Backend, KernelSettings
 from firstflight.engines.emulate.start import explain
 from firstflight.errors import MachineError, RequestError
+from testbeds import Lab
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 import testbeds
-from firstflight.engines.emulate.lab import Lab
 from firstflight.engines.emulate.layout import lay_out
 from firstflight.engines.simulate import capture
 from firstflight.scenario import Scenario
@@ -59,7 +58,7 @@ def _machine_makes_testbeds() -> None:
 def on_the_wire(scenario: Scenario) -> dict[str, pl.DataFrame]:
     """The segments of the scenario's only transfer as both ends see them, on a testbed."""
     application = scenario.to_plan()["applications"][0]
-    with Lab(lay_out(scenario)) as lab:
+    with testbeds.Lab(lay_out(scenario)) as lab:
         placement = lab.layout.placements[0]
         hosts = {"client": placement.clients[0], "server": placement.servers[0]}
         for host in hosts.values():

@@ -8,8 +8,8 @@ import pytest
 
 import firstflight as ff
 from firstflight import RequestError
-from firstflight.engines.emulate.campaign import Prepared
 from firstflight.engines.emulate.layout import lay_out
+from firstflight.engines.emulate.prepared import Prepared
 from firstflight.engines.simulate import run_cell
 from firstflight.scenario import Cell, Scenario
 from firstflight.scenario.applications import FileTransfer

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from firstflight import Cell, Scenario, _native
-from firstflight.engines.emulate.campaign import Prepared
 from firstflight.engines.emulate.inside import exchange
 from firstflight.engines.emulate.layout import lay_out
+from firstflight.engines.emulate.prepared import Prepared
 from firstflight.engines.tables import frame
 from firstflight.errors import RequestError
 

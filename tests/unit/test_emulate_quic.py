@@ -7,8 +7,8 @@ import pytest
 
 import firstflight
 from firstflight.engines.emulate import campaign, quic
-from firstflight.engines.emulate.campaign import Prepared
 from firstflight.engines.emulate.layout import lay_out
+from firstflight.engines.emulate.prepared import Prepared
 from firstflight.engines.emulate.quic import Seen, columns
 from firstflight.errors import MachineError, RequestError
 from firstflight.scenario import Cell, Scenario

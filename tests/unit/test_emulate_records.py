@@ -7,9 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from firstflight.engines.emulate.connections import by_ends
 from firstflight.engines.emulate.disturbance import beyond_calibration
-from firstflight.engines.emulate.records import Replicate
+from firstflight.engines.emulate.records import Replicate, by_ends
 
 
 def transfer(page: int | None, retransmissions: int, timeouts: int | None) -> dict[str, Any]:

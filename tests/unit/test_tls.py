@@ -12,9 +12,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from firstflight import Cell, RequestError, Scenario
 from firstflight.engines import find, simulate
-from firstflight.engines.emulate.campaign import Prepared
 from firstflight.engines.emulate.inside import timed
 from firstflight.engines.emulate.layout import lay_out
+from firstflight.engines.emulate.prepared import Prepared
 from firstflight.scenario.tls import NAMES, TlsKey
 
 EXAMPLE = Scenario.load(Path(__file__).resolve().parents[2] / "examples" / "handshake.toml")

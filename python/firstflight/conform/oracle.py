@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -13,7 +14,7 @@ from firstflight.engines.emulate.start import Inside
 from firstflight.errors import MachineError
 from firstflight.packet_scripts import run_script
 
-_RECORDER = f"{__package__}.inside.record"
+_RECORDER = str(Path(__file__).with_name("inside") / "record.py")
 _ASK_S = 20.0
 # Recorded concurrently, and the time that may take; how often a mismatch is recorded that stalls may explain.
 _BATCH, _BATCH_S = 500, 300.0

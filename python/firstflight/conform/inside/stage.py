@@ -13,8 +13,8 @@ from pyroute2.iproute.linux import IPRoute
 
 from firstflight.conform.parameters import Parameters
 from firstflight.conform.writer import JUMBO, SYSCTLS
-from firstflight.engines.emulate.inside import devices, settings
-from firstflight.engines.emulate.inside.processes import Namespace
+from firstflight.engines.emulate.inside import settings
+from firstflight.engines.emulate.inside.processes import DEVICE, Namespace
 from firstflight.errors import MachineError
 
 _SOL_PACKET, _PACKET_RX_RING, _PACKET_STATISTICS, _PACKET_VERSION = 263, 5, 6, 10
@@ -105,7 +105,7 @@ class Stage:
     def __init__(self, number: int, restart: bool, trains: bool, compressed: bool) -> None:
         """MachineError where the kernel refuses the namespace, the device or a setting."""
         self._namespace = Namespace(f"conform {number}")
-        self.tun = devices.open_tun(self._namespace, f"conform{number}")
+        self.tun = settings.open_tun(self._namespace, f"conform{number}")
         wanted = settings.everywhere() | SYSCTLS
         wanted |= {"net.ipv4.tcp_slow_start_after_idle": str(int(restart))}
         wanted |= {"net.ipv4.tcp_min_tso_segs": "2" if trains else "1"}
@@ -116,9 +116,9 @@ class Stage:
         settings.set_sysctls("of the recorded kernel", wanted)
         self._routes = IPRoute()
         self._routes.link("set", index=socket.if_nametoindex("lo"), state="up")
-        self._device = devices.bring_up(self._routes, devices.DEVICE, JUMBO)
+        self._device = settings.bring_up(self._routes, DEVICE, JUMBO)
         self._routes.addr("add", index=self._device, address=ADDRESS, prefixlen=32)
-        self.capture = Capture(devices.DEVICE)
+        self.capture = Capture(DEVICE)
         self.server = socket.create_server((ADDRESS, PORT), backlog=4096)
         self.server.setblocking(False)
 
@@ -166,4 +166,4 @@ def _hundredths() -> int:
 def settings_found() -> dict[str, Any]:
     """Version of this kernel and its congestion controls."""
     available = settings.sysctl(settings.TCP / "tcp_available_congestion_control").split()
-    return {"controls": available, "tun_refusal": devices.tun_refusal()}
+    return {"controls": available, "tun_refusal": settings.tun_refusal()}

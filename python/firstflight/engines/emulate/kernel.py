@@ -8,7 +8,7 @@ import platform
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -110,12 +110,8 @@ class EndSettings:
 
     sysctls: Mapping[str, str]
     route: Mapping[str, int | str]
-    missing: frozenset[str]
+    missing: tuple[str, ...]
     no_delay: bool
-
-    def as_dict(self) -> dict[str, Any]:
-        """In the form of JSON."""
-        return asdict(self) | {"missing": sorted(self.missing)}
 
 
 def segment_bytes(profile: Mapping[str, Any]) -> int:
@@ -153,7 +149,7 @@ def kernel_settings(profile: Mapping[str, Any], where: str) -> EndSettings:
     _ticks(where, profile)
     _undo(where, profile, rules)
     sysctls = _PINNED | _buffers(where, profile) | _switches(where, profile, rules) | _timers(where, profile)
-    missing = frozenset(name for name, value in _MAY_BE_MISSING.items() if sysctls.get(name) == value)
+    missing = tuple(name for name, value in _MAY_BE_MISSING.items() if sysctls.get(name) == value)
     return EndSettings(sysctls, _route(where, profile, rules, linux), missing, profile["nagle"] == "off")
 
 

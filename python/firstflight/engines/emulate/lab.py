@@ -4,7 +4,7 @@ import errno
 import getpass
 import os
 import queue
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -57,12 +57,14 @@ _BUILD_S, _HOST_S = 120.0, 0.25
 class KernelSettings:
     """Settings of one host's kernel. `sysctls` by name ("net.ipv4.tcp_sack": "1"); `route` the attributes of its route
     to everyone, by iproute2's names (initcwnd in segments, congctl, advmss in bytes, quickack 0 or 1, rto_min in ms);
-    `peers` those towards single hosts, by name, which replace `route` as a whole there.
+    `peers` those towards single hosts, by name, which replace `route` as a whole there; `missing` the sysctls that an
+    older kernel lacks and does not need.
     """
 
     sysctls: Mapping[str, str] = field(default_factory=dict)
     route: Mapping[str, int | str] = field(default_factory=dict)
     peers: Mapping[str, Mapping[str, int | str]] = field(default_factory=dict)
+    missing: Sequence[str] = ()
 
 
 class Lab:
@@ -80,6 +82,9 @@ class Lab:
     `realtime` (true or false) and `realtime_refusal`, `congestion_controls` and `cubic` (parameters that are the whole
     machine's).
     """
+
+    programs: tuple[str, ...] = ()
+    """Files with further commands of the testbed."""
 
     def __init__(
         self,
@@ -103,7 +108,7 @@ class Lab:
         self._refusal: str | None = "not asked for"
 
     def __enter__(self) -> Self:
-        self._inside = Inside()
+        self._inside = Inside(*self.programs)
         try:
             self._build(self._inside)
         except BaseException:

@@ -9,8 +9,8 @@ from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from firstflight.engines.emulate.connections import Ends
 from firstflight.engines.emulate.kernel import segment_bytes
+from firstflight.engines.emulate.layout import Ends
 from firstflight.engines.initial_window import initial_window_bytes
 from firstflight.errors import MachineError, RequestError
 from firstflight.scenario.applications import FileTransfer

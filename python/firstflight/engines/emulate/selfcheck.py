@@ -15,15 +15,15 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from firstflight import _native
-from firstflight.engines.emulate.connections import CapturedConnection
 from firstflight.engines.emulate.kernel import segment_bytes
 from firstflight.engines.emulate.layout import Layout
-from firstflight.engines.emulate.records import Replicate
+from firstflight.engines.emulate.records import CapturedConnection, Replicate
 from firstflight.errors import MachineError, SelfCheckError
 from firstflight.scenario.scenario import IP_HEADER_BYTES
 
 if TYPE_CHECKING:
-    from firstflight.engines.emulate.campaign import Campaign, Prepared
+    from firstflight.engines.emulate.campaign import Campaign
+    from firstflight.engines.emulate.prepared import Prepared
 
 RTT_TOLERANCE_S = 1e-3
 RATE_TOLERANCE = 0.005

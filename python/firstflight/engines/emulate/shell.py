@@ -16,12 +16,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from firstflight.engines.emulate.campaign import host_settings, known_sysctls, present
 from firstflight.engines.emulate.disturbance import added, beyond_calibration
 from firstflight.engines.emulate.lab import Lab
 from firstflight.engines.emulate.layout import Layout, lay_out
+from firstflight.engines.emulate.prepared import host_settings
 from firstflight.engines.emulate.records import Replicate
-from firstflight.engines.emulate.start import MARK, search_path
+from firstflight.engines.emulate.start import MARK, NAMESPACES, search_path
 from firstflight.errors import MachineError, RequestError
 from firstflight.scenario import Scenario
 
@@ -29,7 +29,6 @@ _LISTENS_WITHIN_S = 10.0
 _QUIET_S = 1.0
 _SERVED = (80, 443)
 _ENDING = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
-_INTO = Path(__file__).with_name("into.py")
 
 # Files of the user's: over HTTP/1.1 at port 80, over TLS with HTTP/2 at 443. Nothing is logged.
 _NGINX = """\
@@ -76,7 +75,7 @@ class Shell:
     def __init__(self, scenario: Scenario, seed: int = 0, watch_links: bool = False) -> None:
         """`seed`: of the links' losses and other draws. `watch_links`: keep the headers of packets on them."""
         self.layout: Layout = lay_out(scenario).of_replicate(seed, 0)
-        self._settings, self._missing = host_settings(scenario, self.layout, seed)
+        self._settings = host_settings(scenario, self.layout, seed)
         self._lab = Lab(self.layout, seed=seed, log=True)
         self._watch_links = watch_links
         self._namespaces: dict[str, int] = {}
@@ -88,9 +87,8 @@ class Shell:
     def __enter__(self) -> Self:
         lab = self._lab.__enter__()
         try:
-            known = known_sysctls(lab)
             for host, settings in self._settings.items():
-                lab.set(host, present(settings, known, self._missing))
+                lab.set(host, settings)
             self._namespaces = lab.call("open_doors", names=self.names())
             self._first = lab.first_process()
             lab.call("start_captures", hosts=self._servers())
@@ -204,7 +202,7 @@ class Shell:
     def _enter(self, called: str, program: Sequence[str]) -> list[str]:
         """The command that runs a program on a host."""
         network = self._namespaces[self.host(called)]
-        return [sys.executable, "-I", "-S", str(_INTO), str(self._first), str(network), *program]
+        return [sys.executable, "-I", "-S", NAMESPACES, "enter", str(self._first), str(network), *program]
 
     def _environment(self, called: str) -> Mapping[str, str]:
         # A proxy of the user's has no place between the hosts of a testbed.

@@ -145,7 +145,7 @@ PROGRAM_ID = 1
 _NOBODY = 65534
 # Programs get no settings of the user who runs them, neither a proxy nor those of TLS.
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "OPENSSL_CONF": "/dev/null"}
-_ENTER = Path(__file__).with_name("enter.py")
+NAMESPACES = str(Path(__file__).with_name("namespaces.py"))
 _PACKAGES = Path(__file__).resolve().parents[3]
 _START_S = 20.0
 _END_S = 5.0
@@ -174,12 +174,12 @@ OTHERWISE = "run as root, or in a container with --privileged"
 class Inside:
     """The first process of a testbed, running in its own user, network, PID and mount namespaces."""
 
-    def __init__(self, *modules: str) -> None:
+    def __init__(self, *programs: str) -> None:
         """Start it and wait until it answers. MachineError, with the fix, if it does not.
 
-        `modules`: those with further commands.
+        `programs`: files with further commands.
         """
-        self._modules = modules
+        self._programs = programs
         self.mark = uuid.uuid4().hex
         # The error output of unshare or Python when they cannot start, kept where no file is left behind.
         self._said = os.memfd_create("testbed")
@@ -224,9 +224,9 @@ class Inside:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         enter = [unshare, *UNSHARE[1:]]
         if _is_root():
-            enter = [sys.executable, "-I", "-S", str(_ENTER), str(its.fileno()), unshare, *_OTHERS]
+            enter = [sys.executable, "-I", "-S", NAMESPACES, "begin", str(its.fileno()), unshare, *_OTHERS]
         return subprocess.Popen(
-            [*enter, sys.executable, "-P", "-m", f"{__package__}.inside", str(its.fileno()), *self._modules],
+            [*enter, sys.executable, "-P", "-m", f"{__package__}.inside", str(its.fileno()), *self._programs],
             stdin=subprocess.DEVNULL,
             stdout=self._said,
             stderr=self._said,
@@ -267,8 +267,8 @@ def harmless() -> dict[str, Any]:
 
 
 def _name_ids(pid: int, line: socket.socket) -> MachineError | None:
-    """Map the ids that the namespace of `enter.py` asks for. Returns the error if the kernel refuses; if `enter.py`
-    never asks, it reports the reason itself.
+    """Map the ids that the namespace of `namespaces.py` asks for. Returns the error if the kernel refuses; if it never
+    asks, it reports the reason itself.
     """
     line.settimeout(_START_S)
     try:

@@ -1,8 +1,8 @@
 """The first process of a testbed: it executes the runner's commands from a socket, and the testbed ends with it.
 
-    python -m firstflight.engines.emulate.inside SOCKET [MODULE...]
+    python -m firstflight.engines.emulate.inside SOCKET [FILE...]
 
-MODULE: one with further commands (`commands.command`).
+FILE: a program with further commands (`commands.command`).
 Messages are JSON, one per line. Asked: {"id", "do", "with"}; answered: {"id", "answer"} or {"id", "error", "kind"}.
 Bytes are {"base64"}. Unasked comes {"ended": SENTENCE} before the testbed ends on its own account. When the socket
 ends, so does everything here: the kernel kills all processes of a PID namespace whose first one is gone, and frees the
@@ -12,10 +12,10 @@ resources that they held.
 import base64
 import contextlib
 import ctypes
-import importlib
 import json
 import os
 import resource
+import runpy
 import socket
 import sys
 import threading
@@ -24,7 +24,6 @@ from typing import Any, NoReturn
 
 from pyroute2.netlink.exceptions import NetlinkError
 
-from firstflight.engines.emulate.inside import probing, replicates, wire  # noqa: F401 - their commands
 from firstflight.engines.emulate.inside.commands import COMMANDS
 from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.errors import FirstflightError, MachineError, RequestError
@@ -71,8 +70,8 @@ def main() -> NoReturn:
     line = socket.socket(fileno=int(sys.argv[1]))
     line.set_inheritable(False)
     runner = Runner(line)
-    for module in sys.argv[2:]:
-        importlib.import_module(module)
+    for file in sys.argv[2:]:
+        runpy.run_path(file)
     try:
         _prepare()
     except FirstflightError as error:

@@ -1,23 +1,30 @@
 """The scenario's applications as real programs: a thread a client, which starts curl when the scenario says so, or has
-our own TCP fetch.
+our own TCP fetch, and a program for streams of datagrams: calls, games and constant rates.
 
 Requests and their times are drawn as in the simulator (`..draws`); the measured times are from curl's or our own clock.
 """
 
+import json
 import math
-import threading
+import socket
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from typing import Any
 
 from firstflight.engines.emulate.draws import Draws
-from firstflight.engines.emulate.inside import curl
-from firstflight.engines.emulate.inside.clients import Fetcher, TimedClient
-from firstflight.engines.emulate.inside.curl import Fetched
+from firstflight.engines.emulate.inside import exchange
+from firstflight.engines.emulate.inside.clients import Fetched, Fetcher, Target, TimedClient
 from firstflight.engines.emulate.inside.nginx import PORT
+from firstflight.engines.emulate.inside.processes import ending
 from firstflight.engines.emulate.inside.servers import Server
+from firstflight.engines.emulate.inside.testbed import Host, Testbed
+from firstflight.errors import MachineError, RequestError
 
 # Clients begin so long after the replicate's clock, for their threads to be there.
 _AHEAD_S = 0.02
@@ -25,6 +32,9 @@ _AHEAD_S = 0.02
 _LEAST_S = 0.002
 # Long enough for every server.
 _ANY_FLIGHT = 4096
+# IP and UDP; other headers of a stream are filler in its payload.
+_HEADER_BYTES = {socket.AF_INET: 28, socket.AF_INET6: 48}
+_BUFFER_BYTES = 1 << 22
 
 
 @dataclass
@@ -94,7 +104,7 @@ class Client:
             yield number
             number += 1
 
-    def target(self, size: int, index: int) -> tuple[str, curl.Target]:
+    def target(self, size: int, index: int) -> tuple[str, Target]:
         """Server host, and where a file of that size is there; `index` numbers the client's connections."""
         host, address, server = self.servers[self.draws.server(self.plan["server_choice"], len(self.servers), index)]
         return host, (address, server.path(size, self.plan["response_header_bytes"]))
@@ -168,23 +178,11 @@ class Client:
         )
 
 
-def run_at_once(clients: Sequence[Callable[[], None]]) -> None:
-    """Runs all clients concurrently until all are done. Raises the first error of one of them."""
-    errors: list[BaseException] = []
-
-    def work(client: Callable[[], None]) -> None:
-        try:
-            client()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=work, args=(client,), daemon=True) for client in clients]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
+def run_at_once(clients: Iterable[Callable[[], object]], at_most: int) -> None:
+    """Runs all clients, so many concurrently, until all are done. Raises the first error of one of them."""
+    with ThreadPoolExecutor(at_most) as threads:
+        for done in as_completed([threads.submit(client) for client in clients]):
+            done.result()
 
 
 def clock(duration_s: float) -> Seen:
@@ -230,28 +228,11 @@ def _inline(client: Client, objects: list[tuple[int, int, int]], page: int) -> l
     if parallel >= len(objects):
         return client.fetch(objects, page)
     fetched: list[Fetched] = []
-    errors: list[BaseException] = []
-    waiting = iter(objects)
-    lock = threading.Lock()
 
-    def work() -> None:
-        try:
-            while True:
-                with lock:
-                    one = next(waiting, None)
-                if one is None:
-                    return
-                fetched.extend(client.fetch([one], page))
-        except BaseException as error:
-            errors.append(error)
+    def fetch(one: tuple[int, int, int]) -> None:
+        fetched.extend(client.fetch([one], page))
 
-    threads = [threading.Thread(target=work, daemon=True) for _ in range(parallel)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
+    run_at_once([partial(fetch, one) for one in objects], parallel)
     return fetched
 
 
@@ -295,3 +276,99 @@ def _exchanges(client: Client) -> Iterator[float]:
             yield draws.seconds(plan["think"], "think", number)
     finally:
         client.fetcher.leave(connection)
+
+
+class StreamClient:
+    """One client of such an application, and its server's end. Its program is there before the replicate begins."""
+
+    def __init__(self, testbed: Testbed, plan: dict[str, Any], index: int, host: str, draws: Draws) -> None:
+        """`plan`: with "flows", as `_native.datagram_flows` has them."""
+        self._plan = plan
+        self._index = index
+        self._draws = draws
+        server = plan["servers"][draws.server(plan["server_choice"], len(plan["servers"]), 0)]
+        hosts = testbed.host(host), testbed.host(server)
+        self._header_bytes = _HEADER_BYTES[hosts[0].family]
+        self._most_bytes = testbed.mtu - self._header_bytes
+        self._ends = [end.namespace.call(_open, end) for end in hosts]
+        command = [sys.executable, "-I", exchange.__file__]
+        keeps = [end.fileno() for end in self._ends]
+        self._program = hosts[0].namespace.spawn(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=keeps)
+
+    def ready(self) -> None:
+        """Wait for the program."""
+        assert self._program.stdout is not None
+        self._program.stdout.readline()
+
+    def run(self, seen: Seen, patience_s: float) -> None:
+        """Send to the end of the run, and add each stream to `seen`; datagrams in flight then have `patience_s` to
+        arrive.
+
+        Datagrams that arrive after the end count as neither received nor lost. RequestError for a size that the
+        emulator cannot send, MachineError if the program fails.
+        """
+        start = self._draws.seconds(self._plan["start"], "start", 0)
+        flows = [flow | self._sizes(flow, start, seen.end_s - seen.origin_s) for flow in self._plan["flows"]]
+        origin_ns = round(seen.origin_s * 1e9)
+        told = {"streams": [self._told(flow, origin_ns) for flow in flows], "patience_s": patience_s}
+        output, _ = self._program.communicate(json.dumps(told).encode() + b"\n")
+        for end in self._ends:
+            end.close()
+        if self._program.returncode:
+            name = self._plan["name"]
+            raise MachineError(f"the program of {name} ended unasked: {ending(self._program.returncode)}")
+        found = json.loads(output)
+        end_ns = round(seen.end_s * 1e9)
+        for flow, sent, arrived in zip(flows, found["sent"], found["arrived"], strict=True):
+            seen.streams.append(
+                {
+                    "application": self._plan["number"],
+                    "arm": self._plan["arm"],
+                    "client": self._index,
+                    "from_server": flow["from_server"],
+                    "sent": list(zip((at - origin_ns for at in sent), flow["sizes"], strict=True)),
+                    "arrived": [(number, at - origin_ns) for number, at in arrived if at <= end_ns],
+                    "lost": len(sent) - len({number for number, _ in arrived}),
+                }
+            )
+
+    def _sizes(self, flow: dict[str, Any], start_s: float, end_s: float) -> dict[str, Any]:
+        """When the stream begins, in ns of the run, and the payload of each datagram, drawn as the simulator does."""
+        interval, start, end = flow["interval_ns"], round(start_s * 1e9), round(end_s * 1e9)
+        if flow["at_ticks"]:
+            start = -(-start // interval) * interval
+        if flow["length_ns"] is not None:
+            end = min(end, start + flow["length_ns"])
+        purpose = "response_size" if flow["from_server"] else "request_size"
+        numbers = range(max(0, -(-(end - start) // interval)))
+        sizes = [self._draws.size(flow["payload"], purpose, number) for number in numbers]
+        return {"start_ns": start, "sizes": sizes}
+
+    def _told(self, flow: dict[str, Any], origin_ns: int) -> dict[str, Any]:
+        client, server = self._ends
+        source, target = (server, client) if flow["from_server"] else (client, server)
+        more = flow["header_bytes"] - self._header_bytes
+        sizes = [size + more for size in flow["sizes"]]
+        least, most = exchange.MARK_BYTES, self._most_bytes
+        for size in sizes:
+            if not least <= size <= most:
+                raise RequestError(
+                    f"application.{self._plan['name']}: a datagram carries {size} B, and the emulator's carry at least "
+                    f"{least} B, to be told apart, and {most} B at most; change its payload, or use simulate"
+                )
+        return {
+            "from": source.fileno(),
+            "to": target.fileno(),
+            "address": target.getsockname(),
+            "start_ns": origin_ns + flow["start_ns"],
+            "interval_ns": flow["interval_ns"],
+            "sizes": sizes,
+        }
+
+
+def _open(host: Host) -> socket.socket:
+    end = socket.socket(host.family, socket.SOCK_DGRAM)
+    for buffer in (socket.SO_RCVBUF, socket.SO_SNDBUF):
+        end.setsockopt(socket.SOL_SOCKET, buffer, _BUFFER_BYTES)
+    end.bind((host.address, 0))
+    return end

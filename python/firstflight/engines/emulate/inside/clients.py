@@ -1,4 +1,4 @@
-"""The program that fetches on a client host: curl over the host's kernel, or our own TCP."""
+"""The program that fetches on a client host: curl or `timed` over the host's kernel, our own TCP, or a QUIC stack's."""
 
 import json
 import os
@@ -7,21 +7,68 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
-from firstflight.engines.emulate.inside import curl, timed
-from firstflight.engines.emulate.inside.curl import Fetched, Target, padded
-from firstflight.engines.emulate.inside.nginx import NEAR_BYTES, PORT
-from firstflight.engines.emulate.inside.processes import Namespace, Watched
+from firstflight.engines.emulate.inside import processes, timed
+from firstflight.engines.emulate.inside.nginx import NEAR_BYTES, PORT, SECURE_PORT
+from firstflight.engines.emulate.inside.processes import Namespace, Watched, WireHost, ending
 from firstflight.engines.emulate.inside.testbed import Testbed
-from firstflight.engines.emulate.inside.wire import WireHost
-from firstflight.errors import MachineError
+from firstflight.errors import MachineError, RequestError
 
-# Our client reports a transfer after its timeout by itself; the additional time that this may take.
+# Clients report a transfer after its timeout by themselves; the additional time that this may take.
 _PATIENCE_S = 20.0
+# curl does no more concurrently (CURL_MAX_PARALLEL).
+MOST_PARALLEL = 300
+# Exit codes of curl for a failure of the path or a timeout, not of the request: see "EXIT CODES" of curl(1).
+_INCOMPLETE = {5, 6, 7, 18, 28, 52, 55, 56}
+
+_FIELDS = {
+    "exit": "exitcode",
+    "number": "urlnum",
+    "port": "local_port",
+    "connect_s": "time_connect",
+    "first_byte_s": "time_starttransfer",
+    "total_s": "time_total",
+    "body_bytes": "size_download",
+    "header_bytes": "size_header",
+    "status": "response_code",
+}
+# To stderr, which curl does not buffer: a line shows that its transfer has ended. In quotes, because curl
+# writes no status as 000, which is not valid JSON.
+_WRITE_OUT = "%{stderr}{" + ",".join(f'"{key}":"%{{{name}}}"' for key, name in _FIELDS.items()) + "}\n"
+
+
+Target = tuple[str, str]
+"""Address of the server as in a URL, and path."""
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """One transfer as curl saw it: times in seconds since `start_s` (of CLOCK_MONOTONIC), sizes in bytes.
+
+    `connect_s` is 0 if there was no handshake, `first_byte_s` if there was no answer; over TLS, as `timed` has it,
+    `secured_s` if its handshake was not complete, `usable_s` if no record came, `received_bytes` all of the stream.
+    """
+
+    number: int
+    start_s: float
+    port: int
+    connect_s: float | None
+    first_byte_s: float
+    total_s: float
+    body_bytes: int
+    header_bytes: int
+    completed: bool
+    secured_s: float = 0.0
+    usable_s: float = 0.0
+    client_bytes: int = 0
+    server_bytes: int = 0
+    received_bytes: int | None = None
+    resumed: bool = False
 
 
 class Fetcher(Protocol):
@@ -35,6 +82,27 @@ class Fetcher(Protocol):
         ...
 
 
+class _Responses:
+    """Of a program that all threads fetch by: each gets the responses to its own requests."""
+
+    def __init__(self, of: str, reports: Iterable[dict[str, Any]], key: str) -> None:
+        """`of`: a thread's name; `reports`: each with the number of a request as `key`, read in a thread."""
+        self._numbers = count()
+        self._waiting: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
+        self._key = key
+        threading.Thread(target=self._deliver, args=(reports,), name=of, daemon=True).start()
+
+    def expect(self, responses: queue.SimpleQueue[dict[str, Any]]) -> int:
+        """The number of a new request, whose response goes to this queue."""
+        number = next(self._numbers)
+        self._waiting[number] = responses
+        return number
+
+    def _deliver(self, reports: Iterable[dict[str, Any]]) -> None:
+        for report in reports:
+            self._waiting.pop(report[self._key]).put(report)
+
+
 class KernelClient:
     """Curl in the host's namespace."""
 
@@ -42,8 +110,70 @@ class KernelClient:
         self._namespace = namespace
 
     def fetch(self, plan: Mapping[str, Any], targets: Sequence[Target], within_s: float) -> Iterator[Fetched]:
-        """As Fetcher; of the plan, "no_delay" too."""
-        yield from curl.fetch(self._namespace, targets, plan["request_bytes"], plan["no_delay"], within_s)
+        """As Fetcher; of the plan, "no_delay" too. MachineError if curl fails for a reason that is not the path's."""
+        process = processes.spawn(
+            self._namespace,
+            _command(targets, plan["request_bytes"], plan["no_delay"], within_s),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        assert process.stderr is not None
+        other = ""
+        try:
+            for line in process.stderr:
+                ended_at = time.monotonic()
+                if not line.startswith(b"{"):
+                    other = line.decode(errors="replace").strip() or other
+                    continue
+                yield _curl_fetched(json.loads(line), ended_at, other)
+            status = process.wait()
+            if status < 0:
+                raise MachineError(f"curl on host {self._namespace.name} ended unasked: {ending(status)}")
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.stderr.close()
+            process.wait()
+
+
+def request_bytes(address: str, path: str) -> int:
+    """The least that a request for `path` takes."""
+    return len(f"GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n")
+
+
+def _curl_fetched(line: dict[str, str], ended_at: float, other: str) -> Fetched:
+    status = int(line["exit"])
+    completed = status == 0 and line["status"] == "200"
+    if not completed and status not in _INCOMPLETE:
+        raise MachineError(f"curl ended with {status} and HTTP status {line['status']}: {other or 'no reason given'}")
+    kept = {key: text for key, text in line.items() if key not in ("exit", "status")}
+    numbers: dict[str, Any] = {key: float(text) if key.endswith("_s") else int(text) for key, text in kept.items()}
+    return Fetched(start_s=ended_at - numbers["total_s"], completed=completed, **numbers)
+
+
+def _command(targets: Sequence[Target], request: int, no_delay: bool, within_s: float) -> list[str]:
+    program = processes.find("curl", "curl")
+    if len(targets) > MOST_PARALLEL:
+        raise RequestError(f"curl does at most {MOST_PARALLEL} transfers at once, and this asks for {len(targets)}")
+    command = [program, "--disable", "--silent", "--no-progress-meter", "--show-error"]
+    command += ["--http1.1", "--globoff", "--noproxy", "*", "--max-time", f"{within_s:.3f}", "--write-out", _WRITE_OUT]
+    command += ["--header", "User-Agent:", "--header", "Accept:", "--tcp-nodelay" if no_delay else "--no-tcp-nodelay"]
+    if len(targets) > 1:
+        command += ["--parallel", "--parallel-immediate", "--parallel-max", str(len(targets))]
+    for address, path in targets:
+        command += ["--output", "/dev/null", f"http://{address}{padded(address, path, request)}"]
+    return command
+
+
+def padded(address: str, path: str, request: int) -> str:
+    """The path with a query that makes the request as long as asked; nginx does not look at it."""
+    missing = request - request_bytes(address, path)
+    if request == 0 or missing == 0:
+        return path
+    if missing < 0:
+        raise RequestError(f"request: curl's own for {path} has {request - missing} bytes already, so not {request}")
+    return path + "?".ljust(missing, "x")
 
 
 class TimedClient:
@@ -55,10 +185,9 @@ class TimedClient:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": said}
         self._program = namespace.spawn(command, **pipes)
         Watched(f"the client on host {namespace.name}", self._program, on_death, said)
-        self._numbers = count()
-        self._waiting: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
+        assert self._program.stdout is not None
+        self._responses = _Responses(f"responses to {namespace.name}", map(json.loads, self._program.stdout), "number")
         self._lock = threading.Lock()
-        threading.Thread(target=self._deliver, name=f"responses to {namespace.name}", daemon=True).start()
 
     def fetch(self, plan: Mapping[str, Any], targets: Sequence[Target], within_s: float) -> Iterator[Fetched]:
         """As Fetcher; of the plan, "no_delay" too, "connection" as `timed` has it, and for each target in "over" what
@@ -67,7 +196,7 @@ class TimedClient:
         responses: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         begun = {}
         for place, ((address, path), over) in enumerate(zip(targets, plan["over"], strict=True)):
-            number = next(self._numbers)
+            number = self._responses.expect(responses)
             begun[number] = place
             asked = over | {
                 "number": number,
@@ -77,7 +206,6 @@ class TimedClient:
                 "path": padded(address, path, plan["request_bytes"]),
                 "within_s": within_s,
             }
-            self._waiting[number] = responses
             self._tell(asked)
         for _ in targets:
             try:
@@ -100,13 +228,6 @@ class TimedClient:
             self._program.stdin.write(json.dumps(line).encode() + b"\n")
             self._program.stdin.flush()
 
-    def _deliver(self) -> None:
-        """Hand each response to the thread that asked for it."""
-        assert self._program.stdout is not None
-        for line in self._program.stdout:
-            told = json.loads(line)
-            self._waiting.pop(told["number"]).put(told)
-
 
 def _check(told: Mapping[str, Any], over: Mapping[str, Any]) -> None:
     """MachineError if the server's flight on the wire was not the scenario's."""
@@ -127,10 +248,10 @@ class OurClient:
         target = testbed.host(host)
         self._host = host
         self._wire = WireHost({"address": target.address, "mtu": testbed.mtu}, target.namespace.spawn, testbed.on_death)
-        testbed.raise_priority(self._wire.pid)
-        self._numbers = count()
-        self._waiting: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
-        threading.Thread(target=self._deliver, name=f"responses to {host}", daemon=True).start()
+        testbed.raise_priority(self._wire.process.pid)
+        # The outcome of a connection comes from the server.
+        reports = (told for told in iter(self._wire.reports.get, None) if told["report"] == "response")
+        self._responses = _Responses(f"responses to {host}", reports, "fetch")
 
     def fetch(self, plan: Mapping[str, Any], targets: Sequence[Target], within_s: float) -> Iterator[Fetched]:
         """As Fetcher; of the plan, "client_profile" too: the complete TCP profile of these connections."""
@@ -138,8 +259,7 @@ class OurClient:
         begun: dict[int, tuple[int, int]] = {}
         deadline = time.monotonic() + within_s
         for place, (address, path) in enumerate(targets):
-            number = next(self._numbers)
-            self._waiting[number] = responses
+            number = self._responses.expect(responses)
             what = {
                 "fetch": number,
                 "server": f"{address}:{PORT}",
@@ -158,13 +278,6 @@ class OurClient:
                 ) from None
             place, port = begun[response["fetch"]]
             yield _fetched(response, place, port)
-
-    def _deliver(self) -> None:
-        """Hand each response to the thread that asked for it; the outcome of a connection comes from the server."""
-        while True:
-            report = self._wire.reports.get()
-            if report["report"] == "response":
-                self._waiting.pop(report["fetch"]).put(report)
 
 
 def _fetched(response: Mapping[str, Any], place: int, port: int) -> Fetched:
@@ -189,4 +302,44 @@ def _fetched(response: Mapping[str, Any], place: int, port: int) -> Fetched:
         body_bytes=response["body_bytes"],
         header_bytes=response["header_bytes"],
         completed=completed,
+    )
+
+
+class QuicClient:
+    """A program a connection, as with curl."""
+
+    def __init__(self, namespace: Namespace) -> None:
+        self._namespace = namespace
+
+    def fetch(self, plan: Mapping[str, Any], targets: Sequence[Target], within_s: float) -> Iterator[Fetched]:
+        """As Fetcher; of the plan "quic": "command" of the program, and its "client" settings."""
+        for number, (address, size) in enumerate(targets):
+            asked = plan["quic"]["client"] | {"response_bytes": int(size), "within_s": within_s}
+            command = [*plan["quic"]["command"], "fetch", f"{address}:{SECURE_PORT}", json.dumps(asked)]
+            pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+            with self._namespace.spawn(command, **pipes) as process:
+                assert process.stdout is not None
+                line = process.stdout.readline()
+                ended_at = time.monotonic()
+                _, said = process.communicate(timeout=_PATIENCE_S)
+            if not line:
+                last = said.decode(errors="replace").strip().splitlines()[-1:] or [ending(process.returncode)]
+                raise MachineError(f"the QUIC client on host {self._namespace.name} failed: {last[0]}")
+            yield _quic_fetched(number, json.loads(line), ended_at)
+
+
+def _quic_fetched(number: int, told: Mapping[str, Any], ended_at: float) -> Fetched:
+    return Fetched(
+        number=number,
+        start_s=ended_at - told["total_s"],
+        port=told["port"],
+        connect_s=told["connect_s"],
+        first_byte_s=told["first_byte_s"],
+        total_s=told["total_s"],
+        body_bytes=told["body_bytes"],
+        header_bytes=0,
+        completed=told["completed"],
+        # The handshake is that of TLS, and no byte waits for the end of a record.
+        secured_s=told["connect_s"],
+        usable_s=told["first_byte_s"],
     )

@@ -6,16 +6,22 @@ It returns values that JSON can hold. RequestError and MachineError reach the ru
 import ctypes
 import os
 import socket
+import struct
 import subprocess
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from firstflight.engines.emulate.inside import devices, processes, settings
-from firstflight.engines.emulate.inside.driven import Capture
+from firstflight.engines.emulate.draws import Draws
+from firstflight.engines.emulate.inside import processes, settings
+from firstflight.engines.emulate.inside.applications import Client, StreamClient, clock, run_at_once
+from firstflight.engines.emulate.inside.clients import Fetcher, KernelClient, OurClient, QuicClient, TimedClient
+from firstflight.engines.emulate.inside.exchange import SO_TIMESTAMPNS, arrivals
 from firstflight.engines.emulate.inside.nginx import listening
-from firstflight.engines.emulate.inside.processes import Namespace, ending
+from firstflight.engines.emulate.inside.processes import Capture, Namespace, ending
+from firstflight.engines.emulate.inside.servers import KernelServer, OurServer, QuicServer, Server
 from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.errors import MachineError
 
@@ -24,9 +30,18 @@ _NAMES = Path("/etc/hosts")
 _MS_BIND = 0x1000
 # By host; from `start_captures` on.
 _CAPTURES: dict[str, Capture] = {}
+# By host; of the last call of `start_servers`.
+_SERVERS: dict[str, Server] = {}
+# By host and kind of `timed`, empty for others; each begins when it is needed first.
+_CLIENTS: dict[tuple[str, str], Fetcher] = {}
+
+_PORT = 9
+# IP and UDP.
+HEADERS = {socket.AF_INET: 28, socket.AF_INET6: 48}
+UDP_SEGMENT = 103
 
 Command = Callable[..., Any]
-COMMANDS: dict[str, Command] = {}
+COMMANDS: dict[str, Command] = {"build": Testbed.build, "configure": Testbed.set}
 
 
 def command(function: Command) -> Command:
@@ -48,7 +63,7 @@ def examine(testbed: Testbed) -> dict[str, Any]:
         "kernel": kernel(),
         "congestion_controls": settings.sysctl(settings.TCP / "tcp_available_congestion_control").split(),
         "cubic": settings.cubic(),
-        "tun_refusal": devices.tun_refusal(),
+        "tun_refusal": settings.tun_refusal(),
     }
 
 
@@ -70,27 +85,15 @@ def abilities(testbed: Testbed) -> dict[str, Any]:
     accepts.
     """
     tried = Namespace("tried")
-    refusals = {"tun_refusal": devices.tun_refusal(), "packet_refusal": None}
+    refusals = {"tun_refusal": settings.tun_refusal(), "packet_refusal": None}
     end = Namespace("the other end")
     try:
-        end.call(devices.open_pair, tried, "end", "02:00:00:00:00:01")
+        end.call(settings.open_pair, tried, "end", "02:00:00:00:00:01")
         tried.call(settings.set_sysctls, "tried", settings.everywhere())
     except MachineError as error:
         refusals["packet_refusal"] = str(error)
     available = settings.sysctl(settings.TCP / "tcp_available_congestion_control").split()
     return refusals | {"usable_on_a_route": [name for name in available if tried.call(settings.route_takes, name)]}
-
-
-@command
-def build(testbed: Testbed, **parameters: Any) -> None:
-    """Make the hosts and the box."""
-    testbed.build(**parameters)
-
-
-@command
-def configure(testbed: Testbed, host: str, **parameters: Any) -> None:
-    """Kernel settings of one host."""
-    testbed.set(host, **parameters)
 
 
 @command
@@ -113,37 +116,6 @@ def dump(testbed: Testbed) -> list[dict[str, Any]]:
         else:
             groups.append({"hosts": [host.name], "sysctls": found})
     return groups
-
-
-@command
-def round_trip(testbed: Testbed, client: str, server: str, port: int = 7) -> float:
-    """Seconds that a TCP handshake takes between two hosts with their own kernels: a small packet's round trip."""
-    asked, asking = testbed.host(server), testbed.host(client)
-
-    def listen() -> socket.socket:
-        return socket.create_server((asked.address, port), family=asked.family)
-
-    def connect() -> float:
-        with socket.socket(asked.family) as client_socket:
-            client_socket.settimeout(10)
-            began = time.perf_counter()
-            client_socket.connect((asked.address, port))
-            return time.perf_counter() - began
-
-    with asked.namespace.call(listen):
-        return asking.namespace.call(connect)
-
-
-@command
-def routes(testbed: Testbed, host: str) -> dict[str, dict[str, Any]]:
-    """The attributes of a host's routes, by destination."""
-    return testbed.host(host).namespace.call(settings.routes)
-
-
-@command
-def look(testbed: Testbed, host: str) -> dict[str, Any]:
-    """The kind of a host's device."""
-    return testbed.host(host).namespace.call(devices.look)
 
 
 @command
@@ -219,3 +191,196 @@ def write_packets(testbed: Testbed, host: str, path: str) -> dict[str, Any]:
 def captured(testbed: Testbed, origin_ns: int) -> dict[str, Any]:
     """The answers of `Capture.take`, by host."""
     return {host: capture.take(origin_ns, 0) for host, capture in _CAPTURES.items()}
+
+
+# The commands with which a campaign drives a testbed: programs started once, then replicate after replicate.
+
+
+@command
+def start_servers(testbed: Testbed, hosts: dict[str, dict[str, Any]]) -> None:
+    """Start the servers, in place of those before. `hosts`: by name, the settings of `servers.KernelServer`, for hosts
+    of our own TCP of `servers.OurServer`, and where there is "quic" of `servers.QuicServer`.
+    """
+    ours = {name: server for name, server in _SERVERS.items() if isinstance(server, OurServer) and name in hosts}
+    for name, before in _SERVERS.items():
+        if name not in ours:
+            before.stop()
+    _SERVERS.clear()
+    for number, (name, told) in enumerate(hosts.items()):
+        if "quic" in told:
+            _SERVERS[name] = QuicServer(testbed, name, told["quic"])
+        elif testbed.host(name).stack == "kernel":
+            _SERVERS[name] = KernelServer(testbed, name, _FILES / f"nginx{number}", told)
+        else:
+            # To listen again takes no time, to start does.
+            server = ours.get(name) or OurServer(testbed, name)
+            server.listen(told)
+            _SERVERS[name] = server
+    for host in testbed.hosts.values():
+        # An idle one costs nothing, and to start one takes its time.
+        if host.stack != "kernel" and host.name not in _SERVERS:
+            _client(testbed, host.name)
+
+
+@command
+def run_replicate(
+    testbed: Testbed,
+    seed: int,
+    replicate: int,
+    duration_s: float,
+    applications: list[dict[str, Any]],
+    close_s: float,
+    empty_s: float,
+) -> dict[str, Any]:
+    """One replicate of all applications. `close_s`: how long connections may take to close after it; `empty_s`: how
+    long full queues take to drain.
+
+    Each of `applications` is its plan, with its "number", its "clients" as [number, host], its "servers", and the
+    settings of `clients.Fetcher` or, for datagrams, its "flows". Returns the clients' results, the kernel's data on
+    closed sockets, and the captures.
+    """
+    for server in _SERVERS.values():
+        server.reset()
+    of_datagrams = [application for application in applications if "flows" in application]
+    streams = [
+        StreamClient(testbed, application, index, host, Draws(seed, replicate, application["number"], index))
+        for application in of_datagrams
+        for index, host in application["clients"]
+    ]
+    for stream in streams:
+        stream.ready()
+    seen = clock(duration_s)
+    clients: list[Callable[[], None]] = [partial(stream.run, seen, close_s + empty_s) for stream in streams]
+    for application in (one for one in applications if one not in of_datagrams):
+        offered = tuple((name, testbed.host(name).in_url, _SERVERS[name]) for name in application["servers"])
+        for index, host in application["clients"]:
+            draws = Draws(seed, replicate, application["number"], index)
+            if "quic" in application:
+                fetcher: Fetcher = QuicClient(testbed.host(host).namespace)
+            else:
+                kind = "plain" if application["kind"] == "request_response" else ""
+                if "handshakes" in application:
+                    kind = "real" if application["is_real"] else "padded"
+                fetcher = _client(testbed, host, kind)
+            clients.append(Client(application, index, host, fetcher, draws, offered, seen).run)
+    run_at_once(clients, max(len(clients), 1))
+    deadline = time.monotonic() + close_s
+    infos = []
+    for name, server in _SERVERS.items():
+        ends = {
+            (testbed.host(row["host"]).address, row["port"])
+            for row in seen.transfers
+            if row["server"] == name and row["port"]
+        }
+        found = server.closed(ends, max(0.0, deadline - time.monotonic()))
+        infos += [{"server": name, "address": end[0], "port": end[1], "info": info} for end, info in found.items()]
+    origin_ns = round(seen.origin_s * 1e9)
+    captured = {name: server.segments(origin_ns, replicate) for name, server in _SERVERS.items()}
+    return {
+        "origin_ns": origin_ns,
+        "transfers": seen.transfers,
+        "pages": seen.pages,
+        "streams": seen.streams,
+        "sockets": infos,
+        "captures": {name: capture for name, capture in captured.items() if capture is not None},
+        "device_drops": device_drops(testbed),
+    }
+
+
+def _client(testbed: Testbed, host: str, kind: str = "") -> Fetcher:
+    if (host, kind) not in _CLIENTS:
+        target = testbed.host(host)
+        if kind:
+            client: Fetcher = TimedClient(target.namespace, kind, testbed.on_death)
+        elif target.stack == "kernel":
+            client = KernelClient(target.namespace)
+        else:
+            client = OurClient(testbed, host)
+        _CLIENTS[host, kind] = client
+    return _CLIENTS[host, kind]
+
+
+# UDP packets that measure the link box: how long one takes, how far apart those of a burst come, how many pass.
+
+
+@command
+def probe_packets(
+    testbed: Testbed,
+    client: str,
+    server: str,
+    packet_bytes: int,
+    burst: int,
+    bursts: int,
+    interval_s: float,
+    patience_s: float = 2.0,
+    at_once: bool = False,
+) -> dict[str, Any]:
+    """Send bursts from one host to another, one every `interval_s`, packets of `packet_bytes` at IP level, and wait
+    `patience_s` for the last. `at_once`: a burst by one system call (at most 64 kB), for lines on which a packet takes
+    less time than a call.
+
+    Answers when each was sent and when the other kernel received it, both in ns since 1970: {"sent": [...],
+    "received": [...]}, null for one that did not arrive.
+    """
+    sender, receiver = sockets(testbed, client, server)
+    payload_bytes = packet_bytes - HEADERS[testbed.host(server).family]
+    sent: list[int] = []
+    received: list[int | None] = [None] * (burst * bursts)
+    padding = bytes(payload_bytes - 4)
+    with sender, receiver:
+        if at_once:
+            sender.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, payload_bytes)
+        due = time.monotonic()
+        for _ in range(bursts):
+            due += interval_s
+            time.sleep(max(0.0, due - time.monotonic()))
+            payloads = [struct.pack("<I", len(sent) + number) + padding for number in range(burst)]
+            for payload in [b"".join(payloads)] if at_once else payloads:
+                sent.extend([time.time_ns()] * (len(payload) // len(payloads[0])))
+                sender.send(payload)
+            _collect(receiver, received)
+        deadline = time.monotonic() + patience_s
+        while received[-1] is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+            _collect(receiver, received)
+    return {"sent": sent, "received": received}
+
+
+@command
+def device_drops(testbed: Testbed) -> dict[str, int]:
+    """Packets that each host's device dropped, either way, since it was made."""
+    return {name: host.namespace.call(_drops) for name, host in testbed.hosts.items()}
+
+
+def sockets(testbed: Testbed, client: str, server: str) -> tuple[socket.socket, socket.socket]:
+    """UDP sockets for packets from one host to another: the sender's, and the receiver's with time stamps."""
+
+    def listening() -> socket.socket:
+        receiver = socket.socket(testbed.host(server).family, socket.SOCK_DGRAM)
+        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+        receiver.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        receiver.bind((testbed.host(server).address, _PORT))
+        return receiver
+
+    def sending() -> socket.socket:
+        sender = socket.socket(testbed.host(server).family, socket.SOCK_DGRAM)
+        sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
+        sender.connect((testbed.host(server).address, _PORT))
+        return sender
+
+    receiver = testbed.host(server).namespace.call(listening)
+    return testbed.host(client).namespace.call(sending), receiver
+
+
+def _collect(receiver: socket.socket, received: list[int | None]) -> None:
+    for payload, stamp in arrivals(receiver):
+        received[struct.unpack_from("<I", payload)[0]] = stamp
+
+
+def _drops() -> int:
+    for line in Path("/proc/thread-self/net/dev").read_text(encoding="ascii").splitlines():
+        name, _, numbers = line.partition(":")
+        if name.strip() == processes.DEVICE:
+            columns = numbers.split()
+            return int(columns[3]) + int(columns[11])
+    return 0

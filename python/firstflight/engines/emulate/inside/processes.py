@@ -1,27 +1,42 @@
 """The processes of a testbed and their network namespaces. One that must not end and does, ends the testbed; none
-outlives it.
+outlives it. Those of the native module, which work in real time, are driven over a socket, one line per command.
 """
 
+import contextlib
 import ctypes
+import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any, ParamSpec, TypeVar
 
 from firstflight.engines.emulate.start import ENVIRONMENT, MARK, PROGRAM_ID, search_path
-from firstflight.errors import MachineError
+from firstflight.errors import FirstflightError, MachineError, RequestError
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 _CLONE_NEWNET = 0x40000000
 _libc = ctypes.CDLL(None, use_errno=True)
+
+# The device of each host.
+DEVICE = "ff0"
+# Of one answer; these processes answer between two packets.
+_PATIENCE_S = 20.0
+_HEAD = "import sys, json; from firstflight import _native; start = json.load(sys.stdin); "
+
+Spawn = Callable[..., "subprocess.Popen[bytes]"]
+
+Columns = dict[str, tuple[str, bytes]]
 
 
 class Namespace:
@@ -137,3 +152,158 @@ def _identity() -> dict[str, Any]:
     if str(PROGRAM_ID) not in known:
         return {}
     return {"user": PROGRAM_ID, "group": PROGRAM_ID, "extra_groups": []}
+
+
+class Driven:
+    """A running function of the native module. The tables of an answer are {table: {column: (NumPy's name of the type,
+    bytes)}}.
+    """
+
+    _refusal: type[FirstflightError] = MachineError
+
+    def __init__(
+        self,
+        name: str,
+        call: str,
+        start: dict[str, Any],
+        fds: Sequence[int],
+        spawn: Spawn,
+        on_death: Callable[[str], None],
+    ) -> None:
+        """Start it. `name` for messages; `call`: the call into the native module, as Python, where `start` holds the
+        arguments given here and `start['control']` its end of the socket; `fds` are left to it; `spawn` starts it
+        where it belongs, as `subprocess.Popen` does; `on_death` is called if it ends without a command.
+        """
+        self._name = name
+        ours, its = socket.socketpair()
+        said = os.memfd_create("said")
+        process = spawn(
+            [sys.executable, "-P", "-c", _HEAD + call],
+            stdin=subprocess.PIPE,
+            stderr=said,
+            pass_fds=[its.fileno(), *fds],
+        )
+        assert process.stdin is not None
+        content = json.dumps(start | {"control": its.fileno()}).encode()
+        its.close()
+        for fd in fds:
+            os.close(fd)
+        self.process = process
+        self._watched = Watched(name, process, on_death, said)
+        self._lock = threading.Lock()
+        ours.settimeout(_PATIENCE_S)
+        self._control = ours
+        self._stream = ours.makefile("rb")
+        with process.stdin as stream:
+            stream.write(content)
+
+    def ask(self, command: str, **parameters: Any) -> dict[str, Any]:
+        """The answer to a command. MachineError if it is refused or does not come."""
+        with self._lock:
+            try:
+                self._control.sendall(json.dumps({"do": command, **parameters}).encode() + b"\n")
+                answer = self._answer()
+            except (OSError, Empty) as error:
+                raise MachineError(f"{self._name} does not answer to {command}: {error}") from None
+        if not answer.pop("ok"):
+            raise self._refusal(f"{self._name} does not {command}: {answer['error']}")
+        return answer
+
+    def _answer(self) -> dict[str, Any]:
+        """A line of JSON, and the columns behind it in their places."""
+        line = self._stream.readline()
+        if not line:
+            raise OSError("it has ended")
+        answer: dict[str, Any] = json.loads(line)
+        payload = self._stream.read(answer.pop("payload_bytes", 0))
+        at = 0
+        tables: dict[str, Columns] = {}
+        for name, columns in answer.get("tables", {}).items():
+            tables[name] = {}
+            for column, dtype, length in columns:
+                tables[name][column] = dtype, payload[at : at + length]
+                at += length
+        return answer | ({"tables": tables} if "tables" in answer else {})
+
+    def stop(self) -> None:
+        """End it, and free its resources."""
+        self._watched.let_go()
+        self._control.close()
+        self._watched.stop()
+
+
+class Box(Driven):
+    """A running link box. Its commands are those of the native module: take, reset, watch, pcapng, stop."""
+
+    def __init__(self, plan: dict[str, Any], fds: list[tuple[str, int]], on_death: Callable[[str], None]) -> None:
+        """Start it on these descriptors, (kind, descriptor) in the order of the plan's ports; it owns them then.
+
+        MachineError if it does not come up.
+        """
+        start = {"plan": plan, "fds": fds}
+        call = "_native.run_box(json.dumps(start['plan']), [tuple(port) for port in start['fds']], start['control'])"
+        super().__init__("the link emulator", call, start, [fd for _, fd in fds], subprocess.Popen, on_death)
+        self.ask("take")
+
+
+class Capture(Driven):
+    """A capture on a host: every segment that its device carries, with the kernel's time stamps. Its commands are those
+    of the native module: take, reset, pcapng, stop.
+    """
+
+    def __init__(self, namespace: Namespace, mtu: int, on_death: Callable[[str], None]) -> None:
+        """Start it on the host's device, for packets of up to `mtu` bytes. MachineError if it does not come up."""
+        start = {"interface": DEVICE, "mtu": mtu}
+        call = "_native.run_capture(start['interface'], start['control'], start['mtu'])"
+        super().__init__(f"the capture on host {namespace.name}", call, start, [], namespace.spawn, on_death)
+        self.ask("reset")
+
+    def take(self, origin_ns: int, replicate: int) -> dict[str, Any]:
+        """The packets since the last reset: `tables` with `segments`, whose times count from `origin_ns` of
+        CLOCK_MONOTONIC, `connections` with the ends of each by number, and `counts`.
+        """
+        return self.ask("take", origin_ns=origin_ns, replicate=replicate)
+
+
+class WireHost(Driven):
+    """Our TCP on a host whose kernel keeps silent: it serves files over HTTP and fetches them. Its plan, commands and
+    reports are those of the native module's `run_wire`; a refused command is a RequestError.
+    """
+
+    _refusal = RequestError
+
+    def __init__(
+        self, plan: dict[str, Any], spawn: Spawn, on_death: Callable[[str], None], device: str = DEVICE
+    ) -> None:
+        """Start it: `spawn`, as `subprocess.Popen`, in the namespace of `device`. MachineError if that fails."""
+        self.reports: SimpleQueue[dict[str, Any]] = SimpleQueue()
+        self._answers: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
+        call = "_native.run_wire(json.dumps(start['plan']), start['device'], start['control'])"
+        start = {"plan": plan, "device": device}
+        super().__init__(f"firstflight's TCP on {plan['address']}", call, start, [], spawn, on_death)
+        self._control.settimeout(None)
+        threading.Thread(target=self._read, name="our TCP", daemon=True).start()
+        self.ask("take")
+
+    def stop(self) -> None:
+        """End it: open connections are reset, and its capture file, if there is one, complete."""
+        self._watched.let_go()
+        with contextlib.suppress(MachineError):
+            self.ask("stop")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(_PATIENCE_S)
+        super().stop()
+
+    def _answer(self) -> dict[str, Any]:
+        answer = self._answers.get(timeout=_PATIENCE_S)
+        if answer is None:
+            raise OSError("it has ended")
+        return answer
+
+    def _read(self) -> None:
+        """Tell reports from answers until the process ends."""
+        with contextlib.suppress(OSError):
+            while True:
+                message = super()._answer()
+                (self.reports if "report" in message else self._answers).put(message)
+        self._answers.put(None)

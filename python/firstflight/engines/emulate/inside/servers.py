@@ -1,4 +1,4 @@
-"""The server on a host: nginx over the host's kernel, or our own TCP, with the source of its data in either case."""
+"""The server on a host: nginx over the host's kernel, our own TCP, or a QUIC stack, with the source of its data."""
 
 import json
 import os
@@ -6,54 +6,53 @@ import socket
 import subprocess
 import sys
 import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
 from queue import Empty
-from typing import Any, Protocol
+from typing import Any
 
-from firstflight.engines.emulate.inside.driven import Capture
 from firstflight.engines.emulate.inside.nginx import PORT, SECURE_PORT, Nginx, called
-from firstflight.engines.emulate.inside.processes import Watched
+from firstflight.engines.emulate.inside.processes import Capture, Watched, WireHost, ending
 from firstflight.engines.emulate.inside.sockets import End, Sockets
 from firstflight.engines.emulate.inside.testbed import Testbed
-from firstflight.engines.emulate.inside.wire import WireHost
 from firstflight.errors import MachineError, RequestError
 
 REAL_PORT = 444
 _NOBODY = "0.0.0.0:0"
 
 
-class Server(Protocol):
-    """One server, for the whole of a campaign."""
+class Server(ABC):
+    """One server, for the whole of a campaign. This one has no TLS to choose from, and nothing is known of it."""
 
+    @abstractmethod
     def path(self, size: int, header: int) -> str:
         """The path of a file of `size` bytes behind a response header of `header` bytes (0: the server's own)."""
-        ...
+
+    @abstractmethod
+    def stop(self) -> None:
+        """End it and wait."""
 
     def named(self, flight_bytes: int, is_real: bool) -> tuple[str, int]:
         """The name of the server in a ClientHello that makes its flight so long, and its port; `is_real`: with a chain
         of ML-DSA. RequestError if it cannot be.
         """
-        ...
+        raise RequestError("this server has no certificates by name")
 
-    def reset(self) -> None:
+    def reset(self) -> None:  # noqa: B027 - nothing to reset
         """Reset all state."""
-        ...
 
     def closed(self, ends: set[End], within_s: float) -> dict[End, dict[str, Any]]:
         """The data on connections by the client's endpoint. Waits until all of `ends` have ended, or until the
         timeout.
         """
-        ...
+        return {}
 
     def segments(self, origin_ns: int, replicate: int) -> dict[str, Any] | None:
         """Table `segments` since the last reset, the `connections` in it by number, and `counts` of errors; None if
         it has none.
         """
-        ...
-
-    def stop(self) -> None:
-        """End it and wait."""
-        ...
+        return None
 
 
 class RealServer:
@@ -77,7 +76,7 @@ class RealServer:
         self._watched.stop()
 
 
-class KernelServer:
+class KernelServer(Server):
     """Nginx, with the kernel's word on each socket that closes and a capture of the device."""
 
     def __init__(self, testbed: Testbed, host: str, directory: Path, told: dict[str, Any]) -> None:
@@ -88,7 +87,6 @@ class KernelServer:
         self._nginx = Nginx(
             namespace, directory, told["headers"], told["no_delay"], testbed.on_death, family, told.get("tls")
         )
-        self.path = self._nginx.path
         self._real = RealServer(testbed, host, told["no_delay"], **told["real"]) if "real" in told else None
         try:
             self._sockets = namespace.call(Sockets, (PORT, SECURE_PORT, REAL_PORT), family)
@@ -97,6 +95,10 @@ class KernelServer:
                 f"host {host}: the kernel does not report closed sockets (sock_diag): {error.strerror}"
             ) from None
         self._capture = Capture(namespace, testbed.mtu, testbed.on_death)
+
+    def path(self, size: int, header: int) -> str:
+        """As Server."""
+        return self._nginx.path(size, header)
 
     def named(self, flight_bytes: int, is_real: bool) -> tuple[str, int]:
         """As Server."""
@@ -125,7 +127,7 @@ class KernelServer:
         self._capture.stop()
 
 
-class OurServer:
+class OurServer(Server):
     """Our own TCP with its own HTTP: it keeps every segment, and reports each finished connection."""
 
     def __init__(self, testbed: Testbed, host: str) -> None:
@@ -133,7 +135,7 @@ class OurServer:
         target = testbed.host(host)
         plan = {"address": target.address, "mtu": testbed.mtu, "segments": True}
         self._wire = WireHost(plan, target.namespace.spawn, testbed.on_death)
-        testbed.raise_priority(self._wire.pid)
+        testbed.raise_priority(self._wire.process.pid)
         self._listening: dict[str, Any] = {}
         self._over: dict[int, dict[str, Any]] = {}
 
@@ -146,10 +148,6 @@ class OurServer:
     def path(self, size: int, header: int) -> str:
         """As Server."""
         return f"/{size}"
-
-    def named(self, flight_bytes: int, is_real: bool) -> tuple[str, int]:
-        """As Server: it has no TLS."""
-        raise RequestError("firstflight's TCP has no TLS")
 
     def reset(self) -> None:
         """As Server, with the initial windows learned from earlier connections."""
@@ -190,6 +188,32 @@ class OurServer:
                     self._over[report["connection"]] = report
         except Empty:
             return
+
+
+class QuicServer(Server):
+    """A QUIC stack's. The kernel has no data on its connections, and the link's packets are the only capture."""
+
+    def __init__(self, testbed: Testbed, host: str, told: Mapping[str, Any]) -> None:
+        """`told`: "command" of the program, and its "server" settings. MachineError if it does not start."""
+        target = testbed.host(host)
+        command = [*told["command"], "serve", f"{target.in_url}:{SECURE_PORT}", json.dumps(told["server"])]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        process = target.namespace.spawn(command, **pipes)
+        assert process.stdout is not None
+        # It writes the line when it listens.
+        if not process.stdout.readline():
+            _, said = process.communicate()
+            last = said.decode(errors="replace").strip().splitlines()[-1:] or [ending(process.returncode)]
+            raise MachineError(f"the QUIC server on host {host} does not start: {last[0]}")
+        self._watched = Watched(f"the QUIC server on host {host}", process, testbed.on_death)
+
+    def path(self, size: int, header: int) -> str:
+        """As Server: a request is the size of its response, header included."""
+        return str(size + header)
+
+    def stop(self) -> None:
+        """As Server."""
+        self._watched.stop()
 
 
 def _end(text: str) -> End:

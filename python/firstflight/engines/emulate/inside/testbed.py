@@ -11,9 +11,8 @@ from typing import Any
 
 from pyroute2.iproute.linux import IPRoute
 
-from firstflight.engines.emulate.inside import devices, settings
-from firstflight.engines.emulate.inside.driven import Box
-from firstflight.engines.emulate.inside.processes import Namespace
+from firstflight.engines.emulate.inside import settings
+from firstflight.engines.emulate.inside.processes import DEVICE, Box, Namespace
 from firstflight.errors import RequestError
 
 _BOX_FIRST_S = 0.1
@@ -51,8 +50,6 @@ class Testbed:
         self.network = ""
         self.backend = ""
         self.mtu = 0
-        # Hosts that run our own TCP, by name.
-        self.wires: dict[str, Any] = {}
         self._box: Box | None = None
         self._real_time: list[int] = []
         self._lock = threading.Lock()
@@ -110,21 +107,29 @@ class Testbed:
         veth = self.backend == "packet"
         host.namespace.call(settings.set_sysctls, host.name, settings.everywhere(host.family))
         if veth:
-            fd = middle.call(devices.open_pair, host.namespace, end, mac, self.mtu)
+            fd = middle.call(settings.open_pair, host.namespace, end, mac, self.mtu)
         else:
-            fd = middle.call(devices.open_tun, host.namespace, end)
+            fd = middle.call(settings.open_tun, host.namespace, end)
         host.device = host.namespace.call(_configure, host, self.network, self.mtu, veth=veth)
         return self.backend, fd
 
-    def set(self, host: str, sysctls: dict[str, str], route: dict[str, Any], peers: dict[str, dict[str, Any]]) -> None:
+    def set(
+        self,
+        host: str,
+        sysctls: dict[str, str],
+        route: dict[str, Any],
+        peers: dict[str, dict[str, Any]],
+        missing: Sequence[str],
+    ) -> None:
         """Give a host its kernel settings: sysctls, attributes of the route to everyone, and of those to single peers.
+        The kernel may lack the sysctls in `missing`.
 
         Attributes that an earlier call gave to a route and this one does not are gone.
         """
         target = self.host(host)
         bits = 32 if target.family == socket.AF_INET else 128
         addressed = {f"{self.host(peer).address}/{bits}": attributes for peer, attributes in peers.items()}
-        target.namespace.call(settings.set_sysctls, host, sysctls)
+        target.namespace.call(settings.set_sysctls, host, sysctls, missing)
         target.namespace.call(_set_routes, target, {self.network: route} | addressed)
 
 
@@ -133,8 +138,8 @@ def _configure(host: Host, network: str, mtu: int, veth: bool) -> int:
     with IPRoute() as netlink:
         netlink.link("set", index=socket.if_nametoindex("lo"), state="up")
         if veth:
-            devices.offloads_off(host.name, devices.DEVICE)
-        index = devices.bring_up(netlink, devices.DEVICE, mtu, without_arp=veth)
+            settings.offloads_off(host.name, DEVICE)
+        index = settings.bring_up(netlink, DEVICE, mtu, without_arp=veth)
         if host.stack == "kernel":
             # Without duplicate address detection, which would keep routes waiting.
             alone = {"prefixlen": 32} if host.family == socket.AF_INET else {"prefixlen": 128, "flags": _IFA_F_NODAD}

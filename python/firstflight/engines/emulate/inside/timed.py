@@ -24,7 +24,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 _READ_BYTES = 1 << 20
 _END_OF_HEADER = b"\r\n\r\n"
@@ -39,63 +39,37 @@ class FailedError(Exception):
     """The connection broke or the time was up."""
 
 
-class Tls(Protocol):
-    """One connection's TLS, which gets its bytes from and gives them to its caller."""
-
-    resumed: bool
-
-    def shake(self, data: bytes = b"") -> bool:
-        """Whether the handshake is complete with these bytes."""
-        ...
-
-    def feed(self, data: bytes) -> bytes:
-        """What was in these bytes."""
-        ...
-
-    def write(self, data: bytes) -> None:
-        """Encrypt."""
-        ...
-
-    def take(self) -> bytes:
-        """Bytes to send."""
-        ...
-
-    def session(self) -> Any:
-        """For a later connection."""
-        ...
-
-
 class Plain:
-    """No TLS."""
+    """One connection's TLS, which gets its bytes from and gives them to its caller; here none."""
 
     resumed = False
 
     def __init__(self, name: str, protocols: list[bytes], session: Any) -> None:
-        self._out = b""
+        self._written = b""
 
     def shake(self, data: bytes = b"") -> bool:
-        """As Tls."""
+        """Whether the handshake is complete with these bytes."""
         return True
 
     def feed(self, data: bytes) -> bytes:
-        """As Tls."""
+        """What was in these bytes."""
         return data
 
     def write(self, data: bytes) -> None:
-        """As Tls."""
-        self._out += data
+        """Encrypt."""
+        self._written += data
 
     def take(self) -> bytes:
-        """As Tls."""
-        out, self._out = self._out, b""
+        """Bytes to send."""
+        out, self._written = self._written, b""
         return out
 
     def session(self) -> Any:
-        """As Tls: there is none."""
+        """For a later connection, if it can be resumed."""
         return None
 
 
-class Padded:
+class Padded(Plain):
     """Python's own TLS."""
 
     _context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -111,7 +85,7 @@ class Padded:
         self._tls = self._context.wrap_bio(self._in, self._out, server_hostname=name, session=session)
 
     def shake(self, data: bytes = b"") -> bool:
-        """As Tls."""
+        """As Plain."""
         self._in.write(data)
         try:
             self._tls.do_handshake()
@@ -121,29 +95,27 @@ class Padded:
         return True
 
     def feed(self, data: bytes) -> bytes:
-        """As Tls."""
+        """As Plain."""
         self._in.write(data)
         with contextlib.suppress(ssl.SSLWantReadError):
             return self._tls.read(_READ_BYTES)
         return b""
 
     def write(self, data: bytes) -> None:
-        """As Tls."""
+        """As Plain."""
         self._tls.write(data)
 
     def take(self) -> bytes:
-        """As Tls."""
+        """As Plain."""
         return self._out.read()
 
     def session(self) -> Any:
-        """As Tls."""
+        """As Plain."""
         return self._tls.session
 
 
-class Real:
-    """PyOpenSSL's TLS, whose OpenSSL knows ML-DSA and X25519MLKEM768."""
-
-    resumed = False
+class Real(Plain):
+    """PyOpenSSL's TLS, whose OpenSSL knows ML-DSA and X25519MLKEM768. Connections are resumed by others only."""
 
     def __init__(self, name: str, protocols: list[bytes], session: Any) -> None:
         self._tls = SSL.Connection(_REAL, None)
@@ -152,7 +124,7 @@ class Real:
         self._tls.set_alpn_protos(protocols)
 
     def shake(self, data: bytes = b"") -> bool:
-        """As Tls."""
+        """As Plain."""
         if data:
             self._tls.bio_write(data)
         try:
@@ -162,43 +134,38 @@ class Real:
         return True
 
     def feed(self, data: bytes) -> bytes:
-        """As Tls."""
+        """As Plain."""
         self._tls.bio_write(data)
         with contextlib.suppress(SSL.WantReadError):
             return bytes(self._tls.recv(_READ_BYTES))
         return b""
 
     def write(self, data: bytes) -> None:
-        """As Tls."""
+        """As Plain."""
         self._tls.sendall(data)
 
     def take(self) -> bytes:
-        """As Tls."""
+        """As Plain."""
         with contextlib.suppress(SSL.WantReadError):
             return bytes(self._tls.bio_read(_READ_BYTES))
         return b""
 
-    def session(self) -> Any:
-        """As Tls: connections are resumed by others only."""
-        return None
 
-
-_KINDS: dict[str, type[Any]] = {"plain": Plain, "padded": Padded, "real": Real}
+_KINDS: dict[str, type[Plain]] = {"plain": Plain, "padded": Padded, "real": Real}
 _LOCK = threading.Lock()
 
 
-def opened(kind: str, name: str, hello_bytes: int, session: Any = None) -> Tls:
+def opened(kind: str, name: str, hello_bytes: int, session: Any = None) -> Plain:
     """TLS of a new connection, whose ClientHello has `hello_bytes` if its own has fewer."""
     with _LOCK:
-        bare: Tls = _KINDS[kind](name, [_SPOKEN], session)
+        bare = _KINDS[kind](name, [_SPOKEN], session)
         bare.shake()
         missing = hello_bytes - len(bare.take())
         more = [b"x" * min(_LONGEST_PROTOCOL, missing - at - 1) for at in range(0, missing - 1, _LONGEST_PROTOCOL + 1)]
-        tls: Tls = _KINDS[kind](name, [_SPOKEN, *more], session)
-        return tls
+        return _KINDS[kind](name, [_SPOKEN, *more], session)
 
 
-def shaken(tls: Tls, end: socket.socket) -> tuple[int, int]:
+def shaken(tls: Plain, end: socket.socket) -> tuple[int, int]:
     """Complete the handshake over a connected socket; bytes of the client's flights and of the server's. OSError and
     FailedError if that fails.
     """

@@ -1,15 +1,22 @@
-"""Runs a program in a testbed's namespaces, under the caller's ids, and ends as it does.
+"""The ways into a testbed's namespaces, as a program that becomes or runs another.
 
-    python -I -S into.py FIRST NETWORK PROGRAM...
+    python -I -S namespaces.py begin SOCKET COMMAND...
+    python -I -S namespaces.py enter FIRST NETWORK PROGRAM...
 
-FIRST is the testbed's first process, NETWORK its descriptor of a host's network namespace. The exit status is the
-program's, or 128 and the signal that ended it. A signal from the parent process ends the program, by force after 2 s.
-One from elsewhere has reached the program too, as a terminal's Ctrl-C does: what it does then is its own affair.
+`begin` makes the user namespace of a testbed that root starts, and becomes the command that makes the others. Only root
+may say that a namespace knows more than one id, and only from outside. So this asks over the socket, and goes on when
+the runner has written which ids there are: 0, which builds the testbed, and one for the programs in it.
+
+`enter` runs a program under the caller's ids, and ends as it does. FIRST is the testbed's first process, NETWORK its
+descriptor of a host's network namespace. The exit status is the program's, or 128 and the signal that ended it. A
+signal from the parent process ends the program, by force after 2 s. One from elsewhere has reached the program too, as
+a terminal's Ctrl-C does: what it does then is its own affair.
 """
 
 import ctypes
 import os
 import signal
+import socket
 import sys
 import time
 from pathlib import Path
@@ -23,9 +30,19 @@ _ONE_S = 3.0
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def main() -> None:
-    """Enter, run and wait."""
-    first, network, *program = sys.argv[1:]
+def _begin(its: str, command: list[str]) -> None:
+    line = socket.socket(fileno=os.dup(int(its)))
+    if _libc.unshare(_CLONE_NEWUSER) != 0:
+        # In the words of util-linux, which the runner explains.
+        sys.exit(f"unshare: unshare failed: {os.strerror(ctypes.get_errno())}")
+    line.sendall(b"?")
+    if not line.recv(1):
+        sys.exit(1)
+    os.setgroups([])
+    os.execv(command[0], command)
+
+
+def _enter(first: str, network: str, program: list[str]) -> int:
     uid, gid, directory = os.geteuid(), os.getegid(), Path.cwd()
     ways = [f"/proc/{first}/ns/{kind}" for kind in ("user", "mnt", "pid")]
     for fd in [os.open(way, os.O_RDONLY) for way in (*ways, f"/proc/{first}/fd/{network}")]:
@@ -37,7 +54,7 @@ def main() -> None:
     child = os.fork()
     if child == 0:
         _become(program, uid, gid)
-    sys.exit(_wait(child, heard))
+    return _wait(child, heard)
 
 
 def _become(program: list[str], uid: int, gid: int) -> None:
@@ -93,4 +110,6 @@ def _check(answer: int) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1] == "begin":
+        _begin(sys.argv[2], sys.argv[3:])
+    sys.exit(_enter(sys.argv[2], sys.argv[3], sys.argv[4:]))
