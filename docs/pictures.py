@@ -26,11 +26,6 @@ DOCS = Path(__file__).parent
 DRAWN = {
     "post-quantum": {"steps": "post-quantum-steps"},
     "uk-homes": {"size_map": "uk-homes-size-map"},
-    "kernel-check": {
-        "differences": "kernel-check-differences",
-        "connection_clean": "kernel-check-connection-clean",
-        "connection_losses": "kernel-check-connection-losses",
-    },
 }
 
 

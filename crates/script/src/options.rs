@@ -13,6 +13,8 @@ pub(crate) struct ScriptSettings {
     pub tolerance_ns: Nanos,
     /// The clock of the system under test at time 0. The place of an event in a tick decides when timers expire.
     pub clock_at_start: Nanos,
+    /// Of each connection's system under test. BBR's first phase in PROBE_BW follows from it.
+    pub initial_sequence: u32,
     /// Share of the time since the last event by which an event may be off.
     pub tolerance_percent: f64,
     /// One expected packet is one segment.
@@ -56,6 +58,8 @@ impl ScriptSettings {
             environment: Environment::new(settings),
             tolerance_ns,
             clock_at_start: 0,
+            // Close to the end, so that numbers wrap in a script's first bytes.
+            initial_sequence: u32::MAX - 5_000,
             tolerance_percent: 0.0,
             strict_segments: false,
             timestamp_tick_ns: None,
@@ -88,6 +92,7 @@ impl ScriptSettings {
                 self.tolerance_ns = self.tolerance_ns.max(number::<u32>(option)? as Nanos * 1_000);
             }
             "clock_usecs" => self.clock_at_start = Nanos::from(number::<u32>(option)?) * 1_000,
+            "initial_sequence" => self.initial_sequence = number(option)?,
             "tolerance_percent" => self.tolerance_percent = f64::from(number::<u8>(option)?.min(100)),
             "strict_segments" => self.strict_segments = true,
             "tcp_ts_tick_usecs" => {

@@ -6,9 +6,6 @@ use crate::script::Packet;
 use firstflight_tcp::{Endpoint, Events, Flags, Nanos, Profile, Segment, State};
 use std::sync::Arc;
 
-/// Initial sequence number of the first connection: close to the end, so that numbers wrap in a script's first bytes.
-const FIRST_SEQUENCE: u32 = u32::MAX - 5_000;
-
 #[derive(Debug)]
 pub(super) struct Connection {
     pub endpoint: Endpoint,
@@ -32,12 +29,12 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub fn client(profile: Profile) -> Self {
-        Self::new(Endpoint::client(Arc::new(profile), FIRST_SEQUENCE), None)
+    pub fn client(profile: Profile, initial_sequence: u32) -> Self {
+        Self::new(Endpoint::client(Arc::new(profile), initial_sequence), None)
     }
 
-    pub fn server(profile: Profile, listener: i64) -> Self {
-        Self::new(Endpoint::server(Arc::new(profile), FIRST_SEQUENCE), Some(listener))
+    pub fn server(profile: Profile, initial_sequence: u32, listener: i64) -> Self {
+        Self::new(Endpoint::server(Arc::new(profile), initial_sequence), Some(listener))
     }
 
     fn new(endpoint: Endpoint, listener: Option<i64>) -> Self {

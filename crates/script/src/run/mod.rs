@@ -153,7 +153,7 @@ impl<'a> Runner<'a> {
     fn begin_serving(&mut self, line: u32, listener: i64) -> Result<usize, Stop> {
         let options = self.descriptors.get(listener).map(|open| open.options.clone()).unwrap_or_default();
         let profile = self.profile_for(&options).map_err(|refusal| Problem::unsupported(line, refusal))?;
-        let index = self.world.add(Connection::server(profile, listener));
+        let index = self.world.add(Connection::server(profile, self.plan.initial_sequence, listener));
         Ok(index)
     }
 

@@ -86,7 +86,7 @@ impl Runner<'_> {
             Role::Fresh => {
                 let profile = self.profile_for(&open.options);
                 let profile = profile.map_err(|refusal| Problem::unsupported(line, refusal))?;
-                let mut connection = Connection::client(profile);
+                let mut connection = Connection::client(profile, self.plan.initial_sequence);
                 self.apply_options(&mut connection, &open.options);
                 connection.endpoint.connect(self.world.clock());
                 let index = self.world.add(connection);
