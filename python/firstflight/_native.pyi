@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Self, TypedDict, final, type_check_only
 
+import numpy as np
+import numpy.typing as npt
+
 @type_check_only
 class Names(TypedDict):
     """What the indices in the tables stand for."""
@@ -79,6 +82,18 @@ def draw(owner: tuple[int, int, int, int], purpose: str, index: int, law: Law | 
 
     `owner`: seed, replicate, application, client. Raises ValueError for another purpose than a client's.
     """
+
+def normal_cdf(values: npt.NDArray[np.float64]) -> bytes:
+    """Share of the standard normal law at or below each value: float64, of a contiguous float64 array."""
+
+def student_cdf(freedom: float, value: float) -> float:
+    """Share of Student's t at or below a value; NaN without degrees of freedom or of NaN."""
+
+def student_quantile(freedom: float, share: float) -> float:
+    """Quantile of Student's t, with infinitely many degrees of freedom of the normal law; NaN as for `student_cdf`."""
+
+def chi_squared_tail(freedom: float, value: float) -> float:
+    """Share of the chi-squared law above a value; NaN as for `student_cdf`."""
 
 def simulate(plan: str, seed: int, first_replicate: int, replicates: int, capture: bool = False) -> Simulated:
     """Simulate replicates `first_replicate` and on of a plan (JSON, `Scenario.to_plan`).

@@ -4,6 +4,7 @@ Exit statuses: 2 when the request was wrong, 3 when the machine cannot do it.
 """
 
 import re
+from importlib.util import find_spec
 
 # A path can be long and is useful whole.
 _LONG_WORD = re.compile(r"(\S{300})\S{100,}")
@@ -43,6 +44,23 @@ class MachineError(FirstflightError):
         super().__init__(f"{reason}; fix: {fix}" if fix else reason)
         self.reason = reason
         self.fix = fix
+
+
+_EXTRAS = {"altair": "figures", "vl_convert": "figures", "scipy": "studies", "xarray": "studies"}
+
+
+def missing_extra(module: str) -> MachineError | None:
+    """The error that names the extra with this module; None if it belongs to none."""
+    extra = _EXTRAS.get(module.partition(".")[0])
+    return None if extra is None else MachineError(f"{module} is not installed", f'pip install "firstflight[{extra}]"')
+
+
+def require_figures() -> None:
+    """Raise MachineError, before long work, where what draws is not installed."""
+    for module in ("altair", "vl_convert"):
+        missing = missing_extra(module) if find_spec(module) is None else None
+        if missing is not None:
+            raise missing
 
 
 def require_linux(what: str) -> None:

@@ -1,6 +1,7 @@
 //! The Python binding: plans in, tables out. No logic lives here.
 
 mod draws;
+mod laws;
 #[cfg(target_os = "linux")]
 mod linux;
 mod observe;
@@ -245,6 +246,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(record_tables, module)?)?;
     module.add_class::<draws::Law>()?;
     module.add_function(wrap_pyfunction!(draws::draw, module)?)?;
+    module.add_function(wrap_pyfunction!(laws::normal_cdf, module)?)?;
+    module.add_function(wrap_pyfunction!(laws::student_cdf, module)?)?;
+    module.add_function(wrap_pyfunction!(laws::student_quantile, module)?)?;
+    module.add_function(wrap_pyfunction!(laws::chi_squared_tail, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(plans::draw_users, module)?)?;
     module.add_function(wrap_pyfunction!(plans::draw_links, module)?)?;

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from firstflight import observe
+from firstflight._native import chi_squared_tail
 from firstflight.advise.budget import Check, Term, check, parse
 from firstflight.advise.fit import CurrentWindow, current_window, first_responses
 from firstflight.advise.measure import DIMENSIONS, LEAST_IN_BUCKET, RESAMPLES, STATISTICS, furthest, in_a_sentence
@@ -284,14 +285,12 @@ def _counts(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _mix_p_value(rows: pl.DataFrame) -> float:
     """Pearson's chi-squared test that the cells do not depend on the arm."""
-    from scipy.special import chdtrc
-
     counts = _counts(rows)
     table = counts.select(f"{BEFORE}_count", f"{AFTER}_count").to_numpy().astype(float)
     if len(table) < 2 or not table.sum(axis=0).all():
         return math.nan
     expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
-    return float(chdtrc(len(table) - 1, ((table - expected) ** 2 / expected).sum()))
+    return chi_squared_tail(len(table) - 1, float(((table - expected) ** 2 / expected).sum()))
 
 
 def _evened(rows: pl.DataFrame) -> pl.DataFrame:

@@ -23,7 +23,7 @@ from firstflight.advise.first_look import check_enough, doubts
 from firstflight.advise.fit import fit
 from firstflight.advise.measure import Measurements
 from firstflight.advise.sensitivity import cases, check_open
-from firstflight.errors import RequestError
+from firstflight.errors import MachineError, RequestError, require_figures
 from firstflight.explore.links import Link, link
 from firstflight.explore.page import PAGE
 from firstflight.records import Run
@@ -112,6 +112,9 @@ def advise(
     found = tuple(doubts(observed, population))
     for sentence in found:
         doubted(sentence)
+    undrawn = _undrawn()
+    if undrawn is not None:
+        doubted(f"the page has no figures: {undrawn}")
     windows = request.with_current(asked.windows, population.current.window)
     experiment = Experiment(population, cases(population), windows, asked.seed)
     wanted = execute.prepare(experiment, seed=asked.seed, jobs=jobs)
@@ -132,8 +135,18 @@ def advise(
         links = transfers(advice, experiment, measured)
         guard = guard_commands(asked, directory, observed) if advice.command else []
         command = shlex.join([*asked.words(), "--out", str(directory)])
-        path = page.write(advice, all_figures(advice, experiment), [command], directory, links, guard)
+        path = page.write(
+            advice, [] if undrawn else all_figures(advice, experiment), [command], directory, links, guard
+        )
     return advice, path
+
+
+def _undrawn() -> MachineError | None:
+    try:
+        require_figures()
+    except MachineError as error:
+        return error
+    return None
 
 
 def guard_commands(asked: request.AdviceRequest, directory: Path, observed: observe.Observation) -> list[str]:

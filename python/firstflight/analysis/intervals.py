@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
+
+from firstflight._native import student_quantile
 
 Values = npt.NDArray[np.float64]
 CONFIDENCE = 0.95
@@ -32,22 +34,16 @@ class Estimate:
         return Estimate(factor * self.value, factor * self.low, factor * self.high, self.replicates)
 
 
-@lru_cache
 def t_quantile(replicates: int) -> float:
     """Two-sided 95% quantile of Student's t with `replicates` - 1 degrees of freedom."""
     if replicates < 2:
         return math.nan
-    from scipy.special import stdtrit  # late: half of the start-up time of a short command
-
-    return float(stdtrit(replicates - 1, (1 + CONFIDENCE) / 2))
+    return student_quantile(replicates - 1, (1 + CONFIDENCE) / 2)
 
 
-@lru_cache
 def normal_quantile() -> float:
     """Two-sided 95% quantile of the normal law, in standard deviations."""
-    from scipy.special import ndtri
-
-    return float(ndtri((1 + CONFIDENCE) / 2))
+    return NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 
 
 def ratio(above: Values, below: Values) -> Estimate:

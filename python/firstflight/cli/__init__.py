@@ -4,7 +4,7 @@ import signal
 import sys
 from types import FrameType
 
-from firstflight.errors import FirstflightError, MachineError, RequestError
+from firstflight.errors import FirstflightError, MachineError, RequestError, missing_extra
 
 # The exit status in a shell for a program ended by Ctrl-C (128 + SIGINT).
 _INTERRUPTED = 130
@@ -60,6 +60,12 @@ def _run() -> int:
         if context is not None:
             print(f'Try "{context.command_path} --help".', file=sys.stderr)
         return error.exit_code
+    except ModuleNotFoundError as error:
+        missing = missing_extra(error.name or "")
+        if missing is None:
+            raise
+        print(f"firstflight: {missing}", file=sys.stderr)
+        return missing.exit_status
     except typer.Abort:
         raise KeyboardInterrupt from None
     except (BrokenPipeError, SystemExit) as error:

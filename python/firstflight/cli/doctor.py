@@ -61,9 +61,10 @@ def _required() -> list[Finding]:
 
 def _optional() -> list[Finding]:
     ns2, tshark = shutil.which("ns"), shutil.which("tshark")
-    dask = _package("distributed")
     return [
-        Finding("dask", "run --on dask", dask or "not found", bool(dask), False, 'pip install "firstflight[cluster]"'),
+        _extra("figures", "pictures and reports", "altair", "vl-convert-python"),
+        _extra("studies", "run STUDY, claims, scorecard", "xarray", "scipy"),
+        _extra("cluster", "run --on dask", "distributed"),
         _tool("rust", "building from source", ("cargo", "--version"), "install Rust 1.85 or later from rustup.rs"),
         Finding("tshark", "some tests", tshark or "not found", tshark is not None, False, "apt-get install tshark"),
         Finding("ns-2", "make bench", ns2 or "not found", ns2 is not None, False, "apt-get install ns2"),
@@ -142,6 +143,12 @@ def _package(name: str) -> str:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return ""
+
+
+def _extra(name: str, needed_for: str, *packages: str) -> Finding:
+    versions = {package: _package(package) for package in packages}
+    found = ", ".join(f"{package} {version or 'not found'}" for package, version in versions.items())
+    return Finding(name, needed_for, found, all(versions.values()), False, f'pip install "firstflight[{name}]"')
 
 
 def _tool(name: str, needed_for: str, command: tuple[str, ...], fix: str) -> Finding:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from firstflight.cli.options import Directory
-from firstflight.errors import RequestError
+from firstflight.errors import RequestError, require_figures
 from firstflight.records import Run
 from firstflight.report import figures_to_files, write
 from firstflight.studies import of
@@ -32,6 +32,7 @@ def command(
     """Write DIR/report.html: one page with text, figures and tables, without external files."""
     if format and not figures:
         raise RequestError("--format is that of --figures; add --figures")
+    require_figures()
     run = Run.open(directory)
     study = of(run)
     print(write(run, study))

@@ -9,7 +9,7 @@ from firstflight.cli.options import Jobs, Seed
 from firstflight.cli.run import compute
 from firstflight.cli.terminal import show
 from firstflight.counted import nearest
-from firstflight.errors import RequestError
+from firstflight.errors import RequestError, require_figures
 from firstflight.records import Run
 from firstflight.report import write
 from firstflight.studies import of
@@ -46,6 +46,7 @@ def command(
     """Simulate every evaluation case of RFC 9743 with a scheme and with a reference. Print the verdicts and write a
     page.
     """
+    require_figures()
     card = Scorecard(scheme_of(scheme), scheme_of(reference))
     chosen = [name.strip() for names in only or [] for name in names.split(",")]
     for name in chosen:

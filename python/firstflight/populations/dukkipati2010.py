@@ -13,11 +13,14 @@ from __future__ import annotations
 import math
 from functools import cache
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+
+from firstflight._native import normal_cdf
 
 Points = list[list[float]]
 """A law's points: `[cumulative probability, value]`, the logarithm of the value straight between."""
@@ -101,17 +104,17 @@ def bdp_shares(rtts: Points, downs: Points, correlation: float) -> tuple[float, 
 
     `correlation` is that of the normal scores, above -1 and below 1. Integrated numerically; no draw is made.
     """
-    from scipy.special import ndtr, ndtri
-
+    normal = NormalDist()
     score = np.linspace(-8, 8, 16_001)
     weight = np.exp(-score * score / 2)
     weight /= weight.sum()
-    log_rtt = np.interp(ndtr(score), *_logarithmic(rtts))
+    log_rtt = np.interp(np.frombuffer(normal_cdf(score)), *_logarithmic(rtts))
     p, log_down = _logarithmic(downs)
     below = [0.0]
     for edge in edges("bdp"):
         share = np.clip(np.interp(math.log(8 * edge) - log_rtt, log_down, p), 1e-300, 1 - 1e-16)
-        given = ndtr((ndtri(share) - correlation * score) / math.sqrt(1 - correlation**2))
+        scores = np.array([normal.inv_cdf(one) for one in share])
+        given = np.frombuffer(normal_cdf((scores - correlation * score) / math.sqrt(1 - correlation**2)))
         below.append(float((weight * given).sum()))
     return tuple(float(100 * step) for step in np.diff([*below, 1.0]))
 

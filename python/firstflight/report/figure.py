@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from firstflight.counted import escaped
-from firstflight.errors import RequestError
+from firstflight.errors import RequestError, require_figures
 from firstflight.records.output import MARK
 from firstflight.report.style import INK, LINE, ORDERED, PAPER, SOFT, alt
 
@@ -75,7 +75,8 @@ def png(chart: alt.TopLevelMixin, scale: float = 2.0) -> bytes:
 
 
 def format_of(path: Path) -> str:
-    """The format of a picture by the end of its name. RequestError for another."""
+    """The format of a picture by the end of its name. RequestError for another, MachineError where nothing draws."""
+    require_figures()
     form = path.suffix.lower().removeprefix(".")
     if form not in FORMATS:
         raise RequestError(f'"{path}": a picture is written as .svg, .png or .pdf; choose a name with one of these')

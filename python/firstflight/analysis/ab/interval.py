@@ -14,11 +14,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from firstflight._native import student_cdf, student_quantile
 from firstflight.analysis.intervals import Estimate
 
 Values = npt.NDArray[np.float64]
@@ -70,9 +72,7 @@ class Studentised:
         low, high = (_level(self._off, level) for level in ((1 - confidence) / 2, (1 + confidence) / 2))
         if not (math.isfinite(low) and math.isfinite(high)):
             return math.nan, math.nan
-        from scipy.special import stdtrit
-
-        far = float(stdtrit(self._freedom, (1 + confidence) / 2))
+        far = student_quantile(self._freedom, (1 + confidence) / 2)
         return self.value - max(high, far) * self.error, self.value - min(low, -far) * self.error
 
     def p_value(self) -> float:
@@ -81,10 +81,8 @@ class Studentised:
             return math.nan
         if self.error == 0:
             return float(self.value == 0)
-        from scipy.special import stdtr
-
         at = self.value / self.error
-        return max(_two_sided(self._off, at), float(2 * stdtr(self._freedom, -abs(at))))
+        return max(_two_sided(self._off, at), 2 * student_cdf(self._freedom, -abs(at)))
 
 
 class Percentiles:
@@ -101,10 +99,8 @@ class Percentiles:
         """See `Spread`."""
         if math.isnan(self.value) or np.isnan(self._drawn).any():
             return math.nan, math.nan
-        from scipy.special import ndtr, stdtrit
-
-        far = float(stdtrit(self._freedom, (1 + confidence) / 2)) * math.sqrt(1 + 1 / self._freedom)
-        low, high = (_level(self._drawn, float(ndtr(end))) for end in (-far, far))
+        far = student_quantile(self._freedom, (1 + confidence) / 2) * math.sqrt(1 + 1 / self._freedom)
+        low, high = (_level(self._drawn, NormalDist().cdf(end)) for end in (-far, far))
         # A percentage of a baseline that may be 0 either way has resamples on one side of it.
         return min(low, self.value), max(high, self.value)
 
@@ -112,10 +108,8 @@ class Percentiles:
         """See `Spread`."""
         if math.isnan(self.value) or np.isnan(self._drawn).any():
             return math.nan
-        from scipy.special import ndtri, stdtr
-
-        far = abs(float(ndtri(_two_sided(self._drawn, 0.0) / 2)))
-        return float(2 * stdtr(self._freedom, -far / math.sqrt(1 + 1 / self._freedom)))
+        far = abs(NormalDist().inv_cdf(_two_sided(self._drawn, 0.0) / 2))
+        return 2 * student_cdf(self._freedom, -far / math.sqrt(1 + 1 / self._freedom))
 
 
 class Evidence(Protocol):
@@ -176,11 +170,9 @@ class Jackknifed:
 
     def estimates(self, confidence: float) -> dict[str, Estimate]:
         """`baseline`, `treatment`, `difference` and `percent`."""
-        from scipy.special import stdtrit
-
         found = {}
         for name, value in self.values.items():
-            half = float(stdtrit(self.freedom[name], (1 + confidence) / 2)) * self.errors[name] + self.widened[name]
+            half = student_quantile(self.freedom[name], (1 + confidence) / 2) * self.errors[name] + self.widened[name]
             found[name] = (value, value - half, value + half)
         return _estimates(found, self.bounds, self.units)
 
@@ -190,12 +182,10 @@ class Jackknifed:
         return larger(self._p_value("difference"), self._p_value("percent"))
 
     def _p_value(self, name: str) -> float:
-        from scipy.special import stdtr
-
         beyond, error = abs(self.values[name]) - self.widened[name], self.errors[name]
         if math.isnan(beyond) or beyond <= 0:
             return math.nan if math.isnan(beyond) else 1.0
-        return float(2 * stdtr(self.freedom[name], -beyond / error)) if error else 0.0
+        return 2 * student_cdf(self.freedom[name], -beyond / error) if error else 0.0
 
     @property
     def standard_error(self) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import polars as pl
 
@@ -129,9 +130,8 @@ def units_needed(
 def _reach(power: float, confidence: float) -> float:
     if not 0 < power < 1 or not 0 < confidence < 1:
         raise ValueError(f"power {power} and confidence {confidence}: both lie between 0 and 1")
-    from scipy.special import ndtri
-
-    return float(ndtri((1 + confidence) / 2) + ndtri(power))
+    normal = NormalDist()
+    return normal.inv_cdf((1 + confidence) / 2) + normal.inv_cdf(power)
 
 
 def _spreads(comparison: Comparison) -> tuple[float, float]:

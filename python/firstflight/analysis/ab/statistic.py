@@ -23,6 +23,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from firstflight._native import normal_cdf
 from firstflight.analysis.ab.resampling import Blocks
 from firstflight.analysis.ab.sample import Arm
 
@@ -254,8 +255,6 @@ def _binned(values: Values, weight: Values, bin: float) -> tuple[Values, Values]
 
 def _kernel(distance: Values) -> Values:
     """Cumulated Gaussian kernel of fourth order."""
-    from scipy.special import ndtr
-
     near = np.clip(distance, -_KERNEL_END, _KERNEL_END)
     density = np.exp(-(near**2) / 2) / math.sqrt(2 * math.pi)
-    return np.asarray(ndtr(near) + near * density / 2, dtype=np.float64)
+    return np.frombuffer(normal_cdf(np.ascontiguousarray(near))).reshape(near.shape) + near * density / 2
