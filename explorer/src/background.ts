@@ -20,6 +20,11 @@ export interface Asked {
   readonly least: number;
 }
 
+/** A job, and what its times are given to. */
+export interface Awaited extends Job {
+  readonly into: (timing: Timing) => void;
+}
+
 /** The times of a job by its place among those asked. */
 export interface Told {
   readonly index: number;
@@ -38,16 +43,17 @@ export class Background {
     this.script = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
   }
 
-  /** Has each job timed, `answered` called for each, and `finished` at the end. Earlier requests are dropped. */
-  ask(jobs: readonly Job[], answered: (told: Told) => void, finished: () => void, budgetMs = Infinity, least = 0): void {
+  /** Has each job timed, and `finished` called at the end. Earlier requests are dropped. */
+  ask(awaited: readonly Awaited[], finished: () => void, budgetMs = Infinity, least = 0): void {
     this.stop();
     this.worker ??= new Worker(this.script);
     this.isBusy = true;
     this.worker.onmessage = ({ data }: MessageEvent<Told | null>) => {
-      if (data !== null) return answered(data);
+      if (data !== null) return awaited[data.index]?.into(data.timing);
       this.isBusy = false;
       finished();
     };
+    const jobs = awaited.map(({ into, ...job }) => job);
     const asked: Asked = { module: this.module, jobs, budgetMs, least };
     this.worker.postMessage(asked);
   }

@@ -20,13 +20,16 @@ export function colors(): Colors {
   return Object.fromEntries(NAMES.map((name) => [name, style.getPropertyValue(`--${name}`)])) as Colors;
 }
 
-export const [LEFT, RIGHT] = [60, 14];
+export const [LEFT, RIGHT, TOP] = [60, 14, 10];
+/** Of the lines of B. */
+export const DASH = [6, 3] as const;
 
-/** A drawing's surface, in CSS pixels. */
+/** A drawing's surface, in CSS pixels, and the part of the time that it shows. */
 export class Surface {
   context: CanvasRenderingContext2D;
   width = 0;
   height = 0;
+  view: View = { fromNs: 0, toNs: 1 };
 
   constructor(readonly canvas: HTMLCanvasElement) {
     const context = canvas.getContext("2d");
@@ -35,7 +38,8 @@ export class Surface {
   }
 
   /** Clears it, at the size that the page gives it. */
-  begin(): void {
+  begin(view = this.view): void {
+    this.view = view;
     const ratio = window.devicePixelRatio || 1;
     const { clientWidth, clientHeight } = this.canvas;
     [this.width, this.height] = [clientWidth, clientHeight];
@@ -58,8 +62,19 @@ export class Surface {
     return String(svg);
   }
 
-  x(timeNs: number, view: View): number {
-    return LEFT + ((timeNs - view.fromNs) / (view.toNs - view.fromNs)) * (this.width - LEFT - RIGHT);
+  /** The lower edge of a chart, above the words of its axis. */
+  get bottom(): number {
+    return this.height - 22;
+  }
+
+  x(timeNs: number): number {
+    const { fromNs, toNs } = this.view;
+    return LEFT + ((timeNs - fromNs) / (toNs - fromNs)) * (this.width - LEFT - RIGHT);
+  }
+
+  timeAt(x: number): number {
+    const { fromNs, toNs } = this.view;
+    return fromNs + ((x - LEFT) / (this.width - LEFT - RIGHT)) * (toNs - fromNs);
   }
 
   /** Shades the times between two places. */
@@ -70,13 +85,10 @@ export class Surface {
     this.context.globalAlpha = 1;
   }
 
-  timeAt(x: number, view: View): number {
-    return view.fromNs + ((x - LEFT) / (this.width - LEFT - RIGHT)) * (view.toNs - view.fromNs);
-  }
-
   /** Draws within the frame and the time in view only. */
-  clipped(top: number, bottom: number, view: View | undefined, draw: () => void): void {
-    const right = Math.min(this.width - RIGHT, view?.untilNs === undefined ? Infinity : this.x(view.untilNs, view));
+  clipped(top: number, bottom: number, draw: () => void): void {
+    const { untilNs } = this.view;
+    const right = Math.min(this.width - RIGHT, untilNs === undefined ? Infinity : this.x(untilNs));
     this.context.save();
     this.context.beginPath();
     this.context.rect(LEFT, top, Math.max(0, right - LEFT), bottom - top);
@@ -85,37 +97,39 @@ export class Surface {
     this.context.restore();
   }
 
-  /** A line that keeps each value until the next time. On one half pixel only the extent of the values is drawn. */
-  steps({ timeNs, values }: Steps, view: View, y: (value: number) => number, color: string, dash: number[]): void {
+  stroke(color: string, width: number, dash: readonly number[] = []): void {
     const { context } = this;
+    [context.strokeStyle, context.lineWidth] = [color, width];
+    context.setLineDash([...dash]);
+    context.stroke();
+  }
+
+  /** A line that keeps each value until the next time. On one half pixel only the extent of the values is drawn. */
+  steps({ timeNs, values }: Steps, y: (value: number) => number, color: string, dash: readonly number[]): void {
+    const { context, view } = this;
     const from = Math.max(0, placeAt(timeNs, view.fromNs));
     if (from >= timeNs.length) return;
     context.beginPath();
     let [column, low, high, last] = [NaN, 0, 0, values[from]!];
-    context.moveTo(this.x(timeNs[from]!, view), y(last));
+    const extent = (): void => {
+      if (low < high) for (const value of [low, high, last]) context.lineTo(column, y(value));
+    };
+    context.moveTo(this.x(timeNs[from]!), y(last));
     for (let index = from; index < timeNs.length && timeNs[index]! <= view.toNs; index++) {
       const value = values[index]!;
-      const here = Math.round(2 * this.x(timeNs[index]!, view)) / 2;
+      const here = Math.round(2 * this.x(timeNs[index]!)) / 2;
       if (here === column) {
         [low, high, last] = [Math.min(low, value), Math.max(high, value), value];
         continue;
       }
-      if (low < high) this.column(column, y(low), y(high), y(last));
+      extent();
       context.lineTo(here, y(last));
       context.lineTo(here, y(value));
       [column, low, high, last] = [here, value, value, value];
     }
-    if (low < high) this.column(column, y(low), y(high), y(last));
-    context.lineTo(this.x(view.toNs, view), y(last));
-    context.setLineDash(dash);
-    context.lineWidth = 2;
-    context.strokeStyle = color;
-    context.stroke();
-    context.setLineDash([]);
-  }
-
-  private column(x: number, ...ys: number[]): void {
-    for (const y of ys) this.context.lineTo(x, y);
+    extent();
+    context.lineTo(this.x(view.toNs), y(last));
+    this.stroke(color, 2, dash);
   }
 
   text(words: string, x: number, y: number, color: string, align: CanvasTextAlign = "left"): void {
@@ -128,40 +142,91 @@ export class Surface {
   label(words: string, x: number, y: number, { paper, ink }: Colors, align: CanvasTextAlign = "left"): void {
     const { context } = this;
     context.textAlign = align;
-    context.strokeStyle = paper;
-    context.lineWidth = 4;
+    [context.strokeStyle, context.lineWidth] = [paper, 4];
     context.strokeText(words, x, y);
     this.text(words, x, y, ink, align);
   }
 
   /** A straight line one pixel wide. */
-  rule(x0: number, y0: number, x1: number, y1: number, color: string): void {
+  rule(x0: number, y0: number, x1: number, y1: number, color: string, dash?: readonly number[]): void {
     const { context } = this;
-    context.strokeStyle = color;
-    context.lineWidth = 1;
     context.beginPath();
     context.moveTo(Math.round(x0) + 0.5, Math.round(y0) + 0.5);
     context.lineTo(Math.round(x1) + 0.5, Math.round(y1) + 0.5);
-    context.stroke();
+    this.stroke(color, 1, dash);
   }
 
   /** Vertical grid lines from `top` to `bottom`, with times in ms below. */
-  timeAxis(view: View, top: number, bottom: number, { line, soft }: Colors): void {
-    const room = Math.max(2, Math.floor((this.width - LEFT - RIGHT) / 80));
-    const { context } = this;
-    context.strokeStyle = line;
-    context.lineWidth = 1;
-    const times = ticks(view.fromNs / 1e6, view.toNs / 1e6, room);
+  timeAxis(top: number, bottom: number, { line, soft }: Colors): void {
+    const { fromNs, toNs } = this.view;
+    const times = ticks(fromNs / 1e6, toNs / 1e6, Math.max(2, Math.floor((this.width - LEFT - RIGHT) / 80)));
     for (const at of times) {
-      const x = Math.round(this.x(at * 1e6, view)) + 0.5;
-      context.beginPath();
-      context.moveTo(x, top);
-      context.lineTo(x, bottom);
-      context.stroke();
+      const x = this.x(at * 1e6);
+      this.rule(x, top, x, bottom, line);
       const unit = at === times.at(-1) ? " ms" : "";
       this.text(at.toLocaleString("en") + unit, x, bottom + 15, soft, unit === "" || x < this.width - 40 ? "center" : "right");
     }
   }
+
+  /** The time below and horizontal grid lines of values from 0 to a little more than `most`; returns where a value is. */
+  axes(most: number, label: (value: number) => string, colors: Colors): (value: number) => number {
+    const { bottom, width } = this;
+    const y = (value: number): number => bottom - (value / (most * 1.06)) * (bottom - TOP);
+    this.timeAxis(TOP, bottom, colors);
+    for (const value of ticks(0, most, Math.max(2, Math.floor((bottom - TOP) / 30)))) {
+      this.rule(LEFT, y(value), width - RIGHT, y(value), colors.line);
+      this.text(label(value), LEFT - 5, y(value) + 4, colors.ink, "right");
+    }
+    return y;
+  }
+}
+
+type Range = readonly [low: number, high: number];
+
+/** A surface whose axes are logarithmic. */
+export class LogSurface extends Surface {
+  private ranges: { readonly x: Range; readonly y: Range } = { x: [1, 10], y: [1, 10] };
+
+  /** Its grid, a word for each line. */
+  logAxes(x: Range, y: Range, lines: readonly (readonly [number, string])[], rows: readonly (readonly [number, string])[], { line, soft, ink }: Colors): void {
+    this.ranges = { x, y };
+    let free = 0;
+    for (const [value, words] of lines) {
+      const at = this.across(value);
+      this.rule(at, TOP, at, this.bottom, line);
+      const half = this.context.measureText(words).width / 2;
+      const middle = Math.min(at, this.width - half);
+      if (middle - half < free) continue;
+      this.text(words, middle, this.bottom + 15, soft, "center");
+      free = middle + half + 6;
+    }
+    for (const [value, words] of rows) {
+      this.rule(LEFT, this.up(value), this.width - RIGHT, this.up(value), line);
+      this.text(words, LEFT - 5, this.up(value) + 4, ink, "right");
+    }
+  }
+
+  across(value: number): number {
+    return LEFT + share(value, this.ranges.x) * (this.width - LEFT - RIGHT);
+  }
+
+  up(value: number): number {
+    return this.bottom - share(value, this.ranges.y) * (this.bottom - TOP);
+  }
+}
+
+function share(value: number, [low, high]: Range): number {
+  return Math.log(value / low) / Math.log(high / low);
+}
+
+/** The item nearest to a pointer, if one is within `reach`. */
+export function nearest<T>(items: Iterable<T>, reach: number, distance: (item: T) => number): T | undefined {
+  let [best, least]: [T | undefined, number] = [undefined, reach];
+  for (const item of items) {
+    const away = distance(item);
+    if (away < least) [best, least] = [item, away];
+  }
+  return best;
 }
 
 /** Round numbers from `low` to `high`, about `most` of them. */

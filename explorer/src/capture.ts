@@ -23,33 +23,29 @@ export interface Response {
 
 /** Those of a capture that can be compared with a transfer, the largest first. */
 export function comparable(observed: Observed): Response[] {
-  const connections = observed.table("connections");
-  const rows = new Map(Array.from(connections.column("connection"), (connection, row) => [connection, row]));
-  const [rtt, rate, minRate, atClient] = ["rtt_s", "down_bps", "min_down_bps", "at_client"].map((name) => connections.column(name));
-  const responses = observed.table("responses");
-  const of = ["connection", "object", "handshake_time_s", "completion_time_s", "bytes", "segments_sent", "first_flight_segments", "completed"];
-  const [connection, object, handshake, completion, size, sent, flight, completed] = of.map((name) => responses.column(name));
+  const paths = observed.table("connections").columns("connection", "rtt_s", "down_bps", "min_down_bps", "at_client");
+  const rows = new Map(Array.from(paths.connection, (connection, row) => [connection, row]));
+  const { connection, object, handshake_time_s, completion_time_s, bytes, segments_sent, first_flight_segments, completed } = observed
+    .table("responses")
+    .columns("connection", "object", "handshake_time_s", "completion_time_s", "bytes", "segments_sent", "first_flight_segments", "completed");
   const found: Response[] = [];
-  for (let index = 0; index < size!.length; index++) {
-    const row = rows.get(connection![index]!);
+  for (let index = 0; index < bytes.length; index++) {
+    const row = rows.get(connection[index]!);
     // Further responses, and those over TLS, begin without the handshake.
-    if (row === undefined || object![index] !== 0 || completed![index] !== 1 || Number.isNaN(handshake![index]!)) continue;
-    if (!(completion![index]! > 0 && rtt![row]! > 0)) continue;
+    if (row === undefined || object[index] !== 0 || completed[index] !== 1 || Number.isNaN(handshake_time_s[index]!)) continue;
+    if (!(completion_time_s[index]! > 0 && paths.rtt_s[row]! > 0)) continue;
+    const rate = Number.isNaN(paths.down_bps[row]!) ? paths.min_down_bps[row]! : paths.down_bps[row]!;
     found.push({
-      connection: connection![index]!,
-      isAtClient: atClient![row] === 1,
-      bytes: size![index]!,
-      completionNs: Math.round(completion![index]! * 1e9),
-      rttMs: Math.round(rtt![row]! * 1e4) / 10,
-      rateBps: rounded(Number.isNaN(rate![row]!) ? minRate![row]! : rate![row]!),
-      firstFlight: sent![index]! > flight![index]! ? flight![index]! : 0,
+      connection: connection[index]!,
+      isAtClient: paths.at_client[row] === 1,
+      bytes: bytes[index]!,
+      completionNs: Math.round(completion_time_s[index]! * 1e9),
+      rttMs: Math.round(paths.rtt_s[row]! * 1e4) / 10,
+      rateBps: Number.isNaN(rate) ? 0 : Number(rate.toPrecision(3)),
+      firstFlight: segments_sent[index]! > first_flight_segments[index]! ? first_flight_segments[index]! : 0,
     });
   }
   return found.sort((one, other) => other.bytes - one.bytes);
-}
-
-function rounded(rate: number): number {
-  return Number.isNaN(rate) ? 0 : Number(rate.toPrecision(3));
 }
 
 /** A response and its path in words. */
@@ -82,17 +78,16 @@ export interface Mark {
 
 /** The segments of a response as they passed the place of the capture. */
 export function marks(segments: Table, { bytes: size }: Response): Mark[] {
-  const of = ["time_ns", "from_server", "seq", "length", "ack", "flags"];
-  const [time, fromServer, seq, length, ack, flags] = of.map((name) => segments.column(name));
-  const opened = Array.from(flags!).findIndex((flag, index) => (flag & SYN) !== 0 && fromServer![index] === 0);
+  const { time_ns, from_server, seq, length, ack, flags } = segments.columns("time_ns", "from_server", "seq", "length", "ack", "flags");
+  const opened = Array.from(flags).findIndex((flag, index) => (flag & SYN) !== 0 && from_server[index] === 0);
   const found: Mark[] = [];
-  for (let index = 0; index < time!.length; index++) {
-    const isData = fromServer![index] === 1;
-    const from = isData ? seq![index]! - 1 : 0;
-    const to = isData ? from + length![index]! : ack![index]! - 1;
+  for (let index = 0; index < time_ns.length; index++) {
+    const isData = from_server[index] === 1;
+    const from = isData ? seq[index]! - 1 : 0;
+    const to = isData ? from + length[index]! : ack[index]! - 1;
     // Handshake, FIN and segments of later responses.
     if (to <= from || from >= size) continue;
-    found.push({ timeNs: time![index]! - time![opened]!, isData, from, to: Math.min(to, size) });
+    found.push({ timeNs: time_ns[index]! - time_ns[opened]!, isData, from, to: Math.min(to, size) });
     if (!isData && to >= size) break;
   }
   return found;

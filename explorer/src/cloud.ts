@@ -1,6 +1,6 @@
 /** Real paths by RTT and rate, and where the knobs are among them. */
 
-import { type Colors, LEFT, RIGHT, roundNumbers, Surface } from "./canvas";
+import { type Colors, DASH, LogSurface, nearest, roundNumbers, TOP } from "./canvas";
 import type { Side } from "./settings";
 
 export interface PathDot {
@@ -11,98 +11,53 @@ export interface PathDot {
 
 /** As near as a pointer must come to a dot, in pixels. */
 const REACH = 12;
-const TOP = 10;
 
-export class Cloud {
-  readonly surface: Surface;
+export class Cloud extends LogSurface {
   private dots: readonly PathDot[] = [];
-  private range: { x: [number, number]; y: [number, number] } = { x: [1, 10], y: [1, 10] };
 
   constructor(
     canvas: HTMLCanvasElement,
     private readonly mssBytes: number,
   ) {
-    this.surface = new Surface(canvas);
+    super(canvas);
   }
 
   /** `here`: the path that the knobs have. */
   draw(dots: readonly PathDot[], here: { rtt_ms: number; rate_bps: number }, sides: readonly [Side, Side], colors: Colors, chosen: PathDot | undefined): void {
     this.dots = dots;
-    this.range = {
-      x: extent([...dots.map(({ rttMs }) => rttMs), here.rtt_ms]),
-      y: extent([...dots.map(({ rateBps }) => rateBps), here.rate_bps]),
-    };
-    const { surface } = this;
-    surface.begin();
-    const { context, width, height } = surface;
-    const bottom = height - 22;
-    for (const rtt of roundNumbers(...this.range.x)) {
-      surface.rule(this.x(rtt), TOP, this.x(rtt), bottom, colors.line);
-      surface.text(`${rtt} ms`, this.x(rtt), bottom + 15, colors.soft, "center");
-    }
-    for (const rate of roundNumbers(...this.range.y).filter((value) => /^[15]/.test(String(value)))) {
-      surface.rule(LEFT, this.y(rate), width - RIGHT, this.y(rate), colors.line);
-      surface.text(rateWords(rate), LEFT - 5, this.y(rate) + 4, colors.ink, "right");
-    }
-    surface.clipped(TOP, bottom, undefined, () => {
+    const [x, y] = [extent([...dots.map(({ rttMs }) => rttMs), here.rtt_ms]), extent([...dots.map(({ rateBps }) => rateBps), here.rate_bps])];
+    this.begin();
+    const rates = roundNumbers(...y).filter((value) => /^[15]/.test(String(value)));
+    this.logAxes(x, y, roundNumbers(...x).map((rtt) => [rtt, `${rtt} ms`]), rates.map((rate) => [rate, rateWords(rate)]), colors);
+    this.clipped(TOP, this.bottom, () => {
+      const { context } = this;
       context.fillStyle = colors.soft;
-      for (const dot of dots) context.fillRect(this.x(dot.rttMs) - 1.5, this.y(dot.rateBps) - 1.5, 3, 3);
-      for (const [index, { iw }] of sides.entries()) if (iw > 0) this.filled(iw, index === 0 ? colors.a : colors.b, index === 0 ? [] : [6, 3]);
-      context.lineWidth = 2;
-      context.strokeStyle = colors.ink;
-      const [x, y] = [this.x(here.rtt_ms), this.y(here.rate_bps)];
-      surface.rule(x - 8, y, x + 8, y, colors.ink);
-      surface.rule(x, y - 8, x, y + 8, colors.ink);
+      for (const dot of dots) context.fillRect(this.across(dot.rttMs) - 1.5, this.up(dot.rateBps) - 1.5, 3, 3);
+      // Paths on the line carry just the window in each RTT; those above it wait for ACKs.
+      for (const [index, { iw }] of sides.entries()) {
+        if (iw === 0) continue;
+        context.beginPath();
+        for (const rtt of x) context.lineTo(this.across(rtt), this.up((iw * this.mssBytes * 8e3) / rtt));
+        this.stroke(index === 0 ? colors.a : colors.b, 2, index === 0 ? [] : DASH);
+      }
+      const [across, up] = [this.across(here.rtt_ms), this.up(here.rate_bps)];
+      this.rule(across - 8, up, across + 8, up, colors.ink);
+      this.rule(across, up - 8, across, up + 8, colors.ink);
       if (chosen === undefined) return;
       context.beginPath();
-      context.arc(this.x(chosen.rttMs), this.y(chosen.rateBps), 6, 0, 2 * Math.PI);
-      context.strokeStyle = colors.alarm;
-      context.lineWidth = 2;
-      context.stroke();
+      context.arc(this.across(chosen.rttMs), this.up(chosen.rateBps), 6, 0, 2 * Math.PI);
+      this.stroke(colors.alarm, 2);
     });
-  }
-
-  /** The paths that carry just a window in each RTT: those above it wait for ACKs. */
-  private filled(segments: number, color: string, dash: number[]): void {
-    const { context } = this.surface;
-    const rate = (rttMs: number): number => (segments * this.mssBytes * 8e3) / rttMs;
-    const [low, high] = this.range.x;
-    context.beginPath();
-    context.moveTo(this.x(low), this.y(rate(low)));
-    context.lineTo(this.x(high), this.y(rate(high)));
-    context.setLineDash(dash);
-    context.lineWidth = 2;
-    context.strokeStyle = color;
-    context.stroke();
-    context.setLineDash([]);
-  }
-
-  private x(rttMs: number): number {
-    return LEFT + share(rttMs, this.range.x) * (this.surface.width - LEFT - RIGHT);
-  }
-
-  private y(rateBps: number): number {
-    const bottom = this.surface.height - 22;
-    return bottom - share(rateBps, this.range.y) * (bottom - TOP);
   }
 
   /** The index of the dot that is nearest to a place on the canvas, if one is near. */
   nearest(x: number, y: number): number | undefined {
-    let [best, distance]: [number | undefined, number] = [undefined, REACH];
-    for (const [index, { rttMs, rateBps }] of this.dots.entries()) {
-      const away = Math.hypot(this.x(rttMs) - x, this.y(rateBps) - y);
-      if (away < distance) [best, distance] = [index, away];
-    }
-    return best;
+    return nearest(this.dots.keys(), REACH, (index) => Math.hypot(this.across(this.dots[index]!.rttMs) - x, this.up(this.dots[index]!.rateBps) - y));
   }
 }
 
 export function rateWords(rateBps: number): string {
   return rateBps < 1e9 ? `${Number((rateBps / 1e6).toPrecision(3))} Mb/s` : `${Number((rateBps / 1e9).toPrecision(3))} Gb/s`;
-}
-
-function share(value: number, [low, high]: [number, number]): number {
-  return Math.log(value / low) / Math.log(high / low);
 }
 
 /** A little more than the positive values span. */

@@ -6,7 +6,7 @@ import { element } from "./element";
 import { Ladder } from "./ladder";
 import { Lines } from "./lines";
 import { SequenceChart } from "./sequence";
-import { chainName, NO_NEIGHBOR, NO_TLS, type Settings } from "./settings";
+import { chainName, NO_NEIGHBOR, NO_TLS, readSide } from "./settings";
 import { type Name, SIDES } from "./simulations";
 import { SizeChart, type Times } from "./sizes";
 import { compared, harm, SpreadChart } from "./spread";
@@ -66,7 +66,7 @@ export class Drawing {
   /** Every drawing in view with its caption, as SVG. */
   recorded(): { caption: string; content: string; width: number; height: number }[] {
     const { ladders, lines, sequence, sizes, spread } = this;
-    const all = [spread, ...SIDES.map((side) => ladders[side]), ...lines.map(({ chart }) => chart), sequence, sizes].map(({ surface }) => surface);
+    const all = [spread, ...SIDES.map((side) => ladders[side]), ...lines.map(({ chart }) => chart), sequence, sizes];
     return all.filter(({ canvas }) => canvas.clientHeight > 0).map((surface) => {
       const content = surface.recorded(() => this.draw());
       const caption = surface.canvas.parentElement?.querySelector("figcaption")?.innerText ?? "";
@@ -110,7 +110,7 @@ export class Drawing {
   write(): void {
     const { transfers, settings, isRandom, spread } = this.state;
     const { neighbor, seed } = settings.path;
-    const [one, other] = [named("a", settings), named("b", settings)];
+    const [one, other] = [named("a", this.state), named("b", this.state)];
     element("verdict").textContent = isRandom === true ? compared(one, other, spread) : verdict(transfers.a, transfers.b, one, other);
     // Until the answer is there the old one keeps its place, unseen: nothing moves.
     if (isRandom !== undefined || neighbor === NO_NEIGHBOR) element("harm").textContent = harm(neighbor, spread.a, spread.b, spread.alone);
@@ -121,16 +121,16 @@ export class Drawing {
     for (const side of SIDES) {
       const transfer = transfers[side];
       element(`caption-${side}`).textContent = transfer === undefined ? "" : caption(transfer);
-      element(`canvas-name-${side}`).textContent = named(side, settings);
+      element(`canvas-name-${side}`).textContent = named(side, this.state);
       element(`ladder-${side}`).dataset["completionNs"] = String(transfer?.completionNs ?? "");
     }
   }
 }
 
-function named(side: Name, settings: Settings): string {
+function named(side: Name, { start, settings }: State): string {
   const { iw, startup, cc, chain } = settings[side];
   const other = SIDES.map((one) => settings[one]);
-  const window = iw === 0 ? "IW as given" : `IW ${iw}`;
+  const window = iw === 0 && readSide(start).iw === 0 ? "IW as given" : `IW ${iw}`;
   const more = [
     other[0]?.startup === other[1]?.startup ? "" : startup.replaceAll("_", " "),
     other[0]?.cc === other[1]?.cc ? "" : cc,

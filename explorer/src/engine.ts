@@ -25,19 +25,19 @@ const TYPES: Record<string, new (memory: ArrayBuffer, start: number, length: num
 /** A table of the records, column by column. */
 export class Table {
   constructor(
-    private readonly columns: Readonly<Record<string, Place>>,
+    private readonly places: Readonly<Record<string, Place>>,
     private readonly output: () => Uint8Array,
   ) {}
 
   /** Its rows. */
   get length(): number {
-    const [place] = Object.values(this.columns);
+    const [place] = Object.values(this.places);
     return place === undefined ? 0 : place[2] / Number(place[0].slice(-1));
   }
 
   /** The values of a column as numbers; nanoseconds of a run are far below 2^53. To be had until the engine's next call. */
   column(name: string): ArrayLike<number> {
-    const place = this.columns[name];
+    const place = this.places[name];
     if (place === undefined) throw new Error(`the records have no column ${name}`);
     const [type, start, bytes] = place;
     const values = TYPES[type];
@@ -45,6 +45,11 @@ export class Table {
     const { buffer, byteOffset } = this.output();
     const column = new values(buffer as ArrayBuffer, byteOffset + start, bytes / Number(type.slice(-1)));
     return column instanceof BigInt64Array || column instanceof BigUint64Array ? asNumbers(column) : column.slice();
+  }
+
+  /** Several of them, by name. */
+  columns<Column extends string>(...names: Column[]): Record<Column, ArrayLike<number>> {
+    return Object.fromEntries(names.map((name) => [name, this.column(name)])) as Record<Column, ArrayLike<number>>;
   }
 }
 

@@ -28,7 +28,8 @@ function knobs(start: Start): Record<string, Knob[]> {
   ];
   return {
     path: [
-      { key: "neighbor", label: "neighbor", choices: [NO_NEIGHBOR, ...Object.keys(start.neighbors)] },
+      { key: "network", label: "network", choices: ["", ...Object.keys(NETWORKS)], words: (name) => (name === "" ? "own values" : name) },
+      { key: "neighbor", label: "cost to a neighbor", choices: [NO_NEIGHBOR, ...Object.keys(start.neighbors)], words: (flow) => (flow === NO_NEIGHBOR ? "not shown" : flow) },
       ...(isFile ? [{ key: "size_bytes", label: "size", slider: [1, 10_000] as [number, number] }] : []),
       { key: "rate_bps", label: "rate", slider: [0.1, 1000] },
       { key: "rtt_ms", label: "RTT", slider: [1, 1000] },
@@ -62,26 +63,7 @@ export class Board {
       const place = document.querySelector<HTMLElement>(`#${id} .knobs`);
       for (const knob of list) place?.append(this.built(id.replace("-more", "") as Part, knob));
     }
-    document.querySelector("#path .knobs")?.prepend(this.networks());
     this.show();
-  }
-
-  /** A choice that sets several knobs. */
-  private networks(): HTMLElement {
-    const [box, label, select] = [document.createElement("div"), document.createElement("label"), document.createElement("select")];
-    box.className = "knob";
-    label.htmlFor = select.id = select.name = "network";
-    label.textContent = "network";
-    for (const name of ["", ...Object.keys(NETWORKS)]) select.append(new Option(name === "" ? "own values" : name, name));
-    select.addEventListener("change", () => {
-      Object.assign(this.state.settings.path, NETWORKS[select.value] ?? {});
-      this.show();
-      this.moved();
-    });
-    this.shows.push(() => (select.value = networkOf(this.state.settings.path)));
-    box.append(label, select);
-    define("network", box, select);
-    return box;
   }
 
   /** Updates the page from the settings. */
@@ -106,12 +88,14 @@ export class Board {
     return box;
   }
 
-  private values(part: Part): Record<string, string | number> {
-    return this.state.settings[part] as unknown as Record<string, string | number>;
+  private value(part: Part, key: string): string | number {
+    const { settings } = this.state;
+    return key === "network" ? networkOf(settings.path) : (settings[part] as unknown as Record<string, string | number>)[key]!;
   }
 
   private set(part: Part, key: string, value: string | number): void {
-    this.values(part)[key] = value;
+    // A network sets several knobs.
+    Object.assign(this.state.settings[part], key === "network" ? NETWORKS[value] : { [key]: value });
     this.show();
     this.moved();
   }
@@ -119,17 +103,17 @@ export class Board {
   private choice(part: Part, { key, choices, words = (value) => value.replaceAll("_", " ") }: Knob): HTMLSelectElement {
     const select = document.createElement("select");
     // A value of the scenario that is no named choice is offered as it is.
-    const all = new Set([...(choices ?? []), String(this.values(part)[key])]);
+    const all = new Set([...(choices ?? []), String(this.value(part, key))]);
     for (const value of all) select.append(new Option(words(value), value));
     select.addEventListener("change", () => this.set(part, key, select.value));
-    this.shows.push(() => (select.value = String(this.values(part)[key])));
+    this.shows.push(() => (select.value = String(this.value(part, key))));
     return select;
   }
 
   private field(part: Part, { key }: Knob): HTMLInputElement {
     const { scale = 1 } = RANGES[key] ?? {};
     const input = document.createElement("input");
-    const isText = typeof this.values(part)[key] === "string";
+    const isText = typeof this.value(part, key) === "string";
     input.type = isText ? "text" : "number";
     if (isText) input.placeholder = "none";
     else [input.min, input.step] = ["0", "any"];
@@ -138,7 +122,7 @@ export class Board {
       else if (input.value !== "") this.set(part, key, unscaled(Number(input.value), scale));
     });
     this.shows.push(() => {
-      const value = this.values(part)[key];
+      const value = this.value(part, key);
       const shown = isText ? String(value) : String(Number((Number(value) / scale).toPrecision(12)));
       if (document.activeElement !== input) input.value = shown;
     });
@@ -160,7 +144,7 @@ export class Board {
       this.set(part, key, unscaled(value < 100 && low < 1 ? Number(value.toPrecision(2)) : Math.round(value), scale));
     });
     this.shows.push(() => {
-      const value = Number(this.values(part)[key]) / scale;
+      const value = Number(this.value(part, key)) / scale;
       if (document.activeElement !== slider) slider.value = String(position(Math.max(low, Math.min(high, value))));
       slider.setAttribute("aria-valuetext", String(value));
     });

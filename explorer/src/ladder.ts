@@ -1,13 +1,8 @@
 /** Sender, bottleneck queue and receiver on one time axis, with a line for each segment. */
 
-import { type Colors, LEFT, RIGHT, Surface, type View } from "./canvas";
+import { type Colors, LEFT, nearest, RIGHT, Surface, type View } from "./canvas";
 import { valueAt } from "./steps";
 import type { Segment, Transfer } from "./transfer";
-
-interface Point {
-  x: number;
-  y: number;
-}
 
 /** Above the sender: the names of the rounds. */
 const TOP = 20;
@@ -18,38 +13,24 @@ const [MOST_PER_PIXEL, BIN] = [0.7, 3];
 /** Of a segment's line: sender, into the queue, out of it, receiver. */
 const MOST_POINTS = 4;
 
-export class Ladder {
-  readonly surface: Surface;
+export class Ladder extends Surface {
   private transfer: Transfer | undefined;
-  private view: View = { fromNs: 0, toNs: 1 };
   private at: [number, number, number, number] = [0, 0, 0, 0];
   private readonly points = new Float64Array(2 * MOST_POINTS);
 
-  constructor(canvas: HTMLCanvasElement) {
-    this.surface = new Surface(canvas);
-  }
-
   draw(transfer: Transfer, view: View, own: string, colors: Colors, chosen: Segment | undefined): void {
-    [this.transfer, this.view] = [transfer, view];
-    const { surface } = this;
-    surface.begin();
-    const { context, width, height } = surface;
+    this.transfer = transfer;
+    this.begin(view);
     this.at = this.levels();
     const [sender, queueTop, queueBottom, receiver] = this.at;
-    context.fillStyle = colors.panel;
-    context.fillRect(LEFT, queueTop, width - LEFT - RIGHT, queueBottom - queueTop);
-    surface.timeAxis(view, sender, height - 20, colors);
-    context.strokeStyle = colors.soft;
-    for (const y of [sender, receiver]) {
-      context.beginPath();
-      context.moveTo(LEFT, y);
-      context.lineTo(width - RIGHT, y);
-      context.stroke();
-    }
+    this.context.fillStyle = colors.panel;
+    this.context.fillRect(LEFT, queueTop, this.width - LEFT - RIGHT, queueBottom - queueTop);
+    this.timeAxis(sender, this.height - 20, colors);
+    for (const y of [sender, receiver]) this.rule(LEFT, y, this.width - RIGHT, y, colors.soft);
     for (const [name, y] of [["sender", sender], ["queue", (queueTop + queueBottom) / 2], ["receiver", receiver]] as const) {
-      surface.text(name, LEFT - 5, y + 4, colors.ink, "right");
+      this.text(name, LEFT - 5, y + 4, colors.ink, "right");
     }
-    surface.clipped(0, height - 18, view, () => {
+    this.clipped(0, this.height - 18, () => {
       this.segments(own, colors, chosen);
       this.markers(colors);
     });
@@ -57,19 +38,18 @@ export class Ladder {
 
   /** Rounds above; ends of the TLS handshake, of its first record, of slow start and of the transfer, a line lower each. */
   private markers(colors: Colors): void {
-    const { surface, view, transfer } = this;
-    if (transfer === undefined) return;
-    const { startNs, tlsNs, usableNs, completionNs, rounds, slowStartEnd } = transfer;
-    const { context } = surface;
+    if (this.transfer === undefined) return;
+    const { startNs, tlsNs, usableNs, completionNs, rounds, slowStartEnd } = this.transfer;
+    const { context } = this;
     const [sender, , , receiver] = this.at;
     let free = LEFT;
     for (const [index, { name, fromNs }] of rounds.entries()) {
-      const [from, to] = [surface.x(fromNs, view), surface.x(rounds[index + 1]?.fromNs ?? startNs + (completionNs ?? Infinity), view)];
+      const [from, to] = [this.x(fromNs), this.x(rounds[index + 1]?.fromNs ?? startNs + (completionNs ?? Infinity))];
       const x = Math.max(from + 2, free);
-      const short = [name, name.replace(/^round /, "")].find((one) => x + context.measureText(one).width < Math.min(to, surface.width));
-      surface.rule(from, sender - 12, from, sender, colors.soft);
+      const short = [name, name.replace(/^round /, "")].find((one) => x + context.measureText(one).width < Math.min(to, this.width));
+      this.rule(from, sender - 12, from, sender, colors.soft);
       if (short === undefined) continue;
-      surface.text(short, x, sender - 4, colors.soft);
+      this.text(short, x, sender - 4, colors.soft);
       free = x + context.measureText(short).width + 4;
     }
     const shown = [
@@ -81,44 +61,38 @@ export class Ladder {
     let y = (sender + receiver) / 2;
     for (const [name, afterNs] of shown) {
       if (afterNs == null) continue;
-      const x = surface.x(startNs + afterNs, view);
-      context.setLineDash([2, 3]);
-      surface.rule(x, sender, x, receiver, colors.ink);
-      context.setLineDash([]);
-      const isLate = x > surface.width - RIGHT - context.measureText(name).width - 6;
-      surface.label(name, x + (isLate ? -4 : 4), y, colors, isLate ? "right" : "left");
+      const x = this.x(startNs + afterNs);
+      this.rule(x, sender, x, receiver, colors.ink, [2, 3]);
+      const isLate = x > this.width - RIGHT - context.measureText(name).width - 6;
+      this.label(name, x + (isLate ? -4 : 4), y, colors, isLate ? "right" : "left");
       y += 14;
     }
   }
 
   private levels(): [number, number, number, number] {
-    const bottom = this.surface.height - 30;
+    const bottom = this.height - 30;
     const at = (share: number): number => TOP + share * (bottom - TOP);
     return [TOP + 4, at(0.2), at(0.5), bottom];
   }
 
   private segments(own: string, colors: Colors, chosen: Segment | undefined): void {
-    const { context } = this.surface;
     const shown = (this.transfer?.segments ?? []).filter((segment) => this.isShown(segment));
     const data = shown.filter(({ isDataWay }) => isDataWay);
-    if (data.length > MOST_PER_PIXEL * (this.surface.width - LEFT - RIGHT)) this.density(data, own, colors);
+    if (data.length > MOST_PER_PIXEL * (this.width - LEFT - RIGHT)) this.density(data, own, colors);
     else this.each(shown, own, colors);
     if (chosen === undefined) return;
-    context.beginPath();
+    this.context.beginPath();
     this.trace(this.place(chosen));
-    context.strokeStyle = colors.ink;
-    context.lineWidth = 3;
-    context.stroke();
+    this.stroke(colors.ink, 3);
   }
 
   /** Segments sent and arrived per bin, and the queue between, where lines would be one block. */
   private density(data: readonly Segment[], own: string, colors: Colors): void {
-    const { surface, view, transfer } = this;
-    const { context } = surface;
+    const { context, view } = this;
     const [sender, queueTop, queueBottom, receiver] = this.at;
     // A page that is not laid out yet has no width.
-    const bins = Math.max(1, Math.ceil((surface.width - LEFT - RIGHT) / BIN));
-    const bin = (timeNs: number | undefined): number => Math.floor((surface.x(timeNs ?? -1, view) - LEFT) / BIN);
+    const bins = Math.max(1, Math.ceil((this.width - LEFT - RIGHT) / BIN));
+    const bin = (timeNs: number | undefined): number => Math.floor((this.x(timeNs ?? -1) - LEFT) / BIN);
     const [sent, arrived, again, gone] = Array.from({ length: 4 }, () => new Float64Array(bins)) as [Float64Array, Float64Array, Float64Array, Float64Array];
     const add = (to: Float64Array, at: number): void => {
       if (at >= 0 && at < bins) to[at]!++;
@@ -129,7 +103,7 @@ export class Ladder {
       add(outcome === "arrived" ? arrived : gone, bin(outcomeNs));
     }
     const most = Math.max(1, ...sent, ...arrived);
-    const waiting = sent.map((_, at) => valueAt(transfer?.queue ?? { timeNs: [], values: [] }, surface.timeAt(LEFT + (at + 0.5) * BIN, view)));
+    const waiting = sent.map((_, at) => valueAt(this.transfer?.queue ?? { timeNs: [], values: [] }, this.timeAt(LEFT + (at + 0.5) * BIN)));
     const longest = Math.max(1, ...waiting);
     const bars = (values: Float64Array, most: number, from: number, to: number, color: string): void => {
       context.fillStyle = color;
@@ -141,15 +115,15 @@ export class Ladder {
     bars(again, most, sender, queueTop - 2, colors.alarm);
     bars(waiting, longest, queueBottom, queueTop + 2, colors.soft);
     bars(arrived, most, receiver, queueBottom + 4, own);
-    context.strokeStyle = colors.alarm;
-    context.lineWidth = 2;
-    for (const [at, value] of gone.entries()) if (value > 0) this.crossAt(LEFT + (at + 0.5) * BIN, (queueTop + queueBottom) / 2);
+    for (const [at, value] of gone.entries()) if (value > 0) this.cross(LEFT + (at + 0.5) * BIN, (queueTop + queueBottom) / 2, colors);
     const ms = ((view.toNs - view.fromNs) / 1e6 / bins).toPrecision(2);
-    surface.label(`Bars: segments in ${Number(ms)} ms, at most ${most}; queue, at most ${longest}. Zoom in to see each.`, LEFT + 6, receiver - 6, colors);
+    const words = [`Bars: segments in ${Number(ms)} ms, at most ${most};`, `queue, at most ${longest}.`, "Zoom in to see each."];
+    const lines = context.measureText(words.join(" ")).width < this.width - LEFT - RIGHT - 12 ? [words.join(" ")] : words;
+    for (const [index, line] of lines.reverse().entries()) this.label(line, LEFT + 6, receiver - 6 - 14 * index, colors);
   }
 
   private each(shown: readonly Segment[], own: string, colors: Colors): void {
-    const { context } = this.surface;
+    const { context } = this;
     const kinds: [(segment: Segment) => boolean, string, number][] = [
       [(one) => !one.isDataWay && !one.isTls, colors.soft, 0.8],
       [(one) => one.isDataWay && !one.isTls && !isTrouble(one), own, one(shown.length)],
@@ -172,35 +146,30 @@ export class Ladder {
         }
         if (isNew) this.trace(numbers);
       }
-      context.strokeStyle = color;
-      context.lineWidth = lineWidth;
-      context.stroke();
+      this.stroke(color, lineWidth);
     }
-    context.strokeStyle = colors.alarm;
-    context.lineWidth = 2;
-    for (const segment of shown) if (segment.outcome === "dropped" || segment.outcome === "lost") this.cross(this.place(segment));
+    for (const segment of shown) {
+      if (segment.outcome !== "dropped" && segment.outcome !== "lost") continue;
+      const end = this.place(segment);
+      this.cross(this.points[end - 2]!, this.points[end - 1]!, colors);
+    }
   }
 
   /** Draws the line that was placed last, of this number of values. */
   private trace(numbers: number): void {
-    const { context } = this.surface;
+    const { context } = this;
     context.moveTo(this.points[0]!, this.points[1]!);
     for (let at = 2; at < numbers; at += 2) context.lineTo(this.points[at]!, this.points[at + 1]!);
   }
 
-  /** A cross where the line that was placed last ends. */
-  private cross(numbers: number): void {
-    this.crossAt(this.points[numbers - 2]!, this.points[numbers - 1]!);
-  }
-
-  private crossAt(x: number, y: number): void {
-    const { context } = this.surface;
+  private cross(x: number, y: number, { alarm }: Colors): void {
+    const { context } = this;
     context.beginPath();
     for (const side of [-1, 1]) {
       context.moveTo(x - 4, y - 4 * side);
       context.lineTo(x + 4, y + 4 * side);
     }
-    context.stroke();
+    this.stroke(alarm, 2);
   }
 
   /**
@@ -211,7 +180,7 @@ export class Ladder {
     const [sender, queueTop, queueBottom, receiver] = this.at;
     let numbers = 0;
     const go = (timeNs: number, y: number): void => {
-      this.points[numbers++] = this.surface.x(timeNs, this.view);
+      this.points[numbers++] = this.x(timeNs);
       this.points[numbers++] = y;
     };
     if (!isDataWay) {
@@ -236,31 +205,25 @@ export class Ladder {
   }
 
   /** The segment whose line is nearest to a point, if one is near. */
-  nearest(at: Point): Segment | undefined {
-    let [best, distance]: [Segment | undefined, number] = [undefined, REACH];
-    for (const segment of this.transfer?.segments ?? []) {
-      if (!this.isShown(segment)) continue;
+  nearest(x: number, y: number): Segment | undefined {
+    const shown = (this.transfer?.segments ?? []).filter((segment) => this.isShown(segment));
+    return nearest(shown, REACH, (segment) => {
       const numbers = this.place(segment);
+      let least = Infinity;
       for (let to = 2; to < numbers; to += 2) {
         const [x0, y0, x1, y1] = this.points.subarray(to - 2, to + 2) as unknown as [number, number, number, number];
-        const away = toLine(at, { x: x0, y: y0 }, { x: x1, y: y1 });
-        if (away < distance) [best, distance] = [segment, away];
+        const [dx, dy] = [x1 - x0, y1 - y0];
+        const along = Math.max(0, Math.min(1, ((x - x0) * dx + (y - y0) * dy) / (dx * dx + dy * dy || 1)));
+        least = Math.min(least, Math.hypot(x - x0 - along * dx, y - y0 - along * dy));
       }
-    }
-    return best;
+      return least;
+    });
   }
 }
 
 /** Lines get thinner where there are many. */
 function one(lines: number): number {
   return lines > 2000 ? 0.5 : lines > 500 ? 0.9 : 1.3;
-}
-
-function toLine(at: Point, from: Point, to: Point): number {
-  const [dx, dy] = [to.x - from.x, to.y - from.y];
-  const length = dx * dx + dy * dy;
-  const along = length === 0 ? 0 : Math.max(0, Math.min(1, ((at.x - from.x) * dx + (at.y - from.y) * dy) / length));
-  return Math.hypot(at.x - from.x - along * dx, at.y - from.y - along * dy);
 }
 
 /** Retransmitted, dropped or lost; a segment in flight at the end of the drawing is none of these. */

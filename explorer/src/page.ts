@@ -2,7 +2,7 @@
 
 import { comparable, described, type Mark, marks, type Response, summary } from "./capture";
 import { command, Export } from "./export";
-import { Background, type Job } from "./background";
+import { type Awaited, Background } from "./background";
 import { Drawing, SIZE_SEEDS } from "./drawing";
 import { element } from "./element";
 import { Engine, Refused } from "./engine";
@@ -26,10 +26,6 @@ const MOST_LISTED = 200;
 
 /** For the seeds; further ones are left out. */
 const SPREAD_MS = 2500;
-
-interface Asked extends Job {
-  readonly into: (timing: Timing) => void;
-}
 
 class Page {
   private readonly drawing: Drawing;
@@ -141,7 +137,7 @@ class Page {
     if (!isTimed || this.background === undefined) return;
     const { seed, neighbor } = state.settings.path;
     const cut = SIDES.filter((side) => state.transfers[side]?.cutNs != null);
-    const asked: Asked[] = cut.map((side) => ({ plan: state.plan(side), seed, into: ({ completionNs }) => this.complete(side, completionNs) }));
+    const asked: Awaited[] = cut.map((side) => ({ plan: state.plan(side), seed, into: ({ completionNs }) => this.complete(side, completionNs) }));
     if (state.isRandom === undefined) {
       state.spread = { a: [], b: [], alone: [] };
       const { applications } = state.start.plan;
@@ -164,12 +160,7 @@ class Page {
       if (!state.areSized) this.timeSizes();
     };
     // Of each flow at least two seeds: one alone cannot show that the seed matters.
-    this.ask(asked, finished, SPREAD_MS, cut.length + 6);
-  }
-
-  private ask(asked: readonly Asked[], finished: () => void, budgetMs?: number, least?: number): void {
-    const jobs = asked.map(({ into, ...job }) => job);
-    this.background?.ask(jobs, ({ index, timing }) => asked[index]?.into(timing), finished, budgetMs, least);
+    this.background.ask(asked, finished, SPREAD_MS, cut.length + 6);
   }
 
   private timeSizes(): void {
@@ -179,7 +170,7 @@ class Page {
     state.sizes = state.isRandom === true ? FEWER_SIZES : SIZES;
     const seeds = Array.from({ length: state.isRandom === true ? SIZE_SEEDS : 1 }, (_, index) => index + 1);
     const secured = SIDES.filter((side) => state.settings[side].chain !== NO_TLS);
-    const timed = (side: Name, times: Times, chain?: string): Asked[] =>
+    const timed = (side: Name, times: Times, chain?: string): Awaited[] =>
       state.sizes.flatMap((size, index) => {
         const into = ({ completionNs }: Timing): void => {
           (times[index] ??= []).push(completionNs);
@@ -191,7 +182,7 @@ class Page {
     const [a, b] = SIDES.map((side) => timed(side, state.times[side]));
     // Size by size, both sides next to each other.
     const both = (a ?? []).flatMap((job, index) => [job, ...(b?.slice(index, index + 1) ?? [])]);
-    this.ask([...both, ...secured.flatMap((side) => timed(side, state.plainTimes[side], NO_TLS))], () => (state.areSized = true));
+    this.background?.ask([...both, ...secured.flatMap((side) => timed(side, state.plainTimes[side], NO_TLS))], () => (state.areSized = true));
   }
 
   /** The completion time of a transfer of which the beginning is drawn. */

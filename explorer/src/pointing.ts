@@ -29,27 +29,27 @@ export class Pointing {
     takeSeed: () => void,
   ) {
     const { ladders, lines, sequence, sizes, cloud, spread } = drawing;
-    this.onChoice(spread.surface.canvas, (x, y) => this.pointSeed(spread.nearest(x, y)), (by) => this.pointSeed((state.seed ?? state.settings.path.seed) + by), takeSeed);
+    this.onChoice(spread.canvas, (x, y) => this.pointSeed(spread.nearest(x, y)), (by) => this.pointSeed((state.seed ?? state.settings.path.seed) + by), takeSeed);
     for (const side of SIDES) {
-      const { canvas } = ladders[side].surface;
-      onPointer(canvas, (x, y) => this.choose(side, ladders[side].nearest({ x, y })));
+      const { canvas } = ladders[side];
+      onPointer(canvas, (x, y) => this.choose(side, ladders[side].nearest(x, y)));
       this.onKeys(canvas, (by) => this.step(side, by));
     }
     for (const line of lines) {
-      const { surface } = line.chart;
-      onPointer(surface.canvas, (x) => this.point(line, surface.timeAt(x, state.view)));
-      this.onKeys(surface.canvas, (by) => {
+      const { chart } = line;
+      onPointer(chart.canvas, (x) => this.point(line, chart.timeAt(x)));
+      this.onKeys(chart.canvas, (by) => {
         const { fromNs, toNs } = state.view;
         this.point(line, (state.cursorNs ?? fromNs) + (by * (toNs - fromNs)) / 100);
       });
     }
-    onPointer(sequence.surface.canvas, (x, y) => this.chooseMark(sequence.nearest(x, y)));
-    this.onKeys(sequence.surface.canvas, (by) => this.stepMark(by));
-    onPointer(sizes.surface.canvas, (x) => this.pointSize(sizes.indexAt(x)));
-    this.onKeys(sizes.surface.canvas, (by) => this.pointSize((state.sizeIndex ?? 0) + by));
+    onPointer(sequence.canvas, (x, y) => this.chooseMark(sequence.nearest(x, y)));
+    this.onKeys(sequence.canvas, (by) => this.stepMark(by));
+    onPointer(sizes.canvas, (x) => this.pointSize(sizes.indexAt(x)));
+    this.onKeys(sizes.canvas, (by) => this.pointSize((state.sizeIndex ?? 0) + by));
     const nextDot = (by: number): boolean => this.pointDot((state.dotIndex ?? (by > 0 ? -1 : state.dots.length)) + by);
-    this.onChoice(cloud.surface.canvas, (x, y) => this.pointDot(cloud.nearest(x, y)), nextDot, takeDot);
-    for (const { surface } of [...SIDES.map((side) => ladders[side]), ...lines.map(({ chart }) => chart), sequence]) this.onDrag(surface);
+    this.onChoice(cloud.canvas, (x, y) => this.pointDot(cloud.nearest(x, y)), nextDot, takeDot);
+    for (const chart of [...SIDES.map((side) => ladders[side]), ...lines.map(({ chart }) => chart), sequence]) this.onDrag(chart);
     this.onPlay();
     element("zoom-in").addEventListener("click", () => this.zoom(0.5));
     element("zoom-out").addEventListener("click", () => this.zoom(2));
@@ -82,7 +82,7 @@ export class Pointing {
     const zoom = (event: WheelEvent): void => {
       if (!event.ctrlKey) return;
       event.preventDefault();
-      this.zoom(event.deltaY > 0 ? 1.25 : 0.8, this.drawing.lines[0]?.chart.surface.timeAt(event.offsetX, this.state.view));
+      this.zoom(event.deltaY > 0 ? 1.25 : 0.8, this.drawing.lines[0]?.chart.timeAt(event.offsetX));
     };
     canvas.addEventListener("wheel", zoom, { passive: false });
   }
@@ -105,7 +105,7 @@ export class Pointing {
       const from = began;
       began = undefined;
       if (from === undefined || Math.abs(offsetX - from) < LEAST_DRAG) return;
-      this.state.zoomTo(surface.timeAt(from, this.state.view), surface.timeAt(offsetX, this.state.view));
+      this.state.zoomTo(surface.timeAt(from), surface.timeAt(offsetX));
       this.drawing.drawTime();
     });
     canvas.addEventListener("pointercancel", () => (began = undefined));

@@ -114,11 +114,7 @@ export function readQlog(bytes: Uint8Array): Log {
   };
 }
 
-function lastAck(marks: readonly Mark[]): number {
-  let last = -1;
-  for (const [index, { isData }] of marks.entries()) if (!isData) last = index;
-  return last;
-}
+const lastAck = (marks: readonly Mark[]): number => marks.findLastIndex(({ isData }) => !isData);
 
 /** Lost bytes since the last acknowledgment. */
 function lostSince(marks: readonly Mark[]): number {

@@ -1,7 +1,7 @@
 /** A captured response next to both models: which bytes passed the place of the capture when. */
 
 import { type Mark, openedNs, passed } from "./capture";
-import { type Colors, LEFT, RIGHT, Surface, ticks, type View } from "./canvas";
+import { type Colors, DASH, nearest, Surface, type View } from "./canvas";
 import type { Steps } from "./steps";
 import type { Transfer } from "./transfer";
 import { bytes, count, ms } from "./words";
@@ -33,7 +33,8 @@ export class Captured {
 
   /** The kind of a mark, and the time when the same bytes pass there in the model B. */
   story({ timeNs, isData, isLost, from, to }: Mark): string {
-    const what = isLost === true ? `lost, bytes ${(from + 1).toLocaleString("en")} to ${to.toLocaleString("en")}` : isData ? `data, bytes ${(from + 1).toLocaleString("en")} to ${to.toLocaleString("en")}` : `ACK of ${count(to, "byte")}`;
+    const range = `bytes ${(from + 1).toLocaleString("en")} to ${to.toLocaleString("en")}`;
+    const what = isData ? `${isLost === true ? "lost" : "data"}, ${range}` : `ACK of ${count(to, "byte")}`;
     const captured = `Captured: ${what}, at ${ms(timeNs)}.`;
     const at = this.b.values.findIndex((value) => value >= to);
     if (!isData || isLost === true || at < 0) return captured;
@@ -42,66 +43,36 @@ export class Captured {
   }
 }
 
-export class SequenceChart {
-  readonly surface: Surface;
+export class SequenceChart extends Surface {
   private captured: Captured | undefined;
-  private view: View = { fromNs: 0, toNs: 1 };
-
-  constructor(canvas: HTMLCanvasElement) {
-    this.surface = new Surface(canvas);
-  }
+  private y = (value: number): number => value;
 
   draw(captured: Captured, view: View, colors: Colors, chosen: Mark | undefined): void {
-    [this.captured, this.view] = [captured, view];
-    const { surface } = this;
-    surface.begin();
-    const { context, width, height } = surface;
-    const [top, bottom] = [10, height - 22];
-    surface.timeAxis(view, top, bottom, colors);
-    for (const value of ticks(0, captured.mostBytes, 5)) {
-      context.strokeStyle = colors.line;
-      context.beginPath();
-      context.moveTo(LEFT, Math.round(this.y(value)) + 0.5);
-      context.lineTo(width - RIGHT, Math.round(this.y(value)) + 0.5);
-      context.stroke();
-      surface.text(bytes(value), LEFT - 5, this.y(value) + 4, colors.ink, "right");
-    }
-    surface.clipped(0, bottom + 4, view, () => {
-      surface.steps(captured.a, view, (value) => this.y(value), colors.a, []);
-      surface.steps(captured.b, view, (value) => this.y(value), colors.b, [6, 3]);
+    this.captured = captured;
+    this.begin(view);
+    const y = (this.y = this.axes(captured.mostBytes, bytes, colors));
+    this.clipped(0, this.bottom + 4, () => {
+      this.steps(captured.a, y, colors.a, []);
+      this.steps(captured.b, y, colors.b, DASH);
       const acks = captured.marks.filter(({ isData }) => !isData);
-      const acknowledged = { timeNs: acks.map(({ timeNs }) => timeNs), values: acks.map(({ to }) => to) };
-      surface.steps(acknowledged, view, (value) => this.y(value), colors.soft, [2, 2]);
+      this.steps({ timeNs: acks.map(({ timeNs }) => timeNs), values: acks.map(({ to }) => to) }, y, colors.soft, [2, 2]);
       for (const mark of captured.marks) if (mark.isData) this.tick(mark, mark.isLost === true ? colors.alarm : colors.ink, mark.isLost === true ? 4 : 2);
       if (chosen !== undefined) this.tick(chosen, colors.alarm, 5);
     });
   }
 
   private tick({ timeNs, isData, from, to }: Mark, color: string, lineWidth: number): void {
-    const { context } = this.surface;
-    const x = this.surface.x(timeNs, this.view);
-    const end = this.y(to);
-    context.strokeStyle = color;
-    context.lineWidth = lineWidth;
-    context.beginPath();
-    context.moveTo(x, end);
+    const [x, end] = [this.x(timeNs), this.y(to)];
+    this.context.beginPath();
+    this.context.moveTo(x, end);
     // At least so high that it is seen.
-    context.lineTo(x, Math.max(isData ? this.y(from) : 0, end + 4));
-    context.stroke();
-  }
-
-  private y(value: number): number {
-    const [top, bottom] = [10, this.surface.height - 22];
-    return bottom - (value / ((this.captured?.mostBytes ?? 1) * 1.06)) * (bottom - top);
+    this.context.lineTo(x, Math.max(isData ? this.y(from) : 0, end + 4));
+    this.stroke(color, lineWidth);
   }
 
   /** The mark that is nearest to a point, if one is near. */
   nearest(x: number, y: number): Mark | undefined {
-    let [best, distance]: [Mark | undefined, number] = [undefined, REACH];
-    for (const mark of this.captured?.marks ?? []) {
-      const away = Math.hypot(this.surface.x(mark.timeNs, this.view) - x, this.y((mark.from * Number(mark.isData) + mark.to) / (mark.isData ? 2 : 1)) - y);
-      if (away < distance) [best, distance] = [mark, away];
-    }
-    return best;
+    const middle = ({ isData, from, to }: Mark): number => this.y(isData ? (from + to) / 2 : to);
+    return nearest(this.captured?.marks ?? [], REACH, (mark) => Math.hypot(this.x(mark.timeNs) - x, middle(mark) - y));
   }
 }

@@ -110,12 +110,9 @@ function fit(key: string, value: number): number {
 /** Where the data's bottleneck is: the slowest link, and on it the way of the data. */
 function bottleneck(plan: Plan): { way: Link; back: Link } {
   const pairs = linkPairs(plan.network);
-  const forward = dataGoesForward(plan);
-  const ways = pairs.map(({ forward: there, reverse: back }) =>
-    forward ? { way: there, back } : { way: back, back: there },
-  );
-  const slowest = ways.reduce((best, next) => ((next.way.rate_bps ?? Infinity) < (best.way.rate_bps ?? Infinity) ? next : best));
-  return slowest;
+  const isForward = dataGoesForward(plan);
+  const ways = pairs.map(({ forward, reverse }) => (isForward ? { way: forward, back: reverse } : { way: reverse, back: forward }));
+  return ways.reduce((best, next) => ((next.way.rate_bps ?? Infinity) < (best.way.rate_bps ?? Infinity) ? next : best));
 }
 
 /** The bottleneck's delay both ways in ms: all of the RTT on a path of one link. */
@@ -242,18 +239,11 @@ function numbers(text: string): number[] {
   return listed.sort((one, two) => one - two);
 }
 
-function isSame(one: unknown, other: unknown): boolean {
-  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return one === other;
-  const keys = Object.keys(one);
-  if (keys.length !== Object.keys(other).length) return false;
-  return keys.every((key) => isSame((one as Record<string, unknown>)[key], (other as Record<string, unknown>)[key]));
-}
-
-const PLAN = /(?:^|&)plan=([\w-]+)/;
+const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
 
 /** The transfer that an address opens with, still packed; "" if it is the page's own. */
 export function linkedPlan(fragment: string): string {
-  return PLAN.exec(fragment.replace(/^#/, ""))?.[1] ?? "";
+  return new URLSearchParams(fragment.slice(1)).get("plan") ?? "";
 }
 
 /** The content of packed bytes, or of their base64. */
@@ -289,23 +279,12 @@ export function toFragment(settings: Settings, opened: Settings): string {
 /** The settings of an address; those that it does not name, or whose values are invalid, are as opened. */
 export function fromFragment(fragment: string, opened: Settings): Settings {
   const settings = structuredClone(opened);
-  for (const pair of fragment.replace(/^#/, "").split("&")) {
-    const [name = "", text = ""] = pair.split("=");
+  for (const [name, value] of new URLSearchParams(fragment.slice(1))) {
     const [key, part] = /^[ab]\./.test(name) ? [name.slice(2), name[0] as "a" | "b"] : [name, "path" as const];
     const table = settings[part] as unknown as Record<string, string | number>;
-    const was = Object.hasOwn(table, key) ? table[key] : undefined;
-    if (was === undefined) continue;
-    const value = decoded(text);
-    if (typeof was === "string") table[key] = value;
+    if (!Object.hasOwn(table, key)) continue;
+    if (typeof table[key] === "string") table[key] = value;
     else if (value !== "" && Number.isFinite(Number(value))) table[key] = Number(value);
   }
   return settings;
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -1,6 +1,6 @@
 /** The completion time of transfers of every size, for both settings: it goes up in steps, a round trip each. */
 
-import { type Colors, LEFT, RIGHT, roundNumbers, Surface } from "./canvas";
+import { type Colors, DASH, LEFT, LogSurface, RIGHT, roundNumbers, TOP } from "./canvas";
 import type { Name } from "./simulations";
 import { median, quantile, type Sample } from "./spread";
 import { bytes, ms } from "./words";
@@ -18,77 +18,54 @@ export interface Dot {
 /** Completion times by the index of the size, as far as they are computed: one for each seed. */
 export type Times = (number | null)[][];
 
-export class SizeChart {
-  readonly surface: Surface;
+export class SizeChart extends LogSurface {
   private sizes: readonly number[] = SIZES;
-
-  constructor(canvas: HTMLCanvasElement) {
-    this.surface = new Surface(canvas);
-  }
 
   /** `plain`: the times without the TLS handshake, where there is one. */
   draw(sizes: readonly number[], { a, b }: Record<Name, Times>, plain: Record<Name, Times>, size: number, colors: Colors, cursor: number | undefined, dots: readonly Dot[]): void {
     this.sizes = sizes;
-    const { surface } = this;
-    surface.begin();
-    const { context, width, height } = surface;
-    const [top, bottom] = [10, height - 22];
+    this.begin();
     const known = [...[a, b, plain.a, plain.b].flat(2), ...dots.map(({ completionNs }) => completionNs)].filter((time) => time !== null);
     if (known.length === 0) return;
     const [low, high] = [Math.min(...known) / 1.2, Math.max(...known) * 1.2];
-    const y = (timeNs: number): number => bottom - (Math.log(timeNs / low) / Math.log(high / low)) * (bottom - top);
-    for (const decade of [1e3, 1e4, 1e5, 1e6, 1e7]) {
-      surface.rule(this.x(decade), top, this.x(decade), bottom, colors.line);
-      surface.text(bytes(decade), this.x(decade), bottom + 15, colors.soft, decade === 1e7 ? "right" : "center");
-    }
-    for (const time of roundNumbers(low, high)) {
-      surface.rule(LEFT, y(time), width - RIGHT, y(time), colors.line);
-      surface.text(time < 1e9 ? `${time / 1e6} ms` : `${time / 1e9} s`, LEFT - 5, y(time) + 4, colors.ink, "right");
-    }
-    surface.clipped(0, bottom + 2, undefined, () => {
-      for (const [times, color] of [[a, colors.a], [b, colors.b]] as const) this.band(times, y, color);
-      this.line(plain.a, y, colors.a, [], 0.8);
-      this.line(plain.b, y, colors.b, [6, 3], 0.8);
-      this.line(a, y, colors.a, []);
-      this.line(b, y, colors.b, [6, 3]);
-      surface.rule(this.x(size), top, this.x(size), bottom, colors.soft);
-      if (cursor !== undefined) surface.rule(this.x(sizes[cursor] ?? 0), top, this.x(sizes[cursor] ?? 0), bottom, colors.ink);
-      context.fillStyle = colors.ink;
-      for (const { bytes: size, completionNs } of dots) context.fillRect(this.x(size) - 2.5, y(completionNs) - 2.5, 5, 5);
+    const decades = [1e3, 1e4, 1e5, 1e6, 1e7].map((size) => [size, bytes(size)] as const);
+    const times = roundNumbers(low, high).map((time) => [time, time < 1e9 ? `${time / 1e6} ms` : `${time / 1e9} s`] as const);
+    this.logAxes([1e3, 1e7], [low, high], decades, times, colors);
+    this.clipped(0, this.bottom + 2, () => {
+      for (const [times, color] of [[a, colors.a], [b, colors.b]] as const) this.band(times, color);
+      for (const [times, width] of [[plain, 0.8], [{ a, b }, 2]] as const) {
+        this.line(times.a, colors.a, [], width);
+        this.line(times.b, colors.b, DASH, width);
+      }
+      for (const [at, color] of [[size, colors.soft], [sizes[cursor ?? -1], colors.ink]] as const) if (at !== undefined) this.rule(this.across(at), TOP, this.across(at), this.bottom, color);
+      this.context.fillStyle = colors.ink;
+      for (const { bytes: size, completionNs } of dots) this.context.fillRect(this.across(size) - 2.5, this.up(completionNs) - 2.5, 5, 5);
     });
   }
 
   /** The index of the size that is nearest to a place on the canvas. */
   indexAt(x: number): number {
-    const share = (x - LEFT) / (this.surface.width - LEFT - RIGHT);
+    const share = (x - LEFT) / (this.width - LEFT - RIGHT);
     return Math.max(0, Math.min(this.sizes.length - 1, Math.round(share * (this.sizes.length - 1))));
   }
 
-  private x(size: number): number {
-    return LEFT + (Math.log10(size / 1e3) / 4) * (this.surface.width - LEFT - RIGHT);
-  }
-
-  private line(times: Times, y: (timeNs: number) => number, color: string, dash: number[], width = 2): void {
-    const { context } = this.surface;
+  private line(times: Times, color: string, dash: readonly number[], width: number): void {
+    const { context } = this;
     context.beginPath();
     let isDrawn = false;
     times.forEach((sample, index) => {
       const time = median(sample);
-      if (Number.isFinite(time)) context[isDrawn ? "lineTo" : "moveTo"](this.x(this.sizes[index] ?? 0), y(time));
+      if (Number.isFinite(time)) context[isDrawn ? "lineTo" : "moveTo"](this.across(this.sizes[index] ?? 0), this.up(time));
       isDrawn = Number.isFinite(time);
     });
-    context.setLineDash(dash);
-    context.lineWidth = width;
-    context.strokeStyle = color;
-    context.stroke();
-    context.setLineDash([]);
+    this.stroke(color, width, dash);
   }
 
   /** Between the 10th and the 90th percentile of several seeds. */
-  private band(times: Times, y: (timeNs: number) => number, color: string): void {
-    const { context } = this.surface;
-    const full = times.flatMap((sample, index) => (sample.length > 1 ? [[this.x(this.sizes[index] ?? 0), sample] as const] : []));
-    const edge = (sample: Sample, share: number): number => Math.max(0, y(Math.min(1e12, quantile(sample, share))));
+  private band(times: Times, color: string): void {
+    const { context } = this;
+    const full = times.flatMap((sample, index) => (sample.length > 1 ? [[this.across(this.sizes[index] ?? 0), sample] as const] : []));
+    const edge = (sample: Sample, share: number): number => Math.max(0, this.up(Math.min(1e12, quantile(sample, share))));
     context.beginPath();
     for (const [x, sample] of full) context.lineTo(x, edge(sample, 0.1));
     for (const [x, sample] of full.reverse()) context.lineTo(x, edge(sample, 0.9));

@@ -1,6 +1,6 @@
 /** Completion times of many seeds: their median and band, a chart of them, and both sides compared in words. */
 
-import { type Colors, LEFT, RIGHT, Surface } from "./canvas";
+import { type Colors, LEFT, nearest, Surface } from "./canvas";
 import { NO_NEIGHBOR } from "./settings";
 import type { Name } from "./simulations";
 import type { Neighbor, Timing } from "./transfer";
@@ -68,33 +68,26 @@ export function harm(name: string, a: readonly Timing[], b: readonly Timing[], a
   return `The neighbor's call has a longest delay of ${time(nsA)} with A, ${time(nsB)} with B, ${time(nsAlone)} without either: ${cost}. Of ${count(first.packets, "packet")} ${late(withA)} come too late or never with A, ${late(withB)} with B.`;
 }
 
-const [TOP, ROW] = [4, 17];
+const [EDGE, ROW] = [4, 17];
 const REACH = 10;
 
-export class SpreadChart {
-  readonly surface: Surface;
+export class SpreadChart extends Surface {
   private times: readonly (readonly [Sample, number])[] = [];
-  private range: [number, number] = [0, 1];
-
-  constructor(canvas: HTMLCanvasElement) {
-    this.surface = new Surface(canvas);
-  }
 
   /** `seeds`: the one that the ladders show, and the one pointed at. */
   draw({ a, b }: Record<Name, readonly Timing[]>, colors: Colors, seeds: readonly (number | undefined)[]): void {
-    const { surface } = this;
-    surface.begin();
-    const { context, height } = surface;
-    this.times = [[completions(a), TOP + ROW / 2], [completions(b), TOP + 1.5 * ROW]];
+    this.times = [[completions(a), EDGE + ROW / 2], [completions(b), EDGE + 1.5 * ROW]];
     const known = this.times.flatMap(([sample]) => sample.filter((one) => one !== null));
-    if (known.length === 0) return;
     const [low, high] = [Math.min(...known), Math.max(...known)];
-    this.range = [low - 0.03 * (high - low), high + 0.03 * (high - low) + 1];
-    surface.timeAxis({ fromNs: this.range[0], toNs: this.range[1] }, TOP, height - 20, colors);
+    const right = high + 0.03 * (high - low) + 1;
+    this.begin({ fromNs: low - 0.03 * (high - low), toNs: right });
+    if (known.length === 0) return;
+    this.timeAxis(EDGE, this.height - 20, colors);
+    const { context } = this;
     for (const [row, [sample, y]] of this.times.entries()) {
       const color = row === 0 ? colors.a : colors.b;
-      surface.text(row === 0 ? "A" : "B", LEFT - 5, y + 4, color, "right");
-      const [from, middle, to] = [0.1, 0.5, 0.9].map((share) => this.x(Math.min(this.range[1], quantile(sample, share)))) as [number, number, number];
+      this.text(row === 0 ? "A" : "B", LEFT - 5, y + 4, color, "right");
+      const [from, middle, to] = [0.1, 0.5, 0.9].map((share) => this.x(Math.min(right, quantile(sample, share)))) as [number, number, number];
       context.fillStyle = colors.panel;
       context.fillRect(from, y - 7, to - from, 14);
       context.fillStyle = color;
@@ -106,24 +99,14 @@ export class SpreadChart {
         context.arc(this.x(one), y, 5, 0, 2 * Math.PI);
         context.fill();
       }
-      surface.rule(middle, y - 8, middle, y + 8, colors.ink);
+      this.rule(middle, y - 8, middle, y + 8, colors.ink);
     }
-  }
-
-  private x(ns: number): number {
-    return LEFT + ((ns - this.range[0]) / (this.range[1] - this.range[0])) * (this.surface.width - LEFT - RIGHT);
   }
 
   /** The seed whose time is nearest to a place, if one is near. */
   nearest(x: number, y: number): number | undefined {
-    let [best, distance]: [number | undefined, number] = [undefined, REACH];
-    for (const [sample, at] of this.times) {
-      for (const [index, one] of sample.entries()) {
-        const away = one === null ? Infinity : Math.hypot(this.x(one) - x, (at - y) / 2);
-        if (away < distance) [best, distance] = [index + 1, away];
-      }
-    }
-    return best;
+    const all = this.times.flatMap(([sample, at]) => sample.flatMap((one, index) => (one === null ? [] : [{ seed: index + 1, x: this.x(one), y: at }])));
+    return nearest(all, REACH, (one) => Math.hypot(one.x - x, (one.y - y) / 2))?.seed;
   }
 }
 

@@ -70,11 +70,10 @@ export class SvgContext {
   fill(): void {
     this.parts.push(`<path d="${this.path}" fill="${this.fillStyle}" fill-opacity="${this.globalAlpha}"${this.clipped}/>`);
   }
-  fillRect(x: number, y: number, width: number, height: number): void {
+  fillRect(...[x, y, width, height]: [number, number, number, number]): void {
+    this.beginPath();
     this.rect(x, y, width, height);
-    const path = this.path.slice(this.path.lastIndexOf("M"));
-    this.parts.push(`<path d="${path}" fill="${this.fillStyle}" fill-opacity="${this.globalAlpha}"${this.clipped}/>`);
-    this.path = this.path.slice(0, -path.length);
+    this.fill();
   }
   fillText(words: string, x: number, y: number): void {
     this.text(words, x, y, `fill="${this.fillStyle}"`);

@@ -82,43 +82,39 @@ export class NotStarted extends Refused {}
 export function transferOf(records: Records): Transfer {
   const transfers = records.table("transfers");
   const row = firstTransfer(transfers);
-  const connection = transfers.column("connection")[row]!;
   const at = (name: string): number => transfers.column(name)[row]!;
-  const toNs = (seconds: number): number => Math.round(seconds * 1e9);
+  const ns = (name: string): number | null => (Number.isNaN(at(name)) ? null : Math.round(at(name) * 1e9));
+  const [connection, startNs, completionNs] = [at("connection"), ns("start_s")!, ns("completion_time_s")];
 
-  const events = new Events(records.table("segments"), connection, tlsBytes(records, connection));
+  const events = eventsOf(records.table("segments"), connection, tlsBytes(records, connection));
   const dataFrom = busier(events);
   const segments = matched(events, dataFrom);
-  const crossings = new Crossings(records.table("crossings"), connection);
-  const link = crossings.bottleneck(dataFrom);
-  for (const from of [0, 1]) throughLinks(segments.filter((one) => (one.isDataWay ? dataFrom : 1 - dataFrom) === from), crossings, from, link);
-  const completion = at("completion_time_s");
-  const endNs = Number.isNaN(completion) ? Infinity : toNs(at("start_s") + completion);
+  const crossings = crossingsOf(records.table("crossings"));
+  const [there, back] = [dataFrom, 1 - dataFrom].map((from) => byLink(crossings, connection, from)) as [Links, Links];
+  const link = bottleneck(crossings, there);
+  for (const [links, isDataWay] of [[there, true], [back, false]] as const) throughLinks(segments.filter((one) => one.isDataWay === isDataWay), crossings, links, link);
+  const endNs = completionNs === null ? Infinity : startNs + completionNs;
   const last = events.rows.at(-1);
   return {
     segments,
-    startNs: toNs(at("start_s")),
-    completionNs: Number.isNaN(completion) ? null : toNs(completion),
-    handshakeNs: toNs(at("handshake_time_s")),
-    tlsNs: orNull(toNs(at("tls_handshake_time_s"))),
-    usableNs: orNull(toNs(at("first_usable_byte_time_s"))),
+    startNs,
+    completionNs,
+    handshakeNs: ns("handshake_time_s") ?? NaN,
+    tlsNs: ns("tls_handshake_time_s"),
+    usableNs: ns("first_usable_byte_time_s"),
     serverSends: dataFrom === 1,
     bytes: at("bytes"),
-    rounds: [{ name: "handshake", fromNs: toNs(at("start_s")) }, ...rounds(segments)],
+    rounds: [{ name: "handshake", fromNs: startNs }, ...rounds(segments)],
     slowStartEnd: slowStartEnd(events, dataFrom),
     delivered: delivered(events, dataFrom),
     cwnd: cwndSteps(events, dataFrom),
-    queue: crossings.waiting(link),
+    queue: waiting(crossings, link),
     dropped: segments.filter(({ isDataWay, outcome, sentNs }) => isDataWay && sentNs <= endNs && (outcome === "dropped" || outcome === "lost")).length,
     retransmissions: at("retransmissions"),
     timeouts: at("timeouts"),
-    endNs: last === undefined ? 0 : events.timeNs[last]!,
+    endNs: last === undefined ? 0 : events.time_ns[last]!,
     cutNs: null,
   };
-}
-
-function orNull(number: number): number | null {
-  return Number.isNaN(number) ? null : number;
 }
 
 /** Bytes of the TLS handshake that client and server send on a connection. */
@@ -147,14 +143,10 @@ export function tlsFlight({ segments, serverSends }: Transfer): { segments: numb
 }
 
 function firstTransfer(transfers: Table, whose = 0): number {
-  const [application, starts, connections] = ["application", "start_s", "connection"].map((name) => transfers.column(name));
-  let row = -1;
-  for (let index = 0; index < application!.length; index++) {
-    if (application![index] !== whose || connections![index] === NO_CONNECTION) continue;
-    if (row < 0 || starts![index]! < starts![row]!) row = index;
-  }
-  if (row < 0) throw new NotStarted("no transfer starts within this run");
-  return row;
+  const { application, start_s, connection } = transfers.columns("application", "start_s", "connection");
+  const rows = Array.from(application, (_, row) => row).filter((row) => application[row] === whose && connection[row] !== NO_CONNECTION);
+  if (rows.length === 0) throw new NotStarted("no transfer starts within this run");
+  return rows.reduce((first, row) => (start_s[row]! < start_s[first]! ? row : first));
 }
 
 /** The segment events of that connection, as `firstflight trace --csv` writes them: a column for each name. */
@@ -199,118 +191,66 @@ function completionNs(records: Records, application: number): number | null {
   }
 }
 
-function neighborOf(records: Records, application: number, isFromServer: boolean): Neighbor {
-  const streams = records.table("streams");
-  const of = ["application", "from_server", "packets_sent", "packets_lost", "packets_late", "delay_max_s"].map((name) => streams.column(name));
-  const [whose, from, sent, lost, late, delay] = of;
-  const row = Array.from(whose!).findIndex((one, index) => one === application && from![index] === Number(isFromServer));
-  if (row < 0) return { timeNs: completionNs(records, application), packets: null, late: 0 };
-  return { timeNs: Math.round(delay![row]! * 1e9), packets: sent![row]!, late: lost![row]! + late![row]! };
+function neighborOf(records: Records, number: number, isFromServer: boolean): Neighbor {
+  const streams = records.table("streams").columns("application", "from_server", "packets_sent", "packets_lost", "packets_late", "delay_max_s");
+  const row = Array.from(streams.application).findIndex((one, index) => one === number && streams.from_server[index] === Number(isFromServer));
+  if (row < 0) return { timeNs: completionNs(records, number), packets: null, late: 0 };
+  return { timeNs: Math.round(streams.delay_max_s[row]! * 1e9), packets: streams.packets_sent[row]!, late: streams.packets_lost[row]! + streams.packets_late[row]! };
 }
 
 function rowsOf(table: Table, connection: number): number[] {
   const whose = table.column("connection");
-  const rows: number[] = [];
-  for (let row = 0; row < whose.length; row++) if (whose[row] === connection) rows.push(row);
-  return rows;
+  return Array.from(whose, (_, row) => row).filter((row) => whose[row] === connection);
 }
 
+type Events = ReturnType<typeof eventsOf>;
+
 /** The table of segments by column, and which of its rows are of a connection: an object for each row would take longer. */
-class Events {
-  readonly rows: readonly number[];
-  readonly timeNs; readonly event; readonly from; readonly seq; readonly length; readonly ack; readonly windowBytes;
-  readonly cwnd; readonly ssthresh; readonly state; readonly flags; readonly retransmission; readonly sackCount;
-
-  constructor(
-    table: Table,
-    connection: number,
-    private readonly tlsBytes: readonly [number, number],
-  ) {
-    this.rows = rowsOf(table, connection);
-    this.timeNs = table.column("time_ns");
-    this.event = table.column("event");
-    this.from = table.column("from_server");
-    this.seq = table.column("seq");
-    this.length = table.column("length");
-    this.ack = table.column("ack");
-    this.windowBytes = table.column("window_bytes");
-    this.cwnd = table.column("cwnd_segments");
-    this.ssthresh = table.column("ssthresh_segments");
-    this.state = table.column("recovery_state");
-    this.flags = table.column("flags");
-    this.retransmission = table.column("retransmission");
-    this.sackCount = table.column("sack_count");
-  }
-
+function eventsOf(table: Table, connection: number, tls: readonly [number, number]) {
+  const columns = table.columns(
+    ...(["time_ns", "event", "from_server", "seq", "length", "ack", "window_bytes", "cwnd_segments", "ssthresh_segments", "recovery_state", "flags", "retransmission", "sack_count"] as const),
+  );
+  const { from_server, seq, length } = columns;
   /** The first byte of data has sequence number 1. */
-  isTls(row: number): boolean {
-    return this.length[row]! > 0 && this.seq[row]! <= this.tlsBytes[this.from[row] as 0 | 1];
-  }
+  const isTls = (row: number): boolean => length[row]! > 0 && seq[row]! <= tls[from_server[row] as 0 | 1];
+  return { ...columns, rows: rowsOf(table, connection), isTls };
 }
 
 /** The end that sends more data, without the TLS handshake: 1 for the server. */
 function busier(events: Events): number {
-  const { rows, event, from, length } = events;
   const bytes = [0, 0];
-  for (const row of rows) if (event[row] === SENT && !events.isTls(row)) bytes[from[row]!]! += length[row]!;
+  for (const row of events.rows) if (events.event[row] === SENT && !events.isTls(row)) bytes[events.from_server[row]!]! += events.length[row]!;
   return bytes[1]! >= bytes[0]! ? 1 : 0;
-}
-
-/** Segments that are in flight: of those alike, the first that was sent arrives first. */
-class UnderWay {
-  private readonly first = new Map<number, Segment>();
-  private readonly next = new Map<Segment, Segment>();
-
-  add(key: number, segment: Segment): void {
-    let last = this.first.get(key);
-    if (last === undefined) {
-      this.first.set(key, segment);
-      return;
-    }
-    for (let later = this.next.get(last); later !== undefined; later = this.next.get(last)) last = later;
-    this.next.set(last, segment);
-  }
-
-  take(key: number): Segment | undefined {
-    const taken = this.first.get(key);
-    if (taken === undefined) return undefined;
-    const later = this.next.get(taken);
-    if (later === undefined) this.first.delete(key);
-    else {
-      this.first.set(key, later);
-      this.next.delete(taken);
-    }
-    return taken;
-  }
 }
 
 /** Segments as they were sent, each with its arrival or loss. */
 function matched(events: Events, dataFrom: number): Segment[] {
-  const { timeNs, event, from, seq, length, ack, windowBytes, cwnd, state, flags, retransmission, sackCount } = events;
+  const { time_ns, event, from_server, seq, length, ack, window_bytes, cwnd_segments, recovery_state, flags, retransmission, sack_count } = events;
   const segments: Segment[] = [];
-  const underWay = new UnderWay();
+  // Of segments alike, the first that was sent arrives first.
+  const underWay = new Map<number, Segment[]>();
   let hasAck = false;
   let [reached, highest, window, inARow] = [0, 0, -1, 0];
   for (const row of events.rows) {
-    const isDataWay = from[row] === dataFrom;
+    const isDataWay = from_server[row] === dataFrom;
     const [start, size, acked] = [seq[row]!, length[row]!, ack[row]!];
     // Segments are alike if they carry or, without data, acknowledge the same, from one endpoint, both or neither a
     // retransmission.
-    const key = (size > 0 ? start : acked) * 8 + 4 * retransmission[row]! + (size > 0 ? 2 : 0) + from[row]!;
+    const key = (size > 0 ? start : acked) * 8 + 4 * retransmission[row]! + (size > 0 ? 2 : 0) + from_server[row]!;
     if (event[row] === SENT) {
       const segment: Segment = {
         isDataWay,
-        sentNs: timeNs[row]!,
+        sentNs: time_ns[row]!,
         seq: start,
         length: size,
         ack: acked,
         flags: flags[row]!,
-        windowBytes: windowBytes[row]!,
-        sackRanges: sackCount[row]!,
+        windowBytes: window_bytes[row]!,
+        sackRanges: sack_count[row]!,
         isRetransmission: retransmission[row] === 1,
         isTls: events.isTls(row),
-        cwnd: cwnd[row]!,
-        state: state[row]!,
+        cwnd: cwnd_segments[row]!,
+        state: recovery_state[row]!,
         isFirstFlight: isDataWay && size > 0 && !hasAck,
         queuedNs: undefined,
         startNs: undefined,
@@ -320,132 +260,113 @@ function matched(events: Events, dataFrom: number): Segment[] {
         duplicates: 0,
       };
       segments.push(segment);
-      underWay.add(key, segment);
+      const alike = underWay.get(key);
+      if (alike === undefined) underWay.set(key, [segment]);
+      else alike.push(segment);
       if (isDataWay) highest = Math.max(highest, start + size);
       continue;
     }
-    const segment = underWay.take(key);
+    const segment = underWay.get(key)?.shift();
     if (segment === undefined) continue;
     segment.outcome = event[row] === RECEIVED ? "arrived" : event[row] === LOST ? "lost" : "dropped";
-    segment.outcomeNs = timeNs[row]!;
+    segment.outcomeNs = time_ns[row]!;
     if (isDataWay || event[row] !== RECEIVED || (flags[row]! & ACK) === 0) continue;
-    segment.cwnd = cwnd[row]!;
-    segment.state = state[row]!;
+    segment.cwnd = cwnd_segments[row]!;
+    segment.state = recovery_state[row]!;
     // RFC 5681 section 2: no data, no SYN or FIN, the same acknowledgment number and window, while data is outstanding.
-    const isDuplicate = size === 0 && (flags[row]! & (SYN | FIN)) === 0 && acked === reached && windowBytes[row] === window && highest > acked;
+    const isDuplicate = size === 0 && (flags[row]! & (SYN | FIN)) === 0 && acked === reached && window_bytes[row] === window && highest > acked;
     inARow = isDuplicate ? inARow + 1 : 0;
     segment.duplicates = inARow;
     hasAck ||= acked > 1;
     reached = Math.max(reached, acked);
-    window = windowBytes[row]!;
+    window = window_bytes[row]!;
   }
   return segments;
 }
 
-/** The table of packets at links by column, and which of its rows are of a connection. */
-class Crossings {
-  private readonly rows: readonly number[];
-  readonly link; readonly from; readonly event; readonly timeNs; readonly startNs; readonly endNs;
+/** The table of packets at links by column. */
+function crossingsOf(table: Table) {
+  return table.columns(...(["connection", "link", "from_server", "event", "time_ns", "start_ns", "end_ns"] as const));
+}
+type Crossings = ReturnType<typeof crossingsOf>;
+/** Rows of packets by link. */
+type Links = (readonly [link: number, rows: readonly number[]])[];
 
-  constructor(table: Table, connection: number) {
-    this.rows = rowsOf(table, connection);
-    this.link = table.column("link");
-    this.from = table.column("from_server");
-    this.event = table.column("event");
-    this.timeNs = table.column("time_ns");
-    this.startNs = table.column("start_ns");
-    this.endNs = table.column("end_ns");
+/** Of the packets that an end of a connection sends, the rows by link, in the order in which they get there. */
+function byLink({ connection, link, from_server, time_ns }: Crossings, whose: number, from: number): Links {
+  const links = new Map<number, number[]>();
+  for (let row = 0; row < link.length; row++) {
+    if (connection[row] !== whose || from_server[row] !== from) continue;
+    const there = links.get(link[row]!);
+    if (there === undefined) links.set(link[row]!, [row]);
+    else there.push(row);
   }
+  return [...links].sort(([, one], [, other]) => time_ns[one[0]!]! - time_ns[other[0]!]!);
+}
 
-  /** Of the packets that an end sends, the rows by link, in the order in which they get there. */
-  byLink(from: number): Map<number, number[]> {
-    const links = new Map<number, number[]>();
-    for (const row of this.rows) {
-      if (this.from[row] !== from) continue;
-      const there = links.get(this.link[row]!);
-      if (there === undefined) links.set(this.link[row]!, [row]);
-      else there.push(row);
-    }
-    return new Map([...links].sort(([, one], [, other]) => this.timeNs[one[0]!]! - this.timeNs[other[0]!]!));
-  }
+/** The link at which the data waits longest in total; if it waits nowhere, the slowest. */
+function bottleneck({ event, time_ns, start_ns, end_ns }: Crossings, links: Links): number {
+  const sums = links.map(([link, all]) => {
+    const rows = all.filter((row) => event[row] !== DROPPED);
+    const sum = (from: ArrayLike<number>, to: ArrayLike<number>): number => rows.reduce((sum, row) => sum + to[row]! - from[row]!, 0);
+    return { link, waited: sum(time_ns, start_ns), transmitted: sum(start_ns, end_ns) };
+  });
+  sums.sort((one, other) => other.waited - one.waited || other.transmitted - one.transmitted);
+  return sums[0]?.link ?? -1;
+}
 
-  /** The link at which the data waits longest in total; if it waits nowhere, the slowest. */
-  bottleneck(dataFrom: number): number {
-    const sums = [...this.byLink(dataFrom)].map(([link, rows]) => {
-      let [waited, transmitted] = [0, 0];
-      for (const row of rows) {
-        if (this.event[row] === DROPPED) continue;
-        waited += this.startNs[row]! - this.timeNs[row]!;
-        transmitted += this.endNs[row]! - this.startNs[row]!;
-      }
-      return { link, waited, transmitted };
-    });
-    sums.sort((one, other) => other.waited - one.waited || other.transmitted - one.transmitted);
-    return sums[0]?.link ?? -1;
+/** Packets of all connections that wait at a link. */
+function waiting({ link, time_ns, start_ns }: Crossings, at: number): Steps {
+  const [came, went]: [number[], number[]] = [[], []];
+  for (let row = 0; row < link.length; row++) {
+    if (link[row] !== at || start_ns[row]! <= time_ns[row]!) continue;
+    came.push(time_ns[row]!);
+    went.push(start_ns[row]!);
   }
-
-  /** Packets of all connections that wait at a link. */
-  waiting(link: number): Steps {
-    const [came, went]: [number[], number[]] = [[], []];
-    for (let row = 0; row < this.link.length; row++) {
-      if (this.link[row] !== link || this.startNs[row]! <= this.timeNs[row]!) continue;
-      came.push(this.timeNs[row]!);
-      went.push(this.startNs[row]!);
-    }
-    // Packets come in the order of the table, and need not leave in it.
-    const leave = Float64Array.from(went).sort();
-    const steps: Steps = { timeNs: [0], values: [0] };
-    let arrived = 0;
-    for (const [left, timeNs] of leave.entries()) {
-      for (; arrived < came.length && came[arrived]! <= timeNs; arrived++) push(steps, came[arrived]!, arrived + 1 - left);
-      push(steps, timeNs, arrived - left - 1);
-    }
-    return steps;
+  // Packets come in the order of the table, and need not leave in it.
+  const leave = Float64Array.from(went).sort();
+  const steps: Steps = { timeNs: [0], values: [0] };
+  let arrived = 0;
+  for (const [left, timeNs] of leave.entries()) {
+    for (; arrived < came.length && came[arrived]! <= timeNs; arrived++) push(steps, came[arrived]!, arrived + 1 - left);
+    push(steps, timeNs, arrived - left - 1);
   }
+  return steps;
 }
 
 /** Each link passes the segments of a connection in order, so the nth packet there is the nth segment that got so far. */
-function throughLinks(segments: Segment[], crossings: Crossings, from: number, bottleneck: number): void {
-  const { event, timeNs, startNs, endNs } = crossings;
+function throughLinks(segments: Segment[], { event, time_ns, start_ns, end_ns }: Crossings, links: Links, bottleneck: number): void {
   let left = segments;
-  for (const [link, rows] of crossings.byLink(from)) {
+  for (const [link, rows] of links) {
     left = left.filter((segment, index) => {
       const row = rows[index];
       if (row === undefined) return true;
-      if (link === bottleneck) {
-        segment.queuedNs = timeNs[row];
-        segment.startNs = startNs[row];
-        segment.endNs = endNs[row];
-      }
+      if (link === bottleneck) [segment.queuedNs, segment.startNs, segment.endNs] = [time_ns[row], start_ns[row], end_ns[row]];
       return event[row] === RECEIVED;
     });
   }
 }
 
 /** Bytes that have arrived in order. */
-function delivered({ rows, event, from, timeNs, seq, length }: Events, dataFrom: number): Steps {
+function delivered({ rows, event, from_server, time_ns, seq, length }: Events, dataFrom: number): Steps {
   const steps: Steps = { timeNs: [0], values: [0] };
   const ahead = new Map<number, number>();
   let next = 1;
   for (const row of rows) {
-    if (event[row] !== RECEIVED || from[row] !== dataFrom || length[row] === 0) continue;
+    if (event[row] !== RECEIVED || from_server[row] !== dataFrom || length[row] === 0) continue;
     const [start, end] = [seq[row]!, seq[row]! + length[row]!];
     if (end <= next) continue;
-    if (start > next) {
-      ahead.set(start, Math.max(end, ahead.get(start) ?? 0));
-      continue;
-    }
-    next = end;
-    for (let found = ahead.size > 0; found; ) {
-      found = false;
+    ahead.set(start, Math.max(end, ahead.get(start) ?? 0));
+    if (start > next) continue;
+    // A range that was reached may make others reachable.
+    for (let [before, now] = [0, next]; before !== now; [before, now] = [now, next]) {
       for (const [later, until] of ahead) {
         if (later > next) continue;
         ahead.delete(later);
         next = Math.max(next, until);
-        found = true;
       }
     }
-    push(steps, timeNs[row]!, next - 1);
+    push(steps, time_ns[row]!, next - 1);
   }
   return steps;
 }
@@ -467,27 +388,27 @@ function rounds(segments: readonly Segment[]): Round[] {
 }
 
 /** From the sender's ssthresh and recovery state, which is all that the records have. */
-function slowStartEnd({ rows, event, from, timeNs, length, ssthresh, state }: Events, dataFrom: number): Transfer["slowStartEnd"] {
+function slowStartEnd({ rows, event, from_server: from, time_ns, length, ssthresh_segments, recovery_state: state }: Events, dataFrom: number): Transfer["slowStartEnd"] {
   const sent = rows.filter((row) => event[row] === SENT && from[row] === dataFrom && length[row]! > 0);
-  const lastSent = timeNs[sent.at(-1) ?? -1] ?? 0;
+  const lastSent = time_ns[sent.at(-1) ?? -1] ?? 0;
   let isFirst = true;
   for (const row of rows) {
     if (event[row] === SENT ? from[row] !== dataFrom : event[row] !== RECEIVED || from[row] === dataFrom) continue;
-    const isSet = ssthresh[row]! < NO_SSTHRESH;
-    if ((isSet && isFirst) || timeNs[row]! >= lastSent) return null;
-    if (isSet) return { atNs: timeNs[row]!, why: state[row] === AFTER_TIMEOUT ? "timeout" : state[row] === FAST_RECOVERY ? "loss" : state[row] === CWR ? "CE mark" : "no loss" };
+    const isSet = ssthresh_segments[row]! < NO_SSTHRESH;
+    if ((isSet && isFirst) || time_ns[row]! >= lastSent) return null;
+    if (isSet) return { atNs: time_ns[row]!, why: state[row] === AFTER_TIMEOUT ? "timeout" : state[row] === FAST_RECOVERY ? "loss" : state[row] === CWR ? "CE mark" : "no loss" };
     isFirst = false;
   }
   return null;
 }
 
 /** cwnd when the data's sender sends and after it receives. */
-function cwndSteps({ rows, event, from, timeNs, cwnd }: Events, dataFrom: number): Steps {
+function cwndSteps({ rows, event, from_server: from, time_ns, cwnd_segments: cwnd }: Events, dataFrom: number): Steps {
   const steps: Steps = { timeNs: [], values: [] };
   for (const row of rows) {
     const isOwn = event[row] === SENT ? from[row] === dataFrom : event[row] === RECEIVED && from[row] !== dataFrom;
     if (!isOwn) continue;
-    if (steps.values[steps.values.length - 1] !== cwnd[row]) push(steps, timeNs[row]!, cwnd[row]!);
+    if (steps.values[steps.values.length - 1] !== cwnd[row]) push(steps, time_ns[row]!, cwnd[row]!);
   }
   return steps;
 }

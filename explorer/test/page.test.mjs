@@ -269,17 +269,17 @@ test("the chart of sizes has the times without the handshake, too", async (t) =>
 test("a network sets several knobs, and is named by them", async (t) => {
   const tab = await opened(t);
   for (const [name, rate, rtt] of [["fiber", "500", "20"], ["DSL", "16", "40"], ["LTE", "20", "60"], ["5G", "100", "40"], ["GEO", "25", "600"], ["LEO", "100", "50"], ["congested", "2", "60"]]) {
-    await tab.select("#network", name);
+    await tab.select("#path-network", name);
     assert.deepEqual(await tab.evaluate(() => ["rate_bps", "rtt_ms"].map((key) => document.getElementById(`path-${key}`).value)), [rate, rtt]);
     assert.equal(await text(tab, "#problem"), "");
   }
   const again = await opened(t, "#rate_bps=2000000&rtt_ms=60&limit=12");
-  assert.equal(await again.$eval("#network", ({ value }) => value), "congested");
+  assert.equal(await again.$eval("#path-network", ({ value }) => value), "congested");
   await again.$eval("#path-rtt_ms", (input) => {
     input.value = "61";
     input.dispatchEvent(new Event("input"));
   });
-  assert.equal(await again.$eval("#network", ({ value }) => value), "");
+  assert.equal(await again.$eval("#path-network", ({ value }) => value), "");
 });
 
 test("a capture is read in the page, and its path becomes the model's", async (t) => {
@@ -487,7 +487,7 @@ const places = (tab, ids) => tab.evaluate((all) => Object.fromEntries(all.map((i
 
 test("at 1280 by 800 the verdict, both ladders and the first knobs are visible together", async (t) => {
   const tab = await opened(t, "", { height: 800 });
-  const found = await places(tab, ["verdict", "ladder-a", "ladder-b", "network", "path-size_bytes", "path-rate_bps", "path-rtt_ms", "a-iw", "b-iw"]);
+  const found = await places(tab, ["verdict", "ladder-a", "ladder-b", "path-network", "path-size_bytes", "path-rate_bps", "path-rtt_ms", "a-iw", "b-iw"]);
   for (const [id, [top, bottom]] of Object.entries(found)) assert.ok(top >= 0 && bottom <= 800, `${id}: ${top} to ${bottom}`);
 });
 
