@@ -7,6 +7,7 @@ addEventListener("load", () => {
     document.querySelector(".md-search")?.setAttribute("aria-label", "Search");
     for (const [index, bar] of document.querySelectorAll(".md-code__nav").entries()) bar.setAttribute("aria-label", `Code ${index + 1}`);
     for (const box of document.querySelectorAll("pre > code, .md-typeset__scrollwrap")) box.tabIndex = 0;
+    for (const box of document.querySelectorAll("p:has(> img)")) if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
   };
   name();
   new MutationObserver(name).observe(document.body, { childList: true, subtree: true });

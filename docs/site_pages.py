@@ -67,6 +67,8 @@ def _in_two(page: str) -> tuple[str, bytes]:
     return f'{before}{begin} data-src="{SIMULATOR}" data-alone="{ALONE}">{end}{after}', base64.b64decode(packed)
 
 
+# Pages whose tables are lists on a phone.
+LISTS = ("keys.md", "what-we-found.md")
 # A search for these words finds these pages first.
 SOUGHT = {"start.md": "install", "evidence/why-ten.md": "why 10", "guard.md": "undo"}
 
@@ -105,7 +107,7 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
     if page.file.src_uri.startswith("evidence/"):
         # Each page loads the index of the search.
         linked = re.sub("<(pre|table)", r"<\1 data-search-exclude", linked)
-    return f'<div class="keys">{linked}</div>' if page.file.src_uri == "keys.md" else linked
+    return f'<div class="keys">{linked}</div>' if page.file.src_uri in LISTS else linked
 
 
 def _of_the_home_page() -> dict[str, str]:
@@ -123,6 +125,7 @@ def _of_the_home_page() -> dict[str, str]:
         "explorer": explorer if PAGE.exists() else "![Two ladders of segments](images/explorer.png)",
         "iw3_ms": f"{times[3] * 1e3:.0f}",
         "iw10_ms": f"{times[10] * 1e3:.0f}",
+        "more_pp": f"{claims['why-ten', 'ten-costs-little']['found']:.1f}",
         "lose_percent": f"{claims['post-quantum', 'ml-dsa-44-above-iw-10']['found']:.0f}",
         "studies": str(len(kept)),
         "claims": str(len(claims)),
