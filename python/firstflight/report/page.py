@@ -115,14 +115,14 @@ _LONG_LIST = re.compile(rf"\[((?:[-+.\deE]+, ){{{_SHOWN_NUMBERS},}}[-+.\deE]+)\]
 def _without_long_lists(scenario: str) -> str:
     def cut(found: re.Match[str]) -> str:
         numbers = found.group(1).split(", ")
-        return f"[{', '.join(numbers[:5])}, ... {len(numbers):,} numbers, which are in run.json]"
+        return f"[{', '.join(numbers[:5])}, ... {len(numbers):,} numbers in run.json]"
 
     return _LONG_LIST.sub(cut, scenario)
 
 
 def _notice(run: Run) -> str:
     return (
-        f"{run.missing} of the cells asked for have not finished; this report shows the others." if run.missing else ""
+        f"{run.missing} of the requested cells have not finished; this report shows the others." if run.missing else ""
     )
 
 

@@ -80,7 +80,7 @@ def size_map(
 
 
 def _marks(flights_kb: dict[int, float], dots: pl.DataFrame) -> list[dict[str, Any]]:
-    """One a window: where its first flight ends, and how many users' lines carry more in a round trip."""
+    """One per window: where its first flight ends, and how many users' lines carry more in a round trip."""
     return [
         {
             "initial_window": window,
