@@ -142,6 +142,5 @@ def test_a_long_list_of_numbers_is_cut_where_a_scenario_is_shown():
     long = f"rtt_s = [{', '.join(['0.05'] * 1200)}]"
     shown = _without_long_lists(f"columns = {{ {long}, {short} }}")
     assert shown == (
-        "columns = { rtt_s = [0.05, 0.05, 0.05, 0.05, 0.05, ... 1,200 numbers in run.json], "
-        "rate = [1.0, 2, -3e5] }"
+        "columns = { rtt_s = [0.05, 0.05, 0.05, 0.05, 0.05, ... 1,200 numbers in run.json], rate = [1.0, 2, -3e5] }"
     )
