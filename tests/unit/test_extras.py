@@ -62,9 +62,8 @@ def test_an_advice_of_the_core_has_a_page_without_figures_and_says_so(core: Core
     flows = tmp_path / "flows.csv"
     rows = (f"{n},{20_000 + 10 * n},{0.02 + 0.0001 * n}" for n in range(450))
     flows.write_text("\n".join(["connection,bytes,rtt_s", *rows]) + "\n")
-    status, out, err = core(
-        "advise", flows, "--iw", "10,20", "--assume", "lines=20Mbit", "--assume", "buffer=50ms", "--assume", "loss=0.1%", "--out", "advice"
-    )
+    assumed = [word for value in ("lines=20Mbit", "buffer=50ms", "loss=0.1%") for word in ("--assume", value)]
+    status, out, err = core("advise", flows, "--iw", "10,20", *assumed, "--out", "advice")
     assert status == 0, err
     assert "initial window" in out
     assert 'the page has no figures: altair is not installed; fix: pip install "firstflight[figures]"' in err

@@ -20,7 +20,8 @@ _ASK_S = 20.0
 _BATCH, _BATCH_S = 500, 300.0
 _ATTEMPTS = 5
 _STALL_NS = 3_000_000
-# Linux draws the phase in which BBR's PROBE_BW begins. Here it follows from the initial sequence number: one for each phase.
+# Linux draws the phase in which BBR's PROBE_BW begins. Here it follows from the initial sequence number: one for each
+# phase but the default's.
 _SEQUENCES = (3, 6, 1, 4, 7, 2)
 # Tolerances that a script's own option line does not allow already.
 _TOLERANCE_NS = 1_000
