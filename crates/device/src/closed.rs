@@ -3,12 +3,12 @@
 use std::{
     io::{ErrorKind, Result},
     mem,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    os::fd::{AsRawFd, OwnedFd},
     thread,
     time::{Duration, Instant},
 };
 
-use crate::{checked, checked_length, last_error};
+use crate::{bind, checked_length, get_option, last_error, set_option, socket};
 
 /// SKNLGRP_INET_TCP_DESTROY and SKNLGRP_INET6_TCP_DESTROY (linux/sock_diag.h), as a mask.
 const GROUPS: u32 = 1 << 0 | 1 << 2;
@@ -111,28 +111,17 @@ impl ClosedConnections {
     /// # Errors
     /// Without CAP_NET_ADMIN in the namespace, or where the kernel has no tcp_diag.
     pub fn open(filter: Filter) -> Result<Self> {
-        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-        // SAFETY: takes numbers alone.
-        let socket = checked(unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_SOCK_DIAG) })?;
-        // SAFETY: the descriptor is new, so nobody else owns it.
-        let socket = unsafe { OwnedFd::from_raw_fd(socket) };
-        let size = RECEIVE_BUFFER_BYTES;
-        // SO_RCVBUFFORCE goes beyond rmem_max, for those who have CAP_NET_ADMIN in the first user namespace.
+        let socket = socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_NONBLOCK, libc::NETLINK_SOCK_DIAG)?;
+        // SO_RCVBUFFORCE goes beyond rmem_max, for those who have CAP_NET_ADMIN in the first user namespace. A refusal
+        // leaves the smaller buffer.
         for option in [libc::SO_RCVBUF, libc::SO_RCVBUFFORCE] {
-            let length = mem::size_of_val(&size) as libc::socklen_t;
-            // SAFETY: `size` is a c_int of the length given and outlives the call, which only reads it. A refusal leaves
-            // the smaller buffer.
-            unsafe {
-                libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, (&raw const size).cast(), length);
-            }
+            let _ = set_option(&socket, libc::SOL_SOCKET, option, RECEIVE_BUFFER_BYTES);
         }
         // SAFETY: a sockaddr_nl is plain numbers, for which zeros are values.
         let mut address: libc::sockaddr_nl = unsafe { mem::zeroed() };
         address.nl_family = libc::AF_NETLINK as libc::sa_family_t;
         address.nl_groups = GROUPS;
-        let length = mem::size_of_val(&address) as libc::socklen_t;
-        // SAFETY: `address` is a sockaddr_nl of the length given and outlives the call, which only reads it.
-        checked(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
+        bind(&socket, &address)?;
         let room = Box::new([[0; REPORT_BYTES]; BATCH]);
         Ok(ClosedConnections { socket, filter, counts: Counts::default(), looked_at: None, room })
     }
@@ -166,10 +155,7 @@ impl ClosedConnections {
     /// The kernel's error.
     pub fn counts(&self) -> Result<Counts> {
         let mut memory = [0u32; MEMINFO_DROPS + 1];
-        let mut length = mem::size_of_val(&memory) as libc::socklen_t;
-        let (fd, room) = (self.socket.as_raw_fd(), memory.as_mut_ptr().cast());
-        // SAFETY: `memory` has room for `length` bytes, and both outlive the call.
-        checked(unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, SO_MEMINFO, room, &mut length) })?;
+        get_option(&self.socket, libc::SOL_SOCKET, SO_MEMINFO, &mut memory)?;
         Ok(Counts { dropped: u64::from(memory[MEMINFO_DROPS]), ..self.counts })
     }
 

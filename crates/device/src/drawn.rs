@@ -13,7 +13,7 @@ use std::{
     path::Path,
 };
 
-use crate::checked;
+use crate::{checked, get_option, socket};
 
 /// Maximum number of prefixes with a window. The draws are kept for this number of connections that are open or just
 /// closed.
@@ -168,14 +168,9 @@ fn on_map(command: libc::c_long, map: &OwnedFd, key: &[u8], value: Option<&mut [
 /// The number by which BPF programs know the network namespace of the calling thread.
 fn namespace_cookie() -> Result<u64> {
     const SO_NETNS_COOKIE: libc::c_int = 71;
-    // SAFETY: takes numbers alone.
-    let socket = checked(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
-    // SAFETY: the descriptor is new, so nobody else owns it.
-    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
-    let (mut cookie, mut length) = (0u64, mem::size_of::<u64>() as libc::socklen_t);
-    let place = (&raw mut cookie).cast();
-    // SAFETY: `cookie` has room for `length` bytes, and both outlive the call.
-    checked(unsafe { libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, SO_NETNS_COOKIE, place, &mut length) })?;
+    let mut cookie = 0u64;
+    let socket = socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
+    get_option(&socket, libc::SOL_SOCKET, SO_NETNS_COOKIE, &mut cookie)?;
     Ok(cookie)
 }
 

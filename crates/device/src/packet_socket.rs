@@ -4,13 +4,13 @@ use std::{
     array,
     io::{Error, ErrorKind, Result},
     mem,
-    os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
 };
 
 use crate::{
-    Nanos, checked, checked_length,
+    Nanos, bind, checked, checked_length,
     clock::{monotonic_ns, nanos, realtime_ns},
-    interface_request,
+    get_option, interface_request, set_option, socket,
 };
 
 /// Packets taken with one call at most.
@@ -18,6 +18,12 @@ pub const BATCH: usize = 64;
 
 /// An Ethernet address.
 pub type MacAddress = [u8; 6];
+
+/// The address in its usual form, six bytes in hexadecimal with colons.
+pub fn mac_address(text: &str) -> Option<MacAddress> {
+    let byte = |part: &str| u8::from_str_radix(part, 16).ok().filter(|_| part.len() == 2);
+    text.split(':').map(byte).collect::<Option<Vec<u8>>>()?.try_into().ok()
+}
 
 /// Packets that may wait in the socket: a burst that comes while the reader is held up for tens of milliseconds.
 const RECEIVE_BUFFER_BYTES: libc::c_int = 64 << 20;
@@ -82,18 +88,11 @@ impl PacketSocket {
         if index == 0 {
             return Err(Error::new(ErrorKind::NotFound, format!("there is no interface {name:?}")));
         }
-        let kind = libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // Protocol 0: nothing comes before the socket is bound to its interface.
-        // SAFETY: takes numbers alone.
-        let socket = checked(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
-        // SAFETY: the descriptor is new, so nobody else owns it.
-        let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+        let socket = socket(libc::AF_PACKET, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK, 0)?;
         let socket = PacketSocket { socket, interface: index as libc::c_int };
         socket.prepare(both_ways)?;
-        let address = socket.address(libc::ETH_P_ALL, [0; 6]);
-        let length = mem::size_of_val(&address) as libc::socklen_t;
-        // SAFETY: `address` is a sockaddr_ll of the length given and outlives the call, which only reads it.
-        checked(unsafe { libc::bind(socket.socket.as_raw_fd(), (&raw const address).cast(), length) })?;
+        bind(&socket.socket, &socket.address(libc::ETH_P_ALL, [0; 6]))?;
         Ok(socket)
     }
 
@@ -138,7 +137,7 @@ impl PacketSocket {
     /// The kernel's error.
     pub fn receive_buffer_bytes(&self) -> Result<u32> {
         let mut bytes: libc::c_int = 0;
-        self.get(libc::SOL_SOCKET, libc::SO_RCVBUF, &mut bytes)?;
+        get_option(&self.socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &mut bytes)?;
         Ok(bytes as u32)
     }
 
@@ -148,7 +147,7 @@ impl PacketSocket {
     /// The kernel's error.
     pub fn dropped_packets(&self) -> Result<u32> {
         let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
-        self.get(libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut statistics)?;
+        get_option(&self.socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut statistics)?;
         Ok(statistics.tp_drops)
     }
 
@@ -250,19 +249,7 @@ impl PacketSocket {
     }
 
     fn set(&self, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> Result<()> {
-        let length = mem::size_of_val(&value) as libc::socklen_t;
-        // SAFETY: `value` has the length given and outlives the call, which only reads it.
-        let answer =
-            unsafe { libc::setsockopt(self.socket.as_raw_fd(), level, option, (&raw const value).cast(), length) };
-        checked(answer).map(drop)
-    }
-
-    fn get<T>(&self, level: libc::c_int, option: libc::c_int, value: &mut T) -> Result<()> {
-        let mut length = mem::size_of::<T>() as libc::socklen_t;
-        let value: *mut T = value;
-        // SAFETY: `value` has room for `length` bytes; both callers pass plain numbers, for which any bytes are values.
-        let answer = unsafe { libc::getsockopt(self.socket.as_raw_fd(), level, option, value.cast(), &mut length) };
-        checked(answer).map(drop)
+        set_option(&self.socket, level, option, value)
     }
 }
 
@@ -299,5 +286,18 @@ impl From<PacketSocket> for OwnedFd {
 impl AsFd for PacketSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ethernet_address_is_six_bytes_in_hexadecimal() {
+        assert_eq!(mac_address("02:00:00:00:0a:ff"), Some([2, 0, 0, 0, 10, 255]));
+        for wrong in ["", "02:00:00:00:0a", "02:00:00:00:0a:ff:01", "2:0:0:0:0:1", "02:00:00:00:0a:gg"] {
+            assert_eq!(mac_address(wrong), None);
+        }
     }
 }

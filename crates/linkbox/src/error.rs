@@ -40,3 +40,11 @@ impl Error {
         move |source| Error::System { what: what.into(), source }
     }
 }
+
+/// An [`Error::Refused`], written as for `format!`.
+macro_rules! refused {
+    ($($sentence:tt)*) => {
+        $crate::Error::Refused(format!($($sentence)*))
+    };
+}
+pub(crate) use refused;

@@ -6,7 +6,7 @@ use firstflight_path::Nanos;
 use firstflight_pcap::{CaptureFile, Direction, FileError, Record};
 use firstflight_segment::{Ip, TCP, Tcp};
 
-use crate::Error;
+use crate::{Error, error::refused};
 
 /// Bytes of headers per allocation.
 const PIECE_BYTES: usize = 1 << 20;
@@ -115,10 +115,7 @@ impl CapturedHeaders {
         chosen: impl Fn(u16) -> bool,
     ) -> Result<usize, Error> {
         if self.missed > 0 {
-            return Err(Error::Refused(format!(
-                "{} packets found no room: keep fewer interfaces, or for less time",
-                self.missed
-            )));
+            return Err(refused!("{} packets found no room: keep fewer interfaces, or for less time", self.missed));
         }
         let mut packets: Vec<KeptPacket<'_>> = self.packets().filter(|packet| chosen(packet.interface)).collect();
         packets.sort_by_key(|packet| packet.time);

@@ -14,6 +14,7 @@ use crate::{
     Error,
     accounts::Balance,
     control::{Control, Peer},
+    error::refused,
     header,
     kept::CapturedHeaders,
     lateness::Lateness,
@@ -114,11 +115,7 @@ pub(crate) struct LinkBox {
 impl LinkBox {
     fn new(plan: &Plan, devices: Vec<Device>) -> Result<LinkBox, Error> {
         if plan.ports.len() != devices.len() {
-            return Err(Error::Refused(format!(
-                "the plan has {} ports but {} devices came with it",
-                plan.ports.len(),
-                devices.len()
-            )));
+            return Err(refused!("the plan has {} ports but {} devices came with it", plan.ports.len(), devices.len()));
         }
         let network = Network::new(plan)?;
         let ports = plan.ports.iter().zip(devices).enumerate();

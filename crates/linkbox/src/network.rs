@@ -12,6 +12,7 @@ use firstflight_random::{Purpose, Sequence, Stream};
 use crate::{
     Error,
     accounts::LinkCounts,
+    error::refused,
     plan::{LinkPlan, Plan, Way},
 };
 
@@ -165,14 +166,12 @@ impl Network {
             for (name, spec) in [(pair.name.clone(), &pair.forward), (format!("{}.reverse", pair.name), &pair.reverse)]
             {
                 if lines.iter().any(|line: &DirectedLink| line.name == name) {
-                    return Err(Error::Refused(format!(
-                        "two links have the name {name:?}; give each a different name"
-                    )));
+                    return Err(refused!("two links have the name {name:?}; give each a different name"));
                 }
                 if spec.gso.is_some() {
-                    return Err(Error::Refused(format!(
+                    return Err(refused!(
                         "link {name:?}: gso is set, but a box gets a GSO packet's segments one by one: leave it out"
-                    )));
+                    ));
                 }
                 let index = lines.len();
                 let named = |source| Error::Link { name: name.clone(), source };
@@ -194,11 +193,7 @@ impl Network {
             }
         }
         if lines.len() >= usize::from(NO_LINE) {
-            return Err(Error::Refused(format!(
-                "{} links are too many: a box has at most {}",
-                plan.links.len(),
-                NO_LINE / 2
-            )));
+            return Err(refused!("{} links are too many: a box has at most {}", plan.links.len(), NO_LINE / 2));
         }
         let steps = BinaryHeap::with_capacity(plan.most_packets as usize);
         let routes = vec![Vec::new(); plan.ports.len()];
@@ -223,17 +218,18 @@ impl Network {
         let port = |name: &str| {
             let known = || plan.ports.iter().map(|port| format!("{:?}", port.name)).collect::<Vec<_>>().join(", ");
             let found = plan.ports.iter().position(|port| port.name == name);
-            found.ok_or_else(|| Error::Refused(format!("there is no port {name:?} for a route; there are {}", known())))
+            found.ok_or_else(|| refused!("there is no port {name:?} for a route; there are {}", known()))
         };
         for route in &plan.routes {
             let (from, to) = (port(&route.from)?, port(&route.to)?);
             let first = self.hops.len() as u32;
             for (name, way) in &route.path {
                 let pair = plan.links.iter().position(|link| link.name == *name).ok_or_else(|| {
-                    Error::Refused(format!(
+                    refused!(
                         "the route from {:?} to {:?} names a link {name:?} that is not there",
-                        route.from, route.to
-                    ))
+                        route.from,
+                        route.to
+                    )
                 })?;
                 self.hops.push(Hop::Link((2 * pair + usize::from(*way == Way::Reverse)) as u16));
             }
@@ -242,10 +238,7 @@ impl Network {
             let address = plan.ports[to].address;
             match self.routes[from].binary_search_by_key(&address, |&(address, _)| address) {
                 Ok(_) => {
-                    return Err(Error::Refused(format!(
-                        "there are two routes from {:?} to {address}: give one",
-                        route.from
-                    )));
+                    return Err(refused!("there are two routes from {:?} to {address}: give one", route.from));
                 }
                 Err(place) => self.routes[from].insert(place, (address, first)),
             }
@@ -478,7 +471,7 @@ impl Network {
     fn first_line(&self, name: &str) -> Result<usize, Error> {
         self.lines.iter().position(|line| line.name == name).filter(|first| first % 2 == 0).ok_or_else(|| {
             let names: Vec<_> = self.lines.iter().step_by(2).map(|line| format!("{:?}", line.name)).collect();
-            Error::Refused(format!("there is no link {name:?} to reset; the links are {}", names.join(", ")))
+            refused!("there is no link {name:?} to reset; the links are {}", names.join(", "))
         })
     }
 
@@ -487,9 +480,7 @@ impl Network {
         let first = self.first_line(name)?;
         let under_way: u32 = self.lines[first..first + 2].iter().map(|line| line.under_way).sum();
         if under_way > 0 {
-            return Err(Error::Refused(format!(
-                "link {name:?} cannot be reset while {under_way} packets are on it: wait for them"
-            )));
+            return Err(refused!("link {name:?} cannot be reset while {under_way} packets are on it: wait for them"));
         }
         Ok(first)
     }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use firstflight_path::{LinkSpec, Nanos};
 use serde::Deserialize;
 
-use crate::Error;
+use crate::{Error, error::refused};
 
 /// Links between ports.
 #[derive(Clone, Debug, Deserialize)]
@@ -130,28 +130,27 @@ impl Plan {
 
     fn check(&self) -> Result<(), Error> {
         if self.mtu < SMALLEST_MTU {
-            return Err(Error::Refused(format!("mtu is {}; it must be at least {SMALLEST_MTU}", self.mtu)));
+            return Err(refused!("mtu is {}; it must be at least {SMALLEST_MTU}", self.mtu));
         }
         if self.most_packets > MOST_PACKETS {
-            return Err(Error::Refused(format!(
-                "most_packets is {}; there is room for at most {MOST_PACKETS}",
-                self.most_packets
-            )));
+            return Err(refused!("most_packets is {}; there is room for at most {MOST_PACKETS}", self.most_packets));
         }
         if let Some(route) = self.routes.iter().find(|route| route.class > HIGHEST_CLASS) {
-            return Err(Error::Refused(format!(
+            return Err(refused!(
                 "the route from {:?} to {:?} has class {}; the highest is {HIGHEST_CLASS}",
-                route.from, route.to, route.class
-            )));
+                route.from,
+                route.to,
+                route.class
+            ));
         }
         let interval = self.meter_interval_ns.unwrap_or(self.duration_ns).max(1);
         let intervals = self.duration_ns.div_ceil(interval);
         if intervals > MOST_INTERVALS {
-            return Err(Error::Refused(format!(
+            return Err(refused!(
                 "meter_interval_ns is {interval}, which makes {intervals} intervals of {} ns; there is room for at most \
                  {MOST_INTERVALS}",
                 self.duration_ns
-            )));
+            ));
         }
         Ok(())
     }

@@ -6,12 +6,13 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
-use firstflight_device::{Arrival, BATCH, MacAddress, PacketSocket, Taken, Tun, monotonic_ns};
+use firstflight_device::{Arrival, BATCH, MacAddress, PacketSocket, Taken, Tun, mac_address, monotonic_ns};
 use firstflight_path::Nanos;
 
 use crate::{
     Error,
     accounts::{Balance, PortCounts},
+    error::refused,
     header::PacketHeader,
     network::Network,
     plan::PortPlan,
@@ -86,9 +87,7 @@ pub(crate) struct Inside<'a> {
 
 /// This number of packets is in flight and there is no room for another.
 pub(crate) fn crowded(packets: usize) -> Error {
-    Error::Refused(format!(
-        "too many packets in flight ({packets}); raise most_packets, or lower rates, delays or queues"
-    ))
+    refused!("too many packets in flight ({packets}); raise most_packets, or lower rates, delays or queues")
 }
 
 impl Port {
@@ -99,15 +98,14 @@ impl Port {
     pub(crate) fn new(plan: &PortPlan, index: u16, device: Device) -> Result<Port, Error> {
         let peer = match (&device, &plan.peer_mac) {
             (Device::Packet(_), None) => {
-                return Err(Error::Refused(format!(
+                return Err(refused!(
                     "port {:?} is a packet socket and needs peer_mac, the Ethernet address of the host's end",
                     plan.name
-                )));
+                ));
             }
             (_, None) => [0; 6],
-            (_, Some(text)) => mac_address(text).ok_or_else(|| {
-                Error::Refused(format!("port {:?}: peer_mac {text:?} is not like \"02:00:00:00:00:01\"", plan.name))
-            })?,
+            (_, Some(text)) => mac_address(text)
+                .ok_or_else(|| refused!("port {:?}: peer_mac {text:?} is not like \"02:00:00:00:00:01\"", plan.name))?,
         };
         let arrival = matches!(device, Device::Packet(_)).then(Arrival::new);
         let name = plan.name.clone();
@@ -268,26 +266,3 @@ impl AsFd for Port {
 
 /// Linux's "network is down".
 const ENETDOWN: i32 = 100;
-
-fn mac_address(text: &str) -> Option<MacAddress> {
-    let mut address = [0; 6];
-    let mut parts = text.split(':');
-    for byte in &mut address {
-        let part = parts.next().filter(|part| part.len() == 2)?;
-        *byte = u8::from_str_radix(part, 16).ok()?;
-    }
-    parts.next().is_none().then_some(address)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_ethernet_address_is_six_bytes_in_hexadecimal() {
-        assert_eq!(mac_address("02:00:00:00:0a:ff"), Some([2, 0, 0, 0, 10, 255]));
-        for wrong in ["", "02:00:00:00:0a", "02:00:00:00:0a:ff:01", "2:0:0:0:0:1", "02:00:00:00:0a:gg"] {
-            assert_eq!(mac_address(wrong), None);
-        }
-    }
-}

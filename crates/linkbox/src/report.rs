@@ -7,7 +7,7 @@ use firstflight_path::Nanos;
 use firstflight_records::{LinkInterval, NamedColumns, Row};
 use serde_json::{Value, json};
 
-use crate::{Error, link_box::LinkBox};
+use crate::{Error, error::refused, link_box::LinkBox};
 
 /// The clocks that show a suspension are read one after the other; a suspension takes far longer than the time between.
 const BETWEEN_CLOCKS: Nanos = 1_000_000;
@@ -95,7 +95,7 @@ impl LinkBox {
     fn chosen(&self, links: Option<Vec<String>>) -> Result<Vec<bool>, Error> {
         let all: Vec<&str> = (0..self.network.lines()).map(|line| self.network.name(line)).collect();
         if let Some(name) = links.iter().flatten().find(|name| !all.contains(&name.as_str())) {
-            return Err(Error::Refused(format!("there is no link {name:?}; the links are {}", all.join(", "))));
+            return Err(refused!("there is no link {name:?}; the links are {}", all.join(", ")));
         }
         Ok(all.iter().map(|name| links.as_ref().is_none_or(|links| links.iter().any(|one| one == name))).collect())
     }

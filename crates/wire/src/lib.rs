@@ -10,7 +10,6 @@
 //! when a segment takes them ([`firstflight_segment::write_payload`]), and those of a download are digested and dropped.
 
 mod application;
-mod capture;
 mod connection;
 mod error;
 mod host;

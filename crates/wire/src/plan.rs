@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, path::PathBuf, sync::Arc};
 
-use firstflight_device::MacAddress;
+use firstflight_device::{MacAddress, mac_address};
 use firstflight_segment::{IPV4_BYTES, IPV6_BYTES, TCP_BYTES};
 use firstflight_tcp::Profile;
 use serde::{Deserialize, Deserializer, de::Error as _};
@@ -17,7 +17,7 @@ pub struct Plan {
     pub address: IpAddr,
     /// Link-layer destination of its packets: six bytes in hexadecimal with colons. Devices without a link layer
     /// ignore it.
-    #[serde(default = "anyone", deserialize_with = "mac_address")]
+    #[serde(default = "anyone", deserialize_with = "read_mac_address")]
     pub neighbour: MacAddress,
     /// Decides initial sequence numbers, together with the clock.
     #[serde(default)]
@@ -125,12 +125,10 @@ fn anyone() -> MacAddress {
     [2, 0, 0, 0, 0, 1]
 }
 
-fn mac_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MacAddress, D::Error> {
+fn read_mac_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MacAddress, D::Error> {
     let text = String::deserialize(deserializer)?;
-    let bytes: Option<Vec<u8>> =
-        text.split(':').map(|byte| u8::from_str_radix(byte, 16).ok().filter(|_| byte.len() == 2)).collect();
-    let six = bytes.and_then(|bytes| bytes.try_into().ok());
-    six.ok_or_else(|| D::Error::custom(format!("{text:?} is no link-layer address, such as 02:00:00:00:00:01")))
+    let wrong = || D::Error::custom(format!("{text:?} is no link-layer address, such as 02:00:00:00:00:01"));
+    mac_address(&text).ok_or_else(wrong)
 }
 
 #[cfg(test)]

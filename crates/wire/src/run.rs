@@ -2,21 +2,21 @@
 
 use std::{
     os::fd::{AsFd, OwnedFd},
+    path::Path,
     sync::Arc,
 };
 
 use firstflight_device::{
-    Arrival, BATCH, MacAddress, PacketSocket, Readiness, Taken, Wake, monotonic_ns, precise_timers,
+    Arrival, BATCH, MacAddress, PacketSocket, Readiness, Taken, Wake, monotonic_ns, precise_timers, wall_ahead_ns,
 };
 use firstflight_linkbox::control::{Control, Peer};
-use firstflight_pcap::Direction;
+use firstflight_pcap::{CaptureFile, Direction, FileError, Record};
 use firstflight_records::Row;
 use firstflight_tcp::{Nanos, Profile};
 use serde_json::{Value, json};
 
 use crate::{
     Error,
-    capture::CaptureWriter,
     host::{Host, Listener, Opening},
     http::{Client, Fetch, Server},
     plan::{Command, Plan},
@@ -61,6 +61,38 @@ pub fn run(
 enum Then {
     GoOn,
     Stop,
+}
+
+/// A capture file in progress, of the packets of the interface.
+#[derive(Debug)]
+struct CaptureWriter {
+    file: CaptureFile,
+    /// The offset of the wall clock from the monotonic one at the beginning.
+    epoch: Nanos,
+    /// The first error.
+    failure: Option<FileError>,
+}
+
+impl CaptureWriter {
+    fn create(path: &Path) -> Result<CaptureWriter, FileError> {
+        let program = concat!("firstflight ", env!("CARGO_PKG_VERSION"));
+        let file = CaptureFile::create(path, program, "packets of our TCP on a device", &["wire"])?;
+        Ok(CaptureWriter { file, epoch: wall_ahead_ns(), failure: None })
+    }
+
+    /// A packet passed at a time of the monotonic clock.
+    fn note(&mut self, time: Nanos, direction: Direction, packet: &[u8]) {
+        let record = Record { time_ns: self.epoch + time, interface: 0, direction };
+        if self.failure.is_none() {
+            self.failure = self.file.write(&record, packet).err();
+        }
+    }
+
+    /// Puts the file in its place, unless a write failed.
+    fn finish(self) -> Result<(), FileError> {
+        self.failure.map_or(Ok(()), Err)?;
+        self.file.finish()
+    }
 }
 
 /// The packet socket as the host's wire.
