@@ -2,12 +2,12 @@
 
 use std::{
     collections::BTreeMap,
-    error::Error,
-    fmt,
     fs::File,
     io::{self, Read},
     path::{Path, PathBuf},
 };
+
+use thiserror::Error;
 
 use crate::{
     capture::CaptureReader,
@@ -19,26 +19,15 @@ use crate::{
 };
 
 /// Why a file cannot be read.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum ReadError {
     /// The file system refuses.
+    #[error("{} cannot be read: {}", .0.display(), .1)]
     Io(PathBuf, io::Error),
     /// It is neither pcap nor pcapng.
+    #[error("{} is no capture: it begins neither as pcap nor as pcapng does", .0.display())]
     NoCapture(PathBuf),
 }
-
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(path, error) => write!(f, "{} cannot be read: {error}", path.display()),
-            Self::NoCapture(path) => {
-                write!(f, "{} is no capture: it begins neither as pcap nor as pcapng does", path.display())
-            }
-        }
-    }
-}
-
-impl Error for ReadError {}
 
 /// A capture being read.
 #[derive(Debug)]

@@ -94,7 +94,7 @@ fn extensions(hello: &[u8], from_client: bool) -> impl Iterator<Item = (u16, u32
 }
 
 /// A client's hello.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hello {
     /// Its bytes, with the header of its record.
     pub(crate) bytes: u32,
@@ -150,9 +150,10 @@ impl Records {
 }
 
 /// The stage of a connection's handshake.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Stage {
     /// The client has said hello.
+    #[default]
     Hello,
     /// It is 1.2 or older: the client has gone on with a record of the handshake.
     Keys,
@@ -183,7 +184,7 @@ pub(crate) enum Part {
 }
 
 /// The handshake of a connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Handshake {
     stage: Stage,
     client: Records,
@@ -215,19 +216,8 @@ impl Handshake {
         let share = extensions(message, true).find(|&(kind, _)| kind == KEY_SHARE);
         // A list of groups with their keys.
         let key_share_bytes = share.map_or(0, |(_, length)| length.saturating_sub(2));
-        (kind == HANDSHAKE && is_hello).then(|| Self {
-            stage: Stage::Hello,
-            client: Records::default(),
-            server: Records::default(),
-            changed: false,
-            sent_data: false,
-            exchanges: 0,
-            answered: false,
-            tickets: None,
-            hello: Hello { bytes: length + HEADER as u32, key_share_bytes },
-            is_old: false,
-            resumed: None,
-        })
+        (kind == HANDSHAKE && is_hello)
+            .then(|| Self { hello: Hello { bytes: length + HEADER as u32, key_share_bytes }, ..Self::default() })
     }
 
     pub(crate) fn hello(&self) -> Hello {

@@ -1,22 +1,25 @@
 //! A capture file that is either whole or absent.
 
 use std::{
-    error::Error,
     ffi::OsString,
-    fmt, fs,
+    fs,
     io::{self, BufWriter, ErrorKind},
     path::{Path, PathBuf},
 };
 
 use firstflight_segment::Unrepresentable;
+use thiserror::Error;
 
-use crate::record::Record;
-use crate::writer::{Format, Writer};
+use crate::{
+    Record,
+    writer::{Format, Writer},
+};
 
 /// Why there is no capture file.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum FileError {
     /// The file system refused.
+    #[error("{}", unwritten(.path, .source))]
     Io {
         /// The file that was asked for.
         path: PathBuf,
@@ -24,28 +27,17 @@ pub enum FileError {
         source: io::Error,
     },
     /// A segment does not make a packet.
-    Packet(Unrepresentable),
+    #[error(transparent)]
+    Packet(#[from] Unrepresentable),
 }
 
-impl fmt::Display for FileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io { path, source } => match source.kind() {
-                ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-                    write!(f, "there is no space left for {}: nothing was written; make room", path.display())
-                }
-                _ => write!(f, "{} cannot be written: {source}", path.display()),
-            },
-            Self::Packet(reason) => reason.fmt(f),
+fn unwritten(path: &Path, source: &io::Error) -> String {
+    let path = path.display();
+    match source.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+            format!("there is no space left for {path}: nothing was written; make room")
         }
-    }
-}
-
-impl Error for FileError {}
-
-impl From<Unrepresentable> for FileError {
-    fn from(reason: Unrepresentable) -> Self {
-        Self::Packet(reason)
+        _ => format!("{path} cannot be written: {source}"),
     }
 }
 

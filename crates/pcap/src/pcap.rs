@@ -1,6 +1,6 @@
 //! The pcap format (draft-ietf-opsawg-pcap), little endian, with nanoseconds.
 
-use crate::record::Record;
+use crate::Record;
 
 /// Says that the second half of a time is nanoseconds.
 const MAGIC: u32 = 0xa1b2_3c4d;

@@ -1,8 +1,8 @@
 //! The pcapng format (draft-ietf-opsawg-pcapng), little endian.
 
 use crate::{
+    Direction, Record,
     pcap::{LINKTYPE_RAW, SNAPSHOT_BYTES},
-    record::{Direction, Record},
 };
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;

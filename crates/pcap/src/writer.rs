@@ -5,7 +5,7 @@ use std::{
     path::Path,
 };
 
-use crate::{pcap, pcapng, record::Record};
+use crate::{Record, pcap, pcapng};
 
 /// A capture file's format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

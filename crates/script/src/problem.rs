@@ -1,6 +1,7 @@
 //! The reasons why a script cannot be run.
 
 use std::fmt;
+use thiserror::Error;
 
 /// Maximum nesting of arguments.
 pub(crate) const DEEPEST: u32 = 50;
@@ -15,7 +16,8 @@ pub enum ProblemKind {
 }
 
 /// A problem of a script, with the line it is in.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("line {line}: {sentence}")]
 pub struct Problem {
     /// Line of the script, counted from 1.
     pub line: u32,
@@ -36,11 +38,3 @@ impl Problem {
         Self { line, kind: ProblemKind::Unsupported, sentence: sentence.to_string() }
     }
 }
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.sentence)
-    }
-}
-
-impl std::error::Error for Problem {}

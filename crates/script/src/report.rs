@@ -5,10 +5,11 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The result of a script.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Everything happened as the script says.
+    #[default]
     Pass,
     /// Something happened otherwise.
     Differs,
@@ -19,7 +20,7 @@ pub enum Verdict {
 }
 
 /// The result of a script, and the reason.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Report {
     /// In a word.
     pub verdict: Verdict,
@@ -64,13 +65,6 @@ impl Report {
             ProblemKind::Malformed => Verdict::Error,
             ProblemKind::Unsupported => Verdict::Unsupported,
         };
-        Self {
-            verdict,
-            reason: problem.to_string(),
-            line: problem.line,
-            details: Vec::new(),
-            notes: Vec::new(),
-            checks: Vec::new(),
-        }
+        Self { verdict, reason: problem.to_string(), line: problem.line, ..Self::default() }
     }
 }

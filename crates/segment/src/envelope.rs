@@ -1,6 +1,8 @@
 //! The parts of a packet outside its segment, and the reasons why a segment fits no packet.
 
-use std::{error::Error, fmt, net::SocketAddr};
+use std::net::SocketAddr;
+
+use thiserror::Error;
 
 use crate::options::MOST_BYTES;
 
@@ -21,18 +23,23 @@ pub struct Envelope {
 }
 
 /// Why a segment cannot be a packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum Unrepresentable {
     /// The options take this number of bytes; a TCP header has room for 40 (RFC 9293 §3.1).
+    #[error("a segment has {0} bytes of TCP options; a header has room for {most}", most = MOST_BYTES)]
     Options(usize),
     /// Headers and payload take this number of bytes; an IPv4 packet has at most 65535 (RFC 791 §3.1), one of IPv6 as many
     /// behind its header (RFC 8200 section 3).
+    #[error("a packet of {0} bytes does not fit into the Internet Protocol, whose packets have at most 65535")]
     Length(usize),
     /// Quick-Start in IPv6 (RFC 4782 section 3.2), which is not modeled.
+    #[error("a Quick-Start option in IPv6 is not modeled")]
     QuickStart,
     /// The two addresses are of different versions of the Internet Protocol.
+    #[error("a packet has two IPv4 or two IPv6 addresses, not one of each")]
     Versions,
     /// The payload given is not as long as the segment says.
+    #[error("a segment counts {counted} bytes of payload, and was given {given}")]
     Payload {
         /// Bytes that the segment counts.
         counted: u32,
@@ -40,26 +47,3 @@ pub enum Unrepresentable {
         given: usize,
     },
 }
-
-impl fmt::Display for Unrepresentable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Options(bytes) => {
-                write!(f, "a segment has {bytes} bytes of TCP options; a header has room for {}", MOST_BYTES)
-            }
-            Self::Length(bytes) => {
-                write!(
-                    f,
-                    "a packet of {bytes} bytes does not fit into the Internet Protocol, whose packets have at most 65535"
-                )
-            }
-            Self::QuickStart => f.write_str("a Quick-Start option in IPv6 is not modeled"),
-            Self::Versions => f.write_str("a packet has two IPv4 or two IPv6 addresses, not one of each"),
-            Self::Payload { counted, given } => {
-                write!(f, "a segment counts {counted} bytes of payload, and was given {given}")
-            }
-        }
-    }
-}
-
-impl Error for Unrepresentable {}

@@ -15,12 +15,10 @@ mod ipv6;
 mod malformed;
 mod options;
 mod packet;
-mod payload;
 mod read;
 mod segment;
 pub mod sequence;
 mod tcp;
-mod udp;
 
 pub use envelope::{Envelope, Unrepresentable};
 pub use ip::{Ip, mark};
@@ -28,12 +26,10 @@ pub use ipv4::{FIXED_BYTES as IPV4_BYTES, Ipv4, answer_quick_start};
 pub use ipv6::{FIXED_BYTES as IPV6_BYTES, Ipv6, Upper};
 pub use malformed::Malformed;
 pub use options::{Options, QUICK_START_BYTES, TIMESTAMPS_BYTES, kind};
-pub use packet::{write_packet, write_packet_with};
-pub use payload::write_payload;
+pub use packet::{UDP_BYTES, write_packet, write_packet_with, write_payload, write_udp};
 pub use read::{Packet, read_headers, read_packet};
 pub use segment::{Ecn, Flags, MOST_SACK_BLOCKS, PathOption, QuickStart, SackBlocks, Segment, SentAt, Timestamps};
 pub use tcp::{FIXED_BYTES as TCP_BYTES, Tcp, ports};
-pub use udp::{UDP_BYTES, write_udp};
 
 /// Protocol number of TCP in the header of the Internet Protocol.
 pub const TCP: u8 = 6;

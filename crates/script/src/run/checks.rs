@@ -3,56 +3,15 @@
 use crate::report::Known;
 use firstflight_tcp::{Endpoint, Info, Nanos, State};
 
-/// Fields of `struct tcp_info` that the endpoint keeps no account of.
-const NOT_KEPT: [&str; 34] = [
-    "tcpi_ato",
-    "tcpi_busy_time",
-    "tcpi_bytes_acked",
-    "tcpi_bytes_received",
-    "tcpi_bytes_retrans",
-    "tcpi_bytes_sent",
-    "tcpi_data_segs_in",
-    "tcpi_data_segs_out",
-    "tcpi_delivery_rate",
-    "tcpi_delivery_rate_app_limited",
-    "tcpi_fackets",
-    "tcpi_fastopen_client_fail",
-    "tcpi_last_ack_recv",
-    "tcpi_last_ack_sent",
-    "tcpi_last_data_recv",
-    "tcpi_last_data_sent",
-    "tcpi_max_pacing_rate",
-    "tcpi_pmtu",
-    "tcpi_probes",
-    "tcpi_rcv_mss",
-    "tcpi_rcv_ooopack",
-    "tcpi_rcv_rtt",
-    "tcpi_rcv_space",
-    "tcpi_rcv_ssthresh",
-    "tcpi_rcv_wnd",
-    "tcpi_rehash",
-    "tcpi_rwnd_limited",
-    "tcpi_segs_in",
-    "tcpi_segs_out",
-    "tcpi_sndbuf_limited",
-    "tcpi_snd_wnd",
-    "tcpi_total_rto",
-    "tcpi_total_rto_recoveries",
-    "tcpi_total_rto_time",
-];
+/// Fields of `struct tcp_info`, without `tcpi_`, that the endpoint keeps no account of.
+const NOT_KEPT: &str = "\
+    ato busy_time bytes_acked bytes_received bytes_retrans bytes_sent data_segs_in data_segs_out delivery_rate \
+    delivery_rate_app_limited fackets fastopen_client_fail last_ack_recv last_ack_sent last_data_recv \
+    last_data_sent max_pacing_rate pmtu probes rcv_mss rcv_ooopack rcv_rtt rcv_space rcv_ssthresh rcv_wnd rehash \
+    rwnd_limited segs_in segs_out sndbuf_limited snd_wnd total_rto total_rto_recoveries total_rto_time";
 
 /// Fields that only a sender with a scoreboard keeps.
-const OF_THE_SCOREBOARD: [&str; 9] = [
-    "tcpi_delivered",
-    "tcpi_delivered_ce",
-    "tcpi_dsack_dups",
-    "tcpi_lost",
-    "tcpi_min_rtt",
-    "tcpi_reord_seen",
-    "tcpi_reordering",
-    "tcpi_retrans",
-    "tcpi_sacked",
-];
+const OF_THE_SCOREBOARD: &str = "delivered delivered_ce dsack_dups lost min_rtt reord_seen reordering retrans sacked";
 
 /// Linux's "arbitrarily high" threshold.
 const INFINITE_SSTHRESH: i64 = 0x7fff_ffff;
@@ -62,7 +21,7 @@ pub(super) fn known(endpoint: Option<&Endpoint>, name: &str) -> Option<Known> {
     if let Some(number) = symbol(name) {
         return Some(Known::Value(number));
     }
-    if NOT_KEPT.contains(&name) {
+    if is_among(NOT_KEPT, name) {
         return Some(Known::Unsupported(format!("the endpoint keeps no {name}")));
     }
     let Some(endpoint) = endpoint else {
@@ -70,10 +29,14 @@ pub(super) fn known(endpoint: Option<&Endpoint>, name: &str) -> Option<Known> {
         return name.starts_with("tcpi_").then_some(Known::Unsupported(sentence));
     };
     let info = endpoint.info();
-    if !info.scoreboard && OF_THE_SCOREBOARD.contains(&name) {
+    if !info.scoreboard && is_among(OF_THE_SCOREBOARD, name) {
         return Some(Known::Unsupported(format!("the endpoint keeps no {name} without a scoreboard")));
     }
     field(&info, endpoint.state(), name).map(Known::Value)
+}
+
+fn is_among(fields: &str, name: &str) -> bool {
+    name.strip_prefix("tcpi_").is_some_and(|name| fields.split_whitespace().any(|field| field == name))
 }
 
 // Linux: include/uapi/linux/tcp.h.

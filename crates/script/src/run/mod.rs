@@ -1,6 +1,5 @@
 //! Runs a script in virtual time: events in order, the endpoint's timers between them.
 
-mod blocking;
 mod calls;
 mod checks;
 mod connection;
@@ -14,10 +13,10 @@ mod world;
 
 use crate::options::ScriptSettings;
 use crate::problem::Problem;
-use crate::report::{Check, Report, Verdict};
+use crate::report::{Check, Report};
 use crate::script::{Action, Block, Event, Packet, Script, When};
 use crate::show::seconds;
-use blocking::Blocked;
+use calls::Blocked;
 use connection::Connection;
 use descriptors::Descriptors;
 use firstflight_tcp::{Flags, Nanos};
@@ -213,9 +212,7 @@ impl<'a> Runner<'a> {
             }
             if !self.world.step(latest) {
                 let by = if latest == Nanos::MAX { "ever".to_owned() } else { format!("by {}", seconds(latest)) };
-                return Err(Stop::differs(line, format!("nothing was sent {by}"))
-                    .expecting(packet)
-                    .with_history(self.world.history(self.world.count())));
+                return Err(self.differs(line, format!("nothing was sent {by}")).expecting(packet));
             }
             self.resume()?;
         }
@@ -241,17 +238,7 @@ impl<'a> Runner<'a> {
     }
 
     fn run(mut self) -> Report {
-        let mut report = match self.all() {
-            Ok(()) => Report {
-                verdict: Verdict::Pass,
-                reason: String::new(),
-                line: 0,
-                details: Vec::new(),
-                notes: Vec::new(),
-                checks: Vec::new(),
-            },
-            Err(stop) => stop.report(self.script),
-        };
+        let mut report = self.all().map_or_else(|stop| stop.report(self.script), |()| Report::default());
         if !self.push_lines.is_empty() {
             let lines: Vec<String> = self.push_lines.iter().map(ToString::to_string).collect();
             report.notes.push(format!("PSH is otherwise than written in line {}", lines.join(", ")));

@@ -79,8 +79,7 @@ impl Stop {
             reason: format!("line {}: {}", difference.line, difference.sentence),
             line: difference.line,
             details,
-            notes: Vec::new(),
-            checks: Vec::new(),
+            ..Report::default()
         }
     }
 }

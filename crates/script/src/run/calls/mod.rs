@@ -1,18 +1,25 @@
-//! System calls, by name.
+//! System calls, by name, and one that does not return immediately: `+.1...0.2 read(4, ..., 1000) = 1000`.
 
 pub(super) mod arguments;
-mod closing;
-mod control;
 mod data;
-mod opening;
+mod sockets;
 
-use super::blocking::Blocked;
 use super::errno::Outcome;
 use super::stop::Stop;
 use super::{Runner, seconds};
 use crate::problem::Problem;
 use crate::script::{Argument, Call, Event, When};
 use firstflight_tcp::Nanos;
+
+/// A call that has not returned yet.
+pub(super) struct Blocked {
+    pub line: u32,
+    pub call: Call,
+    /// When the script says that it returns.
+    pub returns: Nanos,
+    /// Bytes written so far.
+    pub written: i64,
+}
 
 impl Runner<'_> {
     pub(super) fn call(&mut self, event: &Event, call: &Call, base: Nanos) -> Result<(), Stop> {
@@ -34,7 +41,7 @@ impl Runner<'_> {
                     call.name,
                     seconds(self.world.now)
                 );
-                Err(Stop::differs(event.line, sentence).with_history(self.world.history(self.world.count())))
+                Err(self.differs(event.line, sentence))
             }
             (outcome, returns) => {
                 if let Some(returns) = returns {
@@ -86,6 +93,52 @@ impl Runner<'_> {
         }
         let error = call.error.as_ref().map_or(String::new(), |error| format!(" {error}"));
         let sentence = format!("{}() returned {came} instead of {}{error}", call.name, arguments::shown(expected));
-        Err(Stop::differs(line, sentence).with_history(self.world.history(self.world.count())))
+        Err(self.differs(line, sentence))
+    }
+
+    /// Tries the blocked call again; to be done after everything that may have changed its prospects.
+    pub(super) fn resume(&mut self) -> Result<(), Stop> {
+        let Some(mut blocked) = self.blocked.take() else { return Ok(()) };
+        match self.attempt(blocked.line, &blocked.call, &mut blocked.written)? {
+            Outcome::WouldBlock => {
+                let latest = blocked.returns.saturating_add(self.plan.tolerance_ns);
+                if self.world.now > latest {
+                    let sentence = format!("{}() has not returned by {}", blocked.call.name, seconds(latest));
+                    return Err(self.differs(blocked.line, sentence));
+                }
+                self.blocked = Some(blocked);
+                Ok(())
+            }
+            outcome => {
+                self.check_return_time(blocked.line, &blocked.call.name, blocked.returns)?;
+                self.check_result(blocked.line, &blocked.call, outcome)
+            }
+        }
+    }
+
+    /// Lets time pass until the blocked call returns, if there is one.
+    pub(super) fn finish_blocked(&mut self) -> Result<(), Stop> {
+        loop {
+            self.resume()?;
+            let Some(blocked) = &self.blocked else { return Ok(()) };
+            let latest = blocked.returns.saturating_add(self.plan.tolerance_ns);
+            if !self.world.step(latest) {
+                // One more look, after the last moment at which it could have returned.
+                self.world.now = self.world.now.max(latest.saturating_add(1));
+            }
+        }
+    }
+
+    pub(super) fn check_return_time(&mut self, line: u32, name: &str, returns: Nanos) -> Result<(), Stop> {
+        if self.world.now.abs_diff(returns) <= self.plan.tolerance_ns {
+            return Ok(());
+        }
+        let sentence = format!("{name}() returned at {} instead of {}", seconds(self.world.now), seconds(returns));
+        Err(self.differs(line, sentence))
+    }
+
+    /// Something happened otherwise than the script says, after all segments so far.
+    pub(super) fn differs(&self, line: u32, sentence: String) -> Stop {
+        Stop::differs(line, sentence).with_history(self.world.history(self.world.count()))
     }
 }

@@ -1,7 +1,7 @@
-//! `socket`, `bind`, `listen`, `accept`, `connect`.
+//! `socket`, `bind`, `listen`, `accept`, `connect`, `shutdown`, `close`, `fcntl` and `ioctl`.
 
 use super::Outcome;
-use super::arguments::{integer, symbols};
+use super::arguments::{integer, symbols, wrong};
 use crate::problem::Problem;
 use crate::run::Runner;
 use crate::run::connection::Connection;
@@ -9,6 +9,11 @@ use crate::run::descriptors::{Descriptor, Role, SocketOptions};
 use crate::run::errno::Errno;
 use crate::run::stop::Stop;
 use crate::script::{Argument, Call};
+use firstflight_tcp::State;
+
+/// Values of `O_RDWR` and `O_NONBLOCK` on Linux.
+const O_RDWR: i64 = 0x2;
+const O_NONBLOCK: i64 = 0x800;
 
 impl Runner<'_> {
     pub(super) fn socket(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
@@ -113,5 +118,92 @@ impl Runner<'_> {
             None if blocks => Outcome::WouldBlock,
             None => Outcome::Failed(pending),
         }
+    }
+
+    pub(super) fn shutdown(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
+        let number = integer(line, call, 0, "a descriptor")?;
+        let how = symbols(line, call, 1, "SHUT_RD, SHUT_WR or SHUT_RDWR")?;
+        let (reading, writing) = match how.first().map(String::as_str) {
+            Some("SHUT_RD") => (true, false),
+            Some("SHUT_WR") => (false, true),
+            Some("SHUT_RDWR") => (true, true),
+            _ => return Err(wrong(line, call, 1, "SHUT_RD, SHUT_WR or SHUT_RDWR", call.arguments.get(1)).into()),
+        };
+        let now = self.world.clock();
+        let Some(open) = self.descriptors.get(number) else { return Ok(Outcome::Failed(Errno::EBADF)) };
+        let Role::Connected(index) = open.role else { return Ok(Outcome::Failed(Errno::ENOTCONN)) };
+        let connection = &mut self.world.connections[index];
+        if connection.endpoint.is_finished() {
+            return Ok(Outcome::Failed(Errno::ENOTCONN));
+        }
+        connection.reading_shut |= reading;
+        if writing {
+            connection.writing_shut = true;
+            connection.endpoint.close(now);
+        }
+        Ok(Outcome::Returned(0))
+    }
+
+    pub(super) fn close(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
+        let number = integer(line, call, 0, "a descriptor")?;
+        let now = self.world.clock();
+        let Some(open) = self.descriptors.remove(number) else { return Ok(Outcome::Failed(Errno::EBADF)) };
+        match open.role {
+            Role::Fresh => {}
+            Role::Listening => {
+                // Linux resets the connections that can no longer be accepted.
+                let orphans =
+                    self.world.connections.iter_mut().filter(|it| it.listener == Some(number) && !it.accepted);
+                orphans.for_each(|connection| connection.endpoint.abort(now));
+            }
+            Role::Connected(index) => {
+                let connection = &mut self.world.connections[index];
+                connection.released = true;
+                connection.writing_shut = true;
+                // RFC 2525 §2.17, RFC 9293 §3.6.1 and Linux: closing with data unread resets the connection. A handshake
+                // that has just begun is forgotten.
+                let unread = connection.endpoint.readable_bytes() > 0;
+                if unread || open.options.resets_on_close || connection.endpoint.state() == State::SynSent {
+                    connection.endpoint.abort(now);
+                } else {
+                    connection.endpoint.close(now);
+                }
+            }
+        }
+        Ok(Outcome::Returned(0))
+    }
+
+    pub(super) fn fcntl(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
+        let number = integer(line, call, 0, "a descriptor")?;
+        let what = symbols(line, call, 1, "F_GETFL or F_SETFL")?;
+        let Some(open) = self.descriptors.get_mut(number) else { return Ok(Outcome::Failed(Errno::EBADF)) };
+        match what.first().map(String::as_str) {
+            Some("F_GETFL") => Ok(Outcome::Returned(if open.blocks { O_RDWR } else { O_RDWR | O_NONBLOCK })),
+            Some("F_SETFL") => {
+                open.blocks = match call.arguments.get(2) {
+                    Some(Argument::Symbols(flags)) => !flags.iter().any(|flag| flag == "O_NONBLOCK"),
+                    Some(Argument::Integer(flags)) => flags & O_NONBLOCK == 0,
+                    other => return Err(wrong(line, call, 2, "flags, such as O_RDWR|O_NONBLOCK", other).into()),
+                };
+                Ok(Outcome::Returned(0))
+            }
+            _ => Err(Problem::unsupported(line, "of fcntl() only F_GETFL and F_SETFL are modeled").into()),
+        }
+    }
+
+    pub(super) fn ioctl(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
+        let number = integer(line, call, 0, "a descriptor")?;
+        let what = symbols(line, call, 1, "SIOCINQ or SIOCOUTQ")?;
+        let Some(open) = self.descriptors.get(number) else { return Ok(Outcome::Failed(Errno::EBADF)) };
+        let Role::Connected(index) = open.role else { return Ok(Outcome::Failed(Errno::EINVAL)) };
+        let endpoint = &self.world.connections[index].endpoint;
+        let found = match what.first().map(String::as_str) {
+            Some("SIOCINQ" | "FIONREAD") => endpoint.readable_bytes(),
+            Some("SIOCOUTQ" | "TIOCOUTQ") => endpoint.info().not_sent_bytes + u64::from(endpoint.flight_bytes()),
+            Some("SIOCOUTQNSD") => endpoint.info().not_sent_bytes,
+            _ => return Err(Problem::unsupported(line, "of ioctl() only SIOCINQ and SIOCOUTQ are modeled").into()),
+        };
+        self.check_value(line, call, 2, &Argument::Integer(found as i64))?;
+        Ok(Outcome::Returned(0))
     }
 }
