@@ -1,7 +1,7 @@
 //! A row for each packet at each link.
 
 use firstflight_path::{LinkOutcome, Nanos};
-use firstflight_records::{Crossing, DROPPED, LOST, RECEIVED};
+use firstflight_records::Crossing;
 
 use crate::connections::{Connections, Ends};
 
@@ -45,11 +45,7 @@ impl Log {
             connection: member.connection,
             from_server: u8::from(member.from_server),
             bytes: packet.len() as u32,
-            event: match outcome {
-                LinkOutcome::Arrives(_) | LinkOutcome::Marked(_) => RECEIVED,
-                LinkOutcome::Dropped => DROPPED,
-                LinkOutcome::Lost => LOST,
-            },
+            event: outcome.event(),
             start_ns: transmission.0 as i64,
             end_ns: transmission.1 as i64,
         };

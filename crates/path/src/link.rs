@@ -1,5 +1,6 @@
 //! A FIFO link: a queue, a line, losses, a propagation delay.
 
+use firstflight_records::{DROPPED, LOST, RECEIVED};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -113,6 +114,17 @@ pub enum LinkOutcome {
     Dropped,
     /// It was transmitted and then lost, at random or because it is listed.
     Lost,
+}
+
+impl LinkOutcome {
+    /// It in the column `event` of the records.
+    pub fn event(self) -> u8 {
+        match self {
+            LinkOutcome::Arrives(_) | LinkOutcome::Marked(_) => RECEIVED,
+            LinkOutcome::Dropped => DROPPED,
+            LinkOutcome::Lost => LOST,
+        }
+    }
 }
 
 /// A FIFO link.

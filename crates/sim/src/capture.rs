@@ -5,7 +5,7 @@ use firstflight_tcp::{Endpoint, Segment};
 
 use crate::{
     connection::{Connection, SERVER},
-    records::{AtEnd, Crossing, DROPPED, LOST, NO_LINK, RECEIVED, SENT, SegmentEvent, Sight},
+    records::{AtEnd, Crossing, NO_LINK, RECEIVED, SENT, SegmentEvent, Sight},
 };
 
 /// The segments seen so far.
@@ -38,8 +38,7 @@ impl Capture {
         link: u16,
         outcome: LinkOutcome,
     ) {
-        let event = if outcome == LinkOutcome::Lost { LOST } else { DROPPED };
-        self.push(at, replicate, connection, sender, sender, segment, event, link);
+        self.push(at, replicate, connection, sender, sender, segment, outcome.event(), link);
     }
 
     #[expect(clippy::too_many_arguments, reason = "a row of the records, spelled out")]
@@ -69,12 +68,7 @@ impl Capture {
     }
 
     /// A packet came to a link and was dropped, lost or delivered there.
-    pub fn crossed(&mut self, mut crossing: Crossing, outcome: LinkOutcome) {
-        crossing.event = match outcome {
-            LinkOutcome::Arrives(_) | LinkOutcome::Marked(_) => RECEIVED,
-            LinkOutcome::Dropped => DROPPED,
-            LinkOutcome::Lost => LOST,
-        };
+    pub fn crossed(&mut self, crossing: Crossing) {
         self.crossings.push(crossing);
     }
 

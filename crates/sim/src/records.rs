@@ -1,9 +1,9 @@
 //! All that a simulation writes.
 
 pub use firstflight_records::{
-    Aggregate, AtEnd, Crossing, DROPPED, Handshake, HistogramBin, LOST, LinkInterval, NO_CONNECTION, NO_LINK, NO_PAGE,
-    NO_RESPONSE, NO_ROW, NO_SUBNET, NamedColumns, Page, RECEIVED, Row, SENT, SegmentEvent, SenderCounts, Sight,
-    StreamReport, Sums, Transfer, User, seconds, seconds_between,
+    Aggregate, AtEnd, Crossing, Handshake, HistogramBin, LinkInterval, NO_CONNECTION, NO_LINK, NO_PAGE, NO_RESPONSE,
+    NO_ROW, NO_SUBNET, NamedColumns, Page, RECEIVED, Row, SENT, SegmentEvent, SenderCounts, Sight, StreamReport, Sums,
+    Transfer, User, seconds, seconds_between,
 };
 
 /// Declares [`Records`]: tables that there always are, and those that there are on some conditions.

@@ -168,20 +168,17 @@ impl<'p> Simulation<'p> {
                     (if is_alive { connection.number } else { NO_CONNECTION }, sender == SERVER)
                 }
             };
-            capture.crossed(
-                Crossing {
-                    time_ns: at as i64,
-                    replicate: self.replicate,
-                    link: link as u16,
-                    connection,
-                    from_server: u8::from(from_server),
-                    bytes,
-                    event: 0,
-                    start_ns: start as i64,
-                    end_ns: end as i64,
-                },
-                outcome,
-            );
+            capture.crossed(Crossing {
+                time_ns: at as i64,
+                replicate: self.replicate,
+                link: link as u16,
+                connection,
+                from_server: u8::from(from_server),
+                bytes,
+                event: outcome.event(),
+                start_ns: start as i64,
+                end_ns: end as i64,
+            });
         }
     }
 
