@@ -132,20 +132,24 @@ mod tests {
     use super::*;
     use crate::backlog::Backlog;
 
-    #[test]
-    fn the_average_decays_over_idle_time_by_the_packets_that_might_have_been_sent() {
+    fn red(weight: f64) -> Red {
         let spec = RedSpec {
             limit_packets: 100,
             counts_packet_in_service: false,
             min_threshold_packets: 5.0,
             max_threshold_packets: 15.0,
             max_probability: 0.1,
-            weight: 0.5,
+            weight,
             gentle: true,
             mean_packet_bytes: 1500,
             ecn: false,
         };
-        let mut red = Red::new(&spec, &|_| 1_000_000).unwrap();
+        Red::new(&spec, &|_| 1_000_000).unwrap()
+    }
+
+    #[test]
+    fn the_average_decays_over_idle_time_by_the_packets_that_might_have_been_sent() {
+        let mut red = red(0.5);
         let mut backlog = Backlog::default();
         (1..=8).for_each(|packet| backlog.push(packet, 1500));
         let busy = Arrival { now: 0, bytes: 1500, ecn_capable: false, backlog: &backlog, line_busy: true, free_at: 0 };
@@ -156,22 +160,12 @@ mod tests {
         assert_eq!(red.on_arrival(idle, &mut || 0.999), Verdict::Admit);
         assert_eq!(red.average_packets(), 1.0);
     }
+
     // The paper's figure 2: count is -1 while the average is below the lower threshold.
     #[test]
     fn packets_below_the_lower_threshold_bring_no_drop_nearer() {
-        let spec = RedSpec {
-            limit_packets: 100,
-            counts_packet_in_service: false,
-            min_threshold_packets: 5.0,
-            max_threshold_packets: 15.0,
-            max_probability: 0.1,
-            weight: 1.0,
-            gentle: true,
-            mean_packet_bytes: 1500,
-            ecn: false,
-        };
         for (draw, verdict) in [(0.049, Verdict::Drop), (0.051, Verdict::Admit)] {
-            let mut red = Red::new(&spec, &|_| 1_000_000).unwrap();
+            let mut red = red(1.0);
             let mut judge = |waiting| {
                 let mut backlog = Backlog::default();
                 (1..=waiting).for_each(|packet| backlog.push(packet, 1500));

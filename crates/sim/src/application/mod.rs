@@ -1,16 +1,13 @@
 //! Applications: the requests of clients and the answers of servers.
 //!
 //! A server is the same for all: it reads requests, answers each with the bytes that the client's object names, and
-//! closes after the client has signaled the end of its requests. The clients differ, one file per kind.
+//! closes after the client has signaled the end of its requests. The clients differ.
 
-mod arrivals;
 mod browser;
 pub(crate) mod datagram;
-mod file_transfer;
+mod files;
 pub(crate) mod handshake;
 mod interleave;
-mod request_response;
-mod video;
 mod web_page;
 
 use firstflight_path::Nanos;

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// A page in progress.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Page {
     number: u32,
     started_at: Nanos,
@@ -55,16 +55,9 @@ impl Simulation<'_> {
         self.clients[client as usize].activity = Activity::Page(Box::new(Page {
             number,
             started_at: self.now,
-            connected_at: None,
             inline_objects,
-            level: 0,
-            known: 0,
-            asked: 0,
-            ended: 0,
-            arrived: 0,
             expected: if alone { 1 } else { 1 + inline_objects },
-            bytes: 0,
-            booked: SenderCounts::default(),
+            ..Page::default()
         }));
         if self.spec(client).kind.keeps_connections() {
             if let Some(most) = keep_alive_ns {

@@ -6,9 +6,8 @@ use serde::Deserialize;
 use super::{
     datagram::{
         Datagrams,
-        constant_rate::ConstantRate,
         dns::{Dns, Names},
-        game::Game,
+        streams::{ConstantRate, Game},
         voice::Voice,
     },
     one,

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// A user's path.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Path {
     /// Number of the subnet, if there are subnets.
     pub subnet: Option<u32>,
@@ -126,7 +126,7 @@ impl<'p> Paths<'p> {
             Source::Marginals(joint) => {
                 let [rtt, down, up, buffer, loss] = &joint.figures(seed, replicate, users.clone());
                 for (index, user) in users.enumerate() {
-                    let path = Path { subnet: Some(user / joint.subnet_users), ..UNKNOWN };
+                    let path = Path { subnet: Some(user / joint.subnet_users), weight: 1.0, ..Path::default() };
                     add(user, [rtt[index], down[index], up[index], buffer[index], loss[index]], path)?;
                 }
             }
@@ -185,21 +185,6 @@ impl Joint<'_> {
     }
 }
 
-/// Nothing known yet.
-const UNKNOWN: Path = Path {
-    subnet: None,
-    row: None,
-    weight: 1.0,
-    rtt: 0,
-    down_bps: 0,
-    up_bps: 0,
-    down_buffer_bytes: 0,
-    up_buffer_bytes: 0,
-    loss: 0.0,
-    bytes: None,
-    handshake: None,
-};
-
 impl TableSpec {
     /// The figures of a user, and the path without them. `up_to`: as in [`Source::Table`].
     fn of(&self, seed: u64, replicate: u32, user: u32, up_to: &[f64]) -> (Figures, Path) {
@@ -221,7 +206,7 @@ impl TableSpec {
             exchanges: self.tls_exchanges.as_ref().map_or(1, |exchanges| exchanges[row] as u8),
         });
         let own = Stream::new(seed, replicate, Purpose::Path, 0, user);
-        (self.figures(row, &own), Path { row: Some(row as u32), weight, bytes, handshake, ..UNKNOWN })
+        (self.figures(row, &own), Path { row: Some(row as u32), weight, bytes, handshake, ..Path::default() })
     }
 
     /// The figures of a row. A value that a law fills in is drawn for each user, each value from its own draws.

@@ -12,7 +12,7 @@ use crate::{
 use super::e_model;
 
 /// The account of a stream at its receiver.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Tally {
     play: Play,
     /// Delay of the first one.
@@ -50,22 +50,7 @@ pub(crate) struct Sender {
 
 impl Tally {
     pub(crate) fn new(play: Play) -> Tally {
-        Tally {
-            play,
-            first_delay: None,
-            arrived: Bits::default(),
-            played: Bits::default(),
-            lost: 0,
-            received: 0,
-            late: 0,
-            reordered: 0,
-            next: 0,
-            delay_sum: 0,
-            least_delay: Nanos::MAX,
-            most_delay: 0,
-            delays: Histogram::default(),
-            jitter: Jitter::default(),
-        }
+        Tally { play, least_delay: Nanos::MAX, ..Tally::default() }
     }
 
     /// A datagram arrived at `now`; a second arrival does not count.

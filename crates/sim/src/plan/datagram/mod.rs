@@ -1,8 +1,7 @@
 //! Applications that are not TCP, as a plan has them: each gives the [`Flow`]s of its clients.
 
-pub(crate) mod constant_rate;
 pub(crate) mod dns;
-pub(crate) mod game;
+pub(crate) mod streams;
 pub(crate) mod voice;
 
 use firstflight_path::{Nanos, SpecError};
@@ -64,9 +63,10 @@ impl Ways {
 }
 
 /// When a datagram is of use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Play {
     /// Whenever it comes.
+    #[default]
     Always,
     /// At most so long after it was sent.
     AfterSending(Nanos),
