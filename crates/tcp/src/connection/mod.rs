@@ -6,7 +6,6 @@
 
 mod close;
 pub(crate) mod ecn;
-mod events;
 mod extras;
 pub(crate) mod handshake;
 mod inspect;
@@ -14,14 +13,11 @@ mod options;
 mod path_option;
 mod receive;
 mod socket_options;
-mod stats;
 pub(crate) mod timestamps;
 mod transmit;
 
-pub use events::Events;
 use extras::Extras;
-pub use inspect::Info;
-pub use stats::Stats;
+pub use inspect::{Info, Stats};
 
 use crate::profile::Profile;
 use crate::receiver::{Memory, Receiver};
@@ -29,6 +25,7 @@ use crate::segment::Flags;
 use crate::sender::{RecycledSender, Sender};
 use crate::sequence::SeqNum;
 use crate::{Deadline, Nanos};
+use bitflags::bitflags;
 use ecn::EcnState;
 use std::sync::Arc;
 
@@ -57,6 +54,29 @@ pub enum State {
     LastAck,
     /// Over; late segments are still acknowledged.
     TimeWait,
+}
+
+bitflags! {
+    /// A set of events for the application.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub struct Events: u8 {
+        /// No event.
+        const NONE = 0;
+        /// The handshake is complete.
+        const CONNECTED = 1;
+        /// New bytes arrived in order.
+        const READABLE = 2;
+        /// All bytes written so far are acknowledged.
+        const SENT = 4;
+        /// The peer's FIN arrived, and all of its data before it.
+        const PEER_CLOSED = 8;
+        /// The connection is over: both sides closed in good order, or [`abort`](crate::Endpoint::abort) was called.
+        const CLOSED = 16;
+        /// The peer reset the connection.
+        const RESET = 32;
+        /// The connection was aborted after too many retransmissions.
+        const TIMED_OUT = 64;
+    }
 }
 
 /// Things to send as soon as the caller polls, as a set of bits.

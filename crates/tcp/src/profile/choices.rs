@@ -5,9 +5,7 @@
 use crate::profile::{EcnPolicy, RtoEstimator, RttSamples, WindowValidation};
 use crate::receiver::ack::AckPolicy;
 use crate::sender::congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowStartGrowth, SsthreshBase};
-use crate::sender::initial_window::SynLossResponse;
-use crate::sender::initial_window::{IdleCheck, RestartWindow};
-use crate::sender::initial_window::{InitialWindow, Lesson, MemoryOf};
+use crate::sender::initial_window::{IdleCheck, InitialWindow, Lesson, MemoryOf, RestartWindow, SynLossResponse};
 use crate::sender::nagle::Nagle;
 use crate::sender::recovery::{RecoveryAlgorithm, RecoveryExit};
 use crate::sender::startup::Startup;

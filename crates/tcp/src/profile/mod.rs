@@ -11,9 +11,7 @@ use crate::Nanos;
 use crate::connection::timestamps::OPTION_BYTES;
 use crate::receiver::ack::{AckPolicy, AdaptiveAck, SackCompression};
 use crate::sender::congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowStartGrowth, SsthreshBase};
-use crate::sender::initial_window::InitialWindow;
-use crate::sender::initial_window::SynLossResponse;
-use crate::sender::initial_window::{IdleCheck, RestartWindow};
+use crate::sender::initial_window::{IdleCheck, InitialWindow, RestartWindow, SynLossResponse};
 use crate::sender::nagle::Nagle;
 use crate::sender::pacing::WindowPacing;
 use crate::sender::recovery::{RecoveryAlgorithm, RecoveryExit, RenoRules, ScoreboardRules, TailLossProbe};
@@ -426,8 +424,8 @@ impl Profile {
         }
     }
 
-    /// What RFC 2415 ran: its authors' TCP for ns-2, as it survives in ns-2.35 (`Agent/TCP/BayFullTcp`,
-    /// `baytcp/tcp-full-bay.cc`, comments of August 1997).
+    /// What RFC 2415 ran, where that differs from [`rfc`](Self::rfc): its authors' TCP for ns-2, as it survives in ns-2.35
+    /// (`Agent/TCP/BayFullTcp`, `baytcp/tcp-full-bay.cc`, comments of August 1997).
     ///
     /// From that code: Reno; ssthresh at the window limit; every segment acknowledged for 16 kB at the start and after
     /// disorder, then every second one, on a clock of 100 ms; RTT samples of the ACK's own way; the timer backed off at a
@@ -440,44 +438,20 @@ impl Profile {
     /// requests; and it halves cwnd, in whole segments, where this halves the bytes in flight.
     pub fn ns2_full_1998() -> Self {
         Self {
-            mss_bytes: 1460,
-            min_mss_bytes: 1,
             initial_window: InitialWindow::Fixed { segments: 1 },
             restart_window: RestartWindow::Fixed { segments: 1 },
-            idle_check: IdleCheck::OnSend,
-            loss_window_segments: 1,
             syn_loss_response: SynLossResponse::Keep,
-            undo_spurious_syn: false,
             initial_ssthresh_segments: Some(11),
             max_send_window_segments: Some(11),
-            send_buffer: None,
             receive_window_bytes: 11 * 1460,
-            receive_window_growth: None,
             window_scaling: false,
-            ignore_shrinking_duplicates: false,
-            loose_sequence_check: false,
-            sack: false,
-            dsack: false,
-            timestamps: false,
-            ecn: EcnPolicy::Off,
-            nagle: Nagle::Off,
             ack: AckPolicy::Heartbeat {
                 segments: 2,
                 interval_ns: 100 * MILLISECOND,
                 every_segment_bytes: Some(16 * 1024),
             },
             recovery: RecoveryAlgorithm::Reno(RenoRules { exit: RecoveryExit::FlightPlusTwo }),
-            limited_transmit: false,
-            early_retransmit: false,
-            timer_tick: None,
-            duplicate_ack_threshold: 3,
-            congestion_control: CongestionAlgorithm::Reno,
-            window_validation: WindowValidation::Off,
-            pacing: None,
-            startup: Startup::Window,
             slow_start_growth: SlowStartGrowth::PerAck,
-            congestion_avoidance: CongestionAvoidance::PerAck,
-            ssthresh: SsthreshRules { base: SsthreshBase::FlightSize, whole_segments: false },
             rto: RtoRules {
                 initial_ns: 3 * SECOND,
                 minimum_ns: 200 * MILLISECOND,
@@ -490,12 +464,9 @@ impl Profile {
                 after_syn_loss: None,
             },
             data_on_handshake_ack: true,
-            piggyback_fin: true,
-            max_retries: 15,
             max_syn_retries: 6,
             max_syn_ack_retries: 6,
-            linear_syn_timeouts: 0,
-            retry_stale_syn_ack: false,
+            ..Self::rfc()
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::segment::{Flags, Segment, SentAt};
 use crate::sender::Sender;
 use crate::sender::congestion::{Acknowledged, RoundTrip};
 use crate::sender::initial_window::IdleCheck;
-use crate::sender::recovery::{Ack, CwndRule, Edges, Facts, Flight, NextCwnd, Recovery, RttSample};
+use crate::sender::recovery::{Ack, AckSummary, CwndRule, Edges, Facts, Flight, NextCwnd, Recovery, RttSample};
 use crate::sequence::{SeqNum, near};
 
 /// What an acknowledgment field acknowledges.
@@ -147,8 +147,9 @@ impl Sender {
     fn recover(&mut self, conn: &mut Connection, now: Nanos, ack: &Ack<'_>) {
         // What it delivers. The estimator takes the sample before losses are looked for, since RACK's reordering window
         // follows from it.
+        let mut summary = AckSummary::default();
         let (recovery, flight) = self.recovery_at(conn, now);
-        let mut summary = recovery.measure(&flight, ack);
+        recovery.measure(&flight, ack, &mut summary);
         self.sample_rtt(conn, now, summary.sample);
         // What it means for the data in flight: losses, and the ends of recoveries.
         let mut facts = Facts::default();

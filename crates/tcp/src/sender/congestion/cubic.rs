@@ -338,28 +338,12 @@ impl CongestionControl for Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sender::congestion::{CongestionAlgorithm, CongestionAvoidance, Controller, SlowStartGrowth};
+    use crate::sender::congestion::{CongestionAlgorithm, Controller};
 
     const MSS: u32 = 1000;
 
     fn cubic(window: u32) -> Controller {
-        let hystart = Hystart::Off;
-        let start = Start {
-            mss_bytes: MSS,
-            window_bytes: window * MSS,
-            ssthresh_bytes: None,
-            loss_window_bytes: MSS,
-            algorithm: CongestionAlgorithm::Cubic { hystart },
-            slow_start_growth: SlowStartGrowth::AbcUnlimited,
-            congestion_avoidance: CongestionAvoidance::PerWindow,
-            whole_segment_ssthresh: true,
-            paced: false,
-            tick_ns: MILLISECOND,
-            rtt: None,
-            established_at: None,
-            seed: 0,
-        };
-        Controller::new_in(None, &start)
+        Controller::new_in(None, &Start::of(CongestionAlgorithm::Cubic { hystart: Hystart::Off }, window))
     }
 
     /// `count` acknowledgments of a segment each, a millisecond apart.

@@ -162,6 +162,28 @@ pub struct Start {
     pub seed: u32,
 }
 
+#[cfg(test)]
+impl Start {
+    /// A window of segments of 1000 bytes before the handshake, counted as Linux does.
+    pub(crate) fn of(algorithm: CongestionAlgorithm, window_segments: u32) -> Self {
+        Self {
+            mss_bytes: 1000,
+            window_bytes: window_segments * 1000,
+            ssthresh_bytes: None,
+            loss_window_bytes: 1000,
+            algorithm,
+            slow_start_growth: SlowStartGrowth::AbcUnlimited,
+            congestion_avoidance: CongestionAvoidance::PerWindow,
+            whole_segment_ssthresh: true,
+            paced: false,
+            tick_ns: 1_000_000,
+            rtt: None,
+            established_at: None,
+            seed: 0,
+        }
+    }
+}
+
 /// Declares the algorithms other than Reno: one entry for each, with its parameters, its file and its type.
 macro_rules! algorithms {
     ($($(#[$doc:meta])* $name:ident $({ $($(#[$about:meta])* $field:ident: $type:ty),+ })? => $file:ident::$law:ident;)+) => {

@@ -115,21 +115,8 @@ mod tests {
     }
 
     fn start(slow_start_growth: SlowStartGrowth, window_bytes: u32, ssthresh_bytes: Option<u32>) -> Start {
-        Start {
-            mss_bytes: 1000,
-            window_bytes,
-            ssthresh_bytes,
-            loss_window_bytes: 1000,
-            algorithm: CongestionAlgorithm::Reno,
-            slow_start_growth,
-            congestion_avoidance: CongestionAvoidance::PerWindow,
-            whole_segment_ssthresh: false,
-            paced: false,
-            tick_ns: 1_000_000,
-            rtt: None,
-            established_at: None,
-            seed: 0,
-        }
+        let start = Start::of(CongestionAlgorithm::Reno, 0);
+        Start { slow_start_growth, window_bytes, ssthresh_bytes, whole_segment_ssthresh: false, ..start }
     }
 
     #[test]

@@ -142,7 +142,7 @@ impl CongestionControl for Vegas {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sender::congestion::{CongestionAlgorithm, CongestionAvoidance, Controller, SlowStartGrowth};
+    use crate::sender::congestion::{CongestionAlgorithm, Controller};
 
     const MSS: u32 = 1000;
     /// BaseRTT in microseconds.
@@ -157,21 +157,7 @@ mod tests {
     impl Rounds {
         /// After a round without queueing.
         fn new(cwnd: u32, ssthresh: u32) -> Self {
-            let start = Start {
-                mss_bytes: MSS,
-                window_bytes: 2 * MSS,
-                ssthresh_bytes: Some(2 * MSS),
-                loss_window_bytes: MSS,
-                algorithm: CongestionAlgorithm::Vegas,
-                slow_start_growth: SlowStartGrowth::AbcUnlimited,
-                congestion_avoidance: CongestionAvoidance::PerWindow,
-                whole_segment_ssthresh: true,
-                paced: false,
-                tick_ns: 1_000_000,
-                rtt: None,
-                established_at: None,
-                seed: 0,
-            };
+            let start = Start { ssthresh_bytes: Some(2 * MSS), ..Start::of(CongestionAlgorithm::Vegas, 2) };
             let mut rounds = Self { vegas: Controller::new_in(None, &start), end: 0 };
             rounds.vegas.on_start(0, None);
             rounds.round(&[BASE; 3]);

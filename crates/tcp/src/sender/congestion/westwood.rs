@@ -100,29 +100,12 @@ impl CongestionControl for Westwood {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sender::congestion::{CongestionAlgorithm, CongestionAvoidance, Controller, SlowStartGrowth};
+    use crate::sender::congestion::{CongestionAlgorithm, Controller};
 
     const MSS: u32 = 1000;
 
     fn westwood() -> Controller {
-        Controller::new_in(
-            None,
-            &Start {
-                mss_bytes: MSS,
-                window_bytes: 100 * MSS,
-                ssthresh_bytes: None,
-                loss_window_bytes: MSS,
-                algorithm: CongestionAlgorithm::Westwood,
-                slow_start_growth: SlowStartGrowth::AbcUnlimited,
-                congestion_avoidance: CongestionAvoidance::PerWindow,
-                whole_segment_ssthresh: true,
-                paced: false,
-                tick_ns: 1_000_000,
-                rtt: None,
-                established_at: None,
-                seed: 0,
-            },
-        )
+        Controller::new_in(None, &Start::of(CongestionAlgorithm::Westwood, 100))
     }
 
     /// ACKs up to `una` at times in ms, with an RTT in ms.

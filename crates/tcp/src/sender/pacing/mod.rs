@@ -51,9 +51,10 @@ pub struct PacedFlight {
 }
 
 /// The source of the rate.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum PacedBy {
     /// The controller.
+    #[default]
     Controller,
     /// cwnd and the smoothed RTT.
     Window(WindowPacing),
@@ -62,7 +63,7 @@ pub(crate) enum PacedBy {
 }
 
 /// Releases segments burst by burst.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Pacer {
     pub by: PacedBy,
     rate: Option<Rate>,
@@ -87,21 +88,7 @@ pub(crate) struct Pacer {
 
 impl Pacer {
     pub(crate) fn new(by: PacedBy) -> Self {
-        Self {
-            by,
-            rate: None,
-            release: None,
-            remainder: 0,
-            left_at: 0,
-            due_at: 0,
-            carried: 0,
-            late: 0,
-            bytes: 0,
-            segments: 0,
-            max_segments: 0,
-            sent: 0,
-            waiting: false,
-        }
+        Self { by, ..Self::default() }
     }
 
     /// As [`new`](Self::new), but the first burst waits until `at`.

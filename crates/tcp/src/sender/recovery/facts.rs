@@ -227,3 +227,36 @@ impl Facts {
         self.lost = self.lost.saturating_add(segments.saturating_mul(mss));
     }
 }
+
+/// Duplicate acknowledgments, or segments SACKed, that mean a loss. Early retransmit: with few segments outstanding and
+/// nothing new to send, fewer have to suffice.
+// RFC 5827 §3.1 and §3.2: if fewer than four segments are outstanding and no unsent data is ready, the threshold is the
+// number outstanding less one; with only one segment outstanding there is nothing to detect a loss by.
+#[inline]
+pub(crate) fn loss_threshold(
+    early_retransmit: bool,
+    outstanding_segments: u32,
+    has_new_data: bool,
+    ordinary: u32,
+) -> u32 {
+    if early_retransmit && !has_new_data && (2..4).contains(&outstanding_segments) {
+        ordinary.min(outstanding_segments - 1)
+    } else {
+        ordinary
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::loss_threshold;
+
+    #[test]
+    fn three_outstanding_segments_need_two_duplicates_and_two_need_one() {
+        assert_eq!(loss_threshold(true, 4, false, 3), 3);
+        assert_eq!(loss_threshold(true, 3, false, 3), 2);
+        assert_eq!(loss_threshold(true, 2, false, 3), 1);
+        assert_eq!(loss_threshold(true, 1, false, 3), 3);
+        assert_eq!(loss_threshold(true, 3, true, 3), 3);
+        assert_eq!(loss_threshold(false, 3, false, 3), 3);
+    }
+}

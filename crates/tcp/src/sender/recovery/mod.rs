@@ -23,13 +23,14 @@
 
 mod algorithm;
 mod counting;
-mod early_retransmit;
 mod facts;
 pub(crate) mod scoreboard;
 
 pub use algorithm::{NewRenoRules, RecoveryAlgorithm, RecoveryExit, RenoRules, ScoreboardRules, TailLossProbe};
 pub(crate) use counting::Counting;
-pub(crate) use facts::{Ack, CwndRule, Edges, Facts, FastRecovery, Flight, NextCwnd, RttSample, SetTimer};
+pub(crate) use facts::{
+    Ack, CwndRule, Edges, Facts, FastRecovery, Flight, NextCwnd, RttSample, SetTimer, loss_threshold,
+};
 pub(crate) use scoreboard::{AckSummary, Scoreboard};
 
 use crate::Nanos;
@@ -77,13 +78,13 @@ impl Recovery {
         }
     }
 
-    /// An ACK arrived: records the data that it delivers and returns its meaning, above all an RTT sample. The RTT
-    /// estimator takes that before [`on_ack`](Self::on_ack), since RACK's reordering window follows from it.
+    /// An ACK arrived: records the data that it delivers and fills in its meaning, which begins empty: above all an RTT
+    /// sample. The RTT estimator takes that before [`on_ack`](Self::on_ack), since RACK's reordering window follows from it.
     #[inline]
-    pub fn measure(&mut self, flight: &Flight<'_>, ack: &Ack<'_>) -> AckSummary {
+    pub fn measure(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, summary: &mut AckSummary) {
         match self {
-            Self::Counting(counting) => counting.measure(flight.now, ack),
-            Self::Scoreboard(scoreboard) => scoreboard.measure(flight, ack),
+            Self::Counting(counting) => counting.measure(flight.now, ack, summary),
+            Self::Scoreboard(scoreboard) => scoreboard.measure(flight, ack, summary),
         }
     }
 

@@ -1,7 +1,7 @@
 //! BBR's response to a loss, a timeout and idleness, per acknowledgment.
 
 use super::*;
-use crate::sender::congestion::{CongestionAlgorithm, CongestionAvoidance, SlowStartGrowth};
+use crate::sender::congestion::CongestionAlgorithm;
 
 const MSS: u32 = 1000;
 const MILLISECOND: Nanos = 1_000_000;
@@ -9,21 +9,7 @@ const MILLISECOND: Nanos = 1_000_000;
 const THOUSAND: u64 = 16_777;
 
 fn start(seed: u32) -> Start {
-    Start {
-        mss_bytes: MSS,
-        window_bytes: 10 * MSS,
-        ssthresh_bytes: None,
-        loss_window_bytes: MSS,
-        algorithm: CongestionAlgorithm::Bbr,
-        slow_start_growth: SlowStartGrowth::AbcUnlimited,
-        congestion_avoidance: CongestionAvoidance::PerWindow,
-        whole_segment_ssthresh: true,
-        paced: true,
-        tick_ns: 1_000_000,
-        rtt: None,
-        established_at: Some(0),
-        seed,
-    }
+    Start { paced: true, established_at: Some(0), seed, ..Start::of(CongestionAlgorithm::Bbr, 10) }
 }
 
 /// A path of 100 ms that delivers `rate` bytes a second, one acknowledgment of 10 segments each 10 ms.

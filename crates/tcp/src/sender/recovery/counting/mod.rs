@@ -3,19 +3,15 @@
 //! Recovery holds the part of cwnd that belongs to it (RFC 5681's "inflation") apart from the controller's: cwnd in
 //! force is their sum, and leaving recovery drops the inflation.
 
-mod limited_transmit;
-
 use super::{
-    AckSummary, CwndRule, Edges, Facts, FastRecovery, Flight, NextCwnd, RecoveryAlgorithm, RecoveryExit, RenoRules,
-    RttSample, SetTimer,
+    Ack, AckSummary, CwndRule, Edges, Facts, FastRecovery, Flight, NextCwnd, RecoveryAlgorithm, RecoveryExit,
+    RenoRules, RttSample, SetTimer, loss_threshold,
 };
-use super::{early_retransmit, facts::Ack};
 use crate::Nanos;
 use crate::sequence::SeqNum;
-use limited_transmit::LimitedTransmit;
 use std::num::NonZeroU64;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Counting {
     /// ACKs up to here belong to an episode already answered (RFC 6582's `recover`, plus one).
     recover: SeqNum,
@@ -23,7 +19,8 @@ pub(crate) struct Counting {
     answered: SeqNum,
     /// The segment that is timed: when it was sent, and the position that acknowledges it.
     timed: Option<Timed>,
-    limited: LimitedTransmit,
+    /// One past the highest position sent when the latest run of duplicates began, with limited transmit.
+    limited_from: Option<NonZeroU64>,
     /// Bytes added to the controller's cwnd; negative after large partial ACKs.
     inflation: i32,
     duplicate_acks: u32,
@@ -34,6 +31,11 @@ pub(crate) struct Counting {
     inflated: bool,
     partial_seen: bool,
 }
+
+/// Segments that limited transmit may send beyond cwnd, so that a small cwnd still brings enough duplicates for a fast
+/// retransmit (RFC 3042).
+// §2: the amount of outstanding data must stay at or below cwnd plus two segments.
+const MOST_SEGMENTS: u32 = 2;
 
 /// RFC 6298 section 4: one segment is timed at a time.
 #[derive(Clone, Copy, Debug)]
@@ -46,18 +48,7 @@ struct Timed {
 impl Counting {
     // RFC 6582 §3.2 step 1: recover is initially the initial send sequence number.
     pub fn new(initial: SeqNum) -> Self {
-        Self {
-            recover: initial,
-            answered: initial,
-            timed: None,
-            limited: LimitedTransmit::default(),
-            inflation: 0,
-            duplicate_acks: 0,
-            advance: 0,
-            recovering: false,
-            inflated: false,
-            partial_seen: false,
-        }
+        Self { recover: initial, answered: initial, ..Self::default() }
     }
 
     /// cwnd in force: the controller's, changed by recovery, and never below one segment.
@@ -96,9 +87,8 @@ impl Counting {
     }
 
     #[inline]
-    pub fn measure(&mut self, now: Nanos, ack: &Ack<'_>) -> AckSummary {
+    pub fn measure(&mut self, now: Nanos, ack: &Ack<'_>, summary: &mut AckSummary) {
         let timed = self.timed.filter(|timed| ack.ack > ack.prior_una && ack.ack >= timed.end.get());
-        let mut summary = AckSummary::default();
         if let Some(timed) = timed {
             self.timed = None;
             summary.rtt = Some(now - timed.sent_at);
@@ -108,7 +98,6 @@ impl Counting {
         if let Some(sent_at) = ack.one_way_sent_at.filter(|_| ack.ack > ack.prior_una) {
             summary.sample = RttSample::OneWay { sent_at, ends_backoff: timed.is_some() };
         }
-        summary
     }
 
     #[inline]
@@ -194,10 +183,13 @@ impl Counting {
         let profile = flight.profile;
         let segments = flight.data_bytes().div_ceil(flight.mss);
         let ordinary = profile.duplicate_ack_threshold;
-        let threshold = early_retransmit::threshold(profile.early_retransmit, segments, flight.has_new_data, ordinary);
+        let threshold = loss_threshold(profile.early_retransmit, segments, flight.has_new_data, ordinary);
         if self.duplicate_acks != threshold {
             if self.duplicate_acks < threshold && profile.limited_transmit {
-                self.inflation = self.limited.on_duplicate(self.duplicate_acks, flight);
+                if self.duplicate_acks == 1 {
+                    self.limited_from = NonZeroU64::new(flight.highest);
+                }
+                self.inflation = (self.duplicate_acks.min(MOST_SEGMENTS) * flight.mss) as i32;
                 self.inflated = true;
             }
             return;
@@ -268,7 +260,9 @@ impl Counting {
     // RFC 5681 §3.2 steps 2 and 3: ssthresh = max (FlightSize/2, 2*SMSS); cwnd = ssthresh plus 3*SMSS, which stands
     // for the segments that have left the network and are buffered at the receiver.
     fn enter(&mut self, flight: &Flight<'_>, facts: &mut Facts) {
-        facts.flight = flight.bytes().saturating_sub(self.limited.sent_bytes(flight));
+        // Without the bytes that limited transmit sent, says step 2.
+        let limited = self.limited_from.map_or(0, |from| (flight.highest - from.get()) as u32);
+        facts.flight = flight.bytes().saturating_sub(limited);
         facts.edges.add(Edges::ENTERED);
         self.answered = flight.highest;
         self.inflation = 0i32.saturating_add_unsigned(self.duplicate_acks.saturating_mul(flight.mss));
@@ -282,7 +276,7 @@ impl Counting {
         self.recovering = false;
         self.inflated = false;
         self.inflation = 0;
-        self.limited = LimitedTransmit::default();
+        self.limited_from = None;
     }
 }
 

@@ -69,24 +69,21 @@ pub(crate) struct AckSummary {
 }
 
 impl Scoreboard {
-    /// Records the data that an ACK delivers.
-    pub fn measure(&mut self, flight: &Flight<'_>, ack: &Ack<'_>) -> AckSummary {
+    /// Records the data that an ACK delivers, in a summary that begins empty.
+    pub fn measure(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, summary: &mut AckSummary) {
         self.train.end();
         let old = ack.ack < ack.prior_una;
-        let mut summary = AckSummary {
-            advanced: ack.ack > ack.prior_una,
-            echoes_congestion: ack.echoes_congestion && !old,
-            prior_in_flight: self.in_flight(),
-            ..AckSummary::default()
-        };
+        summary.advanced = ack.ack > ack.prior_una;
+        summary.echoes_congestion = ack.echoes_congestion && !old;
+        summary.prior_in_flight = self.in_flight();
         let mut times = SendTimes::default();
         let has_sack = self.sack && !ack.sack.is_empty();
         if old && (!has_sack || self.board.is_empty()) {
-            return summary;
+            return;
         }
         let highest_sacked = self.board.highest_sacked();
         if has_sack {
-            self.tag(flight, ack, &mut summary, &mut times);
+            self.tag(flight, ack, summary, &mut times);
         }
         summary.duplicate = !(summary.advanced || ack.carries_news || summary.dsack || old);
         summary.part = if old {
@@ -94,7 +91,7 @@ impl Scoreboard {
         } else if self.board.is_empty() {
             Part::NothingOutstanding
         } else {
-            self.take_acknowledged(flight, ack, highest_sacked, &mut summary, &mut times);
+            self.take_acknowledged(flight, ack, highest_sacked, summary, &mut times);
             Part::Whole
         };
         let echoed = ack.echo_age.filter(|_| summary.acknowledged).map(timestamps::round_trip);
@@ -104,7 +101,6 @@ impl Scoreboard {
             summary.rtt = Some(latest);
         }
         summary.prior_delivered = times.prior_delivered;
-        summary
     }
 
     /// Marks the segments that an acknowledgment's SACK blocks cover.

@@ -18,7 +18,7 @@ mod undo;
 
 pub(crate) use ack::AckSummary;
 
-use super::{Ack, CwndRule, Facts, FastRecovery, Flight, SetTimer, early_retransmit};
+use super::{Ack, CwndRule, Facts, FastRecovery, Flight, SetTimer, loss_threshold};
 use crate::Nanos;
 use crate::connection::Info;
 use crate::profile::Profile;
@@ -63,7 +63,7 @@ enum Next {
 }
 
 /// Loss recovery of one connection.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Scoreboard {
     board: Board,
     state: CaState,
@@ -112,29 +112,7 @@ impl Scoreboard {
     }
 
     fn new(profile: &Profile, initial: SeqNum, board: Board) -> Self {
-        Self {
-            board,
-            state: CaState::Open,
-            high: initial,
-            sack: false,
-            reordering: profile.duplicate_ack_threshold,
-            reordering_seen: 0,
-            delivered: 0,
-            delivered_marked: 0,
-            history: SackHistory::default(),
-            duplicates: Duplicates::default(),
-            shortest: ShortestRtt::default(),
-            rack: Rack::default(),
-            probe: Probe::default(),
-            undo: Undo::default(),
-            f_rto: FRto::default(),
-            timer: Timer::default(),
-            rate: None,
-            train: Train::default(),
-            repairing: false,
-            probing: false,
-            reduction: Reduction::default(),
-        }
+        Self { board, high: initial, reordering: profile.duplicate_ack_threshold, ..Self::default() }
     }
 
     /// Fills in the values of the scoreboard.
@@ -228,7 +206,7 @@ impl Scoreboard {
     /// Duplicates, or segments SACKed, that mean a loss.
     fn threshold(&self, flight: &Flight<'_>) -> u32 {
         let (enabled, outstanding) = (flight.profile.early_retransmit, self.board.len());
-        early_retransmit::threshold(enabled, outstanding, flight.has_new_data, self.reordering)
+        loss_threshold(enabled, outstanding, flight.has_new_data, self.reordering)
     }
 
     /// cwnd is being reduced bit by bit.
