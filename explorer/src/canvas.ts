@@ -143,6 +143,7 @@ export class Surface {
     const { context } = this;
     context.textAlign = align;
     [context.strokeStyle, context.lineWidth] = [paper, 4];
+    context.setLineDash([]);
     context.strokeText(words, x, y);
     this.text(words, x, y, ink, align);
   }

@@ -239,7 +239,10 @@ function numbers(text: string): number[] {
   return listed.sort((one, two) => one - two);
 }
 
-const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
+/** Whatever the order of an object's keys. */
+const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one, inOrder) === JSON.stringify(other, inOrder);
+
+const inOrder = (_: string, value: unknown): unknown => (value instanceof Object && !Array.isArray(value) ? Object.fromEntries(Object.entries(value).sort()) : value);
 
 /** The transfer that an address opens with, still packed; "" if it is the page's own. */
 export function linkedPlan(fragment: string): string {

@@ -35,7 +35,7 @@ def core(tmp_path: Path) -> Core:
     ("extra", "words"),
     [
         ("figures", ["report", "run"]),
-        ("figures", ["explain", "--out", "explained.svg"]),
+        ("figures", ["explain", "--out", "explained.png"]),
         ("figures", ["trace", ROOT / "examples" / "download.toml", "--plot", "traced.svg"]),
         ("studies", ["studies"]),
         ("studies", ["run", "lost-syn"]),
@@ -49,6 +49,11 @@ def test_what_needs_an_extra_names_it_before_any_work(core: Core, tmp_path: Path
     assert err.endswith(f'is not installed; fix: pip install "firstflight[{extra}]"\n')
     assert err.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_an_explanation_is_drawn_with_the_core_alone(core: Core, tmp_path: Path) -> None:
+    assert core("explain", "--out", "explained.svg")[::2] == (0, "")
+    assert (tmp_path / "explained.svg").read_text().startswith("<svg")
 
 
 def test_a_scenario_runs_and_its_tables_are_printed_with_the_core_alone(core: Core) -> None:

@@ -17,7 +17,7 @@ pub(crate) fn normal_cdf<'py>(py: Python<'py>, values: &Bound<'py, PyAny>) -> Py
 /// Share of Student's t with `freedom` degrees of freedom at or below `value`.
 #[pyfunction]
 pub(crate) fn student_cdf(freedom: f64, value: f64) -> PyResult<f64> {
-    if !(freedom > 0.0) || value.is_nan() {
+    if freedom.is_nan() || freedom <= 0.0 || value.is_nan() {
         return Ok(f64::NAN);
     }
     StudentsT::new(0.0, 1.0, freedom).map(|law| law.cdf(value)).map_err(invalid)
@@ -26,7 +26,7 @@ pub(crate) fn student_cdf(freedom: f64, value: f64) -> PyResult<f64> {
 /// The quantile of Student's t with `freedom` degrees of freedom, infinity included.
 #[pyfunction]
 pub(crate) fn student_quantile(freedom: f64, share: f64) -> PyResult<f64> {
-    if !(freedom > 0.0) || !(0.0..=1.0).contains(&share) {
+    if freedom.is_nan() || freedom <= 0.0 || !(0.0..=1.0).contains(&share) {
         return Ok(f64::NAN);
     }
     if freedom.is_infinite() {
@@ -42,7 +42,7 @@ pub(crate) fn student_quantile(freedom: f64, share: f64) -> PyResult<f64> {
 /// Share of the chi-squared law with `freedom` degrees of freedom above `value`.
 #[pyfunction]
 pub(crate) fn chi_squared_tail(freedom: f64, value: f64) -> PyResult<f64> {
-    if !(freedom > 0.0) || value.is_nan() {
+    if freedom.is_nan() || freedom <= 0.0 || value.is_nan() {
         return Ok(f64::NAN);
     }
     ChiSquared::new(freedom).map(|law| law.sf(value)).map_err(invalid)

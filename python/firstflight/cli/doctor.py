@@ -62,7 +62,7 @@ def _required() -> list[Finding]:
 def _optional() -> list[Finding]:
     ns2, tshark = shutil.which("ns"), shutil.which("tshark")
     return [
-        _extra("figures", "pictures and reports", "altair", "vl-convert-python"),
+        _extra("figures", "reports, scorecard, --plot", "altair", "vl-convert-python"),
         _extra("studies", "run STUDY, claims, scorecard", "xarray", "scipy"),
         _extra("cluster", "run --on dask", "distributed"),
         _tool("rust", "building from source", ("cargo", "--version"), "install Rust 1.85 or later from rustup.rs"),
@@ -148,7 +148,8 @@ def _package(name: str) -> str:
 def _extra(name: str, needed_for: str, *packages: str) -> Finding:
     versions = {package: _package(package) for package in packages}
     found = ", ".join(f"{package} {version or 'not found'}" for package, version in versions.items())
-    return Finding(name, needed_for, found, all(versions.values()), False, f'pip install "firstflight[{name}]"')
+    ok = all(versions.values())
+    return Finding(name, needed_for, found, ok, False, "" if ok else f'pip install "firstflight[{name}]"')
 
 
 def _tool(name: str, needed_for: str, command: tuple[str, ...], fix: str) -> Finding:

@@ -43,7 +43,7 @@ def command(
     """Print the rounds of a transfer with each initial window, and the time that the larger one saves."""
     if out is not None:
         output.check(out, [] if file is None else [file])
-    form = None if out is None or out.suffix.lower() in (".html", ".htm") else format_of(out)
+    form = None if out is None or out.suffix.lower() in (".html", ".htm") else format_of(out, is_drawn=False)
     scenario = load_scenario(file or _DOWNLOAD, settings or [])
     print_timing_hint(scenario)
     varied = labeled(scenario, vary or [f"tcp.initial_window={','.join(map(str, _windows(iw)))}"])

@@ -74,12 +74,15 @@ def png(chart: alt.TopLevelMixin, scale: float = 2.0) -> bytes:
     return bytes(vl_convert.vegalite_to_png(spec, vl_version=_vega_lite_version(), scale=scale))
 
 
-def format_of(path: Path) -> str:
-    """The format of a picture by the end of its name. RequestError for another, MachineError where nothing draws."""
-    require_figures()
+def format_of(path: Path, is_drawn: bool = True) -> str:
+    """The format of a picture by the end of its name. RequestError for another; MachineError without what draws it,
+    which an SVG needs only where it `is_drawn` from a chart.
+    """
     form = path.suffix.lower().removeprefix(".")
     if form not in FORMATS:
         raise RequestError(f'"{path}": a picture is written as .svg, .png or .pdf; choose a name with one of these')
+    if is_drawn or form != "svg":
+        require_figures()
     return form
 
 
@@ -90,14 +93,13 @@ def picture(chart: alt.TopLevelMixin, form: str) -> bytes:
 
 def drawing(text: str, form: str) -> bytes:
     """The same of an SVG."""
-    import vl_convert
 
-    return _file(
-        form,
-        lambda: text,
-        lambda: bytes(vl_convert.svg_to_png(text, scale=2.0)),
-        lambda: bytes(vl_convert.svg_to_pdf(text)),
-    )
+    def converted(to: str, **options: float) -> bytes:
+        import vl_convert
+
+        return bytes(getattr(vl_convert, f"svg_to_{to}")(text, **options))
+
+    return _file(form, lambda: text, lambda: converted("png", scale=2.0), lambda: converted("pdf"))
 
 
 def _file(form: str, as_svg: Callable[[], str], as_png: Callable[[], bytes], as_pdf: Callable[[], bytes]) -> bytes:

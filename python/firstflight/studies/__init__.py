@@ -7,7 +7,7 @@ import polars as pl
 
 from firstflight import records
 from firstflight.counted import nearest
-from firstflight.errors import RequestError
+from firstflight.errors import RequestError, missing_extra
 from firstflight.scenario import Cell, Scenario
 from firstflight.studies.study import Study
 from firstflight.studies.varied import SingleScenario, VariedScenario
@@ -59,10 +59,13 @@ __all__ = ["NAMES", "Cell", "Run", "SingleScenario", "Study", "VariedScenario", 
 
 
 def find(name: str) -> Study:
-    """The study called `name`; RequestError with the nearest known one."""
+    """The study called `name`; RequestError with the nearest known one, MachineError without the extra `studies`."""
     if name not in _STUDIES:
         raise RequestError(f'unknown study "{name}"; {nearest(name, _STUDIES)}')
-    module = importlib.import_module(_STUDIES[name])
+    try:
+        module = importlib.import_module(_STUDIES[name])
+    except ModuleNotFoundError as error:
+        raise missing_extra(error.name or "") or error from None
     if not hasattr(module, "STUDY"):
         raise RequestError(f"{module.__file__} has no STUDY; write STUDY = k.DeclaredStudy(...)")
     study: Study = module.STUDY

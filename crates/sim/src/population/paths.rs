@@ -19,7 +19,7 @@ use crate::{
     random::{Purpose, Stream},
 };
 
-/// A user's path.
+/// A user's path. The default is of no user: `weight` 0.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Path {
     /// Number of the subnet, if there are subnets.

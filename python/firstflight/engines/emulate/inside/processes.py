@@ -198,13 +198,15 @@ class Driven:
             stream.write(content)
 
     def ask(self, command: str, **parameters: Any) -> dict[str, Any]:
-        """The answer to a command. MachineError if it is refused or does not come."""
+        """The answer to a command. MachineError if it does not come, `_refusal` if it is refused."""
         with self._lock:
             try:
                 self._control.sendall(json.dumps({"do": command, **parameters}).encode() + b"\n")
                 answer = self._answer()
             except (OSError, Empty) as error:
-                raise MachineError(f"{self._name} does not answer to {command}: {error}") from None
+                raise MachineError(
+                    f"{self._name} does not answer to {command}: {error or 'no answer in time'}"
+                ) from None
         if not answer.pop("ok"):
             raise self._refusal(f"{self._name} does not {command}: {answer['error']}")
         return answer

@@ -37,7 +37,7 @@ class Server(ABC):
         """The name of the server in a ClientHello that makes its flight so long, and its port; `is_real`: with a chain
         of ML-DSA. RequestError if it cannot be.
         """
-        raise RequestError("this server has no certificates by name")
+        raise RequestError("only nginx has certificates by name; let it be the server")
 
     def reset(self) -> None:  # noqa: B027 - nothing to reset
         """Reset all state."""

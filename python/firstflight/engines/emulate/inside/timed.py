@@ -10,8 +10,8 @@ It runs as a separate program in a client host's namespace, for all connections 
 Without TLS, with Python's own if flights are padded, and with pyOpenSSL's for chains of ML-DSA.
 For each line {"number", "connection", "address", "port", "no_delay", "name", "hello_bytes", "resumed", "path",
 "response_bytes", "within_s"} on stdin it sends a request and writes a line {"number", ...} to stdout, the rest as
-`curl.Fetched` has it. A `connection` is opened by its first request and, unless it is null, kept for the next, until a
-line with "path" null. `name` is the server's name in the ClientHello, which has `hello_bytes` if it can be made so
+`clients.Fetched` has it. A `connection` is opened by its first request and, unless it is null, kept for the next, until
+a line with "path" null. `name` is the server's name in the ClientHello, which has `hello_bytes` if it can be made so
 long. A resumed connection uses the tickets of an earlier one, or of an extra one.
 """
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::sender::congestion::CongestionAlgorithm;
+use std::collections::BTreeSet;
 
 const MSS: u32 = 1000;
 const MILLISECOND: Nanos = 1_000_000;
@@ -165,4 +166,14 @@ fn the_cycle_begins_in_any_phase_but_the_draining_one() {
     }
     assert_eq!(seen[1], 0);
     assert!(seen.iter().enumerate().all(|(phase, &count)| phase == 1 || (800..1200).contains(&count)), "{seen:?}");
+}
+
+#[test]
+fn the_initial_sequence_numbers_of_conform_begin_in_each_phase_but_the_draining_one() {
+    let phases = [u32::MAX - 5_000, 3, 6, 1, 4, 7, 2].map(|sequence| {
+        let mut bbr = Bbr::new(&start(sequence));
+        bbr.enter_probe_bandwidth(0);
+        bbr.phase
+    });
+    assert_eq!(BTreeSet::from(phases), BTreeSet::from([0, 2, 3, 4, 5, 6, 7]));
 }
