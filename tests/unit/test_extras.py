@@ -1,5 +1,7 @@
 """What works without the extras `figures` and `studies`, and the sentence that names the missing one."""
 
+import math
+import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -91,6 +93,14 @@ def test_the_laws_are_those_of_scipy() -> None:
         for value in (0, 0.3, 5, 60, 200):
             assert chi_squared_tail(freedom, value) == pytest.approx(special.chdtrc(freedom, value), rel=1e-9)
     assert student_quantile(float("inf"), 0.975) == pytest.approx(special.ndtri(0.975))
+    assert [student_quantile(5, share) for share in (0, 0.5, 1)] == [-math.inf, pytest.approx(0), math.inf]
+
+
+def test_every_quantile_of_students_t_is_found() -> None:
+    draw = random.Random(1)
+    for _ in range(2000):
+        freedom, tail = 10 ** draw.uniform(-0.5, 7), 10 ** draw.uniform(-8, 0)
+        assert student_cdf(freedom, student_quantile(freedom, tail)) == pytest.approx(tail, rel=1e-6)
 
 
 def test_laws_without_an_answer_give_nan() -> None:
