@@ -4,7 +4,7 @@
 
 They are simulated, so that the truth behind them is known: paths as Ofcom measured them (population "uk-2023", by
 weight), buffers included, which the table does not tell, and an initial window of 10. Another --iw and --seed make the
-other data set for `firstflight advise --compare`.
+other data set for `firstflight compare`.
 """
 
 import argparse

@@ -54,9 +54,8 @@ export class Drawing {
     const palette = colors();
     const { transfers, view, cursorNs, captured } = this.state;
     for (const side of SIDES) {
-      const transfer = transfers[side];
       const chosen = this.state.chosen?.side === side ? this.state.chosen.segment : undefined;
-      if (transfer !== undefined) this.ladders[side].draw(transfer, view, palette[side], palette, chosen);
+      this.ladders[side].draw(transfers[side], view, palette[side], palette, chosen);
     }
     for (const { name, chart } of this.lines) chart.draw(transfers.a?.[name], transfers.b?.[name], view, palette, cursorNs, name === "cwnd" ? captured?.cwnd : undefined);
     element("captured").hidden = captured === undefined;
@@ -111,10 +110,13 @@ export class Drawing {
     const { transfers, settings, isRandom, spread } = this.state;
     const { neighbor, seed } = settings.path;
     const [one, other] = [named("a", this.state), named("b", this.state)];
-    element("verdict").textContent = isRandom === true ? compared(one, other, spread) : verdict(transfers.a, transfers.b, one, other);
+    // What is known of seeds and sizes is of the settings before.
+    const isRefused = SIDES.some((side) => transfers[side] === undefined);
+    for (const id of ["spread", "sizes"]) element(id).toggleAttribute("data-stale", isRefused);
+    element("verdict").textContent = isRandom === true && !isRefused ? compared(one, other, spread) : verdict(transfers.a, transfers.b, one, other);
     // Until the answer is there the old one keeps its place, unseen: nothing moves.
     if (isRandom !== undefined || neighbor === NO_NEIGHBOR) element("harm").textContent = harm(neighbor, spread.a, spread.b, spread.alone);
-    element("harm").toggleAttribute("data-stale", isRandom === undefined);
+    element("harm").toggleAttribute("data-stale", isRandom === undefined || isRefused);
     element("example").textContent = String(seed);
     element("seed-count").textContent = String(spread.b.length);
     element("first-flight").textContent = firstFlight(transfers);

@@ -18,9 +18,10 @@ export class Ladder extends Surface {
   private at: [number, number, number, number] = [0, 0, 0, 0];
   private readonly points = new Float64Array(2 * MOST_POINTS);
 
-  draw(transfer: Transfer, view: View, own: string, colors: Colors, chosen: Segment | undefined): void {
+  draw(transfer: Transfer | undefined, view: View, own: string, colors: Colors, chosen: Segment | undefined): void {
     this.transfer = transfer;
     this.begin(view);
+    if (transfer === undefined) return;
     this.at = this.levels();
     const [sender, queueTop, queueBottom, receiver] = this.at;
     this.context.fillStyle = colors.panel;

@@ -16,7 +16,6 @@ import { ms, story } from "./words";
 const PLAY_MS = 8000;
 /** A shorter drag is a click, in pixels. */
 const LEAST_DRAG = 8;
-const NOTHING = { timeNs: [], values: [] };
 const VERBS = { delivered: "delivered", cwnd: "cwnd", queue: "waiting" } as const;
 
 export class Pointing {
@@ -49,7 +48,10 @@ export class Pointing {
     this.onKeys(sizes.canvas, (by) => this.pointSize((state.sizeIndex ?? 0) + by));
     const nextDot = (by: number): boolean => this.pointDot((state.dotIndex ?? (by > 0 ? -1 : state.dots.length)) + by);
     this.onChoice(cloud.canvas, (x, y) => this.pointDot(cloud.nearest(x, y)), nextDot, takeDot);
-    for (const chart of [...SIDES.map((side) => ladders[side]), ...lines.map(({ chart }) => chart), sequence]) this.onDrag(chart);
+    for (const chart of [...SIDES.map((side) => ladders[side]), ...lines.map(({ chart }) => chart), sequence]) {
+      this.onZoom(chart);
+      this.onDrag(chart);
+    }
     this.onPlay();
     element("zoom-in").addEventListener("click", () => this.zoom(0.5));
     element("zoom-out").addEventListener("click", () => this.zoom(2));
@@ -64,25 +66,18 @@ export class Pointing {
     this.onKeys(canvas, step);
   }
 
-  /** Keys: arrows step, + and - zoom, 0 shows all. The wheel zooms with Ctrl, so that the page still scrolls. */
   private onKeys(canvas: HTMLCanvasElement, step: (by: number) => void): void {
-    const keys: Record<string, () => void> = {
-      ArrowRight: () => step(1),
-      ArrowLeft: () => step(-1),
-      "+": () => this.zoom(0.5),
-      "-": () => this.zoom(2),
-      "0": () => this.zoom(Infinity),
-    };
-    canvas.addEventListener("keydown", (event) => {
-      const act = keys[event.key];
-      if (act === undefined) return;
-      event.preventDefault();
-      act();
-    });
+    onKey(canvas, { ArrowRight: () => step(1), ArrowLeft: () => step(-1) });
+  }
+
+  /** + and - zoom, 0 shows all. The wheel zooms with Ctrl, so that the page still scrolls. */
+  private onZoom(surface: Surface): void {
+    const { canvas } = surface;
+    onKey(canvas, { "+": () => this.zoom(0.5), "-": () => this.zoom(2), "0": () => this.zoom(Infinity) });
     const zoom = (event: WheelEvent): void => {
       if (!event.ctrlKey) return;
       event.preventDefault();
-      this.zoom(event.deltaY > 0 ? 1.25 : 0.8, this.drawing.lines[0]?.chart.timeAt(event.offsetX));
+      this.zoom(event.deltaY > 0 ? 1.25 : 0.8, surface.timeAt(event.offsetX));
     };
     canvas.addEventListener("wheel", zoom, { passive: false });
   }
@@ -126,12 +121,8 @@ export class Pointing {
       this.drawing.drawTime();
       const { fromNs, untilNs, toNs } = this.state.view;
       const at = untilNs ?? toNs;
-      const sides = SIDES.map((side) => {
-        const values = this.drawing.lines.map(({ name, label }) => `${label(valueAt(this.state.transfers[side]?.[name] ?? NOTHING, at))} ${VERBS[name]}`);
-        return `${side.toUpperCase()}: ${values.join(", ")}`;
-      });
       slider.setAttribute("aria-valuetext", ms(at));
-      if (at > fromNs) element("story").textContent = `At ${ms(at)}. ${sides.join(". ")}.`;
+      if (at > fromNs) this.say(at, this.drawing.lines);
     };
     slider.addEventListener("input", () => {
       stop();
@@ -151,6 +142,17 @@ export class Pointing {
       };
       frame = requestAnimationFrame(step);
     });
+  }
+
+  /** What both sides have at a time, as far as they have a transfer. */
+  private say(timeNs: number, lines: readonly Line[]): void {
+    const sides = SIDES.flatMap((side) => {
+      const transfer = this.state.transfers[side];
+      if (transfer === undefined) return [];
+      const values = lines.map(({ name, label }) => `${label(valueAt(transfer[name], timeNs))} ${VERBS[name]}`);
+      return [`${side.toUpperCase()}: ${values.join(", ")}.`];
+    });
+    if (sides.length > 0) element("story").textContent = `At ${ms(timeNs)}. ${sides.join(" ")}`;
   }
 
   private zoom(factor: number, aroundNs?: number): void {
@@ -187,15 +189,10 @@ export class Pointing {
     this.chooseMark(neighbor(this.state.captured?.marks ?? [], this.state.mark, by));
   }
 
-  private point({ name, label }: Line, timeNs: number): void {
+  private point(line: Line, timeNs: number): void {
     const { state } = this;
-    const at = Math.max(state.view.fromNs, Math.min(state.view.toNs, timeNs));
-    state.cursorNs = at;
-    const values = SIDES.flatMap((side) => {
-      const transfer = state.transfers[side];
-      return transfer === undefined ? [] : [`${side.toUpperCase()} ${label(valueAt(transfer[name], at))}`];
-    });
-    element("story").textContent = `${name} at ${ms(at)}: ${values.join(", ")}.`;
+    state.cursorNs = Math.max(state.view.fromNs, Math.min(state.view.toNs, timeNs));
+    this.say(state.cursorNs, [line]);
     this.drawing.draw();
   }
 
@@ -230,6 +227,15 @@ export class Pointing {
 /** Calls `at` with the place of the pointer: a touch shows what a mouse shows. */
 function onPointer(canvas: HTMLCanvasElement, at: (x: number, y: number) => void): void {
   for (const kind of ["pointermove", "pointerdown"] as const) canvas.addEventListener(kind, ({ offsetX, offsetY }) => at(offsetX, offsetY));
+}
+
+function onKey(canvas: HTMLCanvasElement, acts: Record<string, () => void>): void {
+  canvas.addEventListener("keydown", (event) => {
+    const act = acts[event.key];
+    if (act === undefined) return;
+    event.preventDefault();
+    act();
+  });
 }
 
 function neighbor<T>(all: readonly T[], chosen: T | undefined, by: number): T | undefined {

@@ -83,7 +83,7 @@ export function comparison(index: number, sizes: readonly number[], { a, b }: Re
     const time = median(plain[side][index] ?? []);
     return Number.isFinite(time) ? [`${side.toUpperCase()} ${ms(time)}`] : [];
   });
-  const times = ([["A", one], ["B", other]] as const).map(([name, time]) => `${name} ${Number.isFinite(time) ? ms(time) : "not complete"}`);
+  const times = ([["A", one], ["B", other]] as const).map(([name, time]) => `${name} ${Number.isNaN(time) ? "not simulated yet" : Number.isFinite(time) ? ms(time) : "not complete"}`);
   const saved = !Number.isFinite(one - other) || one === other ? "" : `: ${one > other ? "B" : "A"} is ${ms(Math.abs(one - other))} faster`;
   const rest = without.length === 0 ? "" : ` Without the TLS handshake: ${without.join(", ")}.`;
   const seeds = a[index]?.length ?? 0;

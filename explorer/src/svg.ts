@@ -70,10 +70,13 @@ export class SvgContext {
   fill(): void {
     this.parts.push(`<path d="${this.path}" fill="${this.fillStyle}" fill-opacity="${this.globalAlpha}"${this.clipped}/>`);
   }
+  /** Leaves the path as it is, as a canvas does. */
   fillRect(...[x, y, width, height]: [number, number, number, number]): void {
+    const { path } = this;
     this.beginPath();
     this.rect(x, y, width, height);
     this.fill();
+    this.path = path;
   }
   fillText(words: string, x: number, y: number): void {
     this.text(words, x, y, `fill="${this.fillStyle}"`);

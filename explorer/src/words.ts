@@ -57,8 +57,8 @@ function effect({ duplicates, sackRanges, cwnd, state, outcome }: Segment): stri
   if (outcome !== "arrived") return sack;
   if (duplicates === 0) return `${sack}; cwnd is ${trimmed(cwnd)} after it`;
   const after = state === FAST_RECOVERY ? ": the sender is in fast recovery" : "";
-  const ordinal = duplicates === 1 ? "first" : duplicates === 2 ? "second" : duplicates === 3 ? "third" : `${duplicates}th`;
-  return `; ${ordinal} duplicate ACK${after}${sack}`;
+  const ordinal = ["first", "second", "third"][duplicates - 1];
+  return `; ${ordinal === undefined ? `duplicate ACK ${duplicates}` : `${ordinal} duplicate ACK`}${after}${sack}`;
 }
 
 function inQueue({ isDataWay, queuedNs, startNs, outcome }: Segment): string {

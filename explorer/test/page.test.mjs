@@ -145,6 +145,33 @@ test("a setting that makes no sense is refused in one sentence", async (t) => {
   assert.equal(await text(wrong, "#problem"), "rate: -0.000004 Mbit/s is not from 0.001 to 100,000 Mbit/s.");
 });
 
+test("a refused side has no drawing and no verdict, and pointing reads the other one", async (t) => {
+  const tab = await opened(t, "#loss_percent=1");
+  await seeded(tab);
+  await tab.$eval("#b-iw", (input) => {
+    input.value = "0";
+    input.dispatchEvent(new Event("input"));
+  });
+  assert.equal(await text(tab, "#verdict"), "");
+  assert.deepEqual(await inked(tab, 0.5), [0, 0]);
+  for (const id of ["spread", "sizes"]) assert.equal(await tab.$eval(`#${id}`, (found) => getComputedStyle(found).visibility), "hidden");
+  const middle = async (id) => tab.$eval(id, (found) => {
+    found.scrollIntoView({ block: "center" });
+    const { x, y, width, height } = found.getBoundingClientRect();
+    return [x + width / 2, y + height / 2];
+  });
+  await tab.mouse.move(...(await middle("#delivered")));
+  assert.match(await text(tab, "#story"), /^At [\d.]+ ms\. A: [\d.]+ kB delivered\.$/);
+  const whole = await tab.evaluate(() => window.firstflight.view.toNs);
+  const [x, y] = await middle("#ladder-b");
+  await tab.mouse.move(x, y);
+  await tab.mouse.down();
+  await tab.mouse.move(x + 100, y);
+  await tab.mouse.up();
+  const { fromNs, toNs } = await tab.evaluate(() => window.firstflight.view);
+  assert.ok(fromNs > 0.4 * whole && toNs < 0.8 * whole && toNs - fromNs > 0.05 * whole, `${fromNs} to ${toNs} of ${whole}`);
+});
+
 test("a damaged plan in the address is said, and a link to another transfer opens it", async (t) => {
   const tab = await browser.newPage();
   t.after(() => tab.close());

@@ -46,3 +46,11 @@ def nearest(word: str, known: Iterable[str]) -> str:
     if close:
         return f'did you mean "{close[0]}"?'
     return f"known here: {', '.join(names)}" if names else "none is known here"
+
+
+def time_span(seconds: float) -> str:
+    """A time in the largest unit that it holds twice: 90 s, 2.5 min, 3.0 days."""
+    for unit, length in (("days", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.1f} {unit}"
+    return f"{seconds:.0f} s"

@@ -1,4 +1,4 @@
-"""`firstflight advise --compare`: two data sets whose difference is known."""
+"""`firstflight compare`: two data sets whose difference is known."""
 
 import json
 import subprocess

@@ -180,6 +180,16 @@ def test_a_percentile_of_too_few_is_neither_drawn_nor_shown_as_a_number_in_the_t
     assert row.split()[:5] == ["16", "-6.0%", "-6.0%", "-6.0%", "too"]
 
 
+def test_the_heading_of_each_picture_is_what_was_found(html: str) -> None:
+    found = [figure.finding for figure in figures()]
+    assert found == [
+        "16 instead of 10 segments: mean -6.0%, 95th percentile -6.0%",
+        "Mean time with 16 segments: -6.0% (RTT up to 20 ms)",
+        "Retransmission rate with 16 segments: 1.00 to 1.20%",
+    ]
+    assert all(f"<h3>{unbreakable(text)}</h3>" in html for text in found)
+
+
 def test_of_several_checks_of_a_term_one_that_is_over_is_shown_before_one_that_reaches_further() -> None:
     term = parse("others=+5%")[0]
     over, wide = (check(term, 16, "reference", Estimate(6, low, high), 900) for low, high in ((5.5, 6.5), (-5, 17)))

@@ -10,15 +10,19 @@ import sys
 import termios
 
 TEXT = "differs           a-claim: " + "A sentence of many words. " * 6 + "\n" + " " * 18 + "expected 5"
-SHOW = [sys.executable, "-c", f"from firstflight.cli.terminal import show; show({TEXT!r})"]
+ROWS = "ok       python\nworse\n   10   +1.0%   over the budget: loss\nIt is over the budget, and worse is possible"
 COLOR = re.compile(r"\x1b\[[\d;]*m")
 
 
-def at_a_terminal(columns: int, **environment: str) -> list[str]:
+def shows(text: str) -> list[str]:
+    return [sys.executable, "-c", f"from firstflight.cli.terminal import show; show({text!r})"]
+
+
+def at_a_terminal(columns: int, text: str = TEXT, **environment: str) -> list[str]:
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")}
-    subprocess.run(SHOW, check=True, stdout=slave, env=kept | {"TERM": "xterm"} | environment)
+    subprocess.run(shows(text), check=True, stdout=slave, env=kept | {"TERM": "xterm"} | environment)
     os.close(slave)
     text = os.read(master, 65536).decode()
     os.close(master)
@@ -35,8 +39,10 @@ def test_lines_end_at_the_width_and_continue_below_their_text() -> None:
 
 def test_a_verdict_is_colored_unless_that_is_unwanted() -> None:
     assert COLOR.split(at_a_terminal(80)[0])[1] == "differs"
+    found = [COLOR.split(line)[1:2] for line in at_a_terminal(80, ROWS)]
+    assert [word.strip() for line in found for word in line] == ["ok", "worse", "over the budget"]
     assert not re.search(r"\x1b\[[\d;]*3\d", at_a_terminal(80, NO_COLOR="1")[0])
 
 
 def test_a_pipe_gets_the_lines_as_they_are() -> None:
-    assert subprocess.run(SHOW, check=True, capture_output=True, text=True).stdout == TEXT + "\n"
+    assert subprocess.run(shows(TEXT), check=True, capture_output=True, text=True).stdout == TEXT + "\n"

@@ -200,7 +200,7 @@ def _check_two_files(before: Path, after: Path) -> None:
         if not path.exists():
             raise RequestError(f'there is no file "{path}"')
     if before.samefile(after):
-        raise RequestError(f"--compare: both are {before}; name two data sets")
+        raise RequestError(f"compare: both are {before}; name two data sets")
 
 
 def _rows(observed: Observation) -> pl.DataFrame:

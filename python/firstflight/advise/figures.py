@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from firstflight.advise.advice import SENT_AGAIN, Advice
+from firstflight.advise.advice import SENT_AGAIN, Advice, Cost
 from firstflight.advise.experiment import RESPONSE, SERVES, Experiment, linux
 from firstflight.advise.measure import STATISTICS
+from firstflight.advise.words import from_to
 from firstflight.engines import simulate
 from firstflight.report.figure import Figure, inline
 from firstflight.report.size_map import size_map
@@ -43,6 +46,10 @@ def _color(advice: Advice) -> alt.Color:
     )
 
 
+def _instead(advice: Advice) -> str:
+    return f"{advice.shown_window} instead of {advice.current.window} segments"
+
+
 def _percentiles(advice: Advice) -> Figure | None:
     reference = advice.cases[0].name
     points = [
@@ -58,6 +65,8 @@ def _percentiles(advice: Advice) -> Figure | None:
     ]
     if not points:
         return None
+    own = [point for point in points if point["iw"] == str(advice.shown_window)]
+    ends = [f"{point['at']} {point['change']:+.1f}%".replace("th ", "th percentile ") for point in own[:1] + own[1:][-1:]]
     order = [_NAMES[name] for name in STATISTICS]
     windows = [str(window) for window in advice.candidates]
 
@@ -85,6 +94,7 @@ def _percentiles(advice: Advice) -> Figure | None:
         "are only in the table.",
         chart(460),
         chart(270),
+        f"{_instead(advice)}: {', '.join(ends)}" if ends else "",
     )
 
 
@@ -94,20 +104,22 @@ def _groups(advice: Advice) -> Figure | None:
     points: list[dict[str, Any]] = []
     for group in rows:
         change = group.change_percent
-        told = math.isfinite(change.low)
+        is_shown = math.isfinite(change.low)
         points.append(
             {
                 "dimension": group.dimension,
                 "bucket": group.bucket,
-                "change": change.value if told else None,
-                "low": change.low if told else None,
-                "high": change.high if told else None,
+                "change": change.value if is_shown else None,
+                "low": change.low if is_shown else None,
+                "high": change.high if is_shown else None,
                 "share": _share(group.share_percent) if group.users else "",
-                "note": "no flows" if not group.users else "" if told else f"too few: {group.users}",
+                "note": "no flows" if not group.users else "" if is_shown else f"too few: {group.users}",
             }
         )
-    if not any(point["change"] is not None for point in points):
+    told = sorted((point for point in points if point["change"] is not None), key=itemgetter("change"))
+    if not told:
         return None
+    ends = [f"{point['change']:+.1f}% ({point['dimension']} {point['bucket']})" for point in (told[0], told[-1])]
 
     return Figure(
         "groups",
@@ -117,6 +129,7 @@ def _groups(advice: Advice) -> Figure | None:
         "with too few for an interval, are marked.",
         _bucket_panels(points, 1090),
         _bucket_panels(points, 330),
+        f"Mean time with {window} segments: {' to '.join(dict.fromkeys(ends))}",
     )
 
 
@@ -172,6 +185,14 @@ def _cost(advice: Advice) -> Figure | None:
         points.append(_again(case, str(advice.current.window), own.current_percent.value))
     windows = [str(window) for window in sorted([advice.current.window, *advice.candidates])]
     most = max(point["percent"] for point in points)
+    own_costs = [
+        cost for cost in advice.costs if (cost.name, cost.initial_window) == (SENT_AGAIN, advice.shown_window)
+    ]
+    worst = max(own_costs, key=lambda cost: cost.change_points.value)
+    reference = next(cost for cost in own_costs if cost.case == cases[0])
+    finding = f"Retransmission rate with {advice.shown_window} segments: {_from_to(reference)}"
+    if worst is not reference:
+        finding += f"; with {worst.case} {_from_to(worst)}"
 
     def panel(case: str, inner: int) -> alt.LayerChart | alt.FacetChart:
         base = alt.Chart().encode(
@@ -197,7 +218,12 @@ def _cost(advice: Advice) -> Figure | None:
         f"one scale. Dashed: {cases[0]}.",
         chart(4, 230),
         chart(2, 110),
+        finding,
     )
+
+
+def _from_to(cost: Cost) -> str:
+    return from_to(cost.current_percent, cost.candidate_percent)
 
 
 def _again(case: str, window: str, percent: float) -> dict[str, Any]:
@@ -219,8 +245,15 @@ def _map(advice: Advice, experiment: Experiment) -> Figure | None:
         users = f"users with the RTTs of the data and link rates that are assumed for {assumed:.3g}% of them"
     if experiment.population.given.has_paths:
         users = "users with assumed RTTs and link rates"
-    return size_map(
-        curves(path, windows, advice.seed),
+    times = curves(path, windows, advice.seed)
+    before, after = (
+        times.filter(initial_window=window)["time_s"].to_numpy()
+        for window in (advice.current.window, advice.shown_window)
+    )
+    saved = 100 * (1 - after / before)
+    best = int(np.argmax(saved))
+    figure = size_map(
+        times,
         cloud,
         name="size_map",
         title="Sizes that gain, and paths with room for the first flight",
@@ -230,6 +263,8 @@ def _map(advice: Advice, experiment: Experiment) -> Figure | None:
         path=f"median user, {path['down_bps'] / 1e6:.3g} Mbit/s, RTT {1e3 * path['rtt_s']:.0f} ms",
         users=f"users, rate assumed for {assumed:.3g}%" if assumed else "users",
     )
+    finding = f"{_instead(advice)} save at most {saved[best]:.0f}% of the time, of {_MAP_SIZES[best] / 1e3:.3g} kB"
+    return replace(figure, finding=finding if saved[best] > 0 else "")
 
 
 def curves(path: dict[str, float], windows: list[int], seed: int) -> pl.DataFrame:

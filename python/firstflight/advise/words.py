@@ -86,7 +86,7 @@ def _worst_change(
     not.
     """
     changes = [
-        (cost.change_points, f"{cost.name}, {_from_to(cost.current_percent, cost.candidate_percent)}", cost.case)
+        (cost.change_points, f"{cost.name}, {from_to(cost.current_percent, cost.candidate_percent)}", cost.case)
         for cost in costs
         if cost.initial_window == window
     ]
@@ -310,7 +310,7 @@ def _short_gain(change: Estimate) -> str:
     return f"{-change.value:.1f}%"
 
 
-def _from_to(before: Estimate, after: Estimate) -> str:
+def from_to(before: Estimate, after: Estimate) -> str:
     return f"{before.value:.2f} to {after.value:.2f}%"
 
 
@@ -320,7 +320,7 @@ def _ms(gain: Gain) -> str:
 
 def _retransmissions(cost: Cost) -> str:
     change = cost.change_points
-    shares = _from_to(cost.current_percent, cost.candidate_percent)
+    shares = from_to(cost.current_percent, cost.candidate_percent)
     if change.low <= 0 <= change.high or abs(change.value) < 0.005:
         return f"No change of the retransmission rate is shown ({shares})"
     verb = "rises" if change.value > 0 else "falls"

@@ -17,6 +17,7 @@ from firstflight.advise.words import stopped_by
 from firstflight.analysis.intervals import Estimate
 from firstflight.cli.options import Harm, Jobs, Kind, Seed
 from firstflight.cli.run import progress
+from firstflight.cli.terminal import show
 from firstflight.counted import counted
 
 _INTERRUPTED = 130
@@ -97,7 +98,10 @@ def command(
         )
         # Threads inside the native module cannot be stopped, and an orderly exit would wait for them.
         os._exit(_INTERRUPTED)
-    print("\n".join(lines(advice)))
+    # A break in a command would be copied with it.
+    commands = [command for command in (advice.command, advice.missing and advice.missing.command) if command]
+    for line in lines(advice):
+        (print if any(command in line for command in commands) else show)(line)
     print(f"\n{path}    ({time.perf_counter() - began:.0f} s)")
 
 

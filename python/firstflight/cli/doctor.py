@@ -13,6 +13,7 @@ from pathlib import Path
 import typer
 
 from firstflight.cli.options import Json
+from firstflight.cli.terminal import show
 from firstflight.engines import NAMES
 from firstflight.errors import MachineError
 from firstflight.records import machine
@@ -41,8 +42,8 @@ def command(as_json: Json = False) -> None:
         print(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
         for finding in findings:
-            mark = "ok     " if finding.ok else "missing"
-            print(f"{mark}  {finding.name:14} {finding.found}")
+            mark = "ok" if finding.ok else "missing"
+            show(f"{mark:7}  {finding.name:14} {finding.found}")
             if not finding.ok:
                 print(f"         {'':14} needed for {finding.needed_for}; fix: {finding.fix}")
     if any(finding.required and not finding.ok for finding in findings):

@@ -8,6 +8,7 @@ import typer
 from firstflight import explain
 from firstflight.cli.options import Seed, Settings
 from firstflight.cli.settings import load_scenario, print_timing_hint
+from firstflight.cli.terminal import show
 from firstflight.cli.trace import labeled
 from firstflight.errors import RequestError
 from firstflight.explain.ladder import sheet
@@ -50,13 +51,13 @@ def command(
     # Each trace is let go of before the next is simulated.
     transfers = [transfer(Trace(changed, seed, label)) for label, changed in varied]
     title = scenario.description or scenario.name
-    print(title)
+    show(title)
     for of in transfers:
-        print(f"\n{heading(of)}")
+        show(f"\n{heading(of)}")
         for sent in of.rounds:
-            print(f"  {line(sent, of)}")
+            show(f"  {line(sent, of)}")
     sentences = [first_flight(transfers), comparison(transfers), cost(transfers)]
-    print("\n" + "\n".join(filter(None, sentences)))
+    show("\n" + "\n".join(filter(None, sentences)))
     if out is not None:
         html = page(title, transfers).encode() if form is None else drawing(sheet(title, transfers), form)
         output.write(out, html)

@@ -14,7 +14,8 @@ import typer
 
 from firstflight import observe
 from firstflight.cli.options import Alpha, Fallback, FallbackWindow, Json, Kind, Least, Period, Policy
-from firstflight.counted import counted, escaped
+from firstflight.cli.terminal import show
+from firstflight.counted import counted, escaped, time_span
 from firstflight.errors import RequestError
 from firstflight.guard.brain import Brain, Settings
 from firstflight.guard.groups import Groups
@@ -70,7 +71,7 @@ def command(
     settings = Settings(WindowPolicy(policy, max(iw, RFC6928_SEGMENTS)), rule, fallback=fallback.value)
     observed, notes = connections(observe.read(log, kind), None if loss is None else _rate("--loss", loss), seed)
     if link is not None and observed and link.at > observed[-1].opened:
-        last = _span(observed[-1].opened)
+        last = time_span(observed[-1].opened)
         raise RequestError(f'--bad "{bad}": {log} ends before, its last connection opens after {last}')
     groups = Groups(least)
     with _progress(len(observed)) as progress:
@@ -82,8 +83,10 @@ def command(
     if as_json:
         print(json.dumps(asdict(result) | {"notes": notes, "verdict": sentence}, allow_nan=False, default=str))
     else:
-        text = [*_indented(notes), "", *lines(result, link), f"verdict: {sentence}"]
-        print("\n".join(map(escaped, [f"{log}: {heading(result)}", *text])))
+        text = [f"{log}: {heading(result)}", *_indented(notes), "", *lines(result, link)]
+        show("\n".join(map(escaped, text)))
+        # It ends with a command to copy.
+        print(escaped(f"verdict: {sentence}"))
     if plot is not None:
         output.write(plot, picture(chart(result, rule.alpha, link), format_of(plot)), [log])
         if not as_json:
@@ -92,7 +95,7 @@ def command(
 
 def heading(found: Rehearsal) -> str:
     """The amount of data read."""
-    return f"{counted(found.connections, 'connection')} in {_span(found.span_s)}"
+    return f"{counted(found.connections, 'connection')} in {time_span(found.span_s)}"
 
 
 def lines(found: Rehearsal, bad: BadLink | None) -> list[str]:
@@ -103,19 +106,19 @@ def lines(found: Rehearsal, bad: BadLink | None) -> list[str]:
     else:
         said = [
             f"raised: {counted(found.raised, 'connection')} ({share:.0f}%), to {found.largest_window} segments at "
-            f"most, first after {_span(found.first_raised_at)}"
+            f"most, first after {time_span(found.first_raised_at)}"
         ]
     for stop in found.stops:
         evidence = stop.evidence
         network = evidence.get("network", stop.group)
         said.append(
-            f"stopped: {network} after {_span(stop.at)}, e-value {evidence['e_value']:.0f}: "
+            f"stopped: {network} after {time_span(stop.at)}, e-value {evidence['e_value']:.0f}: "
             f"{evidence['losses_raised']} of {evidence['losses']} losses and {evidence['timeouts_raised']} of "
             f"{evidence['timeouts']} timeouts in the raised arm"
         )
         if bad is not None and stop.at >= bad.at:
             said.append(
-                f"  {_span(stop.at - bad.at)} after the link turned bad: "
+                f"  {time_span(stop.at - bad.at)} after the link turned bad: "
                 f"{counted(stop.raised_since_bad or 0, 'raised connection')} later, {stop.harmed} of them harmed"
             )
     if not found.stops:
@@ -181,7 +184,7 @@ def verdict(
     needed = [one.more_connections for one in found.verdicts.values() if one.more_connections is not None]
     if not needed:
         return f"no harm in any network; begin with `{command} --dry-run`"
-    wait = _span(min(needed) / found.connections * found.span_s)
+    wait = time_span(min(needed) / found.connections * found.span_s)
     return f"nothing stopped; a first network excludes harm after about {wait} of this traffic: `{command} --dry-run`"
 
 
@@ -196,7 +199,7 @@ def _progress(total: int) -> Iterator[Callable[[int], None]]:
         now = time.monotonic() if done % 256 == 0 else shown
         if done and now - shown >= (0.5 if terminal else 10):
             shown = now
-            left = _span((now - started) * (total - done) / done)
+            left = time_span((now - started) * (total - done) / done)
             line = f"rehearsed {done:,} of {total:,} connections, {left} left"
             print(f"\r{line:<70}" if terminal else line, end="" if terminal else "\n", file=sys.stderr, flush=True)
 
@@ -207,13 +210,6 @@ def _progress(total: int) -> Iterator[Callable[[int], None]]:
 
 def _indented(notes: list[str]) -> list[str]:
     return [f"  note: {note}" for note in notes]
-
-
-def _span(seconds: float) -> str:
-    for unit, length in (("days", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.1f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def _seconds(option: str, text: str) -> float:

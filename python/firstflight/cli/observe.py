@@ -9,6 +9,7 @@ import typer
 
 from firstflight import observe
 from firstflight.analysis.table import defused
+from firstflight.cli.terminal import show
 from firstflight.counted import counted, escaped
 from firstflight.errors import RequestError
 from firstflight.observe.joined import joined
@@ -58,7 +59,7 @@ def command(
         seen = observe.read(path, kind, log_format=log_format, mss_bytes=mss or observe.MSS_BYTES)
     shown = Path(", ".join(map(str, files)))
     # Names of columns and files come from other programs.
-    print("\n".join(map(escaped, lines(replace(seen, source=replace(seen.source, path=shown))))))
+    show("\n".join(map(escaped, lines(replace(seen, source=replace(seen.source, path=shown))))))
     if out is None:
         return
     flat, content = seen.flat(), BytesIO()
@@ -67,4 +68,4 @@ def command(
     else:
         defused(flat).write_csv(content)
     output.write(out, content.getvalue(), files)
-    print(f"  written: {out}, {counted(flat.height, 'row')}; firstflight observe reads it again")
+    show(f"  written: {out}, {counted(flat.height, 'row')}; firstflight observe reads it again")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from firstflight.cli.terminal import show
 from firstflight.counted import counted, escaped
 from firstflight.errors import RequestError, require_linux
 from firstflight.probe import Answer, Verdict, Window, probe
@@ -36,8 +37,8 @@ def command(
     urls = [*(urls or []), *(_read(listed) if listed is not None else [])]
     if not urls:
         raise RequestError("name at least one URL, such as https://example.org/large.jpg, or a --list of them")
-    show = _print_json if as_json else _print
-    answers = probe(urls, _sizes(mss), repeats, pause, show)
+    tell = _print_json if as_json else _print
+    answers = probe(urls, _sizes(mss), repeats, pause, tell)
     if any(answer.verdict is None for answer in answers):
         raise typer.Exit(_DOES_NOT_TELL)
 
@@ -63,17 +64,17 @@ def _print_json(answer: Answer) -> None:
 
 def _print(answer: Answer) -> None:
     where = "" if answer.url == answer.asked else f", led to {answer.url}"
-    print(escaped(f"{answer.asked} ({answer.address or 'no address'}{where})"))
+    show(escaped(f"{answer.asked} ({answer.address or 'no address'}{where})"))
     if answer.verdict is not None:
-        print(f"  {answer.verdict.rule or _without_rule(answer.verdict)}")
+        show(f"  {answer.verdict.rule or _without_rule(answer.verdict)}")
         for window in answer.verdict.windows:
-            print(_line(window))
+            show(_line(window))
             for doubt in window.doubts:
-                print(f"      {doubt}")
+                show(f"      {doubt}")
     for line in handshake_lines(answer.handshakes, answer.verdict):
-        print(f"  {line}")
+        show(f"  {line}")
     if answer.error is not None:
-        print(escaped(f"  {answer.error}"))
+        show(escaped(f"  {answer.error}"))
     print(flush=True)
 
 

@@ -126,12 +126,12 @@ def _summarise(request: Request, run: Run, kept: int, seconds: float) -> None:
     cells = f"{len(request.cells)} cell{'s' if len(request.cells) != 1 else ''}"
     left = f"; {run.missing} requested earlier have not finished" if run.missing else ""
     before = f" ({kept} of them finished earlier)" if kept else ""
-    print(f"{study.title}\n{cells}{before} in {seconds:.1f} s, in {run.directory}{left}\n")
+    show(f"{study.title}\n{cells}{before} in {seconds:.1f} s, in {run.directory}{left}\n")
     for sentence in study.answer(run):
         show(f"  {sentence}")
     claims = study.claims(run, listed=False)
     if claims:
-        print(f"\nClaims: {tally(counts(claim.as_dict() for claim in claims))}\n")
+        show(f"\nClaims: {tally(counts(claim.as_dict() for claim in claims))}\n")
     tables = study.table_names(run)
     directory = shlex.quote(str(run.directory))
     print(f"firstflight report {directory}")

@@ -61,12 +61,12 @@ def command(
 def _print_card(request: Request, run: Run, kept: int, seconds: float) -> None:
     study = of(run)
     cases = study.cases(run)
-    print(f"{study.title}\n{len(request.cells)} cells in {seconds:.1f} s, in {run.directory}\n")
+    show(f"{study.title}\n{len(request.cells)} cells in {seconds:.1f} s, in {run.directory}\n")
     for case in cases:
-        print(f"{case.section:7}{case.title}")
+        show(f"{case.section:7}{case.title}")
         for who, change in case.changes.items():
             show(f"{'':7}{who:15} {change.verdict:13}  {change.title} {change.shown()}")
         if not case.changes:
             show(f"{'':7}{case.lacks:15} {case.text}")
-    print(f"\n{in_words(counted(cases))}")
+    show(f"\n{in_words(counted(cases))}")
     print(write(run, study))

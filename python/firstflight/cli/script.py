@@ -10,6 +10,7 @@ import typer
 
 from firstflight import packet_scripts
 from firstflight.cli.options import Json
+from firstflight.cli.terminal import show
 from firstflight.errors import RequestError
 from firstflight.input_files import read_text
 from firstflight.scenario.units import Duration
@@ -98,9 +99,9 @@ def run_script(path: Path, tolerance_ns: int) -> ScriptResult:
 def _print(outcomes: list[ScriptResult]) -> None:
     for outcome in outcomes:
         reason = f": {outcome.reason}" if outcome.reason else ""
-        print(f"{outcome.verdict:12}{outcome.path}{reason}")
+        show(f"{outcome.verdict:12}{outcome.path}{reason}")
         for line in (*outcome.details, *(f"note: {note}" for note in outcome.notes)):
-            print(f"{'':12}{line}")
+            show(f"{'':12}{line}")
     counted = {verdict: sum(outcome.verdict == verdict for outcome in outcomes) for verdict in _VERDICTS}
     parts = [f"{count} {verdict}" for verdict, count in counted.items() if count]
-    print(f"{len(outcomes)} script{'' if len(outcomes) == 1 else 's'}: {', '.join(parts)}")
+    show(f"{len(outcomes)} script{'' if len(outcomes) == 1 else 's'}: {', '.join(parts)}")

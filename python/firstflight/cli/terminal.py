@@ -10,11 +10,13 @@ _LEAST = 60
 """Columns; a narrower terminal cuts lines itself."""
 _MARGIN = re.compile(r" *(?:\S.{0,22}?\S?  +)*")
 """What stands left of the running text: the indent, and columns of at most 24 characters."""
+_END = r"(?=  |$)"
 _COLORS = {
-    "green": ("holds", "better", "within"),
-    "red": ("differs", "worse", "over"),
-    "yellow": ("undecided", "inconclusive", "too few flows"),
+    "green": rf"(?:holds|better|within|pass|ok){_END}|within the budget\b",
+    "red": rf"(?:differs|worse|over|error|missing){_END}|over the budget\b",
+    "yellow": rf"(?:undecided|inconclusive|too few flows|unsupported){_END}|(?:no gain shown|inconclusive against)\b",
 }
+"""Verdicts at the beginning of a column."""
 
 
 def show(text: str) -> None:
@@ -37,6 +39,6 @@ def show(text: str) -> None:
             break_on_hyphens=False,
         )
         shown = Text("\n".join(wrapped), no_wrap=True, overflow="ignore")
-        for color, words in _COLORS.items():
-            shown.highlight_regex(rf"(?:^|  )(?:{'|'.join(words)})(?=  )", f"bold {color}")
+        for color, verdicts in _COLORS.items():
+            shown.highlight_regex(rf"(?:^|  )(?:{verdicts})", f"bold {color}")
         console.print(shown, soft_wrap=True)

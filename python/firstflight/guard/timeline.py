@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from firstflight.counted import counted
+from firstflight.counted import counted, time_span
 from firstflight.guard.rehearse import BadLink, Rehearsal
 from firstflight.report.figure import inline
 from firstflight.report.style import BASE, ORDERED, alt, color, palette
@@ -90,7 +90,9 @@ def _finding(found: Rehearsal, bad: BadLink | None) -> str:
     if not found.stops:
         return "No group falls back"
     first = found.stops[0]
-    after = f", {first.at - bad.at:.0f} s after the link turned bad" if bad is not None and first.at >= bad.at else ""
+    after = ""
+    if bad is not None and first.at >= bad.at:
+        after = f", {time_span(first.at - bad.at)} after the link turned bad"
     others = len(found.stops) - 1
     more = f", and {counted(others, 'other group')} later" if others else ""
-    return f"{first.group} falls back after {first.at:.0f} s{after}{more}"
+    return f"{first.group} falls back after {time_span(first.at)}{after}{more}"

@@ -297,7 +297,7 @@ def panels(
                     f"{rows}:N",
                     sort=titles(quantity[rows]),
                     title=None,
-                    header=alt.Header(labelAngle=0, labelAlign="left"),
+                    header=alt.Header(labelAngle=0, labelAlign="right", labelPadding=12),
                 ),
                 column=alt.Column(f"{columns}:N", sort=titles(quantity[columns]), title=None),
                 spacing=10 if wide else 6,
