@@ -57,7 +57,7 @@ export class Cloud extends LogSurface {
 }
 
 export function rateWords(rateBps: number): string {
-  return rateBps < 1e9 ? `${Number((rateBps / 1e6).toPrecision(3))} Mb/s` : `${Number((rateBps / 1e9).toPrecision(3))} Gb/s`;
+  return rateBps < 1e9 ? `${Number((rateBps / 1e6).toPrecision(3))} Mbit/s` : `${Number((rateBps / 1e9).toPrecision(3))} Gbit/s`;
 }
 
 /** A little more than the positive values span. */

@@ -405,12 +405,13 @@ def test_the_worst_change_stands_in_the_headline_even_within_the_budget() -> Non
     assert headline(lost).endswith(f" segments. Worst change: {name}, 4.58 to 6.85%.")
     short = Harm("cross traffic", 16, "short response (30 kB)", 900, Estimate(3.1, 2.9, 3.3), "")
     assert headline(lost, others=[short]).endswith(
-        "Worst change: time of concurrent connections (short response (30 kB)), +3.1% (with cross traffic)."
+        f"Worst changes: {name}, 4.58 to 6.85%; "
+        "time of a concurrent short response (30 kB), +3.1% (with cross traffic)."
     )
     # Not shown: its interval includes 0.
     assert headline(lost, others=[replace(short, change_percent=Estimate(9, -1, 20))]) == headline(lost)
     slow = UserGroup("RTT", "above 500 ms", 16, 3.0, 250, Estimate(4.0, 0.2, 8.0), "worse", "")
-    assert headline(lost, groups=[slow]).endswith("Worst change: mean time by RTT, above 500 ms: +4.0%.")
+    assert headline(lost, groups=[slow]).endswith(f"{name}, 4.58 to 6.85%; mean time by RTT, above 500 ms: +4.0%.")
     assert headline(slow=[gain("p99", Estimate(1.5, 1, 2), "shallow")]).endswith(
         "Worst change: 99th percentile of the time of all responses, +1.5% (with shallow)."
     )

@@ -70,11 +70,13 @@ def _worst_change(found: ArmsCompared) -> str:
     changes = [(each.change, _NAMES[each.statistic], _unit(each)) for each in found.changes]
     # The groups' intervals hold simultaneously.
     changes += [(each.found, f"Mean time, {each.where}", "%") for each in found.checks if each.term.name == "groups"]
-    shown = [each for each in changes if each[0].low > 0]
-    if not shown:
+    # Percentage points and percent do not compare.
+    kinds = [[each for each in changes if each[0].low > 0 and each[2] == unit] for unit in (" pp", "%")]
+    worst = [max(shown, key=lambda each: each[0].value) for shown in kinds if shown]
+    if not worst:
         return "Nothing that was measured is shown to get worse."
-    change, name, unit = max(shown, key=lambda each: each[0].value)
-    return f"Worst change: {name[0].lower()}{name[1:]} {interval(change, unit)}."
+    said = [f"{name[0].lower()}{name[1:]} {interval(change, unit)}" for change, name, unit in worst]
+    return f"Worst change{'s' if len(worst) > 1 else ''}: {'; '.join(said)}."
 
 
 def light(found: ArmsCompared) -> tuple[str, str]:

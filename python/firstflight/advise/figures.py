@@ -66,7 +66,8 @@ def _percentiles(advice: Advice) -> Figure | None:
     if not points:
         return None
     own = [point for point in points if point["iw"] == str(advice.shown_window)]
-    ends = [f"{point['at']} {point['change']:+.1f}%".replace("th ", "th percentile ") for point in own[:1] + own[1:][-1:]]
+    both = own[:1] + own[1:][-1:]
+    ends = [f"{point['at']} {point['change']:+.1f}%".replace("th ", "th percentile ") for point in both]
     order = [_NAMES[name] for name in STATISTICS]
     windows = [str(window) for window in advice.candidates]
 

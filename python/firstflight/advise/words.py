@@ -82,24 +82,24 @@ def _worst_change(
     harm: Sequence[Harm],
     groups: Sequence[UserGroup],
 ) -> str:
-    """The largest of all changes for the worse that are shown, in percent or percentage points, within the budget or
-    not.
+    """The largest changes for the worse that are shown, of shares and of times, within the budget or not: percentage
+    points and percent do not compare.
     """
-    changes = [
+    shares = [
         (cost.change_points, f"{cost.name}, {from_to(cost.current_percent, cost.candidate_percent)}", cost.case)
         for cost in costs
         if cost.initial_window == window
     ]
-    changes += [
+    times = [
         (
             each.change_percent,
-            f"time of concurrent connections ({each.who}), {each.change_percent.value:+.1f}%",
+            f"time of a concurrent {each.who}, {each.change_percent.value:+.1f}%",
             each.case,
         )
         for each in harm
         if each.initial_window == window
     ]
-    changes += [
+    times += [
         (
             each.change_percent,
             f"mean time by {each.dimension}, {each.bucket}: {each.change_percent.value:+.1f}%",
@@ -108,7 +108,7 @@ def _worst_change(
         for each in groups
         if each.initial_window == window and each.verdict == "worse"
     ]
-    changes += [
+    times += [
         (
             gain.change_percent,
             f"{_named(gain.statistic)} of all responses, {gain.change_percent.value:+.1f}%",
@@ -117,11 +117,12 @@ def _worst_change(
         for gain in gains
         if gain.initial_window == window
     ]
-    shown = [each for each in changes if each[0].low > 0]
-    if not shown:
+    shown = [[each for each in changes if each[0].low > 0] for changes in (shares, times)]
+    worst = [max(changes, key=lambda each: each[0].value) for changes in shown if changes]
+    if not worst:
         return "Nothing that was measured is shown to get worse."
-    _, what, case = max(shown, key=lambda each: each[0].value)
-    return f"Worst change: {what}{'' if case == reference else f' (with {case})'}."
+    said = [f"{what}{'' if case == reference else f' (with {case})'}" for _, what, case in worst]
+    return f"Worst change{'s' if len(worst) > 1 else ''}: {'; '.join(said)}."
 
 
 def confidence(

@@ -131,7 +131,7 @@ class Change:
         if math.isnan(self.change.value):
             return ""
         digits = self.measure.digits
-        return f"{self.reference:.{digits}f} \N{RIGHTWARDS ARROW} {self.scheme:.{digits}f} {self.measure.unit}".rstrip()
+        return with_unit(f"{self.reference:.{digits}f} \N{RIGHTWARDS ARROW} {self.scheme:.{digits}f}", self.measure.unit)
 
 
 @dataclass(frozen=True)
