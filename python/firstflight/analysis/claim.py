@@ -56,18 +56,23 @@ class Claim:
     times: float | None = field(default=None, kw_only=True)
     given: bool = field(default=False, kw_only=True)
 
+    @property
+    def counted(self) -> str:
+        """Its place in `COUNTED`."""
+        return counted_as(self.verdict, self.given)
+
     def as_dict(self) -> dict[str, Any]:
         """The claim as the JSON object that `firstflight claims --json` prints."""
         return {name: value for name, value in asdict(self).items() if name != "times"}
 
     def shown(self) -> str:
-        """Verdict, sentence, limits, value and reason: as `firstflight claims` prints it."""
+        """Verdict as it is counted, sentence, limits, value and reason: as `firstflight claims` prints it."""
         tolerance = f", tolerance {self.tolerance:g}" if self.tolerance else ""
         found = "" if self.found is None else f"; found {with_unit(f'{self.found:.4g}', self.unit)}"
         if self.low is not None and self.high is not None:
             found += f" (95% CI {self.low:.4g} to {self.high:.4g})"
         return (
-            f"{self.verdict:18}{self.id}: {self.text} ({self.source})\n"
+            f"{self.counted:18}{self.id}: {self.text} ({self.source})\n"
             f"{'':18}expected {with_unit(f'{self.expected}{tolerance}', self.unit)}{found}\n"
             f"{'':18}{self.reason}\n"
         )
@@ -194,11 +199,16 @@ GIVEN: Literal["put in or fitted"] = "put in or fitted"
 COUNTED: tuple[str, ...] = (*VERDICTS, GIVEN)
 
 
+def counted_as(verdict: str, given: bool) -> str:
+    """The one of `COUNTED` for a claim."""
+    return GIVEN if given and verdict == "holds" else verdict
+
+
 def counts(claims: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """The number of claims, as `Claim.as_dict` has them, under each of `COUNTED`."""
     found = dict.fromkeys(COUNTED, 0)
     for claim in claims:
-        found[GIVEN if claim["given"] and claim["verdict"] == "holds" else claim["verdict"]] += 1
+        found[counted_as(claim["verdict"], claim["given"])] += 1
     return found
 
 

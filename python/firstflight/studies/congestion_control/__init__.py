@@ -417,10 +417,9 @@ def answer(q: k.Quantities) -> Sequence[str]:
     slower = (q.object_time.sel(flows=many) / q.object_time.sel(flows=1)).sel(draw=0, control=TALK)
     again = q.retransmitted.sel(flows=many, draw=0, control=TALK)
     shares = [q.elephant_share.sel(size_kb=size, elephants=1, draw=0) for size in q.elephant_share["size_kb"]]
-    parts = [f"{_ends(share, '%')} of the link while {int(share['size_kb'])} kB are sent" for share in shares]
+    parts = [f"{_ends(share, '%')} of the link during transfers of {int(share['size_kb'])} kB" for share in shares]
     return [
-        f"Alone on the link all reach {_span(goodput, 2)} Mbit/s; the queue that they keep differs, from "
-        f"{_ends(queue, ' packets')} on average.",
+        f"Alone on the link, all reach {_span(goodput, 2)} Mbit/s; their mean queue is {_ends(queue, ' packets')}.",
         f"{many} connections that open together begin with {many} first flights; each object of 100 kB takes "
         f"{_span(slower, 1)} times as long as alone, and {_span(again, 0)}% of the segments are retransmitted.",
         f"A long flow keeps {', '.join(parts)}.",

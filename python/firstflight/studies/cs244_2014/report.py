@@ -218,9 +218,9 @@ def answer(q: Quantities) -> Sequence[str]:
     sentences = [
         f"By bandwidth in kbit/s, an initial window of {r.MANY} instead of {r.FEW} gains in the median "
         f"{', '.join(gained)}; an RTT is {r.ROUND_TRIP_MS} ms.",
-        "A round saved is a round trip gained only where the link would have stood idle: up to "
-        f"{r.always_busy_kbps(r.FEW):.0f} kbit/s {r.FEW} segments keep it busy until the first ACK returns, and "
-        f"{r.TEN} segments take a round trip or more up to {r.full_kbps(r.TEN):.0f} kbit/s "
+        "A saved round gains an RTT only where the link would have been idle: up to "
+        f"{r.always_busy_kbps(r.FEW):.0f} kbit/s {r.FEW} segments keep the link busy until the first ACK returns, and "
+        f"{r.TEN} segments do so up to {r.full_kbps(r.TEN):.0f} kbit/s "
         f"({f'measured: {found:.0f}' if found == found else 'not measured in this run'}).",
         _slowest(q.timed_out),
     ]
@@ -232,9 +232,9 @@ def answer(q: Quantities) -> Sequence[str]:
             if of["path"].item() not in LATER
         ]
         sentences.append(
-            f"Over the shaper that Mininet sets up the medians by bandwidth are {' and '.join(ranges)}: how much of "
-            "the published gain there is depends on how TCP's segments are put into GSO packets, which a link that "
-            "transmits one packet after the other does not see."
+            f"Over Mininet's shaper the median gains by bandwidth are {' and '.join(ranges)}: the published gain "
+            "depends on how segments are grouped into GSO packets. On a link that transmits packets one by one it "
+            "does not."
         )
     return sentences
 

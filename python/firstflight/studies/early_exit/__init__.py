@@ -82,14 +82,14 @@ def answer(q: k.Quantities) -> Sequence[str]:
     tail = relative(q).isel(draw=0).sel(stack="rfc", window=SMALL, size_kb=14, lost="10")
 
     def both(of: xr.DataArray) -> str:
-        return f"{float(of.sel(stack='linux')):.0f}% with Linux and {float(of.sel(stack='rfc')):.0f}% with NewReno"
+        return f"{float(of.sel(stack='linux')):.0f}% (Linux) and {float(of.sel(stack='rfc')):.0f}% (NewReno)"
 
     return (
-        "With a drop of segment 5, no timeout and a receive window of 16 kB IW 10 takes, of the time of IW 3 without, "
-        f"at most {both(small)} for 100 kB to 1 MB: eleven segments are not a small window.",
-        f"If the last segment of 14 kB is dropped and takes a timeout, it is {float(tail):.0f}% with NewReno.",
-        f"With a large window it is {both(large.sel(size_kb=1000))} for 1 MB, and {both(large.sel(size_kb=10000))} for "
-        "10 MB: the cost of an early exit lasts.",
+        "With a drop of segment 5, no timeout and a receive window of 16 kB, IW 10 takes at most "
+        f"{both(small)} of IW 3's time without a drop, for 100 kB to 1 MB: eleven segments are not a small window.",
+        f"With a timeout after a drop of the last segment of 14 kB it takes {float(tail):.0f}% (NewReno).",
+        f"With a large receive window it takes {both(large.sel(size_kb=1000))} for 1 MB, and "
+        f"{both(large.sel(size_kb=10000))} for 10 MB: an early exit from slow start delays long transfers, too.",
     )
 
 

@@ -161,8 +161,8 @@ class Matched:
             f"reproduce {baseline}. In these {effect} {middle:.1f}% (95% of them: {low:.1f} to {high:.1f}%); the RFC "
             f"has {self.published}%.",
             self.decisive(),
-            f"The number that rules out most settings is the {number}{ruled.idxmax('number').item()}: "
-            f"{float(ruled.max()):.0f}%.",
+            f"The published number that rules out most settings, {float(ruled.max()):.0f}%, is the "
+            f"{number}{ruled.idxmax('number').item()}.",
         )
 
     def influence(self, chosen: xr.DataArray) -> xr.DataArray:

@@ -186,8 +186,10 @@ def answer(q: k.Quantities) -> Sequence[str]:
     means = [float(apart(of).isel(draw=0).mean()) for of in (q.page, q.adopters, q.others, q.fast, q.time)]
     mos = q.mos.isel(draw=0).mean(["queue", "iw"])
     return (
-        "Against the simulator pages take {:+.1f}% over the kernel, those of twelve users {:+.1f}% (adopters) and "
-        "{:+.1f}%, downloads from a server that learns {:+.1f}%, start-up schemes {:+.1f}%.".format(*means),
+        "Mean times over the kernel against the simulator: pages {:+.1f}%, pages of twelve users {:+.1f}% (adopters) "
+        "and {:+.1f}% (others), downloads from a server that learns {:+.1f}%, start-up schemes {:+.1f}%.".format(
+            *means
+        ),
         f"Calls next to pages have a mean MOS of {float(mos.sel(engine='emulate')):.2f} over the kernel and of "
         f"{float(mos.sel(engine='simulate')):.2f} in the simulator.",
     )

@@ -208,8 +208,9 @@ def answer(q: k.Quantities) -> Sequence[str]:
     return (
         f"With a memory per address, downloads on fast hosts change by {of(gain, 'ewma'):+.0f}% with ewma, "
         f"{of(gain, 'loss-aware'):+.0f}% with the loss-aware rule and {of(gain, 'static 24'):+.0f}% with a static IW "
-        f"24, against IW 10; first flights on slow hosts lose in {of(lost, 'ewma'):.0f}, {of(lost, 'loss-aware'):.0f} "
-        f"and {of(lost, 'static 24'):.0f}% of connections ({of(lost, 'static 10'):.0f}% with IW 10).",
+        f"24, against IW 10; first flights to slow hosts lose segments in {of(lost, 'ewma'):.0f}, "
+        f"{of(lost, 'loss-aware'):.0f} and {of(lost, 'static 24'):.0f}% of connections "
+        f"({of(lost, 'static 10'):.0f}% with IW 10).",
         f"With 0.3% random loss the loss-aware rule falls back to {of(iw, 'loss-aware'):.0f} segments, "
         f"{of(iw, 'loss-aware 150%'):.0f} with the discriminant; ewma has {of(iw, 'ewma'):.0f}.",
         f"A memory for four neighboring hosts changes the loss-aware rule's gain from {part('/32')} to "

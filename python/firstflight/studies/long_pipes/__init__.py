@@ -131,9 +131,9 @@ def answer(q: k.Quantities) -> Sequence[str]:
         return ", ".join(f"{titles[str(name)]} {float(of.sel(control=name)):.1f}" for name in of["control"].values)
 
     return (
-        f"100 Mbit/s, 300 ms and a loss in 100,000 packets leave, in Mbit/s: {each(long)}.",
-        f"10 Mbit/s, 40 ms and 1% of random loss: {each(radio)}.",
-        f"A Reno flow at 100 Mbit/s and 100 ms has next to each: {each(left)}.",
+        f"Goodput in Mbit/s at 100 Mbit/s, an RTT of 300 ms and one loss in 100,000 packets: {each(long)}.",
+        f"At 10 Mbit/s, 40 ms and 1% random loss: {each(radio)}.",
+        f"Goodput of a Reno flow at 100 Mbit/s and 100 ms next to one flow of each: {each(left)}.",
     )
 
 

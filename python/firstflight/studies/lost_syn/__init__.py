@@ -122,12 +122,12 @@ def answer(q: k.Quantities) -> Sequence[str]:
     tie, later = window.sel(rto="1 s"), window.sel(rto=LATER)
     others = 100 * (q.others.sel(rule="rfc6928") / q.others.sel(rule="rfc3390") - 1).isel(draw=0)
     return (
-        f"With an RTT of 1.2 s and an initial RTO of 1 s RFC 3390's rule leaves {float(tie.sel(rule='rfc3390')):.1f} "
-        f"segments and RFC 6928's {float(tie.sel(rule='rfc6928')):.1f}, since the server's timer expires as the "
-        "client's second SYN arrives, and both make it send a SYN/ACK.",
-        f"If its timer is 0.1 s later, RFC 6928's rule leaves {float(later.sel(rule='rfc6928')):.1f} segments and "
-        f"saves {float(gain.sel(rto=LATER, rtt_ms=1200, lost=0)):.1f} round trips of 20 segments; with timestamps it "
-        f"leaves {float(tie.sel(rule='timestamps')):.1f} in any case.",
+        "With an RTT of 1.2 s and an initial RTO of 1 s, RFC 3390's rule leaves an IW of "
+        f"{float(tie.sel(rule='rfc3390')):.1f} segments and RFC 6928's one of {float(tie.sel(rule='rfc6928')):.1f}: "
+        "the server's timer expires just as the client's second SYN arrives, and each makes it send a SYN/ACK.",
+        f"If the timer is 0.1 s later, RFC 6928's rule leaves {float(later.sel(rule='rfc6928')):.1f} segments and "
+        f"saves 20 segments {float(gain.sel(rto=LATER, rtt_ms=1200, lost=0)):.1f} round trips; with timestamps it "
+        f"always leaves {float(tie.sel(rule='timestamps')):.1f}.",
         f"Where 5% of packets are lost it saves {float(gain.sel(rto=LATER, rtt_ms=100, lost=5)):.2f} round trips of "
         f"100 ms on average; the times of others change by {float(others.mean()):+.1f}%.",
     )

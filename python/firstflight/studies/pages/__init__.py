@@ -224,16 +224,16 @@ def answer(q: k.Quantities) -> Sequence[str]:
         times = page.sel(path=path).stack(pair=("scheme", "iw"))
         scheme, iw = times.idxmin("pair").item()
         cost = float(short.sel(path=path, scheme=scheme, iw=iw)) - 100
-        pairs.append(f"{path}: {scheme} with IW {iw} ({float(times.min()):.0f}%, {cost:+.0f}%)")
+        pairs.append(f"over {path} {scheme} with IW {iw} ({float(times.min()):.0f}%, {cost:+.0f}%)")
     one = [of.sel(scheme="HTTP/2", iw=10) for of in (page, short)]
     call = q.mos.isel(draw=0).sel(path="5 Mbit/s", iw=10)
     kept, year = -change(q.kept_page).isel(draw=0), -change(q.year_page).isel(draw=0).sel(http="2").mean("path")
     return (
-        "Fastest for a page of 2010, with its time in percent of that of six connections with IW 3, and the change of "
-        f"a competing short flow's time: {'; '.join(pairs)}.",
+        f"Fastest for a page of 2010: {'; '.join(pairs)}. In brackets: its time in percent of that of six connections "
+        "with IW 3, and the change of a competing short flow's time.",
         f"HTTP/2 with IW 10 takes {float(one[0].min()):.0f} to {float(one[0].max()):.0f}% of that time, "
         f"and a competing short flow {float(one[1].min()):.0f} to {float(one[1].max()):.0f}%; at 5 Mbit/s a call next "
-        f"to it has MOS {float(call.sel(scheme='HTTP/2')):.1f}, next to six connections "
+        f"to HTTP/2 has MOS {float(call.sel(scheme='HTTP/2')):.1f}, next to six connections "
         f"{float(call.sel(scheme='6')):.1f}.",
         f"IW 10 saves {float(kept.sel(kept='never').mean()):.0f}% with a connection per request, "
         f"{float(kept.sel(kept='within a page').mean()):.0f}% where a third of the requests open one, and "

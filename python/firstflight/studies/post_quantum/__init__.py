@@ -202,15 +202,15 @@ def answer(q: k.Quantities) -> Sequence[str]:
     users = {"certificates": "tranco-2026-ml-dsa-44", "population": "UK 2023"}
     crossing, cost, last = (of.isel(draw=0).sel(users) for of in (q.crossing, q.crossing_ms, q.last_lost_ms))
     return (
-        f"With IW 10 a flight of more than {k.value(step(q, 1)):.0f} kB costs the handshake a round trip: ML-DSA-44 "
-        f"with two intermediates adds {k.value(pay):.0f} ms to 1 kB at an RTT of 100 ms and {k.value(gain):.0f} ms to "
-        f"20 kB, which arrive {k.value(faster):.0f} ms earlier behind ML-DSA-44 with one than behind ECDSA, because a "
-        "flight of nine segments lets cwnd grow.",
+        f"With IW 10 a server flight above {k.value(step(q, 1)):.0f} kB costs the handshake a round trip. At an RTT of "
+        f"100 ms, ML-DSA-44 with two intermediates delays 1 kB by {k.value(pay):.0f} ms and 20 kB by "
+        f"{k.value(gain):.0f} ms. With one intermediate 20 kB arrive {k.value(faster):.0f} ms earlier than with ECDSA, "
+        "because the handshake's nine segments let cwnd grow.",
         f"With ML-DSA-44 {k.value(crossing.sel(iw=10)):.0f}% of UK homes of 2023 lose a round trip with IW 10, "
-        f"{k.value(cost.sel(iw=10)):.0f} ms in the mean, and {k.value(crossing.sel(iw=16)):.1f}% with IW 16; 20 kB "
-        f"arrive {k.value(last.sel(iw=10)):.1f} ms later, in the mean of all.",
-        f"Largest IW that pays within the harm budget, of four access links: {paying(largest(q))}; with a paced first "
-        f"flight {paying(largest(q, paced=True))}. On the others none above 10 does.",
+        f"{k.value(cost.sel(iw=10)):.0f} ms on average, and {k.value(crossing.sel(iw=16)):.1f}% with IW 16; over all "
+        f"homes, 20 kB arrive {k.value(last.sel(iw=10)):.1f} ms later on average.",
+        f"Largest IW that gains within the harm budget, on four access links: {paying(largest(q))}; with a paced first "
+        f"flight: {paying(largest(q, paced=True))}. On the others none above 10 does.",
     )
 
 

@@ -143,17 +143,18 @@ def answer(q: k.Quantities) -> Sequence[str]:
     last = q.last_byte.isel(draw=0).sel(iw=10, size_kb=20)
 
     def both(of: xr.DataArray, chain: str) -> str:
-        return " against ".join(f"{float(of.sel(stack=stack, chain=chain)):.0f}" for stack in ("quinn", "tcp"))
+        return "{:.0f} ({:.0f})".format(*(float(of.sel(stack=stack, chain=chain)) for stack in ("quinn", "tcp")))
 
     ratio = float(q.amplification.isel(draw=0).sel(stack="quinn").max())
     flight = q.flight_ms.isel(draw=0).sel(stack="quinn", chain="ecdsa", size_kb=60)
     return (
-        f"With an RTT of {RTT_MS} ms and IW 10 the handshake takes {both(at, 'ecdsa')} ms over QUIC and over TCP with "
-        f"ECDSA, {both(at, 'ml-dsa-44')} ms with ML-DSA-44 and {both(at, 'ml-dsa-65')} ms with ML-DSA-65.",
-        f"The last byte of 20 kB comes after {both(last, 'ecdsa')}, {both(last, 'ml-dsa-44')} and "
+        f"With an RTT of {RTT_MS} ms and IW 10 the handshake over QUIC (TCP) takes {both(at, 'ecdsa')} ms with ECDSA, "
+        f"{both(at, 'ml-dsa-44')} ms with ML-DSA-44 and {both(at, 'ml-dsa-65')} ms with ML-DSA-65.",
+        f"The last byte of 20 kB arrives after {both(last, 'ecdsa')}, {both(last, 'ml-dsa-44')} and "
         f"{both(last, 'ml-dsa-65')} ms.",
-        f"quinn sends up to {ratio:.2f} times what it received before validation; its first flight of IW 10 takes "
-        f"{float(flight.sel(iw=10)):.0f} ms and that of IW 32, which it paces, {float(flight.sel(iw=32)):.0f} ms.",
+        f"Before validation quinn sends up to {ratio:.2f} times the bytes that it received; its first flight of IW 10 "
+        f"takes {float(flight.sel(iw=10)):.0f} ms and that of IW 32, which it paces, "
+        f"{float(flight.sel(iw=32)):.0f} ms.",
     )
 
 

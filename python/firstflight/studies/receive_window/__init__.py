@@ -79,10 +79,10 @@ def answer(q: k.Quantities) -> Sequence[str]:
     shares = 100 * found / found.sel(window=65536, drop=True)
     return (
         f"IW 10 makes responses {float(found.sel(iw=10, window=65536)):.0f}% faster than IW 3 if the receiver "
-        f"advertises 64 KiB; {float(shares.sel(iw=10, window=14600)):.0f}% of this is left with ten segments and "
-        f"{float(shares.sel(iw=10, window=8192)):.0f}% with 8 KiB. With three segments the difference is "
+        f"advertises 64 KiB. {float(shares.sel(iw=10, window=14600)):.0f}% of this gain remains if it advertises ten "
+        f"segments, and {float(shares.sel(iw=10, window=8192)):.0f}% with 8 KiB; with three segments the gain is "
         f"{float(found.sel(iw=10, window=4380)):.1f}%.",
-        f"Of IW 32's {float(found.sel(iw=32, window=65536)):.0f}% ten segments leave "
+        f"Of IW 32's gain of {float(found.sel(iw=32, window=65536)):.0f}%, ten segments leave "
         f"{float(shares.sel(iw=32, window=14600)):.0f}%.",
     )
 

@@ -129,14 +129,14 @@ def answer(q: k.Quantities) -> Sequence[str]:
     sizes = gain(q.sizes_mean, 11, 4).sel(webs=8, ftps=0, draw=0)
     both = gain(q.mean, 11, 4).sel(ftps=1, draw=0).mean("webs")
     return (
-        f"With drop tail IW 4 instead of 1 cuts the mean page delay by {float(best.min()):.0f} to "
-        f"{float(best.max()):.0f}%, by load; IW 11 instead of 4 {float(tail.sel(ftps=0, webs=4)):+.0f}% with 4 webs "
+        f"With drop tail, IW 4 instead of 1 cuts the mean page delay by {float(best.min()):.0f} to "
+        f"{float(best.max()):.0f}%, by load; IW 11 instead of 4 by {float(tail.sel(ftps=0, webs=4)):+.0f}% with 4 webs "
         f"alone and {float(tail.sel(ftps=1, webs=48)):+.0f}% with 48 webs and an ftp.",
-        f"Next to an ftp IW 11 instead of 4 cuts it by {float(both.sel(queue='drop tail')):+.0f}% with drop tail "
+        f"Next to an ftp, IW 11 instead of 4 cuts it by {float(both.sel(queue='drop tail')):+.0f}% with drop tail "
         f"(mean over loads), {float(both.sel(queue='RED')):+.0f}% with RED and "
         f"{float(both.sel(queue='CoDel')):+.0f}% with CoDel.",
-        f"By distribution of sizes it is {float(sizes.min()):+.0f} to {float(sizes.max()):+.0f}% with 8 webs alone, "
-        f"{float(sizes.sel(sizes='today')):+.0f}% with today's objects.",
+        f"By distribution of sizes the cut is {float(sizes.min()):+.0f} to {float(sizes.max()):+.0f}% with 8 webs "
+        f"alone, {float(sizes.sel(sizes='today')):+.0f}% with today's objects. A negative cut is a longer delay.",
     )
 
 

@@ -89,11 +89,11 @@ def answer(q: k.Quantities) -> Sequence[str]:
     time, others = (against(of).isel(draw=0).sel(segment=8960) for of in (q.time, q.others))
     first = q.premature.isel(draw=0).sel(rule="linux", segment=8960, queue="40kB")
     return (
-        "Ten segments of 8960 bytes instead of RFC 6928's two change the time of 60 kB by "
+        "An IW of ten segments of 8960 bytes, instead of the two that RFC 6928 allows, changes the time of 60 kB by "
         f"{float(time.sel(queue='400kB')):+.0f}% with a queue of 400 kB and by {float(time.sel(queue='40kB')):+.0f}% "
         f"with 40 kB, where {float(first):.0f}% of the first flight are dropped.",
-        f"The times of others change by {float(others.sel(queue='400kB')):+.0f}% and "
-        f"{float(others.sel(queue='40kB')):+.0f}%.",
+        f"The times of others change by {float(others.sel(queue='400kB')):+.0f}% (400 kB) and "
+        f"{float(others.sel(queue='40kB')):+.0f}% (40 kB).",
     )
 
 

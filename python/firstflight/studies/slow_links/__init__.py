@@ -164,16 +164,16 @@ def answer(q: k.Quantities) -> Sequence[str]:
     bulk, others = (change(of).isel(draw=0).mean(OVER) for of in (q.bulk, q.others))
     return (
         f"At 64 kbit/s with five connections IW 10 instead of 3 changes page times by {float(alone.sel(slow)):+.1f}% "
-        f"and drops from {float(drops.sel(sender='IW 3')):.1f} to {float(drops.sel(sender='IW 10')):.1f}%; at 1 "
-        f"Mbit/s with one connection page times change by {float(alone.sel(fast)):+.1f}%.",
+        f"and the drop rate from {float(drops.sel(sender='IW 3')):.1f} to {float(drops.sel(sender='IW 10')):.1f}%; at "
+        f"1 Mbit/s with one connection page times change by {float(alone.sel(fast)):+.1f}%.",
         f"The throughput of a bulk transfer changes by {float(bulk.squeeze()):+.1f}%, the page times of others with "
         f"IW 3 by {float(others.squeeze()):+.1f}%, on average; with five connections at 64 kbit/s spurious recoveries "
         f"rise from {float(spurious.sel(sender='IW 3')):.0f} to {float(spurious.sel(sender='IW 10')):.0f} per 100 "
         "objects.",
         f"If the receiver advertises 4 kB, page times change by {float(small.sel(slow)):+.1f}% at 64 kbit/s with "
-        f"five connections and by {float(small.sel(fast)):+.1f}% at 1 Mbit/s with one; if it goes by the fastest "
-        f"object of a page, it misses {float(missed):.0f}% of links of 64 and 128 kbit/s and, next to a bulk "
-        f"transfer, classifies {float(wrong):.0f}% of those of 256 kbit/s and more as slow.",
+        f"five connections and by {float(small.sel(fast)):+.1f}% at 1 Mbit/s with one. If it judges the link by "
+        f"the fastest object of a page, it misses {float(missed):.0f}% of the links of 64 and 128 kbit/s and, next "
+        f"to a bulk transfer, classifies {float(wrong):.0f}% of those of 256 kbit/s and more as slow.",
     )
 
 

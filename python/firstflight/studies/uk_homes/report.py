@@ -329,9 +329,8 @@ def answer(q: Quantities) -> Sequence[str]:
     lost = c.overfilled(q).sel(year=2023, iw=[16, LARGEST])
     of_sent = each(again.sel(iw=[16, LARGEST]), "{value:.2f}% with {label}")
     return [
-        "The median UK home of 2023 fetches a page of 510 kB from a server "
-        f"{c.FARTHER_MS} ms beyond the country's test server faster with a larger initial window than {c.TODAY}: by "
-        f"{' and '.join(gained)}.",
+        f"A larger IW than {c.TODAY} loads a page of 510 kB, from a server {c.FARTHER_MS} ms beyond the country's test "
+        f"server, faster in the median UK home of 2023: by {' and '.join(gained)}.",
         f"IW {LARGEST} saves {distances}; at the 90th percentile of the homes {late.value:.1f}% "
         f"({late.low:.1f} to {late.high:.1f}), and by technology "
         f"{f'from {ends}' if ends else 'no technology with homes enough'}.",

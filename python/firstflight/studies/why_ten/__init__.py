@@ -199,13 +199,13 @@ def answer(q: k.Quantities) -> Sequence[str]:
     beyond = gain(q.factor_time, 46, 10).isel(draw=0).sel(population="AvgDC", application="six")
     by_factor = ", ".join(f"{name} {float(beyond.sel(factor=name)):+.1f}%" for name in beyond["factor"].values)
     return (
-        f"IW 10 has {float(of.sel(population='AvgDC')):.0f}% of the largest gain over IW 3 on AvgDC, "
+        f"IW 10 reaches {float(of.sel(population='AvgDC')):.0f}% of the largest gain over IW 3 on AvgDC, "
         f"{float(of.sel(population='SlowDC')):.0f}% on SlowDC and {float(of.sel(population='UK 2023')):.0f}% in UK "
-        f"homes of 2023, for {float(less.sel(population='AvgDC')):+.2f} points of retransmissions on AvgDC.",
-        f"Gain of IW 46 over 10 for six connections on AvgDC: {by_factor}.",
-        f"In UK homes of 2023 IW 32 saves another {float(now.sel(application='one')):.0f}% of 180 kB over one "
-        f"connection, for {float(more.sel(application='one')):+.2f} points of retransmissions over one connection and "
-        f"{float(more.sel(application='six')):+.2f} over six.",
+        f"homes of 2023, for {float(less.sel(population='AvgDC')):+.2f} pp of retransmissions on AvgDC.",
+        f"Gain of IW 46 over IW 10 for six connections on AvgDC: {by_factor}.",
+        f"In UK homes of 2023 IW 32 saves another {float(now.sel(application='one')):.0f}% of the time of 180 kB "
+        f"over one connection, for {float(more.sel(application='one')):+.2f} pp of retransmissions there and "
+        f"{float(more.sel(application='six')):+.2f} pp over six connections.",
     )
 
 
