@@ -100,7 +100,8 @@ def _figure(study: str, figure: dict[str, Any], *, first: bool) -> str:
     image = f"![Figure: {figure['name']}]({file}.svg)"
     if figure["narrow"]:
         image = f'<picture><source media="(max-width: 44rem)" srcset="{file}.narrow.svg">{image}</picture>'
-    measure = f" {figure['title'].rstrip('.')}." if figure["finding"] else ""
+    title = figure["title"].rstrip(".")
+    measure = f" {title}." if figure["finding"] and not figure["finding"].startswith(title) else ""
     notes = f"\n\n{figure['notes']}" if first else ""
     return f"**{heading.rstrip('.')}.**{measure}\n\n{image}{notes}"
 

@@ -33,6 +33,11 @@ class Figure:
     finding: str = ""
 
     @property
+    def measure(self) -> str:
+        """The title below a finding that does not begin with it."""
+        return "" if not self.finding or self.finding.startswith(self.title) else self.title
+
+    @property
     def notes(self) -> str:
         """The caption, and where the axis of the values begins if not at 0."""
         cut = _starts_above_zero(self.chart.to_dict(validate=False))
