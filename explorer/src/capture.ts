@@ -3,7 +3,7 @@
 import type { Observed, Table } from "./engine";
 import { push, type Steps } from "./steps";
 import type { Segment, Transfer } from "./transfer";
-import { bytes, count, ms } from "./words";
+import { bytes, count, ms, rateWords } from "./words";
 
 const SYN = 2;
 
@@ -50,7 +50,7 @@ export function comparable(observed: Observed): Response[] {
 
 /** A response and its path in words. */
 export function described({ bytes: size, completionNs, rttMs, rateBps, firstFlight }: Response): string {
-  const rate = rateBps === 0 ? "rate unknown" : `${Number((rateBps / 1e6).toPrecision(3))} Mbit/s`;
+  const rate = rateBps === 0 ? "rate unknown" : rateWords(rateBps);
   const flight = firstFlight === 0 ? "" : `, first flight of ${count(firstFlight, "segment")}`;
   return `${bytes(size)} in ${ms(completionNs)}, RTT ${rttMs} ms, ${rate}${flight}`;
 }

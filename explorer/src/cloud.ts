@@ -28,7 +28,7 @@ export class Cloud extends LogSurface {
     const [x, y] = [extent([...dots.map(({ rttMs }) => rttMs), here.rtt_ms]), extent([...dots.map(({ rateBps }) => rateBps), here.rate_bps])];
     this.begin();
     const rates = roundNumbers(...y).filter((value) => /^[15]/.test(String(value)));
-    this.logAxes(x, y, roundNumbers(...x).map((rtt) => [rtt, `${rtt} ms`]), rates.map((rate) => [rate, rateWords(rate)]), colors);
+    this.logAxes(x, y, roundNumbers(...x).map((rtt) => [rtt, `${rtt} ms`]), rates.map((rate) => [rate, (rate / 1e6).toLocaleString("en")]), colors);
     this.clipped(TOP, this.bottom, () => {
       const { context } = this;
       context.fillStyle = colors.soft;
@@ -54,10 +54,6 @@ export class Cloud extends LogSurface {
   nearest(x: number, y: number): number | undefined {
     return nearest(this.dots.keys(), REACH, (index) => Math.hypot(this.across(this.dots[index]!.rttMs) - x, this.up(this.dots[index]!.rateBps) - y));
   }
-}
-
-export function rateWords(rateBps: number): string {
-  return rateBps < 1e9 ? `${Number((rateBps / 1e6).toPrecision(3))} Mbit/s` : `${Number((rateBps / 1e9).toPrecision(3))} Gbit/s`;
 }
 
 /** A little more than the positive values span. */

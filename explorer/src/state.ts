@@ -2,7 +2,7 @@
 
 import { type Mark, type Response } from "./capture";
 import type { View } from "./canvas";
-import { type PathDot, rateWords } from "./cloud";
+import type { PathDot } from "./cloud";
 import type { Engine } from "./engine";
 import type { Plan, Start } from "./plan";
 import { Captured } from "./sequence";
@@ -11,6 +11,7 @@ import { SIZES, type Times } from "./sizes";
 import { fromFragment, opening, type Settings, toFragment, write } from "./settings";
 import type { Steps } from "./steps";
 import { type Segment, type Timing, traced, type Transfer } from "./transfer";
+import { rateWords } from "./words";
 
 export class State {
   settings: Settings;

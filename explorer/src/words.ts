@@ -17,6 +17,10 @@ export function bytes(number: number): string {
   return number < 1e6 ? `${trimmed(number / 1e3)} kB` : `${trimmed(number / 1e6)} MB`;
 }
 
+export function rateWords(rateBps: number): string {
+  return rateBps < 1e9 ? `${trimmed(rateBps / 1e6)} Mbit/s` : `${trimmed(rateBps / 1e9)} Gbit/s`;
+}
+
 function trimmed(number: number): string {
   return String(Number(number.toPrecision(3)));
 }
