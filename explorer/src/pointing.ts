@@ -28,26 +28,20 @@ export class Pointing {
     takeSeed: () => void,
   ) {
     const { ladders, lines, sequence, sizes, cloud, spread } = drawing;
-    this.onChoice(spread.canvas, (x, y) => this.pointSeed(spread.nearest(x, y)), (by) => this.pointSeed((state.seed ?? state.settings.path.seed) + by), takeSeed);
-    for (const side of SIDES) {
-      const { canvas } = ladders[side];
-      onPointer(canvas, (x, y) => this.choose(side, ladders[side].nearest(x, y)));
-      this.onKeys(canvas, (by) => this.step(side, by));
-    }
+    for (const side of SIDES) onItems(ladders[side], (x, y) => this.choose(side, ladders[side].nearest(x, y)), (by) => this.step(side, by));
     for (const line of lines) {
-      const { chart } = line;
-      onPointer(chart.canvas, (x) => this.point(line, chart.timeAt(x)));
-      this.onKeys(chart.canvas, (by) => {
+      const step = (by: number): void => {
         const { fromNs, toNs } = state.view;
         this.point(line, (state.cursorNs ?? fromNs) + (by * (toNs - fromNs)) / 100);
-      });
+      };
+      onItems(line.chart, (x) => this.point(line, line.chart.timeAt(x)), step);
     }
-    onPointer(sequence.canvas, (x, y) => this.chooseMark(sequence.nearest(x, y)));
-    this.onKeys(sequence.canvas, (by) => this.stepMark(by));
-    onPointer(sizes.canvas, (x) => this.pointSize(sizes.indexAt(x)));
-    this.onKeys(sizes.canvas, (by) => this.pointSize((state.sizeIndex ?? 0) + by));
-    const nextDot = (by: number): boolean => this.pointDot((state.dotIndex ?? (by > 0 ? -1 : state.dots.length)) + by);
-    this.onChoice(cloud.canvas, (x, y) => this.pointDot(cloud.nearest(x, y)), nextDot, takeDot);
+    // The next mark of the capture, or the one before.
+    const stepMark = (by: number): void => this.chooseMark(neighbor(state.captured?.marks ?? [], state.mark, by));
+    onItems(sequence, (x, y) => this.chooseMark(sequence.nearest(x, y)), stepMark);
+    onItems(sizes, (x) => this.pointSize(sizes.indexAt(x)), (by) => this.pointSize((state.sizeIndex ?? 0) + by));
+    onChoice(spread, (x, y) => this.pointSeed(spread.nearest(x, y)), (by) => this.pointSeed((state.seed ?? state.settings.path.seed) + by), takeSeed);
+    onChoice(cloud, (x, y) => this.pointDot(cloud.nearest(x, y)), (by) => this.pointDot((state.dotIndex ?? (by > 0 ? -1 : state.dots.length)) + by), takeDot);
     for (const chart of [...SIDES.map((side) => ladders[side]), ...lines.map(({ chart }) => chart), sequence]) {
       this.onZoom(chart);
       this.onDrag(chart);
@@ -56,18 +50,6 @@ export class Pointing {
     element("zoom-in").addEventListener("click", () => this.zoom(0.5));
     element("zoom-out").addEventListener("click", () => this.zoom(2));
     element("zoom-all").addEventListener("click", () => this.zoom(Infinity));
-  }
-
-  /** A drawing whose items are taken by a click or Enter. */
-  private onChoice(canvas: HTMLCanvasElement, point: (x: number, y: number) => boolean, step: (by: number) => void, take: () => void): void {
-    canvas.addEventListener("pointermove", ({ offsetX, offsetY }) => point(offsetX, offsetY));
-    canvas.addEventListener("click", ({ offsetX, offsetY }) => point(offsetX, offsetY) && take());
-    canvas.addEventListener("keydown", ({ key }) => key === "Enter" && take());
-    this.onKeys(canvas, step);
-  }
-
-  private onKeys(canvas: HTMLCanvasElement, step: (by: number) => void): void {
-    onKey(canvas, { ArrowRight: () => step(1), ArrowLeft: () => step(-1) });
   }
 
   /** + and - zoom, 0 shows all. The wheel zooms with Ctrl, so that the page still scrolls. */
@@ -184,11 +166,6 @@ export class Pointing {
     this.drawing.draw();
   }
 
-  /** The next mark of the capture, or the one before. */
-  private stepMark(by: number): void {
-    this.chooseMark(neighbor(this.state.captured?.marks ?? [], this.state.mark, by));
-  }
-
   private point(line: Line, timeNs: number): void {
     const { state } = this;
     state.cursorNs = Math.max(state.view.fromNs, Math.min(state.view.toNs, timeNs));
@@ -224,9 +201,17 @@ export class Pointing {
   }
 }
 
-/** Calls `at` with the place of the pointer: a touch shows what a mouse shows. */
-function onPointer(canvas: HTMLCanvasElement, at: (x: number, y: number) => void): void {
+/** Calls `at` with the place of the pointer (a touch shows what a mouse shows) and `step` for the arrow keys. */
+function onItems({ canvas }: Surface, at: (x: number, y: number) => void, step: (by: number) => void): void {
   for (const kind of ["pointermove", "pointerdown"] as const) canvas.addEventListener(kind, ({ offsetX, offsetY }) => at(offsetX, offsetY));
+  onKey(canvas, { ArrowRight: () => step(1), ArrowLeft: () => step(-1) });
+}
+
+/** A drawing whose items are taken by a click or Enter; `point` returns whether there is one. */
+function onChoice(surface: Surface, point: (x: number, y: number) => boolean, step: (by: number) => void, take: () => void): void {
+  onItems(surface, point, step);
+  surface.canvas.addEventListener("click", ({ offsetX, offsetY }) => point(offsetX, offsetY) && take());
+  onKey(surface.canvas, { Enter: take });
 }
 
 function onKey(canvas: HTMLCanvasElement, acts: Record<string, () => void>): void {
