@@ -25,7 +25,7 @@ def chart(found: Rehearsal, alpha: float, bad: BadLink | None) -> alt.TopLevelMi
     for stop in found.stops:
         largest[stop.group] = math.inf
     shown = sorted(sorted(largest, key=lambda name: -largest[name])[:_MOST_GROUPS])
-    unit, length = next((pair for pair in _UNITS if found.span_s >= 2 * pair[1]), _UNITS[-1])
+    unit, length = next((pair for pair in _UNITS if found.span_s >= 5 * pair[1]), _UNITS[-1])
     raised = [{"at": moment.at / length, "raised": moment.raised_prefixes} for moment in found.moments]
     evidence: list[dict[str, Any]] = [
         {"at": moment.at / length, "group": name, "e": min(max(moment.e_values[name], _LEAST_E), _MOST_E)}
@@ -70,10 +70,12 @@ def chart(found: Rehearsal, alpha: float, bad: BadLink | None) -> alt.TopLevelMi
         above.append(at)
         below.append(at)
     if bad is not None:
+        # A group stops soon after, so its rule would cross words on the right.
+        side: dict[str, Any] = {"align": "left", "dx": 4} if bad.at < found.span_s / 4 else {"align": "right", "dx": -4}
         begun = alt.Chart(inline([{"at": bad.at / length, "said": "bad link from here"}])).encode(x="at:Q")
         above += [
             begun.mark_rule(color=BASE, strokeDash=[2, 3]),
-            begun.mark_text(align="left", dx=4, color=BASE).encode(text="said:N", y=alt.value(8)),
+            begun.mark_text(color=BASE, **side).encode(text="said:N", y=alt.value(8)),
         ]
         below.append(begun.mark_rule(color=BASE, strokeDash=[2, 3]))
     title = alt.TitleParams(
