@@ -51,8 +51,16 @@ def completion_times(rows: pl.LazyFrame, keys: list[str], pages: bool = False) -
             f"Finished {'pages' if pages else 'transfers'} of all replicates, 1st to 99th percentile.",
             chart(640, 280),
             chart(270, 220),
+            f"Median: {_ends(dict(zip(names, curves['0.50'], strict=True)), 's')}",
         )
     ]
+
+
+def _ends(values: dict[str, float], unit: str) -> str:
+    """The least and the largest value, and whose they are; alone a value that all have."""
+    whose = " ({})" if len({*values.values()}) > 1 else ""
+    told = sorted((value, f"{value:.3g} {unit}{whose.format(name)}") for name, value in values.items())
+    return " to ".join(dict.fromkeys(text for _, text in (told[0], told[-1])))
 
 
 def _names(cells: pl.DataFrame) -> list[str]:
@@ -107,6 +115,7 @@ def stream_delays(streams: pl.LazyFrame, keys: list[str]) -> list[Figure]:
             "From sending to arrival: quantiles of each stream, averaged over streams and replicates.",
             chart.properties(width=520),
             chart.properties(width=200),
+            f"99% arrive within {_ends(dict(zip(names, found['delay_p99_s'], strict=True)), 'ms')}",
         )
     ]
 
