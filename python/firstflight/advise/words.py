@@ -312,6 +312,7 @@ def _short_gain(change: Estimate) -> str:
 
 
 def from_to(before: Estimate, after: Estimate) -> str:
+    """Both values of a share: `1.20 to 1.35%`."""
     return f"{before.value:.2f} to {after.value:.2f}%"
 
 

@@ -131,7 +131,8 @@ class Change:
         if math.isnan(self.change.value):
             return ""
         digits = self.measure.digits
-        return with_unit(f"{self.reference:.{digits}f} \N{RIGHTWARDS ARROW} {self.scheme:.{digits}f}", self.measure.unit)
+        values = f"{self.reference:.{digits}f} \N{RIGHTWARDS ARROW} {self.scheme:.{digits}f}"
+        return with_unit(values, self.measure.unit)
 
 
 @dataclass(frozen=True)
