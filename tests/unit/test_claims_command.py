@@ -43,6 +43,15 @@ def test_a_verdict_is_printed_with_tolerance_interval_and_reason(
     )
 
 
+def test_a_claim_whose_value_was_put_in_is_shown_as_it_is_counted(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = replace(sentence(at_most(0), 5).judge(Estimate(3.904, 3.1, 4.7, 10)), given=True)
+    assert (given.verdict, given.counted) == ("holds", "put in or fitted")
+    assert printed(capsys, monkeypatch, given).startswith("put in or fitted  x-1: ")
+    assert replace(given, verdict="differs").counted == "differs"
+
+
 def test_what_is_undecided_or_unchecked_says_why(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
