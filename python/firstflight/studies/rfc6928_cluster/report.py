@@ -571,6 +571,7 @@ def _by_assumption(q: Quantities) -> Figure | None:
         "`sensitivity`. Added after the first run; no claim depends on it.",
         alt.hconcat(*wide),
         alt.vconcat(*narrow),
+        extremes(found["gain_percent"], ["population", "assumption"]),
     )
 
 

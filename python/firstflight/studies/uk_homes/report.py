@@ -8,6 +8,7 @@ import polars as pl
 import xarray as xr
 
 from firstflight.analysis.table import Table
+from firstflight.counted import listed
 from firstflight.populations import uk_homes
 from firstflight.report.figure import Figure, inline
 from firstflight.report.size_map import size_map
@@ -265,13 +266,15 @@ def _pages(q: Quantities) -> Figure | None:
     homes = q.run.table("users", **cells).select("year", "replicate", "client", "row")
     found = pages.join(homes, on=["year", "replicate", "client"]).sort("year", "row").collect()
     ranks = c.correlation(q, "ours").sel(technology=c.ALL, draw=0)
+    correlated: dict[int, str] = {}
     rows: list[dict[str, Any]] = []
     # One name for one technology in different years or packages.
     kind = pl.col("technology").str.extract("^(ADSL|FTTC|Cable$|FTTP$)")
     for (year,), own in found.partition_by("year", as_dict=True, maintain_order=True).items():
         panel = uk_homes.homes(uk_homes.YEARS[uk_homes.YEARS.index(year)]).select(kind.fill_null("other"), "web_page_s")
         measured = panel[own["row"].cast(pl.UInt32)].with_columns(own["completion_time_s"]).gather_every(_DRAWN)
-        heading = f"{year}: rank correlation {float(ranks.sel(year=year)):.2f}"
+        correlated[year] = f"{float(ranks.sel(year=year)):.2f}"
+        heading = f"{year}: rank correlation {correlated[year]}"
         rows += [
             {"technology": name, "measured": round(1e3 * there), "ours": round(1e3 * here), "panel": heading}
             for name, there, here in measured.iter_rows()
@@ -302,6 +305,7 @@ def _pages(q: Quantities) -> Figure | None:
         "both endpoints. Dots beyond an axis are at its end.",
         chart(True),
         chart(False),
+        f"Rank correlation with the measured times: {listed(f'{of} ({year})' for year, of in correlated.items())}",
     )
 
 
