@@ -1,21 +1,43 @@
 /** Draws the state: ladders, lines over time, a capture, all sizes and real paths, with their captions. */
 
-import { colors } from "./canvas";
+import { type Colors, colors, DASH, Surface, TOP, type View } from "./canvas";
 import { Cloud } from "./cloud";
 import { element } from "./element";
 import { Ladder } from "./ladder";
-import { Lines } from "./lines";
 import { SequenceChart } from "./sequence";
 import { chainName, NO_NEIGHBOR, NO_TLS, readSide } from "./settings";
 import { type Name, SIDES } from "./simulations";
 import { SizeChart, type Times } from "./sizes";
 import { compared, harm, SpreadChart } from "./spread";
 import type { State } from "./state";
+import type { Steps } from "./steps";
 import { tlsFlight, type Transfer } from "./transfer";
 import { bytes, count, ms } from "./words";
 
 /** Seeds of each size, where the seed makes a difference. */
 export const SIZE_SEEDS = 15;
+
+/** A quantity of both sides over time, as steps. */
+class Lines extends Surface {
+  constructor(
+    canvas: HTMLCanvasElement,
+    private readonly words: (value: number) => string,
+  ) {
+    super(canvas);
+  }
+
+  draw(a: Steps | undefined, b: Steps | undefined, view: View, colors: Colors, cursorNs: number | undefined, own?: Steps): void {
+    this.begin(view);
+    if (a === undefined && b === undefined) return;
+    const given = [[a, colors.a, []], [b, colors.b, DASH], [own, colors.ink, [2, 3]]] as const;
+    const most = given.reduce((most, [steps]) => (steps?.values ?? []).reduce((one, other) => Math.max(one, other), most), 1);
+    const y = this.axes(most, this.words, colors);
+    this.clipped(0, this.bottom + 2, () => {
+      for (const [steps, color, dash] of given) if (steps !== undefined) this.steps(steps, y, color, dash);
+      if (cursorNs !== undefined) this.rule(this.x(cursorNs), TOP, this.x(cursorNs), this.bottom, colors.ink);
+    });
+  }
+}
 
 export interface Line {
   readonly name: "delivered" | "cwnd" | "queue";
