@@ -91,31 +91,19 @@ def _worst_change(
         if cost.initial_window == window
     ]
     times = [
-        (
-            each.change_percent,
-            f"time of a concurrent {each.who}, {each.change_percent.value:+.1f}%",
-            each.case,
-        )
+        (each.change_percent, f"time of a concurrent {each.who}, {each.change_percent.value:+.1f}%", each.case)
         for each in harm
         if each.initial_window == window
     ]
     times += [
-        (
-            each.change_percent,
-            f"mean time by {each.dimension}, {each.bucket}: {each.change_percent.value:+.1f}%",
-            reference,
-        )
-        for each in groups
-        if each.initial_window == window and each.verdict == "worse"
+        (one.change_percent, f"mean time by {one.dimension}, {one.bucket}: {one.change_percent.value:+.1f}%", reference)
+        for one in groups
+        if one.initial_window == window and one.verdict == "worse"
     ]
     times += [
-        (
-            gain.change_percent,
-            f"{_named(gain.statistic)} of all responses, {gain.change_percent.value:+.1f}%",
-            gain.case,
-        )
-        for gain in gains
-        if gain.initial_window == window
+        (one.change_percent, f"{_named(one.statistic)} of all responses, {one.change_percent.value:+.1f}%", one.case)
+        for one in gains
+        if one.initial_window == window
     ]
     shown = [[each for each in changes if each[0].low > 0] for changes in (shares, times)]
     worst = [max(changes, key=lambda each: each[0].value) for changes in shown if changes]
