@@ -185,7 +185,7 @@ def test_the_heading_of_each_picture_is_what_was_found(html: str) -> None:
     assert found == [
         "16 instead of 10 segments: mean -6.0%, 95th percentile -6.0%",
         "Mean time with 16 segments: -6.0% (RTT up to 20 ms)",
-        "Retransmission rate with 16 segments: 1.00 to 1.20%",
+        "Retransmission rate with 16 segments: 1.00 to 1.20% (reference)",
     ]
     assert all(f"<h3>{unbreakable(text)}</h3>" in html for text in found)
 

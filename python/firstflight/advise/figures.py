@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from firstflight.advise.advice import SENT_AGAIN, Advice, Cost
+from firstflight.advise.advice import SENT_AGAIN, Advice
 from firstflight.advise.experiment import RESPONSE, SERVES, Experiment, linux
 from firstflight.advise.measure import STATISTICS
 from firstflight.advise.words import from_to
@@ -21,6 +21,7 @@ from firstflight.report.style import BASE, ORDERED, alt, palette
 from firstflight.scenario import Cell, Scenario
 
 _NAMES = {"mean": "mean", "p50": "median"} | {name: f"{name[1:]}th" for name in STATISTICS[2:]}
+_CHANGE = "change of the time, %"
 _SHARE_PX = 42
 """Room at the right of a panel for the share of the users."""
 _MOST_WINDOWS = 8
@@ -66,8 +67,7 @@ def _percentiles(advice: Advice) -> Figure | None:
     if not points:
         return None
     own = [point for point in points if point["iw"] == str(advice.shown_window)]
-    both = own[:1] + own[1:][-1:]
-    ends = [f"{point['at']} {point['change']:+.1f}%".replace("th ", "th percentile ") for point in both]
+    ends = [f"{point['at']} {point['change']:+.1f}%".replace("th ", "th percentile ") for point in own]
     order = [_NAMES[name] for name in STATISTICS]
     windows = [str(window) for window in advice.candidates]
 
@@ -77,13 +77,8 @@ def _percentiles(advice: Advice) -> Figure | None:
             xOffset=alt.XOffset("iw:N", sort=windows),
             color=_color(advice),
         )
-        y = alt.Y("change:Q", title="change of the time, %")
-        bars = (
-            base.transform_filter("isValid(datum.low)")
-            .mark_rule(strokeWidth=5, opacity=0.35)
-            .encode(y=alt.Y("low:Q", title="change of the time, %"), y2="high:Q")
-        )
-        dots = base.mark_point(filled=True, size=60, opacity=1).encode(y=y)
+        bars = base.mark_rule(strokeWidth=5, opacity=0.35).encode(y=alt.Y("low:Q", title=_CHANGE), y2="high:Q")
+        dots = base.mark_point(filled=True, size=60, opacity=1).encode(y=alt.Y("change:Q", title=_CHANGE))
         picture: alt.TopLevelMixin = alt.layer(bars, dots).properties(width=width, height=260)
         return picture
 
@@ -95,7 +90,7 @@ def _percentiles(advice: Advice) -> Figure | None:
         "are only in the table.",
         chart(460),
         chart(270),
-        f"{_instead(advice)}: {', '.join(ends)}" if ends else "",
+        f"{_instead(advice)}: {', '.join(ends[:1] + ends[1:][-1:])}" if ends else "",
     )
 
 
@@ -152,10 +147,10 @@ def _bucket_panels(points: list[dict[str, Any]], width: int) -> alt.TopLevelMixi
         scale = alt.Scale(domain=[low, high], nice=True)
         zero = alt.Chart(inline([{"at": 0}])).mark_rule(color=BASE).encode(x=alt.X("at:Q", scale=scale))
         bars = base.mark_rule(strokeWidth=5, opacity=0.35, color=ORDERED[0]).encode(
-            x=alt.X("low:Q", scale=scale, title="change of the time, %"), x2="high:Q"
+            x=alt.X("low:Q", scale=scale, title=_CHANGE), x2="high:Q"
         )
         dots = base.mark_point(filled=True, size=55, opacity=1, color=ORDERED[0]).encode(
-            x=alt.X("change:Q", scale=scale, title="change of the time, %")
+            x=alt.X("change:Q", scale=scale, title=_CHANGE)
         )
         notes = base.mark_text(align="left", fontSize=10.5, fontStyle="italic").encode(
             x=alt.datum(low, scale=scale), text="note:N"
@@ -186,14 +181,9 @@ def _cost(advice: Advice) -> Figure | None:
         points.append(_again(case, str(advice.current.window), own.current_percent.value))
     windows = [str(window) for window in sorted([advice.current.window, *advice.candidates])]
     most = max(point["percent"] for point in points)
-    own_costs = [
-        cost for cost in advice.costs if (cost.name, cost.initial_window) == (SENT_AGAIN, advice.shown_window)
-    ]
-    worst = max(own_costs, key=lambda cost: cost.change_points.value)
-    reference = next(cost for cost in own_costs if cost.case == cases[0])
-    finding = f"Retransmission rate with {advice.shown_window} segments: {_from_to(reference)}"
-    if worst is not reference:
-        finding += f"; with {worst.case} {_from_to(worst)}"
+    shown = [cost for cost in advice.costs if (cost.name, cost.initial_window) == (SENT_AGAIN, advice.shown_window)]
+    ends = (shown[0], max(shown, key=lambda cost: cost.change_points.value))
+    told = [f"{from_to(cost.current_percent, cost.candidate_percent)} ({cost.case})" for cost in ends]
 
     def panel(case: str, inner: int) -> alt.LayerChart | alt.FacetChart:
         base = alt.Chart().encode(
@@ -219,12 +209,8 @@ def _cost(advice: Advice) -> Figure | None:
         f"one scale. Dashed: {cases[0]}.",
         chart(4, 230),
         chart(2, 110),
-        finding,
+        f"Retransmission rate with {advice.shown_window} segments: {'; '.join(dict.fromkeys(told))}",
     )
-
-
-def _from_to(cost: Cost) -> str:
-    return from_to(cost.current_percent, cost.candidate_percent)
 
 
 def _again(case: str, window: str, percent: float) -> dict[str, Any]:
