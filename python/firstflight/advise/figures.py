@@ -79,15 +79,13 @@ def _percentiles(advice: Advice) -> Figure | None:
         )
         bars = base.mark_rule(strokeWidth=5, opacity=0.35).encode(y=alt.Y("low:Q", title=_CHANGE), y2="high:Q")
         dots = base.mark_point(filled=True, size=60, opacity=1).encode(y=alt.Y("change:Q", title=_CHANGE))
-        picture: alt.TopLevelMixin = alt.layer(bars, dots).properties(width=width, height=260)
+        picture: alt.TopLevelMixin = alt.layer(bars, dots).properties(width=width, height=210)
         return picture
 
     return Figure(
         "percentiles",
         f"Response time compared with {advice.current.window} segments",
-        "Change of the mean and of percentiles of the time from SYN to last byte, in the reference case; "
-        "negative is faster. With 95% CIs over the observed connections. Percentiles with too few connections "
-        "are only in the table.",
+        "With 95% CIs, in the reference case. Percentiles with too few connections are only in the table.",
         chart(460),
         chart(270),
         f"{_instead(advice)}: {', '.join(ends[:1] + ends[1:][-1:])}" if ends else "",
