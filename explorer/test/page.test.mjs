@@ -377,7 +377,7 @@ test("a home of the cloud gives the knobs its path, and a capture's paths take t
   const tab = await opened(t);
   await tab.focus("#cloud");
   await tab.keyboard.press("ArrowRight");
-  const [, rtt, rate, limit, loss] = /^UK home: RTT ([\d.]+) ms, ([\d.]+) Mb\/s, queue of ([\d.]+) kB, loss ([\d.]+)%\./.exec(await text(tab, "#story"));
+  const [, rtt, rate, limit, loss] = /^UK home: RTT ([\d.]+) ms, ([\d.]+) Mbit\/s, queue of ([\d.]+) kB, loss ([\d.]+)%\./.exec(await text(tab, "#story"));
   await tab.keyboard.press("Enter");
   const knobs = await tab.evaluate(() => ["rtt_ms", "rate_bps", "limit", "limit_unit", "loss_percent"].map((key) => document.getElementById(`path-${key}`).value));
   assert.deepEqual(knobs, [rtt, rate, limit, "kB", loss]);
