@@ -37,6 +37,7 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
     let sack = u.arbitrary()?;
     let mut profile = Profile {
         min_mss_bytes: u.int_in_range(1..=100)?,
+        mss_within_half_window: u.arbitrary()?,
         mss_bytes: u.int_in_range(if timestamps { 13 } else { 1 }..=9000)?,
         initial_window: initial_window(u)?,
         restart_window: *u.choose(&[

@@ -1,10 +1,12 @@
 //! From closed to established.
 
-use super::{Endpoint, State, due};
+use super::{Endpoint, State, due, feature};
 use crate::Nanos;
 use crate::connection::Events;
+use crate::connection::timestamps::OPTION_BYTES;
 use crate::receiver::window;
 use crate::segment::{Ecn, Flags, Segment};
+use crate::sender::write_queue::half_window;
 use crate::sequence::{near, wire};
 use std::num::NonZeroU16;
 
@@ -13,7 +15,7 @@ pub(crate) const LARGEST_FIELD: u32 = 65535;
 
 /// Segment size towards a peer that announced none.
 // RFC 9293 §3.7.1: if an MSS option is not received, assume 536 for IPv4.
-const DEFAULT_MSS: u32 = 536;
+pub(crate) const DEFAULT_MSS: u32 = 536;
 
 impl Endpoint {
     /// Opens the connection: a SYN is due. Without effect unless the endpoint is a client not opened before.
@@ -142,9 +144,25 @@ impl Endpoint {
         self.conn.state = State::Established;
         self.conn.due &= !due::SYN;
         self.conn.events |= Events::CONNECTED;
+        if self.conn.profile.mss_within_half_window {
+            self.conn.mss = self.mss_within_half_window(segment);
+        }
         self.receiver.begin_clocks(&mut self.conn, now);
         self.sender.establish(&mut self.conn, now, segment);
         self.prepare_path_report();
+    }
+
+    /// The MSS that leaves room for two segments in the window that `segment`, the last one of the handshake, announces.
+    fn mss_within_half_window(&self, segment: &Segment) -> u32 {
+        let conn = &self.conn;
+        // RFC 7323 §2.2: the window of a SYN is not scaled.
+        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { conn.scaling.snd_shift };
+        let options = if conn.features & feature::TIMESTAMPS == 0 { 0 } else { OPTION_BYTES };
+        // Linux, tcp_bound_to_half_wnd: 68 bytes less the headers at least.
+        match u32::from(segment.window) << shift {
+            0 => conn.mss,
+            window => conn.mss.min(half_window(window).max(48 - options)),
+        }
     }
 
     /// Our SYN or SYN-ACK.

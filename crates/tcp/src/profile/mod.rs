@@ -35,6 +35,9 @@ pub struct Profile {
     pub mss_bytes: u32,
     /// Smallest MSS that the peer is taken at its word for; 1 to 65535 (Linux: `tcp_min_snd_mss`).
     pub min_mss_bytes: u32,
+    /// Segments are at most half as long as the peer's window at the end of the handshake, or as long as a window of at most 536
+    /// bytes (Linux: `tcp_bound_to_half_wnd`).
+    pub mss_within_half_window: bool,
     /// Initial window.
     pub initial_window: InitialWindow,
     /// Restart window after an idle time longer than the RTO.
@@ -285,6 +288,7 @@ impl Profile {
         Self {
             mss_bytes: 1460,
             min_mss_bytes: 1,
+            mss_within_half_window: false,
             initial_window: InitialWindow::Rfc6928,
             restart_window: RestartWindow::Rfc5681,
             idle_check: IdleCheck::OnSend,
@@ -345,6 +349,7 @@ impl Profile {
         Self {
             // TCP_MIN_SND_MSS.
             min_mss_bytes: 48,
+            mss_within_half_window: true,
             // TCP_INIT_CWND: ten segments at any segment size.
             initial_window: InitialWindow::Linux,
             // tcp_slow_start_after_idle = 1: tcp_cwnd_restart.

@@ -2,6 +2,7 @@
 //! filled; trains are cut off the first. The socket's buffer bounds what is copied, and with it what is sent.
 
 use crate::Nanos;
+use crate::connection::handshake::DEFAULT_MSS;
 use crate::connection::{Connection, ENDLESS, State, due};
 use crate::profile::error::{ProfileError, within};
 use crate::sender::Sender;
@@ -11,8 +12,6 @@ use std::collections::VecDeque;
 
 /// The most that a packet carries: `sk_gso_max_size` of an interface that sets no limit, 64 KiB less room for headers.
 pub(crate) const LONGEST_BYTES: u64 = 65_215;
-/// `TCP_MSS_DEFAULT`.
-const DEFAULT_MSS: u64 = 536;
 /// `tcp_sndbuf_expand`: two windows, with BBR three, and ten segments at least, each with the memory that a segment takes
 /// in an sk_buff.
 const BUFFER_WINDOWS: u64 = 2;
@@ -137,11 +136,16 @@ impl WriteQueue {
 }
 
 /// Bytes of a full sk_buff.
-// Linux, tcp_xmit_size_goal and tcp_bound_to_half_wnd: whole segments, and half of the largest window at most.
+// Linux, tcp_xmit_size_goal: whole segments, and half of the largest window at most.
 pub(crate) fn size_goal(mss: u32, largest_peer_window: u32) -> u64 {
-    let (mss, largest) = (u64::from(mss.max(1)), u64::from(largest_peer_window));
-    let bound = if largest > DEFAULT_MSS { largest / 2 } else { largest };
-    (LONGEST_BYTES.min(bound) / mss).max(1) * mss
+    let mss = u64::from(mss.max(1));
+    (LONGEST_BYTES.min(half_window(largest_peer_window).into()) / mss).max(1) * mss
+}
+
+/// The longest packet that leaves room for a second one in the peer's window; a window of at most 536 bytes holds one.
+// Linux, tcp_bound_to_half_wnd.
+pub(crate) fn half_window(largest_peer_window: u32) -> u32 {
+    if largest_peer_window > DEFAULT_MSS { largest_peer_window / 2 } else { largest_peer_window }
 }
 
 impl Sender {

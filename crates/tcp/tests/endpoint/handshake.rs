@@ -228,3 +228,17 @@ fn an_acknowledgement_of_what_was_never_sent_is_answered_and_dropped() {
     assert_eq!(wire.acks(Server).len(), 1);
     assert_eq!((wire.server.received_bytes(), wire.server.acknowledged_bytes()), (0, 0));
 }
+
+#[test]
+fn segments_leave_room_for_a_second_one_in_a_small_window() {
+    // Linux, tcp_bound_to_half_wnd: a window of at most 536 bytes holds one segment.
+    for (window_bytes, mss_bytes) in [(4_000, 1460), (2_919, 1459), (1_000, 500), (537, 268), (536, 536), (100, 100)] {
+        let client = Profile { receive_window_bytes: window_bytes, window_scaling: false, ..rfc() };
+        let server = Profile { mss_within_half_window: true, ..rfc() };
+        let mut wire = Wire::between(&client, &server, 50 * MS);
+        wire.client.connect(0);
+        wire.run();
+        assert_eq!(wire.server.mss_bytes(), mss_bytes, "a window of {window_bytes} bytes");
+        assert_eq!(wire.client.mss_bytes(), 1460, "the client's rule is off");
+    }
+}

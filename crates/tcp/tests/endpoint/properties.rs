@@ -182,6 +182,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
                 ignore_shrinking_duplicates: refinements[2],
                 retry_stale_syn_ack: refinements[3],
                 min_mss_bytes: if refinements[3] { 48 } else { 1 },
+                mss_within_half_window: refinements[3],
                 nagle: if refinements[11] { Nagle::Minshall } else { Nagle::Off },
                 pacing: (startup == Startup::Window && refinements[4] && !bbr).then_some(WindowPacing {
                     slow_start_percent: 200,

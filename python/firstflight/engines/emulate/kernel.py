@@ -38,6 +38,7 @@ _LINUX_ONLY = (
     "pacing",
     "loose_sequence_check",
     "min_mss_bytes",
+    "mss_within_half_window",
     "ignore_shrinking_duplicates",
     "retry_stale_syn_ack",
     "startup",
