@@ -7,6 +7,7 @@ import polars as pl
 import xarray as xr
 
 from firstflight.studies import kernel as k
+from firstflight.studies import kernel_check
 
 DONE = pl.col("completed") == 1
 MS = 1e3 * pl.col("completion_time_s").mean()
@@ -242,4 +243,5 @@ STUDY = k.DeclaredStudy(
         ),
     ],
     answer,
+    kernel_check.build,
 )
