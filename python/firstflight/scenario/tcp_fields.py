@@ -15,9 +15,7 @@ class TcpFields:
     min_mss: Bytes
     """Smallest MSS that the peer is taken at its word for; 1 to 65535 (Linux: `tcp_min_snd_mss`)."""
     mss_within_half_window: bool
-    """Segments are at most half as long as the peer's window at the end of the handshake, or as long as a window of at most
-    536 bytes (Linux: `tcp_bound_to_half_wnd`).
-    """
+    """Segments of at most half of the peer's window at the end of the handshake (Linux: `tcp_bound_to_half_wnd`)."""
     initial_window: int | str | dict[str, Any]
     """Initial window."""
     restart_window: int | str | dict[str, Any]

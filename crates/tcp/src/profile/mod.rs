@@ -35,8 +35,7 @@ pub struct Profile {
     pub mss_bytes: u32,
     /// Smallest MSS that the peer is taken at its word for; 1 to 65535 (Linux: `tcp_min_snd_mss`).
     pub min_mss_bytes: u32,
-    /// Segments are at most half as long as the peer's window at the end of the handshake, or as long as a window of at most 536
-    /// bytes (Linux: `tcp_bound_to_half_wnd`).
+    /// Segments of at most half of the peer's window at the end of the handshake (Linux: `tcp_bound_to_half_wnd`).
     pub mss_within_half_window: bool,
     /// Initial window.
     pub initial_window: InitialWindow,
