@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from firstflight.errors import FirstflightError
 from firstflight.guard.outcome import Network
-from firstflight.netlink import ACK, Asking, attribute, attributes, messages
+from firstflight.netlink import Asking, attribute, attributes, messages
 
 PROTOCOL = 71
 """The protocol that `ip route` prints as `proto 71`: no routing daemon uses it (linux/rtnetlink.h)."""
@@ -274,8 +274,7 @@ class Routes:
         return None
 
     def _change(self, kind: int, flags: int, route: Route) -> None:
-        for _ in self._asking.ask(kind, flags | ACK, route.packed()):
-            """Nothing follows but the kernel's word."""
+        self._asking.change(kind, flags, route.packed())
 
 
 def _events(own_port: int) -> socket.socket:
