@@ -1,4 +1,4 @@
-// A queue of ns-3 (3.37 or later) before a line of fixed rate, fed with given packets: what `crates/path/tests/ns3.rs`
+// A queue of ns-3 (3.37 or later) before a line of fixed rate, fed with given packets: what `crates/path/tests/all/ns3.rs`
 // compares the project's queues with. No TCP and no device takes part.
 //
 //   g++ -O2 -std=c++17 queues.cc -o queues -lns3-traffic-control -lns3-network -lns3-core

@@ -1,11 +1,9 @@
 //! The rows of a connection's packets, captured at different places.
 
-mod made;
-
 use std::path::Path;
 
+use crate::made::{ACK, FIN, Frame, MS, RST, SYN, Told, download, pcap, raw, read, segment};
 use firstflight_observe::{Reader, Trouble, UNKNOWN};
-use made::{ACK, FIN, Frame, MS, RST, SYN, Told, download, pcap, raw, read, segment};
 
 const RAW: u32 = 101;
 

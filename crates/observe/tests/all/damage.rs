@@ -1,11 +1,9 @@
 //! Captures that end too early, are damaged, or are no captures at all: the good part counts, the rest is reported.
 
-mod made;
-
 use std::path::Path;
 
+use crate::made::{ACK, MS, SYN, download, pcap, read, segment};
 use firstflight_observe::{ReadError, Reader, Trouble};
-use made::{ACK, MS, SYN, download, pcap, read, segment};
 use proptest::prelude::*;
 
 const RAW: u32 = 101;

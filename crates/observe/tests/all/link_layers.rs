@@ -1,8 +1,6 @@
 //! Every link layer and file format that is read, each with the same connection in it.
 
-mod made;
-
-use made::{Frame, MS, Segment, download, pcap, read};
+use crate::made::{Frame, MS, Segment, download, pcap, read};
 
 const ETHERNET: u32 = 1;
 
@@ -98,7 +96,7 @@ fn ipv6_is_read_with_extension_headers() {
 
 /// A short connection, to be written as anything.
 fn segments() -> Vec<(i64, Segment)> {
-    use made::{ACK, SYN, segment};
+    use crate::made::{ACK, SYN, segment};
     vec![
         (0, segment(false, 99, 0, SYN, 0).mss(1000)),
         (MS, segment(true, 499, 100, SYN | ACK, 0).mss(1440)),

@@ -1,8 +1,6 @@
 //! HTTPS: the handshake as TLS records show it, with whole packets and truncated ones.
 
-mod made;
-
-use made::{ACK, FIN, Frame, MS, SYN, Told, pcap, raw, read, segment};
+use crate::made::{ACK, FIN, Frame, MS, SYN, Told, pcap, raw, read, segment};
 
 const RAW: u32 = 101;
 const CHANGE_CIPHER_SPEC: u8 = 20;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// A script of the project.
 pub struct Script {
@@ -10,18 +11,23 @@ pub struct Script {
     pub text: String,
 }
 
-/// All of them, sorted by path.
-pub fn own_scripts() -> Vec<Script> {
+/// All of them, sorted by path; read once.
+pub fn own_scripts() -> &'static [Script] {
+    static SCRIPTS: OnceLock<Vec<Script>> = OnceLock::new();
+    SCRIPTS.get_or_init(read)
+}
+
+fn read() -> Vec<Script> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/packet_scripts");
     let mut files = Vec::new();
     collect(&root, &mut files);
     files.sort();
     assert!(!files.is_empty(), "there are no scripts in {}", root.display());
-    let read = |file: &PathBuf| Script {
+    let script = |file: &PathBuf| Script {
         path: file.strip_prefix(&root).unwrap().display().to_string(),
         text: fs::read_to_string(file).unwrap(),
     };
-    files.iter().map(read).collect()
+    files.iter().map(script).collect()
 }
 
 fn collect(directory: &Path, files: &mut Vec<PathBuf>) {

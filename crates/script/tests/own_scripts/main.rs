@@ -83,7 +83,7 @@ proptest! {
         slips in prop::collection::vec(slip(), 1..5),
     ) {
         let scripts = own_scripts();
-        let mut text = which.get(&scripts).text.clone();
+        let mut text = which.get(scripts).text.clone();
         for slip in &slips {
             text = slipped(&text, slip);
         }

@@ -7,6 +7,7 @@ use crate::MICROSECOND_NS;
 use crate::checks::passes;
 use crate::corpus::own_scripts;
 use firstflight_script::{Verdict, run_text};
+use std::thread::{self, ScopedJoinHandle};
 
 /// A mistake, and how a profile makes it.
 const MISTAKES: &[(&str, &[(&str, &str)])] = &[
@@ -69,19 +70,24 @@ const MISTAKES: &[(&str, &[(&str, &str)])] = &[
 
 #[test]
 fn each_mistake_is_caught_by_a_script() {
-    let mut scripts = own_scripts();
-    scripts.retain(|script| passes(&run_text(&script.text, MICROSECOND_NS)));
-    let mut uncaught = Vec::new();
-    for (mistake, fields) in MISTAKES {
+    let scripts = own_scripts();
+    let scripts: Vec<_> = scripts.iter().filter(|script| passes(&run_text(&script.text, MICROSECOND_NS))).collect();
+    let is_caught = &|fields: &[(&str, &str)]| {
         let sets_it = |text: &str| fields.iter().any(|(field, _)| text.contains(&format!("--set={field}")));
-        let caught = scripts.iter().filter(|script| !sets_it(&script.text)).any(|script| {
+        scripts.iter().filter(|script| !sets_it(&script.text)).any(|script| {
             let report = run_text(&with(&script.text, fields), MICROSECOND_NS);
             matches!(report.verdict, Verdict::Pass | Verdict::Differs) && !passes(&report)
+        })
+    };
+    let uncaught: Vec<_> = thread::scope(|scope| {
+        let parts = MISTAKES.chunks(MISTAKES.len().div_ceil(2)).map(|part| {
+            scope.spawn(move || {
+                part.iter().filter(|(_, fields)| !is_caught(fields)).map(|(mistake, _)| *mistake).collect()
+            })
         });
-        if !caught {
-            uncaught.push(*mistake);
-        }
-    }
+        let parts: Vec<ScopedJoinHandle<Vec<&str>>> = parts.collect();
+        parts.into_iter().flat_map(|part| part.join().unwrap()).collect()
+    });
     assert!(uncaught.is_empty(), "no script catches: {}", uncaught.join("; "));
 }
 

@@ -1,10 +1,8 @@
 //! Arms, and the applications that go by the clock: videos and arrivals.
 
-mod world;
-
+use crate::world::{alike, column, constant, differing, files, pair, population, profile, run};
 use firstflight_sim::{Plan, records::Transfer};
 use serde_json::{Value, json};
-use world::{alike, column, constant, differing, files, pair, population, profile, run};
 
 fn with_arms(mut plan: Value, arms: &[(&str, f64, u32)], of: &str) -> Value {
     plan["arms"] = arms.iter().map(|(name, share, _)| json!({"name": name, "share": share})).collect();

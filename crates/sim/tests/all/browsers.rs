@@ -1,12 +1,10 @@
 //! Pages over connections that are kept: HTTP/1.1 with keep-alive, HTTP/2, several hosts, levels of objects.
 
-mod world;
-
 use std::collections::BTreeSet;
 
+use crate::world::{column, constant, differing, pair, profile, run};
 use firstflight_sim::{Records, records::Transfer};
 use serde_json::{Value, json};
-use world::{column, constant, differing, pair, profile, run};
 
 /// Pages over a chain of 20 ms each way and 8 Mbit/s; `more` replaces and adds fields.
 fn pages(version: &str, persistent: &str, more: Value) -> Value {

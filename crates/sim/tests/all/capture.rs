@@ -1,16 +1,14 @@
 //! The log of segments: in order, complete, and without influence.
 
-mod world;
-
 use std::collections::HashMap;
 
+use crate::world::{differing, profile, web};
 use firstflight_sim::{
     Plan, Records,
     records::{SegmentEvent, Transfer},
     simulate,
 };
 use serde_json::{Value, json};
-use world::{differing, profile, web};
 
 const SENT: u8 = 0;
 const RECEIVED: u8 = 1;

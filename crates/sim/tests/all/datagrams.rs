@@ -1,10 +1,8 @@
 //! Streams of datagrams: the receiver's counts.
 
-mod world;
-
+use crate::world::{column, constant, differing, files, pair, profile, run};
 use firstflight_sim::{Plan, records::StreamReport, simulate};
 use serde_json::{Value, json};
-use world::{column, constant, differing, files, pair, profile, run};
 
 /// A client at node 0 with its server at node 1; `more` gives the datagrams.
 fn datagrams(more: &Value) -> Value {

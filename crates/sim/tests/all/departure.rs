@@ -1,10 +1,8 @@
 //! Links whose queue decides on departure.
 
-mod world;
-
+use crate::world::{differing, pair, profile, run, single, web};
 use firstflight_sim::{Plan, Records, simulate};
 use serde_json::{Value, json};
-use world::{differing, pair, profile, run, single, web};
 
 const MS: u64 = 1_000_000;
 

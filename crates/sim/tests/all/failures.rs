@@ -1,10 +1,8 @@
 //! Connections that fail: each application records the loss and continues.
 
-mod world;
-
+use crate::world::{column, constant, files, pair, profile, run, web};
 use firstflight_sim::Records;
 use serde_json::{Value, json};
-use world::{column, constant, files, pair, profile, run, web};
 
 /// Gives a connection up after two retransmissions.
 fn impatient() -> Value {

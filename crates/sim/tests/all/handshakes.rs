@@ -1,10 +1,8 @@
 //! Handshakes behind TCP's, against arithmetic that can be done on paper.
 
-mod world;
-
+use crate::world::{column, constant, pair, profile, run, single};
 use firstflight_sim::Records;
 use serde_json::{Value, json};
-use world::{column, constant, pair, profile, run, single};
 
 /// Delay of the path, one way: 50 ms. Nothing else takes time.
 const ROUND_TRIP_S: f64 = 0.1;
@@ -178,7 +176,7 @@ fn pages_of_every_version_load_over_tls() {
     for (version, persistent) in
         [("1.0", "joined"), ("1.1", "joined"), ("1.1", "pipelined"), ("1.1", "keep_alive"), ("2", "joined")]
     {
-        let mut plan = world::web(3, 0, &profile("linux", json!({})));
+        let mut plan = crate::world::web(3, 0, &profile("linux", json!({})));
         let web = &mut plan["applications"][0];
         (web["version"], web["persistent"], web["count"]) = (json!(version), json!(persistent), json!(4));
         let without = run(&plan, 1);

@@ -1,10 +1,8 @@
 //! Links on which packets overtake each other or come twice.
 
-mod world;
-
+use crate::world::{column, constant, files, pair, profile, run};
 use firstflight_sim::records::{LinkInterval, Records};
 use serde_json::{Value, json};
-use world::{column, constant, files, pair, profile, run};
 
 /// Downloads of 200 kB over two links, the first of which is impaired towards the client.
 fn downloads(impairments: &Value, queue: &Value) -> Records {

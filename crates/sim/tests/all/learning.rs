@@ -1,9 +1,7 @@
 //! Initial windows that hosts learn from their connections.
 
-mod world;
-
+use crate::world::{constant, differing, files, pair, profile, run};
 use serde_json::{Value, json};
-use world::{constant, differing, files, pair, profile, run};
 
 /// A server that sends files one after the other to two hosts, one near 1 Mbit/s and one at 50 Mbit/s, 50 ms away.
 fn two_homes(tcp: &Value, files_each: u32, bytes: f64) -> Value {

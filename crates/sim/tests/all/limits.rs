@@ -1,10 +1,8 @@
 //! Plans at and beyond the edge: refused in a sentence, or run to their end.
 
-mod world;
-
+use crate::world::{constant, files, pair, profile, run, web};
 use firstflight_sim::{Plan, simulate};
 use serde_json::{Value, json};
-use world::{constant, files, pair, profile, run, web};
 
 fn refusal(plan: &Value) -> String {
     match Plan::from_json(&plan.to_string()) {

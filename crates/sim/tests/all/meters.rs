@@ -1,10 +1,8 @@
 //! The links' meters, per interval.
 
-mod world;
-
+use crate::world::{profile, run, web};
 use firstflight_sim::records::LinkInterval;
 use serde_json::json;
-use world::{profile, run, web};
 
 #[test]
 fn short_intervals_add_up_to_the_whole_run() {

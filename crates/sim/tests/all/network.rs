@@ -1,11 +1,9 @@
 //! Networks: packets that go in come out, the same every time, with any way of computing.
 
-mod world;
-
+use crate::world::{differing, profile, run, web};
 use firstflight_sim::{Plan, Records, simulate};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use world::{differing, profile, run, web};
 
 fn reno() -> Value {
     profile("ns2-full-1998", json!({}))

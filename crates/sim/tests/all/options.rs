@@ -1,10 +1,8 @@
 //! Options and ECN on the way: their size on the wire, and the effect of marks.
 
-mod world;
-
+use crate::world::{column, pair, profile, run, single};
 use firstflight_sim::Records;
 use serde_json::{Value, json};
-use world::{column, pair, profile, run, single};
 
 /// A transfer of 2 MB over 10 Mbit/s and 20 ms through RED, which marks ECN-capable packets and drops the rest.
 fn plan(client: Value, server: Value) -> Value {

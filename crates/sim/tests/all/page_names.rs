@@ -1,10 +1,8 @@
 //! Pages whose hosts' names are looked up first, and pages that begin at their own times.
 
-mod world;
-
+use crate::world::{column, constant, pair, profile, run};
 use firstflight_sim::Records;
 use serde_json::{Value, json};
-use world::{column, constant, pair, profile, run};
 
 const KINDS: [(&str, &str); 5] =
     [("1.0", "joined"), ("1.1", "joined"), ("1.1", "pipelined"), ("1.1", "keep_alive"), ("2", "joined")];

@@ -1,13 +1,11 @@
 //! Aggregates equal the values computed from the rows of the same plan, to the last unit.
 
-mod world;
-
 use std::collections::BTreeMap;
 
+use crate::world::{constant, exact, population, profile, spread};
 use firstflight_sim::{Plan, Records, records::User, simulate};
 use firstflight_tcp::Profile;
 use serde_json::{Value, json};
-use world::{constant, exact, population, profile, spread};
 
 const USERS: u32 = 300;
 

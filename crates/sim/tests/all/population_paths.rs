@@ -1,10 +1,8 @@
 //! The paths of a population have the laws that the plan states, and the dependence.
 
-mod world;
-
+use crate::world::{alike, column, constant, population, profile, spread};
 use firstflight_sim::{Plan, distribution::Distribution, population::Paths, records::User, simulate};
 use serde_json::{Value, json};
-use world::{alike, column, constant, population, profile, spread};
 
 /// The users' paths, without their simulation.
 fn drawn(plan: &Value, seed: u64, users: u32) -> Vec<firstflight_sim::population::Path> {
@@ -157,7 +155,7 @@ fn each_user_gets_their_row_of_a_table() {
     let mut plan = plan(4, table("each"));
     plan["applications"][0]["size_from_row"] = json!(true);
     let users: Vec<User> = {
-        let records = world::run(&plan, 1);
+        let records = crate::world::run(&plan, 1);
         assert_eq!(column(&records.transfers, |row| row.bytes), [1000, 2000, 3000, 40_000]);
         records.users.unwrap()
     };
@@ -182,7 +180,7 @@ fn each_user_has_the_handshake_of_their_row() {
         json!({"fraction": 0.5, "flights": [flight("client"), flight("server"), flight("client"), flight("server")]});
     let mut plan = plan(4, table);
     plan["applications"][0]["handshakes"] = json!({"kinds": [once, twice], "from_row": true});
-    let records = world::run(&plan, 1);
+    let records = crate::world::run(&plan, 1);
     let round_trips = column(&records.transfers, |row| (row.tls_handshake_time_s * 10.0).round());
     // None; one behind that of TCP; one more for what does not fit into 10 segments; two exchanges.
     assert!(round_trips[0].is_nan());
@@ -285,7 +283,7 @@ fn what_no_law_of_a_population_can_be_is_refused_in_a_sentence() {
         ("no table with tls_bytes", refused(&application("handshakes", from_row), spread())),
         (
             "either a network or a population",
-            refused(&|plan| plan["network"] = world::web(1, 0, &json!(0))["network"].clone(), spread()),
+            refused(&|plan| plan["network"] = crate::world::web(1, 0, &json!(0))["network"].clone(), spread()),
         ),
         ("either a network or a population", refused(&|plan| plan["population"] = Value::Null, spread())),
     ];

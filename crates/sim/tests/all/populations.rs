@@ -1,7 +1,6 @@
 //! Users with a path each, against the same users in a network.
 
-mod world;
-
+use crate::world::{alike, column, constant, differing, exact, files, population, profile, run, spread};
 use firstflight_sim::{
     Plan, Records,
     population::draw,
@@ -10,7 +9,6 @@ use firstflight_sim::{
 };
 use firstflight_tcp::Choices;
 use serde_json::{Value, json};
-use world::{alike, column, constant, differing, exact, files, population, profile, run, spread};
 
 /// A lognormal response, as a web search has.
 fn response() -> Value {

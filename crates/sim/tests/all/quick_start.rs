@@ -1,10 +1,8 @@
 //! Quick-Start over routers that grant, lower, refuse or ignore (RFC 4782).
 
-mod world;
-
+use crate::world::{pair, profile, single};
 use firstflight_sim::{Plan, simulate};
 use serde_json::{Value, json};
-use world::{pair, profile, single};
 
 /// A file of 100 segments over three links in a row, 50 ms one way in all, the middle one of 20 Mbit/s; the answer of
 /// each router to a request.

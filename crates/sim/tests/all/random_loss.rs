@@ -1,14 +1,12 @@
 //! Bernoulli loss: at the requested rate, independent per packet, and recovered by the endpoints.
 
-mod world;
-
+use crate::world::{column, constant, files, pair, profile, run};
 use firstflight_path::{Link, LinkOutcome, LinkSpec, Meter, OfferedPacket};
 use firstflight_sim::{
     random::{Purpose, Sequence, Stream},
     records::Transfer,
 };
 use serde_json::json;
-use world::{column, constant, files, pair, profile, run};
 
 #[test]
 fn packets_are_lost_as_often_as_asked_whether_or_not_the_one_before_was() {

@@ -1,9 +1,7 @@
 //! One transfer alone, against arithmetic that can be done on paper.
 
-mod world;
-
+use crate::world::{column, pair, profile, run, single};
 use serde_json::json;
-use world::{column, pair, profile, run, single};
 
 /// 20 segments over 10 Mbit/s and 50 ms each way, an ACK per segment, no loss.
 fn completion_time_s(initial_window: u32) -> f64 {

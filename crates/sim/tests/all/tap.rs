@@ -1,7 +1,6 @@
 //! Packets at one place: complete, in order, the same as in the log of segments, and without influence.
 
-mod world;
-
+use crate::world::{pair, profile, single, web};
 use firstflight_sim::{
     Plan, Simulation,
     records::LinkInterval,
@@ -10,7 +9,6 @@ use firstflight_sim::{
 };
 use firstflight_tcp::{Ecn, Segment};
 use serde_json::{Value, json};
-use world::{pair, profile, single, web};
 
 fn watch(plan: &Value, place: &Place) -> Watched {
     Simulation::watch(&Plan::from_json(&plan.to_string()).unwrap(), 6, 0, place).unwrap()
@@ -109,7 +107,7 @@ fn a_place_that_is_not_there_is_refused_with_those_that_are() {
     let refused = Simulation::watch(&plan, 6, 0, &link("hub")).unwrap_err().to_string();
     assert!(refused.starts_with("there is no link \"hub\" in this network; it has \"bottleneck\""), "{refused}");
     let mut late = lossy();
-    late["applications"][0]["start"] = world::constant(1e6);
+    late["applications"][0]["start"] = crate::world::constant(1e6);
     let refused =
         Simulation::watch(&Plan::from_json(&late.to_string()).unwrap(), 6, 0, &Place::Server).unwrap_err().to_string();
     assert_eq!(refused, "application \"web\" sends nothing before the end of the run");

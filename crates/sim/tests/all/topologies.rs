@@ -1,10 +1,8 @@
 //! Star and chain, with cross traffic: the times that packets need, and links computed ahead against links with events.
 
-mod world;
-
+use crate::world::{constant, differing, files, pair, profile, run};
 use firstflight_sim::records::LinkInterval;
 use serde_json::{Value, json};
-use world::{constant, differing, files, pair, profile, run};
 
 fn rfc() -> Value {
     profile("rfc", json!({}))

@@ -1,10 +1,8 @@
 //! Trees: groups of links behind one another, drawn for each link, with users at the ends.
 
-mod world;
-
+use crate::world::{column, constant, differing, files, pair, profile, run};
 use firstflight_sim::{Plan, Records, simulate, topology::Topology};
 use serde_json::{Value, json};
-use world::{column, constant, differing, files, pair, profile, run};
 
 fn group(name: &str, behind: Option<&str>, count: u32, link: Value) -> Value {
     json!({"name": name, "behind": behind, "count": count, "link": link, "draw": [{}, {}]})

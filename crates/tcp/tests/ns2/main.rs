@@ -9,6 +9,7 @@ mod wire;
 
 use firstflight_tcp::{Nanos, RecoveryAlgorithm};
 use flows::{Packet, SEGMENTS, Sender};
+use std::thread;
 
 const RENO: Sender =
     Sender { name: "Reno", agent: "Reno", recovery: RecoveryAlgorithm::RENO, limited_transmit: false, bug_fix: false };
@@ -153,8 +154,17 @@ fn the_same_segments_leave_in_the_same_order_as_in_ns2_but_for_the_differences_e
     let singles: Vec<_> = (1..=SEGMENTS).map(|number| [number]).collect();
     let patterns: Vec<&[u32]> = singles.iter().map(|single| &single[..]).chain(PATTERNS).collect();
     let mut found = Vec::new();
-    for sender in SENDERS {
-        let Some(theirs) = sender.theirs(&patterns) else {
+    let runs = thread::scope(|scope| {
+        let runs = SENDERS.map(|sender| {
+            scope.spawn({
+                let patterns = &patterns;
+                move || sender.theirs(patterns)
+            })
+        });
+        runs.map(|run| run.join().unwrap())
+    });
+    for (sender, theirs) in SENDERS.iter().zip(runs) {
+        let Some(theirs) = theirs else {
             eprintln!("skipped: ns-2 is not here; apt-get install ns2");
             return;
         };

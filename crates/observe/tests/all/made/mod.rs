@@ -1,5 +1,4 @@
 //! Captures made byte by byte.
-#![allow(dead_code, reason = "each test file uses its part")]
 
 use std::path::Path;
 

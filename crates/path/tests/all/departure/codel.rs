@@ -8,7 +8,7 @@ use firstflight_path::{
 };
 use proptest::prelude::*;
 
-use crate::line::{Became, Coming, MILLISECOND, Reference, arrivals, assert_alike, by_link};
+use super::line::{Became, Coming, MILLISECOND, Reference, arrivals, assert_alike, by_link};
 
 /// The RFC's queue with its names. `ecn`: marks as Linux does, where the RFC drops.
 pub struct CodelQueue {

@@ -8,7 +8,7 @@ use firstflight_path::{
 };
 use proptest::prelude::*;
 
-use crate::{
+use super::{
     codel::CodelQueue,
     line::{Became, Coming, MILLISECOND, Reference, arrivals, assert_alike, by_link},
 };

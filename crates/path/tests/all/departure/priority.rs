@@ -3,7 +3,7 @@
 use firstflight_path::queue::{CodelSpec, Limit, PrioritySpec, QueueSpec};
 use proptest::prelude::*;
 
-use crate::line::{Became, Coming, MILLISECOND, Reference, arrivals, assert_alike, by_link};
+use super::line::{Became, Coming, MILLISECOND, Reference, arrivals, assert_alike, by_link};
 
 /// Packets by class, which is the flow of the test.
 struct Classes(Vec<Vec<usize>>, usize);

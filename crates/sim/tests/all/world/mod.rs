@@ -1,7 +1,5 @@
 //! Plans for the tests, as JSON that a test can alter.
 
-#![allow(dead_code, reason = "each test crate uses its part")]
-
 use firstflight_sim::{Plan, Records, simulate};
 use firstflight_tcp::Profile;
 use serde_json::{Value, json};
