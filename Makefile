@@ -42,17 +42,21 @@ run: setup
 	$(BIN)/firstflight run rfc2415 --out $(RUN) --set-aside
 	$(BIN)/firstflight report $(RUN)
 
+RUST_TESTS := cargo test --quiet --locked --workspace --exclude firstflight-python
+SIMULATED := $(BIN)/pytest tests/docs tests/studies tests/unit -n auto --dist worksteal
 test: setup
-	cargo test --quiet --locked --workspace --exclude firstflight-python
-	$(BIN)/pytest -m 'not slow and not realtime' -n auto --dist loadfile
+	$(RUST_TESTS)
+	$(SIMULATED) -m 'not slow'
 	@echo "Left out: slow tests, and tests in real time. make test-all runs them, too."
 
-# Tests in real time mostly wait, so four run at once. Those that fail run alone, and those that fail then once more: a busy
+# Tests in real time mostly wait, so six run at once. Those that fail run alone, and those that fail then once more: a busy
 # machine may have been the cause.
-AGAIN := $(BIN)/pytest -m realtime --last-failed --last-failed-no-failures none
-test-all: test
-	$(BIN)/pytest -m 'slow and not realtime' -n auto --dist loadfile
-	$(BIN)/pytest -m realtime -n 4 --dist loadfile || $(AGAIN) || $(AGAIN)
+REALTIME := $(BIN)/pytest tests/realtime
+AGAIN := $(REALTIME) --last-failed --last-failed-no-failures none
+test-all: setup
+	$(RUST_TESTS)
+	$(SIMULATED)
+	$(REALTIME) -n 6 --dist worksteal || $(AGAIN) || $(AGAIN)
 
 bench: setup
 	$(BIN)/python -m bench --peers

@@ -13,11 +13,14 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 
 from bench.row import Goal, Row, as_json, as_text
 from bench.work import DIRECTORY, Plan, plan, rfc2415_cell
 from firstflight.errors import MachineError
+from firstflight.records.machine import usable_cpus
 
 INSTALL = "sudo apt-get install valgrind"
 UNIT = "instructions / data packet"
@@ -78,13 +81,14 @@ def rows() -> list[Row]:
             f"{committed['rustc']} python -m bench --instructions` compares like with like"
         )
     program = _build()
-    made = []
-    for work in WORKS:
-        if sys.stderr.isatty():
-            print(f"counting the instructions of {work.name} ...", file=sys.stderr)
-        known = committed["instructions"].get(work.name)
-        made.append(Row(work.name, _slope(program, work), UNIT, peer="committed", peer_value=known, goals=(MOST,)))
-    return made
+    # Other work on the machine changes no count.
+    with ThreadPoolExecutor(usable_cpus()) as pool:
+        slopes = pool.map(lambda work: _slope(program, work), WORKS)
+    known = committed["instructions"]
+    return [
+        Row(work.name, slope, UNIT, peer="committed", peer_value=known.get(work.name), goals=(MOST,))
+        for work, slope in zip(WORKS, slopes, strict=True)
+    ]
 
 
 def _slope(program: str, work: Work) -> float:
@@ -112,8 +116,9 @@ def _build() -> str:
 
 
 def _said(command: list[str]) -> str:
-    # the product's profile, whatever the shell asks for
+    # The profile and flags of the product, whatever the shell asks for: what `make setup` has compiled is taken.
     settings = {name: value for name, value in os.environ.items() if not name.startswith("CARGO_PROFILE_")}
+    settings["RUSTFLAGS"] = f"{settings.get('RUSTFLAGS', '')} {_flags()}"
     try:
         done = subprocess.run(command, env=settings, capture_output=True, text=True, check=False)
     except FileNotFoundError as error:
@@ -121,6 +126,12 @@ def _said(command: list[str]) -> str:
     if done.returncode != 0:
         raise MachineError(f"{command[0]} ended with status {done.returncode}: {_last_line(done.stderr)}")
     return done.stdout
+
+
+@cache
+def _flags() -> str:
+    flags = [sys.executable, str(DIRECTORY.parent / ".ci/wheel"), "--flags"]
+    return subprocess.run(flags, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _last_line(said: str) -> str:
