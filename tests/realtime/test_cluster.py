@@ -40,6 +40,15 @@ def scratch_directories() -> set[str]:
 
 
 @pytest.fixture(autouse=True)
+def own_scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests with clusters of their own may run meanwhile."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+
+
+@pytest.fixture(autouse=True)
 def quiet_dask() -> Iterator[None]:
     # Dask's own warnings (a closing event loop, say) are ignored; ours are errors as everywhere.
     with warnings.catch_warnings():

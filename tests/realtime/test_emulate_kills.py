@@ -69,7 +69,7 @@ def test_nothing_is_left_when_the_runner_is_interrupted(tmp_path: Path) -> None:
         assert testbeds.seconds_until_gone(mark) < WITHIN_S
 
 
-@pytest.mark.parametrize("after_s", [0.1, 0.2, 0.3, 0.4, 0.6])
+@pytest.mark.parametrize("after_s", [0.1, 0.3, 0.6])
 def test_nothing_is_left_when_the_runner_is_killed_while_it_starts(tmp_path: Path, after_s: float) -> None:
     # Its testbed's mark is not known yet, so the environment carries one of the test's own.
     mark = f"{os.getpid()}-{after_s}"

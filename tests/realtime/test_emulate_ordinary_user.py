@@ -13,7 +13,13 @@ from opened import REPOSITORY, as_ordinary_user
 
 HERE = Path(__file__).resolve().parent
 # Those that say nothing about who runs them need not run twice.
-AGAIN = ("test_emulate_lab.py", "test_emulate_kills.py")
+KILLS = "test_emulate_kills.py::test_"
+AGAIN = (
+    "test_emulate_lab.py",
+    f"{KILLS}nothing_is_left_when_the_runner_is_killed",
+    f"{KILLS}a_testbed_that_ends_leaves_nothing",
+    f"{KILLS}a_run_ends_with_one_sentence_when_a_program_of_it_is_killed",
+)
 
 
 def test_a_testbed_needs_no_privilege(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 import testbeds
 from bench.guard import measure, rows_of
 from firstflight.counted import counted
+from firstflight.guard.watchdog import ending_signals
 from testbeds import refusal
 
 CHILD = Path(testbeds.__file__).parent / "guard_host_child.py"
@@ -67,8 +68,13 @@ def test_what_a_guard_and_its_watchdog_leave_when_both_are_killed_is_undone() ->
 
 
 _CAUGHT = "HUP INT QUIT TERM USR1 USR2 ALRM XCPU VTALRM PROF IO PWR STKFLT RTMIN"
-_NOT_CAUGHT = "KILL SEGV ABRT BUS FPE ILL SYS"
-_ENDING = [getattr(signal, f"SIG{name}") for name in f"{_CAUGHT} {_NOT_CAUGHT}".split()]
+# Of those that one handler catches, a terminal's, a service manager's and a real-time one; of the others, the one that
+# no program can catch, and a fault.
+_ENDING = [getattr(signal, f"SIG{name}") for name in ["HUP", "INT", "TERM", "RTMIN", "KILL", "SEGV"]]
+
+
+def test_every_signal_that_ends_a_process_is_caught_but_for_faults() -> None:
+    assert {int(getattr(signal, f"SIG{name}")) for name in _CAUGHT.split()} <= ending_signals()
 
 
 def test_routes_are_as_before_whichever_signal_ended_a_guard_with_traffic() -> None:

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 import testbeds
-from firstflight.engines.emulate import probe
-from firstflight.engines.emulate.lab import Backend, Lab
+from firstflight.engines.emulate.lab import TUN_FIX, Backend, Lab
 from firstflight.engines.emulate.layout import Layout
 from firstflight.records import schema
 
@@ -28,10 +27,6 @@ CHILD = Path(testbeds.__file__).parent / "linkbox_child.py"
 def _machine_makes_testbeds() -> None:
     if refused := testbeds.refusal():
         pytest.skip(refused)
-
-
-def has_tun() -> bool:
-    return next(found.ok for found in probe.abilities() if found.name == "tun")
 
 
 def layout(link: dict[str, Any]) -> Layout:
@@ -52,8 +47,8 @@ def burst(lab: Lab, packets: int) -> list[int | None]:
 def slow(request: pytest.FixtureRequest) -> Iterator[Lab]:
     """A link that takes 80 ms for a packet, so that no stall of the machine matters, and loses its second."""
     backend: Backend = request.param
-    if backend == "tun" and not has_tun():
-        pytest.skip(f"no TUN devices here; {probe.TUN_FIX}")
+    if backend == "tun" and not testbeds.has_tun():
+        pytest.skip(f"no TUN devices here; {TUN_FIX}")
     with Lab(layout(SLOW | {"lose": [2]}), backend=backend, log=True) as lab:
         yield lab
 
@@ -122,8 +117,8 @@ def child(case: str) -> dict[str, Any]:
 
 @pytest.fixture
 def tun() -> None:
-    if not has_tun():
-        pytest.skip(f"no TUN devices here; {probe.TUN_FIX}")
+    if not testbeds.has_tun():
+        pytest.skip(f"no TUN devices here; {TUN_FIX}")
 
 
 @pytest.mark.usefixtures("tun")

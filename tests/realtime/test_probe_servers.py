@@ -42,13 +42,12 @@ def _control(name: str) -> str:
 
 @pytest.mark.parametrize("server", sorted(PROGRAMS))
 def test_every_window_is_found_without_tls(server: str) -> None:
-    asked = [1, 2, 3, 4, 7, 10, 11, 16, 23, 32, 46, 64]
+    asked = [1, 2, 4, 7, 10, 23, 64]
     found = _probed(server, asked, urls=["http://{server}/large"], mss=[64, 536], repeats=2)
     assert _windows(found) == [window for window in asked for _ in range(2)]
 
 
-@pytest.mark.parametrize("http2", [False, True])
-@pytest.mark.parametrize(("server", "control"), [("nginx", "bbr"), ("apache2", "cubic")])
+@pytest.mark.parametrize(("server", "control", "http2"), [("nginx", "bbr", True), ("apache2", "cubic", False)])
 def test_every_window_is_found_over_tls(server: str, control: str, http2: bool) -> None:
     case = {"control": _control(control), "http2": http2, "tls": "1.3", "mss": MSS, "repeats": 2}
     found = _probed(server, list(WINDOWS), **case)

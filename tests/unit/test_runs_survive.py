@@ -21,7 +21,7 @@ from firstflight.scenario import Scenario
 from small_grid import WINDOWS, SmallGrid
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
-KILLS = 22
+KILLS = 12
 
 
 def contents(run: Run) -> dict[str, bytes]:
@@ -36,8 +36,13 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return firstflight.run(SmallGrid(), jobs=1, out=tmp_path_factory.mktemp("whole") / "run")
 
 
-def test_two_threads_write_the_same_bytes_as_one(whole: Run, tmp_path: Path) -> None:
-    assert contents(firstflight.run(SmallGrid(), jobs=2, out=tmp_path / "run")) == contents(whole)
+@pytest.fixture(scope="module")
+def expected(whole: Run) -> dict[str, bytes]:
+    return contents(whole)
+
+
+def test_two_threads_write_the_same_bytes_as_one(expected: dict[str, bytes], tmp_path: Path) -> None:
+    assert contents(firstflight.run(SmallGrid(), jobs=2, out=tmp_path / "run")) == expected
 
 
 def killed_after(directory: Path, seconds: float) -> int:
@@ -51,7 +56,9 @@ def killed_after(directory: Path, seconds: float) -> int:
     return len(Run.open(directory).cells)
 
 
-def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(whole: Run, tmp_path: Path) -> None:
+def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(
+    whole: Run, expected: dict[str, bytes], tmp_path: Path
+) -> None:
     cells, moments = len(whole.cells), random.Random(2415)
     # Steps short enough that the work outlasts the kills; should it not, another run takes up the remaining ones.
     latest_s = whole.provenance["sessions"][0]["wall_s"] / KILLS
@@ -65,7 +72,7 @@ def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(whole: Run, tmp
             directories.append(tmp_path / str(len(directories)))
             finished = 0
     for directory in directories:
-        assert contents(firstflight.run(SmallGrid(), jobs=2, out=directory)) == contents(whole)
+        assert contents(firstflight.run(SmallGrid(), jobs=2, out=directory)) == expected
         assert not list(directory.rglob(f"{TEMPORARY}*"))
 
 
@@ -204,7 +211,7 @@ def test_a_run_of_another_record_schema_cannot_be_opened(tmp_path: Path) -> None
         Run.open(tmp_path)
 
 
-def test_a_full_disk_loses_nothing(tmp_path: Path, whole: Run) -> None:
+def test_a_full_disk_loses_nothing(tmp_path: Path, whole: Run, expected: dict[str, bytes]) -> None:
     # A limit on the size of files stands in for a disk without space: the system refuses the larger cells' writes.
     sizes = [max(path.stat().st_size for path in cell.iterdir()) for cell in (whole.directory / "cells").iterdir()]
     limit = sorted(sizes)[len(sizes) // 4]
@@ -220,7 +227,7 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, whole: Run) -> None:
     assert "make room and run the same command again" in last
     kept = Run.open(tmp_path).cells
     assert 0 < len(kept) < len(whole.cells)
-    assert contents(firstflight.run(SmallGrid(), out=tmp_path)) == contents(whole)
+    assert contents(firstflight.run(SmallGrid(), out=tmp_path)) == expected
 
 
 def test_a_directory_without_permission_is_a_machine_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
