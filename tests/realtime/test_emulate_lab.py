@@ -57,7 +57,7 @@ def test_settings_are_as_they_were_set(lab: Lab) -> None:
     assert sysctls.items() <= dump["node[0]"].items()
     assert dump["node[1]"]["net.ipv4.tcp_rmem"] != sysctls["net.ipv4.tcp_rmem"]
     assert lab.call("routes", host="node[0]") == {
-        "10.77.0.0/16": {"initcwnd": 3, "congctl": "cubic", "advmss": 960, "quickack": 1},
+        "10.77.0.0/16": {"initcwnd": 3, "cc_algo": "cubic", "advmss": 960, "quickack": 1},
         "10.77.0.2/32": {"initcwnd": 7},
     }
     lab.set("node[0]", KernelSettings(route={"initcwnd": 4}))

@@ -18,7 +18,7 @@ import altair, dask.base, jinja2, numpy, polars, pydantic, rich.progress, scipy.
 from firstflight import _native
 for name in ("open_device", "run_box", "run_capture", "run_wire", "CALIBRATED_BPS", "ClosedConnections"):
     delattr(_native, name)
-for name in ("fcntl", "pwd", "grp", "resource", "termios"):
+for name in ("fcntl", "pwd", "grp", "resource", "termios", "pyroute2"):
     sys.modules[name] = None
 locked = []
 sys.modules["msvcrt"] = types.SimpleNamespace(LK_NBLCK=2, locking=lambda *of: locked.append(of))

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from firstflight.errors import FirstflightError
 from firstflight.guard.outcome import Network
-from firstflight.netlink import Asking, attribute, attributes, messages
+from firstflight.netlink import ACK, Asking, attribute, attributes, messages
 
 PROTOCOL = 71
 """The protocol that `ip route` prints as `proto 71`: no routing daemon uses it (linux/rtnetlink.h)."""
@@ -274,7 +274,8 @@ class Routes:
         return None
 
     def _change(self, kind: int, flags: int, route: Route) -> None:
-        self._asking.change(kind, flags, route.packed())
+        for _ in self._asking.ask(kind, flags | ACK, route.packed()):
+            """Nothing follows but the kernel's word."""
 
 
 def _events(own_port: int) -> socket.socket:

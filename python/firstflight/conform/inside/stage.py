@@ -9,12 +9,13 @@ import time
 from collections.abc import Iterable
 from typing import Any, Literal
 
+from pyroute2.iproute.linux import IPRoute
+
 from firstflight.conform.parameters import Parameters
 from firstflight.conform.writer import JUMBO, SYSCTLS
 from firstflight.engines.emulate.inside import settings
 from firstflight.engines.emulate.inside.processes import DEVICE, Namespace
 from firstflight.errors import MachineError
-from firstflight.netlink import IFF_UP, Network
 
 _SOL_PACKET, _PACKET_RX_RING, _PACKET_STATISTICS, _PACKET_VERSION = 263, 5, 6, 10
 _TPACKET_V2 = 1
@@ -113,10 +114,10 @@ class Stage:
 
     def _build(self, wanted: dict[str, str]) -> None:
         settings.set_sysctls("of the recorded kernel", wanted)
-        self._network = Network()
-        self._network.set_link("lo", IFF_UP)
-        settings.bring_up(self._network, DEVICE, JUMBO)
-        self._network.add_address(DEVICE, ADDRESS)
+        self._routes = IPRoute()
+        self._routes.link("set", index=socket.if_nametoindex("lo"), state="up")
+        self._device = settings.bring_up(self._routes, DEVICE, JUMBO)
+        self._routes.addr("add", index=self._device, address=ADDRESS, prefixlen=32)
         self.capture = Capture(DEVICE)
         self.server = socket.create_server((ADDRESS, PORT), backlog=4096)
         self.server.setblocking(False)
@@ -126,15 +127,8 @@ class Stage:
 
         def change() -> None:
             for address, how in ways:
-                if action == "del":
-                    self._network.remove_route(f"{address}/32")
-                else:
-                    metrics: dict[str, int | str] = {
-                        "initcwnd": how.iw,
-                        "congctl": how.cc,
-                        "mtu": JUMBO if how.jumbo else 1500,
-                    }
-                    self._network.set_route(f"{address}/32", DEVICE, metrics)
+                metrics = {"initcwnd": how.iw, "cc_algo": how.cc, "mtu": JUMBO if how.jumbo else 1500}
+                self._routes.route(action, dst=f"{address}/32", oif=self._device, scope="link", metrics=metrics)
 
         self._namespace.call(change)
 

@@ -22,6 +22,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NoReturn
 
+from pyroute2.netlink.exceptions import NetlinkError
+
 from firstflight.engines.emulate.inside.commands import COMMANDS
 from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.errors import FirstflightError, MachineError, RequestError
@@ -95,7 +97,7 @@ def _answer(runner: Runner, testbed: Testbed, message: dict[str, Any]) -> None:
         runner.send(answer, fds)
     except FirstflightError as error:
         runner.send({"id": answer["id"], "error": str(error), "kind": _KINDS.get(type(error), "other")})
-    except OSError as error:
+    except (OSError, NetlinkError) as error:
         sentence = f"the kernel refuses a feature that {message['do']} needs: {error}"
         runner.send({"id": answer["id"], "error": sentence, "kind": _KINDS[MachineError]})
     except Exception as error:

@@ -12,10 +12,12 @@ from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
+from pyroute2.iproute.linux import IPRoute
+from pyroute2.netlink.exceptions import NetlinkError
+
 from firstflight import _native
 from firstflight.engines.emulate.inside.processes import DEVICE, Namespace
 from firstflight.errors import MachineError
-from firstflight.netlink import IFF_NOARP, IFF_UP, Network
 
 SYS = Path("/proc/sys")
 TCP = SYS / "net/ipv4"
@@ -43,11 +45,17 @@ _QUIET_IPV6 = {
     "net.ipv6.conf.all.forwarding": "0",
 }
 
+_MAIN_TABLE = 254
+_STATIC = 4
+# Route attributes by iproute2's names, and pyroute2's where they differ.
+_ATTRIBUTES = {"congctl": "cc_algo"}
+
 _MTU = 1500
 # The kernel's default of 500 packets would drop before the box can count.
 QUEUE = 10_000
 
 _TUN = "/dev/net/tun"
+_IFF_UP, _IFF_NOARP = 0x01, 0x80
 _SIOCETHTOOL = 0x8946
 
 # Offloads that would let "packets" be larger than the wire's or leave their checksums unfilled: (name, set, get) of
@@ -115,15 +123,17 @@ def dump() -> dict[str, str]:
     return found
 
 
-def set_route(network: Network, host: str, address: str, to: str, attributes: dict[str, Any]) -> None:
+def set_route(netlink: IPRoute, host: str, address: str, to: str, device: int, attributes: dict[str, Any]) -> None:
     """The route to `to` over the only device, with these attributes and no others, read back.
 
     MachineError for an attribute that the kernel refuses or keeps otherwise, and for a congestion control that it does
     not have.
     """
+    metrics = {_ATTRIBUTES.get(name, name): value for name, value in attributes.items()}
+    route = {"family": _family(to), "dst": to, "oif": device, "prefsrc": address, "proto": "static"} | _scope(to)
     try:
-        network.set_route(to, DEVICE, attributes, address)
-    except OSError as error:
+        netlink.route("replace", **route, **({"metrics": metrics} if metrics else {}))
+    except NetlinkError as error:
         control = attributes.get("congctl")
         available = sysctl(TCP / "tcp_available_congestion_control").split()
         if control is not None and control not in available:
@@ -131,22 +141,53 @@ def set_route(network: Network, host: str, address: str, to: str, attributes: di
                 f"host {host}: this kernel has no congestion control {control!r}; it has {', '.join(available)}; "
                 f"a module may bring it: modprobe tcp_{control}"
             ) from None
-        reason = error.strerror
-        raise MachineError(f"host {host}: the kernel refuses a route to {to} with {attributes}: {reason}") from None
-    found = network.routes().get(to)
-    if found != attributes:
-        raise MachineError(f"host {host}: the route to {to} was given {attributes} and has {found}")
+        raise MachineError(f"host {host}: the kernel refuses a route to {to} with {attributes}: {error}") from None
+    found = route_attributes(netlink).get(to)
+    if found != metrics:
+        raise MachineError(f"host {host}: the route to {to} was given {metrics} and has {found}")
+
+
+def route_attributes(netlink: IPRoute) -> dict[str, dict[str, Any]]:
+    """The attributes of each route of the main table that is not the kernel's own, by destination, with pyroute2's
+    names.
+    """
+    found = {}
+    for family in (socket.AF_INET, socket.AF_INET6):
+        for route in netlink.get_routes(family=family, table=_MAIN_TABLE):
+            if route["proto"] != _STATIC:
+                continue
+            metrics = route.get("metrics")
+            attributes = metrics["attrs"] if metrics else []
+            to = f"{route.get('dst')}/{route['dst_len']}"
+            found[to] = {name.removeprefix("RTAX_").lower(): value for name, value in attributes}
+    return found
+
+
+def _family(to: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in to else socket.AF_INET
+
+
+def _scope(to: str) -> dict[str, str]:
+    """Nothing is behind a gateway; IPv6's routes have no scope."""
+    return {"scope": "link"} if _family(to) == socket.AF_INET else {}
 
 
 def route_takes(control: str) -> bool:
     """Whether a route in the calling thread's namespace can name this congestion control."""
-    with Network() as network:
-        network.set_link("lo", IFF_UP)
+    with IPRoute() as netlink:
+        loopback = socket.if_nametoindex("lo")
+        netlink.link("set", index=loopback, state="up")
         try:
-            network.set_route("192.0.2.0/24", "lo", {"congctl": control})
-        except OSError:
+            netlink.route("replace", dst="192.0.2.0/24", oif=loopback, scope="link", metrics={"cc_algo": control})
+        except NetlinkError:
             return False
     return True
+
+
+def keep_only_routes(netlink: IPRoute, kept: set[str]) -> None:
+    """Delete every route to the testbed that an earlier call made and this one does not have."""
+    for to in route_attributes(netlink).keys() - kept:
+        netlink.route("del", family=_family(to), dst=to, table=_MAIN_TABLE, **_scope(to))
 
 
 def cubic() -> dict[str, str]:
@@ -173,8 +214,8 @@ def open_tun(host: Namespace, end: str) -> int:
         fd = _native.open_device("tun", end)
     except OSError as error:
         raise MachineError(f"host {host.name}: the kernel makes no TUN device: {error.strerror}") from None
-    with Network() as network:
-        network.set_link(end, namespace=host.fd, name=DEVICE)
+    with IPRoute() as netlink:
+        netlink.link("set", index=socket.if_nametoindex(end), net_ns_fd=host.fd, ifname=DEVICE)
     return fd
 
 
@@ -182,22 +223,26 @@ def open_pair(host: Namespace, end: str, mac: str, mtu: int = _MTU) -> int:
     """A veth pair: the device, with this Ethernet address, in the host's namespace, `end` in the calling thread's; a
     packet socket on `end`, as a descriptor.
     """
-    with Network() as network:
+    peer = {"ifname": DEVICE, "address": mac, "net_ns_fd": host.fd}
+    with IPRoute() as netlink:
         try:
-            network.add_pair(end, name=DEVICE, address=bytes.fromhex(mac.replace(":", "")), namespace=host.fd)
-        except OSError as error:
-            raise MachineError(f"host {host.name}: the kernel makes no veth pair: {error.strerror}") from None
+            netlink.link("add", ifname=end, kind="veth", peer=peer)
+        except NetlinkError as error:
+            raise MachineError(f"host {host.name}: the kernel makes no veth pair: {error}") from None
         offloads_off(host.name, end)
-        bring_up(network, end, mtu)
+        bring_up(netlink, end, mtu)
     try:
         return _native.open_device("packet", end)
     except OSError as error:
         raise MachineError(f"host {host.name}: the kernel opens no packet socket: {error.strerror}") from None
 
 
-def bring_up(network: Network, device: str, mtu: int = _MTU, without_arp: bool = False) -> None:
-    """Set a device's queue and packet size, and up."""
-    network.set_link(device, IFF_UP | IFF_NOARP if without_arp else IFF_UP, mtu=mtu, queue_packets=QUEUE)
+def bring_up(netlink: IPRoute, device: str, mtu: int = _MTU, without_arp: bool = False) -> int:
+    """Set a device's queue and packet size, and up; its index."""
+    index = socket.if_nametoindex(device)
+    flags = _IFF_UP | _IFF_NOARP if without_arp else _IFF_UP
+    netlink.link("set", index=index, mtu=mtu, txqlen=QUEUE, flags=flags, change=flags)
+    return index
 
 
 def offloads_off(where: str, device: str) -> None:

@@ -9,22 +9,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pyroute2.iproute.linux import IPRoute
+
 from firstflight.engines.emulate.inside import settings
 from firstflight.engines.emulate.inside.processes import DEVICE, Box, Namespace
 from firstflight.errors import RequestError
-from firstflight.netlink import IFF_UP, Network
 
 _BOX_FIRST_S = 0.1
+_IFA_F_NODAD = 0x02
 
 
 @dataclass
 class Host:
-    """A host: its name, address, TCP and namespace."""
+    """A host: its namespace, address, and the index of its device there."""
 
     name: str
     address: str
     stack: str
     namespace: Namespace
+    device: int = 0
 
     @property
     def family(self) -> socket.AddressFamily:
@@ -107,7 +110,7 @@ class Testbed:
             fd = middle.call(settings.open_pair, host.namespace, end, mac, self.mtu)
         else:
             fd = middle.call(settings.open_tun, host.namespace, end)
-        host.namespace.call(_configure, host, self.network, self.mtu, veth=veth)
+        host.device = host.namespace.call(_configure, host, self.network, self.mtu, veth=veth)
         return self.backend, fd
 
     def set(
@@ -130,24 +133,26 @@ class Testbed:
         target.namespace.call(_set_routes, target, {self.network: route} | addressed)
 
 
-def _configure(host: Host, to: str, mtu: int, veth: bool) -> None:
-    """Bring up a host's device, with its address and route if its kernel answers there."""
-    with Network() as network:
-        network.set_link("lo", IFF_UP)
+def _configure(host: Host, network: str, mtu: int, veth: bool) -> int:
+    """Bring up a host's device, with its address and route if its kernel answers there; the device's index."""
+    with IPRoute() as netlink:
+        netlink.link("set", index=socket.if_nametoindex("lo"), state="up")
         if veth:
             settings.offloads_off(host.name, DEVICE)
-        settings.bring_up(network, DEVICE, mtu, without_arp=veth)
+        index = settings.bring_up(netlink, DEVICE, mtu, without_arp=veth)
         if host.stack == "kernel":
-            network.add_address(DEVICE, host.address)
-            settings.set_route(network, host.name, host.address, to, {})
+            # Without duplicate address detection, which would keep routes waiting.
+            alone = {"prefixlen": 32} if host.family == socket.AF_INET else {"prefixlen": 128, "flags": _IFA_F_NODAD}
+            netlink.addr("add", index=index, family=host.family, address=host.address, **alone)
+            settings.set_route(netlink, host.name, host.address, network, index, {})
+    return index
 
 
 def _set_routes(host: Host, routes: dict[str, dict[str, Any]]) -> None:
-    with Network() as network:
-        for to in network.routes().keys() - routes.keys():
-            network.remove_route(to)
+    with IPRoute() as netlink:
+        settings.keep_only_routes(netlink, set(routes))
         for to, attributes in routes.items():
-            settings.set_route(network, host.name, host.address, to, attributes)
+            settings.set_route(netlink, host.name, host.address, to, host.device, attributes)
 
 
 def _prepare_middle() -> None:
