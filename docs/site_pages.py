@@ -107,7 +107,22 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
     if page.file.src_uri.startswith("evidence/"):
         # Each page loads the index of the search.
         linked = re.sub("<(pre|table)", r"<\1 data-search-exclude", linked)
-    return f'<div class="keys">{linked}</div>' if page.file.src_uri in LISTS else linked
+    return f'<div class="keys">{_labelled(linked)}</div>' if page.file.src_uri in LISTS else linked
+
+
+def _labelled(html: str) -> str:
+    """Each cell of a table with the heading of its column, which a list on a phone shows."""
+
+    def row(found: re.Match[str], heads: list[str]) -> str:
+        label = iter(heads)
+        return re.sub("<td", lambda _: f'<td data-label="{next(label, "")}"', found[0])
+
+    def table(found: re.Match[str]) -> str:
+        head, body, rows = found[0].partition("<tbody>")
+        names = [re.sub("<[^>]*>", "", name) for name in re.findall(r"<t[hd]\b[^>]*>(.*?)</t[hd]>", head)]
+        return head + body + re.sub(r"<tr>.*?</tr>", lambda one: row(one, names), rows, flags=re.DOTALL)
+
+    return re.sub(r"<table.*?</table>", table, html, flags=re.DOTALL)
 
 
 def _of_the_home_page() -> dict[str, str]:
