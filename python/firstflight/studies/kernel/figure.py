@@ -113,7 +113,7 @@ def _chart(
     heading = quantity[x].attrs.get("long_name", x)
     if numbers:
         few = labels if len(labels) <= _FEW else alt.Undefined
-        axis = alt.Axis(values=few, labelExpr="'' + datum.value", labelOverlap=True)
+        axis = alt.Axis(values=few, labelExpr="'' + datum.value", labelOverlap=True, labelSeparation=6)
         scale = alt.Scale(type="log" if far else "linear", zero=False, nice=not far)
         across = alt.X(f"{x}:Q", title=heading, scale=scale, axis=axis)
     else:
@@ -297,7 +297,13 @@ def panels(
                     f"{rows}:N",
                     sort=titles(quantity[rows]),
                     title=None,
-                    header=alt.Header(labelAngle=0, labelAlign="right", labelPadding=12),
+                    # Letters may be wider in the reader's font than where the picture was laid out.
+                    header=alt.Header(
+                        labelAngle=0,
+                        labelAlign="left",
+                        labelPadding=32 if wide else 20,
+                        labelFontSize=12 if wide else _SMALL,
+                    ),
                 ),
                 column=alt.Column(f"{columns}:N", sort=titles(quantity[columns]), title=None),
                 spacing=10 if wide else 6,
