@@ -444,17 +444,20 @@ def intervals(
 ) -> Figure | None:
     """The value and 95% CI of each label of `y`, in a color per label of `color` and a panel per label of `rows`.
 
-    A line is at the `base`; a base of 1 has a logarithmic axis. Labels without an interval are omitted. None without
-    data.
+    A line is at the `base`; a base of 1 has a logarithmic axis, which begins at half of the least value: intervals that
+    reach zero are cut there. Labels without an interval are omitted. None without data.
     """
     keys = [y, color, rows]
     found = [row for row in rows_of(quantity, keys) if "low" in row]
     if not found:
         return None
+    if base:
+        least = min(row["value"] for row in found) / 2
+        found = [row | {"low": max(row["low"], least)} for row in found]
 
     def chart(wide: bool) -> alt.TopLevelMixin:
         ends = [base, *(row[end] for row in found for end in ("low", "high"))]
-        scale = alt.Scale(domain=[min(ends), max(ends)], type="log" if base else "linear")
+        scale = alt.Scale(domain=[min(ends), max(ends)], type="log" if base else "linear", nice=not base)
         x = alt.X("value:Q", title=heading_of(quantity), scale=scale)
 
         def one(panel: str) -> Any:

@@ -122,7 +122,7 @@ class Scorecard(DeclaredStudy):
             of_role: list[xr.DataArray] = [case.improvement(q, role) for case in self._cases]
             columns.append(xr.concat(of_role, cases))
         found = named(
-            xr.concat(columns, who).expand_dims(panel=[""]), "improvements", "times as good as the reference", ""
+            xr.concat(columns, who).expand_dims(panel=[""]), "improvements", "Times as good as the reference", ""
         )
         caption = "Ratios with 95% CI, better above 1; times are inverted. Changes in other units: see the table above."
         return [intervals(found, "Gain and harm by case", caption, "case", "of", "panel", base=1)]
