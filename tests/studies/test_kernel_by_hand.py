@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
@@ -14,6 +16,7 @@ import xarray as xr
 
 from firstflight.analysis.claim import at_most, between, near
 from firstflight.records import Run
+from firstflight.report.figure import svg
 from firstflight.studies.kernel import (
     MEMBER,
     ClaimSpec,
@@ -29,6 +32,7 @@ from firstflight.studies.kernel import (
     by_replicate,
     common,
     estimate,
+    intervals,
     mean_of,
     named,
     resampled,
@@ -76,6 +80,18 @@ def test_a_claim_keeps_value_and_both_ends_in_their_places() -> None:
     assert (value.verdict, claim(with_draws(5.51, [3.0, 3.5]), needs="value").judge().verdict) == ("holds", "differs")
     assert claim(with_draws(4.0, [4.0]), note="n").judge("iw 3").reason.startswith("This run lacks iw 3.")
     assert claim(xr.DataArray(math.nan)).judge().verdict == "cannot be checked"
+
+
+def test_an_interval_that_reaches_zero_is_cut_where_a_logarithmic_axis_begins() -> None:
+    ratios = xr.concat([with_draws(0.5, [-1, 2] * 40), with_draws(2.0, [1, 3] * 40)], "case").assign_coords(
+        case=["a", "b"]
+    )
+    whole = named(ratios.expand_dims(of=["own"], panel=[""]), "ratios", "Ratio", "", 1)
+    figure = intervals(whole, "Ratios", "A caption.", "case", "of", "panel", base=1)
+    assert figure is not None
+    domains = re.findall(r'"domain": \[([^\]]+)\], "nice"', json.dumps(figure.chart.to_dict()))
+    assert [float(end) for end in domains[0].split(",")] == [0.25, 3.0]
+    assert "NaN" not in svg(figure.chart)
 
 
 def test_a_table_has_value_and_both_ends_of_each_quantity_in_the_order_asked_for() -> None:
