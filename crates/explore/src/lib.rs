@@ -10,7 +10,11 @@ pub use boundary::{input, observe, output, output_length, segments, simulate};
 use std::path::Path;
 
 use firstflight_observe::{ReadError, Reader};
-use firstflight_sim::{Plan, PlanError, records::Row, table::NamedColumns};
+use firstflight_sim::{
+    Plan, PlanError,
+    records::{CongestionState, Row, Trigger},
+    table::NamedColumns,
+};
 use serde_json::{Value, json};
 
 /// Simulates replicate 0 of a plan and packs its tables; `capture` keeps every segment.
@@ -19,7 +23,12 @@ use serde_json::{Value, json};
 /// Something that is no plan, or a plan whose parts do not fit together.
 pub fn run(plan: &str, seed: u64, capture: bool) -> Result<Vec<u8>, PlanError> {
     let records = firstflight_sim::simulate(&Plan::from_json(plan)?, seed, 0..1, capture)?;
-    let about = json!({ "links": records.link_names, "applications": records.application_names });
+    let about = json!({
+        "links": records.link_names,
+        "applications": records.application_names,
+        "states": CongestionState::NAMES,
+        "triggers": Trigger::NAMES,
+    });
     Ok(pack(about, records.into_tables()))
 }
 

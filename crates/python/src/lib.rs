@@ -19,7 +19,7 @@ use firstflight_sim::{
     table::NamedColumns,
     tap::Place,
 };
-use firstflight_tcp::{Choices, Deadline, InitialWindow, Profile};
+use firstflight_tcp::{Choices, CongestionState, Deadline, InitialWindow, Profile, Trigger};
 use pyo3::{
     exceptions::{PyOSError, PyValueError},
     prelude::*,
@@ -167,6 +167,8 @@ fn to_python(py: Python<'_>, records: Records) -> PyResult<Bound<'_, PyDict>> {
     let names = PyDict::new(py);
     names.set_item("links", &records.link_names)?;
     names.set_item("applications", &records.application_names)?;
+    names.set_item("states", CongestionState::NAMES)?;
+    names.set_item("triggers", Trigger::NAMES)?;
     let counts = PyDict::new(py);
     for (name, count) in records.counts.named() {
         counts.set_item(name, count)?;

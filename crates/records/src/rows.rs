@@ -407,6 +407,34 @@ table! {
 }
 
 table! {
+    /// A change of a sender's congestion state, or what explains one.
+    SenderEventRow = "sender_events" {
+        /// time since the start of the run
+        time_ns: i64 ["ns"],
+        /// replicate of the experiment, from 0
+        replicate: u32,
+        /// connection of the replicate, from 0
+        connection: u32,
+        /// 1 if it is the server's
+        from_server: u8,
+        /// congestion state before, as in qlog's congestion_state_updated: "slow_start", "congestion_avoidance" or
+        /// "recovery"
+        old_state: u8 [names],
+        /// congestion state after; the same for a trigger that does not change it
+        new_state: u8 [names],
+        /// "ssthresh" (cwnd reached it); of an end of slow start also "ack_train" and "delay" (HyStart),
+        /// "conservative_slow_start" (HyStart++), "queue" (Vegas), "full_pipe" (BBR), "startup" (the scheme) or
+        /// "controller"; "loss", "tail_loss", "ecn" or "timeout"; "recovered"; "undo" (it was spurious); "idle_restart";
+        /// "application_limited" (RFC 2861); "probe" (of the tail); "window_probe"
+        trigger: u8 [names],
+        /// cwnd after it
+        cwnd_segments: f64 ["segments"],
+        /// ssthresh after it; NaN if nothing has set it
+        ssthresh_segments: f64 ["segments"],
+    }
+}
+
+table! {
     /// A packet at a link.
     Crossing = "crossings" {
         /// arrival of the packet at the link, since the start of the run
@@ -441,6 +469,7 @@ pub const TABLES: &[(&str, &[Declared])] = &[
     (Aggregate::TABLE, Aggregate::COLUMNS),
     (HistogramBin::TABLE, HistogramBin::COLUMNS),
     (SegmentEvent::TABLE, SegmentEvent::COLUMNS),
+    (SenderEventRow::TABLE, SenderEventRow::COLUMNS),
     (Crossing::TABLE, Crossing::COLUMNS),
 ];
 

@@ -5,13 +5,14 @@ use firstflight_tcp::{Endpoint, Segment};
 
 use crate::{
     connection::{Connection, SERVER},
-    records::{AtEnd, Crossing, NO_LINK, RECEIVED, SENT, SegmentEvent, Sight},
+    records::{AtEnd, Crossing, NO_LINK, RECEIVED, SENT, SegmentEvent, SenderEventRow, Sight},
 };
 
 /// The segments seen so far.
 #[derive(Debug, Default)]
 pub struct Capture {
     events: Vec<SegmentEvent>,
+    sender_events: Vec<SenderEventRow>,
     crossings: Vec<Crossing>,
 }
 
@@ -67,6 +68,26 @@ impl Capture {
         self.events.push(sight.row(Some(at_end(&connection.ends[window_of])), segment));
     }
 
+    /// A connection is over, or the run: what its ends have published.
+    pub fn published(&mut self, replicate: u32, connection: &mut Connection) {
+        for (side, end) in connection.ends.iter_mut().enumerate() {
+            let mss = f64::from(end.mss_bytes());
+            while let Some(event) = end.poll_sender_event() {
+                self.sender_events.push(SenderEventRow {
+                    time_ns: event.time as i64,
+                    replicate,
+                    connection: connection.number,
+                    from_server: u8::from(side == SERVER),
+                    old_state: event.old as u8,
+                    new_state: event.new as u8,
+                    trigger: event.trigger as u8,
+                    cwnd_segments: f64::from(event.cwnd_bytes) / mss,
+                    ssthresh_segments: event.ssthresh_bytes.map_or(f64::NAN, f64::from) / mss,
+                });
+            }
+        }
+    }
+
     /// A packet came to a link and was dropped, lost or delivered there.
     pub fn crossed(&mut self, crossing: Crossing) {
         self.crossings.push(crossing);
@@ -74,10 +95,11 @@ impl Capture {
 
     /// The rows in the order of time. Links computed ahead lose packets at times to come, hence the sort; it is stable,
     /// so events at one time keep their order.
-    pub fn into_tables(mut self) -> (Vec<SegmentEvent>, Vec<Crossing>) {
+    pub fn into_tables(mut self) -> (Vec<SegmentEvent>, Vec<SenderEventRow>, Vec<Crossing>) {
         self.events.sort_by_key(|event| event.time_ns);
+        self.sender_events.sort_by_key(|event| event.time_ns);
         self.crossings.sort_by_key(|crossing| crossing.time_ns);
-        (self.events, self.crossings)
+        (self.events, self.sender_events, self.crossings)
     }
 }
 

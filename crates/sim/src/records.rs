@@ -2,9 +2,10 @@
 
 pub use firstflight_records::{
     Aggregate, AtEnd, Crossing, Handshake, HistogramBin, LinkInterval, NO_CONNECTION, NO_LINK, NO_PAGE, NO_RESPONSE,
-    NO_ROW, NO_SUBNET, NamedColumns, Page, RECEIVED, Row, SENT, SegmentEvent, SenderCounts, Sight, StreamReport, Sums,
-    Transfer, User, seconds, seconds_between,
+    NO_ROW, NO_SUBNET, NamedColumns, Page, RECEIVED, Row, SENT, SegmentEvent, SenderCounts, SenderEventRow, Sight,
+    StreamReport, Sums, Transfer, User, seconds, seconds_between,
 };
+pub use firstflight_tcp::{CongestionState, Trigger};
 
 /// Declares [`Records`]: tables that there always are, and those that there are on some conditions.
 macro_rules! records {
@@ -63,6 +64,8 @@ records! {
         histograms: HistogramBin,
         /// Segments.
         segments: SegmentEvent,
+        /// Events of the senders, if segments are asked for.
+        sender_events: SenderEventRow,
         /// Packets at every link, if segments are asked for.
         crossings: Crossing,
     }

@@ -15,6 +15,9 @@
 //! simulation has no old duplicates of the same pair of ports to fear beyond the packets in flight, so the state lasts,
 //! acknowledging late segments, until the caller recycles the endpoint.
 //!
+//! [`Endpoint::listen`] keeps what the sender goes through for [`Endpoint::poll_sender_event`]: why slow start ended,
+//! recovery, undo, idle restart, probes. Without it that costs one test of a bit per ACK.
+//!
 //! Behaviour is a [`Profile`]: initial, restart and loss windows, start-up scheme, lost-SYN rule, options, receive window,
 //! acknowledgments, timers, recovery, congestion control and its validation.
 //!
@@ -22,6 +25,7 @@
 
 mod amounts;
 mod connection;
+mod event;
 mod profile;
 mod receiver;
 mod sender;
@@ -31,6 +35,7 @@ use firstflight_segment::{self as segment, sequence};
 
 pub use amounts::{Bytes, Segments};
 pub use connection::{Endpoint, Events, Info, State, Stats};
+pub use event::{CongestionState, SenderEvent, Trigger};
 pub use firstflight_segment::{
     Ecn, Flags, MOST_SACK_BLOCKS, PathOption, QuickStart, SackBlocks, Segment, SentAt, Timestamps,
 };

@@ -429,7 +429,17 @@ impl<'p> Simulation<'p> {
                 self.records.links.push(counts.row(self.replicate, index as u16, start, length));
             }
         }
-        (self.records.segments, self.records.crossings) = self.capture.map(Capture::into_tables).unzip();
+        if let Some(mut capture) = self.capture {
+            for slot in 0..self.connections.len() {
+                if self.connections[slot].live {
+                    capture.published(self.replicate, &mut self.connections[slot]);
+                }
+            }
+            let (segments, sender_events, crossings) = capture.into_tables();
+            self.records.segments = Some(segments);
+            self.records.sender_events = Some(sender_events);
+            self.records.crossings = Some(crossings);
+        }
         self.records
     }
 
@@ -469,6 +479,9 @@ impl<'p> Simulation<'p> {
     /// A connection is over: its outcome is stored, and its slot is free for another.
     pub(crate) fn release(&mut self, slot: u32) {
         self.memory.on_over(self.now, slot, &self.connections);
+        if self.is_watched {
+            self.note_release(slot);
+        }
         self.connections.release(slot);
         self.timers.cancel(2 * slot);
         self.timers.cancel(2 * slot + 1);

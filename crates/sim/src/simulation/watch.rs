@@ -1,7 +1,7 @@
 //! For those who watch packets: taps at a place, and the capture of everything.
 
 use firstflight_path::{LinkOutcome, Nanos};
-use firstflight_tcp::{Ecn, Segment};
+use firstflight_tcp::{Ecn, Endpoint, Segment};
 
 use super::Simulation;
 use crate::{
@@ -65,11 +65,22 @@ impl<'p> Simulation<'p> {
 
     /// For those who watch packets: a connection was opened.
     pub(crate) fn note_opening(&mut self, slot: u32) {
+        if self.capture.is_some() {
+            self.connections[slot].ends.iter_mut().for_each(Endpoint::listen);
+        }
         let Some(tap) = &mut self.tap else { return };
         let connection = &self.connections[slot];
         let initial_sequences = [0, 1].map(|side: usize| connection.ends[side].initial_sequence());
         let identity = Identity { number: connection.number, hosts: connection.pair.hosts, initial_sequences };
         tap.opened(slot, connection.generation, identity);
+    }
+
+    /// For those who watch senders: a connection is over.
+    #[cold]
+    pub(super) fn note_release(&mut self, slot: u32) {
+        if let Some(capture) = &mut self.capture {
+            capture.published(self.replicate, &mut self.connections[slot]);
+        }
     }
 
     /// For those who watch packets: an end hands a segment to the network.

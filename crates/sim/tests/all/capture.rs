@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::world::{differing, profile, web};
 use firstflight_sim::{
     Plan, Records,
-    records::{SegmentEvent, Transfer},
+    records::{SegmentEvent, SenderEventRow, Transfer, Trigger},
     simulate,
 };
 use serde_json::{Value, json};
@@ -50,6 +50,26 @@ fn events_come_in_the_order_of_time_and_end_with_the_run() {
     assert!(segments.is_sorted_by_key(|row| row.time_ns));
     assert!(segments.iter().all(|row| (0..20_000_000_000).contains(&row.time_ns)));
     assert!([SENT, RECEIVED, DROPPED, LOST].iter().all(|&kind| segments.iter().any(|row| row.event == kind)));
+}
+
+#[test]
+fn every_loss_event_and_timeout_of_a_sender_is_among_its_events() {
+    let (records, _) = captured();
+    let events = records.sender_events.unwrap();
+    assert!(events.is_sorted_by_key(|row| row.time_ns));
+    // Transfers count up to the arrival of their last byte, which may be before a lost FIN or ACK is missed.
+    let end = |row: &Transfer| if row.completed == 1 { row.start_s + row.completion_time_s } else { f64::INFINITY };
+    let mut ends = HashMap::new();
+    for row in &records.transfers {
+        let latest = ends.entry(row.connection).or_insert(0.0f64);
+        *latest = latest.max(end(row));
+    }
+    let counted = |row: &&SenderEventRow| row.from_server == 1 && row.time_ns as f64 / 1e9 <= ends[&row.connection];
+    let count = |trigger: Trigger| events.iter().filter(counted).filter(|row| row.trigger == trigger as u8).count();
+    let sum = |of: fn(&Transfer) -> u32| records.transfers.iter().map(|row| of(row) as usize).sum::<usize>();
+    assert!(sum(|row| row.sender.timeouts) > 0 && sum(|row| row.sender.fast_retransmits) > 0);
+    assert_eq!(count(Trigger::Timeout), sum(|row| row.sender.timeouts));
+    assert_eq!(count(Trigger::Loss), sum(|row| row.sender.fast_retransmits));
 }
 
 #[test]

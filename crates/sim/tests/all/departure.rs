@@ -60,7 +60,7 @@ fn bottleneck(queue: Value, tcp: &Value) -> Records {
     let plan = Plan::from_json(&plan.to_string()).unwrap();
     let watched = simulate(&plan, 3, 0..1, true).unwrap();
     let records = simulate(&plan, 3, 0..1, false).unwrap();
-    let tables = |records: Records| Records { segments: None, crossings: None, ..records };
+    let tables = |records: Records| Records { segments: None, sender_events: None, crossings: None, ..records };
     let different = differing(tables(watched), tables(simulate(&plan, 3, 0..1, false).unwrap()));
     assert_eq!(different, Vec::<String>::new(), "watching changes nothing");
     records

@@ -2,6 +2,7 @@
 
 use super::Reset;
 use super::socket_options::RecordEnds;
+use crate::event::Listener;
 use crate::profile::{Profile, WindowValidation};
 use crate::receiver::Memory;
 use crate::receiver::ack::Arrivals;
@@ -26,6 +27,7 @@ pub(crate) struct Extra {
     pub record_ends: RecordEnds,
     /// The reset that is due.
     pub reset: Reset,
+    pub listener: Option<Box<Listener>>,
 }
 
 /// Decides when data is sent, in addition to windows. Present only while there is something to do.
@@ -44,6 +46,7 @@ impl Extra {
             validation: Validation::new(profile.window_validation),
             record_ends: RecordEnds::default(),
             reset: Reset::default(),
+            listener: None,
         }
     }
 }
@@ -165,6 +168,11 @@ impl Extras {
     #[inline]
     pub fn record_ends(&self) -> Option<&RecordEnds> {
         Some(&self.0.as_deref()?.record_ends).filter(|ends| !ends.is_empty())
+    }
+
+    /// If somebody listens.
+    pub fn listener_mut(&mut self) -> Option<&mut Listener> {
+        self.0.as_deref_mut()?.listener.as_deref_mut()
     }
 
     pub fn take_path_option(&mut self) -> Option<PathOption> {

@@ -19,6 +19,7 @@ mod transmit;
 use extras::Extras;
 pub use inspect::{Info, Stats};
 
+use crate::event::SenderEvent;
 use crate::profile::Profile;
 use crate::receiver::{Memory, Receiver};
 use crate::segment::Flags;
@@ -118,6 +119,8 @@ pub(crate) mod feature {
     pub const PATH_OPTION: u8 = 32;
     /// Segments note when they were sent, and ACKs are timed by that.
     pub const ACK_ONE_WAY: u8 = 64;
+    /// Somebody listens to the sender's events.
+    pub const LISTENER: u8 = 128;
 }
 
 /// End of an endless stream: later than any position that a connection can reach.
@@ -261,6 +264,16 @@ impl Endpoint {
     #[inline]
     pub fn poll_events(&mut self) -> Events {
         std::mem::take(&mut self.conn.events)
+    }
+
+    /// From now on the sender's events are kept for [`poll_sender_event`](Self::poll_sender_event).
+    pub fn listen(&mut self) {
+        self.sender.listen(&mut self.conn);
+    }
+
+    /// The sender's next event, in the order of time, if somebody [listens](Self::listen).
+    pub fn poll_sender_event(&mut self) -> Option<SenderEvent> {
+        self.conn.extras.listener_mut()?.events.pop_front()
     }
 
     fn check_invariants(&self) {

@@ -202,13 +202,14 @@ impl Sender {
     /// 4. Start-up: the effect of the edges on the scheme, which may replace cwnd and ssthresh.
     /// 5. What is rare: ECN (a smaller cwnd is signaled to the peer by CWR), statistics, retransmissions, the back-off.
     /// 6. The timer.
+    /// 7. The events are published, if anybody listens.
     #[inline(always)]
     pub(crate) fn apply(&mut self, conn: &mut Connection, now: Nanos, facts: &Facts) {
         if let Some(rtt) = facts.rtt {
             self.on_rtt(conn, now, rtt);
         }
         self.validate_acknowledged(conn, now, facts);
-        if facts.edges != Edges::NONE {
+        if !facts.edges.is_empty() {
             self.apply_edges(conn, now, facts);
         }
         match (&facts.delivery, facts.rule) {
@@ -218,10 +219,13 @@ impl Sender {
             (None, CwndRule::Keep) => {}
         }
         self.apply_to_startup(conn, now, facts);
-        if facts.edges != Edges::NONE || facts.retransmit {
+        if !facts.edges.is_empty() || facts.retransmit {
             self.apply_rest(conn, now, facts);
         }
         self.set_timer(conn, now, facts.timer);
+        if conn.features & feature::LISTENER != 0 {
+            self.publish_consequences(conn, now, facts);
+        }
     }
 
     /// Step 1.
@@ -239,17 +243,17 @@ impl Sender {
         if facts.marked {
             self.forbid_cwnd_restore();
         }
-        if edges.has(Edges::TAIL_LOSS) {
+        if edges.intersects(Edges::TAIL_LOSS) {
             self.begin_reduction(conn, now, facts);
             self.set_next_cwnd(NextCwnd::Ssthresh);
         }
-        if edges.has(Edges::LEFT) {
+        if edges.intersects(Edges::LEFT) {
             self.set_next_cwnd(facts.next_cwnd);
         }
-        if edges.has(Edges::UNDONE) {
+        if edges.intersects(Edges::UNDONE) {
             self.undo(now);
         }
-        if edges.has(Edges::ENTERED) {
+        if edges.intersects(Edges::ENTERED) {
             if facts.reducing {
                 self.forbid_cwnd_restore();
             } else {
@@ -260,13 +264,13 @@ impl Sender {
                 self.begin_reduction(conn, now, facts);
             }
         }
-        if edges.has(Edges::REDUCED) {
+        if edges.intersects(Edges::REDUCED) {
             self.begin_reduction(conn, now, facts);
         }
-        if edges.has(Edges::RESTARTED) {
+        if edges.intersects(Edges::RESTARTED) {
             self.controller.on_timeout(now, self.congestion_base(conn, facts), true);
         }
-        if edges.has(Edges::TIMED_OUT) {
+        if edges.intersects(Edges::TIMED_OUT) {
             if facts.first {
                 self.save_cwnd(facts.reducing);
             }
@@ -354,7 +358,7 @@ impl Sender {
     #[cold]
     fn apply_rest(&mut self, conn: &mut Connection, now: Nanos, facts: &Facts) {
         let edges = facts.edges;
-        if edges.has(Edges::TIMED_OUT) {
+        if edges.intersects(Edges::TIMED_OUT) {
             if let Some(validation) = conn.extras.validation_mut() {
                 validation.begin_period(now);
             }
@@ -363,11 +367,11 @@ impl Sender {
             self.apply_to_ecn(conn, facts);
         }
         let stats = &mut conn.stats;
-        stats.timeouts += u32::from(edges.has(Edges::TIMED_OUT));
-        stats.fast_retransmits += u32::from(edges.has(Edges::ENTERED) || edges.has(Edges::RESTARTED));
+        stats.timeouts += u32::from(edges.intersects(Edges::TIMED_OUT));
+        stats.fast_retransmits += u32::from(edges.intersects(Edges::ENTERED | Edges::RESTARTED));
         stats.early_retransmits += u32::from(facts.early);
-        stats.ecn_cwnd_reductions += u32::from(edges.has(Edges::REDUCED));
-        stats.spurious_recoveries_undone += u32::from(edges.has(Edges::UNDONE));
+        stats.ecn_cwnd_reductions += u32::from(edges.intersects(Edges::REDUCED));
+        stats.spurious_recoveries_undone += u32::from(edges.intersects(Edges::UNDONE));
         // A closed window is probed when the timer expires.
         if facts.retransmit && self.peer_window.bytes > 0 {
             conn.due |= due::RETRANSMIT;
@@ -376,13 +380,13 @@ impl Sender {
             self.snd.nxt = self.snd.una;
         }
         let rules = &conn.profile.rto;
-        if edges.has(Edges::UNDONE) && facts.undone_timeout {
+        if edges.intersects(Edges::UNDONE) && facts.undone_timeout {
             self.timers.retries = 0;
         }
-        if edges.has(Edges::TIMED_OUT) {
+        if edges.intersects(Edges::TIMED_OUT) {
             self.rtt.back_off(rules);
             self.timers.retries += 1;
-        } else if facts.retransmit && edges.has(Edges::ENTERED) && rules.backoff_at_fast_retransmit {
+        } else if facts.retransmit && edges.intersects(Edges::ENTERED) && rules.backoff_at_fast_retransmit {
             self.rtt.back_off(rules);
         }
     }
@@ -391,14 +395,17 @@ impl Sender {
     // RFC 3168 §6.1.2: CWR signals to the peer that cwnd was reduced, unless that was undone.
     fn apply_to_ecn(&mut self, conn: &mut Connection, facts: &Facts) {
         let edges = facts.edges;
-        if edges.has(Edges::TAIL_LOSS) {
+        if edges.intersects(Edges::TAIL_LOSS) {
             conn.ecn.queue_cwr();
         }
-        if edges.has(Edges::UNDONE) && self.recovery.scoreboard().is_some_and(|own| own.reduction.prior().is_some()) {
+        if edges.intersects(Edges::UNDONE)
+            && self.recovery.scoreboard().is_some_and(|own| own.reduction.prior().is_some())
+        {
             conn.ecn.withdraw_cwr();
         }
-        let reduced = edges.has(Edges::REDUCED) || edges.has(Edges::RESTARTED) || edges.has(Edges::TIMED_OUT);
-        if reduced || edges.has(Edges::ENTERED) && !facts.reducing {
+        if edges.intersects(Edges::REDUCED | Edges::RESTARTED | Edges::TIMED_OUT)
+            || edges.intersects(Edges::ENTERED) && !facts.reducing
+        {
             conn.ecn.queue_cwr();
         }
     }

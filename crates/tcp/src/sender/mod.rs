@@ -5,6 +5,7 @@ pub(crate) mod congestion;
 pub(crate) mod initial_window;
 pub(crate) mod nagle;
 pub(crate) mod pacing;
+mod publish;
 pub(crate) mod recovery;
 mod reduction;
 mod rtt;

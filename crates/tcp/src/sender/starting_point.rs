@@ -179,6 +179,9 @@ impl Sender {
             scoreboard.establish(now, self.snd.una, sack, rate_based, handshake_rtt);
         }
         self.prepare_pacing(conn);
+        if conn.features & feature::LISTENER != 0 {
+            self.listen(conn);
+        }
     }
 
     /// The handshake's RTT: the sample for the estimator, and the first candidate for the shortest RTT.

@@ -1,6 +1,7 @@
 //! The retransmission and persist timers, and what is done when they expire.
 
 use crate::connection::{Connection, State, due};
+use crate::event::Trigger;
 use crate::sender::Sender;
 use crate::sender::recovery::SetTimer;
 use crate::{Deadline, Nanos};
@@ -110,6 +111,9 @@ impl Sender {
         let (recovery, flight) = self.recovery_at(conn, now);
         let facts = recovery.on_timer(&flight);
         self.apply(conn, now, &facts);
+        if self.recovery.is_probing() {
+            self.publish(conn, now, Trigger::Probe);
+        }
         // RFC 9293 §3.8.6: data within the window is retransmitted as usual (SHLD-16), however small the window is.
         conn.due |= if shrunk { due::OVERRIDE } else { 0 };
         false
@@ -121,7 +125,12 @@ impl Sender {
             return true;
         }
         self.timers.retries += 1;
-        conn.due |= if self.peer_window.bytes == 0 { due::PROBE } else { due::OVERRIDE };
+        if self.peer_window.bytes == 0 {
+            conn.due |= due::PROBE;
+            self.publish(conn, now, Trigger::WindowProbe);
+        } else {
+            conn.due |= due::OVERRIDE;
+        }
         self.timers.persist_backoff = self.timers.persist_backoff.saturating_add(1);
         self.set_retransmit_timer(conn, now, self.persist_interval(conn));
         false

@@ -2,6 +2,7 @@
 
 use crate::Nanos;
 use crate::connection::{Connection, due};
+use crate::event::Trigger;
 use crate::segment::{Flags, SentAt};
 use crate::sender::Sender;
 use crate::sender::initial_window::{IdleCheck, RestartWindow};
@@ -309,6 +310,7 @@ impl Sender {
             self.controller.set_window(window);
             conn.stats.idle_restarts += 1;
             self.bursts.restart(self.snd.nxt);
+            self.publish(conn, now, Trigger::IdleRestart);
         }
     }
 }

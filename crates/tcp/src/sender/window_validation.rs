@@ -5,6 +5,7 @@
 
 use crate::Nanos;
 use crate::connection::Connection;
+use crate::event::Trigger;
 use crate::profile::WindowValidation;
 use crate::sender::Sender;
 use crate::sender::recovery::Facts;
@@ -169,6 +170,7 @@ impl Sender {
             let ssthresh = (window / 2 + window / 4) * conn.mss;
             self.controller.set_window(segments * conn.mss);
             self.controller.set_ssthresh(self.controller.ssthresh().max(ssthresh));
+            self.publish(conn, now, Trigger::ApplicationLimited);
         }
     }
 

@@ -15,6 +15,7 @@ mod own_fields;
 mod peer;
 mod profile;
 mod properties;
+mod published;
 mod quick_ack;
 mod rack;
 mod receive_window;

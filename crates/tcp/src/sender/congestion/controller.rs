@@ -6,6 +6,7 @@ use super::window::Window;
 use super::{Other, Start};
 use crate::Nanos;
 use crate::amounts::Bytes;
+use crate::event::Trigger;
 
 /// The sender's cwnd and ssthresh, and the law that changes them. Reno, which plain TCP asks for, is distinguished from
 /// the others by one comparison and keeps its state here.
@@ -163,6 +164,22 @@ impl Controller {
             Law::Reno(_) => None,
             Law::Other(other) | Law::RateBased(other) => other.law().pacing_rate(),
         }
+    }
+
+    fn law(&self) -> &dyn CongestionControl {
+        match &self.law {
+            Law::Reno(reno) => reno,
+            Law::Other(other) | Law::RateBased(other) => other.law(),
+        }
+    }
+
+    pub(crate) fn in_slow_start(&self) -> bool {
+        self.law().in_slow_start(&self.window)
+    }
+
+    /// Why the law ended slow start when it lowered ssthresh without congestion.
+    pub(crate) fn slow_start_end(&self) -> Option<Trigger> {
+        self.law().slow_start_end()
     }
 
     pub(crate) fn min_train_segments(&self) -> Option<u32> {

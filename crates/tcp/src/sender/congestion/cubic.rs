@@ -10,6 +10,7 @@ use super::slow_start_exit::{Hystart, SlowStartExit};
 use super::{Acknowledged, CongestionControl, RoundTrip, Start, Window};
 use crate::Nanos;
 use crate::amounts::{Bytes, Segments};
+use crate::event::Trigger;
 use std::num::NonZeroU32;
 
 const MILLISECOND: Nanos = 1_000_000;
@@ -332,6 +333,10 @@ impl CongestionControl for Cubic {
         self.w_max = None;
         self.min_rtt_us = None;
         self.exit.on_timeout(now);
+    }
+
+    fn slow_start_end(&self) -> Option<Trigger> {
+        self.exit.found()
     }
 }
 

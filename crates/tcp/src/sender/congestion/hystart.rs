@@ -8,6 +8,7 @@ use super::RoundTrip;
 use super::shortest::Shortest;
 use crate::Nanos;
 use crate::amounts::{Bytes, Segments};
+use crate::event::Trigger;
 use crate::sequence::SeqNum;
 
 /// Below this number of segments nothing ends slow start.
@@ -44,8 +45,8 @@ pub(in crate::sender) struct Hystart {
     detectors: Detectors,
     /// Segments leave at a rate, so that a train may be half a round trip long by itself.
     paced: bool,
-    /// The exit was found; nothing is looked for until a timeout.
-    found: bool,
+    /// The detector that found the exit; nothing is looked for then until a timeout.
+    found: Option<Trigger>,
     samples: u8,
     /// The round ends when this position is passed; none: when the data outstanding at the next sample is.
     round_end: Option<SeqNum>,
@@ -61,7 +62,7 @@ impl Hystart {
         Self {
             detectors,
             paced,
-            found: false,
+            found: None,
             samples: 0,
             round_end: Some(0),
             round_start_us: 0,
@@ -80,7 +81,7 @@ impl Hystart {
 
     /// The timer expired: slow start begins again, and with it the search for its end.
     pub(in crate::sender) fn restart(&mut self, now: Nanos) {
-        self.found = false;
+        self.found = None;
         self.begin_round(now / 1000, None);
     }
 
@@ -88,14 +89,20 @@ impl Hystart {
         if !self.looks(now, sample, progress) {
             return false;
         }
-        self.found = self.detectors.ack_train && self.train_is_long(now, progress, 1);
-        self.found |= self.detectors.delay && self.delay_has_risen(sample.rtt, progress);
+        let train = self.detectors.ack_train && self.train_is_long(now, progress, 1);
+        let delay = self.detectors.delay && self.delay_has_risen(sample.rtt, progress);
+        self.found = if train { Some(Trigger::AckTrain) } else { delay.then_some(Trigger::Delay) };
+        self.found.is_some()
+    }
+
+    /// The detector that found the exit.
+    pub(in crate::sender) fn found(&self) -> Option<Trigger> {
         self.found
     }
 
     /// Keeps the rounds. Whether the detectors are to look at this sample.
     pub(in crate::sender) fn looks(&mut self, now: Nanos, sample: &RoundTrip, progress: &Progress) -> bool {
-        if self.found {
+        if self.found.is_some() {
             return false;
         }
         if sample.una > *self.round_end.get_or_insert(sample.nxt) {

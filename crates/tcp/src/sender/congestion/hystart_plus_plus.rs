@@ -53,6 +53,11 @@ impl HystartPlusPlus {
         self.phase = Phase::Done;
     }
 
+    /// Slow start was left.
+    pub(super) fn is_done(&self) -> bool {
+        self.phase == Phase::Done
+    }
+
     /// Growth of the window; none once slow start was left.
     pub(super) fn growth(&self, bytes: Bytes, mss: Bytes) -> Option<Bytes> {
         // RFC 9406 §4.2: cwnd = cwnd + min(N, L * SMSS). §4.3: L = infinity if paced.

@@ -3,6 +3,7 @@
 use super::window::Window;
 use crate::Nanos;
 use crate::amounts::Bytes;
+use crate::event::Trigger;
 use crate::sequence::SeqNum;
 
 /// An acknowledgment that lets the window grow: new data is acknowledged outside of recovery.
@@ -86,6 +87,14 @@ pub trait CongestionControl: std::fmt::Debug + Send + Sync {
     }
     /// Segments that leave together at least, where the profile has trains; none: as it says.
     fn min_train_segments(&self) -> Option<u32> {
+        None
+    }
+    /// True while cwnd is to grow to a size that is not known yet.
+    fn in_slow_start(&self, window: &Window) -> bool {
+        window.cwnd() < window.ssthresh
+    }
+    /// Why it ended slow start when it lowered ssthresh without congestion; none: no reason known.
+    fn slow_start_end(&self) -> Option<Trigger> {
         None
     }
     /// True if cwnd follows from deliveries alone, so that recovery leaves it alone (BBR). Needs a scoreboard. Asked

@@ -5,6 +5,7 @@ use super::hystart::{self, Detectors, Progress};
 use super::hystart_plus_plus::HystartPlusPlus;
 use crate::Nanos;
 use crate::amounts::Bytes;
+use crate::event::Trigger;
 use serde::{Deserialize, Serialize};
 
 /// The rule that ends slow start when the path begins to queue.
@@ -50,6 +51,15 @@ impl SlowStartExit {
             Self::Off => false,
             Self::Hystart(hystart) => hystart.on_round_trip(now, sample, progress),
             Self::PlusPlus(hystart) => hystart.on_round_trip(sample),
+        }
+    }
+
+    /// Why it has ended slow start, if it has.
+    pub(super) fn found(&self) -> Option<Trigger> {
+        match self {
+            Self::Off => None,
+            Self::Hystart(hystart) => hystart.found(),
+            Self::PlusPlus(hystart) => hystart.is_done().then_some(Trigger::ConservativeSlowStart),
         }
     }
 

@@ -11,6 +11,7 @@ use super::shortest::Shortest;
 use super::{Acknowledged, CongestionControl, RoundTrip, Start, Window};
 use crate::Nanos;
 use crate::amounts::{Bytes, Segments};
+use crate::event::Trigger;
 use crate::sequence::SeqNum;
 
 /// Fewer segments queued: the window grows.
@@ -136,6 +137,10 @@ impl CongestionControl for Vegas {
     fn on_timeout(&mut self, w: &mut Window, now: Nanos, flight: Bytes, first: bool) {
         self.reno.on_timeout(w, now, flight, first);
         self.deciding = false;
+    }
+
+    fn slow_start_end(&self) -> Option<Trigger> {
+        Some(Trigger::Queue)
     }
 }
 

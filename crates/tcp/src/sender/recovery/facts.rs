@@ -6,6 +6,7 @@ use crate::segment::SackBlocks;
 use crate::sender::congestion::Delivery;
 use crate::sender::rtt::RttEstimator;
 use crate::sequence::SeqNum;
+use bitflags::bitflags;
 
 /// The sender as recovery sees it, with the ACK that is being processed already taken over.
 #[derive(Clone, Copy)]
@@ -80,35 +81,24 @@ pub(crate) enum RttSample {
     OneWay { sent_at: Nanos, ends_backoff: bool },
 }
 
-/// Events of a flight, as a set of bits. Several may come with one ACK; the sender draws their consequences in this order.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Edges(u8);
-
-impl Edges {
-    pub const NONE: Self = Self(0);
-    /// A tail loss probe recovered a loss: a whole recovery in one ACK.
-    pub const TAIL_LOSS: Self = Self(1);
-    /// A recovery or reduction is complete; `Facts::next_cwnd` says with which window.
-    pub const LEFT: Self = Self(2);
-    /// The latest recovery was spurious.
-    pub const UNDONE: Self = Self(4);
-    /// Fast recovery begins.
-    pub const ENTERED: Self = Self(8);
-    /// cwnd is reduced without a loss: the peer echoes a CE mark.
-    pub const REDUCED: Self = Self(16);
-    /// Everything outstanding is retransmitted after duplicate ACKs (Tahoe).
-    pub const RESTARTED: Self = Self(32);
-    /// The retransmission timer expired.
-    pub const TIMED_OUT: Self = Self(64);
-
-    #[inline]
-    pub fn has(self, edges: Self) -> bool {
-        self.0 & edges.0 != 0
-    }
-
-    #[inline]
-    pub fn add(&mut self, edge: Self) {
-        self.0 |= edge.0;
+bitflags! {
+    /// Events of a flight. Several may come with one ACK; the sender draws their consequences in this order.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub(crate) struct Edges: u8 {
+        /// A tail loss probe recovered a loss: a whole recovery in one ACK.
+        const TAIL_LOSS = 1;
+        /// A recovery or reduction is complete; `Facts::next_cwnd` says with which window.
+        const LEFT = 2;
+        /// The latest recovery was spurious.
+        const UNDONE = 4;
+        /// Fast recovery begins.
+        const ENTERED = 8;
+        /// cwnd is reduced without a loss: the peer echoes a CE mark.
+        const REDUCED = 16;
+        /// Everything outstanding is retransmitted after duplicate ACKs (Tahoe).
+        const RESTARTED = 32;
+        /// The retransmission timer expired.
+        const TIMED_OUT = 64;
     }
 }
 

@@ -129,6 +129,14 @@ impl Recovery {
         }
     }
 
+    /// Data is outstanding that was so at a loss, a CE mark or a timeout.
+    pub fn is_recovering(&self, una: SeqNum) -> bool {
+        match self {
+            Self::Counting(counting) => counting.state(una) > 1,
+            Self::Scoreboard(scoreboard) => scoreboard.is_reduced(),
+        }
+    }
+
     /// A tail loss probe is due, independent of cwnd.
     #[inline]
     pub fn is_probing(&self) -> bool {

@@ -314,9 +314,9 @@ impl Sender {
 
     #[inline(never)]
     fn apply_edges_to_startup(&mut self, conn: &mut Connection, now: Nanos, facts: &Facts) {
-        let undone = facts.edges.has(Edges::UNDONE);
-        let marked = facts.edges.has(Edges::REDUCED);
-        let timed_out = facts.edges.has(Edges::RESTARTED) || facts.edges.has(Edges::TIMED_OUT);
+        let undone = facts.edges.intersects(Edges::UNDONE);
+        let marked = facts.edges.intersects(Edges::REDUCED);
+        let timed_out = facts.edges.intersects(Edges::RESTARTED | Edges::TIMED_OUT);
         let lost = !timed_out && facts.fast_recovery == FastRecovery::Began;
         if !undone && (timed_out || lost) {
             self.end_paced_flight(conn);

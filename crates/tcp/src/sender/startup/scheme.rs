@@ -2,6 +2,7 @@
 
 use crate::Nanos;
 use crate::amounts::Bytes;
+use crate::event::Trigger;
 use crate::sender::congestion::{Acknowledged, Controller, Window};
 use crate::sender::pacing::PacedFlight;
 use crate::sequence::SeqNum;
@@ -132,6 +133,11 @@ pub trait StartupScheme: std::fmt::Debug + Send + Sync {
     /// The routers and the peer answered the request: this is the granted rate, 0 for none. Not called if there is no
     /// answer.
     fn on_rate_granted(&mut self, _rate: u8) {}
+
+    /// Why it ended slow start when it lowered ssthresh without congestion; none: it did not, or gives no reason.
+    fn slow_start_end(&self) -> Option<Trigger> {
+        None
+    }
 
     /// Rate code that the sender goes by, which the first segment after the handshake reports to the routers.
     fn granted_rate(&self) -> u8 {

@@ -11,6 +11,7 @@
 use super::{FirstSend, Growth, PacedFlight, SendState, StartupScheme};
 use crate::Nanos;
 use crate::amounts::{Bytes, Segments};
+use crate::event::Trigger;
 use crate::sender::congestion::{Detectors, LinuxHystart, Progress, RoundTrip, Window};
 use crate::sender::pacing::Rate;
 use crate::sequence::SeqNum;
@@ -67,6 +68,8 @@ pub(super) struct Suss {
     /// Rounds that were accelerated.
     accelerations: u32,
     jump: Option<Jump>,
+    /// Why slow start has ended last.
+    end: Option<Trigger>,
 }
 
 impl Suss {
@@ -87,6 +90,7 @@ impl Suss {
             round_rtt: Nanos::MAX,
             accelerations: 0,
             jump: None,
+            end: None,
         }
     }
 
@@ -174,11 +178,13 @@ impl Suss {
     fn look_for_exit(&mut self, rtt: Nanos, min_rtt: Nanos, state: &SendState, window: &mut Window) {
         let progress = Progress { window: window.cwnd(), mss: window.mss, min_rtt_us: min_rtt / 1000 };
         let sample = RoundTrip { rtt, una: state.una, nxt: state.nxt };
-        let ends = match self.phase {
+        let end = match self.phase {
             Phase::Done => return,
-            Phase::Hystart => self.hystart.on_round_trip(state.now, &sample, &progress),
+            Phase::Hystart if self.hystart.on_round_trip(state.now, &sample, &progress) => self.hystart.found(),
+            Phase::Hystart => return,
             _ if !self.hystart.looks(state.now, &sample, &progress) => return,
-            Phase::Capped(cap) => window.cwnd() > cap || self.hystart.delay_has_risen(rtt, &progress),
+            Phase::Capped(cap) if window.cwnd() > cap => Some(Trigger::AckTrain),
+            Phase::Capped(_) => self.hystart.delay_has_risen(rtt, &progress).then_some(Trigger::Delay),
             _ => {
                 let parts = 1 << self.accelerations;
                 if self.clocked && self.hystart.train_is_long(state.now, &progress, parts) {
@@ -186,16 +192,17 @@ impl Suss {
                     let unseen = self.clocked_bytes * (parts - 1);
                     self.phase = Phase::Capped(window.cwnd().saturating_add(Bytes(unseen.min(u32::MAX.into()) as u32)));
                 }
-                self.hystart.delay_has_risen(rtt, &progress)
+                self.hystart.delay_has_risen(rtt, &progress).then_some(Trigger::Delay)
             }
         };
-        if ends {
+        if end.is_some() {
             if self.phase != Phase::Hystart && self.accelerations > 1 {
                 window.set_cwnd(window.cwnd().min(Bytes(state.flight_bytes).max(Segments(2) * window.mss)));
             }
             window.ssthresh = window.cwnd();
             self.jump = None;
             self.phase = Phase::Done;
+            self.end = end;
         }
     }
 }
@@ -262,6 +269,10 @@ impl StartupScheme for Suss {
         if self.jump.is_none() {
             growth.by_controller();
         }
+    }
+
+    fn slow_start_end(&self) -> Option<Trigger> {
+        self.end
     }
 
     fn before_reduction(&mut self, state: &SendState, window: &mut Window) {

@@ -26,6 +26,7 @@ use super::max_filter::MaxFilter;
 use super::{Acknowledged, CongestionControl, Delivery, RoundTrip, Start, Window};
 use crate::Nanos;
 use crate::amounts::{Bytes, Segments};
+use crate::event::Trigger;
 use aggregation::Aggregation;
 
 const SECOND: Nanos = 1_000_000_000;
@@ -290,6 +291,14 @@ impl CongestionControl for Bbr {
     // Linux, bbr_min_tso_segs.
     fn min_train_segments(&self) -> Option<u32> {
         Some(if self.pacing_rate < AGGREGATE_RATE { 1 } else { 2 })
+    }
+
+    fn in_slow_start(&self, _w: &Window) -> bool {
+        !self.pipe_is_full
+    }
+
+    fn slow_start_end(&self) -> Option<Trigger> {
+        Some(Trigger::FullPipe)
     }
 
     fn is_rate_based(&self) -> bool {

@@ -142,14 +142,14 @@ impl Counting {
             if flight.profile.recovery == plus_two && self.inflation > 0 {
                 facts.next_cwnd = NextCwnd::Bytes((flight.bytes().div_ceil(flight.mss) + 2) * flight.mss);
             }
-            facts.edges.add(Edges::LEFT);
+            facts.edges.insert(Edges::LEFT);
             return self.leave();
         };
         if flight.una >= self.recover {
             // RFC 6582 §3.2 step 3, full acknowledgment, option (1): cwnd = min (ssthresh, max (FlightSize, SMSS) +
             // SMSS), which avoids a burst.
             facts.next_cwnd = NextCwnd::SsthreshUpTo(flight.bytes().max(flight.mss) + flight.mss);
-            facts.edges.add(Edges::LEFT);
+            facts.edges.insert(Edges::LEFT);
             return self.leave();
         }
         // RFC 6582 §3.2 step 3, partial acknowledgment: deflate cwnd by the amount of new data acknowledged; if that is
@@ -202,7 +202,7 @@ impl Counting {
                 // another.
                 self.recover = flight.highest;
                 facts.flight = flight.bytes();
-                facts.edges.add(Edges::RESTARTED);
+                facts.edges.insert(Edges::RESTARTED);
                 facts.go_back = true;
             }
             // RFC 5681 §3.2 asks no more than three duplicates, so several losses in one window halve cwnd several times;
@@ -237,7 +237,7 @@ impl Counting {
         if !self.recovering && ack.prior_una >= self.answered && ack.prior_flight > 0 {
             self.answered = flight.highest;
             facts.flight = ack.prior_flight;
-            facts.edges.add(Edges::REDUCED);
+            facts.edges.insert(Edges::REDUCED);
         }
     }
 
@@ -253,7 +253,7 @@ impl Counting {
         self.leave();
         let mut facts = Facts { first: flight.retries == 0, go_back: true, ..Facts::default() };
         facts.flight = flight.bytes();
-        facts.edges.add(Edges::TIMED_OUT);
+        facts.edges.insert(Edges::TIMED_OUT);
         facts
     }
 
@@ -263,7 +263,7 @@ impl Counting {
         // Without the bytes that limited transmit sent, says step 2.
         let limited = self.limited_from.map_or(0, |from| (flight.highest - from.get()) as u32);
         facts.flight = flight.bytes().saturating_sub(limited);
-        facts.edges.add(Edges::ENTERED);
+        facts.edges.insert(Edges::ENTERED);
         self.answered = flight.highest;
         self.inflation = 0i32.saturating_add_unsigned(self.duplicate_acks.saturating_mul(flight.mss));
         self.recovering = true;

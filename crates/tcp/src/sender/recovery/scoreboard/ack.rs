@@ -504,7 +504,7 @@ impl Scoreboard {
         self.begin_episode(flight);
         facts.reducing = self.is_reducing();
         facts.early = self.sacked() < flight.profile.duplicate_ack_threshold;
-        facts.edges.add(Edges::ENTERED);
+        facts.edges.insert(Edges::ENTERED);
         if !facts.reducing {
             self.begin_reduction(flight);
         }
@@ -536,7 +536,7 @@ impl Scoreboard {
             self.undo.end_episode();
             self.begin_reduction(flight);
             self.state = CaState::Reduced;
-            facts.edges.add(Edges::REDUCED);
+            facts.edges.insert(Edges::REDUCED);
         }
     }
 
@@ -584,6 +584,6 @@ impl Scoreboard {
 /// cwnd comes to ssthresh.
 // RFC 9937 §6: upon exiting recovery, cwnd = ssthresh.
 pub(super) fn reduction_is_complete(facts: &mut Facts) {
-    facts.edges.add(Edges::LEFT);
+    facts.edges.insert(Edges::LEFT);
     facts.next_cwnd = NextCwnd::Ssthresh;
 }

@@ -170,6 +170,11 @@ impl Scoreboard {
         self.state == CaState::Open
     }
 
+    /// cwnd is or was reduced, and what was outstanding then still is.
+    pub fn is_reduced(&self) -> bool {
+        self.state >= CaState::Reduced
+    }
+
     /// Fast recovery, or the recovery after a timeout.
     #[inline]
     pub fn is_repairing(&self) -> bool {

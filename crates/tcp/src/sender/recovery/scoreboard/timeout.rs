@@ -47,7 +47,7 @@ impl Scoreboard {
     pub(super) fn on_timeout(&mut self, flight: &Flight<'_>, facts: &mut Facts) {
         let fresh = self.state < CaState::Recovery;
         self.mark_outstanding(flight, facts);
-        facts.edges.add(Edges::TIMED_OUT);
+        facts.edges.insert(Edges::TIMED_OUT);
         facts.reducing = self.is_reducing();
         facts.first = self.state <= CaState::Disorder
             || flight.una >= self.high

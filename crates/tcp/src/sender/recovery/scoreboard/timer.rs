@@ -181,7 +181,7 @@ impl Scoreboard {
             self.probe.forget();
         } else if ack > end {
             // The tail was lost and the probe recovered it.
-            facts.edges.add(Edges::TAIL_LOSS);
+            facts.edges.insert(Edges::TAIL_LOSS);
             self.begin_reduction(flight);
             self.keep_open(flight);
         } else if !(summary.advanced || summary.acknowledged || summary.sacked) && summary.duplicate {

@@ -105,7 +105,7 @@ impl Scoreboard {
         if forget_losses {
             self.board.forget_losses();
         }
-        facts.edges.add(Edges::UNDONE);
+        facts.edges.insert(Edges::UNDONE);
         self.undo.end_episode();
         self.rack.look_again();
     }

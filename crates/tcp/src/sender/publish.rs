@@ -1,0 +1,90 @@
+//! The sender's events, if anybody listens. Those who do not pay one test of a bit per ACK.
+
+use crate::Nanos;
+use crate::connection::{Connection, feature};
+use crate::event::{CongestionState, Listener, SenderEvent, Trigger};
+use crate::sender::Sender;
+use crate::sender::recovery::{Edges, Facts};
+use crate::sender::startup::Startup;
+use std::collections::VecDeque;
+
+impl Sender {
+    /// From now on events are kept; of a connection that is established only later, from then on.
+    pub fn listen(&self, conn: &mut Connection) {
+        conn.features |= feature::LISTENER;
+        let (state, ssthresh_bytes) = (self.congestion_state(), self.controller.ssthresh());
+        let listener = Listener { state, ssthresh_bytes, events: VecDeque::new() };
+        conn.extras.get_or_new(&conn.profile, self.snd.iss).listener = Some(Box::new(listener));
+    }
+
+    /// Something happened that is to be known whether or not the state changes.
+    #[inline]
+    pub(super) fn publish(&self, conn: &mut Connection, now: Nanos, trigger: Trigger) {
+        if conn.features & feature::LISTENER != 0 {
+            self.push(conn, now, self.congestion_state(), trigger);
+        }
+    }
+
+    /// The consequences of an ACK or a timeout are drawn.
+    #[cold]
+    pub(super) fn publish_consequences(&self, conn: &mut Connection, now: Nanos, facts: &Facts) {
+        use Trigger::{Ecn, Loss, Recovered, TailLoss, Timeout, Undo};
+        let Some(listener) = conn.extras.listener_mut() else { return };
+        let ssthresh = self.controller.ssthresh();
+        let lowered = ssthresh < std::mem::replace(&mut listener.ssthresh_bytes, ssthresh);
+        let new = self.congestion_state();
+        // One ACK may end a recovery and begin the next.
+        let begins = Edges::ENTERED | Edges::REDUCED | Edges::RESTARTED | Edges::TIMED_OUT;
+        let between = if facts.edges.intersects(begins) { self.open_state() } else { new };
+        for (edge, trigger, state) in [
+            (Edges::TAIL_LOSS, TailLoss, between),
+            (Edges::UNDONE, Undo, between),
+            (Edges::LEFT, Recovered, between),
+            (Edges::ENTERED, Loss, new),
+            (Edges::REDUCED, Ecn, new),
+            (Edges::RESTARTED, Loss, new),
+            (Edges::TIMED_OUT, Timeout, new),
+        ] {
+            // What ends an undone recovery, or comes before its end, is no event of its own.
+            if facts.edges.intersects(edge) && (trigger != Recovered || self.is_news(conn, state)) {
+                self.push(conn, now, state, trigger);
+            }
+        }
+        if self.is_news(conn, new) {
+            let trigger = match conn.extras.listener_mut().map(|listener| listener.state) {
+                Some(CongestionState::Recovery) => Recovered,
+                Some(CongestionState::SlowStart) if lowered => self.slow_start_end(conn),
+                _ => Trigger::Ssthresh,
+            };
+            self.push(conn, now, new, trigger);
+        }
+    }
+
+    fn is_news(&self, conn: &mut Connection, state: CongestionState) -> bool {
+        conn.extras.listener_mut().is_some_and(|listener| listener.state != state)
+    }
+
+    /// Why ssthresh was lowered without congestion.
+    fn slow_start_end(&self, conn: &Connection) -> Trigger {
+        let scheme = conn.extras.startup().and_then(|startup| startup.scheme().slow_start_end());
+        let default = if conn.profile.startup == Startup::Window { Trigger::Controller } else { Trigger::Startup };
+        scheme.or_else(|| self.controller.slow_start_end()).unwrap_or(default)
+    }
+
+    fn congestion_state(&self) -> CongestionState {
+        if self.recovery.is_recovering(self.snd.una) { CongestionState::Recovery } else { self.open_state() }
+    }
+
+    /// The congestion state outside of recovery.
+    fn open_state(&self) -> CongestionState {
+        if self.controller.in_slow_start() { CongestionState::SlowStart } else { CongestionState::CongestionAvoidance }
+    }
+
+    fn push(&self, conn: &mut Connection, now: Nanos, new: CongestionState, trigger: Trigger) {
+        let cwnd_bytes = self.cwnd_bytes(conn);
+        let Some(listener) = conn.extras.listener_mut() else { return };
+        let old = std::mem::replace(&mut listener.state, new);
+        let ssthresh_bytes = self.controller.known_ssthresh();
+        listener.events.push_back(SenderEvent { time: now, old, new, trigger, cwnd_bytes, ssthresh_bytes });
+    }
+}
