@@ -32,6 +32,7 @@ RECORDS = {
     "aggregates": "counts and sums by application and bucket, of a population that keeps aggregates",
     "histograms": "completion times in logarithmic bins by application and bucket, of the same population",
     "segments": "one row per segment at one point of its path; made by `trace`, stored for cells drawn by a study",
+    "sender_events": "one row per change of a sender's congestion state, or what explains one; made by `trace` alone",
     "quic": "one row per connection over QUIC, from the packets at the server's end of its path; stored for cells that "
     "capture",
 }

@@ -13,6 +13,8 @@ class Names(TypedDict):
 
     links: list[str]
     applications: list[str]
+    states: list[str]
+    triggers: list[str]
 
 @type_check_only
 class Simulated(TypedDict):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -70,10 +71,10 @@ class Trace:
         """One row per segment and event (sent, received, dropped, lost).
 
         Columns: `time_s`, `event`, `direction`, `seq`, `length`, `ack`, `window_bytes`, `cwnd_segments`, `flags`,
-        `handshake` (tcp: SYN and SYN-ACK; tls: data of the TLS handshake) and `mark`, the one of `marks` that this row
-        completes. RequestError if no connection starts.
+        `handshake` (tcp: SYN and SYN-ACK; tls: data of the TLS handshake), `mark`, the one of `marks` that this row
+        completes, and `sender_event`, what the data's sender reports then. RequestError if no connection starts.
         """
-        return as_columns(self._recorded, self.marks)
+        return as_columns(self._recorded, self.marks, self.sender_events)
 
     def plot(self, path: str | Path, *others: Trace) -> None:
         """Draw sequence numbers, windows and the queue as .svg, .png or .pdf, with others in their own colors.
@@ -88,7 +89,8 @@ class Trace:
                 traces = self._together(others)
                 draw_together([trace._drawn() for trace in traces], Path(path), self.what)
             else:
-                draw(self._recorded, Path(path), self._title, self._tables["crossings"], self.marks)
+                marks = self.marks | self.slow_start_end
+                draw(self._recorded, Path(path), self._title, self._tables["crossings"], marks)
         except OSError as error:
             raise MachineError(f"{error.filename or path} cannot be written: {error.strerror}") from None
         except ValueError as error:
@@ -216,6 +218,40 @@ class Trace:
             if time is not None and not math.isnan(time)
         }
 
+    @property
+    def sender_events(self) -> pl.DataFrame:
+        """`time_s` and `event`, in words, of the data's sender: ends of slow start with their cause, recovery, undo,
+        idle restart, probes. Without rows on the kernel.
+        """
+        if "sender_events" not in self._tables:
+            return pl.DataFrame(schema={"time_s": pl.Float64, "event": pl.String})
+        connection, end = self._recorded["connection"][0], self.data_from
+        own = self._tables["sender_events"].filter(pl.col("connection") == connection, pl.col("from_server") == end)
+        old, new, trigger = (pl.col(name).cast(pl.String) for name in ("old_state", "new_state", "trigger"))
+        event = (
+            pl.when((old == new) | trigger.is_in(["recovered", "undo"]))
+            .then(trigger)
+            .when(old == "slow_start")
+            .then(pl.format("slow start ends ({})", trigger))
+            .otherwise(pl.format("{} ({})", new, trigger))
+        )
+        return own.select(
+            (pl.col("time_ns") / _BILLION).alias("time_s"), event.str.replace_all("_", " ").alias("event")
+        )
+
+    @property
+    def slow_start_end(self) -> dict[str, float]:
+        """The first end of slow start in words, with its cause, and its time in seconds; empty without one."""
+        ends = self.sender_events.filter(pl.col("event").str.starts_with("slow start ends"))
+        return dict(ends.select("event", "time_s").head(1).iter_rows())
+
+    @property
+    def data_from(self) -> int:
+        """`from_server` of the end that sends more data, without the TLS handshake where there is other data."""
+        sent = self._recorded.filter(pl.col("event") == 0).group_by("from_server")
+        sums = sent.agg(pl.col("length").filter(~pl.col("is_tls")).sum().alias("data"), pl.col("length").sum())
+        return int(sums.sort("data", "length", "from_server", descending=True)["from_server"][0])
+
     @cached_property
     def _tables(self) -> dict[str, pl.DataFrame]:
         return capture(self.scenario, self.seed) if self.engine == "simulate" else self._captured.tables
@@ -274,13 +310,9 @@ def with_handshake(segments: pl.DataFrame, tables: dict[str, pl.DataFrame], scen
     return segments.with_columns(((pl.col("length") > 0) & (pl.col("seq") <= last).fill_null(False)).alias("is_tls"))
 
 
-def as_columns(segments: pl.DataFrame, marks: dict[str, float]) -> pl.DataFrame:
+def as_columns(segments: pl.DataFrame, marks: dict[str, float], sender_events: pl.DataFrame) -> pl.DataFrame:
     """The columns of `Trace.segments`."""
-    # A row's event is at the time of its mark. In a capture of the kernel the next one is behind it.
-    rows: dict[int, list[str]] = {}
-    for name, time_s in marks.items():
-        row = int((segments["time_ns"] < round(time_s * _BILLION)).sum())
-        rows.setdefault(min(row, len(segments) - 1), []).append(name)
+    reported = sender_events.select("event", "time_s").iter_rows()
     flags = pl.concat_list(
         pl.when(pl.col("flags") & bit != 0).then(pl.lit(name)).otherwise(None) for bit, name in _FLAGS
     ).list.drop_nulls()
@@ -295,5 +327,15 @@ def as_columns(segments: pl.DataFrame, marks: dict[str, float]) -> pl.DataFrame:
         pl.col("cwnd_segments").fill_nan(None),
         flags.list.join("+").alias("flags"),
         pl.when(pl.col("flags") & SYN != 0).then(pl.lit("tcp")).when("is_tls").then(pl.lit("tls")).alias("handshake"),
-        pl.Series("mark", [", ".join(rows[row]) if row in rows else None for row in range(len(segments))], pl.String),
+        _at_rows(segments, "mark", marks.items()),
+        _at_rows(segments, "sender_event", reported),
     )
+
+
+def _at_rows(segments: pl.DataFrame, column: str, events: Iterable[tuple[str, float]]) -> pl.Series:
+    """Each name at the row of its time. In a capture of the kernel the next row is behind it."""
+    rows: dict[int, list[str]] = {}
+    for name, time_s in events:
+        row = int((segments["time_ns"] < round(time_s * _BILLION)).sum())
+        rows.setdefault(min(row, len(segments) - 1), []).append(name)
+    return pl.Series(column, [", ".join(rows[row]) if row in rows else None for row in range(len(segments))], pl.String)

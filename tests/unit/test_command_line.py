@@ -199,6 +199,7 @@ def test_trace_writes_the_columns_of_the_map(firstflight: Program, tmp_path: Pat
         "flags",
         "handshake",
         "mark",
+        "sender_event",
     ]
     assert all(re.fullmatch(r"\d+\.\d{9}", row["time_s"]) for row in rows)
     assert (rows[0]["flags"], rows[0]["direction"], rows[0]["seq"]) == ("SYN", "to_server", "0")

@@ -97,7 +97,8 @@ def command(
         print("\n".join(written), end="\n" if written else "")
     if csv is None and plot is None:
         _print(trace.as_text())
-        print("\n" + ", ".join(f"{name} {1e3 * time_s:.1f} ms" for name, time_s in trace.marks.items()))
+        marks = sorted((trace.marks | trace.slow_start_end).items(), key=lambda mark: mark[1])
+        print("\n" + ", ".join(f"{name} {1e3 * time_s:.1f} ms" for name, time_s in marks))
 
 
 def _check(

@@ -18,7 +18,7 @@ def run_cell(cell: Cell, seed: int, replicates: int, first_replicate: int = 0) -
     """Simulate replicates `first_replicate` and on of a cell: `transfers`, `pages`, `links` and `counts`.
 
     A population's `users` are added, or `aggregates` and `histograms` instead of the first three, which are
-    then empty; if the cell captures, `segments` and `crossings`.
+    then empty; if the cell captures, `segments`, `sender_events` and `crossings`.
 
     The native module lets other Python threads run meanwhile. RequestError if it refuses the plan.
     """
@@ -26,7 +26,7 @@ def run_cell(cell: Cell, seed: int, replicates: int, first_replicate: int = 0) -
 
 
 def capture(scenario: Scenario, seed: int, replicate: int = 0) -> dict[str, pl.DataFrame]:
-    """One replicate with every segment: the tables of `run_cell`, `segments` and `crossings`.
+    """One replicate with every segment: the tables of `run_cell`, `segments`, `sender_events` and `crossings`.
 
     RequestError for a population.
     """
@@ -72,6 +72,9 @@ def _simulated(cell: Cell, seed: int, first_replicate: int, replicates: int) -> 
     names = {
         "application": result["names"]["applications"],
         "link": result["names"]["links"],
+        "old_state": result["names"]["states"],
+        "new_state": result["names"]["states"],
+        "trigger": result["names"]["triggers"],
         "unit": list(COUNTED),
         "dimension": list(DIMENSIONS),
     }

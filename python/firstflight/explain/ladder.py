@@ -2,7 +2,7 @@
 
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from markupsafe import escape
 
@@ -101,8 +101,11 @@ def _ladder(of: Transfer, last_s: float, at: str = "") -> str:
         if not _has_tls(of):
             took = f"{1e3 * of.completion_s:.1f} ms"
             parts.append(f'<text class="strong took" x="{middle:g}" y="{y - 5:.1f}" text-anchor="middle">{took}</text>')
-    if _has_tls(of):
-        parts += _marks(of, scale)
+    for is_sender in (True, False):
+        marks = {name: time_s for name, time_s in of.slow_start_end.items() if is_sender and time_s <= last_s}
+        if _has_tls(of) and of.end(is_sender) == "client":
+            marks.update(of.marks)
+        parts += _marks(marks, is_sender, scale)
     return "\n".join([*parts, "</svg>"])
 
 
@@ -127,11 +130,11 @@ def _has_tls(of: Transfer) -> bool:
     return any(one.tls for one in of.rounds)
 
 
-def _marks(of: Transfer, scale: float) -> Iterable[str]:
-    """The marks at the client, from the last one up, so that none covers another."""
-    x, side, anchor = (_RECEIVER, -1, "end") if of.end(False) == "client" else (_SENDER, 1, "start")
+def _marks(marks: Mapping[str, float], at_sender: bool, scale: float) -> Iterable[str]:
+    """The marks at one end, from the last one up, so that none covers another."""
+    x, side, anchor = (_SENDER, 1, "start") if at_sender else (_RECEIVER, -1, "end")
     lowest = math.inf
-    for name, time_s in reversed(list(of.marks.items())):
+    for name, time_s in sorted(marks.items(), key=lambda mark: mark[1], reverse=True):
         y = _TOP + time_s * scale
         yield f'<line class="end" x1="{x}" x2="{x - 10 * side}" y1="{y:.1f}" y2="{y:.1f}"/>'
         lowest = min(y - 5, lowest - _LINE)

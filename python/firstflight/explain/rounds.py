@@ -53,7 +53,7 @@ class Round:
 @dataclass(frozen=True)
 class Transfer:
     """One transfer. `label` names it; `completion_s` is None if it did not complete. `sender_is_server`
-    says who sends the data; `marks` are those of the trace.
+    says who sends the data; `marks` and `slow_start_end` are those of the trace.
     """
 
     label: str
@@ -62,6 +62,7 @@ class Transfer:
     rounds: tuple[Round, ...]
     sender_is_server: bool
     marks: Mapping[str, float]
+    slow_start_end: Mapping[str, float]
 
     @property
     def round_trips(self) -> int:
@@ -91,10 +92,7 @@ def transfer(trace: Trace) -> Transfer:
     sent = events.filter((pl.col("event") == _SENT) & (pl.col("length") > 0))
     if sent.is_empty():
         raise RequestError(f"{scenario.name}: no data is sent within {scenario.duration}; make the duration longer")
-    # A handshake alone, if there is nothing else yet.
-    data = sent.filter(~pl.col("is_tls")) if not sent["is_tls"].all() else sent
-    sums = dict(data.group_by("from_server").agg(pl.col("length").sum()).iter_rows())
-    sender = max(sums, key=lambda side: int(sums[side]))
+    sender = trace.data_from
     crossings = _crossings(events, sender)
     outcome = trace.outcome
     return Transfer(
@@ -104,6 +102,7 @@ def transfer(trace: Trace) -> Transfer:
         rounds=tuple(_rounds(crossings)),
         sender_is_server=bool(sender),
         marks=trace.marks,
+        slow_start_end=trace.slow_start_end,
     )
 
 

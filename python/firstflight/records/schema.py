@@ -75,7 +75,7 @@ def _native_tables() -> dict[str, tuple[Column, ...]]:
 
 TABLES = _native_tables() | {"quic": _QUIC}
 # Tables of a cell that captures, and those that are made by `trace` only.
-_TRACED = ("crossings",)
+_TRACED = ("sender_events", "crossings")
 CAPTURED = {name: TABLES[name] for name in ("segments", "quic")}
 # The tables a run stores of every cell.
 STORED = {name: columns for name, columns in TABLES.items() if name not in (*CAPTURED, *_TRACED)}
