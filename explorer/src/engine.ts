@@ -69,6 +69,13 @@ export interface Records {
   table(name: string): Table;
 }
 
+/** Those of a simulation. */
+export interface Simulated extends Records {
+  /** Names of congestion states and of triggers, by their numbers in the table `sender_events`. */
+  readonly states: readonly string[];
+  readonly triggers: readonly string[];
+}
+
 /** The contents of a capture. */
 export interface Observed extends Records {
   readonly packets: number;
@@ -92,8 +99,8 @@ export class Engine {
   }
 
   /** One replicate of a plan, which is JSON, with every segment if `capture`. Throws Refused. */
-  simulate(plan: string, seed: number, capture: boolean): Records {
-    return this.called(new TextEncoder().encode(plan), () => this.exports.simulate(BigInt(seed), capture ? 1 : 0));
+  simulate(plan: string, seed: number, capture: boolean): Simulated {
+    return this.called(new TextEncoder().encode(plan), () => this.exports.simulate(BigInt(seed), capture ? 1 : 0)) as Simulated;
   }
 
   /** The connections and responses of a pcap or pcapng file. Throws Refused. */

@@ -37,10 +37,13 @@ export class Ladder extends Surface {
     });
   }
 
-  /** Rounds above; ends of the TLS handshake, of its first record, of slow start and of the transfer, a line lower each. */
+  /**
+   * Rounds above; ends of the TLS handshake, of its first record, of slow start and of the transfer, a line lower each; below
+   * the sender's line what else it reports, where there is room.
+   */
   private markers(colors: Colors): void {
     if (this.transfer === undefined) return;
-    const { startNs, tlsNs, usableNs, completionNs, rounds, slowStartEnd } = this.transfer;
+    const { startNs, tlsNs, usableNs, completionNs, rounds, reports } = this.transfer;
     const { context } = this;
     const [sender, , , receiver] = this.at;
     let free = LEFT;
@@ -53,10 +56,11 @@ export class Ladder extends Surface {
       this.text(short, x, sender - 4, colors.soft);
       free = x + context.measureText(short).width + 4;
     }
+    const end = reports.find(({ what }) => what.startsWith("slow start ends"));
     const shown = [
       ["TLS handshake", tlsNs],
       ["first usable byte", usableNs],
-      [`slow start ends (${slowStartEnd?.why})`, slowStartEnd === null ? null : slowStartEnd.atNs - startNs],
+      [end?.what ?? "", end === undefined ? null : end.atNs - startNs],
       ["complete", completionNs],
     ] as const;
     let y = (sender + receiver) / 2;
@@ -67,6 +71,14 @@ export class Ladder extends Surface {
       const isLate = x > this.width - RIGHT - context.measureText(name).width - 6;
       this.label(name, x + (isLate ? -4 : 4), y, colors, isLate ? "right" : "left");
       y += 14;
+    }
+    free = LEFT;
+    for (const { atNs, what } of reports.filter((one) => one !== end)) {
+      const x = this.x(atNs);
+      this.rule(x, sender, x, sender + 5, colors.ink);
+      if (x < free || x + context.measureText(what).width > this.width) continue;
+      this.label(what, x + 2, sender + 15, colors);
+      free = x + context.measureText(what).width + 8;
     }
   }
 

@@ -1,6 +1,6 @@
 /** One transfer out of the records: its segments with their outcomes, and three lines over time. */
 
-import { type Records, Refused, type Table } from "./engine";
+import { type Records, Refused, type Simulated, type Table } from "./engine";
 import { push, type Steps } from "./steps";
 
 const [SENT, RECEIVED, DROPPED, LOST] = [0, 1, 2, 3];
@@ -9,9 +9,7 @@ const [FIN, SYN, ACK] = [1, 2, 16];
 const EARLY_DATA = 2;
 const NO_CONNECTION = 0xffffffff;
 /** `recovery_state` of the records: Linux's tcpi_ca_state. */
-export const [CWR, FAST_RECOVERY, AFTER_TIMEOUT] = [2, 3, 4];
-/** An initial ssthresh, that of a sender without one: 4 GiB. */
-const NO_SSTHRESH = 1e6;
+export const [FAST_RECOVERY, AFTER_TIMEOUT] = [3, 4];
 
 export type LinkOutcome = "arrived" | "dropped" | "lost" | "under way";
 
@@ -57,8 +55,8 @@ export interface Transfer {
   readonly bytes: number;
   /** The handshake, the first flight, and each further round of data, from its start. */
   readonly rounds: readonly Round[];
-  /** When ssthresh was first set, and why; null: not before the last data was sent, or from the start. */
-  readonly slowStartEnd: { readonly atNs: number; readonly why: string } | null;
+  /** What the data's sender reports: the end of slow start, recovery, undo, idle restart, probes, each with its cause. */
+  readonly reports: readonly Report[];
   readonly delivered: Steps;
   readonly cwnd: Steps;
   readonly queue: Steps;
@@ -70,6 +68,11 @@ export interface Transfer {
   readonly cutNs: number | null;
 }
 
+export interface Report {
+  readonly atNs: number;
+  readonly what: string;
+}
+
 export interface Round {
   readonly name: string;
   readonly fromNs: number;
@@ -79,7 +82,7 @@ export interface Round {
 export class NotStarted extends Refused {}
 
 /** The first connection of the first application, as `firstflight trace` takes it. */
-export function transferOf(records: Records): Transfer {
+export function transferOf(records: Simulated): Transfer {
   const transfers = records.table("transfers");
   const row = firstTransfer(transfers);
   const at = (name: string): number => transfers.column(name)[row]!;
@@ -105,7 +108,7 @@ export function transferOf(records: Records): Transfer {
     serverSends: dataFrom === 1,
     bytes: at("bytes"),
     rounds: [{ name: "handshake", fromNs: startNs }, ...rounds(segments)],
-    slowStartEnd: slowStartEnd(events, dataFrom),
+    reports: reports(records, connection, dataFrom),
     delivered: delivered(events, dataFrom),
     cwnd: cwndSteps(events, dataFrom),
     queue: waiting(crossings, link),
@@ -208,7 +211,7 @@ type Events = ReturnType<typeof eventsOf>;
 /** The table of segments by column, and which of its rows are of a connection: an object for each row would take longer. */
 function eventsOf(table: Table, connection: number, tls: readonly [number, number]) {
   const columns = table.columns(
-    ...(["time_ns", "event", "from_server", "seq", "length", "ack", "window_bytes", "cwnd_segments", "ssthresh_segments", "recovery_state", "flags", "retransmission", "sack_count"] as const),
+    ...(["time_ns", "event", "from_server", "seq", "length", "ack", "window_bytes", "cwnd_segments", "recovery_state", "flags", "retransmission", "sack_count"] as const),
   );
   const { from_server, seq, length } = columns;
   /** The first byte of data has sequence number 1. */
@@ -387,19 +390,18 @@ function rounds(segments: readonly Segment[]): Round[] {
   return found;
 }
 
-/** From the sender's ssthresh and recovery state, which is all that the records have. */
-function slowStartEnd({ rows, event, from_server: from, time_ns, length, ssthresh_segments, recovery_state: state }: Events, dataFrom: number): Transfer["slowStartEnd"] {
-  const sent = rows.filter((row) => event[row] === SENT && from[row] === dataFrom && length[row]! > 0);
-  const lastSent = time_ns[sent.at(-1) ?? -1] ?? 0;
-  let isFirst = true;
-  for (const row of rows) {
-    if (event[row] === SENT ? from[row] !== dataFrom : event[row] !== RECEIVED || from[row] === dataFrom) continue;
-    const isSet = ssthresh_segments[row]! < NO_SSTHRESH;
-    if ((isSet && isFirst) || time_ns[row]! >= lastSent) return null;
-    if (isSet) return { atNs: time_ns[row]!, why: state[row] === AFTER_TIMEOUT ? "timeout" : state[row] === FAST_RECOVERY ? "loss" : state[row] === CWR ? "CE mark" : "no loss" };
-    isFirst = false;
-  }
-  return null;
+/** The events of the data's sender in words, as `firstflight trace` has them. */
+function reports(records: Simulated, connection: number, dataFrom: number): Report[] {
+  const table = records.table("sender_events");
+  const { time_ns, from_server, old_state, new_state, trigger } = table.columns("time_ns", "from_server", "old_state", "new_state", "trigger");
+  return rowsOf(table, connection)
+    .filter((row) => from_server[row] === dataFrom)
+    .map((row) => {
+      const [old, next] = [records.states[old_state[row]!], records.states[new_state[row]!]];
+      const why = records.triggers[trigger[row]!] ?? "";
+      const what = old === next || why === "recovered" || why === "undo" ? why : old === "slow_start" ? `slow start ends (${why})` : `${next} (${why})`;
+      return { atNs: time_ns[row]!, what: what.replaceAll("_", " ") };
+    });
 }
 
 /** cwnd when the data's sender sends and after it receives. */

@@ -408,10 +408,10 @@ test("the drawings name the rounds, and why slow start ended", async (t) => {
   const names = () => tab.evaluate(() => window.firstflight.transfers.b.rounds.map(({ name, fromNs }) => [name, Math.round(fromNs / 1e6)]));
   // A round begins an RTT and the transmission of a segment after the one before.
   assert.deepEqual(await names(), [["handshake", 0], ["first flight", 60], ["round 2", 101], ["round 3", 143]]);
-  const ends = async (fragment) => (await (await opened(t, fragment)).evaluate(() => window.firstflight.transfers.b.slowStartEnd))?.why;
-  assert.equal(await ends(""), undefined);
-  assert.equal(await ends("#size_bytes=2000000"), "no loss");
-  assert.equal(await ends("#size_bytes=2000000&lose=8"), "loss");
+  const reports = async (fragment) => (await opened(t, fragment)).evaluate(() => window.firstflight.transfers.b.reports.map(({ what }) => what));
+  assert.deepEqual(await reports(""), ["slow start ends (ack train)"]);
+  assert.equal((await reports("#size_bytes=2000000"))[0], "slow start ends (ack train)");
+  assert.deepEqual((await reports("#size_bytes=2000000&lose=8")).slice(0, 2), ["slow start ends (loss)", "recovered"]);
 });
 
 /** Pixels of a ladder that have the color of the setting, left and right of a share of its width. */
