@@ -45,7 +45,7 @@ pub use profile::{
 };
 pub use receiver::ack::{AckPolicy, AdaptiveAck, SackCompression};
 pub use sender::congestion::{
-    Acknowledged, CongestionAlgorithm, CongestionAvoidance, CongestionControl, CustomController, CustomLaw, Delivery,
+    Acknowledged, CongestionAlgorithm, CongestionAvoidance, CongestionControl, Custom, CustomController, Delivery,
     Hystart, RoundTrip, SlowStartGrowth, SsthreshBase, Start, Window,
 };
 pub use sender::initial_window::{
@@ -55,7 +55,7 @@ pub use sender::initial_window::{
 pub use sender::nagle::Nagle;
 pub use sender::pacing::{PacedFlight, Rate, WindowPacing};
 pub use sender::recovery::{NewRenoRules, RecoveryAlgorithm, RecoveryExit, RenoRules, ScoreboardRules, TailLossProbe};
-pub use sender::startup::{CustomScheme, CustomStartup, FirstSend, Growth, SendState, Startup, StartupScheme};
+pub use sender::startup::{CustomStartup, FirstSend, Growth, SendState, Startup, StartupScheme};
 pub use sender::trains::Trains;
 pub use sender::write_queue::SendBuffer;
 pub use timers::Deadline;

@@ -5,6 +5,7 @@ use crate::Nanos;
 use crate::amounts::Bytes;
 use crate::event::Trigger;
 use crate::sequence::SeqNum;
+use dyn_clone::DynClone;
 
 /// An acknowledgment that lets the window grow: new data is acknowledged outside of recovery.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +58,7 @@ pub struct Delivery {
 }
 
 /// A congestion control algorithm: a law over the sender's [`Window`].
-pub trait CongestionControl: std::fmt::Debug + Send + Sync {
+pub trait CongestionControl: DynClone + std::fmt::Debug + Send + Sync {
     /// Data is sent with nothing in flight: the first, or after idleness, or after a timeout that took all of it for lost.
     /// `last_sent_at`: when data was last sent, retransmissions included; none for the first.
     // Linux, CA_EVENT_TX_START.
@@ -101,5 +102,31 @@ pub trait CongestionControl: std::fmt::Debug + Send + Sync {
     /// once, when the law is built.
     fn is_rate_based(&self) -> bool {
         false
+    }
+}
+
+// Endpoints are cloned, with the law in its box.
+dyn_clone::clone_trait_object!(CongestionControl);
+
+/// A controller or start-up scheme of the crate's user: how one is made for a connection.
+#[derive(Clone, Copy)]
+pub struct Custom<Build> {
+    /// Tells it from others.
+    pub name: &'static str,
+    /// Makes one.
+    pub build: Build,
+}
+
+impl<Build> PartialEq for Custom<Build> {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl<Build> Eq for Custom<Build> {}
+
+impl<Build> std::fmt::Debug for Custom<Build> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.name)
     }
 }

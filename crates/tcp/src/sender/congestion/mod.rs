@@ -27,7 +27,7 @@ mod window;
 pub(crate) use controller::Controller;
 pub(crate) use delivery_rate::DeliveryRate;
 pub(in crate::sender) use hystart::{Detectors, Hystart as LinuxHystart, Progress};
-pub use law::{Acknowledged, CongestionControl, Delivery, RoundTrip};
+pub use law::{Acknowledged, CongestionControl, Custom, Delivery, RoundTrip};
 pub use slow_start_exit::Hystart;
 pub use window::Window;
 
@@ -78,58 +78,8 @@ impl SsthreshBase {
     }
 }
 
-/// A controller of the crate's user: how one is made for a connection.
-#[derive(Clone, Copy)]
-pub struct CustomController {
-    /// Tells it from others.
-    pub name: &'static str,
-    /// Makes one for a connection, when it begins and again when the handshake is complete.
-    pub build: fn(&Start) -> Box<dyn CustomLaw>,
-}
-
-impl PartialEq for CustomController {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for CustomController {}
-
-impl std::fmt::Debug for CustomController {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(self.name)
-    }
-}
-
-/// A [`CongestionControl`] that can be cloned in its box, as endpoints are. Every one that is `Clone` is.
-pub trait CustomLaw: CongestionControl {
-    /// The clone.
-    fn boxed_clone(&self) -> Box<dyn CustomLaw>;
-    /// The law itself.
-    fn as_law(&self) -> &dyn CongestionControl;
-    /// The law itself.
-    fn as_law_mut(&mut self) -> &mut dyn CongestionControl;
-}
-
-impl<L: CongestionControl + Clone + 'static> CustomLaw for L {
-    fn boxed_clone(&self) -> Box<dyn CustomLaw> {
-        Box::new(self.clone())
-    }
-
-    fn as_law(&self) -> &dyn CongestionControl {
-        self
-    }
-
-    fn as_law_mut(&mut self) -> &mut dyn CongestionControl {
-        self
-    }
-}
-
-impl Clone for Box<dyn CustomLaw> {
-    fn clone(&self) -> Self {
-        (**self).boxed_clone()
-    }
-}
+/// A controller of the crate's user: made for a connection when it begins, and again when the handshake is complete.
+pub type CustomController = Custom<fn(&Start) -> Box<dyn CongestionControl>>;
 
 /// Settings that every algorithm begins with.
 #[derive(Clone, Copy, Debug)]
@@ -204,7 +154,7 @@ macro_rules! algorithms {
         #[derive(Clone, Debug)]
         pub(crate) enum Other {
             $($name($file::$law),)+
-            Custom(Box<dyn CustomLaw>),
+            Custom(Box<dyn CongestionControl>),
         }
 
         impl Other {
@@ -240,14 +190,14 @@ macro_rules! algorithms {
             fn law(&self) -> &dyn CongestionControl {
                 match self {
                     $(Self::$name(law) => law,)+
-                    Self::Custom(law) => law.as_law(),
+                    Self::Custom(law) => &**law,
                 }
             }
 
             fn law_mut(&mut self) -> &mut dyn CongestionControl {
                 match self {
                     $(Self::$name(law) => law,)+
-                    Self::Custom(law) => law.as_law_mut(),
+                    Self::Custom(law) => &mut **law,
                 }
             }
         }

@@ -15,7 +15,7 @@ mod scheme;
 mod suss;
 
 use scheme::NextPace;
-pub use scheme::{CustomScheme, CustomStartup, FirstSend, Growth, SendState, StartupScheme};
+pub use scheme::{CustomStartup, FirstSend, Growth, SendState, StartupScheme};
 
 use crate::Nanos;
 use crate::amounts::Bytes;
@@ -69,7 +69,7 @@ macro_rules! schemes {
         #[derive(Clone, Debug)]
         enum Chosen {
             $($name($file::$scheme),)+
-            Custom(Box<dyn CustomScheme>),
+            Custom(Box<dyn StartupScheme>),
         }
 
         impl Chosen {
@@ -85,14 +85,14 @@ macro_rules! schemes {
             fn scheme(&self) -> &dyn StartupScheme {
                 match self {
                     $(Self::$name(scheme) => scheme,)+
-                    Self::Custom(scheme) => scheme.as_scheme(),
+                    Self::Custom(scheme) => &**scheme,
                 }
             }
 
             fn scheme_mut(&mut self) -> &mut dyn StartupScheme {
                 match self {
                     $(Self::$name(scheme) => scheme,)+
-                    Self::Custom(scheme) => scheme.as_scheme_mut(),
+                    Self::Custom(scheme) => &mut **scheme,
                 }
             }
         }

@@ -3,9 +3,10 @@
 use crate::Nanos;
 use crate::amounts::Bytes;
 use crate::event::Trigger;
-use crate::sender::congestion::{Acknowledged, Controller, Window};
+use crate::sender::congestion::{Acknowledged, Controller, Custom, Window};
 use crate::sender::pacing::PacedFlight;
 use crate::sequence::SeqNum;
+use dyn_clone::DynClone;
 
 /// A scheme's inputs when the first data is about to be sent.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +89,7 @@ impl Growth<'_> {
 
 /// A start-up scheme. cwnd and ssthresh are the sender's; the controller changes them, and a scheme that wants others sets
 /// them after it.
-pub trait StartupScheme: std::fmt::Debug + Send + Sync {
+pub trait StartupScheme: DynClone + std::fmt::Debug + Send + Sync {
     /// The first data is about to leave, and cwnd is the initial window. Returns the flight to send at a rate.
     fn begin(&mut self, first: &FirstSend, window: &mut Window) -> Option<PacedFlight>;
 
@@ -145,55 +146,8 @@ pub trait StartupScheme: std::fmt::Debug + Send + Sync {
     }
 }
 
-/// A start-up scheme of the crate's user: how one is made for a connection.
-#[derive(Clone, Copy)]
-pub struct CustomStartup {
-    /// Tells it from others.
-    pub name: &'static str,
-    /// Makes one for a connection.
-    pub build: fn() -> Box<dyn CustomScheme>,
-}
+// Endpoints are cloned, with the scheme in its box.
+dyn_clone::clone_trait_object!(StartupScheme);
 
-impl PartialEq for CustomStartup {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for CustomStartup {}
-
-impl std::fmt::Debug for CustomStartup {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(self.name)
-    }
-}
-
-/// A [`StartupScheme`] that can be cloned in its box, as endpoints are. Every one that is `Clone` is.
-pub trait CustomScheme: StartupScheme {
-    /// The clone.
-    fn boxed_clone(&self) -> Box<dyn CustomScheme>;
-    /// The scheme itself.
-    fn as_scheme(&self) -> &dyn StartupScheme;
-    /// The scheme itself.
-    fn as_scheme_mut(&mut self) -> &mut dyn StartupScheme;
-}
-
-impl<S: StartupScheme + Clone + 'static> CustomScheme for S {
-    fn boxed_clone(&self) -> Box<dyn CustomScheme> {
-        Box::new(self.clone())
-    }
-
-    fn as_scheme(&self) -> &dyn StartupScheme {
-        self
-    }
-
-    fn as_scheme_mut(&mut self) -> &mut dyn StartupScheme {
-        self
-    }
-}
-
-impl Clone for Box<dyn CustomScheme> {
-    fn clone(&self) -> Self {
-        (**self).boxed_clone()
-    }
-}
+/// A start-up scheme of the crate's user.
+pub type CustomStartup = Custom<fn() -> Box<dyn StartupScheme>>;
