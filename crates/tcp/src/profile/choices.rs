@@ -14,68 +14,49 @@ use serde::de::{DeserializeOwned, Deserializer, Error, IntoDeserializer, Visitor
 use serde::{Serialize, forward_to_deserialize_any};
 use std::fmt;
 
-/// For each field of a [`Profile`](crate::Profile) with a choice, named by its path, every value it can have.
-///
-/// Parameters of a value are set to their defaults; 0 stands for a number that has none and must be given. Words among
-/// the parameters need a default.
-#[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "named and documented as the fields are")]
-pub struct Choices {
-    pub initial_window: Vec<InitialWindow>,
-    #[serde(rename = "initial_window.of")]
-    pub memory_of: Vec<MemoryOf>,
-    #[serde(rename = "initial_window.lesson")]
-    pub lesson: Vec<Lesson>,
-    pub restart_window: Vec<RestartWindow>,
-    pub idle_check: Vec<IdleCheck>,
-    pub syn_loss_response: Vec<SynLossResponse>,
-    pub ack: Vec<AckPolicy>,
-    pub ecn: Vec<EcnPolicy>,
-    pub nagle: Vec<Nagle>,
-    pub recovery: Vec<RecoveryAlgorithm>,
-    #[serde(rename = "recovery.reno.exit")]
-    pub recovery_exit: Vec<RecoveryExit>,
-    pub congestion_control: Vec<CongestionAlgorithm>,
-    #[serde(rename = "congestion_control.hystart")]
-    pub hystart: Vec<Hystart>,
-    pub window_validation: Vec<WindowValidation>,
-    pub startup: Vec<Startup>,
-    pub slow_start_growth: Vec<SlowStartGrowth>,
-    pub congestion_avoidance: Vec<CongestionAvoidance>,
-    #[serde(rename = "ssthresh.base")]
-    pub ssthresh_base: Vec<SsthreshBase>,
-    #[serde(rename = "rto.samples")]
-    pub rto_samples: Vec<RttSamples>,
-    #[serde(rename = "rto.estimator")]
-    pub rto_estimator: Vec<RtoEstimator>,
+/// Declares the choices: the path of a field, its name here, its type, and how its values are found.
+macro_rules! choices {
+    ($($path:literal $field:ident: $type:ty = $values:expr,)*) => {
+        /// For each field of a [`Profile`](crate::Profile) with a choice, named by its path, every value it can have.
+        ///
+        /// Parameters of a value are set to their defaults; 0 stands for a number that has none and must be given. Words
+        /// among the parameters need a default.
+        #[derive(Clone, Debug, Serialize)]
+        #[expect(missing_docs, reason = "named and documented as the fields are")]
+        pub struct Choices {
+            $(#[serde(rename = $path)] pub $field: Vec<$type>,)*
+        }
+
+        impl Choices {
+            /// All of them.
+            pub fn all() -> Self {
+                Self { $($field: $values,)* }
+            }
+        }
+    };
 }
 
-impl Choices {
-    /// All of them.
-    pub fn all() -> Self {
-        Self {
-            initial_window: tables("policy"),
-            memory_of: words(),
-            lesson: words(),
-            restart_window: tables("policy"),
-            idle_check: words(),
-            syn_loss_response: words(),
-            ack: tables("policy"),
-            ecn: words(),
-            nagle: words(),
-            recovery: kinds(),
-            recovery_exit: words(),
-            congestion_control: tables("algorithm"),
-            hystart: words(),
-            window_validation: kinds(),
-            startup: tables("scheme"),
-            slow_start_growth: words(),
-            congestion_avoidance: words(),
-            ssthresh_base: words(),
-            rto_samples: words(),
-            rto_estimator: kinds(),
-        }
-    }
+choices! {
+    "initial_window" initial_window: InitialWindow = tables("policy"),
+    "initial_window.of" memory_of: MemoryOf = words(),
+    "initial_window.lesson" lesson: Lesson = words(),
+    "restart_window" restart_window: RestartWindow = tables("policy"),
+    "idle_check" idle_check: IdleCheck = words(),
+    "syn_loss_response" syn_loss_response: SynLossResponse = words(),
+    "ack" ack: AckPolicy = tables("policy"),
+    "ecn" ecn: EcnPolicy = words(),
+    "nagle" nagle: Nagle = words(),
+    "recovery" recovery: RecoveryAlgorithm = kinds(),
+    "recovery.reno.exit" recovery_exit: RecoveryExit = words(),
+    "congestion_control" congestion_control: CongestionAlgorithm = tables("algorithm"),
+    "congestion_control.hystart" hystart: Hystart = words(),
+    "window_validation" window_validation: WindowValidation = kinds(),
+    "startup" startup: Startup = tables("scheme"),
+    "slow_start_growth" slow_start_growth: SlowStartGrowth = words(),
+    "congestion_avoidance" congestion_avoidance: CongestionAvoidance = words(),
+    "ssthresh.base" ssthresh_base: SsthreshBase = words(),
+    "rto.samples" rto_samples: RttSamples = words(),
+    "rto.estimator" rto_estimator: RtoEstimator = kinds(),
 }
 
 /// The values of a type that is written as a word.
