@@ -5,7 +5,7 @@ use crate::connection::timestamps::round_trip;
 use crate::connection::{Connection, State, due, feature};
 use crate::profile::{LARGEST_WINDOW, Profile};
 use crate::segment::{Segment, SentAt};
-use crate::sender::congestion::{Controller, Other, Start};
+use crate::sender::congestion::{Controller, CubicSettings, Other, RenoSettings, Settings, Start};
 use crate::sender::initial_window::bursts::Bursts;
 use crate::sender::initial_window::{Outcome, StartingPoint};
 use crate::sender::recovery::{Recovery, RttSample, Scoreboard};
@@ -74,15 +74,18 @@ impl Sender {
             // RFC 5681 §3.1: the initial value of ssthresh SHOULD be set arbitrarily high.
             ssthresh_bytes: profile.initial_ssthresh_segments.map(|n| n.saturating_mul(mss_bytes)),
             loss_window_bytes: profile.loss_window_segments.saturating_mul(mss_bytes),
-            algorithm: profile.startup.controller(profile.congestion_control),
-            slow_start_growth: profile.slow_start_growth,
-            congestion_avoidance: profile.congestion_avoidance,
-            whole_segment_ssthresh: profile.ssthresh.whole_segments,
-            tick_ns: profile.cubic_tick(),
-            paced: profile.pacing.is_some(),
             rtt: None,
             established_at: None,
-            seed: wire(initial),
+            settings: Settings {
+                algorithm: profile.startup.controller(profile.congestion_control),
+                reno: RenoSettings {
+                    slow_start_growth: profile.slow_start_growth,
+                    congestion_avoidance: profile.congestion_avoidance,
+                    whole_segment_ssthresh: profile.ssthresh.whole_segments,
+                },
+                cubic: CubicSettings { tick_ns: profile.cubic_tick(), paced: profile.pacing.is_some() },
+                bbr_seed: wire(initial),
+            },
         }
     }
 

@@ -5,9 +5,7 @@
 mod laws;
 mod snapshots;
 
-use super::{
-    Acknowledged, CongestionAlgorithm, CongestionAvoidance, Controller, Delivery, RoundTrip, SlowStartGrowth, Start,
-};
+use super::{Acknowledged, CongestionAlgorithm, Controller, Delivery, RoundTrip, Start};
 use crate::Nanos;
 use crate::amounts::Bytes;
 use crate::sequence::SeqNum;
@@ -94,21 +92,8 @@ struct Alone {
 
 impl Alone {
     fn new(algorithm: CongestionAlgorithm, path: Path) -> Self {
-        let start = Start {
-            mss_bytes: MSS,
-            window_bytes: 10 * MSS,
-            ssthresh_bytes: None,
-            loss_window_bytes: MSS,
-            algorithm,
-            slow_start_growth: SlowStartGrowth::AbcUnlimited,
-            congestion_avoidance: CongestionAvoidance::PerWindow,
-            whole_segment_ssthresh: true,
-            paced: false,
-            tick_ns: 1_000_000,
-            rtt: None,
-            established_at: Some(0),
-            seed: 1,
-        };
+        let mut start = Start { established_at: Some(0), ..Start::of(algorithm, 10) };
+        start.settings.bbr_seed = 1;
         let round = Round {
             number: 1,
             time: 0,

@@ -33,6 +33,15 @@ const SLOWEST_WITHOUT_LOSS: u32 = 20;
 /// One segment of growth for at least this number acknowledged: 1.5 windows a round trip, as RFC 9438 §4.4 bounds it.
 const FASTEST: u32 = 2;
 
+/// The settings of CUBIC.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CubicSettings {
+    /// Tick of the system's clock, in which it counts time.
+    pub tick_ns: Nanos,
+    /// The profile paces the data that the window allows.
+    pub paced: bool,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Cubic {
     loss_window: Bytes,
@@ -135,8 +144,8 @@ impl Cubic {
             epoch: None,
             growth: None,
             min_rtt_us: None,
-            exit: SlowStartExit::new(hystart, start.paced),
-            clock: Clock::new(start.tick_ns),
+            exit: SlowStartExit::new(hystart, start.settings.cubic.paced),
+            clock: Clock::new(start.settings.cubic.tick_ns),
         }
     }
 

@@ -25,9 +25,11 @@ mod westwood;
 mod window;
 
 pub(crate) use controller::Controller;
+pub(crate) use cubic::CubicSettings;
 pub(crate) use delivery_rate::DeliveryRate;
 pub(in crate::sender) use hystart::{Detectors, Hystart as LinuxHystart, Progress};
 pub use law::{Acknowledged, CongestionControl, Custom, Delivery, RoundTrip};
+pub(crate) use reno::RenoSettings;
 pub use slow_start_exit::Hystart;
 pub use window::Window;
 
@@ -81,7 +83,7 @@ impl SsthreshBase {
 /// A controller of the crate's user: made for a connection when it begins, and again when the handshake is complete.
 pub type CustomController = Custom<fn(&Start) -> Box<dyn CongestionControl>>;
 
-/// Settings that every algorithm begins with.
+/// What every algorithm begins with.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
     /// Effective segment size.
@@ -92,24 +94,21 @@ pub struct Start {
     pub ssthresh_bytes: Option<u32>,
     /// cwnd after a timeout.
     pub loss_window_bytes: u32,
-    /// The algorithm.
-    pub algorithm: CongestionAlgorithm,
-    /// As in the profile.
-    pub slow_start_growth: SlowStartGrowth,
-    /// As in the profile.
-    pub congestion_avoidance: CongestionAvoidance,
-    /// As in the profile.
-    pub whole_segment_ssthresh: bool,
-    /// True if the profile paces the data that the window allows.
-    pub paced: bool,
-    /// Tick of the system's clock, in which CUBIC counts time.
-    pub tick_ns: Nanos,
     /// RTT from the handshake; none before it is over, or if it gives no sample.
     pub rtt: Option<Nanos>,
     /// When the handshake was over; none before.
     pub established_at: Option<Nanos>,
-    /// Stands in for the randomness of algorithms that want some: the initial sequence number.
-    pub seed: u32,
+    pub(crate) settings: Settings,
+}
+
+/// The algorithm of a connection, and what each of them takes from elsewhere in the profile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    pub algorithm: CongestionAlgorithm,
+    pub reno: RenoSettings,
+    pub cubic: CubicSettings,
+    /// Stands in for the randomness of BBR's first phase.
+    pub bbr_seed: u32,
 }
 
 #[cfg(test)]
@@ -121,15 +120,18 @@ impl Start {
             window_bytes: window_segments * 1000,
             ssthresh_bytes: None,
             loss_window_bytes: 1000,
-            algorithm,
-            slow_start_growth: SlowStartGrowth::AbcUnlimited,
-            congestion_avoidance: CongestionAvoidance::PerWindow,
-            whole_segment_ssthresh: true,
-            paced: false,
-            tick_ns: 1_000_000,
             rtt: None,
             established_at: None,
-            seed: 0,
+            settings: Settings {
+                algorithm,
+                reno: RenoSettings {
+                    slow_start_growth: SlowStartGrowth::AbcUnlimited,
+                    congestion_avoidance: CongestionAvoidance::PerWindow,
+                    whole_segment_ssthresh: true,
+                },
+                cubic: CubicSettings { tick_ns: 1_000_000, paced: false },
+                bbr_seed: 0,
+            },
         }
     }
 }
@@ -160,7 +162,7 @@ macro_rules! algorithms {
         impl Other {
             /// None for Reno.
             fn new(start: &Start) -> Option<Self> {
-                Some(match start.algorithm {
+                Some(match start.settings.algorithm {
                     CongestionAlgorithm::Reno => return None,
                     $(CongestionAlgorithm::$name $({ $($field),+ })? => {
                         Self::$name($file::$law::new(start $($(, $field)+)?))
@@ -172,7 +174,7 @@ macro_rules! algorithms {
             /// Begins anew in the same memory; false for Reno.
             // The enum is as large as its largest algorithm; of one that stays the same only the state is written.
             fn renew(&mut self, start: &Start) -> bool {
-                match (start.algorithm, self) {
+                match (start.settings.algorithm, self) {
                     $((CongestionAlgorithm::$name $({ $($field),+ })?, Self::$name(law)) => {
                         *law = $file::$law::new(start $($(, $field)+)?);
                         true

@@ -4,31 +4,31 @@ use super::{Acknowledged, CongestionAvoidance, CongestionControl, SlowStartGrowt
 use crate::Nanos;
 use crate::amounts::{Bytes, Segments};
 
+/// The settings of Reno, and of those that grow as it does. As in the profile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RenoSettings {
+    pub slow_start_growth: SlowStartGrowth,
+    pub congestion_avoidance: CongestionAvoidance,
+    pub whole_segment_ssthresh: bool,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Reno {
     loss_window: Bytes,
     /// Acknowledged since cwnd last grew in congestion avoidance (only when counting by window).
     counted: Bytes,
-    slow_start_growth: SlowStartGrowth,
-    congestion_avoidance: CongestionAvoidance,
-    whole_segment_ssthresh: bool,
+    settings: RenoSettings,
 }
 
 impl Reno {
     pub(super) fn new(start: &Start) -> Self {
-        Self {
-            loss_window: Bytes(start.loss_window_bytes),
-            counted: Bytes::ZERO,
-            slow_start_growth: start.slow_start_growth,
-            congestion_avoidance: start.congestion_avoidance,
-            whole_segment_ssthresh: start.whole_segment_ssthresh,
-        }
+        Self { loss_window: Bytes(start.loss_window_bytes), counted: Bytes::ZERO, settings: start.settings.reno }
     }
 
     // RFC 5681 §3.1 equation (4): ssthresh = max (FlightSize / 2, 2*SMSS).
     fn halved(&self, w: &Window, flight: Bytes) -> Bytes {
         let half = flight / 2;
-        let whole = if self.whole_segment_ssthresh { half.round_down(w.mss) } else { half };
+        let whole = if self.settings.whole_segment_ssthresh { half.round_down(w.mss) } else { half };
         whole.max(Segments(2) * w.mss)
     }
 
@@ -43,7 +43,7 @@ impl Reno {
     /// Growth in congestion avoidance.
     #[inline]
     fn avoid(&mut self, w: &mut Window, bytes: Bytes) {
-        match self.congestion_avoidance {
+        match self.settings.congestion_avoidance {
             // RFC 5681 §3.1 equation (3): cwnd += SMSS*SMSS/cwnd, and 1 byte if that is 0.
             CongestionAvoidance::PerAck => w.grow(Bytes((w.mss.0 * w.mss.0 / w.cwnd().0).max(1))),
             CongestionAvoidance::PerWindow => self.avoid_by_window(w, bytes),
@@ -75,7 +75,7 @@ impl CongestionControl for Reno {
         if w.cwnd() >= w.ssthresh {
             return self.avoid(w, bytes);
         }
-        match self.slow_start_growth {
+        match self.settings.slow_start_growth {
             SlowStartGrowth::PerAck => w.grow(w.mss),
             // RFC 5681 §3.1 equation (2): cwnd += min (N, SMSS).
             SlowStartGrowth::AbcL1 => w.grow(bytes.min(w.mss)),
@@ -115,8 +115,10 @@ mod tests {
     }
 
     fn start(slow_start_growth: SlowStartGrowth, window_bytes: u32, ssthresh_bytes: Option<u32>) -> Start {
-        let start = Start::of(CongestionAlgorithm::Reno, 0);
-        Start { slow_start_growth, window_bytes, ssthresh_bytes, whole_segment_ssthresh: false, ..start }
+        let mut start = Start { window_bytes, ssthresh_bytes, ..Start::of(CongestionAlgorithm::Reno, 0) };
+        start.settings.reno.slow_start_growth = slow_start_growth;
+        start.settings.reno.whole_segment_ssthresh = false;
+        start
     }
 
     #[test]
@@ -161,7 +163,8 @@ mod tests {
     fn how_slow_start_grows_does_not_change_the_threshold_after_a_loss() {
         for growth in [SlowStartGrowth::PerAck, SlowStartGrowth::AbcL1, SlowStartGrowth::AbcUnlimited] {
             for (whole_segment_ssthresh, expected) in [(false, 5500), (true, 5000)] {
-                let start = Start { whole_segment_ssthresh, ..start(growth, 11_000, Some(10_000)) };
+                let mut start = start(growth, 11_000, Some(10_000));
+                start.settings.reno.whole_segment_ssthresh = whole_segment_ssthresh;
                 let mut reno = Controller::new_in(None, &start);
                 reno.on_congestion(0, 11_000);
                 assert_eq!(reno.ssthresh(), expected, "{growth:?}");

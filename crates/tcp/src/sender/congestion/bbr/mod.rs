@@ -151,7 +151,7 @@ impl Bbr {
             pipe_is_full: false,
             phase: 0,
             phase_start: 0,
-            seed: start.seed,
+            seed: start.settings.bbr_seed,
             restarting: false,
             prior_window: Bytes::ZERO,
             repair: Repair::None,

@@ -10,7 +10,9 @@ const MILLISECOND: Nanos = 1_000_000;
 const THOUSAND: u64 = 16_777;
 
 fn start(seed: u32) -> Start {
-    Start { paced: true, established_at: Some(0), seed, ..Start::of(CongestionAlgorithm::Bbr, 10) }
+    let mut start = Start { established_at: Some(0), ..Start::of(CongestionAlgorithm::Bbr, 10) };
+    start.settings.bbr_seed = seed;
+    start
 }
 
 /// A path of 100 ms that delivers `rate` bytes a second, one acknowledgment of 10 segments each 10 ms.
