@@ -2,6 +2,7 @@
 
 use std::{
     array,
+    ops::ControlFlow,
     os::fd::{AsFd, OwnedFd},
     path::PathBuf,
     thread,
@@ -15,7 +16,8 @@ use serde_json::{Value, json};
 
 use crate::{
     Error,
-    control::{Control, Peer},
+    control::{Answer, Control, Peer},
+    error::refused,
     kept::{CapturedHeaders, MOST_HEADER_BYTES},
     segments::Rows,
 };
@@ -123,13 +125,10 @@ impl LinkCapture {
             }
             self.read()?;
             if commanded {
-                let was_sending = control.is_sending();
-                if self.handle_command(control) == Peer::Gone {
+                if control.serve(|line| self.handle_command(line)) == Peer::Gone {
                     return Ok(());
                 }
-                if was_sending != control.is_sending() {
-                    readiness.set_writing(control.as_fd(), CONTROL, control.is_sending()).map_err(kernel)?;
-                }
+                readiness.set_writing(control.as_fd(), CONTROL, control.is_sending()).map_err(kernel)?;
             }
         }
     }
@@ -161,43 +160,32 @@ impl LinkCapture {
         }
     }
 
-    fn handle_command(&mut self, control: &mut Control) -> Peer {
-        let mut peer = control.receive();
-        while let Some(line) = control.next_line() {
-            match serde_json::from_str(&line) {
-                Ok(Command::Stop) => {
-                    control.answer(times(), Vec::new());
-                    return Peer::Gone;
-                }
-                Ok(Command::Take { origin_ns, replicate }) => self.take(control, origin_ns, replicate),
-                Ok(Command::Reset) => {
-                    self.kept.clear();
-                    self.rows.clear();
-                    self.counts = Counts::default();
-                    control.answer(times(), Vec::new());
-                }
-                Ok(Command::Pcapng { path }) => {
-                    match self.kept.write(&path, &[self.interface.as_str()], wall_ahead_ns(), |_| true) {
-                        Ok(packets) => {
-                            let mut answer = times();
-                            answer["packets"] = packets.into();
-                            control.answer(answer, Vec::new());
-                        }
-                        Err(error) => control.refuse(&error.to_string()),
-                    }
-                }
-                Err(error) => {
-                    control.refuse(&format!("unknown command {line:?} for the capture: {error}"));
-                }
+    fn handle_command(&mut self, line: &str) -> Result<ControlFlow<Answer, Answer>, Error> {
+        let command = serde_json::from_str(line)
+            .map_err(|error| refused!("unknown command {line:?} for the capture: {error}"))?;
+        let mut packets = None;
+        match command {
+            Command::Stop => return Ok(ControlFlow::Break((times(), Vec::new()))),
+            Command::Take { origin_ns, replicate } => {
+                return Ok(ControlFlow::Continue(self.take(origin_ns, replicate)));
+            }
+            Command::Reset => {
+                self.kept.clear();
+                self.rows.clear();
+                self.counts = Counts::default();
+            }
+            Command::Pcapng { path } => {
+                packets = Some(self.kept.write(&path, &[self.interface.as_str()], wall_ahead_ns(), |_| true)?);
             }
         }
-        if control.send() == Peer::Gone {
-            peer = Peer::Gone;
+        let mut answer = times();
+        if let Some(packets) = packets {
+            answer["packets"] = packets.into();
         }
-        peer
+        Ok(ControlFlow::Continue((answer, Vec::new())))
     }
 
-    fn take(&mut self, control: &mut Control, origin: u64, replicate: u32) {
+    fn take(&mut self, origin: u64, replicate: u32) -> Answer {
         let (table, omitted) = self.rows.of(&self.kept, origin, replicate);
         let dropped = self.socket.dropped_packets().map_or(0, u64::from);
         self.counts.socket_drops += dropped;
@@ -214,9 +202,9 @@ impl LinkCapture {
             "socket_drops": self.counts.socket_drops,
             "missed": self.kept.missed(),
         });
-        control.answer(answer, vec![Row::columns(&table)]);
         self.kept.clear();
         self.counts = Counts::default();
+        (answer, vec![Row::columns(&table)])
     }
 }
 

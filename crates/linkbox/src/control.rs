@@ -6,7 +6,9 @@
 
 use std::{
     collections::VecDeque,
+    fmt::Display,
     io::{ErrorKind, Read, Result, Write},
+    ops::ControlFlow,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     os::unix::net::UnixStream,
     time::Duration,
@@ -34,6 +36,9 @@ pub enum Peer {
     Gone,
 }
 
+/// An answer to a command: its line, with `ok`, and its tables.
+pub type Answer = (Value, Vec<NamedColumns>);
+
 /// The socket with received data and data still to send.
 #[derive(Debug)]
 pub struct Control {
@@ -53,8 +58,31 @@ impl Control {
         Ok(Control { socket, incoming: Vec::new(), outgoing: VecDeque::new() })
     }
 
+    /// Answers the commands that have come, each as `handle` does, given its line, and sends what can be sent. The other side
+    /// has gone when there is nothing more to do: it closed, or `handle` broke off with the last answer.
+    pub fn serve<E: Display>(
+        &mut self,
+        mut handle: impl FnMut(&str) -> std::result::Result<ControlFlow<Answer, Answer>, E>,
+    ) -> Peer {
+        let mut peer = self.receive();
+        while let Some(line) = self.next_line() {
+            match handle(&line) {
+                Ok(ControlFlow::Continue((answer, tables))) => self.answer(answer, tables),
+                Ok(ControlFlow::Break((answer, tables))) => {
+                    self.answer(answer, tables);
+                    return Peer::Gone;
+                }
+                Err(error) => self.refuse(&error.to_string()),
+            }
+        }
+        if self.send() == Peer::Gone {
+            peer = Peer::Gone;
+        }
+        peer
+    }
+
     /// Reads the waiting data.
-    pub fn receive(&mut self) -> Peer {
+    fn receive(&mut self) -> Peer {
         let mut piece = [0; 4096];
         loop {
             match self.socket.read(&mut piece) {
@@ -72,7 +100,7 @@ impl Control {
     }
 
     /// The next whole line.
-    pub fn next_line(&mut self) -> Option<String> {
+    fn next_line(&mut self) -> Option<String> {
         let end = self.incoming.iter().position(|&byte| byte == b'\n')?;
         let line = String::from_utf8_lossy(&self.incoming[..end]).into_owned();
         self.incoming.drain(..=end);

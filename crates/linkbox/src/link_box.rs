@@ -1,19 +1,20 @@
 //! The box: the loop between devices, network and control socket.
 
 use std::{
+    ops::ControlFlow,
     os::fd::{AsFd, OwnedFd},
     path::PathBuf,
 };
 
 use firstflight_device::{Readiness, Wake, boottime_ns, lock_memory, monotonic_ns, precise_timers};
 use firstflight_path::{LinkOutcome, Nanos};
-use firstflight_segment::{QuickStart, answer_quick_start, mark};
+use firstflight_segment::{answer_quick_start, mark};
 use serde::Deserialize;
 
 use crate::{
     Error,
     accounts::Balance,
-    control::{Control, Peer},
+    control::{Answer, Control, Peer},
     error::refused,
     header,
     kept::CapturedHeaders,
@@ -176,13 +177,10 @@ impl LinkBox {
             self.read()?;
             self.advance(now)?;
             if commanded {
-                let was_sending = control.is_sending();
-                if self.handle_command(control) == Peer::Gone {
+                if control.serve(|line| self.handle_command(line)) == Peer::Gone {
                     return Ok(());
                 }
-                if was_sending != control.is_sending() {
-                    readiness.set_writing(control.as_fd(), CONTROL, control.is_sending()).map_err(kernel)?;
-                }
+                readiness.set_writing(control.as_fd(), CONTROL, control.is_sending()).map_err(kernel)?;
             }
         }
     }
@@ -287,56 +285,25 @@ impl LinkBox {
     #[cold]
     fn pass_router(&mut self, packet: u32, link: u16, at: Nanos) {
         let network = &mut self.network;
-        answer_quick_start(self.pool.packet_mut(packet), |asked| {
-            let round_down = |bps| QuickStart::bits_per_second(QuickStart::code_within(bps));
-            let granted = network.answer_quick_start(link, at, QuickStart::bits_per_second(asked), round_down);
-            granted.map(QuickStart::code_within)
-        });
+        answer_quick_start(self.pool.packet_mut(packet), |asked| network.answer_quick_start(link, at, asked));
     }
 
-    /// Executes commands; the other side has gone when there is nothing more to do.
-    fn handle_command(&mut self, control: &mut Control) -> Peer {
-        let mut peer = control.receive();
-        while let Some(line) = control.next_line() {
-            match serde_json::from_str(&line) {
-                Ok(Command::Stop) => {
-                    control.answer(self.times(), Vec::new());
-                    return Peer::Gone;
-                }
-                Ok(Command::Take { intervals }) => {
-                    let (answer, tables) = self.take(intervals);
-                    control.answer(answer, tables);
-                }
-                Ok(Command::Watch { links }) => {
-                    let done = self.watch(links);
-                    self.reply(done, control);
-                }
-                Ok(Command::Pcapng { path, links }) => match self.write_kept(&path, links) {
-                    Ok(packets) => {
-                        let mut answer = self.times();
-                        answer["packets"] = packets.into();
-                        control.answer(answer, Vec::new());
-                    }
-                    Err(error) => control.refuse(&error.to_string()),
-                },
-                Ok(Command::Reset { links, replicate, changed }) => {
-                    let done = self.reset(links, replicate, changed);
-                    self.reply(done, control);
-                }
-                Err(error) => control.refuse(&format!("unknown command {line:?} for the link emulator: {error}")),
-            }
+    fn handle_command(&mut self, line: &str) -> Result<ControlFlow<Answer, Answer>, Error> {
+        let command = serde_json::from_str(line)
+            .map_err(|error| refused!("unknown command {line:?} for the link emulator: {error}"))?;
+        let mut packets = None;
+        match command {
+            Command::Stop => return Ok(ControlFlow::Break((self.times(), Vec::new()))),
+            Command::Take { intervals } => return Ok(ControlFlow::Continue(self.take(intervals))),
+            Command::Watch { links } => self.watch(links)?,
+            Command::Pcapng { path, links } => packets = Some(self.write_kept(&path, links)?),
+            Command::Reset { links, replicate, changed } => self.reset(links, replicate, changed)?,
         }
-        if control.send() == Peer::Gone {
-            peer = Peer::Gone;
+        let mut answer = self.times();
+        if let Some(packets) = packets {
+            answer["packets"] = packets.into();
         }
-        peer
-    }
-
-    fn reply(&self, done: Result<(), Error>, control: &mut Control) {
-        match done {
-            Ok(()) => control.answer(self.times(), Vec::new()),
-            Err(error) => control.refuse(&error.to_string()),
-        }
+        Ok(ControlFlow::Continue((answer, Vec::new())))
     }
 
     fn reset(

@@ -54,7 +54,7 @@ pub struct Copied {
     at: Nanos,
     hop: u32,
     leaves: u16,
-    offered: Packed,
+    offered: OfferedPacket,
 }
 
 impl Copied {
@@ -75,11 +75,14 @@ struct DirectedLink {
     draws: Draws,
     /// The network's time at which the link's own began; packets in flight to it at a reset may arrive earlier.
     epoch: Nanos,
-    /// Packets accepted that have not reached its far end.
-    under_way: u32,
-    /// Packets that wait in `holding`.
-    waiting: usize,
     counts: LinkCounts,
+}
+
+impl DirectedLink {
+    /// Packets that wait for their departure, where the queue decides on it.
+    fn waiting(&self) -> usize {
+        self.holding.as_ref().map_or(0, |holding| holding.packets() as usize)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -97,44 +100,18 @@ struct Step {
     hop: u32,
     /// The line that it leaves by this step, or [`NO_LINE`].
     leaves: u16,
-    offered: Packed,
+    offered: OfferedPacket,
 }
 
 const NO_LINE: u16 = u16::MAX;
 
 /// In place of a packet: a link takes the next one from its queue.
 const NO_PACKET: Handle = Handle::MAX;
-const NOTHING: Packed = Packed(0, 0);
+const NOTHING: OfferedPacket =
+    OfferedPacket { bytes: 0, ecn_capable: false, carries_data: false, ends_train: false, connection: 0, class: 0 };
 
-/// An [`OfferedPacket`] that can be ordered, which nothing depends on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Packed(u32, u32);
-
-impl Packed {
-    fn new(offered: OfferedPacket) -> Packed {
-        let flags = u32::from(offered.ecn_capable) << 31 | u32::from(offered.carries_data) << 30;
-        Packed(offered.bytes | flags | u32::from(offered.class & 7) << 27, offered.connection)
-    }
-
-    fn open(self) -> OfferedPacket {
-        OfferedPacket {
-            bytes: self.0 & 0x07ff_ffff,
-            ecn_capable: self.0 >> 31 == 1,
-            carries_data: self.0 >> 30 & 1 == 1,
-            ends_train: false,
-            connection: self.1,
-            class: (self.0 >> 27 & 7) as u8,
-        }
-    }
-}
-
-/// A packet in the queue of a link, with the step that brought it there.
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    packet: Handle,
-    hop: u32,
-    offered: Packed,
-}
+/// A packet in the queue of a link, with the hop that brought it there.
+type Waiting = (Handle, u32);
 
 /// Links between ports. Times are nanoseconds of the caller's clock, in which the network begins at 0.
 #[derive(Debug)]
@@ -179,17 +156,7 @@ impl Network {
                 let link = Link::new(spec, meter.clone(), draws.keys[1]).map_err(named)?;
                 let holding = Holding::new(spec, draws.keys[0]).map_err(named)?;
                 let counts = LinkCounts::default();
-                lines.push(DirectedLink {
-                    name,
-                    spec: spec.clone(),
-                    link,
-                    holding,
-                    draws,
-                    epoch: 0,
-                    under_way: 0,
-                    waiting: 0,
-                    counts,
-                });
+                lines.push(DirectedLink { name, spec: spec.clone(), link, holding, draws, epoch: 0, counts });
             }
         }
         if lines.len() >= usize::from(NO_LINE) {
@@ -262,12 +229,12 @@ impl Network {
             offered.class = self.classes[hop as usize];
         }
         let at = time.max(self.now);
-        self.schedule(at, packet, hop, NO_LINE, Packed::new(offered));
+        self.schedule(at, packet, hop, NO_LINE, offered);
         at - time
     }
 
     #[inline]
-    fn schedule(&mut self, time: Nanos, packet: Handle, hop: u32, leaves: u16, offered: Packed) {
+    fn schedule(&mut self, time: Nanos, packet: Handle, hop: u32, leaves: u16, offered: OfferedPacket) {
         self.steps.push(Reverse(Step { time, order: self.order, packet, hop, leaves, offered }));
         self.order += 1;
     }
@@ -296,49 +263,31 @@ impl Network {
                 self.wait_or_leave(step.leaves, step.time, None);
                 continue;
             }
-            if step.leaves != NO_LINE {
-                self.lines[usize::from(step.leaves)].under_way -= 1;
-            }
-            let Step { time: at, packet, .. } = step;
-            let link = match self.hops[step.hop as usize] {
+            let Step { time: at, packet, hop, offered, .. } = step;
+            let link = match self.hops[hop as usize] {
                 Hop::Port(port) => return Some(Event::Delivered { packet, port, at }),
                 Hop::Link(link) => link,
             };
             let line = &mut self.lines[usize::from(link)];
             if line.holding.is_some() {
-                line.under_way += 1;
-                self.wait_or_leave(link, at, Some(Waiting { packet, hop: step.hop, offered: step.offered }));
+                self.wait_or_leave(link, at, Some(((packet, hop), offered)));
                 continue;
             }
-            let offered = step.offered.open();
             let Draws { queue, loss, .. } = &mut line.draws;
             let outcome =
                 line.link.offer(at.saturating_sub(line.epoch), offered, || queue.uniform(), || loss.uniform());
             let copy = line.link.copy();
-            return Some(self.cross(
-                link,
-                at,
-                at,
-                Waiting { packet, hop: step.hop, offered: step.offered },
-                outcome,
-                copy,
-            ));
+            let left = Left { packet: (packet, hop), offered, arrived: at, at, outcome, copy };
+            return Some(self.cross(link, left));
         }
     }
 
-    /// Records the outcome for a packet that arrived at a link at `arrived`, by the network's clock, and lets it go on.
-    /// The times of its outcome and of a copy's arrival are by the link's clock.
-    fn cross(
-        &mut self,
-        link: u16,
-        arrived: Nanos,
-        at: Nanos,
-        waiting: Waiting,
-        outcome: LinkOutcome,
-        copy: Option<Nanos>,
-    ) -> Event {
+    /// Records the outcome for a packet that left a link, and lets it go on. The times of its outcome and of a copy's arrival
+    /// are by the link's clock, the others by the network's.
+    fn cross(&mut self, link: u16, left: Left<Waiting>) -> Event {
+        let Left { packet: (packet, hop), offered, arrived, at, outcome, copy } = left;
         let line = &mut self.lines[usize::from(link)];
-        let bytes = waiting.offered.open().bytes;
+        let bytes = offered.bytes;
         line.counts.record(bytes, outcome);
         let epoch = line.epoch;
         let mut transmission = (at, at);
@@ -353,25 +302,23 @@ impl Network {
         };
         let mut copied = None;
         if let LinkOutcome::Arrives(arrival) | LinkOutcome::Marked(arrival) = outcome {
-            line.under_way += 1;
             if let Some(copy) = copy {
                 line.counts.duplicated.add(bytes);
                 let at = epoch.saturating_add(copy);
-                copied = Some(Copied { at, hop: waiting.hop + 1, leaves: link, offered: waiting.offered });
+                copied = Some(Copied { at, hop: hop + 1, leaves: link, offered });
             }
-            self.schedule(arrival, waiting.packet, waiting.hop + 1, link, waiting.offered);
+            self.schedule(arrival, packet, hop + 1, link, offered);
         }
-        Event::Crossed { packet: waiting.packet, link, at: arrived, transmission, outcome, copy: copied }
+        Event::Crossed { packet, link, at: arrived, transmission, outcome, copy: copied }
     }
 
     /// Sends a link's copy of a packet as a separate packet.
     pub fn send_copy(&mut self, copy: Copied, packet: Handle) {
-        self.lines[usize::from(copy.leaves)].under_way += 1;
         self.schedule(copy.at.max(self.now), packet, copy.hop, copy.leaves, copy.offered);
     }
 
     /// A packet comes to a link whose queue decides on departure, or one may leave it.
-    fn wait_or_leave(&mut self, link: u16, now: Nanos, arrival: Option<Waiting>) {
+    fn wait_or_leave(&mut self, link: u16, now: Nanos, arrival: Option<(Waiting, OfferedPacket)>) {
         let line = &mut self.lines[usize::from(link)];
         let Some(holding) = &mut line.holding else { return };
         let (epoch, loss) = (line.epoch, &mut line.draws.loss);
@@ -379,17 +326,15 @@ impl Network {
         let was_due = holding.due();
         let mut left = Vec::new();
         match arrival {
-            Some(waiting) => {
-                holding.offer(&mut line.link, time, waiting.offered.open(), waiting, |_| loss.uniform(), &mut left);
+            Some((waiting, offered)) => {
+                holding.offer(&mut line.link, time, offered, waiting, |_| loss.uniform(), &mut left);
             }
             None => holding.advance(&mut line.link, time, |_| loss.uniform(), &mut left),
         }
         let due = holding.due();
-        line.waiting = line.waiting + usize::from(arrival.is_some()) - left.len();
-        line.under_way -= left.len() as u32;
-        for Left { packet, arrived, at, outcome, copy, .. } in left {
-            let (arrived, at) = (epoch.saturating_add(arrived), epoch.saturating_add(at));
-            let event = self.cross(link, arrived, at, packet, outcome, copy);
+        for left in left {
+            let (arrived, at) = (epoch.saturating_add(left.arrived), epoch.saturating_add(left.at));
+            let event = self.cross(link, Left { arrived, at, ..left });
             self.happened.push_back(event);
         }
         if let Some(due) = due.filter(|_| due != was_due) {
@@ -399,15 +344,9 @@ impl Network {
 
     /// The decision of the router before a link on a Quick-Start request in a packet that arrives at `at`;
     /// see [`Link::answer_quick_start`].
-    pub fn answer_quick_start(
-        &mut self,
-        line: u16,
-        at: Nanos,
-        requested_bps: u64,
-        round_down: impl Fn(u64) -> u64,
-    ) -> Option<u64> {
+    pub fn answer_quick_start(&mut self, line: u16, at: Nanos, requested: u8) -> Option<u8> {
         let line = &mut self.lines[usize::from(line)];
-        line.link.answer_quick_start(at.saturating_sub(line.epoch), requested_bps, round_down)
+        line.link.answer_quick_start(at.saturating_sub(line.epoch), requested)
     }
 
     /// Number of the links' directions.
@@ -433,7 +372,7 @@ impl Network {
 
     /// Packets in the network.
     pub fn under_way(&self) -> usize {
-        let waiting: usize = self.lines.iter().map(|line| line.waiting).sum();
+        let waiting: usize = self.lines.iter().map(DirectedLink::waiting).sum();
         self.steps.iter().filter(|Reverse(step)| step.packet != NO_PACKET).count() + waiting
     }
 
@@ -478,7 +417,10 @@ impl Network {
     /// The first line of a link without packets.
     fn resettable(&self, name: &str) -> Result<usize, Error> {
         let first = self.first_line(name)?;
-        let under_way: u32 = self.lines[first..first + 2].iter().map(|line| line.under_way).sum();
+        let own = first..first + 2;
+        let leaves = |step: &Step| step.packet != NO_PACKET && own.contains(&usize::from(step.leaves));
+        let leaving = self.steps.iter().filter(|Reverse(step)| leaves(step)).count();
+        let under_way = leaving + self.lines[own.clone()].iter().map(DirectedLink::waiting).sum::<usize>();
         if under_way > 0 {
             return Err(refused!("link {name:?} cannot be reset while {under_way} packets are on it: wait for them"));
         }

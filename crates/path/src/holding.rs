@@ -50,6 +50,11 @@ impl<T: Packet> Holding<T> {
         self.due
     }
 
+    /// Packets that wait.
+    pub fn packets(&self) -> u32 {
+        self.queue.packets()
+    }
+
     /// A packet comes to the link at `now`. `loss_draw` gives a packet's draw for whether it is lost at random.
     pub fn offer(
         &mut self,

@@ -86,7 +86,7 @@ impl LinkSpec {
 }
 
 /// A packet that comes to a link, as far as the link needs to know it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OfferedPacket {
     /// Its size, headers included.
     pub bytes: u32,
@@ -492,17 +492,10 @@ impl Link {
         self.meter.waited(held.arrived, now, held.ahead);
     }
 
-    /// The decision of the router before the link on a request for a rate in a packet that arrives at `now`: the bits a
-    /// second that it grants, which `round_down` brings to a rate that can be expressed. None: it does not know such
-    /// requests.
-    pub fn answer_quick_start(
-        &mut self,
-        now: Nanos,
-        requested_bps: u64,
-        round_down: impl Fn(u64) -> u64,
-    ) -> Option<u64> {
-        let router = self.rare.as_mut()?.quick_start.as_mut()?;
-        Some(router.answer(now, requested_bps, round_down))
+    /// The rate code that the router before the link grants of the one requested in a packet that arrives at `now`. None: it
+    /// does not know such requests.
+    pub fn answer_quick_start(&mut self, now: Nanos, requested: u8) -> Option<u8> {
+        Some(self.rare.as_mut()?.quick_start.as_mut()?.answer(now, requested))
     }
 
     /// When a copy of the packet that was accepted last reaches the far end, if it comes twice.

@@ -1,5 +1,6 @@
 //! The router before a link and its answers to Quick-Start requests (RFC 4782).
 
+use firstflight_segment::QuickStart;
 use serde::{Deserialize, Serialize};
 
 use crate::{Nanos, SpecError};
@@ -89,11 +90,11 @@ impl QuickStartRouter {
         }
     }
 
-    /// Bits a second that are granted of those requested; `round_down` brings a rate to one that can be expressed.
-    pub(crate) fn answer(&mut self, now: Nanos, requested_bps: u64, round_down: impl Fn(u64) -> u64) -> u64 {
+    /// The rate code that is granted of the one requested.
+    pub(crate) fn answer(&mut self, now: Nanos, requested: u8) -> u8 {
         match self.spec {
             QuickStartSpec::Refuse {} => 0,
-            QuickStartSpec::Lower { rate_bps } => round_down(requested_bps.min(rate_bps)),
+            QuickStartSpec::Lower { rate_bps } => requested.min(QuickStart::code_within(rate_bps)),
             QuickStartSpec::Grant { .. } => {
                 self.advance(now);
                 // RFC 4782 appendix D: util_bw = bandwidth * utilization + recent_qs_approvals; approved =
@@ -101,8 +102,8 @@ impl QuickStartRouter {
                 let used = self.bits[1..].iter().map(|bits| bits * 1_000_000_000 / INTERVAL).max().unwrap_or(0);
                 let promised = self.granted[0] + self.granted[1];
                 let left = self.limit_bps.map_or(u64::MAX, |limit| limit.saturating_sub(used.saturating_add(promised)));
-                let approved = round_down(requested_bps.min(left));
-                self.granted[0] = self.granted[0].saturating_add(approved);
+                let approved = requested.min(QuickStart::code_within(left));
+                self.granted[0] = self.granted[0].saturating_add(QuickStart::bits_per_second(approved));
                 approved
             }
         }
@@ -119,34 +120,24 @@ mod tests {
         QuickStartRouter::new(QuickStartSpec::Grant { limit_bps: Some(limit_bps) }, Some(100 * MBIT))
     }
 
-    fn as_it_is(bps: u64) -> u64 {
-        bps
-    }
-
     #[test]
     fn an_idle_link_grants_up_to_its_limit() {
-        let mut router = granting(10 * MBIT);
-        assert_eq!(router.answer(0, 4 * MBIT, as_it_is), 4 * MBIT);
-        assert_eq!(router.answer(0, 40 * MBIT, as_it_is), 6 * MBIT);
-        assert_eq!(router.answer(0, 40 * MBIT, as_it_is), 0);
+        let mut router = granting(QuickStart::bits_per_second(6) + QuickStart::bits_per_second(5));
+        assert_eq!([6, 9, 9].map(|asked| router.answer(0, asked)), [6, 5, 0]);
     }
 
     #[test]
     fn earlier_grants_count_for_two_intervals() {
-        let mut router = granting(10 * MBIT);
-        assert_eq!(router.answer(0, 10 * MBIT, as_it_is), 10 * MBIT);
-        assert_eq!(router.answer(INTERVAL, 10 * MBIT, as_it_is), 0);
-        assert_eq!(router.answer(2 * INTERVAL, 10 * MBIT, as_it_is), 10 * MBIT);
+        let mut router = granting(QuickStart::bits_per_second(8));
+        assert_eq!([0, INTERVAL, 2 * INTERVAL].map(|now| router.answer(now, 8)), [8, 0, 8]);
     }
 
     #[test]
     fn the_busiest_of_the_last_intervals_counts() {
         let mut router = granting(10 * MBIT);
-        // 150 kB in the first 150 ms are 8 Mbit/s; afterwards there is silence.
+        // 150 kB in the first 150 ms are 8 Mbit/s; afterwards there is silence. Code 5 is 1.28 Mbit/s, and 7 is 5.12.
         router.on_accepted(0, 150_000);
-        assert_eq!(router.answer(INTERVAL, 10 * MBIT, as_it_is), 2 * MBIT);
-        assert_eq!(router.answer(3 * INTERVAL, 10 * MBIT, as_it_is), 2 * MBIT);
-        assert_eq!(router.answer(6 * INTERVAL, 10 * MBIT, as_it_is), 10 * MBIT);
+        assert_eq!([INTERVAL, 3 * INTERVAL, 6 * INTERVAL].map(|now| router.answer(now, 7)), [5, 5, 7]);
     }
 
     #[test]
@@ -154,10 +145,10 @@ mod tests {
         for pause in [6, 7, 8, 1000] {
             let mut router = granting(10 * MBIT);
             router.on_accepted(0, 150_000);
-            assert_eq!(router.answer(0, MBIT, as_it_is), MBIT);
-            assert_eq!(router.answer(pause * INTERVAL, 10 * MBIT, as_it_is), 10 * MBIT, "{pause} intervals");
+            assert_eq!(router.answer(0, 4), 4);
+            assert_eq!(router.answer(pause * INTERVAL, 7), 7, "{pause} intervals");
             router.on_accepted(pause * INTERVAL, 150_000);
-            assert_eq!(router.answer((pause + 2) * INTERVAL, 10 * MBIT, as_it_is), 2 * MBIT, "{pause} intervals");
+            assert_eq!(router.answer((pause + 2) * INTERVAL, 7), 5, "{pause} intervals");
         }
     }
 
@@ -165,30 +156,26 @@ mod tests {
     fn the_interval_under_way_does_not_count_yet() {
         let mut router = granting(10 * MBIT);
         router.on_accepted(0, 150_000);
-        assert_eq!(router.answer(1, 10 * MBIT, as_it_is), 10 * MBIT);
+        assert_eq!(router.answer(1, 7), 7);
     }
 
     #[test]
     fn a_grant_is_rounded_down_and_only_that_is_promised() {
         let mut router = granting(10 * MBIT);
-        let to_four = |bps: u64| bps / (4 * MBIT) * (4 * MBIT);
-        assert_eq!(router.answer(0, 7 * MBIT, to_four), 4 * MBIT);
-        assert_eq!(router.answer(0, 7 * MBIT, to_four), 4 * MBIT);
-        assert_eq!(router.answer(0, 7 * MBIT, to_four), 0);
+        assert_eq!([8; 4].map(|asked| router.answer(0, asked)), [7, 6, 5, 4]);
     }
 
     #[test]
     fn the_other_policies_look_at_nothing() {
         let mut lowering = QuickStartRouter::new(QuickStartSpec::Lower { rate_bps: MBIT }, None);
-        assert_eq!(lowering.answer(0, 5 * MBIT, as_it_is), MBIT);
-        assert_eq!(lowering.answer(0, 5 * MBIT, as_it_is), MBIT);
+        assert_eq!([7, 7, 3].map(|asked| lowering.answer(0, asked)), [4, 4, 3]);
         let mut refusing = QuickStartRouter::new(QuickStartSpec::Refuse {}, None);
-        assert_eq!(refusing.answer(0, 5 * MBIT, as_it_is), 0);
+        assert_eq!(refusing.answer(0, 7), 0);
     }
 
     #[test]
     fn an_infinitely_fast_link_grants_everything() {
         let mut router = QuickStartRouter::new(QuickStartSpec::Grant { limit_bps: None }, None);
-        assert_eq!(router.answer(0, 1000 * MBIT, as_it_is), 1000 * MBIT);
+        assert_eq!(router.answer(0, 15), 15);
     }
 }

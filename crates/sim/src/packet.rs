@@ -213,9 +213,8 @@ impl Packet {
     pub(crate) fn pass_router(&self, now: Nanos, link: &mut Link, table: &mut OptionTable) {
         let Some(option) = &mut table.segments[self.options() as usize].path_option else { return };
         let QuickStart::Request { rate, approved: true } = option.quick_start else { return };
-        let round_down = |bps| QuickStart::bits_per_second(QuickStart::code_within(bps));
-        option.quick_start = match link.answer_quick_start(now, QuickStart::bits_per_second(rate), round_down) {
-            Some(granted) => QuickStart::Request { rate: QuickStart::code_within(granted), approved: true },
+        option.quick_start = match link.answer_quick_start(now, rate) {
+            Some(rate) => QuickStart::Request { rate, approved: true },
             // RFC 4782 §3.3: a router that does not understand the option forwards it unchanged, which the hosts will see
             // by the TTLs.
             None => QuickStart::Request { rate, approved: false },

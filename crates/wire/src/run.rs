@@ -1,6 +1,7 @@
 //! The loop between a packet socket, a host and a control socket.
 
 use std::{
+    ops::ControlFlow,
     os::fd::{AsFd, OwnedFd},
     path::Path,
     sync::Arc,
@@ -9,7 +10,7 @@ use std::{
 use firstflight_device::{
     Arrival, BATCH, MacAddress, PacketSocket, Readiness, Taken, Wake, monotonic_ns, precise_timers, wall_ahead_ns,
 };
-use firstflight_linkbox::control::{Control, Peer};
+use firstflight_linkbox::control::{Answer, Control, Peer};
 use firstflight_pcap::{CaptureFile, Direction, FileError, Record};
 use firstflight_records::Row;
 use firstflight_tcp::{Nanos, Profile};
@@ -54,13 +55,6 @@ pub fn run(
     }
     control.finish();
     ended
-}
-
-/// The state after a command.
-#[derive(PartialEq, Eq)]
-enum Then {
-    GoOn,
-    Stop,
 }
 
 /// A capture file in progress, of the packets of the interface.
@@ -193,8 +187,8 @@ impl Station {
                 self.receive()?;
             }
             self.host.handle_timeout(&mut self.port);
-            let mut then = if commanded { self.handle_command(control) } else { Then::GoOn };
-            if then == Then::Stop {
+            let mut peer = if commanded { control.serve(|line| self.handle_command(line)) } else { Peer::Present };
+            if peer == Peer::Gone {
                 self.host.stop(&mut self.port);
             }
             for report in self.host.poll_reports() {
@@ -204,13 +198,13 @@ impl Station {
                 return Err(Error::System { what: "a packet cannot be sent", error });
             }
             if control.send() == Peer::Gone {
-                then = Then::Stop;
+                peer = Peer::Gone;
             }
             if control.is_sending() != writing {
                 writing = !writing;
                 readiness.set_writing(control.as_fd(), CONTROL, writing).map_err(&kernel)?;
             }
-            if then == Then::Stop {
+            if peer == Peer::Gone {
                 return Ok(());
             }
         }
@@ -240,42 +234,22 @@ impl Station {
         Ok(())
     }
 
-    /// Does what the control socket says.
-    fn handle_command(&mut self, control: &mut Control) -> Then {
-        let mut then = if control.receive() == Peer::Gone { Then::Stop } else { Then::GoOn };
-        while let Some(line) = control.next_line() {
-            let command = match Command::from_json(&line, self.host.address(), self.mtu) {
-                Ok(command) => command,
-                Err(error) => {
-                    control.refuse(&error.to_string());
-                    continue;
-                }
-            };
-            match command {
-                Command::Take => {
-                    let segments = self.host.take_segments().map(|rows| Row::columns(&rows));
-                    match self.counters() {
-                        Ok(counters) => control.answer(counters, segments.into_iter().collect()),
-                        Err(error) => control.refuse(&format!("the socket does not tell of drops: {error}")),
-                    }
-                }
-                Command::Stop => {
-                    then = Then::Stop;
-                    control.answer(json!({"ok": true}), Vec::new());
-                }
-                Command::Listen { port, profile, header_bytes } => {
-                    self.listen(port, profile, header_bytes.unwrap_or(0));
-                    control.answer(json!({"ok": true}), Vec::new());
-                }
-                Command::Fetch { profile, what } => match self.fetch(profile, what) {
-                    Ok((connection, port)) => {
-                        control.answer(json!({"ok": true, "connection": connection, "port": port}), Vec::new());
-                    }
-                    Err(error) => control.refuse(&error.to_string()),
-                },
+    fn handle_command(&mut self, line: &str) -> Result<ControlFlow<Answer, Answer>, Error> {
+        let mut answer = json!({"ok": true});
+        match Command::from_json(line, self.host.address(), self.mtu)? {
+            Command::Take => {
+                let segments = self.host.take_segments().map(|rows| Row::columns(&rows));
+                let counters = self.counters().map_err(Error::system("the socket does not tell of drops"))?;
+                return Ok(ControlFlow::Continue((counters, segments.into_iter().collect())));
+            }
+            Command::Stop => return Ok(ControlFlow::Break((answer, Vec::new()))),
+            Command::Listen { port, profile, header_bytes } => self.listen(port, profile, header_bytes.unwrap_or(0)),
+            Command::Fetch { profile, what } => {
+                let (connection, port) = self.fetch(profile, what)?;
+                (answer["connection"], answer["port"]) = (connection.into(), port.into());
             }
         }
-        then
+        Ok(ControlFlow::Continue((answer, Vec::new())))
     }
 
     fn listen(&mut self, port: u16, profile: Arc<Profile>, header_bytes: u32) {

@@ -149,10 +149,10 @@ fn a_quick_start_rate_of_zero_is_refused_and_any_other_is_not() {
 #[test]
 fn a_link_answers_quick_start_requests_by_its_policy_only() {
     let mut without = Link::new(&spec(), Meter::new(END, INTERVAL), 0).unwrap();
-    assert_eq!(without.answer_quick_start(0, 80_000, |rate| rate), None);
-    let lower = LinkSpec { quick_start: Some(QuickStartSpec::Lower { rate_bps: 40_000 }), ..spec() };
+    assert_eq!(without.answer_quick_start(0, 2), None);
+    let lower = LinkSpec { quick_start: Some(QuickStartSpec::Lower { rate_bps: 100_000 }), ..spec() };
     let mut lower = Link::new(&lower, Meter::new(END, INTERVAL), 0).unwrap();
-    assert_eq!(lower.answer_quick_start(0, 80_000, |rate| rate), Some(40_000));
+    assert_eq!(lower.answer_quick_start(0, 2), Some(1));
 }
 
 #[test]
