@@ -49,7 +49,7 @@ pub fn read(capture: &[u8]) -> Result<Vec<u8>, ReadError> {
     let mut reader = Reader::new(Path::new("the file"), capture)?;
     let batch = reader.read(usize::MAX)?.unwrap_or_default();
     let (packets, segments) = reader.counts();
-    let problems: Vec<_> = reader.problems().iter().map(|found| (found.trouble.text(), found.count)).collect();
+    let problems: Vec<_> = reader.problems().iter().map(|found| (found.trouble.to_string(), found.count)).collect();
     let about = json!({ "packets": packets, "segments": segments, "problems": problems });
     Ok(pack(about, batch.into_tables()))
 }

@@ -1,9 +1,10 @@
 //! All connections that are in progress: found by their ends, and let go when they are over or have been silent for long,
 //! so that memory does not grow with the length of a capture.
 
-use std::collections::HashMap;
+use std::hash::RandomState;
 
 use firstflight_segment::Flags;
+use hashlink::LinkedHashMap;
 
 use crate::{
     connection::{Connection, Stage},
@@ -16,42 +17,29 @@ const SECOND: i64 = 1_000_000_000;
 /// How long a connection may be silent, by its stage: a later packet begins another connection. After the end,
 /// stragglers come; the ends of one that is over are known for as long as TIME-WAIT lasts on Linux.
 const PATIENCE: [i64; 4] = [60 * SECOND, 300 * SECOND, 2 * SECOND, 60 * SECOND];
+/// Stages in the order of how many segments are of theirs.
+const BY_FREQUENCY: [Stage; 4] = [Stage::Open, Stage::Opening, Stage::Closed, Stage::Gone];
 /// More concurrent ones are not kept: of those that are over, else of all, the one that was silent for the longest goes.
 const MOST: usize = 1 << 18;
 /// A packet so much earlier than another before it shows that the clock was set back, whichever interface it came from.
 const SET_BACK: i64 = SECOND;
-const NONE: u32 = u32::MAX;
 
 /// The lower end first.
 type Ends = (End, End);
 
 #[derive(Debug)]
-struct Slot {
-    ends: Ends,
+struct Entry {
     /// None of one that is over.
     connection: Option<Box<Connection>>,
     last: i64,
-    stage: Stage,
-    before: u32,
-    after: u32,
-}
-
-/// Connections of one stage, the one that was silent for the longest first.
-#[derive(Clone, Copy, Debug)]
-struct Queue {
-    first: u32,
-    last: u32,
 }
 
 /// The table.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// Hashed with a key that differs from process to process: a sender of packets chooses addresses and ports, and
-    /// could make them collide. The order is never used.
-    places: HashMap<Ends, u32>,
-    slots: Vec<Slot>,
-    free: Vec<u32>,
-    queues: [Queue; PATIENCE.len()],
+    /// By stage, the one that was silent for the longest first. Hashed with a key that differs from process to process: a
+    /// sender of packets chooses addresses and ports, and could make them collide.
+    stages: [LinkedHashMap<Ends, Entry, RandomState>; PATIENCE.len()],
     begun: u32,
     now: i64,
     /// By how much the clock was set back, all in all: with it, times never go back.
@@ -62,16 +50,7 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new() -> Self {
-        Self {
-            places: HashMap::new(),
-            slots: Vec::new(),
-            free: Vec::new(),
-            queues: [Queue { first: NONE, last: NONE }; PATIENCE.len()],
-            begun: 0,
-            now: i64::MIN,
-            behind: 0,
-            era: 0,
-        }
+        Self { stages: Default::default(), begun: 0, now: i64::MIN, behind: 0, era: 0 }
     }
 
     /// The clock was set back before a packet of this time. Of connections that go on after it no time is known.
@@ -97,63 +76,65 @@ impl Table {
         self.now = self.now.max(time.saturating_add(self.behind));
         self.let_go(batch, problems);
         let ends = if seen.from < seen.to { (seen.from, seen.to) } else { (seen.to, seen.from) };
-        let mut place = self.places.get(&ends).copied();
-        let is_over = |it: Option<&Connection>| it.map_or(seen.flags.contains(Flags::SYN), |it| it.is_over_with(seen));
-        if let Some(over) = place.filter(|&at| is_over(self.connection(at))) {
-            self.end(over, batch, problems);
-            place = None;
-        }
-        let at = match place {
-            Some(at) => at,
+        let is_over = |entry: &Entry| match &entry.connection {
+            Some(connection) => connection.is_over_with(seen),
+            None => seen.flags.contains(Flags::SYN),
+        };
+        let known = |stage: Stage| Some((stage, is_over(self.stages[stage as usize].get(&ends)?)));
+        let stage = match BY_FREQUENCY.into_iter().find_map(known) {
+            Some((stage, false)) => stage,
+            Some((stage, true)) => {
+                self.end(stage as usize, &ends, batch, problems);
+                self.begin(ends, seen, time, offset, batch, problems)
+            }
             None => self.begin(ends, seen, time, offset, batch, problems),
         };
-        let slot = &mut self.slots[at as usize];
-        let Some(connection) = &mut slot.connection else {
+        if stage == Stage::Gone {
             // The other end did not get the last acknowledgment, or sends what nobody wants.
             if seen.payload > 0 {
                 problems.add(Trouble::AfterEnd, offset);
             }
             return None;
-        };
+        }
+        let entry = self.stages[stage as usize].to_back(&ends)?;
+        let connection = entry.connection.as_mut()?;
         if let Some(trouble) = connection.take(seen, time, self.era, batch) {
             problems.add(trouble, offset);
         }
-        let stage = connection.stage();
-        self.queue(at, stage, self.now);
-        self.connection(at)
+        entry.last = self.now;
+        let now_in = connection.stage();
+        if now_in != stage {
+            let entry = self.stages[stage as usize].remove(&ends)?;
+            self.stages[now_in as usize].insert(ends, entry);
+        }
+        self.stages[now_in as usize].back()?.1.connection.as_deref()
     }
 
     /// Tells of all that are left.
     pub(crate) fn finish(&mut self, batch: &mut Batch, problems: &mut Problems) {
-        for stage in 0..self.queues.len() {
-            while self.queues[stage].first != NONE {
-                self.end(self.queues[stage].first, batch, problems);
+        for stage in 0..self.stages.len() {
+            while let Some((&ends, _)) = self.stages[stage].front() {
+                self.end(stage, &ends, batch, problems);
             }
         }
-    }
-
-    fn connection(&self, at: u32) -> Option<&Connection> {
-        self.slots[at as usize].connection.as_deref()
     }
 
     fn let_go(&mut self, batch: &mut Batch, problems: &mut Problems) {
         for (stage, patience) in PATIENCE.into_iter().enumerate() {
-            loop {
-                let first = self.queues[stage].first;
-                if first == NONE || self.now - self.slots[first as usize].last < patience {
+            while let Some((&ends, entry)) = self.stages[stage].iter_mut().next() {
+                if self.now - entry.last < patience {
                     break;
                 }
-                let cut_off = self.slots[first as usize].connection.as_mut().is_some_and(|it| it.is_cut_off(stage));
+                let cut_off = entry.connection.as_mut().is_some_and(|connection| connection.is_cut_off(stage));
+                self.end(stage, &ends, batch, problems);
                 if stage == Stage::Closed as usize || cut_off {
-                    self.finish_connection(first, batch, problems);
-                    self.queue(first, Stage::Gone, self.now);
-                } else {
-                    self.end(first, batch, problems);
+                    self.stages[Stage::Gone as usize].insert(ends, Entry { connection: None, last: self.now });
                 }
             }
         }
     }
 
+    /// A connection begins; returns its stage.
     fn begin(
         &mut self,
         ends: Ends,
@@ -162,84 +143,32 @@ impl Table {
         offset: u64,
         batch: &mut Batch,
         problems: &mut Problems,
-    ) -> u32 {
-        if self.places.len() >= MOST {
-            let over = &self.queues[Stage::Gone as usize];
-            let oldest =
-                std::iter::once(over).chain(&self.queues).map(|queue| queue.first).find(|&first| first != NONE);
-            if let Some(oldest) = oldest {
-                self.end(oldest, batch, problems);
+    ) -> Stage {
+        if self.len() >= MOST {
+            let first = |stage: usize| Some((stage, *self.stages[stage].front()?.0));
+            let oldest = std::iter::once(Stage::Gone as usize).chain(0..self.stages.len()).find_map(first);
+            if let Some((stage, oldest)) = oldest {
+                self.end(stage, &oldest, batch, problems);
             }
         }
         let connection = Connection::new(self.begun, seen, time, self.era, offset);
         self.begun += 1;
         let stage = connection.stage();
-        let slot =
-            Slot { ends, connection: Some(Box::new(connection)), last: self.now, stage, before: NONE, after: NONE };
-        let at = match self.free.pop() {
-            Some(at) => {
-                self.slots[at as usize] = slot;
-                at
-            }
-            None => {
-                self.slots.push(slot);
-                self.slots.len() as u32 - 1
-            }
-        };
-        self.places.insert(ends, at);
-        self.append(at);
-        at
+        let entry = Entry { connection: Some(Box::new(connection)), last: self.now };
+        self.stages[stage as usize].insert(ends, entry);
+        stage
     }
 
-    fn end(&mut self, at: u32, batch: &mut Batch, problems: &mut Problems) {
-        self.finish_connection(at, batch, problems);
-        self.remove(at);
-        self.places.remove(&self.slots[at as usize].ends);
-        self.free.push(at);
-    }
-
-    fn finish_connection(&mut self, at: u32, batch: &mut Batch, problems: &mut Problems) {
-        let finished = self.slots[at as usize].connection.take().and_then(|connection| connection.finish(batch));
-        if let Some((trouble, offset)) = finished {
+    fn end(&mut self, stage: usize, ends: &Ends, batch: &mut Batch, problems: &mut Problems) {
+        let connection = self.stages[stage].remove(ends).and_then(|entry| entry.connection);
+        if let Some((trouble, offset)) = connection.and_then(|connection| connection.finish(batch)) {
             problems.add(trouble, offset);
         }
     }
 
-    /// Puts a connection behind the others of a stage.
-    fn queue(&mut self, at: u32, stage: Stage, last: i64) {
-        self.remove(at);
-        let slot = &mut self.slots[at as usize];
-        (slot.stage, slot.last) = (stage, last);
-        self.append(at);
-    }
-
-    fn append(&mut self, at: u32) {
-        let queue = &mut self.queues[self.slots[at as usize].stage as usize];
-        let before = std::mem::replace(&mut queue.last, at);
-        if before == NONE {
-            queue.first = at;
-        } else {
-            self.slots[before as usize].after = at;
-        }
-        let slot = &mut self.slots[at as usize];
-        (slot.before, slot.after) = (before, NONE);
-    }
-
-    fn remove(&mut self, at: u32) {
-        let Slot { before, after, stage, .. } = self.slots[at as usize];
-        let queue = &mut self.queues[stage as usize];
-        if before == NONE {
-            queue.first = after;
-        }
-        if after == NONE {
-            queue.last = before;
-        }
-        if before != NONE {
-            self.slots[before as usize].after = after;
-        }
-        if after != NONE {
-            self.slots[after as usize].before = before;
-        }
+    /// Those that are known, by their ends at least.
+    fn len(&self) -> usize {
+        self.stages.iter().map(LinkedHashMap::len).sum()
     }
 }
 
@@ -285,10 +214,9 @@ mod tests {
             }
         }
         // Half of them are open for five minutes; of the other half the ends are known for one minute.
-        let kept = table.slots.iter().filter(|slot| slot.connection.is_some()).count();
+        let kept = table.len() - table.stages[Stage::Gone as usize].len();
         assert!((140..=160).contains(&kept), "{kept}");
-        assert!((170..=190).contains(&table.places.len()), "{}", table.places.len());
-        assert!(table.slots.len() < 200, "{}", table.slots.len());
+        assert!((170..=190).contains(&table.len()), "{}", table.len());
     }
 
     /// Addresses of one /64, a port each, that had the same 64 bits of hash when the hash had no key:
@@ -313,7 +241,7 @@ mod tests {
                 syn.to.address = u128::MAX;
                 table.take(&syn, 0, 0, &mut batch, &mut problems);
             }
-            assert_eq!(table.places.len(), usize::from(u16::MAX));
+            assert_eq!(table.len(), usize::from(u16::MAX));
             begin.elapsed()
         };
         let (plain, chosen) = (time_of(&|port| u128::from(port) << 7), time_of(&chosen));
@@ -329,7 +257,6 @@ mod tests {
             syn.from.address = number;
             table.take(&syn, 0, 0, &mut batch, &mut problems);
         }
-        assert_eq!(table.places.len(), MOST);
-        assert_eq!(table.slots.len(), MOST);
+        assert_eq!(table.len(), MOST);
     }
 }

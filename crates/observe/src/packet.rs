@@ -326,19 +326,12 @@ fn ipv4(packet: &[u8], length: usize) -> Result<Carries<'_>, Not> {
         }
         protocol => (protocol, header),
     };
-    if protocol != TCP {
-        return tunnel(protocol, packet, at).map(|(layer, at)| Carries::Inside(layer, at));
-    }
     let total = match usize::from(ip.total_bytes()) {
         0 => length,
         total => total,
     };
-    if total < at {
-        return Err(Not::Malformed);
-    }
     let address = |four: Ipv4Addr| 0xffff_0000_0000 | u128::from(four.to_bits());
-    let ends = [address(ip.source()), address(ip.destination())];
-    tcp(packet.get(at..).ok_or(Not::Short)?, total - at, at, ends).map(Carries::Segment)
+    carried(packet, protocol, at, total, [address(ip.source()), address(ip.destination())])
 }
 
 fn ipv6(packet: &[u8], length: usize) -> Result<Carries<'_>, Not> {
@@ -348,13 +341,17 @@ fn ipv6(packet: &[u8], length: usize) -> Result<Carries<'_>, Not> {
     if is_later_fragment {
         return Err(Not::Fragment);
     }
+    carried(packet, protocol, at, total, [ip.source(), ip.destination()])
+}
+
+/// What an IP packet of `total` bytes carries at one of them.
+fn carried(packet: &[u8], protocol: u8, at: usize, total: usize, ends: [u128; 2]) -> Result<Carries<'_>, Not> {
     if protocol != TCP {
         return tunnel(protocol, packet, at).map(|(layer, at)| Carries::Inside(layer, at));
     }
     if total < at {
         return Err(Not::Malformed);
     }
-    let ends = [ip.source(), ip.destination()];
     tcp(packet.get(at..).ok_or(Not::Short)?, total - at, at, ends).map(Carries::Segment)
 }
 

@@ -195,16 +195,16 @@ pub(crate) struct Handshake {
     /// request that came before the Finished.
     sent_data: bool,
     /// Number of times that the client waited for the server.
-    exchanges: u8,
+    pub(crate) exchanges: u8,
     /// The server has sent something since the client did.
     answered: bool,
     /// Length of the session tickets, and how many of them came.
     tickets: Option<(u32, u32)>,
-    hello: Hello,
+    pub(crate) hello: Hello,
     /// The server's hello was one of 1.2.
     is_old: bool,
     /// The server used keys of an earlier connection.
-    resumed: Option<bool>,
+    pub(crate) resumed: Option<bool>,
 }
 
 impl Handshake {
@@ -218,14 +218,6 @@ impl Handshake {
         let key_share_bytes = share.map_or(0, |(_, length)| length.saturating_sub(2));
         (kind == HANDSHAKE && is_hello)
             .then(|| Self { hello: Hello { bytes: length + HEADER as u32, key_share_bytes }, ..Self::default() })
-    }
-
-    pub(crate) fn hello(&self) -> Hello {
-        self.hello
-    }
-
-    pub(crate) fn resumed(&self) -> Option<bool> {
-        self.resumed
     }
 
     /// True if the client has sent all of its handshake or its request.
@@ -253,10 +245,6 @@ impl Handshake {
                 self.resumed = next.map(|&message| message != CERTIFICATE);
             }
         }
-    }
-
-    pub(crate) fn exchanges(&self) -> u8 {
-        self.exchanges
     }
 
     pub(crate) fn version(&self) -> Option<Version> {

@@ -33,8 +33,8 @@ impl CaptureReader {
     }
 
     /// What could not be read so far: (what, how often, the first bytes of the file).
-    fn problems(&self) -> Vec<(&'static str, u64, Vec<u64>)> {
-        self.0.problems().into_iter().map(|found| (found.trouble.text(), found.count, found.first)).collect()
+    fn problems(&self) -> Vec<(String, u64, Vec<u64>)> {
+        self.0.problems().into_iter().map(|found| (found.trouble.to_string(), found.count, found.first)).collect()
     }
 
     /// The packets so far that were no TCP segments, by protocol, the most frequent first.

@@ -168,7 +168,7 @@ fn a_packet_that_crossed_two_interfaces_counts_once() {
     let told = told(&frames);
     assert_eq!((told.responses[0].segments_sent, told.responses[0].retransmissions), (5, 0));
     assert_eq!(told.problems.len(), 1);
-    assert!(told.problems[0].trouble.text().contains("twice"));
+    assert!(told.problems[0].trouble.to_string().contains("twice"));
     assert_eq!(told.problems[0].count, 5);
 }
 
@@ -178,7 +178,7 @@ fn bytes_that_the_capture_lacks_are_told() {
     frames.remove(6);
     let told = told(&frames);
     assert_eq!((told.responses[0].bytes, told.responses[0].segments_sent), (5000, 4));
-    assert!(told.problems[0].trouble.text().contains("lacks"), "{:?}", told.problems);
+    assert!(told.problems[0].trouble.to_string().contains("lacks"), "{:?}", told.problems);
 }
 
 #[test]
