@@ -1,6 +1,6 @@
 //! From the text of a script to tokens.
 
-use crate::problem::Problem;
+use crate::problem::{Problem, malformed};
 use std::fmt;
 
 /// The kind of a token.
@@ -102,7 +102,7 @@ impl<'a> Lexer<'a> {
                 self.take(end);
             } else if let Some(comment) = rest.strip_prefix("/*") {
                 let Some(end) = comment.find("*/") else {
-                    return Err(Problem::malformed(self.line, "this comment never ends; close it with */"));
+                    malformed!(self.line, "this comment never ends; close it with */");
                 };
                 self.take(end + 4);
             } else {

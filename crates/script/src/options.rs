@@ -1,7 +1,7 @@
 //! The options in a script's option lines: packetdrill's own, and `--profile` and `--set` for the TCP under test.
 
 use crate::preamble::{Environment, IPV4_AND_TCP_HEADER_BYTES};
-use crate::problem::Problem;
+use crate::problem::{Problem, malformed, unsupported};
 use crate::script::{OptionLine, Script};
 use crate::settings::Settings;
 use firstflight_tcp::{Nanos, Profile};
@@ -94,18 +94,15 @@ impl ScriptSettings {
                     let mss = profile.map_err(|refusal| Problem::malformed(option.line, refusal))?.mss_bytes;
                     self.limit_segments(option, mss.saturating_sub(IPV6_EXTRA_BYTES))?;
                 }
-                other => {
-                    let sentence = format!("--ip_version={other} is none of ipv4, ipv4-mapped-ipv6 and ipv6");
-                    return Err(Problem::malformed(option.line, sentence));
-                }
+                other => malformed!(option.line, "--ip_version={other} is none of ipv4, ipv4-mapped-ipv6 and ipv6"),
             },
             name if WITHOUT_EFFECT.split_whitespace().any(|known| known == name) => {}
             name => {
-                let sentence = format!(
+                unsupported!(
+                    option.line,
                     "the option --{name} is not modeled; --profile and --set choose the TCP, --tolerance_usecs and \
                      --strict_segments the comparison"
                 );
-                return Err(Problem::unsupported(option.line, sentence));
             }
         }
         Ok(())

@@ -27,6 +27,22 @@ pub struct Problem {
     pub sentence: String,
 }
 
+/// Ends a function with a [`Problem`] of a script that is wrong: its line, and a sentence as for `format!`.
+macro_rules! malformed {
+    ($line:expr, $($sentence:tt)*) => {
+        return Err($crate::problem::Problem::malformed($line, format_args!($($sentence)*)).into())
+    };
+}
+pub(crate) use malformed;
+
+/// As [`malformed`], of a script that asks for something that is not modeled.
+macro_rules! unsupported {
+    ($line:expr, $($sentence:tt)*) => {
+        return Err($crate::problem::Problem::unsupported($line, format_args!($($sentence)*)).into())
+    };
+}
+pub(crate) use unsupported;
+
 impl Problem {
     /// A script that is wrong.
     pub fn malformed(line: u32, sentence: impl fmt::Display) -> Self {

@@ -2,7 +2,7 @@
 
 use super::Reader;
 use crate::lexer::TokenKind;
-use crate::problem::{DEEPEST, Problem};
+use crate::problem::{DEEPEST, Problem, malformed};
 use crate::script::{Argument, Call, When};
 
 impl Reader<'_> {
@@ -40,7 +40,7 @@ impl Reader<'_> {
         loop {
             match self.next() {
                 TokenKind::Sign(')') => return Ok(()),
-                TokenKind::End => return Err(Problem::malformed(line, "this note never ends; close it with )")),
+                TokenKind::End => malformed!(line, "this note never ends; close it with )"),
                 _ => {}
             }
         }
@@ -64,7 +64,7 @@ impl Reader<'_> {
     fn argument(&mut self, depth: u32) -> Result<Argument, Problem> {
         let line = self.line();
         if depth > DEEPEST {
-            return Err(Problem::malformed(line, format!("these arguments nest deeper than {DEEPEST}")));
+            malformed!(line, "these arguments nest deeper than {DEEPEST}");
         }
         let number = |text: &str, radix: u32| {
             i64::from_str_radix(text, radix)

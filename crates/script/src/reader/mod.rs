@@ -6,7 +6,7 @@ mod tcp_options;
 mod time;
 
 use crate::lexer::{Token, TokenKind, tokens};
-use crate::problem::Problem;
+use crate::problem::{Problem, malformed, unsupported};
 use crate::script::{Action, Block, Event, OptionLine, Script, When};
 
 impl Script {
@@ -96,8 +96,7 @@ impl<'a> Reader<'a> {
         let text = match self.peek() {
             TokenKind::Integer(text) => text,
             TokenKind::Word(symbol) if symbol.starts_with(|c: char| c.is_ascii_uppercase()) => {
-                let sentence = format!("{what} is the symbol {symbol}; symbols that --define sets are not modeled");
-                return Err(Problem::unsupported(line, sentence));
+                unsupported!(line, "{what} is the symbol {symbol}; symbols that --define sets are not modeled")
             }
             _ => return Err(self.unexpected(&format!("{what}, a whole number,"))),
         };
@@ -133,8 +132,7 @@ impl<'a> Reader<'a> {
     fn event(&mut self) -> Result<Event, Problem> {
         let line = self.line();
         if let TokenKind::Option(name, _) = self.peek() {
-            let sentence = format!("the option --{name} stands among the events; options come before anything else");
-            return Err(Problem::malformed(line, sentence));
+            malformed!(line, "the option --{name} stands among the events; options come before anything else");
         }
         let when = self.when()?;
         let action = match self.peek() {
@@ -150,7 +148,7 @@ impl<'a> Reader<'a> {
         };
         let expected_packet = matches!(action, Action::Expect(_));
         if !expected_packet && matches!(when, When::Any | When::Between(..) | When::Within(..)) {
-            return Err(Problem::malformed(line, "only an expected packet (>) may come at any time or within a range"));
+            malformed!(line, "only an expected packet (>) may come at any time or within a range");
         }
         Ok(Event { line, when, action })
     }

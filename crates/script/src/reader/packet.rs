@@ -2,7 +2,7 @@
 
 use super::Reader;
 use crate::lexer::TokenKind;
-use crate::problem::Problem;
+use crate::problem::{Problem, malformed, unsupported};
 use crate::script::{EcnMark, Packet};
 use firstflight_tcp::Flags;
 
@@ -12,13 +12,13 @@ impl Reader<'_> {
         self.at += 1;
         let ecn = self.ecn(arrives)?;
         if let (TokenKind::Integer(_), TokenKind::Sign('>')) = (self.peek(), self.peek_second()) {
-            return Err(Problem::unsupported(line, "port numbers of a packet are not modeled"));
+            unsupported!(line, "port numbers of a packet are not modeled");
         }
         if self.peek() == TokenKind::Word("encap") {
-            return Err(Problem::unsupported(line, "encapsulated packets are not modeled"));
+            unsupported!(line, "encapsulated packets are not modeled");
         }
         if let TokenKind::Word(word @ ("icmp" | "udp" | "ipv4" | "ipv6" | "gre" | "GREv0" | "mpls")) = self.peek() {
-            return Err(Problem::unsupported(line, format!("packets of {word} are not modeled, only TCP")));
+            unsupported!(line, "packets of {word} are not modeled, only TCP");
         }
         let flags = self.flags()?;
         let (seq, payload_bytes) = self.sequence_numbers()?;
@@ -30,17 +30,14 @@ impl Reader<'_> {
             return Err(self.unexpected("\"win\" and the window of a packet that arrives"));
         }
         if self.take_word("urg") {
-            return Err(Problem::unsupported(line, "the urgent pointer is not modeled"));
+            unsupported!(line, "the urgent pointer is not modeled");
         }
         let options = self.tcp_options()?;
         if arrives && options.is_none() {
-            return Err(Problem::malformed(
-                line,
-                "<...> stands for any options; a packet that arrives must name its own",
-            ));
+            malformed!(line, "<...> stands for any options; a packet that arrives must name its own");
         }
         if self.peek() == TokenKind::Sign('{') {
-            return Err(Problem::unsupported(line, "packets changed at random ({...}) are not modeled"));
+            unsupported!(line, "packets changed at random ({{...}}) are not modeled");
         }
         Ok(Packet { ecn, flags, seq, payload_bytes, ack, window, options })
     }
@@ -62,15 +59,13 @@ impl Reader<'_> {
             TokenKind::Word("ect01") if !arrives => EcnMark::Capable,
             TokenKind::Word("ce") => EcnMark::Congestion,
             TokenKind::Word(word @ ("tos" | "ttl" | "flowlabel")) => {
-                return Err(Problem::unsupported(line, format!("{word} of the IP header is not modeled")));
+                unsupported!(line, "{word} of the IP header is not modeled")
             }
-            TokenKind::Integer(_) => {
-                return Err(Problem::unsupported(line, "packets of icmp are not modeled, only TCP"));
-            }
-            other => return Err(Problem::malformed(line, format!("{other} was found where {right} should stand"))),
+            TokenKind::Integer(_) => unsupported!(line, "packets of icmp are not modeled, only TCP"),
+            other => malformed!(line, "{other} was found where {right} should stand"),
         };
         if self.peek() == TokenKind::Sign(',') {
-            return Err(Problem::unsupported(line, "of the IP header only the ECN bits are modeled"));
+            unsupported!(line, "of the IP header only the ECN bits are modeled");
         }
         self.need(close, "the ECN bits")?;
         Ok(Some(mark))
@@ -80,7 +75,7 @@ impl Reader<'_> {
     fn flags(&mut self) -> Result<Flags, Problem> {
         let line = self.line();
         if let TokenKind::Decimal(_) = self.peek() {
-            return Err(Problem::unsupported(line, "the ACE counter of accurate ECN is not modeled"));
+            unsupported!(line, "the ACE counter of accurate ECN is not modeled");
         }
         if self.take('-') {
             return Ok(Flags::NONE);
@@ -100,19 +95,15 @@ impl Reader<'_> {
                 'P' => Flags::PSH,
                 'E' => Flags::ECE,
                 'W' => Flags::CWR,
-                'A' | 'U' => {
-                    return Err(Problem::unsupported(line, format!("the flag {letter} is not modeled")));
-                }
-                _ => {
-                    return Err(Problem::malformed(
-                        line,
-                        format!("\"{letters}\" was found where flags should stand: some of SFRPEW, then \".\" for ACK"),
-                    ));
-                }
+                'A' | 'U' => unsupported!(line, "the flag {letter} is not modeled"),
+                _ => malformed!(
+                    line,
+                    "\"{letters}\" was found where flags should stand: some of SFRPEW, then \".\" for ACK"
+                ),
             };
         }
         if let TokenKind::Decimal(_) = self.peek() {
-            return Err(Problem::unsupported(line, "the ACE counter of accurate ECN is not modeled"));
+            unsupported!(line, "the ACE counter of accurate ECN is not modeled");
         }
         if self.take('.') {
             flags |= Flags::ACK;
@@ -132,12 +123,10 @@ impl Reader<'_> {
         let payload = self.integer("the length of the payload", u32::from(u16::MAX))?;
         self.need(')', "the length of the payload")?;
         if start.checked_add(payload) != Some(end) {
-            return Err(Problem::malformed(
+            malformed!(
                 line,
-                format!(
-                    "{start}:{end}({payload}) does not add up: from {start} to {end} there are not {payload} bytes"
-                ),
-            ));
+                "{start}:{end}({payload}) does not add up: from {start} to {end} there are not {payload} bytes"
+            );
         }
         Ok((start, payload))
     }

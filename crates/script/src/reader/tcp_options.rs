@@ -2,7 +2,7 @@
 
 use super::Reader;
 use crate::lexer::TokenKind;
-use crate::problem::Problem;
+use crate::problem::{Problem, malformed, unsupported};
 use crate::wire::TcpOption;
 use firstflight_tcp::MOST_SACK_BLOCKS;
 
@@ -31,10 +31,7 @@ impl Reader<'_> {
         self.need('>', "the TCP options")?;
         let bytes: usize = options.iter().map(length).sum();
         if bytes > MOST_BYTES {
-            return Err(Problem::malformed(
-                line,
-                format!("these options take {bytes} bytes; a header has room for 40"),
-            ));
+            malformed!(line, "these options take {bytes} bytes; a header has room for 40");
         }
         Ok(Some(options))
     }
@@ -58,20 +55,14 @@ impl Reader<'_> {
                 }
                 TcpOption::Timestamps { value, echo: self.integer("TSecr", u32::MAX)? }
             }
-            TokenKind::Word("FO" | "FOEXP") => {
-                return Err(Problem::unsupported(line, "TCP Fast Open is not modeled"));
-            }
+            TokenKind::Word("FO" | "FOEXP") => unsupported!(line, "TCP Fast Open is not modeled"),
             TokenKind::Word(word @ ("md5" | "ECN" | "AO")) => {
-                return Err(Problem::unsupported(line, format!("the TCP option {word} is not modeled")));
+                unsupported!(line, "the TCP option {word} is not modeled")
             }
-            other => {
-                return Err(Problem::malformed(
-                    line,
-                    format!(
-                        "{other} was found where a TCP option should stand: mss, sackOK, sack, TS, wscale, nop, eol"
-                    ),
-                ));
-            }
+            other => malformed!(
+                line,
+                "{other} was found where a TCP option should stand: mss, sackOK, sack, TS, wscale, nop, eol"
+            ),
         })
     }
 
@@ -87,7 +78,7 @@ impl Reader<'_> {
             }
         }
         if blocks.len() > MOST_SACK_BLOCKS {
-            return Err(Problem::malformed(line, format!("a header has room for {MOST_SACK_BLOCKS} SACK blocks")));
+            malformed!(line, "a header has room for {MOST_SACK_BLOCKS} SACK blocks");
         }
         Ok(blocks)
     }

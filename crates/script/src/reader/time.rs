@@ -2,7 +2,7 @@
 
 use super::Reader;
 use crate::lexer::TokenKind;
-use crate::problem::Problem;
+use crate::problem::{Problem, malformed};
 use crate::script::When;
 use firstflight_tcp::Nanos;
 
@@ -43,7 +43,7 @@ impl Reader<'_> {
         let end = self.seconds("the time at which the call returns, after \"...\",")?;
         let start = match when {
             When::At(start) | When::After(start) => start,
-            _ => return Err(Problem::malformed(line, "a call that blocks begins at one time, not in a range")),
+            _ => malformed!(line, "a call that blocks begins at one time, not in a range"),
         };
         ordered(line, start, end).map(|()| Some(end))
     }
@@ -66,7 +66,7 @@ impl Reader<'_> {
 
 fn ordered(line: u32, start: Nanos, end: Nanos) -> Result<(), Problem> {
     if end < start {
-        return Err(Problem::malformed(line, "this range of times ends before it begins"));
+        malformed!(line, "this range of times ends before it begins");
     }
     Ok(())
 }

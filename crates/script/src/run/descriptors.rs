@@ -45,22 +45,10 @@ pub(super) struct Descriptor {
 /// All open descriptors.
 #[derive(Debug, Default)]
 pub(super) struct Descriptors {
-    open: BTreeMap<i64, Descriptor>,
+    pub open: BTreeMap<i64, Descriptor>,
 }
 
 impl Descriptors {
-    pub fn get(&self, number: i64) -> Option<&Descriptor> {
-        self.open.get(&number)
-    }
-
-    pub fn get_mut(&mut self, number: i64) -> Option<&mut Descriptor> {
-        self.open.get_mut(&number)
-    }
-
-    pub fn remove(&mut self, number: i64) -> Option<Descriptor> {
-        self.open.remove(&number)
-    }
-
     /// Opens a descriptor under the number that the script expects, or the lowest free one from 3 on; false if it is
     /// taken.
     pub fn open(&mut self, expected: Option<&Argument>, descriptor: Descriptor) -> (i64, bool) {

@@ -12,7 +12,7 @@ mod stop;
 mod world;
 
 use crate::options::ScriptSettings;
-use crate::problem::Problem;
+use crate::problem::{Problem, malformed};
 use crate::report::{Check, Report};
 use crate::script::{Action, Block, Event, Packet, Script, When};
 use crate::show::seconds;
@@ -63,8 +63,7 @@ impl<'a> Runner<'a> {
         for event in &script.events {
             if let When::At(time) | When::Between(time, _) = event.when {
                 if time < previous {
-                    let sentence = format!("time goes backwards, from {} to {}", seconds(previous), seconds(time));
-                    return Err(Problem::malformed(event.line, sentence).into());
+                    malformed!(event.line, "time goes backwards, from {} to {}", seconds(previous), seconds(time));
                 }
                 previous = time;
             }
@@ -135,10 +134,7 @@ impl<'a> Runner<'a> {
         let index = match (current, opens, self.descriptors.listening()) {
             (Some(index), ..) => index,
             (None, true, Some(listener)) => self.begin_serving(line, listener)?,
-            _ => {
-                let sentence = "this packet belongs to no connection: no socket listens or connects before it";
-                return Err(Problem::malformed(line, sentence).into());
-            }
+            _ => malformed!(line, "this packet belongs to no connection: no socket listens or connects before it"),
         };
         let scale = self.plan.scale_echoes;
         let connection = &self.world.connections[index];
@@ -150,7 +146,7 @@ impl<'a> Runner<'a> {
 
     /// A SYN arrived at a listening socket.
     fn begin_serving(&mut self, line: u32, listener: i64) -> Result<usize, Stop> {
-        let options = self.descriptors.get(listener).map(|open| open.options.clone()).unwrap_or_default();
+        let options = self.descriptors.open.get(&listener).map(|open| open.options.clone()).unwrap_or_default();
         let profile = self.profile_for(&options).map_err(|refusal| Problem::unsupported(line, refusal))?;
         let index = self.world.add(Connection::server(profile, self.plan.initial_sequence, listener));
         Ok(index)

@@ -6,7 +6,7 @@ use super::connection::Connection;
 use super::descriptors::{Role, SocketOptions};
 use super::errno::{Errno, Outcome};
 use super::stop::Stop;
-use crate::problem::Problem;
+use crate::problem::{Problem, unsupported};
 use crate::refusal::Refusal;
 use crate::script::{Argument, Call};
 use firstflight_tcp::{Nagle, Profile};
@@ -64,7 +64,7 @@ impl Runner<'_> {
         let number = integer(line, call, 0, "a descriptor")?;
         let name = symbols(line, call, 2, "an option, such as SO_REUSEADDR")?;
         let name = name.first().map_or("", String::as_str);
-        let Some(mut open) = self.descriptors.get(number).cloned() else {
+        let Some(mut open) = self.descriptors.open.get(&number).cloned() else {
             return Ok(Outcome::Failed(Errno::EBADF));
         };
         let connected = match open.role {
@@ -86,7 +86,7 @@ impl Runner<'_> {
                 _ => return Ok(Outcome::Failed(Errno::EINVAL)),
             },
             "TCP_MAXSEG" if connected.is_some() => {
-                return Err(Problem::unsupported(line, "TCP_MAXSEG of an open connection is not modeled").into());
+                unsupported!(line, "TCP_MAXSEG of an open connection is not modeled")
             }
             "TCP_MAXSEG" => match value(line, call)? {
                 bytes @ 88..=32767 => options.segment_bytes = Some(bytes),
@@ -94,7 +94,7 @@ impl Runner<'_> {
                 _ => return Ok(Outcome::Failed(Errno::EINVAL)),
             },
             "TCP_CONGESTION" if connected.is_some() => {
-                return Err(Problem::unsupported(line, "TCP_CONGESTION of an open connection is not modeled").into());
+                unsupported!(line, "TCP_CONGESTION of an open connection is not modeled")
             }
             "TCP_CONGESTION" => match call.arguments.get(3) {
                 Some(Argument::Text(name)) => options.congestion_control = Some(name.clone()),
@@ -104,7 +104,7 @@ impl Runner<'_> {
                 options.send_buffer_bytes = Some(value(line, call)?.saturating_mul(2).max(SMALLEST_SEND_BUFFER));
             }
             "SO_RCVBUF" | "SO_RCVBUFFORCE" if connected.is_some() => {
-                return Err(Problem::unsupported(line, "SO_RCVBUF of an open connection is not modeled").into());
+                unsupported!(line, "SO_RCVBUF of an open connection is not modeled")
             }
             "SO_RCVBUF" | "SO_RCVBUFFORCE" => {
                 let bytes = value(line, call)?.saturating_mul(2).max(SMALLEST_RECEIVE_BUFFER);
@@ -113,7 +113,7 @@ impl Runner<'_> {
             "SO_LINGER" => options.resets_on_close = lingers_for_nothing(line, call)?,
             "SO_KEEPALIVE" if value(line, call)? == 0 => {}
             name if WITHOUT_EFFECT.split_whitespace().any(|known| known == name) => {}
-            name => return Err(Problem::unsupported(line, format!("the socket option {name} is not modeled")).into()),
+            name => unsupported!(line, "the socket option {name} is not modeled"),
         }
         if let Some(index) = connected {
             let connection = &mut self.world.connections[index];
@@ -128,7 +128,7 @@ impl Runner<'_> {
                 _ => {}
             }
         }
-        if let Some(stored) = self.descriptors.get_mut(number) {
+        if let Some(stored) = self.descriptors.open.get_mut(&number) {
             *stored = open;
         }
         Ok(Outcome::Returned(0))
@@ -138,7 +138,7 @@ impl Runner<'_> {
         let number = integer(line, call, 0, "a descriptor")?;
         let name = symbols(line, call, 2, "an option, such as TCP_MAXSEG")?;
         let name = name.first().map_or("", String::as_str);
-        let Some(open) = self.descriptors.get(number).cloned() else {
+        let Some(open) = self.descriptors.open.get(&number).cloned() else {
             return Ok(Outcome::Failed(Errno::EBADF));
         };
         let connection = match open.role {
@@ -165,10 +165,7 @@ impl Runner<'_> {
                 self.check_value(line, call, 3, &Argument::Text(name))?;
                 return Ok(Outcome::Returned(0));
             }
-            name => {
-                let sentence = format!("asking for the socket option {name} is not modeled");
-                return Err(Problem::unsupported(line, sentence).into());
-            }
+            name => unsupported!(line, "asking for the socket option {name} is not modeled"),
         };
         self.check_value(line, call, 3, &Argument::Integer(found))?;
         Ok(Outcome::Returned(0))

@@ -2,7 +2,7 @@
 
 use super::Outcome;
 use super::arguments::{field, integer, vector_bytes, wrong};
-use crate::problem::Problem;
+use crate::problem::{Problem, unsupported};
 use crate::run::Runner;
 use crate::run::descriptors::{Descriptor, Role};
 use crate::run::errno::Errno;
@@ -14,7 +14,7 @@ impl Runner<'_> {
         let (wanted, flags) = match call.name.as_str() {
             "recvmsg" => {
                 if field(call.arguments.get(1), "msg_control").is_some_and(|control| !is_empty(control)) {
-                    return Err(Problem::unsupported(line, "control messages of recvmsg() are not modeled").into());
+                    unsupported!(line, "control messages of recvmsg() are not modeled");
                 }
                 (message_bytes(line, call)?, 2)
             }
@@ -101,7 +101,7 @@ impl Runner<'_> {
     /// The connection that the first argument names, or the error that the call ends with.
     fn stream(&self, line: u32, call: &Call) -> Result<Result<(Descriptor, usize), Errno>, Stop> {
         let number = integer(line, call, 0, "a descriptor")?;
-        let Some(open) = self.descriptors.get(number) else { return Ok(Err(Errno::EBADF)) };
+        let Some(open) = self.descriptors.open.get(&number) else { return Ok(Err(Errno::EBADF)) };
         Ok(match open.role {
             Role::Connected(index) => Ok((open.clone(), index)),
             _ if call.name.starts_with('r') => Err(Errno::ENOTCONN),

@@ -2,7 +2,7 @@
 
 use super::Outcome;
 use super::arguments::{integer, symbols, wrong};
-use crate::problem::Problem;
+use crate::problem::{Problem, unsupported};
 use crate::run::Runner;
 use crate::run::connection::Connection;
 use crate::run::descriptors::{Descriptor, Role, SocketOptions};
@@ -19,11 +19,11 @@ impl Runner<'_> {
     pub(super) fn socket(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
         let kind = symbols(line, call, 1, "a type of socket, such as SOCK_STREAM")?;
         if kind.first().is_none_or(|kind| kind != "SOCK_STREAM") {
-            return Err(Problem::unsupported(line, "only sockets of SOCK_STREAM (TCP) are modeled").into());
+            unsupported!(line, "only sockets of SOCK_STREAM (TCP) are modeled");
         }
         if let Some(Argument::Symbols(protocol)) = call.arguments.get(2) {
             if protocol.first().is_none_or(|protocol| protocol != "IPPROTO_TCP") {
-                return Err(Problem::unsupported(line, "only the protocol IPPROTO_TCP is modeled").into());
+                unsupported!(line, "only the protocol IPPROTO_TCP is modeled");
             }
         }
         let blocks = !kind.iter().any(|flag| flag == "SOCK_NONBLOCK");
@@ -39,7 +39,7 @@ impl Runner<'_> {
 
     pub(super) fn bind(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
         let number = integer(line, call, 0, "a descriptor")?;
-        Ok(match self.descriptors.get(number).map(|open| &open.role) {
+        Ok(match self.descriptors.open.get(&number).map(|open| &open.role) {
             None => Outcome::Failed(Errno::EBADF),
             Some(Role::Fresh) => Outcome::Returned(0),
             Some(_) => Outcome::Failed(Errno::EINVAL),
@@ -48,7 +48,7 @@ impl Runner<'_> {
 
     pub(super) fn listen(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
         let number = integer(line, call, 0, "a descriptor")?;
-        Ok(match self.descriptors.get_mut(number) {
+        Ok(match self.descriptors.open.get_mut(&number) {
             None => Outcome::Failed(Errno::EBADF),
             Some(open) if matches!(open.role, Role::Fresh | Role::Listening) => {
                 open.role = Role::Listening;
@@ -60,7 +60,7 @@ impl Runner<'_> {
 
     pub(super) fn accept(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
         let number = integer(line, call, 0, "a descriptor")?;
-        let Some(listener) = self.descriptors.get(number).cloned() else {
+        let Some(listener) = self.descriptors.open.get(&number).cloned() else {
             return Ok(Outcome::Failed(Errno::EBADF));
         };
         if listener.role != Role::Listening {
@@ -82,7 +82,7 @@ impl Runner<'_> {
 
     pub(super) fn connect(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
         let number = integer(line, call, 0, "a descriptor")?;
-        let Some(open) = self.descriptors.get(number).cloned() else {
+        let Some(open) = self.descriptors.open.get(&number).cloned() else {
             return Ok(Outcome::Failed(Errno::EBADF));
         };
         match open.role {
@@ -95,7 +95,7 @@ impl Runner<'_> {
                 self.apply_options(&mut connection, &open.options);
                 connection.endpoint.connect(self.world.clock());
                 let index = self.world.add(connection);
-                if let Some(open) = self.descriptors.get_mut(number) {
+                if let Some(open) = self.descriptors.open.get_mut(&number) {
                     open.role = Role::Connected(index);
                 }
                 Ok(self.await_connection(index, open.blocks, Errno::EINPROGRESS))
@@ -130,7 +130,7 @@ impl Runner<'_> {
             _ => return Err(wrong(line, call, 1, "SHUT_RD, SHUT_WR or SHUT_RDWR", call.arguments.get(1)).into()),
         };
         let now = self.world.clock();
-        let Some(open) = self.descriptors.get(number) else { return Ok(Outcome::Failed(Errno::EBADF)) };
+        let Some(open) = self.descriptors.open.get(&number) else { return Ok(Outcome::Failed(Errno::EBADF)) };
         let Role::Connected(index) = open.role else { return Ok(Outcome::Failed(Errno::ENOTCONN)) };
         let connection = &mut self.world.connections[index];
         if connection.endpoint.is_finished() {
@@ -147,7 +147,7 @@ impl Runner<'_> {
     pub(super) fn close(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
         let number = integer(line, call, 0, "a descriptor")?;
         let now = self.world.clock();
-        let Some(open) = self.descriptors.remove(number) else { return Ok(Outcome::Failed(Errno::EBADF)) };
+        let Some(open) = self.descriptors.open.remove(&number) else { return Ok(Outcome::Failed(Errno::EBADF)) };
         match open.role {
             Role::Fresh => {}
             Role::Listening => {
@@ -176,7 +176,7 @@ impl Runner<'_> {
     pub(super) fn fcntl(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
         let number = integer(line, call, 0, "a descriptor")?;
         let what = symbols(line, call, 1, "F_GETFL or F_SETFL")?;
-        let Some(open) = self.descriptors.get_mut(number) else { return Ok(Outcome::Failed(Errno::EBADF)) };
+        let Some(open) = self.descriptors.open.get_mut(&number) else { return Ok(Outcome::Failed(Errno::EBADF)) };
         match what.first().map(String::as_str) {
             Some("F_GETFL") => Ok(Outcome::Returned(if open.blocks { O_RDWR } else { O_RDWR | O_NONBLOCK })),
             Some("F_SETFL") => {
@@ -194,14 +194,14 @@ impl Runner<'_> {
     pub(super) fn ioctl(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
         let number = integer(line, call, 0, "a descriptor")?;
         let what = symbols(line, call, 1, "SIOCINQ or SIOCOUTQ")?;
-        let Some(open) = self.descriptors.get(number) else { return Ok(Outcome::Failed(Errno::EBADF)) };
+        let Some(open) = self.descriptors.open.get(&number) else { return Ok(Outcome::Failed(Errno::EBADF)) };
         let Role::Connected(index) = open.role else { return Ok(Outcome::Failed(Errno::EINVAL)) };
         let endpoint = &self.world.connections[index].endpoint;
         let found = match what.first().map(String::as_str) {
             Some("SIOCINQ" | "FIONREAD") => endpoint.readable_bytes(),
             Some("SIOCOUTQ" | "TIOCOUTQ") => endpoint.info().not_sent_bytes + u64::from(endpoint.flight_bytes()),
             Some("SIOCOUTQNSD") => endpoint.info().not_sent_bytes,
-            _ => return Err(Problem::unsupported(line, "of ioctl() only SIOCINQ and SIOCOUTQ are modeled").into()),
+            _ => unsupported!(line, "of ioctl() only SIOCINQ and SIOCOUTQ are modeled"),
         };
         self.check_value(line, call, 2, &Argument::Integer(found as i64))?;
         Ok(Outcome::Returned(0))
