@@ -1,14 +1,20 @@
 //! TCP connections as the kernel destroys them: the multicast groups of sock_diag, with the TCP_INFO of the last moment.
 
 use std::{
-    io::{ErrorKind, Result},
-    mem,
+    io::{IoSliceMut, Result},
     os::fd::{AsRawFd, OwnedFd},
     thread,
     time::{Duration, Instant},
 };
 
-use crate::{bind, checked_length, get_option, last_error, set_option, socket};
+use nix::{
+    errno::Errno,
+    sys::socket::{
+        AddressFamily, MsgFlags, MultiHeaders, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recvmmsg, socket,
+    },
+};
+
+use crate::{get_option, set_option};
 
 /// SKNLGRP_INET_TCP_DESTROY and SKNLGRP_INET6_TCP_DESTROY (linux/sock_diag.h), as a mask.
 const GROUPS: u32 = 1 << 0 | 1 << 2;
@@ -111,17 +117,14 @@ impl ClosedConnections {
     /// # Errors
     /// Without CAP_NET_ADMIN in the namespace, or where the kernel has no tcp_diag.
     pub fn open(filter: Filter) -> Result<Self> {
-        let socket = socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_NONBLOCK, libc::NETLINK_SOCK_DIAG)?;
+        let (flags, protocol) = (SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkSockDiag);
+        let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, protocol)?;
         // SO_RCVBUFFORCE goes beyond rmem_max, for those who have CAP_NET_ADMIN in the first user namespace. A refusal
         // leaves the smaller buffer.
         for option in [libc::SO_RCVBUF, libc::SO_RCVBUFFORCE] {
             let _ = set_option(&socket, libc::SOL_SOCKET, option, RECEIVE_BUFFER_BYTES);
         }
-        // SAFETY: a sockaddr_nl is plain numbers, for which zeros are values.
-        let mut address: libc::sockaddr_nl = unsafe { mem::zeroed() };
-        address.nl_family = libc::AF_NETLINK as libc::sa_family_t;
-        address.nl_groups = GROUPS;
-        bind(&socket, &address)?;
+        bind(socket.as_raw_fd(), &NetlinkAddr::new(0, GROUPS))?;
         let room = Box::new([[0; REPORT_BYTES]; BATCH]);
         Ok(ClosedConnections { socket, filter, counts: Counts::default(), looked_at: None, room })
     }
@@ -163,13 +166,12 @@ impl ClosedConnections {
         loop {
             let lengths = match self.receive() {
                 Ok(lengths) => lengths,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(Errno::EAGAIN) => return Ok(()),
                 // The socket was full: its counter has the drops.
-                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => continue,
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
+                Err(Errno::ENOBUFS | Errno::EINTR) => continue,
+                Err(error) => return Err(error.into()),
             };
-            for (report, length) in self.room.iter().zip(lengths.iter().map_while(|length| *length)) {
+            for (report, length) in self.room.iter().zip(lengths) {
                 self.counts.reported += 1;
                 if found.len() >= most {
                     self.counts.beyond += 1;
@@ -183,26 +185,11 @@ impl ClosedConnections {
     }
 
     /// Lengths of the reports that are now in `room`.
-    fn receive(&mut self) -> Result<[Option<usize>; BATCH]> {
-        let mut pieces: [libc::iovec; BATCH] = std::array::from_fn(|place| libc::iovec {
-            iov_base: self.room[place].as_mut_ptr().cast(),
-            iov_len: REPORT_BYTES,
-        });
-        // SAFETY: an mmsghdr is plain numbers and pointers, for which zeros are values.
-        let mut headers: [libc::mmsghdr; BATCH] = unsafe { mem::zeroed() };
-        for (header, piece) in headers.iter_mut().zip(&mut pieces) {
-            header.msg_hdr.msg_iov = piece;
-            header.msg_hdr.msg_iovlen = 1;
-        }
-        let (fd, none) = (self.socket.as_raw_fd(), std::ptr::null_mut());
-        // SAFETY: the headers point to the pieces and these to the rooms; all outlive the call and nothing else uses them.
-        let answer = unsafe { libc::recvmmsg(fd, headers.as_mut_ptr(), BATCH as libc::c_uint, 0, none) };
-        let count = checked_length(answer as libc::ssize_t).map_err(|_| last_error())?;
-        let mut lengths = [None; BATCH];
-        for (length, header) in lengths.iter_mut().zip(&headers[..count]) {
-            *length = Some(header.msg_len as usize);
-        }
-        Ok(lengths)
+    fn receive(&mut self) -> nix::Result<Vec<usize>> {
+        let mut pieces: Vec<_> = self.room.iter_mut().map(|report| [IoSliceMut::new(report)]).collect();
+        let mut headers = MultiHeaders::<()>::preallocate(BATCH, None);
+        let found = recvmmsg(self.socket.as_raw_fd(), &mut headers, pieces.iter_mut(), MsgFlags::empty(), None)?;
+        Ok(found.map(|report| report.bytes).collect())
     }
 }
 
