@@ -1,11 +1,11 @@
 //! Every segment of a simulation, as it is sent, received or lost, and every packet at a link.
 
-use firstflight_path::{LinkOutcome, Nanos};
+use firstflight_path::Nanos;
 use firstflight_tcp::{Endpoint, Segment};
 
 use crate::{
     connection::{Connection, SERVER},
-    records::{AtEnd, Crossing, NO_LINK, RECEIVED, SENT, SegmentEvent, SenderEventRow, Sight},
+    records::{AtEnd, Crossing, SegmentEvent, SenderEventRow, Sight},
 };
 
 /// The segments seen so far.
@@ -17,46 +17,19 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// An end sent a segment.
-    pub fn sent(&mut self, now: Nanos, replicate: u32, connection: &Connection, side: usize, segment: &Segment) {
-        self.push(now, replicate, connection, side, side, segment, SENT, NO_LINK);
-    }
-
-    /// An end received a segment and has dealt with it.
-    pub fn received(&mut self, now: Nanos, replicate: u32, connection: &Connection, side: usize, segment: &Segment) {
-        self.push(now, replicate, connection, 1 - side, side, segment, RECEIVED, NO_LINK);
-    }
-
-    /// A link lost a segment.
-    #[expect(clippy::too_many_arguments, reason = "a row of the records, spelled out")]
-    pub fn lost(
+    /// Something happened to a segment that the end `sender` sent: an event of the records, and the link if one lost it. The
+    /// row has the window of the end `observer`.
+    pub fn note(
         &mut self,
-        at: Nanos,
-        replicate: u32,
+        (now, replicate): (Nanos, u32),
         connection: &Connection,
-        sender: usize,
+        [sender, observer]: [usize; 2],
         segment: &Segment,
-        link: u16,
-        outcome: LinkOutcome,
-    ) {
-        self.push(at, replicate, connection, sender, sender, segment, outcome.event(), link);
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "a row of the records, spelled out")]
-    fn push(
-        &mut self,
-        time: Nanos,
-        replicate: u32,
-        connection: &Connection,
-        sender: usize,
-        window_of: usize,
-        segment: &Segment,
-        event: u8,
-        link: u16,
+        (event, link): (u8, u16),
     ) {
         let [from, to] = [&connection.ends[sender], &connection.ends[1 - sender]];
         let sight = Sight {
-            time_ns: time as i64,
+            time_ns: now as i64,
             replicate,
             connection: connection.number,
             event,
@@ -65,7 +38,7 @@ impl Capture {
             initial_sequences: [from.initial_sequence(), to.initial_sequence()],
             window_bytes: from.advertised_window_bytes(segment),
         };
-        self.events.push(sight.row(Some(at_end(&connection.ends[window_of])), segment));
+        self.events.push(sight.row(Some(at_end(&connection.ends[observer])), segment));
     }
 
     /// A connection is over, or the run: what its ends have published.

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use firstflight_path::Nanos;
 use firstflight_tcp::{Deadline, Endpoint, Profile, Stats};
 
-use crate::{application::handshake::Exchange, loss_draws::LossDraws, packet::Packet, records::SenderCounts};
-
-/// The end that opened the connection.
-pub const CLIENT: usize = 0;
-/// The end that listened.
-pub const SERVER: usize = 1;
+pub use crate::plan::{CLIENT, SERVER};
+use crate::{
+    exchange::Exchange,
+    loss_draws::LossDraws,
+    packet::Packet,
+    records::{SenderCounts, seconds_between},
+};
 
 /// A request on a connection, of this number of bytes, then its response.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Object {
     /// Stream offset at which the request ends.
     pub request_end: u64,
@@ -205,6 +206,12 @@ impl Connection {
         let object = &self.objects[index];
         let end = if self.upload { object.request_end } else { object.response_end };
         end - object.bytes
+    }
+
+    /// Seconds from the opening of the connection to the end of its handshake behind TCP's; NaN without one.
+    pub fn tls_time_s(&self) -> f64 {
+        let finished = self.exchange.as_ref().and_then(|exchange| exchange.finished_at.time());
+        seconds_between(self.opened_at, finished)
     }
 
     /// Both ends are done with the connection.

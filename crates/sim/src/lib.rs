@@ -18,6 +18,7 @@ mod capture;
 pub mod capture_file;
 mod connection;
 pub mod distribution;
+mod exchange;
 mod histogram;
 mod loss_draws;
 mod memory;
@@ -50,8 +51,8 @@ pub use simulation::Simulation;
 /// # Errors
 /// A plan whose parts do not fit together.
 pub fn simulate(plan: &Plan, seed: u64, replicates: Range<u32>, capture: bool) -> Result<Records, PlanError> {
-    if plan.population.is_some() {
-        return population::simulate(plan, seed, replicates, capture);
+    if let Some(population) = &plan.population {
+        return Simulation::users(plan, population, seed, replicates, capture);
     }
     let mut all: Option<Records> = None;
     for replicate in replicates {

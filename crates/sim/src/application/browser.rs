@@ -153,7 +153,7 @@ impl Simulation<'_> {
         browser.open.retain(|open| !is_old(open));
         for slot in old {
             self.connections[slot].ends[CLIENT].close(now);
-            self.pump_client(slot);
+            self.pump(slot, CLIENT);
         }
     }
 

@@ -19,11 +19,8 @@ impl Simulation<'_> {
             _ => self.draw(client, size, Purpose::ResponseSize, u64::from(file)),
         };
         let size = bytes(size);
-        let ask = if upload {
-            Ask { page: OUTSIDE, number: 0, request_bytes: size, response_bytes: 0 }
-        } else {
-            Ask { page: OUTSIDE, number: 0, request_bytes: u64::from(*request_bytes), response_bytes: size }
-        };
+        let (request_bytes, response_bytes) = if upload { (size, 0) } else { (u64::from(*request_bytes), size) };
+        let ask = Ask { page: OUTSIDE, number: 0, request_bytes, response_bytes };
         self.open(client, u64::from(file), upload, true, ask);
     }
 
@@ -42,13 +39,15 @@ impl Simulation<'_> {
     pub(super) fn begin_request(&mut self, client: u32) {
         let Kind::RequestResponse { request, response, count, .. } = &self.spec(client).kind else { return };
         let Some(number) = self.clients[client as usize].begin(*count) else { return };
-        let ask = Ask {
-            page: OUTSIDE,
-            number,
-            request_bytes: bytes(self.draw(client, request, Purpose::RequestSize, u64::from(number))),
-            response_bytes: bytes(self.draw(client, response, Purpose::ResponseSize, u64::from(number))),
-        };
+        let request_bytes = bytes(self.draw(client, request, Purpose::RequestSize, u64::from(number)));
+        let ask = self.numbered(client, number, request_bytes, response);
         self.ask_in_turn(client, ask, *count);
+    }
+
+    /// What is asked for with a request of this number, if the response is drawn by the number alone.
+    fn numbered(&self, client: u32, number: u32, request_bytes: u64, response: &Distribution) -> Ask {
+        let response_bytes = bytes(self.draw(client, response, Purpose::ResponseSize, u64::from(number)));
+        Ask { page: OUTSIDE, number, request_bytes, response_bytes }
     }
 
     /// The next request follows after a pause; on a new connection if this one failed.
@@ -65,12 +64,7 @@ impl Simulation<'_> {
     pub(super) fn begin_chunk(&mut self, client: u32) {
         let Kind::Video { chunk, request_bytes, count, .. } = &self.spec(client).kind else { return };
         let Some(number) = self.clients[client as usize].begin(*count) else { return };
-        let ask = Ask {
-            page: OUTSIDE,
-            number,
-            request_bytes: u64::from(*request_bytes),
-            response_bytes: bytes(self.draw(client, chunk, Purpose::ResponseSize, u64::from(number))),
-        };
+        let ask = self.numbered(client, number, u64::from(*request_bytes), chunk);
         self.ask_in_turn(client, ask, *count);
     }
 
@@ -96,15 +90,9 @@ impl Simulation<'_> {
             return self.wait_for_arrival(client, gap, 0);
         }
         let Some(file) = self.clients[client as usize].begin(*count) else { return };
-        let index = u64::from(file);
-        let ask = Ask {
-            page: OUTSIDE,
-            number: file,
-            request_bytes: u64::from(*request_bytes),
-            response_bytes: bytes(self.draw(client, size, Purpose::ResponseSize, index)),
-        };
-        self.open(client, index, false, true, ask);
-        self.wait_for_arrival(client, gap, index + 1);
+        let ask = self.numbered(client, file, u64::from(*request_bytes), size);
+        self.open(client, u64::from(file), false, true, ask);
+        self.wait_for_arrival(client, gap, u64::from(file) + 1);
     }
 
     fn wait_for_arrival(&mut self, client: u32, gap: &Distribution, index: u64) {

@@ -4,7 +4,8 @@ use firstflight_tcp::Deadline;
 
 use crate::{
     application::bytes,
-    connection::{CLIENT, Connection, SERVER},
+    connection::{CLIENT, SERVER},
+    exchange::Exchange,
     plan::{From, Handshake, Handshakes, Resumption},
     random::Purpose,
     records::{self, seconds, seconds_between},
@@ -13,67 +14,6 @@ use crate::{
 
 /// Draws of one connection, numbered by flight.
 const DRAWS_PER_CONNECTION: u64 = 1 << 8;
-
-/// The state of a connection's handshake.
-#[derive(Debug)]
-pub(crate) struct Exchange {
-    /// Index of its kind in the plan.
-    kind: u8,
-    /// Bytes of each flight.
-    bytes: Vec<u64>,
-    /// Flights written.
-    written: usize,
-    /// When the end whose turn it is has computed its flight.
-    writes_at: Deadline,
-    /// Bytes of requests that wait for the end of the handshake.
-    held_bytes: u64,
-    /// Bytes of the client's flights that follow its early data and precede its next request.
-    behind_early_data: u64,
-    /// When it was complete at the client.
-    finished_at: Deadline,
-    /// The server has written its tickets, or has none.
-    has_tickets: bool,
-}
-
-impl Exchange {
-    /// Bytes of the flights of an end before flight `before`.
-    fn sent(&self, kind: &Handshake, side: usize, before: usize) -> u64 {
-        let flights = kind.flights[..before].iter().zip(&self.bytes);
-        flights.filter(|(flight, _)| flight.from as usize == side).map(|(_, bytes)| bytes).sum()
-    }
-
-    fn all(&self, kind: &Handshake, side: usize) -> u64 {
-        self.sent(kind, side, kind.flights.len())
-    }
-
-    /// Stream bytes that an end has to receive for the next step of the handshake.
-    fn awaited(&self, kind: &Handshake, side: usize) -> Option<u64> {
-        match kind.flights.get(self.written) {
-            Some(flight) => (flight.from as usize == side).then(|| self.sent(kind, 1 - side, self.written)),
-            None if side == CLIENT => (!self.finished_at.is_set()).then(|| self.all(kind, SERVER)),
-            None => (!self.has_tickets).then(|| self.all(kind, CLIENT)),
-        }
-    }
-
-    /// The client may send requests: after the handshake or, as early data, after its first flight.
-    fn admits_requests(&self, kind: &Handshake) -> bool {
-        self.finished_at.is_set() || (kind.resumption == Resumption::EarlyData && self.written > 0)
-    }
-
-    /// The server may answer: it has written its last flight.
-    fn admits_responses(&self, kind: &Handshake) -> bool {
-        kind.flights[self.written..].iter().all(|flight| flight.from == From::Client)
-    }
-
-    /// Stream offsets of the client and of the server at which a connection's first request and its response begin.
-    fn first_offsets(&self, kind: &Handshake) -> [u64; 2] {
-        let flights = match kind.resumption {
-            Resumption::EarlyData => 1,
-            Resumption::None | Resumption::Resumed => kind.flights.len(),
-        };
-        [self.sent(kind, CLIENT, flights), self.all(kind, SERVER) + u64::from(kind.tickets_bytes)]
-    }
-}
 
 impl<'p> Simulation<'p> {
     pub(super) fn handshakes(&self, client: u32) -> Option<&'p Handshakes> {
@@ -292,13 +232,5 @@ impl<'p> Simulation<'p> {
             resumption: kind.resumption as u8,
             completed: u8::from(exchange.finished_at.is_set()),
         });
-    }
-}
-
-impl Connection {
-    /// Seconds from the opening of the connection to the end of its handshake behind TCP's; NaN without one.
-    pub(super) fn tls_time_s(&self) -> f64 {
-        let finished = self.exchange.as_ref().and_then(|exchange| exchange.finished_at.time());
-        seconds_between(self.opened_at, finished)
     }
 }

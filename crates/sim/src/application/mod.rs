@@ -234,7 +234,7 @@ impl<'p> Simulation<'p> {
         connection.close_when_served = close_when_served;
         connection.awaited = [0; 2];
         self.write_request(slot, request_bytes);
-        self.pump_client(slot);
+        self.pump(slot, CLIENT);
     }
 
     /// Asks for a client's next object on the one connection that it has, opened if need be.
@@ -271,7 +271,9 @@ impl<'p> Simulation<'p> {
         if events.contains(Events::PEER_CLOSED) {
             self.connections[slot].ends[side].close(now);
         }
-        self.recycle_if_finished(slot);
+        if self.connections[slot].is_finished() {
+            self.release(slot);
+        }
     }
 
     /// An endpoint has received the data that its application waited for.

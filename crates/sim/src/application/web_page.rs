@@ -1,7 +1,6 @@
 //! Web pages: a primary object, in-line objects, then the user thinks.
 
 use firstflight_path::Nanos;
-use firstflight_tcp::Deadline;
 
 use crate::{
     application::{Activity, Ask, Done, browser::Origin, bytes, nanos},
@@ -289,18 +288,8 @@ impl Simulation<'_> {
 
 /// An object that could not be asked for.
 fn never_asked(client: u32, now: Nanos, ask: Ask) -> Done {
-    let object = Object {
-        request_end: 0,
-        response_end: 0,
-        bytes: ask.response_bytes,
-        page: ask.page,
-        number: ask.number,
-        asked_at: now,
-        first_byte_at: None,
-        overhead_bytes: 0,
-        usable_bytes: 1,
-        usable_at: Deadline::NEVER,
-    };
+    let Ask { page, number, response_bytes: bytes, .. } = ask;
+    let object = Object { bytes, page, number, asked_at: now, ..Object::default() };
     Done { client, slot: None, object, booked: SenderCounts::default(), connected_at: None, completed: false }
 }
 

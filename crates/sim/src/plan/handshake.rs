@@ -90,6 +90,11 @@ pub enum From {
     Server = 1,
 }
 
+/// The end that opens a connection, as its place among the two.
+pub const CLIENT: usize = From::Client as usize;
+/// The other.
+pub const SERVER: usize = From::Server as usize;
+
 impl Handshakes {
     /// Bytes that the records of `payload` bytes add to them.
     pub(crate) fn overhead(&self, payload: u64) -> u64 {

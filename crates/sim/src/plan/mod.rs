@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 pub use application::{Application, Ends, ServerChoice};
 pub use datagram::Rtp;
-pub use handshake::{Flight, From, Handshake, Handshakes, Resumption};
+pub use handshake::{CLIENT, Flight, From, Handshake, Handshakes, Resumption, SERVER};
 pub use kind::{Direction, HttpVersion, Kind, Level, Persistent};
 pub(crate) use kind::{LARGEST_BYTES, MOST_INLINE_OBJECTS};
 pub use network::{DrawnLimit, Group, LinkLaws, LinkPair, Network};

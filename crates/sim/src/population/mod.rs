@@ -17,8 +17,6 @@ mod draw;
 mod paths;
 mod spec;
 
-use std::ops::Range;
-
 pub use column::Column;
 pub use draw::{Drawn, draw};
 pub(crate) use draw::{arm_of, arm_of_user, runs_application};
@@ -26,45 +24,7 @@ pub use paths::{Path, Paths, RowHandshake};
 pub(crate) use spec::check;
 pub use spec::{Buckets, Draw, Keep, MarginalsSpec, PathsSpec, PopulationSpec, TableSpec};
 
-use crate::{
-    NO_REPLICATES, Plan, PlanError, Simulation,
-    records::{NO_ROW, NO_SUBNET, Records, User, seconds},
-};
-
-/// Users whose paths are drawn together, so that the processor overlaps the draws of different users, and does not load
-/// the code that draws and the code that simulates for each user again.
-const BATCH: u32 = 64;
-
-/// Simulates a range of replicates of a plan with a population.
-///
-/// # Errors
-/// A law that gave a value that no path can have; a capture, which would be of too many connections; sums that no
-/// column can hold.
-pub(crate) fn simulate(plan: &Plan, seed: u64, replicates: Range<u32>, capture: bool) -> Result<Records, PlanError> {
-    let Some(population) = &plan.population else { return Err(misfit!("this plan has no population")) };
-    if capture {
-        return Err(misfit!(
-            "the segments of a population are not captured: take one of its users as a network of its own"
-        ));
-    }
-    if replicates.is_empty() {
-        return Err(misfit!("{}", NO_REPLICATES));
-    }
-    let paths = Paths::new(population, plan.largest_packet_bytes())?;
-    let mut simulation = Simulation::of_users(plan, population, seed)?;
-    for replicate in replicates {
-        simulation.begin_replicate(replicate);
-        for first in (0..population.users).step_by(BATCH as usize) {
-            let batch = first..population.users.min(first.saturating_add(BATCH));
-            let drawn = paths.of(seed, replicate, batch.clone())?;
-            for (user, path) in batch.zip(&drawn) {
-                simulation.simulate_user(user, path)?;
-            }
-        }
-        simulation.end_replicate()?;
-    }
-    Ok(simulation.into_records())
-}
+use crate::records::{NO_ROW, NO_SUBNET, User, seconds};
 
 impl Path {
     /// The row of the user whose path it is.

@@ -136,7 +136,7 @@ impl Simulation<'_> {
             connection.first_flight_lost_segments += 1;
         }
         if let Some(capture) = &mut self.capture {
-            capture.lost(at, self.replicate, connection, sender, segment, link as u16, outcome);
+            capture.note((at, self.replicate), connection, [sender; 2], segment, (outcome.event(), link as u16));
         }
     }
 }

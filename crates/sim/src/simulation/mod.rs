@@ -14,7 +14,7 @@ use firstflight_tcp::{Deadline, Events, Segment};
 use crate::{
     application::{Client, datagram::DatagramStream},
     capture::Capture,
-    connection::{Arena, CLIENT},
+    connection::Arena,
     memory::LearnedWindows,
     packet::{OptionTable, Packet},
     plan::{Plan, ServerChoice},
@@ -469,13 +469,6 @@ impl<'p> Simulation<'p> {
         }
     }
 
-    /// Both ends are done: the slot is free for another connection.
-    pub(crate) fn recycle_if_finished(&mut self, slot: u32) {
-        if self.connections[slot].is_finished() {
-            self.release(slot);
-        }
-    }
-
     /// A connection is over: its outcome is stored, and its slot is free for another.
     pub(crate) fn release(&mut self, slot: u32) {
         self.memory.on_over(self.now, slot, &self.connections);
@@ -485,10 +478,5 @@ impl<'p> Simulation<'p> {
         self.connections.release(slot);
         self.timers.cancel(2 * slot);
         self.timers.cancel(2 * slot + 1);
-    }
-
-    /// Sends the segments of a client after it was given work outside of an event of its connection.
-    pub(crate) fn pump_client(&mut self, slot: u32) {
-        self.pump(slot, CLIENT);
     }
 }

@@ -1,5 +1,7 @@
 //! A user of a population: the same simulation from its beginning, with another path, and nothing allocated again.
 
+use std::ops::Range;
+
 use firstflight_path::{
     LinkSpec, Ring,
     queue::{DropTailSpec, Limit, QueueSpec},
@@ -7,10 +9,10 @@ use firstflight_path::{
 
 use super::{Simulation, setup::Places};
 use crate::{
-    PlanError,
+    NO_REPLICATES, PlanError,
     application::Client,
     plan::{LinkPair, Network, Plan},
-    population::{Keep, Path, PopulationSpec, RowHandshake, aggregate::Accounts, arm_of_user, runs_application},
+    population::{Keep, Path, Paths, PopulationSpec, RowHandshake, aggregate::Accounts, arm_of_user, runs_application},
     random::{Purpose, Sequence, Stream},
     records::Records,
     topology::Topology,
@@ -21,16 +23,53 @@ const SERVER_HOST: u32 = 0;
 /// Node of the user.
 const USER_HOST: u32 = 1;
 
+/// Users whose paths are drawn together, so that the processor overlaps the draws of different users, and does not load
+/// the code that draws and the code that simulates for each user again.
+const BATCH: u32 = 64;
+
 impl<'p> Simulation<'p> {
+    /// Simulates a range of replicates of a plan with a population.
+    ///
+    /// # Errors
+    /// A law that gave a value that no path can have; a capture, which would be of too many connections; sums that no
+    /// column can hold.
+    pub(crate) fn users(
+        plan: &'p Plan,
+        population: &PopulationSpec,
+        seed: u64,
+        replicates: Range<u32>,
+        capture: bool,
+    ) -> Result<Records, PlanError> {
+        if capture {
+            return Err(misfit!(
+                "the segments of a population are not captured: take one of its users as a network of its own"
+            ));
+        }
+        if replicates.is_empty() {
+            return Err(misfit!("{}", NO_REPLICATES));
+        }
+        let paths = Paths::new(population, plan.largest_packet_bytes())?;
+        let mut simulation = Simulation::of_users(plan, population, seed)?;
+        for replicate in replicates {
+            simulation.replicate = replicate;
+            simulation.connections.restart_numbers();
+            for first in (0..population.users).step_by(BATCH as usize) {
+                let batch = first..population.users.min(first.saturating_add(BATCH));
+                let drawn = paths.of(seed, replicate, batch.clone())?;
+                for (user, path) in batch.zip(&drawn) {
+                    simulation.simulate_user(user, path)?;
+                }
+            }
+            simulation.end_replicate()?;
+        }
+        Ok(simulation.records)
+    }
+
     /// A simulation for the users of a plan with a population, one after the other.
     ///
     /// # Errors
     /// Parts that do not fit together.
-    pub(crate) fn of_users(
-        plan: &'p Plan,
-        population: &PopulationSpec,
-        seed: u64,
-    ) -> Result<Simulation<'p>, PlanError> {
+    fn of_users(plan: &'p Plan, population: &PopulationSpec, seed: u64) -> Result<Simulation<'p>, PlanError> {
         let topology = Topology::new(&Network::Chain { links: vec![PLACEHOLDER] }, seed, 0)?;
         let places = Places {
             clients: Vec::with_capacity(plan.applications.len()),
@@ -52,17 +91,11 @@ impl<'p> Simulation<'p> {
         Ok(simulation)
     }
 
-    /// The users who follow belong to this replicate.
-    pub(crate) fn begin_replicate(&mut self, replicate: u32) {
-        self.replicate = replicate;
-        self.connections.restart_numbers();
-    }
-
     /// The users of a replicate have all been simulated.
     ///
     /// # Errors
     /// Sums that no column can hold.
-    pub(crate) fn end_replicate(&mut self) -> Result<(), PlanError> {
+    fn end_replicate(&mut self) -> Result<(), PlanError> {
         let Records { aggregates, histograms, .. } = &mut self.records;
         match (&mut self.accounts, aggregates, histograms) {
             (Some(accounts), Some(aggregates), Some(histograms)) => {
@@ -76,7 +109,7 @@ impl<'p> Simulation<'p> {
     ///
     /// # Errors
     /// A path that cannot be simulated.
-    pub(crate) fn simulate_user(&mut self, user: u32, path: &Path) -> Result<(), PlanError> {
+    fn simulate_user(&mut self, user: u32, path: &Path) -> Result<(), PlanError> {
         self.restart(user, path)
             .map_err(PlanError::within(format_args!("user {user} of replicate {}", self.replicate)))?;
         if let Some(accounts) = &mut self.accounts {
@@ -88,11 +121,6 @@ impl<'p> Simulation<'p> {
             users.push(path.row(self.replicate, user));
         }
         Ok(())
-    }
-
-    /// The records of all users.
-    pub(crate) fn into_records(self) -> Records {
-        self.records
     }
 
     /// The beginning of time for a user.

@@ -10,7 +10,7 @@ use crate::{
     connection::{CLIENT, SERVER},
     packet::{Datagram, Packet},
     plan::Plan,
-    records::{Crossing, NO_CONNECTION},
+    records::{Crossing, NO_CONNECTION, NO_LINK, RECEIVED, SENT},
     tap::{Identity, Load, Place, Sight, Tap, Watched},
     topology::Topology,
 };
@@ -88,7 +88,7 @@ impl<'p> Simulation<'p> {
     pub(super) fn note_sent(&mut self, slot: u32, side: usize, segment: &Segment) {
         let connection = &self.connections[slot];
         if let Some(capture) = &mut self.capture {
-            capture.sent(self.now, self.replicate, connection, side, segment);
+            capture.note((self.now, self.replicate), connection, [side; 2], segment, (SENT, NO_LINK));
         }
         if let Some(tap) = &mut self.tap {
             let identity = tap.identity((slot, connection.generation));
@@ -146,7 +146,8 @@ impl<'p> Simulation<'p> {
     #[cold]
     pub(super) fn note_received(&mut self, slot: u32, side: usize, segment: &Segment) {
         if let Some(capture) = &mut self.capture {
-            capture.received(self.now, self.replicate, &self.connections[slot], side, segment);
+            let (connection, ends) = (&self.connections[slot], [1 - side, side]);
+            capture.note((self.now, self.replicate), connection, ends, segment, (RECEIVED, NO_LINK));
         }
     }
 
