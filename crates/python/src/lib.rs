@@ -232,48 +232,33 @@ fn scheduler_cost(py: Python<'_>, sources: u32, operations: u64) -> PyResult<f64
 }
 
 #[pymodule]
-fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(version, module)?)?;
-    module.add_function(wrap_pyfunction!(profiles, module)?)?;
-    module.add_function(wrap_pyfunction!(check_profile, module)?)?;
-    module.add_function(wrap_pyfunction!(choices, module)?)?;
-    module.add_function(wrap_pyfunction!(initial_window_bytes, module)?)?;
-    module.add_function(wrap_pyfunction!(link_parts, module)?)?;
-    module.add_function(wrap_pyfunction!(check_link, module)?)?;
-    module.add_function(wrap_pyfunction!(mean_rate_bps, module)?)?;
-    module.add("SCHEMA_VERSION", SCHEMA_VERSION)?;
-    module.add("COUNTED", COUNTED)?;
-    module.add("DIMENSIONS", DIMENSIONS)?;
-    module.add("GAMMA", GAMMA)?;
-    module.add_function(wrap_pyfunction!(record_tables, module)?)?;
-    module.add_class::<draws::Law>()?;
-    module.add_function(wrap_pyfunction!(draws::draw, module)?)?;
-    module.add_function(wrap_pyfunction!(laws::normal_cdf, module)?)?;
-    module.add_function(wrap_pyfunction!(laws::student_cdf, module)?)?;
-    module.add_function(wrap_pyfunction!(laws::student_quantile, module)?)?;
-    module.add_function(wrap_pyfunction!(laws::chi_squared_tail, module)?)?;
-    module.add_function(wrap_pyfunction!(simulate, module)?)?;
-    module.add_function(wrap_pyfunction!(plans::draw_users, module)?)?;
-    module.add_function(wrap_pyfunction!(plans::draw_links, module)?)?;
-    module.add_function(wrap_pyfunction!(plans::datagram_flows, module)?)?;
-    module.add_function(wrap_pyfunction!(plans::stream_reports, module)?)?;
-    module.add_function(wrap_pyfunction!(write_packets, module)?)?;
-    module.add_function(wrap_pyfunction!(run_script, module)?)?;
-    module.add_function(wrap_pyfunction!(scheduler_cost, module)?)?;
-    module.add_class::<observe::CaptureReader>()?;
+mod _native {
+    #[pymodule_export]
+    use super::{
+        check_link, check_profile, choices, initial_window_bytes, link_parts, mean_rate_bps, profiles, record_tables,
+        run_script, scheduler_cost, simulate, version, write_packets,
+    };
+    #[pymodule_export]
+    use crate::draws::{Law, draw};
+    #[pymodule_export]
+    use crate::laws::{chi_squared_tail, normal_cdf, student_cdf, student_quantile};
+    // What emulation and the guard need; on other systems the module has none of it.
     #[cfg(target_os = "linux")]
-    add_what_calls_linux(module)?;
-    Ok(())
-}
+    #[pymodule_export]
+    use crate::linux::{ClosedConnections, DrawnWindows, open_device, run_box, run_capture, run_wire};
+    #[pymodule_export]
+    use crate::observe::CaptureReader;
+    #[pymodule_export]
+    use crate::plans::{datagram_flows, draw_links, draw_users, stream_reports};
+    use pyo3::prelude::*;
 
-/// What emulation and the guard need; on other systems the module has none of it.
-#[cfg(target_os = "linux")]
-fn add_what_calls_linux(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(linux::open_device, module)?)?;
-    module.add_function(wrap_pyfunction!(linux::run_box, module)?)?;
-    module.add_function(wrap_pyfunction!(linux::run_capture, module)?)?;
-    module.add("CALIBRATED_BPS", firstflight_linkbox::CALIBRATED_BPS)?;
-    module.add_function(wrap_pyfunction!(linux::run_wire, module)?)?;
-    module.add_class::<linux::ClosedConnections>()?;
-    module.add_class::<linux::DrawnWindows>()
+    #[pymodule_init]
+    fn constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        #[cfg(target_os = "linux")]
+        module.add("CALIBRATED_BPS", firstflight_linkbox::CALIBRATED_BPS)?;
+        module.add("SCHEMA_VERSION", super::SCHEMA_VERSION)?;
+        module.add("COUNTED", super::COUNTED)?;
+        module.add("DIMENSIONS", super::DIMENSIONS)?;
+        module.add("GAMMA", super::GAMMA)
+    }
 }
