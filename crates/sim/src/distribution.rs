@@ -174,40 +174,31 @@ impl Distribution {
     /// # Errors
     /// Parameters that are out of order, negative or infinite.
     pub fn validate(&self, what: &'static str) -> Result<(), SpecError> {
+        let not_negative = |x: f64| x >= 0.0 && x.is_finite();
+        let positive = |x: f64| x > 0.0 && x.is_finite();
         let ok = match self {
-            Distribution::Constant { value } => *value >= 0.0,
-            Distribution::Uniform { low, high } => *low >= 0.0 && high >= low,
-            Distribution::Exponential { mean } => *mean > 0.0,
+            Distribution::Constant { value } => not_negative(*value),
+            Distribution::Uniform { low, high } => *low >= 0.0 && high >= low && high.is_finite(),
+            Distribution::Exponential { mean } => positive(*mean),
             Distribution::Lognormal { median, sigma, minimum, maximum } => {
-                *median > 0.0 && *sigma >= 0.0 && bounds_are_in_order(*minimum, *maximum)
+                positive(*median) && not_negative(*sigma) && bounds_are_in_order(*minimum, *maximum)
             }
             Distribution::Pareto { shape, minimum, maximum } => {
-                *shape > 0.0 && *minimum > 0.0 && maximum.is_none_or(|maximum| maximum > *minimum)
+                positive(*shape) && positive(*minimum) && maximum.is_none_or(|maximum| maximum > *minimum)
             }
             Distribution::Empirical { points: Points { values: points, .. }, scale, minimum, maximum, .. } => {
                 let rises = points.windows(2).all(|pair| pair[1].0 > pair[0].0 && pair[1].1 >= pair[0].1);
-                let spans = points.len() >= 2 && points[0].0 == 0.0 && points[points.len() - 1].0 == 1.0;
-                rises && spans && points[0].1 >= 0.0 && *scale > 0.0 && bounds_are_in_order(*minimum, *maximum)
+                let last = points.len().wrapping_sub(1);
+                let spans = points.len() >= 2 && points[0].0 == 0.0 && points[last].0 == 1.0;
+                let bounded = rises && spans && points[0].1 >= 0.0 && points[last].1.is_finite();
+                bounded && positive(*scale) && bounds_are_in_order(*minimum, *maximum)
             }
         };
-        if ok && self.parameters_are_finite() {
+        if ok {
             Ok(())
         } else {
             let right = "its parameters must be in order, not negative, and not zero where they may not be";
             Err(SpecError::new(what, format_args!("{self:?}"), right))
-        }
-    }
-
-    fn parameters_are_finite(&self) -> bool {
-        match self {
-            Distribution::Constant { value } => value.is_finite(),
-            Distribution::Uniform { high, .. } => high.is_finite(),
-            Distribution::Exponential { mean } => mean.is_finite(),
-            Distribution::Lognormal { median, sigma, .. } => median.is_finite() && sigma.is_finite(),
-            Distribution::Pareto { shape, minimum, .. } => shape.is_finite() && minimum.is_finite(),
-            Distribution::Empirical { points, scale, .. } => {
-                scale.is_finite() && points.values.iter().all(|&(p, x)| p.is_finite() && x.is_finite())
-            }
         }
     }
 
