@@ -28,6 +28,6 @@ pub use error::Error;
 pub use host::{Host, Listener, Opening};
 pub use outbound::Piece;
 pub use plan::{Command, Plan};
-pub use report::{ConnectionFacts, End, Report, Response};
+pub use report::{ConnectionFacts, End, Life, Report, Response};
 pub use run::run;
 pub use wire::{Traffic, Wire};

@@ -35,20 +35,11 @@ pub enum Report {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[expect(missing_docs, reason = "counters are documented where they are made: firstflight_tcp::{Stats, Info}")]
 pub struct ConnectionFacts {
-    /// Number among the connections of this host, from 0.
-    pub connection: u32,
-    /// True if this host opened it.
-    pub opened_here: bool,
-    /// Our address and port.
-    pub local: SocketAddr,
-    /// The peer's.
-    pub peer: SocketAddr,
+    /// Whose it is, and when it began.
+    #[serde(flatten)]
+    pub life: Life,
     /// How it ended.
     pub end: End,
-    /// When the first SYN was sent or received.
-    pub opened_at_ns: Nanos,
-    /// When the handshake was over.
-    pub connected_at_ns: Option<Nanos>,
     /// When it was over.
     pub over_at_ns: Nanos,
     /// Bytes that the peer has acknowledged.
@@ -79,33 +70,32 @@ pub struct ConnectionFacts {
 }
 
 /// The owner's data on a connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Life {
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Life {
+    /// Number among the connections of this host, from 0.
     pub connection: u32,
+    /// True if this host opened it.
     pub opened_here: bool,
+    /// Our address and port.
     pub local: SocketAddr,
+    /// The peer's.
     pub peer: SocketAddr,
+    /// When the first SYN was sent or received.
     pub opened_at_ns: Nanos,
+    /// When the handshake was over.
     pub connected_at_ns: Option<Nanos>,
 }
 
 impl ConnectionFacts {
     pub(crate) fn of(life: &Life, endpoint: &Endpoint, end: End, now: Nanos) -> Self {
         let info = endpoint.info();
-        let initial_window_bytes = endpoint.initial_window_bytes();
-        let Life { connection, opened_here, local, peer, opened_at_ns, connected_at_ns } = *life;
         Self {
-            connection,
-            opened_here,
-            local,
-            peer,
+            life: *life,
             end,
-            opened_at_ns,
-            connected_at_ns,
             over_at_ns: now,
             acknowledged_bytes: endpoint.acknowledged_bytes(),
             received_bytes: endpoint.received_bytes(),
-            initial_window_bytes,
+            initial_window_bytes: endpoint.initial_window_bytes(),
             initial_window_segments: endpoint.initial_window_segments(),
             mss_bytes: endpoint.mss_bytes(),
             cwnd_bytes: endpoint.cwnd_bytes(),
