@@ -8,7 +8,6 @@ docs/validation.md.
 
 A page holds what docs/evidence/STUDY.json keeps, what study.toml says, and between two marks the notes of a person,
 which stay as they are. STUDY.FIGURE.svg is a figure of the run's report, STUDY.FIGURE.narrow.svg the same for a phone.
-Of a study that was stored without figures, STUDY.svg has claims, and is made again by the second line.
 Tables above 30 lines or 110 columns are kept as STUDY.TABLE.csv, and every claim with its source and reason is in
 STUDY.claims.csv. A test compares the pages with what this makes.
 """
@@ -27,13 +26,12 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from firstflight.analysis.claim import GIVEN, counts, tally
+from firstflight.analysis.claim import counts, tally
 from firstflight.analysis.table import Table
 from firstflight.counted import with_unit
 from firstflight.errors import RequestError
 from firstflight.records import Run
-from firstflight.report.figure import inline, svg
-from firstflight.report.style import color as theme
+from firstflight.report.figure import svg
 from firstflight.report.style import in_both_schemes
 from firstflight.studies import Study, find, of
 
@@ -46,9 +44,6 @@ _NOTES, _END_OF_NOTES = "<!-- Written by hand. -->", "<!-- End of what is writte
 _LINES, _WIDTH = 30, 110
 # Of more claims a page has those that do not hold; all are in its CSV file.
 _CLAIMS = 15
-# Claims in a picture; an axis is stretched towards zero where the largest value is this many times the median.
-_DRAWN, _FAR = 12, 20
-_COLORS = {"holds": "holds", "differs": "differs", "undecided": "undecided", GIVEN: "open", "cannot be checked": "open"}
 
 
 def store(directory: str) -> str:
@@ -122,14 +117,13 @@ def page(name: str) -> str:
     study = find(name)
     engine = "" if kept["engine"] == study.engines[0] else f" --engine {kept['engine']}"
     counted = tally(counts(kept["claims"]))
-    figures: list[str] = [_figure(name, figure, first=not i) for i, figure in enumerate(kept.get("figures", []))]
+    figures: list[str] = [_figure(name, figure, first=not i) for i, figure in enumerate(kept["figures"])]
     tables: list[str] = [_shown(name, table) for table in kept["tables"]]
-    claims = f"![Claims: found and expected values]({name}.svg)"
     parts = [
         f"<!-- Made by docs/evidence_page.py of {name}.json and study.toml; notes are by hand. -->",
         f"# {study.title}",
         *([f"**Answer.** {' '.join(kept['answer'])}"] if kept["answer"] else []),
-        *(figures[:1] or [claims]),
+        figures[0],
         f"**Question.** {study.asked}",
         f"Source: {study.source.rstrip('.')}.",
         f"    firstflight run {name}{engine} && firstflight claims runs/{name}",
@@ -147,65 +141,6 @@ def page(name: str) -> str:
         "\n".join(f"- {sentence}" for sentence in study.limitations),
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
-
-
-def drawn(claims: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The claims of a picture: the first of those in the unit that most have."""
-    found = [claim for claim in claims if claim["found"] is not None]
-    ((unit, _),) = Counter(claim["unit"] for claim in found).most_common(1)
-    return [claim for claim in found if claim["unit"] == unit][:_DRAWN]
-
-
-def picture_title(claims: list[dict[str, Any]]) -> str:
-    """What a picture shows."""
-    return f"{len(claims)} claims: {tally(counts(claims))}"
-
-
-def pictures(name: str) -> list[tuple[Path, str]]:
-    """File and SVG of what claims of the study called `name` found, with its 95% CI, and what was expected; none if
-    its figures are kept.
-    """
-    import altair as alt
-
-    kept = json.loads((EVIDENCE / f"{name}.json").read_text(encoding="utf-8"))
-    if kept.get("figures"):
-        return []
-    claims = kept["claims"]
-    shown = drawn(claims)
-    limits = [
-        {"id": claim["id"], "value": float(number)}
-        for claim in shown
-        for number in re.findall(r"-?\d+(?:\.\d+)?", str(claim["expected"]))
-    ]
-    sizes = sorted(abs(row[key]) for row in shown for key in ("found", "low", "high") if row[key] is not None)
-    far = sizes[-1] > _FAR * max(sizes[len(sizes) // 2], 1e-9)
-    scale = alt.Scale(type="symlog", constant=max(sizes[len(sizes) // 2], 1e-9)) if far else alt.Scale()
-    verdicts = [verdict for verdict in _COLORS if any(claim["verdict"] == verdict for claim in shown)]
-    color = alt.Color(
-        "verdict:N", title=None, scale=alt.Scale(domain=verdicts, range=[theme(_COLORS[each]) for each in verdicts])
-    )
-    title = shown[0]["unit"] or "value"
-    x = alt.X("found:Q", title=title, scale=scale, axis=alt.Axis(labelOverlap=True, tickCount=6))
-    y = alt.Y("id:N", sort=[claim["id"] for claim in shown], title=None, axis=alt.Axis(labelLimit=300))
-    keys = ("id", "found", "low", "high", "verdict")
-    base = alt.Chart(inline([{key: claim[key] for key in keys} for claim in shown])).encode(y=y, color=color)
-    expected = alt.Chart(inline(limits)).mark_tick(thickness=2, size=14, color=theme("ink"))
-    ends = base.transform_filter("isValid(datum.low) && isValid(datum.high)")
-    layers = [
-        *([expected.encode(x=alt.X("value:Q", title=title, scale=scale), y=y)] if limits else []),
-        ends.mark_rule(strokeWidth=4, opacity=0.4).encode(x=alt.X("low:Q", title=title, scale=scale), x2="high:Q"),
-        base.mark_point(filled=True, size=60, opacity=1).encode(x=x),
-    ]
-    heading = alt.TitleParams(
-        picture_title(claims),
-        subtitle=f"Dot: found, with its 95% CI. Line: expected value or limit. {len(shown)} claims in one unit.",
-        anchor="start",
-        frame="group",
-    )
-    chart = alt.LayerChart(layer=layers).properties(width=380, height=alt.Step(20), title=heading)
-    # Room for the wider letters of a machine without the fonts that the picture was laid out with.
-    chart = chart.properties(padding={"left": 40, "right": 90, "top": 5, "bottom": 5})
-    return [(EVIDENCE / f"{name}.svg", in_both_schemes(svg(chart)) + "\n")]
 
 
 def _heading(table: Table) -> str:
@@ -360,7 +295,6 @@ def main(arguments: list[str]) -> None:
         for path, text in (
             (EVIDENCE / f"{name}.claims.csv", claims_file(name)),
             (EVIDENCE / f"{name}.md", page(name)),
-            *pictures(name),
         ):
             path.write_text(text, encoding="utf-8")
             print(path)

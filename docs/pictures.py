@@ -1,36 +1,38 @@
-"""Draws the stored pictures again, after a change of the theme or of what they show.
+"""Draws the pictures of the pages' commands again, after a change of the theme or of what they show.
 
-    .venv/bin/python docs/pictures.py                  those of the pages' commands, and of the evidence
-    .venv/bin/python docs/pictures.py runs/uk-homes    those of the run of a study
-
+The evidence's pictures are drawn of runs, which are not kept: there each color of the last commit's theme becomes the
+one that the theme has now.
 docs/images/explorer.png is a photograph of the explorer; docs/images/explain.svg is of
 `firstflight explain --iw 3,10 --out docs/images/explain.svg`.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
-import evidence_page
-
-from firstflight.records import Run
-from firstflight.report.figure import png
-from firstflight.studies import of
-
 DOCS = Path(__file__).parent
-# Figure of a study, and its picture.
-DRAWN = {
-    "post-quantum": {"steps": "post-quantum-steps"},
-    "uk-homes": {"size_map": "uk-homes-size-map"},
-}
+THEME = "python/firstflight/report/theme.json"
 
 
-def of_pages() -> None:
-    """The pictures that a page shows with the command that draws them into docs."""
+def recolor(before: str, now: str) -> None:
+    """Replace the colors of one theme file by those of another in the evidence's pictures."""
+    old, new = (json.loads(theme)["colors"] for theme in (before, now))
+    changes = {was: new[name][at] for name, pair in old.items() if name in new for at, was in enumerate(pair)}
+    for picture in sorted((DOCS / "evidence").glob("*.svg")):
+        text = picture.read_text("utf-8")
+        picture.write_text(re.sub("#[0-9a-f]{6}", lambda color: changes.get(color[0], color[0]), text), "utf-8")
+
+
+def main() -> None:
+    """Recolor the evidence, and draw what a page shows with the command that draws it into docs."""
+    root = DOCS.parent
+    last = subprocess.run(["git", "show", f"HEAD:{THEME}"], check=True, cwd=root, capture_output=True, text=True)
+    recolor(last.stdout, (root / THEME).read_text("utf-8"))
     program = Path(sys.executable).with_name("firstflight")
     for page in sorted(DOCS.glob("*.md")):
         text = page.read_text("utf-8")
@@ -39,19 +41,5 @@ def of_pages() -> None:
     subprocess.run([program, "explain", "--iw", "3,10", "--out", DOCS / "images/explain.svg"], check=True)
 
 
-def of_run(directory: str) -> None:
-    """Those for which the run in `directory` has data."""
-    run = Run.open(directory)
-    for figure in of(run).figures(run):
-        if name := DRAWN[run.study].get(figure.name):
-            path = DOCS / "images" / f"{name}.png"
-            path.write_bytes(png(figure.chart, scale=1.5))
-            print(path)
-
-
 if __name__ == "__main__":
-    for directory in sys.argv[1:]:
-        of_run(directory)
-    if not sys.argv[1:]:
-        of_pages()
-        evidence_page.main([sys.argv[0]])
+    main()

@@ -1,6 +1,7 @@
 """Colors stand in one file, and a window has one color."""
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -49,3 +50,14 @@ def test_each_light_color_stands_once_so_that_a_dark_page_can_replace_it() -> No
 def test_a_window_has_one_color(names: list[str], key: str, windows: list[str]) -> None:
     scale = style.palette(names, key).to_dict()
     assert scale == {"domain": names, "range": [style.color(name) for name in windows]}
+
+
+def test_the_pictures_of_the_evidence_follow_the_theme(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "evidence").mkdir()
+    picture = tmp_path / "evidence" / "study.svg"
+    picture.write_text('<path fill="#0b5cad"/><path fill="#6cb4ff"/><path stroke="#123456"/>')
+    pictures = runpy.run_path(str(ROOT / "docs" / "pictures.py"))
+    monkeypatch.setitem(pictures["recolor"].__globals__, "DOCS", tmp_path)
+    before = '{"colors": {"blue": ["#0b5cad", "#6cb4ff"], "sky": ["#123456", "#654321"]}}'
+    pictures["recolor"](before, '{"colors": {"blue": ["#6cb4ff", "#0b5cad"], "sky": ["#123456", "#654321"]}}')
+    assert picture.read_text() == '<path fill="#6cb4ff"/><path fill="#0b5cad"/><path stroke="#123456"/>'
