@@ -108,7 +108,7 @@ def _lacking(run: Run, study: Study) -> str:
     wanted = 1 if run.engine == "model" else study.replicates
     if (replicates := run.provenance["replicates"]) != wanted:
         return f"it has {replicates} replicates a cell, and the study {wanted}; run it without --replicates"
-    return ""
+    return "" if study.figures(run) else "the study has no figure with which its page could begin"
 
 
 def page(name: str) -> str:

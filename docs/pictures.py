@@ -16,28 +16,32 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).parent
+ROOT = DOCS.parent
 THEME = "python/firstflight/report/theme.json"
 
 
+def committed(*words: str) -> str:
+    """What a command of git prints."""
+    return subprocess.run(["git", *words], check=True, cwd=ROOT, capture_output=True, text=True).stdout
+
+
 def recolor(before: str, now: str) -> None:
-    """Replace the colors of one theme file by those of another in the evidence's pictures."""
+    """Replace the colors of one theme file by those of another in the evidence's pictures, as they were committed."""
     old, new = (json.loads(theme)["colors"] for theme in (before, now))
     changes = {was: new[name][at] for name, pair in old.items() if name in new for at, was in enumerate(pair)}
-    for picture in sorted((DOCS / "evidence").glob("*.svg")):
-        text = picture.read_text("utf-8")
-        picture.write_text(re.sub("#[0-9a-f]{6}", lambda color: changes.get(color[0], color[0]), text), "utf-8")
+    for name in committed("ls-files", "docs/evidence/*.svg").split():
+        text = committed("show", f"HEAD:{name}")
+        (ROOT / name).write_text(re.sub("#[0-9a-f]{6}", lambda color: changes.get(color[0], color[0]), text), "utf-8")
 
 
 def main() -> None:
     """Recolor the evidence, and draw what a page shows with the command that draws it into docs."""
-    root = DOCS.parent
-    last = subprocess.run(["git", "show", f"HEAD:{THEME}"], check=True, cwd=root, capture_output=True, text=True)
-    recolor(last.stdout, (root / THEME).read_text("utf-8"))
+    recolor(committed("show", f"HEAD:{THEME}"), (ROOT / THEME).read_text("utf-8"))
     program = Path(sys.executable).with_name("firstflight")
     for page in sorted(DOCS.glob("*.md")):
         text = page.read_text("utf-8")
         for command in re.findall(r"^    firstflight ((?:trace|explain) .* docs/\S+\.(?:svg|png))$", text, re.M):
-            subprocess.run([program, *shlex.split(command)], check=True, cwd=DOCS.parent)
+            subprocess.run([program, *shlex.split(command)], check=True, cwd=ROOT)
     subprocess.run([program, "explain", "--iw", "3,10", "--out", DOCS / "images/explain.svg"], check=True)
 
 

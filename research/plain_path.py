@@ -23,7 +23,8 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing import Process
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from statistics import median
 
@@ -140,18 +141,18 @@ def testbed(condition: dict[str, object]) -> Iterator[Path]:
     made = [f"plain-{os.getpid()}-{side}" for side in ("server", "client")]
     with tempfile.TemporaryDirectory() as at:
         Path(at).chmod(0o755)
-        running: list[subprocess.Popen[bytes] | Process] = []
+        running: list[subprocess.Popen[bytes] | BaseProcess] = []
         ends: tuple[int, ...] = ()
         try:
             for name in made:
                 ip("netns", "add", name)
                 ip("-n", name, "link", "set", "lo", "up")
             ends = tun("plain0", made[0], SERVER, CLIENT), tun("plain1", made[1], CLIENT, SERVER)
-            told = "initcwnd", str(condition["iw"]), "congctl", str(condition["control"])
-            ip("-n", made[0], "route", "replace", CLIENT, "dev", "plain0", *told)
+            options = "initcwnd", str(condition["iw"]), "congctl", str(condition["control"])
+            ip("-n", made[0], "route", "replace", CLIENT, "dev", "plain0", *options)
             lost = frozenset(map(int, str(condition["lost"]).split()))
             path = (int(str(condition[key])) for key in ("rate_mbit", "rtt_ms", "queue_packets"))
-            running.append(Process(target=relay, args=(*ends, *path, lost)))
+            running.append(get_context("fork").Process(target=relay, args=(*ends, *path, lost)))
             running[-1].start()
             (Path(at) / "nginx.conf").write_text(_NGINX.format(at=at))
             (Path(at) / "file").write_bytes(bytes(int(str(condition["size"]))))
@@ -162,18 +163,19 @@ def testbed(condition: dict[str, object]) -> Iterator[Path]:
         finally:
             for process in running:
                 process.kill()
-                process.join() if isinstance(process, Process) else process.wait()
+                process.join() if isinstance(process, BaseProcess) else process.wait()
             for end in ends:
                 os.close(end)
             for name in made:
-                ip("netns", "del", name)
+                # The first error counts, if there was one.
+                subprocess.run(["ip", "netns", "del", name], check=False)
 
 
 def download() -> tuple[float, float, int, int]:
     """Milliseconds from the SYN to the SYN-ACK and to the last byte; bytes of the request and the response's header."""
     client = ["ip", "netns", "exec", f"plain-{os.getpid()}-client"]
-    told = "%{time_namelookup} %{time_connect} %{time_total} %{size_request} %{size_header}"
-    words = [*client, "curl", "-s", "-o", "/dev/null", "-w", told, f"http://{SERVER}/file"]
+    form = "%{time_namelookup} %{time_connect} %{time_total} %{size_request} %{size_header}"
+    words = [*client, "curl", "-s", "--max-time", "60", "-o", "/dev/null", "-w", form, f"http://{SERVER}/file"]
     done = subprocess.run(words, check=True, capture_output=True, text=True)
     lookup, connect, total, request, header = done.stdout.split()
     handshake, whole = (round(1e3 * (float(end) - float(lookup)), 3) for end in (connect, total))
@@ -189,7 +191,7 @@ def main() -> None:
     for condition in conditions():
         handshakes, times = [], []
         for _ in range(REPEATS):
-            # Each time anew: the relay counts what it loses from the first segment on.
+            # A new testbed per download: the relay counts what it loses from the first segment on.
             with testbed(condition):
                 handshake, whole, request, header = download()
                 handshakes.append(handshake)

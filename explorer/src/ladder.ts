@@ -56,7 +56,8 @@ export class Ladder extends Surface {
       this.text(short, x, sender - 4, colors.soft);
       free = x + context.measureText(short).width + 4;
     }
-    const end = reports.find(({ what }) => what.startsWith("slow start ends"));
+    const ends = reports.filter(({ what }) => what.startsWith("slow start ends") || what === "undo");
+    const end = ends.find(({ what }, at) => what !== "undo" && ends[at + 1]?.what !== "undo");
     const shown = [
       ["TLS handshake", tlsNs],
       ["first usable byte", usableNs],

@@ -241,8 +241,9 @@ class Trace:
 
     @property
     def slow_start_end(self) -> dict[str, float]:
-        """The first end of slow start in words, with its cause, and its time in seconds; empty without one."""
-        ends = self.sender_events.filter(pl.col("event").str.starts_with("slow start ends"))
+        """The first end of slow start that is not undone, with its cause: words and seconds; empty without one."""
+        events = self.sender_events.filter(pl.col("event").str.contains("^slow start ends|^undo$"))
+        ends = events.filter(pl.col("event").shift(-1).fill_null("") != "undo", pl.col("event") != "undo")
         return dict(ends.select("event", "time_s").head(1).iter_rows())
 
     @property

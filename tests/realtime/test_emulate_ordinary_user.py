@@ -17,6 +17,7 @@ KILLS = "test_emulate_kills.py::test_"
 AGAIN = (
     "test_emulate_lab.py",
     f"{KILLS}nothing_is_left_when_the_runner_is_killed",
+    f"{KILLS}nothing_is_left_when_the_runner_is_killed_while_it_starts",
     f"{KILLS}a_testbed_that_ends_leaves_nothing",
     f"{KILLS}a_run_ends_with_one_sentence_when_a_program_of_it_is_killed",
 )

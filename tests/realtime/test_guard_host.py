@@ -73,14 +73,14 @@ _CAUGHT = "HUP INT QUIT TERM USR1 USR2 ALRM XCPU VTALRM PROF IO PWR STKFLT RTMIN
 _ENDING = [getattr(signal, f"SIG{name}") for name in ["HUP", "INT", "TERM", "RTMIN", "KILL", "SEGV"]]
 
 
-def test_every_signal_that_ends_a_process_is_caught_but_for_faults() -> None:
+def test_signals_that_end_a_process_are_caught() -> None:
     assert {int(getattr(signal, f"SIG{name}")) for name in _CAUGHT.split()} <= ending_signals()
 
 
 def test_routes_are_as_before_whichever_signal_ended_a_guard_with_traffic() -> None:
     found = _found(do="kills", count=len(_ENDING), signals=[int(kind) for kind in _ENDING])
     assert found["odd"] == []
-    assert found["had_windows"] > 0
+    assert found["had_windows"] >= 2
 
 
 def test_a_client_whose_syn_is_answered_and_that_is_not_heard_of_again_is_seen_once() -> None:

@@ -1,4 +1,4 @@
-"""Downloads by nginx and curl over a path that is not ours, as research/plain_path.py recorded them, are simulated."""
+"""Downloads by nginx and curl over a relay of other code, as research/plain_path.py recorded them, are simulated."""
 
 import csv
 from collections.abc import Iterator
@@ -70,6 +70,5 @@ def conditions() -> Iterator[object]:
 def test_a_download_takes_as_long_as_over_the_kernel(row: dict[str, str]) -> None:
     """Within 1 ms or 1% of the range of the five downloads: where one drop decides, they scatter by more than that."""
     real_ms = [float(time) for time in row["times_ms"].split()]
-    ours_ms = simulated_ms(row)
-    assert min(ours_ms) <= max(real_ms) + max(1, 0.01 * max(real_ms))
-    assert max(ours_ms) >= min(real_ms) - max(1, 0.01 * min(real_ms))
+    least, most = min(real_ms) - max(1, 0.01 * min(real_ms)), max(real_ms) + max(1, 0.01 * max(real_ms))
+    assert any(least <= time <= most for time in simulated_ms(row))

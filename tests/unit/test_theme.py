@@ -53,11 +53,13 @@ def test_a_window_has_one_color(names: list[str], key: str, windows: list[str]) 
 
 
 def test_the_pictures_of_the_evidence_follow_the_theme(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "evidence").mkdir()
-    picture = tmp_path / "evidence" / "study.svg"
-    picture.write_text('<path fill="#0b5cad"/><path fill="#6cb4ff"/><path stroke="#123456"/>')
     pictures = runpy.run_path(str(ROOT / "docs" / "pictures.py"))
-    monkeypatch.setitem(pictures["recolor"].__globals__, "DOCS", tmp_path)
+    picture = '<path fill="#0b5cad"/><path fill="#6cb4ff"/><path stroke="#123456"/>'
+    names = pictures["recolor"].__globals__
+    monkeypatch.setitem(names, "committed", lambda command, _: "study.svg" if command == "ls-files" else picture)
+    monkeypatch.setitem(names, "ROOT", tmp_path)
     before = '{"colors": {"blue": ["#0b5cad", "#6cb4ff"], "sky": ["#123456", "#654321"]}}'
-    pictures["recolor"](before, '{"colors": {"blue": ["#6cb4ff", "#0b5cad"], "sky": ["#123456", "#654321"]}}')
-    assert picture.read_text() == '<path fill="#6cb4ff"/><path fill="#0b5cad"/><path stroke="#123456"/>'
+    for _ in range(2):
+        pictures["recolor"](before, '{"colors": {"blue": ["#6cb4ff", "#0b5cad"], "sky": ["#123456", "#654321"]}}')
+        found = (tmp_path / "study.svg").read_text()
+        assert found == '<path fill="#6cb4ff"/><path fill="#0b5cad"/><path stroke="#123456"/>'

@@ -1,4 +1,4 @@
-//! Every segment of a simulation, as it is sent, received or lost, and every packet at a link.
+//! Every segment of a simulation, as it is sent, received or lost, every packet at a link, and what senders publish.
 
 use firstflight_path::Nanos;
 use firstflight_tcp::{Endpoint, Segment};

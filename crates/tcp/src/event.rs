@@ -54,7 +54,7 @@ named! {
         Controller = "controller",
         /// Duplicate or selective ACKs show a loss.
         Loss = "loss",
-        /// A tail loss probe has repaired a loss.
+        /// A tail loss probe has recovered a loss.
         TailLoss = "tail_loss",
         /// The peer echoes a CE mark.
         Ecn = "ecn",
@@ -78,13 +78,13 @@ named! {
 /// Something that happened to a sender. `old` and `new` are equal if the congestion state stays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SenderEvent {
-    /// When.
+    /// Time of the event.
     pub time: Nanos,
     /// The congestion state before.
     pub old: CongestionState,
-    /// And after.
+    /// The congestion state after it.
     pub new: CongestionState,
-    /// Why.
+    /// Its trigger.
     pub trigger: Trigger,
     /// cwnd after it.
     pub cwnd_bytes: u32,

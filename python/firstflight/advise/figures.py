@@ -248,7 +248,7 @@ def _map(advice: Advice, experiment: Experiment) -> Figure | None:
         path=f"median user, {path['down_bps'] / 1e6:.3g} Mbit/s, RTT {1e3 * path['rtt_s']:.0f} ms",
         users=f"users, rate assumed for {assumed:.3g}%" if assumed else "users",
     )
-    finding = f"{_instead(advice)} save at most {saved[best]:.0f}% of the time, of {_MAP_SIZES[best] / 1e3:.3g} kB"
+    finding = f"{_instead(advice)} save at most {saved[best]:.0f}% of the time of {_MAP_SIZES[best] / 1e3:.3g} kB"
     return replace(figure, finding=finding if saved[best] > 0 else "")
 
 

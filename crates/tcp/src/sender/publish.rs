@@ -1,4 +1,4 @@
-//! The sender's events, if anybody listens. Those who do not pay one test of a bit per ACK.
+//! The sender's events, if anybody listens. Without a listener the cost is the test of one bit per ACK.
 
 use crate::Nanos;
 use crate::connection::{Connection, feature};

@@ -58,7 +58,7 @@ fn first_over(profile: &Profile, service: Nanos) -> Option<Change> {
 }
 
 #[test]
-fn a_loss_ends_slow_start_and_recovery_ends_when_it_is_repaired() {
+fn a_loss_ends_slow_start_and_recovery_ends_when_its_data_is_acknowledged() {
     for profile in [reno(), rfc()] {
         let expected = [(SlowStart, Recovery, Trigger::Loss), (Recovery, CongestionAvoidance, Trigger::Recovered)];
         assert_eq!(losing(&profile, 30, &[5]), expected);
@@ -111,8 +111,10 @@ fn the_detector_that_ended_slow_start_is_named() {
 
 #[test]
 fn a_jump_start_ends_slow_start_when_all_of_it_has_arrived() {
-    let found = first_over(&Profile { startup: Startup::JumpStart, ..reno() }, MS / 100);
-    assert_eq!(found, Some((SlowStart, CongestionAvoidance, Trigger::Startup)));
+    for profile in [reno(), linux(CongestionAlgorithm::Vegas)] {
+        let found = first_over(&Profile { startup: Startup::JumpStart, ..profile }, MS / 100);
+        assert_eq!(found, Some((SlowStart, CongestionAvoidance, Trigger::Startup)));
+    }
 }
 
 #[test]
@@ -125,20 +127,21 @@ fn an_initial_ssthresh_ends_slow_start_when_cwnd_has_grown_to_it() {
 
 #[test]
 fn an_ecn_mark_is_a_recovery_of_its_own_trigger() {
-    let profile = Profile { ecn: EcnPolicy::On, ..reno() };
-    let mut wire = listening(&profile);
-    wire.server.write(wire.now, 30 * 1448);
-    wire.pump();
-    wire.now += 100 * MS;
-    let (seq, ack) = (wire.client.initial_sequence() + 1, wire.server.initial_sequence() + 1 + 2 * 1448);
-    let mut echo = bare_ack(seq, ack);
-    (echo.flags, echo.window) = (echo.flags | firstflight_tcp::Flags::ECE, 65535);
-    wire.inject(Server, echo);
-    assert_eq!(changes(&mut wire).first(), Some(&(SlowStart, Recovery, Trigger::Ecn)));
+    for profile in [reno(), rfc()] {
+        let mut wire = listening(&Profile { ecn: EcnPolicy::On, ..profile });
+        wire.server.write(wire.now, 30 * 1448);
+        wire.pump();
+        wire.now += 100 * MS;
+        let (seq, ack) = (wire.client.initial_sequence() + 1, wire.server.initial_sequence() + 1 + 2 * 1448);
+        let mut echo = bare_ack(seq, ack);
+        (echo.flags, echo.window) = (echo.flags | firstflight_tcp::Flags::ECE, 65535);
+        wire.inject(Server, echo);
+        assert_eq!(changes(&mut wire).first(), Some(&(SlowStart, Recovery, Trigger::Ecn)));
+    }
 }
 
 #[test]
-fn the_probe_of_a_lost_tail_is_published_and_so_is_its_repair() {
+fn the_probe_of_a_lost_tail_and_the_recovery_by_it_are_published() {
     let mut wire = listening(&reno());
     wire.lose_data_of_server(50 * MS, &[10]);
     for _ in 0..2 {

@@ -452,7 +452,7 @@ def intervals(
     if not found:
         return None
     if base:
-        least = min(row["value"] for row in found) / 2
+        least = min(row["value"] for row in found if row["value"] > 0) / 2
         found = [row | {"low": max(row["low"], least)} for row in found]
 
     def chart(wide: bool) -> alt.TopLevelMixin:

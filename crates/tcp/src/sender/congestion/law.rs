@@ -90,7 +90,7 @@ pub trait CongestionControl: DynClone + std::fmt::Debug + Send + Sync {
     fn min_train_segments(&self) -> Option<u32> {
         None
     }
-    /// True while cwnd is to grow to a size that is not known yet.
+    /// True in slow start.
     fn in_slow_start(&self, window: &Window) -> bool {
         window.cwnd() < window.ssthresh
     }
@@ -111,7 +111,7 @@ dyn_clone::clone_trait_object!(CongestionControl);
 /// A controller or start-up scheme of the crate's user: how one is made for a connection.
 #[derive(Clone, Copy)]
 pub struct Custom<Build> {
-    /// Tells it from others.
+    /// Distinguishes it from others.
     pub name: &'static str,
     /// Makes one.
     pub build: Build,

@@ -28,6 +28,8 @@ pub(crate) struct Vegas {
     reno: Reno,
     /// Decisions are made: no recovery is in progress.
     deciding: bool,
+    /// A decision lowered ssthresh in slow start.
+    ended_slow_start: bool,
     /// The round ends when this position is passed.
     round_end: SeqNum,
     samples: u32,
@@ -44,6 +46,7 @@ impl Vegas {
         Self {
             reno: Reno::new(start),
             deciding: true,
+            ended_slow_start: false,
             round_end: 0,
             samples: 0,
             round_rtt_us: Shortest::default(),
@@ -71,6 +74,7 @@ impl Vegas {
             let target = window * base_rtt_us / round_rtt_us + 1;
             Self::set_segments(w, window.min(target));
             Self::limit_ssthresh(w);
+            self.ended_slow_start = true;
         } else if in_slow_start {
             Reno::slow_start_by_all(w, bytes);
         } else if queued > BETA {
@@ -140,7 +144,7 @@ impl CongestionControl for Vegas {
     }
 
     fn slow_start_end(&self) -> Option<Trigger> {
-        Some(Trigger::Queue)
+        self.ended_slow_start.then_some(Trigger::Queue)
     }
 }
 

@@ -132,7 +132,7 @@ impl Recovery {
     /// Data is outstanding that was so at a loss, a CE mark or a timeout.
     pub fn is_recovering(&self, una: SeqNum) -> bool {
         match self {
-            Self::Counting(counting) => counting.state(una) > 1,
+            Self::Counting(counting) => counting.is_recovering(una),
             Self::Scoreboard(scoreboard) => scoreboard.is_reduced(),
         }
     }

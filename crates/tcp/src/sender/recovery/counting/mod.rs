@@ -74,6 +74,11 @@ impl Counting {
         }
     }
 
+    /// Data is outstanding that was so at a loss, a CE mark or a timeout.
+    pub fn is_recovering(&self, una: SeqNum) -> bool {
+        self.state(una) > 1 || una < self.answered
+    }
+
     /// Times segments sent for the first time, one after the other.
     // RFC 6298 §3: Karn's algorithm, no sample from a segment sent twice; nor, as in BSD, from a segment that waits
     // behind one sent twice.
