@@ -37,7 +37,7 @@ ROUND_TRIP_MS = 70
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return run(STUDY, out=tmp_path_factory.mktemp("run") / "whole")
+    return run(STUDY, replicates=10, out=tmp_path_factory.mktemp("run") / "whole")
 
 
 @pytest.fixture(scope="module")
