@@ -31,7 +31,7 @@ from firstflight.analysis.table import Table
 from firstflight.counted import with_unit
 from firstflight.errors import RequestError
 from firstflight.records import Run
-from firstflight.report.figure import svg
+from firstflight.report.figure import measure, svg
 from firstflight.report.style import in_both_schemes
 from firstflight.studies import Study, find, of
 
@@ -95,10 +95,9 @@ def _figure(study: str, figure: dict[str, Any], *, first: bool) -> str:
     image = f"![Figure: {figure['name']}]({file}.svg)"
     if figure["narrow"]:
         image = f'<picture><source media="(max-width: 44rem)" srcset="{file}.narrow.svg">{image}</picture>'
-    title = figure["title"].rstrip(".")
-    measure = f" {title}." if figure["finding"] and not figure["finding"].startswith(title) else ""
+    below = measure(figure["title"], figure["finding"]).rstrip(".")
     notes = f"\n\n{figure['notes']}" if first else ""
-    return f"**{heading.rstrip('.')}.**{measure}\n\n{image}{notes}"
+    return f"**{heading.rstrip('.')}.**{below and f' {below}.'}\n\n{image}{notes}"
 
 
 def _lacking(run: Run, study: Study) -> str:

@@ -10,6 +10,7 @@ from string import Template
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 import firstflight
@@ -56,6 +57,16 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         if path.is_file() and not hidden:
             files.append(File.generated(config, str(path.relative_to(ROOT)), abs_src_path=str(path)))
     return files
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Let the search fetch its index when it is opened. The theme does so from disk, and elsewhere with each page."""
+    (script,) = Path(config.site_dir, "assets/javascripts").glob("bundle.*.js")
+    at_once = r"""[\w$]+\(location\.protocol!=="file:"\),(?=[\w$]+\("search"\)\)\.)"""
+    text, times = re.subn(at_once, "", script.read_text(encoding="utf-8"))
+    if times != 1:
+        raise PluginError(f"{script.name}: fetching the search index was found {times} times")
+    script.write_text(text, encoding="utf-8")
 
 
 def _in_two(page: str) -> tuple[str, bytes]:
@@ -105,7 +116,7 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
     html = first + image + others.replace("<img ", '<img loading="lazy" ')
     linked = re.sub(r"<th( [^>]*)?></th>", r"<td\1></td>", html)
     if page.file.src_uri.startswith("evidence/"):
-        # Each page loads the index of the search.
+        # They would be most of the index of the search.
         linked = re.sub("<(pre|table)", r"<\1 data-search-exclude", linked)
     return f'<div class="keys">{_labelled(linked)}</div>' if page.file.src_uri in LISTS else linked
 

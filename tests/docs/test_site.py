@@ -1,6 +1,12 @@
 """Each page has a place in the site. `make docs` checks the links, too."""
 
+import runpy
 from pathlib import Path
+
+import pytest
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.utils import get_theme_dir
 
 from firstflight.explain.page import FURTHER_TERMS, TERMS
 
@@ -22,3 +28,18 @@ def test_the_glossary_has_each_term_once_and_those_of_the_rules_of_style() -> No
     meanings = " ".join(f"{term} {said}" for term, said in (TERMS | FURTHER_TERMS).items())
     for short in ("IW", "cwnd", "rwnd", "ssthresh", "RTT", "RTO", "MSS", "BDP", "CI", "pp", "SRTT", "ACK"):
         assert f"{short} " in meanings or f"{short}:" in meanings, short
+
+
+def test_the_search_fetches_its_index_when_it_is_opened(tmp_path: Path) -> None:
+    hooks = runpy.run_path(str(ROOT / "docs/site_pages.py"))
+    scripts = tmp_path / "assets/javascripts"
+    (bundle,) = Path(get_theme_dir("material"), "assets/javascripts").glob("bundle.*.min.js")
+    scripts.mkdir(parents=True)
+    (scripts / bundle.name).write_bytes(bundle.read_bytes())
+    config = MkDocsConfig()
+    config.site_dir = str(tmp_path)
+    hooks["on_post_build"](config)
+    removed = len(bundle.read_text(encoding="utf-8")) - len((scripts / bundle.name).read_text(encoding="utf-8"))
+    assert removed == len('$(location.protocol!=="file:"),')
+    with pytest.raises(PluginError, match="0 times"):
+        hooks["on_post_build"](config)

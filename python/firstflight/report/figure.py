@@ -35,13 +35,18 @@ class Figure:
     @property
     def measure(self) -> str:
         """The title below a finding that does not begin with it."""
-        return "" if not self.finding or self.finding.startswith(self.title) else self.title
+        return measure(self.title, self.finding)
 
     @property
     def notes(self) -> str:
         """The caption, and where the axis of the values begins if not at 0."""
         cut = _starts_above_zero(self.chart.to_dict(validate=False))
         return f"{self.caption} The vertical axis does not start at 0." if cut else self.caption
+
+
+def measure(title: str, finding: str) -> str:
+    """The title of a figure, to stand below its finding; empty without a finding or where that begins with it."""
+    return "" if not finding or finding.startswith(title.rstrip(".")) else title
 
 
 def _starts_above_zero(part: Any) -> bool:
