@@ -13,9 +13,10 @@ from firstflight.engines.simulate import run_cell
 from firstflight.records import Run
 from firstflight.report.page import write
 from firstflight.scenario import Cell
+from firstflight.scenario.cell import chosen
 from firstflight.studies import find
 from firstflight.studies.congestion_control import DRAWN, Windows, waiting
-from firstflight.studies.execute import chosen, run
+from firstflight.studies.execute import run
 
 STUDY: Any = find("congestion-control")
 CONTROLS = ["reno", "cubic", "westwood", "vegas", "bbr"]

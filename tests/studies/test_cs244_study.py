@@ -15,6 +15,7 @@ from firstflight.engines.simulate import run_cell
 from firstflight.records import Run
 from firstflight.report.figure import svg
 from firstflight.scenario import Cell
+from firstflight.scenario.cell import chosen
 from firstflight.studies.cs244_2014 import QUANTITIES, STUDY
 from firstflight.studies.cs244_2014.claims import _rank_correlation, claims, crossing, gain_ms, ten_segments_ms
 from firstflight.studies.cs244_2014.report import computed_gain_ms, tables
@@ -29,7 +30,7 @@ from firstflight.studies.cs244_2014.responses import (
     rates_kbps,
     responses,
 )
-from firstflight.studies.execute import chosen, run
+from firstflight.studies.execute import run
 from firstflight.studies.kernel import Quantities
 
 ROUND_TRIP_MS = 70

@@ -11,8 +11,9 @@ import pytest
 
 from firstflight.records import Run
 from firstflight.report.figure import svg
+from firstflight.scenario.cell import chosen
 from firstflight.studies import find
-from firstflight.studies.execute import chosen, run
+from firstflight.studies.execute import run
 from firstflight.studies.loss_recovery import EARLY, FAST, PROBE, TIMEOUT, cost
 
 STUDY: Any = find("loss-recovery")

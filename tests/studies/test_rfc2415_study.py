@@ -7,7 +7,7 @@ import pytest
 
 from firstflight.analysis.claim import Claim
 from firstflight.scenario import Cell
-from firstflight.studies.execute import chosen
+from firstflight.scenario.cell import chosen
 from firstflight.studies.kernel import by_replicate, variation_of
 from firstflight.studies.rfc2415 import STUDY
 from firstflight.studies.rfc2415.claims import claims as specs

@@ -15,9 +15,10 @@ from firstflight.engines.simulate import run_cell
 from firstflight.records import Identity, Run, RunWriter
 from firstflight.report.page import write
 from firstflight.scenario import Cell
+from firstflight.scenario.cell import chosen
 from firstflight.scenario.units import Bytes
 from firstflight.studies import find
-from firstflight.studies.execute import chosen, run
+from firstflight.studies.execute import run
 from firstflight.studies.kernel import Quantities
 from firstflight.studies.kernel.claim import judge
 from firstflight.studies.thalheim import QUANTITIES, closed_form_ms, talk_ms

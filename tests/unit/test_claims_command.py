@@ -14,7 +14,7 @@ from firstflight.cli import claims as claims_command
 
 
 def printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *claims: Claim) -> str:
-    monkeypatch.setattr(claims_command.Run, "open", lambda directory: SimpleNamespace(study="rfc2415"))
+    monkeypatch.setattr("firstflight.cli.claims.Run.open", lambda directory: SimpleNamespace(study="rfc2415"))
     study = SimpleNamespace(claims=lambda run: list(claims), deciding=lambda run, claims: "")
     monkeypatch.setattr(claims_command, "of", lambda run: study)
     claims_command.command(Path("anywhere"))

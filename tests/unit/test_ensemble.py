@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from firstflight.scenario.cell import chosen
 from firstflight.studies import find
-from firstflight.studies.execute import chosen
 from firstflight.studies.kernel import MEMBER, Ensemble, Matched, Number, Parameter, Source, above, estimate, named
 from firstflight.studies.kernel.ensemble import chance
 

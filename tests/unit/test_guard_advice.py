@@ -10,7 +10,7 @@ from firstflight.advise.advice import SCHEMA
 from firstflight.cli.guard_run import _advised, _ceiling
 from firstflight.cli.guard_undo import command as undo
 from firstflight.errors import RequestError
-from firstflight.guard.watch import STATUS
+from firstflight.guard.watchdog import STATUS
 
 
 def ceiling(path: Path, iw: int | None = None) -> int:

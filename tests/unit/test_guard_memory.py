@@ -1,6 +1,7 @@
 """The guard's memory outlives its process."""
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from ipaddress import ip_network
@@ -9,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from firstflight.errors import MachineError
-from firstflight.guard import memory
 from firstflight.guard.brain import Brain, Decision, Settings
 from firstflight.guard.groups import Groups
 from firstflight.guard.memory import Memory
@@ -47,7 +47,7 @@ def outcomes(start: float, count: int, *, lost: bool = False) -> Iterator[Outcom
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Unix time, in a list of one."""
     unix = [1.8e9]
-    monkeypatch.setattr(memory.time, "time", lambda: unix[0])
+    monkeypatch.setattr(time, "time", lambda: unix[0])
     return unix
 
 

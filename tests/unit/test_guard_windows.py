@@ -1,6 +1,7 @@
 """When windows are withdrawn and set again, with routes in place of the kernel's."""
 
 import struct
+import time
 from collections.abc import Callable
 from ipaddress import ip_network
 from pathlib import Path
@@ -8,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from firstflight.guard import windows as module
 from firstflight.guard.brain import Decision
 from firstflight.guard.journal import Journal
 from firstflight.guard.outcome import Network
@@ -88,7 +88,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
             self.windows.follow()
 
     made = World()
-    monkeypatch.setattr(module.time, "monotonic", lambda: made.now)
+    monkeypatch.setattr(time, "monotonic", lambda: made.now)
     note: Callable[..., None] = lambda event, prefix, reason: made.notes.append((event, prefix, reason))  # noqa: E731
     made.windows = Windows(made.kernel, Journal(tmp_path), note)  # type: ignore[arg-type, attr-defined]
     return made

@@ -10,9 +10,9 @@ import pytest
 
 from firstflight.analysis.link_share import PACKET_BYTES, PAYLOAD_BYTES, others_share
 from firstflight.engines.simulate import run_cell
+from firstflight.scenario.cell import chosen
 from firstflight.studies import find
 from firstflight.studies.congestion_control import BOTTLENECK
-from firstflight.studies.execute import chosen
 
 ONE_WAY_S = 0.04
 

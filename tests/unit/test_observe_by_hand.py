@@ -9,10 +9,11 @@ import pytest
 
 from firstflight import observe
 from firstflight.errors import MachineError
-from firstflight.observe import room, summary
+from firstflight.observe import summary
 from firstflight.observe.access_log import Sample
 from firstflight.observe.room import Room
 from firstflight.observe.tables import Subnets, mean_rate, seconds, since_first
+from firstflight.records import machine
 from flows import EXAMPLES
 
 HEADERS = 1500 / 1448
@@ -242,7 +243,7 @@ def test_times_count_from_the_first_and_rates_have_headers_and_no_division_by_no
 def test_what_is_kept_of_a_file_may_take_a_sixth_of_the_free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = pl.DataFrame({"x": range(1000)})
     size = int(frame.estimated_size())
-    monkeypatch.setattr(room.machine, "free_memory_bytes", lambda: 12 * size)
+    monkeypatch.setattr(machine, "free_memory_bytes", lambda: 12 * size)
     kept = Room(Path("a"))
     kept.add(frame)
     kept.add(frame)

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from firstflight import _native
-from firstflight.engines.simulate import frame
+from firstflight.engines.tables import frame
 from firstflight.scenario import Scenario
 from small_population import scenario
 

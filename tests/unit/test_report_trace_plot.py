@@ -12,6 +12,7 @@ from firstflight.report.trace_plot.connection import Connection
 from firstflight.report.trace_plot.overlay import Drawn
 from firstflight.report.trace_plot.panel import Panel
 from firstflight.scenario import Scenario
+from firstflight.tracing import Trace
 
 SLOW_AND_LOSSY = """
 name = "lossy"
@@ -280,7 +281,7 @@ def test_beside_a_simulation_the_median_of_several_kernel_runs_is_drawn_and_thei
 
     times = iter([0.333, 0.220, 0.212, 0.211, 0.240])
 
-    class Run(trace.Trace):
+    class Run(Trace):
         @cached_property
         def outcome(self) -> dict[str, Any]:  # type: ignore[override]
             return {"completed": True, "completion_time_s": next(times)}
