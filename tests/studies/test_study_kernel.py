@@ -22,8 +22,11 @@ from firstflight.studies import find
 from firstflight.studies.kernel import (
     ClaimSpec,
     DeclaredStudy,
+    Observations,
+    Observed,
     Quantities,
     Sample,
+    Sampled,
     Source,
     above,
     along,
@@ -41,7 +44,7 @@ from firstflight.studies.kernel import (
     value,
 )
 from firstflight.studies.kernel.claim import depending, judge
-from firstflight.studies.kernel.quantity import Quantity, _jackknife, estimate, measured
+from firstflight.studies.kernel.quantity import Quantity, Summary, _jackknife, estimate, measured
 
 IWS, RTTS = [3, 10], [20, 100, 300]
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -71,22 +74,21 @@ SAMPLE = Sample(lambda run, piece: pl.DataFrame(), ("cluster",))
 
 
 @pytest.mark.parametrize(
-    ("arguments", "problem"),
+    ("regime", "arguments", "problem"),
     [
-        ({"percentiles": (50,)}, "percentiles are of a Sample"),
-        ({"weight": pl.col("w")}, "weight is of a Sample"),
-        ({"over": "middle"}, 'over is "middle"; write mean'),
-        ({"records": SAMPLE, "over": "median"}, 'over "median" has no effect on a Sample'),
-        ({"records": SAMPLE, "over": "each"}, 'over "each" has no effect on a Sample'),
-        ({"records": SAMPLE, "over": "sum", "percentiles": (50,)}, 'over "sum" has no effect on percentiles'),
-        ({"records": SAMPLE, "by": ("client",)}, "a Sample needs by with labels"),
+        (Quantity, {"records": SAMPLE}, "records is a Sample; write Sampled"),
+        (Observed, {"records": SAMPLE}, "records is a Sample; write Sampled"),
+        (Observed, {"summary": "middle"}, 'summary is "middle"; write median'),
+        (Sampled, {"summary": "sum"}, "records is no Sample; give one, or write Quantity"),
+        (Sampled, {"records": SAMPLE, "summary": "median"}, 'summary is "median"; write mean, sum or percentiles'),
+        (Sampled, {"records": SAMPLE, "by": ("client",)}, "a Sample needs by with labels"),
     ],
 )
-def test_an_argument_of_a_quantity_that_would_have_no_effect_is_refused(
-    arguments: dict[str, Any], problem: str
+def test_an_argument_of_a_quantity_that_its_regime_cannot_use_is_refused(
+    regime: Any, arguments: dict[str, Any], problem: str
 ) -> None:
     with pytest.raises(RequestError, match=problem):
-        Quantity("p", "P", "ms", pl.col("x").mean(), **arguments)
+        regime("p", "P", "ms", pl.col("x").mean(), **arguments)
 
 
 @pytest.mark.parametrize("name", [*(name for name in dir(Quantities) if not name.startswith("_")), "_run", ""])
@@ -353,8 +355,9 @@ def test_what_no_run_can_have_says_why() -> None:
 
 def test_quartiles_and_sums_over_replicates() -> None:
     found = {}
-    for over in ("lower quartile", "upper quartile", "sum"):
-        of = Quantity("time", "Time", "ms", pl.col("time").mean(), over=over)
+    summaries: Sequence[Summary] = ("lower quartile", "upper quartile", "sum")
+    for over in summaries:
+        of = Observed("time", "Time", "ms", pl.col("time").mean(), summary=over)
         measured = of.measure(rows({(3, 0): 30, (3, 1): 36, (3, 2): 90, (3, 3): 92, (3, 4): 93}), {"iw": [3]})
         found[over] = float(measured.sel(iw=3, draw=0))
     assert found == {"lower quartile": 36, "upper quartile": 92, "sum": 341}
@@ -403,7 +406,7 @@ def rows(times: dict[tuple[int, int], float]) -> pl.DataFrame:
 
 
 def test_a_median_has_the_interval_of_resampled_replicates_and_stands_without_some() -> None:
-    of = Quantity("time", "Time", "ms", pl.col("time").mean(), over="median")
+    of = Observed("time", "Time", "ms", pl.col("time").mean())
     measured = of.measure(rows({(3, 0): 30, (3, 1): 36, (3, 2): 90, (10, 0): 20, (10, 2): 24}), {"iw": IWS})
     few, many = estimate(measured.sel(iw=3)), estimate(measured.sel(iw=10))
     assert (few.value, few.low, few.high) == (36, 30, 90)
@@ -412,7 +415,7 @@ def test_a_median_has_the_interval_of_resampled_replicates_and_stands_without_so
 
 def test_quantities_with_different_kinds_of_intervals_do_not_mix() -> None:
     mean = Quantity("mean", "Mean", "ms", pl.col("time").mean()).measure(rows({(3, 0): 30, (3, 1): 36}), {"iw": [3]})
-    median = Quantity("median", "Median", "ms", pl.col("time").mean(), over="median").measure(
+    median = Observed("median", "Median", "ms", pl.col("time").mean()).measure(
         rows({(3, 0): 30, (3, 1): 36}), {"iw": [3]}
     )
     with pytest.raises(ValueError, match="different kinds of intervals"):
@@ -495,7 +498,7 @@ def test_a_scenario_whose_keys_are_varied_is_drawn_against_them(small: Scenario)
     assert all(row["low"] < row["value"] < row["high"] for row in rows)
 
 
-EACH = Quantity("time", "Time", "ms", pl.col("time").mean(), by={"user": [0, 1, 2]}, over="each")
+EACH = Observations("time", "Time", "ms", pl.col("time").mean(), by={"user": [0, 1, 2]})
 ROWS = pl.DataFrame(
     {
         "iw": [3] * 6 + [10] * 5,
@@ -591,10 +594,10 @@ def test_a_sample_resamples_clusters_the_same_in_every_cell() -> None:
         return rows
 
     sample = Sample(of, ("cluster",), ("iw",))
-    mean = Quantity("time", "Time", "ms", pl.col("time"), records=sample, grid="one")
-    count = Quantity("count", "Users", "", pl.lit(1) + 0 * pl.col("user"), records=sample, over="sum", grid="one")
-    middle = Quantity("middle", "Median", "ms", pl.col("time"), records=sample, percentiles=(50,), grid="one")
-    few = Quantity("few", "Few", "ms", pl.col("time"), pl.col("fast"), sample, grid="one")
+    mean = Sampled("time", "Time", "ms", pl.col("time"), records=sample, grid="one")
+    count = Sampled("count", "Users", "", pl.lit(1) + 0 * pl.col("user"), records=sample, summary="sum", grid="one")
+    middle = Sampled("middle", "Median", "ms", pl.col("time"), records=sample, summary=(50,), grid="one")
+    few = Sampled("few", "Few", "ms", pl.col("time"), pl.col("fast"), sample, grid="one")
 
     class One:
         cells: ClassVar = [{"experiment": "one", "place": "a", "iw": iw} for iw in (3, 10)]

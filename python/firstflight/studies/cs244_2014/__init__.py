@@ -11,7 +11,7 @@ from firstflight.scenario import Scenario
 from firstflight.studies.cs244_2014 import report
 from firstflight.studies.cs244_2014.claims import claims
 from firstflight.studies.cs244_2014.responses import RATES_KBPS, flights, responses
-from firstflight.studies.kernel import DeclaredStudy, Quantity
+from firstflight.studies.kernel import DeclaredStudy, Observations
 
 CALM = pl.col("disturbed") == 0
 REQUESTS = 3
@@ -19,7 +19,7 @@ LINE, SHAPED, SIMULATED = (partial(responses, grid=grid) for grid in ("line", "s
 
 
 # Of one response, by its user's bandwidth and the number of the request.
-of_response = partial(Quantity, by={"rate_kbps": RATES_KBPS, "request": range(REQUESTS)}, over="each")
+of_response = partial(Observations, by={"rate_kbps": RATES_KBPS, "request": range(REQUESTS)})
 TIME = (1e3 * pl.col("completion_time_s")).max()
 SEGMENTS = (pl.col("segments_sent") - pl.col("retransmissions")).max()
 FIRST_FLIGHT, TEN_SEGMENTS = pl.col("first_flight_segments").max(), pl.col("ten_segments_ms").max()

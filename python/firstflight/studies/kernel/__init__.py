@@ -9,8 +9,11 @@ from firstflight.studies.kernel.declared import DeclaredStudy
 from firstflight.studies.kernel.ensemble import MEMBER, Ensemble, Matched, Number, Parameter, spread
 from firstflight.studies.kernel.figure import heat_map, intervals, lines, panels, scatter
 from firstflight.studies.kernel.quantity import (
+    Observations,
+    Observed,
     Quantities,
     Quantity,
+    Sampled,
     along,
     by_replicate,
     common,
@@ -36,10 +39,13 @@ __all__ = [
     "Ensemble",
     "Matched",
     "Number",
+    "Observations",
+    "Observed",
     "Parameter",
     "Quantities",
     "Quantity",
     "Sample",
+    "Sampled",
     "Source",
     "above",
     "along",

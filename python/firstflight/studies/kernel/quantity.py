@@ -48,11 +48,10 @@ class Filling:
     @cached_property
     def gaps(self) -> xr.DataArray:
         """Whether a cell has no data; the dimensions are the grid's keys."""
-        of, array = self._quantity, self._array
-        if of.over == "each":
-            return array.isnull().all([*of.by, REPLICATE])
-        value = array.isel({DRAW: 0}, drop=True).drop_vars(METHOD, errors="ignore")
-        return value.isnull().all([*of.by, *([PERCENTILE] if of.percentiles else [])])
+        array = self._array
+        if DRAW in array.dims:
+            array = array.isel({DRAW: 0}, drop=True).drop_vars(METHOD, errors="ignore")
+        return array.isnull().all([key for key in array.dims if key in (*self._quantity.by, REPLICATE, PERCENTILE)])
 
     @cached_property
     def is_needed(self) -> bool:
@@ -127,27 +126,19 @@ _SUMMARIES: Mapping[Summary, Callable[..., Any]] = {
     "sum": np.sum,
 }
 
-Over = Literal["mean", "each"] | Summary
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Rows = Callable[["Run"], pl.LazyFrame]
 
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
-    """A measure of one replicate of one cell: `value`, an aggregate of the rows of `records` that pass `where`.
+    """A measure of one replicate of one cell: `value`, an aggregate of the rows of `records` that pass `where`. The
+    value of a cell is the mean over replicates, with an interval by the jackknife.
 
     `grid` names the grid in a study with several. `records` is a table of the records, or a function that returns rows
     of the grid's cells, with their keys and `replicate`. `by` adds columns of the records as dimensions, with their
     labels; a tuple of names takes the labels from the run. `at` restricts keys to labels that can have a value. `unit`
-    is that of `value`.
-
-    By default the value of a cell is the mean over replicates, with an interval by the jackknife. Another `over` is
-    that summary of the replicates, with an interval by the bootstrap. With "each" the values stay along `replicate`,
-    and `observed` summarizes them after single observations were paired.
-
-    With a `Sample`, `value` is that of a unit, and the quantity the mean over the units of all replicates, their
-    `percentiles`, or their sum, with the `weight` of a unit; the interval is by a bootstrap of clusters, and missing
-    for too few units. `kinds` names the values 0, 1, ... of a category. With `partial` results use the existing cells
+    is that of `value`. `kinds` names the values 0, 1, ... of a category. With `partial` results use the existing cells
     only.
     """
 
@@ -163,27 +154,21 @@ class Quantity:
     digits: int = 1
     grid: str = ""
     at: Mapping[str, Sequence[Any]] | None = None
-    over: Over = "mean"
     kinds: tuple[str, ...] = ()
     partial: bool = False
-    percentiles: tuple[float, ...] = ()
-    weight: pl.Expr | None = None
 
     def __post_init__(self) -> None:
         """RequestError for a name that `Quantities` cannot give, and for arguments that would have no effect."""
-        sampled, named = isinstance(self.records, Sample), not isinstance(self.by, Mapping)
-        for wrong, problem in (
-            (not self.name or self.name.startswith("_"), "the name is empty or begins with _; give it another"),
-            (hasattr(Quantities, self.name), "q has a method of this name; give it another"),
-            (self.over not in ("mean", "each", *_SUMMARIES), f'over is "{self.over}"; write mean, each or a summary'),
-            (not sampled and self.percentiles, "percentiles are of a Sample; aggregate in value, or give a Sample"),
-            (not sampled and self.weight is not None, "weight is of a Sample; weigh in value, or give a Sample"),
-            (sampled and self.over not in ("mean", "sum"), f'over "{self.over}" has no effect on a Sample'),
-            (sampled and self.over == "sum" and self.percentiles, 'over "sum" has no effect on percentiles'),
-            (sampled and named and self.by, "a Sample needs by with labels, as a mapping"),
-        ):
+        for wrong, problem in self._problems():
             if wrong:
                 raise RequestError(f'quantity "{self.name}": {problem}')
+
+    def _problems(self) -> list[tuple[bool, str]]:
+        return [
+            (not self.name or self.name.startswith("_"), "the name is empty or begins with _; give it another"),
+            (hasattr(Quantities, self.name), "q has a method of this name; give it another"),
+            (isinstance(self.records, Sample), "records is a Sample; write Sampled"),
+        ]
 
     def columns(self) -> set[str]:
         """Columns of the records that the quantity reads, in addition to keys and `replicate`."""
@@ -192,7 +177,7 @@ class Quantity:
 
     def measure(self, records: pl.DataFrame, coordinates: Mapping[str, Sequence[Any]]) -> xr.DataArray:
         """The quantity in all cells of `coordinates`, with dimensions `(*coordinates, *by, draw)`; NaN without rows."""
-        labels = self._labels(coordinates)
+        labels = self.all_labels(coordinates)
         keys = [*coordinates, *self.by]
         read = records if self.where is None else records.filter(self.where)
         rows = read.group_by(*keys, "replicate", maintain_order=True).agg(self.value.cast(pl.Float64).alias("value"))
@@ -210,24 +195,20 @@ class Quantity:
 
     def blank(self, coordinates: Mapping[str, Sequence[Any]]) -> xr.DataArray:
         """As `measure` without rows: all NaN."""
-        labels = self._labels(coordinates)
-        if self.percentiles:
-            labels |= {PERCENTILE: list(self.percentiles)}
+        labels = self.all_labels(coordinates)
         return self._summarized(np.full([*(len(found) for found in labels.values()), 1], np.nan), labels)
 
-    def _labels(self, coordinates: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
-        """By dimension; none for columns of `by` whose labels are the run's."""
+    def all_labels(self, coordinates: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+        """By dimension but `draw`; none for columns of `by` whose labels are the run's."""
         of_grid = {key: (self.at or {}).get(key, labels) for key, labels in coordinates.items()}
-        return of_grid | dict.fromkeys(self.by, ()) | {key: list(labels) for key, labels in self.labels().items()}
+        return {key: list(of) for key, of in {**of_grid, **dict.fromkeys(self.by, ()), **self.labels()}.items()}
 
-    def _summarized(self, values: Array, labels: Mapping[str, Sequence[Any]]) -> xr.DataArray:
+    def _summarized(self, values: Array, labels: Mapping[str, list[Any]]) -> xr.DataArray:
         coordinates = {**labels, REPLICATE: np.arange(values.shape[-1])}
-        array = self.described(xr.DataArray(values, coordinates, [*labels, REPLICATE]))
-        if self.over == "each":
-            return array
-        if self.over == "mean":
-            return mean_of(array)
-        return _with_draws(array, _bootstrap(values, self.over, self.grid, self.name), "bootstrap")
+        return self._over_replicates(self.described(xr.DataArray(values, coordinates, [*labels, REPLICATE])))
+
+    def _over_replicates(self, values: xr.DataArray) -> xr.DataArray:
+        return mean_of(values)
 
     def labels(self) -> Mapping[str, Sequence[Any]]:
         """Labels of the dimensions of `by` that are known without a run."""
@@ -240,7 +221,59 @@ class Quantity:
     @property
     def is_jackknifed(self) -> bool:
         """Whether draws are those of the jackknife."""
-        return self.over == "mean" and not isinstance(self.records, Sample)
+        return type(self) is Quantity
+
+
+@dataclass(frozen=True, eq=False)
+class Observed(Quantity):
+    """A `summary` of the replicates that there are, with an interval by the bootstrap of each cell: for measurements in
+    real time.
+    """
+
+    summary: Summary = "median"
+
+    def _problems(self) -> list[tuple[bool, str]]:
+        problem = f'summary is "{self.summary}"; write {", ".join(_SUMMARIES)}'
+        return [*super()._problems(), (self.summary not in _SUMMARIES, problem)]
+
+    def _over_replicates(self, values: xr.DataArray) -> xr.DataArray:
+        return _with_draws(values, _bootstrap(values.values, self.summary, self.grid, self.name), "bootstrap")
+
+
+@dataclass(frozen=True, eq=False)
+class Observations(Quantity):
+    """The values of all replicates, along `replicate`, for pairing before `observed` summarizes them."""
+
+    def _over_replicates(self, values: xr.DataArray) -> xr.DataArray:
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled(Quantity):
+    """The mean over the units of all replicates of a `Sample`, their sum or their percentiles: `value` is that of a
+    unit, and counts with its `weight`. The interval is by a bootstrap of clusters, and missing for too few units.
+    """
+
+    summary: Literal["mean", "sum"] | tuple[float, ...] = "mean"
+    weight: pl.Expr | None = None
+
+    def _problems(self) -> list[tuple[bool, str]]:
+        wrong = isinstance(self.summary, str) and self.summary not in ("mean", "sum")
+        return [
+            *super()._problems()[:2],
+            (not isinstance(self.records, Sample), "records is no Sample; give one, or write Quantity"),
+            (not isinstance(self.by, Mapping) and bool(self.by), "a Sample needs by with labels, as a mapping"),
+            (wrong, f'summary is "{self.summary}"; write mean, sum or percentiles such as (50, 95)'),
+        ]
+
+    @property
+    def percentiles(self) -> tuple[float, ...]:
+        """Those that the quantity has as a dimension."""
+        return () if isinstance(self.summary, str) else self.summary
+
+    def labels(self) -> Mapping[str, Sequence[Any]]:
+        """Those of `by`, and the percentiles."""
+        return {**super().labels(), **({PERCENTILE: self.percentiles} if self.percentiles else {})}
 
 
 def measured(
@@ -248,15 +281,16 @@ def measured(
 ) -> dict[Quantity, xr.DataArray]:
     """Each quantity of `run`; `coordinates` by the name of the grid. Each table is read once."""
     read: dict[tuple[object, str], list[Quantity]] = {}
-    for quantity in quantities:
-        read.setdefault((quantity.records, quantity.grid), []).append(quantity)
+    for of in quantities:
+        read.setdefault((of.records, of.grid), []).append(of)
     found: dict[Quantity, xr.DataArray] = {}
     for (records, grid), own in read.items():
         of_grid = {EXPERIMENT: grid} if grid else {}
         if isinstance(records, Sample):
             cells = [cell for cell in run.cells if of_grid.items() <= cell.items()]
+            units = [of for of in own if isinstance(of, Sampled)]
             with one_blas_thread():
-                drawn = draws(run, records, own, coordinates[grid], cells, of_grid)
+                drawn = draws(run, records, units, coordinates[grid], cells, of_grid)
             found |= {of: of.described(array.assign_coords({METHOD: _PAIRED})) for of, array in drawn.items()}
             continue
         columns = {*coordinates[grid], "replicate"}.union(*(quantity.columns() for quantity in own))
@@ -368,7 +402,7 @@ class Quantities:
         """The same quantities without resampled medians, which only intervals need."""
         return Quantities(
             {
-                of: array if of.is_jackknifed or of.over == "each" else array.isel({DRAW: slice(1)})
+                of: array if isinstance(of, Observations) or of.is_jackknifed else array.isel({DRAW: slice(1)})
                 for of, array in self._measured.values()
             },
             self._run,
@@ -379,9 +413,7 @@ class Quantities:
         return all(bool(array.isnull().all()) for of, array in self._measured.values() if of.grid == grid)
 
     def filled(self, absent: Mapping[str, xr.DataArray], changed: Mapping[str, xr.DataArray], trial: int) -> Quantities:
-        """The same quantities with values in the cells of `absent`, and other ones in those of `changed` for each
-        `trial`.
-        """
+        """The same with values in the cells of `absent`, and others in those of `changed` for each `trial`."""
 
         def fill(quantity: Quantity, array: xr.DataArray) -> xr.DataArray:
             own = self._fillings[quantity] if quantity.grid in absent else None
@@ -410,7 +442,7 @@ class _Part(Quantities):
 
 
 def by_replicate(array: xr.DataArray) -> xr.DataArray:
-    """The values behind a mean with jackknife draws, along `replicate` instead of `draw`."""
+    """The values behind a jackknifed mean, along `replicate` instead of `draw`."""
     mean, without = array.isel({DRAW: 0}, drop=True), array.isel({DRAW: slice(1, None)})
     count = without.sizes[DRAW]
     values = count * mean - (count - 1) * without if count > 1 else mean.broadcast_like(without)

@@ -23,7 +23,7 @@ from firstflight.analysis.ab.statistic import Quantile
 
 if TYPE_CHECKING:
     from firstflight.records import Run
-    from firstflight.studies.kernel.quantity import Quantity
+    from firstflight.studies.kernel.quantity import Sampled
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Labels = Mapping[str, Sequence[Any]]
@@ -49,25 +49,18 @@ class Sample:
     together: tuple[str, ...] = ()
 
 
-def labels_of(quantity: Quantity, coordinates: Labels) -> dict[str, list[Any]]:
-    """Every dimension of the quantity but `draw`, with its labels."""
-    labels = {key: list((quantity.at or {}).get(key, own)) for key, own in coordinates.items()}
-    labels |= {key: list(own) for key, own in quantity.labels().items()}
-    return labels | ({PERCENTILE: list(quantity.percentiles)} if quantity.percentiles else {})
-
-
 def draws(
     run: Run,
     sample: Sample,
-    quantities: Sequence[Quantity],
+    quantities: Sequence[Sampled],
     coordinates: Labels,
     cells: Sequence[Mapping[str, Any]],
     own: Mapping[str, Any],
-) -> dict[Quantity, xr.DataArray]:
+) -> dict[Sampled, xr.DataArray]:
     """Value and resamples of each quantity of a grid, of which the run has `cells`; `own` names the grid. A piece is
     read once.
     """
-    labels = {quantity: labels_of(quantity, coordinates) for quantity in quantities}
+    labels = {of: of.all_labels(coordinates) for of in quantities}
     found = {of: np.full([*map(len, own.values()), 1 + _RESAMPLES], np.nan) for of, own in labels.items()}
     fixed = [key for key in coordinates if key not in sample.together]
     for values in dict.fromkeys(tuple(cell[key] for key in fixed) for cell in cells):
@@ -78,7 +71,7 @@ def draws(
         rows = sample.rows(run, {**own, **piece})
         clusters = rows.select(sample.cluster).unique().sort(sample.cluster).with_row_index(_CLUSTER)
         drawn = _drawn(clusters.height)
-        alike: dict[object, list[Quantity]] = {}
+        alike: dict[object, list[Sampled]] = {}
         for quantity in wanted:
             left = {key: of for key, of in labels[quantity].items() if key not in piece}
             if quantity.percentiles:
@@ -114,7 +107,7 @@ def _drawn(clusters: int) -> Array:
 
 
 def _sums(
-    quantities: Sequence[Quantity], rows: pl.DataFrame, labels: Labels, clusters: pl.DataFrame, drawn: Array
+    quantities: Sequence[Sampled], rows: pl.DataFrame, labels: Labels, clusters: pl.DataFrame, drawn: Array
 ) -> list[Array]:
     """Means or sums of quantities of the same units."""
     by = [name for name in clusters.columns if name != _CLUSTER]
@@ -135,7 +128,7 @@ def _sums(
     count, there = columns[0].sum(axis=-1), (columns[0] > 0).sum(axis=-1)
     few = (count < least_units("mean")) | (there < np.minimum(LEAST_BLOCKS, count))
     below = np.where(totals[1] == 0, np.nan, totals[1])
-    found = [total if of.over == "sum" else total / below for of, total in zip(quantities, totals[2:], strict=True)]
+    found = [total if of.summary == "sum" else total / below for of, total in zip(quantities, totals[2:], strict=True)]
     for values in found:
         values[..., 1:][few] = np.nan
     return found
@@ -148,7 +141,7 @@ def _places(key: str, labels: Sequence[Any], dtype: pl.DataType) -> pl.Expr:
     return column.replace_strict(places, default=-1, return_dtype=pl.Int32)
 
 
-def _percentiles(quantity: Quantity, rows: pl.DataFrame, labels: Labels, clusters: pl.DataFrame, drawn: Array) -> Array:
+def _percentiles(quantity: Sampled, rows: pl.DataFrame, labels: Labels, clusters: pl.DataFrame, drawn: Array) -> Array:
     """Percentiles of the value; infinite where too few finished."""
     others = {key: of for key, of in labels.items() if key != PERCENTILE}
     found = np.full([*map(len, labels.values()), len(drawn)], np.nan)

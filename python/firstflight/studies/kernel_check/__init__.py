@@ -410,7 +410,7 @@ CALM = (pl.col("disturbed") == 0) & (pl.col("completed") == 1)
 
 # Of the transfers of either engine; a slice of the grid is compared as the whole is.
 QUANTITIES = tuple(
-    k.Quantity(f"{grid}_{name}", title, unit, value.max(), where, grid=grid, over="each", partial=True)
+    k.Observations(f"{grid}_{name}", title, unit, value.max(), where, grid=grid, partial=True)
     for name, title, unit, value, where in (
         ("time", "Time", "ms", 1e3 * pl.col("completion_time_s"), CALM),
         ("lost", "First flight lost", "segments", pl.col("first_flight_lost_segments"), CALM),
@@ -439,7 +439,7 @@ def parallel(engine: str) -> Callable[[Run], pl.LazyFrame]:
 
 
 QUANTITIES += tuple(
-    k.Quantity(
+    k.Observations(
         f"{engine}_{name}",
         title,
         "ms",
@@ -449,7 +449,6 @@ QUANTITIES += tuple(
         (),
         0,
         f"parallel_{engine}",
-        over="each",
         partial=True,
     )
     for engine in ("emulated", "simulated")

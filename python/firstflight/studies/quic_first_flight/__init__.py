@@ -15,11 +15,11 @@ DONE = (pl.col("completed") == 1) & (pl.col("disturbed") == 0)
 
 
 def _time(name: str, title: str, column: str) -> k.Quantity:
-    return k.Quantity(name, title, "ms", 1e3 * pl.col(column).median(), DONE, digits=0, over="median")
+    return k.Observed(name, title, "ms", 1e3 * pl.col(column).median(), DONE, digits=0)
 
 
 def _seen(name: str, title: str, unit: str, value: pl.Expr, digits: int = 0) -> k.Quantity:
-    return k.Quantity(name, title, unit, value, records="quic", at={"stack": ["quinn"]}, digits=digits, over="median")
+    return k.Observed(name, title, unit, value, records="quic", at={"stack": ["quinn"]}, digits=digits)
 
 
 QUANTITIES = (

@@ -17,7 +17,7 @@ import xarray as xr
 
 from firstflight.populations import dukkipati2010, slowdc
 from firstflight.records import Run
-from firstflight.studies.kernel import Quantities, Quantity, Sample, along, named
+from firstflight.studies.kernel import Quantities, Quantity, Sample, Sampled, along, named
 
 FEW, MANY = 3, 10
 AVGDC, SLOWDC = "avgdc", "slowdc"
@@ -158,9 +158,9 @@ def means(
     """Mean latency, of the same responses with IW 3, and how many they are."""
     name = f"{grid}_{prefix}" if prefix else grid
     latency, few, buckets = pl.col("latency_ms"), pl.col("few_ms"), {key: labels(key) for key in by}
-    yield Quantity(f"{name}_latency", "Mean", "ms", latency, where, RESPONSES, buckets, 0, grid, at)
-    yield Quantity(f"{name}_few", "Latency with IW 3", "ms", few, where, RESPONSES, buckets, 0, grid, at)
-    yield Quantity(f"{name}_count", "Responses", "count", EACH, where, RESPONSES, buckets, 0, grid, at, "sum")
+    yield Sampled(f"{name}_latency", "Mean", "ms", latency, where, RESPONSES, buckets, 0, grid, at)
+    yield Sampled(f"{name}_few", "Latency with IW 3", "ms", few, where, RESPONSES, buckets, 0, grid, at)
+    yield Sampled(f"{name}_count", "Responses", "count", EACH, where, RESPONSES, buckets, 0, grid, at, summary="sum")
 
 
 def costs(grid: str) -> Iterator[Quantity]:
@@ -171,7 +171,7 @@ def costs(grid: str) -> Iterator[Quantity]:
         ("again", "Segments retransmitted", "segments", pl.col("retransmissions")),
         ("clean", "Responses without", "percent", clean),
     ):
-        yield Quantity(f"{grid}_{name}", title, unit, value, None, RESPONSES, grid=grid)
+        yield Sampled(f"{grid}_{name}", title, unit, value, None, RESPONSES, grid=grid)
 
 
 def drawn(grid: str, at: At, dimensions: Sequence[str] = DIMENSIONS[:3]) -> Iterator[Quantity]:
@@ -203,17 +203,19 @@ WITH_MANY = (pl.col("iw") == MANY) & (pl.col("retransmissions") > 0)
 BEFORE = pl.col("few_retransmissions")
 
 
-_stated = partial(Quantity, records=RESPONSES, digits=0, grid="stated")
+_stated = partial(Sampled, records=RESPONSES, digits=0, grid="stated")
 QUANTITIES = (
     *means("stated"),
     *costs("stated"),
-    _stated("unfinished", "Not finished", "count", pl.col("latency_ms").is_nan(), over="sum"),
-    _stated("percentiles", "Percentile", "ms", OWN_MS, at=COMPARED, percentiles=(50, 90, 99)),
-    _stated("tail", "Latency", "ms", OWN_MS, at=OF_MAPS, percentiles=(50, 75, 90, 95, 96, 97, 98, 99)),
-    _stated("subnets", "Mean latency", "ms", LATENCY, records=SUBNETS, at=SEARCHES, percentiles=SUBNET_PERCENTILES),
-    _stated("ranks", "Latency", "ms", LATENCY.first(), records=_ranks, at=OF_MAPS, by={"rank": list(map(str, RANKS))}),
+    _stated("unfinished", "Not finished", "count", pl.col("latency_ms").is_nan(), summary="sum"),
+    _stated("percentiles", "Percentile", "ms", OWN_MS, at=COMPARED, summary=(50, 90, 99)),
+    _stated("tail", "Latency", "ms", OWN_MS, at=OF_MAPS, summary=(50, 75, 90, 95, 96, 97, 98, 99)),
+    _stated("subnets", "Mean latency", "ms", LATENCY, records=SUBNETS, at=SEARCHES, summary=SUBNET_PERCENTILES),
+    Quantity(
+        "ranks", "Latency", "ms", LATENCY.first(), None, _ranks, {"rank": list(map(str, RANKS))}, 0, "stated", OF_MAPS
+    ),
     *(
-        _stated(f"lossy{name}", "Responses", "count", value, WITH_MANY, at={"iw": [MANY], **SEARCHED}, over="sum")
+        _stated(f"lossy{name}", "Responses", "count", value, WITH_MANY, at={"iw": [MANY], **SEARCHED}, summary="sum")
         for name, value in (("", EACH), ("_before", BEFORE > 0), ("_more", pl.col("retransmissions") - BEFORE))
     ),
     *(

@@ -450,7 +450,7 @@ TOGETHER = (pl.len() == pl.col("flows").first()) & (DISTURBED.max() == 0)
 def of_parallel(name: str, title: str, unit: str, value: pl.Expr) -> k.Quantity:
     """A measure of connections that open together."""
     together = pl.when(TOGETHER).then(value)
-    return k.Quantity(name, title, unit, together, DONE, digits=0, grid="parallel", over="median")
+    return k.Observed(name, title, unit, together, DONE, digits=0, grid="parallel")
 
 
 def elephants(run: Run) -> pl.LazyFrame:
@@ -461,14 +461,14 @@ def elephants(run: Run) -> pl.LazyFrame:
 
 
 # Of one file alone on its path.
-of_transfer = partial(k.Quantity, where=CALM, over="median")
+of_transfer = partial(k.Observed, where=CALM)
 QUANTITIES = (
     of_transfer("time", "Time", "ms", TIME.max(), grid="transfer"),
     of_transfer("request_time", "Time from the request on", "ms", REQUEST_TIME.max(), grid="transfer"),
-    of_transfer("lower_quartile", "Lower quartile", "ms", TIME.max(), grid="transfer", over="lower quartile"),
-    of_transfer("upper_quartile", "Upper quartile", "ms", TIME.max(), grid="transfer", over="upper quartile"),
-    k.Quantity("transfers", "Transfers", "transfers", pl.len(), DONE, digits=0, grid="transfer", over="sum"),
-    k.Quantity("disturbed", "Disturbed", "transfers", DISTURBED.sum(), DONE, digits=0, grid="transfer", over="sum"),
+    of_transfer("lower_quartile", "Lower quartile", "ms", TIME.max(), grid="transfer", summary="lower quartile"),
+    of_transfer("upper_quartile", "Upper quartile", "ms", TIME.max(), grid="transfer", summary="upper quartile"),
+    k.Observed("transfers", "Transfers", "transfers", pl.len(), DONE, digits=0, grid="transfer", summary="sum"),
+    k.Observed("disturbed", "Disturbed", "transfers", DISTURBED.sum(), DONE, digits=0, grid="transfer", summary="sum"),
     of_transfer("shallow_time", "Time", "ms", TIME.max(), grid="shallow"),
     of_transfer("again", "Retransmitted segments", "segments", pl.col("retransmissions").max(), grid="shallow"),
     of_transfer("shaped_time", "Time", "ms", TIME.max(), grid="shaped"),
@@ -479,8 +479,8 @@ QUANTITIES = (
     of_parallel("object_time", "Mean of the objects", "ms", TIME.mean()),
     of_parallel("first_flights", "First flights together", "segments", pl.col("first_flight_segments").sum()),
     of_parallel("retransmitted", "Retransmitted segments", "segments", pl.col("retransmissions").sum()),
-    k.Quantity("mouse_time", "Completion time", "ms", TIME.median(), MOUSE, digits=0, grid="mice", over="median"),
-    k.Quantity(
+    k.Observed("mouse_time", "Completion time", "ms", TIME.median(), MOUSE, digits=0, grid="mice"),
+    k.Observed(
         "elephant_share",
         "The long download's share",
         "percent",
@@ -488,7 +488,6 @@ QUANTITIES = (
         records=elephants,
         grid="mice",
         at={"flows": [1]},
-        over="median",
     ),
 )
 

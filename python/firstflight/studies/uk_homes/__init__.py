@@ -11,7 +11,7 @@ import polars as pl
 from firstflight.populations import uk_homes
 from firstflight.records import Run
 from firstflight.scenario import Scenario
-from firstflight.studies.kernel import DeclaredStudy, Quantity, Sample
+from firstflight.studies.kernel import DeclaredStudy, Quantity, Sample, Sampled
 from firstflight.studies.uk_homes import claims as c
 from firstflight.studies.uk_homes import report
 
@@ -92,6 +92,7 @@ ROOM_BYTES = {
     "pipe": pl.col("buffer_bytes") + pl.col("rtt_s") * pl.col("down_bps") / 8,
 }
 SOME: Mapping[str, Sequence[Any]] = {"response": [c.RESPONSE, c.PAGE]}
+BY_PERCENTILE: Mapping[str, Sequence[Any]] = {**SOME, "percentile": PERCENTILES}
 PAGES = pl.col("response") == c.PAGE
 FARTHER, LARGER = {"extra_rtt_ms": [c.FARTHER_MS]}, {"iw": [c.TODAY, 16, 32]}
 TAIL = (10, 50, 90, 95, 99)
@@ -99,45 +100,43 @@ TAIL = (10, 50, 90, 95, 99)
 
 def share(name: str, title: str, condition: pl.Expr, grid: str, digits: int = 1) -> Quantity:
     """Of the country's homes, when they fetch the response that stands for all."""
-    return Quantity(name, title, "percent", 100 * condition, SHOWN, NATIONAL, digits=digits, grid=grid, weight=WEIGHT)
+    return Sampled(name, title, "percent", 100 * condition, SHOWN, NATIONAL, digits=digits, grid=grid, weight=WEIGHT)
 
 
 def count(name: str, column: str, grid: str) -> Quantity:
     """A mean over the country's homes, of which ratios are taken."""
-    return Quantity(name, column, "segments", pl.col(column), SHOWN, NATIONAL, grid=grid, weight=WEIGHT)
+    return Sampled(name, column, "segments", pl.col(column), SHOWN, NATIONAL, grid=grid, weight=WEIGHT)
 
 
 def flight(grid: str, title: str) -> Quantity:
     """Of the country's median home."""
     name, value = f"flight_{grid}", pl.col("first_flight_segments")
-    return Quantity(name, title, "segments", value, SHOWN, NATIONAL, (), 0, grid, percentiles=(50,), weight=WEIGHT)
+    return Sampled(name, title, "segments", value, SHOWN, NATIONAL, (), 0, grid, summary=(50,), weight=WEIGHT)
 
 
 def of_grid(grid: str) -> Iterator[Quantity]:
     """The values compared between the assumptions."""
     by = {"response": RESPONSES} if grid == "homes" else SOME
-    yield Quantity(f"time_{grid}", "Time", "ms", TIME, None, NATIONAL, by, 0, grid, percentiles=(50,), weight=WEIGHT)
+    yield Sampled(f"time_{grid}", "Time", "ms", TIME, None, NATIONAL, by, 0, grid, summary=(50,), weight=WEIGHT)
     yield share(f"hit_{grid}", "Homes that lose of the first flight", LOST, grid)
     yield count(f"again_{grid}", "retransmissions", grid)
     yield count(f"sent_{grid}", "segments_sent", grid)
 
 
-# Times in the grid of all homes.
-timed = partial(Quantity, digits=0, grid="homes")
 # Each home counts once: Ofcom gives some technologies no weight.
-of_technology = partial(Quantity, records=EACH, by={"technology": c.TECHNOLOGIES})
+of_technology = partial(Sampled, records=EACH, by={"technology": c.TECHNOLOGIES})
 OVERFLOWS = "First flight overflows the queue"
 # Of the homes of a technology, with today's window and the RTT as measured.
-of_kind = partial(
-    Quantity, by={"technology": (c.ALL, *c.TECHNOLOGIES)}, grid="homes", at={"extra_rtt_ms": [0], "iw": [c.TODAY]}
-)
-of_rank, of_pages = partial(of_kind, records=RANKED), partial(of_kind, records=pages, digits=0)
+KIND: Mapping[str, Sequence[Any]] = {"technology": (c.ALL, *c.TECHNOLOGIES)}
+TODAY: Mapping[str, Sequence[Any]] = {"extra_rtt_ms": [0], "iw": [c.TODAY]}
+of_rank = partial(Sampled, records=RANKED, by=KIND, grid="homes", at=TODAY)
+of_pages = partial(Quantity, records=pages, by=KIND, digits=0, grid="homes", at=TODAY)
 QUANTITIES = (
     *(quantity for grid in ("homes", *c.ASSUMPTIONS) for quantity in of_grid(grid)),
-    timed("tail", "Time", "ms", TIME, None, NATIONAL, SOME, at=FARTHER, percentiles=TAIL, weight=WEIGHT),
-    timed("percentile_time", "Time", "ms", TIME.max(), None, by_percentile, {**SOME, "percentile": PERCENTILES}),
+    Sampled("tail", "Time", "ms", TIME, None, NATIONAL, SOME, 0, "homes", FARTHER, summary=TAIL, weight=WEIGHT),
+    Quantity("percentile_time", "Time", "ms", TIME.max(), None, by_percentile, BY_PERCENTILE, 0, "homes"),
     of_technology(
-        "technology_time", "Time", "ms", TIME, PAGES, digits=0, grid="homes", at=FARTHER | LARGER, percentiles=(50,)
+        "technology_time", "Time", "ms", TIME, PAGES, digits=0, grid="homes", at=FARTHER | LARGER, summary=(50,)
     ),
     of_technology(
         "technology_overfilled", OVERFLOWS, "percent", 100 * LOST, SHOWN, grid=c.NO_LOSS, at={"iw": [16, 32]}
