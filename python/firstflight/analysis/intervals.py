@@ -57,7 +57,14 @@ def ratio(above: Values, below: Values) -> Estimate:
     rest = whole - below
     if n < 2 or not rest.all():
         return Estimate(value, replicates=n)
-    without = (above.sum() - above) / rest
+    return jackknife(value, (above.sum() - above) / rest)
+
+
+def jackknife(value: float, without: Values) -> Estimate:
+    """`value`, and the interval of the delete-one jackknife from the values `without` each replicate in turn."""
+    n = len(without)
+    if n < 2:
+        return Estimate(value, replicates=n)
     half = t_quantile(n) * math.sqrt((n - 1) / n * float(((without - without.mean()) ** 2).sum()))
     return Estimate(value, value - half, value + half, n)
 

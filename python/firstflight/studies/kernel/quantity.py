@@ -20,7 +20,7 @@ import polars as pl
 import xarray as xr
 
 from firstflight.analysis.ab.resampling import one_blas_thread
-from firstflight.analysis.intervals import CONFIDENCE, Estimate, seed_of, t_quantile
+from firstflight.analysis.intervals import CONFIDENCE, Estimate, jackknife, seed_of
 from firstflight.counted import with_unit
 from firstflight.errors import RequestError
 from firstflight.studies.kernel.grid import EXPERIMENT
@@ -555,17 +555,12 @@ def _estimate(draws: Array, method: str) -> Estimate:
     value, drawn = float(draws[0]), draws[1:]
     # Beside cells with more replicates the draws that a cell lacks are empty.
     drawn = drawn[~np.isnan(drawn)]
-    count = len(drawn)
     if method != "jackknife":
-        if not count or (method == "bootstrap" and (drawn == value).all()):
+        if not len(drawn) or (method == "bootstrap" and (drawn == value).all()):
             return Estimate(value)
         low, high = np.quantile(drawn, ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2))
         return Estimate(value, float(low), float(high))
-    if count < 2:
-        return Estimate(value, replicates=count)
-    error = math.sqrt((count - 1) / count * float(((drawn - drawn.mean()) ** 2).sum()))
-    half = t_quantile(count) * error
-    return Estimate(value, value - half, value + half, count)
+    return jackknife(value, drawn)
 
 
 def value(array: xr.DataArray) -> float:
