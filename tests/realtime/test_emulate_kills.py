@@ -46,18 +46,17 @@ def runner(directory: Path) -> "subprocess.Popen[str]":
 
 
 def test_nothing_is_left_when_the_runner_is_killed(tmp_path: Path) -> None:
-    devices, memory = testbeds.devices(), set(Path("/dev/shm").iterdir())
     with runner(tmp_path) as running:
         assert running.stdout is not None
         mark = running.stdout.readline().strip()
         inside = testbeds.namespaces(testbeds.processes_of(mark)) - testbeds.namespaces([os.getpid()])
         # The first process's own, and one a host.
         assert len(inside) >= 3
+        devices = testbeds.devices_of(mark)
         running.kill()
         assert testbeds.seconds_until_gone(mark) < WITHIN_S
     assert not inside & testbeds.namespaces()
-    assert testbeds.devices() == devices
-    assert set(Path("/dev/shm").iterdir()) <= memory
+    assert not devices & testbeds.devices()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -130,13 +129,13 @@ def test_nothing_is_left_of_forty_hosts_either(backend: Backend) -> None:
 
 
 def test_a_testbed_that_ends_leaves_nothing() -> None:
-    devices = testbeds.devices()
     with Lab(testbeds.one_link()) as lab:
         mark = lab.mark
+        devices = testbeds.devices_of(mark)
         inside = testbeds.namespaces(testbeds.processes_of(mark)) - testbeds.namespaces([os.getpid()])
     assert testbeds.processes_of(mark) == {}
     assert not inside & testbeds.namespaces()
-    assert testbeds.devices() == devices
+    assert not devices & testbeds.devices()
 
 
 def test_two_testbeds_at_once_do_not_meet() -> None:
@@ -210,6 +209,7 @@ def test_a_run_ends_with_one_sentence_when_a_program_of_it_is_killed(tmp_path: P
         # Under way once a client runs.
         wait_for(mark, "client" if role == "client" else "curl")
         session = wait_for(mark, "unshare")
+        memory = {path.name for path in Path(f"/proc/{wait_for(mark, 'box')}/root/dev/shm").iterdir()}
         os.kill(wait_for(mark, role), signal.SIGKILL)
         began = time.monotonic()
         while testbeds.in_session(session):
@@ -220,6 +220,8 @@ def test_a_run_ends_with_one_sentence_when_a_program_of_it_is_killed(tmp_path: P
     assert said.count("\n") == 1
     assert sentence in said
     assert not list((tmp_path / "run").glob("cells/*/*"))
+    assert memory
+    assert not memory & {path.name for path in Path("/dev/shm").iterdir()}
 
 
 def wait_for(mark: str, role: str) -> int:
