@@ -92,11 +92,12 @@ def test_text_without_a_key_to_spread_gives_a_column_a_metric():
     )
 
 
-def test_an_interval_without_a_width_is_not_shown():
+@pytest.mark.parametrize(("value", "low", "high", "shown"), [(0.56, 0.56, 0.56, "0.56"), (0.0, -1e-17, 1e-17, "0.00")])
+def test_an_interval_without_a_width_is_not_shown(value: float, low: float, high: float, shown: str) -> None:
     row = next(row for row in ROWS if row["iw"] == 1 and row["webs"] == 8)
-    frame = rows_frame(("webs",), [row | {"published": None, "low": row["ours"], "high": row["ours"]}])
+    frame = rows_frame(("webs",), [row | {"published": None, "ours": value, "low": low, "high": high}])
     lines = table(keys=("webs",), across=None, frame=frame, notes=()).text().splitlines()
-    assert lines[-3:] == ["8          0.56", "", "this run"]
+    assert lines[-3:] == [f"8          {shown}", "", "this run"]
 
 
 def test_frame_without_a_column_is_refused_with_its_name():

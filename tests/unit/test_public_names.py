@@ -206,6 +206,7 @@ def test_a_run_a_study_a_trace_and_quantities_say_what_they_are(small: Scenario)
     assert trace.segments["time_s"].to_list() == pytest.approx(trace.as_text()["time_s"].cast(pl.Float64).to_list())
     q = Quantities({Quantity("delay", "Delay", "ms", pl.col("x").mean()): xr.DataArray(1.0)})
     assert repr(q) == "delay: Delay (ms)"
+    assert q._repr_html_() == "<pre>delay: Delay (ms)</pre>"
     assert "delay" in dir(q)
 
 

@@ -8,6 +8,7 @@ random, for each cell separately: measurements in real time share nothing. Quant
 
 from __future__ import annotations
 
+import html
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -360,6 +361,9 @@ class Quantities:
         """Name, title and unit of each quantity."""
         lines = [f"{name}: {with_unit(of.title, f'({of.unit})')}" for name, (of, _) in self._measured.items()]
         return "\n".join(lines) or "no quantities"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>"
 
     def at(self, **labels: Any) -> Quantities:
         """The same quantities at these labels, without their dimensions."""
