@@ -409,10 +409,10 @@ def _page(row: Row) -> tuple[Any, ...]:
 
 
 def _frame(table: str, rows: Sequence[Row], names: Mapping[str, list[str]]) -> pl.DataFrame:
-    """Rows as a table of the schema. A time that is None did not happen: NaN; any other None is null."""
+    """Rows as a table of the schema. A time that is None, or not in the row, did not happen: NaN; all else is null."""
 
     def values(column: schema.Column) -> list[Any]:
-        found = [row[column.name] for row in rows]
+        found = [row.get(column.name) for row in rows]
         return [math.nan if one is None else one for one in found] if column.dtype == pl.Float64 else found
 
     columns = schema.TABLES[table]
