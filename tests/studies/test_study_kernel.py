@@ -579,6 +579,20 @@ def test_a_line_has_bars_between_other_quantities_a_base_and_an_axis_linear_abou
     assert "xOffset" in bars["encoding"]
 
 
+def test_the_legend_of_sources_has_the_lines_of_the_picture_and_no_axis_begins_far_below_zero() -> None:
+    times = EACH.measure(ROWS, {"iw": IWS})
+    found = observed(times, "replicate")
+    figure = lines(found - found.isel(draw=0).min(), "Time", "", "iw", "user", beside={"a book": found.isel(draw=0)})
+    assert figure is not None
+    assert figure.narrow is not None
+    for chart, orient in ((figure.chart, None), (figure.narrow, "bottom")):
+        _, line, points = chart.to_dict()["layer"]
+        assert line["mark"] == {"type": "line"}
+        assert line["encoding"]["strokeDash"]["legend"].get("orient") == orient
+        assert "strokeDash" not in points["encoding"]
+        assert line["encoding"]["y"]["scale"] == {"nice": False, "zero": True}
+
+
 def test_a_sample_resamples_clusters_the_same_in_every_cell() -> None:
     # Sixty clusters of ten users; with IW 10 each is 2 ms faster, whatever cluster it is in.
     users = pl.DataFrame({"cluster": [place // 10 for place in range(600)], "user": range(600)}).with_columns(

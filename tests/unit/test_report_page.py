@@ -87,6 +87,14 @@ def test_an_undecided_claim_has_a_badge_a_filter_and_its_reason():
     assert "more replicates could decide" in html
 
 
+@pytest.mark.parametrize(
+    ("unit", "shown"), [("percent", "<b>5%</b> <i>[4, 6]</i> · expected above 0 ±1%<"), ("ratio", "above 0 ±1<")]
+)
+def test_a_claim_has_the_sign_of_its_unit_and_a_ratio_none(unit: str, shown: str):
+    claim = Sentence("example-3", "a book", "It is later.", above(0, unit, 1), "A direction.")
+    assert shown in page.render(content(claims=[claim.judge(Estimate(5.0, 4.0, 6.0, 10))]))
+
+
 def test_parts_without_content_leave_no_heading():
     html = page.render(content(answer=[], claims=[], figures=[], tables=[]))
     for heading in ("The answer", "Figures", "Tables", "Claims", "Limitations"):

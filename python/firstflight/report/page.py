@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from firstflight.analysis.claim import COUNTED, Claim, counts, tally
 from firstflight.analysis.table import NOTHING, Entry, Metric, Table, interval_text, number
-from firstflight.counted import counted
+from firstflight.counted import counted, with_unit
 from firstflight.explore.links import Link, of_run, put_beside
 from firstflight.records import output
 from firstflight.records.files import explained
@@ -167,7 +167,7 @@ def _flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str
         if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
             for number, item in enumerate(value, start=1):
                 yield f"{path} {number}", _compact(item)
-        elif isinstance(value, Mapping) or value is not None:
+        elif value not in (None, "", [], {}):
             yield path, _compact(value)
 
 
@@ -231,7 +231,7 @@ def render(content: Content) -> str:
     """The report's HTML."""
     templates = environment()
     templates.globals.update(tone=_tone, metric_runs=_metric_runs, unit_of=_unit_of, verdicts=COUNTED)
-    templates.filters.update(number=number, short=short, interval=interval_text)
+    templates.filters.update(number=number, short=short, interval=interval_text, with_unit=with_unit)
     drawn = {figure.name for figure in content.figures}
     numbers = counts(map(Claim.as_dict, content.claims))
     html = templates.get_template("report.html.j2").render(
@@ -287,7 +287,7 @@ def _metric_runs(table: Table) -> list[tuple[Metric, str, int]]:
 
 
 def _unit_of(table: Table, metric: str) -> str:
-    return next(iter(table.frame.filter(table.frame["metric"] == metric)["unit"]), "")
+    return with_unit("", next(iter(table.frame.filter(table.frame["metric"] == metric)["unit"]), "")).strip()
 
 
 def _pictures(figure: Figure) -> dict[str, Markup]:

@@ -67,7 +67,9 @@ def lines(
     for source, other in (beside or {}).items():
         rows += [row | {color: str(row[color]), "source": source} for row in rows_of(other, keys)]
     greatest = max((abs(row["value"]) for row in rows), default=0)
-    scale = Values(log, linear_within, base, greatest)
+    # Of values that are never negative an interval may be; its axis begins there, not at the next round number.
+    is_below = any(row.get("low", 0) < 0 for row in rows) and all(row["value"] >= 0 for row in rows)
+    scale = Values(log, linear_within, base, greatest, nice=not is_below)
     sources = [OURS, *beside] if beside else []
     wide, narrow = (_chart(quantity, rows, width, x, color, columns, scale, sources) for width in (560, 300))
     return Figure(str(quantity.name), title, caption, wide, narrow, extremes(quantity, keys))
@@ -80,11 +82,12 @@ class Values(NamedTuple):
     linear_within: float | None
     base: float | None
     greatest: float
+    nice: bool = True
 
     def channel(self, title: str) -> alt.Y:
         """The encoding of the field `value`."""
         if self.linear_within is None:
-            scale = alt.Scale(type="log", nice=False) if self.log else alt.Scale(zero=True)
+            scale = alt.Scale(type="log", nice=False) if self.log else alt.Scale(zero=True, nice=self.nice)
             axis = alt.Axis(tickCount=6, format="~g") if self.log else alt.Axis()
             return alt.Y("value:Q", title=title, scale=scale, axis=axis)
         steps = [self.linear_within * 2**step for step in range(12) if self.linear_within * 2**step <= self.greatest]
@@ -125,13 +128,19 @@ def _chart(
     low.shorthand = "low:Q"
     base = alt.Chart().encode(x=across, color=shade)
     if numbers:
-        drawn = [
-            base.mark_area(opacity=0.2).encode(y=low, y2="high:Q"),
-            base.mark_line(point=len(labels) <= _POINTS).encode(y=value),
-        ]
+        pointed = len(labels) <= _POINTS
+        line = base.mark_line(point=pointed).encode(y=value)
         if sources:
+            # Points of a layer of their own: the legend has lines as the picture has. On a telephone it is below.
+            legend = alt.Legend(symbolSize=300)
+            if width <= 400:
+                legend = alt.Legend(symbolSize=300, orient="bottom", columns=1)
             scale = alt.Scale(domain=sources, range=_DASHES[: len(sources)])
-            drawn[1] = drawn[1].encode(strokeDash=alt.StrokeDash("source:N", title=None, scale=scale))
+            dash = alt.StrokeDash("source:N", title=None, scale=scale, legend=legend)
+            line = base.mark_line().encode(y=value, strokeDash=dash)
+        drawn = [base.mark_area(opacity=0.2).encode(y=low, y2="high:Q"), line]
+        if sources and pointed:
+            drawn.append(base.mark_point(filled=True, size=30, opacity=1).encode(y=value))
     else:
         if len(names) > 1 and color != columns:
             base = base.encode(xOffset=alt.XOffset(f"{color}:N", sort=names))
@@ -161,7 +170,7 @@ def _even(labels: list[Any]) -> bool:
 
 def heading_of(quantity: xr.DataArray) -> str:
     """An axis's title."""
-    unit = quantity.attrs["units"]
+    unit = with_unit("", quantity.attrs["units"]).strip()
     return f"{quantity.attrs['long_name']}, {unit}" if unit else str(quantity.attrs["long_name"])
 
 
@@ -171,11 +180,10 @@ def extremes(quantity: xr.DataArray, keys: list[str]) -> str:
     ends = [end(rows, key=itemgetter("value")) for end in (min, max)]
     if ends[0]["value"] == ends[1]["value"]:
         return ""
-    unit = {"percent": "%"}.get(quantity.attrs["units"], quantity.attrs["units"])
     varied = [key for key in dict.fromkeys(keys) if len({str(row[key]) for row in rows}) > 1]
 
     def told(row: dict[str, Any]) -> str:
-        number = with_unit(f"{row['value']:,.{quantity.attrs['digits']}f}", unit)
+        number = with_unit(f"{row['value']:,.{quantity.attrs['digits']}f}", quantity.attrs["units"])
         return f"{number} ({', '.join(place(quantity[key], row[key]) for key in varied)})"
 
     return f"{quantity.attrs['long_name']}: {told(ends[0])} to {told(ends[1])}"

@@ -68,7 +68,7 @@ def relative_power(q: Quantities) -> xr.DataArray:
     """The same against IW 1, replicate by replicate."""
     own = by_replicate(q.goodput) / by_replicate(q.delay)
     relative = mean_of(own / own.sel(iw=1, drop=True))
-    return named(relative, "relative_power", "Network power against IW 1", "ratio to IW 1", 2)
+    return named(relative, "relative_power", "Network power", "times IW 1's", 2)
 
 
 def file_power(q: Quantities) -> xr.DataArray:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import xarray as xr
 
 from firstflight.analysis.table import Table
+from firstflight.counted import with_unit
 from firstflight.report.figure import Figure
 from firstflight.studies.kernel import Quantities, along, estimate, lines, named, table
 from firstflight.studies.rfc2415 import printed as p
@@ -288,13 +289,17 @@ def figures(q: Quantities) -> Iterator[Figure | None]:
             f"{said} {_BAND} {_DOTTED}",
             q.delay.sel(http=http),
             {RFC: p.printed(number, "median_page_delay"), WIDE: q.wide_delay.sel(http=http, draw=0)},
+            -p.decrease(q).sel(http=http),
         )
+    drops = q.drops.sel(http="1.0")
     yield _figure(
         "drop_rate",
         "Packet drop rate at the bottleneck, HTTP/1.0 (Table 2)",
         f"32 webs: Table 2's rows for 0 to 2 ftps are misprinted and left out; for no ftp Table 6 is shown. {_BAND}",
-        q.drops.sel(http="1.0"),
+        drops,
         {RFC: p.printed(2, "packet_drop_rate")},
+        drops - drops.sel(iw=1),
+        "pp",
     )
     for number, http in ((2, "1.0"), (4, "1.1")):
         yield _figure(
@@ -304,23 +309,27 @@ def figures(q: Quantities) -> Iterator[Figure | None]:
             f"Figure {number - 1}. {_TABLE_6 if http == '1.0' else 'Band: 95% CI over replicates.'}",
             relative.sel(http=http),
             {RFC: _power_of_table6(True)} if http == "1.0" else {},
+            100 * (relative.sel(http=http) - 1),
         )
 
 
-def _figure(name: str, title: str, caption: str, of: xr.DataArray, beside: Mapping[str, xr.DataArray]) -> Figure | None:
+def _figure(
+    name: str,
+    title: str,
+    caption: str,
+    of: xr.DataArray,
+    beside: Mapping[str, xr.DataArray],
+    changes: xr.DataArray,
+    unit: str = "%",
+) -> Figure | None:
+    """Lines against IW; the finding is the change by IW 3, over the scenarios, unless one has no data."""
     figure = lines(of.rename(name), title, caption, "iw", "webs", "ftps", beside=beside)
-    return figure and replace(figure, finding=_finding(of.sel(draw=0)))
-
-
-def _finding(of: xr.DataArray) -> str:
-    """What IW 3 does against IW 1, over the scenarios; empty where one has no data."""
-    few, many = of.sel(iw=1, drop=True), of.sel(iw=3, drop=True)
-    change = many - few if of.attrs["units"] in ("%", "percent") else 100 * (many / few - 1)
-    if change.isnull().any():
-        return ""
-    unit = " pp" if of.attrs["units"] in ("%", "percent") else "%"
-    ends = f"{float(change.min()):+.1f} to {float(change.max()):+.1f}"
-    return f"{of.attrs['long_name']}, IW 3 against IW 1: {float(change.mean()):+.1f}{unit} on average ({ends})"
+    each = changes.sel(iw=3, draw=0)
+    if figure is None or each.isnull().any():
+        return figure
+    ends = f"{float(each.min()):+.1f} to {float(each.max()):+.1f}"
+    average = f"{with_unit(f'{float(each.mean()):+.1f}', unit)} on average ({ends})"
+    return replace(figure, finding=f"{of.attrs['long_name']} with IW 3 instead of 1: {average}")
 
 
 def answer(q: Quantities) -> Sequence[str]:
