@@ -1,7 +1,6 @@
 """`firstflight advise`: progress while it simulates, the advice in a few lines, and where the page is."""
 
 import math
-import os
 import sys
 import time
 from pathlib import Path
@@ -15,12 +14,10 @@ from firstflight.advise.certificates import Certificates
 from firstflight.advise.request import DEFAULT_CONNECTIONS, DEFAULT_WINDOWS
 from firstflight.advise.words import stopped_by
 from firstflight.analysis.intervals import Estimate
-from firstflight.cli.options import Harm, Jobs, Kind, Seed
+from firstflight.cli.options import Harm, Jobs, Kind, Seed, SetAside
 from firstflight.cli.run import progress
-from firstflight.cli.terminal import show
+from firstflight.cli.terminal import interrupted, progress_line, show
 from firstflight.counted import counted
-
-_INTERRUPTED = 130
 
 
 def command(
@@ -62,9 +59,7 @@ def command(
     ] = None,
     seed: Seed = None,
     jobs: Jobs = None,
-    set_aside: Annotated[
-        bool, typer.Option("--set-aside", help="If DIR holds other advice, rename it to DIR.1 and start a new one.")
-    ] = False,
+    set_aside: SetAside = False,
 ) -> None:
     """Recommend an initial window from observed connections: gain and cost of each candidate by user group, with
     confidence.
@@ -87,17 +82,10 @@ def command(
             set_aside=set_aside,
             watch=progress,
             doubted=_doubted,
-            compared=_Comparing(),
+            compared=progress_line("comparing"),
         )
     except KeyboardInterrupt:
-        print(
-            f"firstflight: interrupted; finished parts are kept in {directory}, and the same command continues with "
-            "the rest",
-            file=sys.stderr,
-            flush=True,
-        )
-        # Threads inside the native module cannot be stopped, and an orderly exit would wait for them.
-        os._exit(_INTERRUPTED)
+        interrupted("finished parts", directory)
     # A break in a command would be copied with it.
     commands = [command for command in (advice.command, advice.missing and advice.missing.command) if command]
     for line in lines(advice):
@@ -107,23 +95,6 @@ def command(
 
 def _doubted(sentence: str) -> None:
     print(f"firstflight: {sentence}", file=sys.stderr, flush=True)
-
-
-class _Comparing:
-    """Comparisons made, with the time left, in one line on stderr where a person sees it."""
-
-    def __init__(self) -> None:
-        self._began_s = time.perf_counter()
-
-    def __call__(self, done: int, of: int) -> None:
-        """So many are done."""
-        if not sys.stderr.isatty():
-            return
-        if done == 1:
-            self._began_s = time.perf_counter()
-        left = (time.perf_counter() - self._began_s) / max(done - 1, 1) * (of - done)
-        text = f"comparing {done}/{of}" + (f", {left:.0f} s left" if done > 1 else "")
-        print(f"\r{text:<40}" if done < of else f"\r{'':<40}\r", end="", file=sys.stderr, flush=True)
 
 
 def lines(advice: Advice) -> list[str]:

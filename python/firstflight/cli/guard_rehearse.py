@@ -2,10 +2,6 @@
 
 import json
 import re
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +10,7 @@ import typer
 
 from firstflight import observe
 from firstflight.cli.options import Alpha, Fallback, FallbackWindow, Json, Kind, Least, Period, Policy
-from firstflight.cli.terminal import show
+from firstflight.cli.terminal import progress_line, show
 from firstflight.counted import counted, escaped, time_span
 from firstflight.errors import RequestError
 from firstflight.guard.brain import Brain, Settings
@@ -74,8 +70,10 @@ def command(
         last = time_span(observed[-1].opened)
         raise RequestError(f'--bad "{bad}": {log} ends before, its last connection opens after {last}')
     groups = Groups(least)
-    with _progress(len(observed)) as progress:
-        result = rehearse(observed, Brain(settings, groups), rule.period_s, link, seed, progress)
+    shown, all_of_them = progress_line("rehearsed"), len(observed)
+    result = rehearse(
+        observed, Brain(settings, groups), rule.period_s, link, seed, lambda before: shown(before + 1, all_of_them)
+    )
     judged = any(connection.lost is not None for connection in observed)
     sentence = verdict(
         result, groups, rule, judged=judged, iw=iw, policy=policy, period=period, least=least, bad=bad is not None
@@ -186,26 +184,6 @@ def verdict(
         return f"no harm in any network; begin with `{command} --dry-run`"
     wait = time_span(min(needed) / found.connections * found.span_s)
     return f"nothing stopped; a first network excludes harm after about {wait} of this traffic: `{command} --dry-run`"
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[int], None]]:
-    """Connections done, on stderr: one line on a terminal, else a line every ten seconds."""
-    terminal = sys.stderr.isatty()
-    started = shown = time.monotonic()
-
-    def on_connection(done: int) -> None:
-        nonlocal shown
-        now = time.monotonic() if done % 256 == 0 else shown
-        if done and now - shown >= (0.5 if terminal else 10):
-            shown = now
-            left = time_span((now - started) * (total - done) / done)
-            line = f"rehearsed {done:,} of {total:,} connections, {left} left"
-            print(f"\r{line:<70}" if terminal else line, end="" if terminal else "\n", file=sys.stderr, flush=True)
-
-    yield on_connection
-    if terminal and shown > started:
-        print(f"\r{'':<70}\r", end="", file=sys.stderr, flush=True)
 
 
 def _indented(notes: list[str]) -> list[str]:

@@ -13,6 +13,9 @@ Jobs = Annotated[int | None, typer.Option(help="Number of threads. Default: one 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Kind = Annotated[str | None, typer.Option(help="Format of the data, if not detected.")]
 Seed = Annotated[int | None, typer.Option(help="Seed of all random numbers.")]
+SetAside = Annotated[
+    bool, typer.Option("--set-aside", help="If DIR holds another run, rename it to DIR.1 and start a new one.")
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Set a key of the scenario, such as tcp.initial_window=10."),

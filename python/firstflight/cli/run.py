@@ -12,9 +12,9 @@ from typing import Annotated
 import typer
 
 from firstflight.analysis.claim import counts, tally
-from firstflight.cli.options import Jobs, Seed, Settings
+from firstflight.cli.options import Jobs, Seed, SetAside, Settings
 from firstflight.cli.settings import load_scenario, print_timing_hint, restrictions, variations
-from firstflight.cli.terminal import show
+from firstflight.cli.terminal import interrupted, show
 from firstflight.engines.sweep import cost
 from firstflight.errors import RequestError
 from firstflight.records import Run
@@ -23,8 +23,6 @@ from firstflight.records.files import size_bytes
 from firstflight.scenario import Cell, Scenario
 from firstflight.studies import NAMES
 from firstflight.studies.execute import Records, Request, carry_out, prepare, started
-
-_INTERRUPTED = 130
 
 
 def command(
@@ -57,9 +55,7 @@ def command(
     records: Annotated[
         Records, typer.Option(help="Of a study: keep all columns of transfers and pages, or those that it needs.")
     ] = "needed",
-    set_aside: Annotated[
-        bool, typer.Option("--set-aside", help="If DIR holds another run, rename it to DIR.1 and start a new one.")
-    ] = False,
+    set_aside: SetAside = False,
 ) -> None:
     """Run a study or a scenario. The same command continues an interrupted run."""
     subject, name = _subject(what, settings or [])
@@ -86,14 +82,7 @@ def compute(request: Request, directory: Path, set_aside: bool, summarise: Summa
             with progress(request, run) as on_replicates:
                 carry_out(request, run, on_replicates)
         except KeyboardInterrupt:
-            print(
-                f"firstflight: interrupted; {len(run.cells)} finished cells are kept in {directory}, and the same "
-                "command continues with the rest",
-                file=sys.stderr,
-                flush=True,
-            )
-            # Threads inside the native module cannot be stopped, and an orderly exit would wait for them.
-            os._exit(_INTERRUPTED)
+            interrupted(f"{len(run.cells)} finished cells", directory)
         summarise(request, run, kept, time.perf_counter() - began)
 
 

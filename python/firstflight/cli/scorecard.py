@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from firstflight.cli.options import Jobs, Seed
+from firstflight.cli.options import Jobs, Seed, SetAside
 from firstflight.cli.run import compute
 from firstflight.cli.terminal import show
 from firstflight.counted import nearest
@@ -39,9 +39,7 @@ def command(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Output directory. Default: runs/scorecard-SCHEME.")
     ] = None,
-    set_aside: Annotated[
-        bool, typer.Option("--set-aside", help="If DIR holds another run, rename it to DIR.1 and start a new one.")
-    ] = False,
+    set_aside: SetAside = False,
 ) -> None:
     """Simulate every evaluation case of RFC 9743 with a scheme and with a reference. Print the verdicts and write a
     page.

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+from firstflight.counted import time_span
 
 _LEAST = 60
 """Columns; a narrower terminal cuts lines itself."""
@@ -17,6 +24,37 @@ _COLORS = {
     "yellow": rf"(?:undecided|inconclusive|too few flows|unsupported){_END}|(?:no gain shown|inconclusive against)\b",
 }
 """Verdicts at the beginning of a column."""
+
+
+_INTERRUPTED = 130
+_SHOWN_EVERY_S = 0.5
+
+
+def interrupted(kept: str, directory: Path) -> NoReturn:
+    """End the process after Ctrl-C. The same command continues with what is kept in `directory`."""
+    print(
+        f"firstflight: interrupted; {kept} are kept in {directory}, and the same command continues with the rest",
+        file=sys.stderr,
+        flush=True,
+    )
+    # Threads inside the native module cannot be stopped, and an orderly exit would wait for them.
+    os._exit(_INTERRUPTED)
+
+
+def progress_line(doing: str) -> Callable[[int, int], None]:
+    """A function of the number done and of all: shows them with the time left, in one line on stderr at a terminal."""
+    began = shown = time.monotonic()
+
+    def on_done(done: int, of: int) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if sys.stderr.isatty() and (done >= of or (done and now - shown >= _SHOWN_EVERY_S)):
+            shown = now
+            left = time_span((now - began) * (of - done) / done)
+            text = f"{doing} {done:,} of {of:,}, {left} left" if done < of else ""
+            print(f"\r{text:<70}", end="" if text else "\r", file=sys.stderr, flush=True)
+
+    return on_done
 
 
 def show(text: str) -> None:
