@@ -12,7 +12,7 @@ from firstflight.errors import MachineError, RequestError
 from firstflight.records import machine
 from firstflight.records.run import Run
 from firstflight.scenario import paths_table
-from firstflight.scenario.empirical import read_points
+from firstflight.scenario.laws import read_points
 
 # The program's memory without any work, and the addition for a file read to its bound.
 _MEMORY = 2 << 30

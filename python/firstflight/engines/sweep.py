@@ -83,9 +83,11 @@ def _in_virtual_time(
     # More would have nothing to do.
     jobs = max(1, min(jobs, sum(work.replicates_left for work in works)))
     if place.cluster is not None:
-        from firstflight.engines import cluster
+        from firstflight.engines.cluster.connection import connected
+        from firstflight.engines.cluster.session import Session
 
-        cluster.compute(place, run.study, identity.seed, queue, assemblies, jobs, on_replicates)
+        with connected(place, jobs) as client:
+            Session(client, place, run.study, identity.seed, queue, assemblies, on_replicates).work()
         return
 
     def work_through() -> None:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, Literal, get_args
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from firstflight.counted import nearest
@@ -224,9 +224,7 @@ class Tcp(TcpFields):
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """A table of the fields, each with the values that the native module accepts."""
-        from firstflight.scenario.tcp_schema import tcp_schema
-
-        return tcp_schema()
+        return _schema()
 
 
 def applied(base: dict[str, Any], fields: dict[str, Any], where: str = "") -> dict[str, Any]:
@@ -352,3 +350,61 @@ def _variant(name: str, value: Any, before: dict[str, Any]) -> dict[str, Any]:
                 raise ValueError(f'{name}: the {tag} "{chosen}" needs "{friendly(key)}"')
             raise ValueError(f"{name}.{friendly(key)}: {parameter} is below 1")
     return {tag: chosen} | plan
+
+
+def _schema() -> dict[str, Any]:
+    """The JSON schema of a whole table, from the native module: a profile, a stack, and any of the fields."""
+    table = _table_schema(next(iter(profiles().values())), "")
+    heads = {"profile": {"enum": list(profiles())}, "stack": {"enum": list(CHOSEN_STACKS)}}
+    return table | {"properties": heads | table["properties"]}
+
+
+def _table_schema(fields: dict[str, Any], where: str) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {friendly(name): _field_schema(where + name) for name in fields},
+        # A field by its native name is a plain number.
+        "patternProperties": {f"({'|'.join(UNITS)})$": {"type": "integer", "minimum": 0}},
+        "additionalProperties": False,
+    }
+
+
+def _field_schema(path: str) -> dict[str, Any]:
+    if path in choices():
+        return {"anyOf": _choice_schema(path, choices()[path])}
+    values = examples()[path]
+    table = next((value for value in values if isinstance(value, dict)), None)
+    unit = next((unit for ending, unit in UNITS.items() if path.endswith(ending)), None)
+    if table is not None:
+        found = _table_schema(table, f"{path}.")
+    elif unit is not None:
+        found = TypeAdapter(unit).json_schema()
+    elif any(isinstance(value, bool) for value in values):
+        found = {"type": "boolean"}
+    else:
+        found = {"type": "integer", "minimum": 0}
+    return {"anyOf": [{"const": "none"}, found]} if None in values else found
+
+
+def _choice_schema(path: str, values: list[Any]) -> list[dict[str, Any]]:
+    """A word; a kind with a table of rules; a variant by its name, or in a table with parameters."""
+    names: list[str] = []
+    kinds: dict[str, Any] = {}
+    tables: list[dict[str, Any]] = []
+    for value in values:
+        if isinstance(value, str):
+            names.append(value)
+            continue
+        (tag, variant), *parameters = value.items()
+        if isinstance(variant, dict):
+            names.append(tag)
+            kinds[tag] = _table_schema(variant, f"{path}.{tag}.")
+            continue
+        names.append(variant)
+        if variant == "fixed":
+            tables.append({"type": "integer", "minimum": 1})
+        table = _table_schema(dict(parameters), f"{path}.")
+        tables.append(table | {"properties": {tag: {"const": variant}} | table["properties"], "required": [tag]})
+    if kinds:
+        tables.append({"type": "object", "properties": kinds, "additionalProperties": False, "maxProperties": 1})
+    return [{"enum": names}, *tables]
