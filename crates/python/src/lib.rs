@@ -13,7 +13,7 @@ use firstflight_path::{LinkSpec, ScheduleSpec};
 use firstflight_pcap::FileError;
 use firstflight_records::{COUNTED, DIMENSIONS, GAMMA, SCHEMA_VERSION, TABLES, table::Declared};
 use firstflight_sim::{
-    Plan, Simulation, capture_file,
+    Plan, capture_file,
     records::Records,
     scheduler::{MAX_SOURCES, Scheduler},
     table::NamedColumns,
@@ -154,7 +154,7 @@ fn write_packets(
     };
     py.detach(|| {
         let plan = Plan::from_json(plan).map_err(invalid)?;
-        let watched = Simulation::watch(&plan, seed, replicate, &place).map_err(invalid)?;
+        let watched = firstflight_sim::watch(&plan, seed, replicate, &place).map_err(invalid)?;
         match capture_file::write(&watched, &path, comment, ipv6) {
             Ok(()) => Ok(watched.packets.len()),
             Err(error @ FileError::Io { .. }) => Err(PyOSError::new_err(error.to_string())),

@@ -102,7 +102,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    fn new(opening: &Opening<'_>) -> Connection {
+    fn new(opening: &Opening<'_>, first_hop: [u32; 2]) -> Connection {
         let [client, server] = opening.profiles;
         let [isn_of_client, isn_of_server] = opening.initial_sequences;
         Connection {
@@ -110,7 +110,7 @@ impl Connection {
                 Endpoint::client(Arc::clone(client), isn_of_client),
                 Endpoint::server(Arc::clone(server), isn_of_server),
             ],
-            first_hop: opening.first_hop,
+            first_hop,
             generation: 0,
             number: 0,
             client: opening.client,
@@ -134,13 +134,13 @@ impl Connection {
     }
 
     /// Becomes another connection of the next generation in the same memory.
-    fn restart(&mut self, opening: &Opening<'_>) {
+    fn restart(&mut self, opening: &Opening<'_>, first_hop: [u32; 2]) {
         let [client, server] = opening.profiles;
         let [isn_of_client, isn_of_server] = opening.initial_sequences;
         self.ends[CLIENT].restart_as_client(client, isn_of_client);
         self.ends[SERVER].restart_as_server(server, isn_of_server);
         (self.client, self.pair, self.upload) = (opening.client, opening.pair, opening.upload);
-        self.first_hop = opening.first_hop;
+        self.first_hop = first_hop;
         self.arm = opening.arm;
         self.connected_at = Deadline::NEVER;
         self.exchange = None;
@@ -252,8 +252,6 @@ pub struct Opening<'a> {
     pub initial_sequences: [u32; 2],
     /// Key of its random losses.
     pub loss_key: u64,
-    /// First hops.
-    pub first_hop: [u32; 2],
     /// The client sends the files.
     pub upload: bool,
 }
@@ -271,15 +269,15 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// Puts a new connection into a slot.
-    pub fn open(&mut self, now: Nanos, opening: &Opening<'_>) -> u32 {
+    /// Puts a new connection into a slot; `first_hop` is that of each end's packets.
+    pub fn open(&mut self, now: Nanos, opening: &Opening<'_>, first_hop: [u32; 2]) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.used += 1;
             self.used - 1
         });
         match self.slots.get_mut(slot as usize) {
-            Some(connection) => connection.restart(opening),
-            None => self.slots.push(Connection::new(opening)),
+            Some(connection) => connection.restart(opening, first_hop),
+            None => self.slots.push(Connection::new(opening, first_hop)),
         }
         let connection = &mut self.slots[slot as usize];
         (connection.opened_at, connection.number) = (now, self.opened);

@@ -17,6 +17,7 @@ mod application;
 mod capture;
 pub mod capture_file;
 mod connection;
+mod datagram;
 pub mod distribution;
 mod exchange;
 mod histogram;
@@ -27,16 +28,18 @@ mod packet;
 pub mod plan;
 pub mod population;
 pub mod records;
+mod replicate;
 pub mod scheduler;
 mod simulation;
 pub mod tap;
 mod timers;
 pub mod topology;
 mod tournament;
+mod users;
 
 use std::ops::Range;
 
-pub use application::datagram::observed;
+pub use datagram::observed;
 pub use error::{PlanError, Problem};
 pub use firstflight_path::Nanos;
 pub use firstflight_random as random;
@@ -44,7 +47,7 @@ pub use firstflight_records::table;
 pub use firstflight_tcp::Deadline;
 pub use plan::Plan;
 pub use records::Records;
-pub use simulation::Simulation;
+pub use replicate::watch;
 
 /// Simulates a range of replicates of a plan, one after the other. `capture` keeps every segment.
 ///
@@ -52,11 +55,11 @@ pub use simulation::Simulation;
 /// A plan whose parts do not fit together.
 pub fn simulate(plan: &Plan, seed: u64, replicates: Range<u32>, capture: bool) -> Result<Records, PlanError> {
     if let Some(population) = &plan.population {
-        return Simulation::users(plan, population, seed, replicates, capture);
+        return users::run(plan, population, seed, replicates, capture);
     }
     let mut all: Option<Records> = None;
     for replicate in replicates {
-        let records = Simulation::new(plan, seed, replicate, capture)?.run();
+        let records = replicate::run(plan, seed, replicate, capture)?;
         match &mut all {
             None => all = Some(records),
             Some(all) => all.append(records),

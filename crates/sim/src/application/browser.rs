@@ -6,7 +6,7 @@ use firstflight_path::Nanos;
 
 use crate::{
     application::{
-        Ask, Done,
+        Ask, Clients, Done,
         interleave::{Interleave, Span},
     },
     connection::{Arena, CLIENT, Object, SERVER},
@@ -53,27 +53,27 @@ impl Browser {
     }
 }
 
-impl Simulation<'_> {
+impl Clients<'_> {
     fn browser(&mut self, client: u32) -> &mut Browser {
         self.clients[client as usize].browser.get_or_insert_default()
     }
 
     /// Asks for an object as soon as its host has a connection to spare.
-    pub(super) fn browse(&mut self, client: u32, origin: Origin, ask: Ask) {
+    pub(super) fn browse(&mut self, sim: &mut Simulation<'_>, client: u32, origin: Origin, ask: Ask) {
         let browser = self.browser(client);
         browser.waiting.push_back((origin, ask));
         let has_address =
             browser.unknown.contains(&origin.number) || browser.open.iter().any(|open| open.origin == origin);
-        if !has_address && !self.knows(client, origin.number) {
+        if !has_address && !self.knows(sim, client, origin.number) {
             self.browser(client).unknown.push(origin.number);
         }
-        self.fill_connections(client);
+        self.fill_connections(sim, client);
     }
 
     /// The address of a name is known; requests that wait for it continue.
-    pub(super) fn browse_on(&mut self, client: u32, name: u32) {
+    pub(super) fn browse_on(&mut self, sim: &mut Simulation<'_>, client: u32, name: u32) {
         self.browser(client).unknown.retain(|&unknown| unknown != name);
-        self.fill_connections(client);
+        self.fill_connections(sim, client);
     }
 
     /// A name has no address; returns the requests that wait for it.
@@ -87,26 +87,26 @@ impl Simulation<'_> {
     }
 
     /// An object is there, or never will be.
-    pub(super) fn browsed(&mut self, client: u32, done: &Done) {
-        let now = self.now;
+    pub(super) fn browsed(&mut self, sim: &mut Simulation<'_>, client: u32, done: &Done) {
+        let now = sim.now;
         let Some(slot) = done.slot else { return };
-        if let Some(interleave) = self.interleave(slot) {
+        if let Some(interleave) = self.interleave(sim, slot) {
             interleave.forget((done.object.page, done.object.number));
         }
         if let Some(open) = self.browser(client).in_slot(slot) {
             open.outstanding = open.outstanding.saturating_sub(1);
             open.idle_since = now;
         }
-        self.fill_connections(client);
+        self.fill_connections(sim, client);
     }
 
     /// Assigns waiting requests to connections, old and new, up to the limit.
-    fn fill_connections(&mut self, client: u32) {
+    fn fill_connections(&mut self, sim: &mut Simulation<'_>, client: u32) {
         let Kind::WebPage { version, connections, frame_bytes, .. } = &self.spec(client).kind else { return };
         let is_multiplexed = *version == HttpVersion::Http2;
         let (most, depth) = if is_multiplexed { (1, u32::MAX) } else { (*connections, 1) };
         let Some(browser) = &mut self.clients[client as usize].browser else { return };
-        browser.forget_dead(&self.connections);
+        browser.forget_dead(&sim.connections);
         let room = |browser: &Browser, origin: Origin| {
             if browser.unknown.contains(&origin.number) {
                 return None;
@@ -125,18 +125,18 @@ impl Simulation<'_> {
                     if let Some(open) = browser.in_slot(slot) {
                         open.outstanding += 1;
                     }
-                    self.ask(slot, ask, false);
+                    self.ask(sim, slot, ask, false);
                 }
                 None => {
-                    let slot = self.connect(client, origin.server, false);
-                    let generation = self.connections[slot].generation;
-                    let [_, start] = self.flights_before_request(slot);
+                    let slot = self.connect(sim, client, origin.server, false);
+                    let generation = sim.connections[slot].generation;
+                    let [_, start] = self.flights_before_request(sim, slot);
                     let overhead = self.handshakes(client).map_or(0, |tls| tls.overhead(u64::from(*frame_bytes)));
                     let interleave = is_multiplexed.then(|| Interleave::new(*frame_bytes, overhead, start));
                     let opened =
-                        OpenConnection { slot, generation, origin, outstanding: 1, idle_since: self.now, interleave };
+                        OpenConnection { slot, generation, origin, outstanding: 1, idle_since: sim.now, interleave };
                     self.browser(client).open.push(opened);
-                    self.ask(slot, ask, false);
+                    self.ask(sim, slot, ask, false);
                 }
             }
         }
@@ -144,29 +144,35 @@ impl Simulation<'_> {
 
     /// Closes connections idle for `most`, as servers do after their keep-alive time.
     // It is closed when it would be used again, which costs the path a FIN later than a server's timer would.
-    pub(super) fn close_idle(&mut self, client: u32, most: Nanos) {
-        let now = self.now;
+    pub(super) fn close_idle(&mut self, sim: &mut Simulation<'_>, client: u32, most: Nanos) {
+        let now = sim.now;
         let Some(browser) = &mut self.clients[client as usize].browser else { return };
-        browser.forget_dead(&self.connections);
+        browser.forget_dead(&sim.connections);
         let is_old = |open: &OpenConnection| open.outstanding == 0 && now.saturating_sub(open.idle_since) >= most;
         let old: Vec<u32> = browser.open.iter().filter(|open| is_old(open)).map(|open| open.slot).collect();
         browser.open.retain(|open| !is_old(open));
         for slot in old {
-            self.connections[slot].ends[CLIENT].close(now);
-            self.pump(slot, CLIENT);
+            sim.connections[slot].ends[CLIENT].close(now);
+            sim.pump(slot, CLIENT);
         }
     }
 
-    fn interleave(&mut self, slot: u32) -> Option<&mut Interleave> {
-        let connection = &self.connections[slot];
+    fn interleave(&mut self, sim: &Simulation<'_>, slot: u32) -> Option<&mut Interleave> {
+        let connection = &sim.connections[slot];
         let open = self.clients[connection.client as usize].browser.as_mut()?.in_slot(slot)?;
         open.interleave.as_mut().filter(|_| open.generation == connection.generation)
     }
 
     /// An object that is asked for, as it stands on its connection: where its response will be in the stream is not
     /// known before the server answers, if responses take turns.
-    pub(super) fn interleaved(&mut self, slot: u32, object: Object, request_bytes: u64) -> Object {
-        let Some(interleave) = self.interleave(slot) else { return object };
+    pub(super) fn interleaved(
+        &mut self,
+        sim: &mut Simulation<'_>,
+        slot: u32,
+        object: Object,
+        request_bytes: u64,
+    ) -> Object {
+        let Some(interleave) = self.interleave(sim, slot) else { return object };
         interleave.requested += request_bytes;
         // The overhead of TLS records is that of the frames.
         let bytes = object.payload_bytes();
@@ -182,24 +188,24 @@ impl Simulation<'_> {
     }
 
     /// The server answers the requests that have arrived on a connection whose responses take turns; false on any other.
-    pub(super) fn serve_interleaved(&mut self, slot: u32) -> bool {
-        let now = self.now;
-        if self.interleave(slot).is_none() {
+    pub(super) fn serve_interleaved(&mut self, sim: &mut Simulation<'_>, slot: u32) -> bool {
+        let now = sim.now;
+        if self.interleave(sim, slot).is_none() {
             return false;
         }
-        let connection = &self.connections[slot];
+        let connection = &sim.connections[slot];
         let end = &connection.ends[SERVER];
         let (received, sent) = (end.received_bytes(), end.acknowledged_bytes() + u64::from(end.flight_bytes()));
         let asked = &connection.objects[connection.served..];
         let new: Vec<Object> = asked.iter().take_while(|object| object.request_end <= received).copied().collect();
-        let Some(interleave) = self.interleave(slot) else { return false };
+        let Some(interleave) = self.interleave(sim, slot) else { return false };
         let mut bytes = 0;
         for object in &new {
             interleave.add((object.page, object.number), object.bytes, sent);
             bytes += interleave.stream_bytes(object.bytes);
         }
         let spans: Vec<Span> = interleave.spans().to_vec();
-        let connection = &mut self.connections[slot];
+        let connection = &mut sim.connections[slot];
         connection.served += new.len();
         let answered = &mut connection.objects[connection.done..connection.served];
         for object in answered.iter_mut() {
@@ -216,18 +222,18 @@ impl Simulation<'_> {
     }
 
     /// Where responses take turns, any packet can hold the first byte of one.
-    pub(super) fn await_turns(&mut self, slot: u32) {
-        if self.interleave(slot).is_some() {
-            self.connections[slot].awaited[CLIENT] = 0;
+    pub(super) fn await_turns(&mut self, sim: &mut Simulation<'_>, slot: u32) {
+        if self.interleave(sim, slot).is_some() {
+            sim.connections[slot].awaited[CLIENT] = 0;
         }
     }
 
     /// Notes the first bytes of the responses that have begun to arrive on such a connection.
     #[cold]
-    pub(super) fn note_first_bytes(&mut self, slot: u32) {
-        let now = self.now;
-        let Some(spans) = self.interleave(slot).map(|interleave| interleave.spans().to_vec()) else { return };
-        let connection = &mut self.connections[slot];
+    pub(super) fn note_first_bytes(&mut self, sim: &mut Simulation<'_>, slot: u32) {
+        let now = sim.now;
+        let Some(spans) = self.interleave(sim, slot).map(|interleave| interleave.spans().to_vec()) else { return };
+        let connection = &mut sim.connections[slot];
         let delivered = connection.delivered_bytes();
         for object in &mut connection.objects[connection.done..connection.served] {
             let begins = spans.iter().find(|span| span.name == (object.page, object.number));

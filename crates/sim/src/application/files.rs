@@ -1,7 +1,7 @@
 //! Clients whose objects belong to no page: files, requests in turn, chunks of a video, and files that arrive.
 
 use crate::{
-    application::{Activity, Ask, Done, OUTSIDE, bytes, nanos},
+    application::{Activity, Ask, Clients, Done, OUTSIDE, bytes, nanos},
     distribution::Distribution,
     plan::{Direction, Kind},
     random::Purpose,
@@ -9,39 +9,39 @@ use crate::{
 };
 
 // Files one after the other, each on a new connection: RFC 2415's ftp clients, and single transfers.
-impl Simulation<'_> {
-    pub(super) fn begin_file(&mut self, client: u32) {
+impl Clients<'_> {
+    pub(super) fn begin_file(&mut self, sim: &mut Simulation<'_>, client: u32) {
         let Kind::FileTransfer { size, request_bytes, direction, count, .. } = &self.spec(client).kind else { return };
         let Some(file) = self.clients[client as usize].begin(*count) else { return };
         let upload = *direction == Direction::Upload;
-        let size = match self.bytes_in_row() {
+        let size = match self.row_bytes {
             Some(bytes) if self.spec(client).size_from_row => bytes,
             _ => self.draw(client, size, Purpose::ResponseSize, u64::from(file)),
         };
         let size = bytes(size);
         let (request_bytes, response_bytes) = if upload { (size, 0) } else { (u64::from(*request_bytes), size) };
         let ask = Ask { page: OUTSIDE, number: 0, request_bytes, response_bytes };
-        self.open(client, u64::from(file), upload, true, ask);
+        self.open(sim, client, u64::from(file), upload, true, ask);
     }
 
     /// The next file follows after the gap; the connection closes by itself.
-    pub(super) fn file_done(&mut self, client: u32) {
+    pub(super) fn file_done(&self, sim: &mut Simulation<'_>, client: u32) {
         let Kind::FileTransfer { gap, count, .. } = &self.spec(client).kind else { return };
         let file = self.clients[client as usize].begun;
-        self.note_end(file, *count);
+        sim.note_end(file, *count);
         let gap = nanos(self.draw(client, gap, Purpose::Think, u64::from(file)));
-        self.wake_client_at(client, self.now.saturating_add(gap));
+        sim.wake_client_at(client, sim.now.saturating_add(gap));
     }
 }
 
 // Requests and responses in turn on one connection, with time to think between.
-impl Simulation<'_> {
-    pub(super) fn begin_request(&mut self, client: u32) {
+impl Clients<'_> {
+    pub(super) fn begin_request(&mut self, sim: &mut Simulation<'_>, client: u32) {
         let Kind::RequestResponse { request, response, count, .. } = &self.spec(client).kind else { return };
         let Some(number) = self.clients[client as usize].begin(*count) else { return };
         let request_bytes = bytes(self.draw(client, request, Purpose::RequestSize, u64::from(number)));
         let ask = self.numbered(client, number, request_bytes, response);
-        self.ask_in_turn(client, ask, *count);
+        self.ask_in_turn(sim, client, ask, *count);
     }
 
     /// What is asked for with a request of this number, if the response is drawn by the number alone.
@@ -51,62 +51,62 @@ impl Simulation<'_> {
     }
 
     /// The next request follows after a pause; on a new connection if this one failed.
-    pub(super) fn response_done(&mut self, client: u32, done: Done) {
+    pub(super) fn response_done(&self, sim: &mut Simulation<'_>, client: u32, done: Done) {
         let Kind::RequestResponse { think, count, .. } = &self.spec(client).kind else { return };
-        self.note_end(done.object.number + 1, *count);
+        sim.note_end(done.object.number + 1, *count);
         let pause = nanos(self.draw(client, think, Purpose::Think, u64::from(done.object.number)));
-        self.wake_client_at(client, self.now.saturating_add(pause));
+        sim.wake_client_at(client, sim.now.saturating_add(pause));
     }
 }
 
 // Video in chunks: a few to fill the player's buffer, then one each time as much has been played.
-impl Simulation<'_> {
-    pub(super) fn begin_chunk(&mut self, client: u32) {
+impl Clients<'_> {
+    pub(super) fn begin_chunk(&mut self, sim: &mut Simulation<'_>, client: u32) {
         let Kind::Video { chunk, request_bytes, count, .. } = &self.spec(client).kind else { return };
         let Some(number) = self.clients[client as usize].begin(*count) else { return };
         let ask = self.numbered(client, number, u64::from(*request_bytes), chunk);
-        self.ask_in_turn(client, ask, *count);
+        self.ask_in_turn(sim, client, ask, *count);
     }
 
     /// The next chunk follows immediately while the buffer has room for it, else when playing makes room.
-    pub(super) fn chunk_done(&mut self, client: u32, done: Done) {
+    pub(super) fn chunk_done(&self, sim: &mut Simulation<'_>, client: u32, done: Done) {
         let Kind::Video { interval_ns, buffer_chunks, count, .. } = &self.spec(client).kind else { return };
         let next = done.object.number + 1;
-        self.note_end(done.object.number + 1, *count);
+        sim.note_end(done.object.number + 1, *count);
         // Chunk n is asked for no earlier than when chunk n - buffer has been played, which begins with the first.
         let played = (next + 1).saturating_sub(*buffer_chunks);
         let room_at = self.start_of(client).saturating_add(u64::from(played).saturating_mul(*interval_ns));
-        self.wake_client_at(client, room_at.max(self.now));
+        sim.wake_client_at(client, room_at.max(sim.now));
     }
 }
 
 // Files at times that do not depend on when earlier ones are done: an open loop, in which a load can pass the capacity.
-impl Simulation<'_> {
-    pub(super) fn begin_arrival(&mut self, client: u32) {
+impl Clients<'_> {
+    pub(super) fn begin_arrival(&mut self, sim: &mut Simulation<'_>, client: u32) {
         let Kind::Arrivals { size, request_bytes, gap, count } = &self.spec(client).kind else { return };
         if matches!(self.clients[client as usize].activity, Activity::None) {
             // Before the first file a time passes as well, or all clients would begin at one moment.
             self.clients[client as usize].activity = Activity::Ended(0);
-            return self.wait_for_arrival(client, gap, 0);
+            return self.wait_for_arrival(sim, client, gap, 0);
         }
         let Some(file) = self.clients[client as usize].begin(*count) else { return };
         let ask = self.numbered(client, file, u64::from(*request_bytes), size);
-        self.open(client, u64::from(file), false, true, ask);
-        self.wait_for_arrival(client, gap, u64::from(file) + 1);
+        self.open(sim, client, u64::from(file), false, true, ask);
+        self.wait_for_arrival(sim, client, gap, u64::from(file) + 1);
     }
 
-    fn wait_for_arrival(&mut self, client: u32, gap: &Distribution, index: u64) {
+    fn wait_for_arrival(&self, sim: &mut Simulation<'_>, client: u32, gap: &Distribution, index: u64) {
         let gap = nanos(self.draw(client, gap, Purpose::Think, index));
-        self.wake_client_at(client, self.now.saturating_add(gap));
+        sim.wake_client_at(client, sim.now.saturating_add(gap));
     }
 
     /// Nothing waits for a file but the count of those that ended.
-    pub(super) fn arrival_done(&mut self, client: u32) {
+    pub(super) fn arrival_done(&mut self, sim: &mut Simulation<'_>, client: u32) {
         let Kind::Arrivals { count, .. } = &self.spec(client).kind else { return };
         if let Activity::Ended(ended) = &mut self.clients[client as usize].activity {
             *ended += 1;
             let ended = *ended;
-            self.note_end(ended, *count);
+            sim.note_end(ended, *count);
         }
     }
 }

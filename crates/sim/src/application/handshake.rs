@@ -3,7 +3,7 @@
 use firstflight_tcp::Deadline;
 
 use crate::{
-    application::bytes,
+    application::{Clients, bytes},
     connection::{CLIENT, SERVER},
     exchange::Exchange,
     plan::{From, Handshake, Handshakes, Resumption},
@@ -15,14 +15,14 @@ use crate::{
 /// Draws of one connection, numbered by flight.
 const DRAWS_PER_CONNECTION: u64 = 1 << 8;
 
-impl<'p> Simulation<'p> {
+impl<'p> Clients<'p> {
     pub(super) fn handshakes(&self, client: u32) -> Option<&'p Handshakes> {
         self.spec(client).handshakes.as_deref()
     }
 
     /// The kind of a connection's handshake, if it has one.
-    pub(super) fn handshake_kind(&self, slot: u32) -> Option<&'p Handshake> {
-        let connection = &self.connections[slot];
+    pub(super) fn handshake_kind(&self, sim: &Simulation<'_>, slot: u32) -> Option<&'p Handshake> {
+        let connection = &sim.connections[slot];
         let exchange = connection.exchange.as_deref()?;
         Some(&self.handshakes(connection.client)?.kinds[usize::from(exchange.kind)])
     }
@@ -30,7 +30,7 @@ impl<'p> Simulation<'p> {
     /// Draws the handshake of a client's connection, the `opened`th of its own.
     pub(super) fn draw_handshake(&self, client: u32, opened: u32) -> Option<Box<Exchange>> {
         let Handshakes { kinds, from_row, .. } = self.handshakes(client)?;
-        let row = if *from_row { self.handshake_in_row() } else { None };
+        let row = if *from_row { self.row_handshake } else { None };
         if row.is_some_and(|row| row.bytes == 0.0) {
             return None;
         }
@@ -72,25 +72,25 @@ impl<'p> Simulation<'p> {
     }
 
     /// Writes a request, or keeps it until the handshake is complete.
-    pub(super) fn write_request(&mut self, slot: u32, bytes: u64) {
-        let kind = self.handshake_kind(slot);
-        let connection = &mut self.connections[slot];
+    pub(super) fn write_request(&self, sim: &mut Simulation<'_>, slot: u32, bytes: u64) {
+        let kind = self.handshake_kind(sim, slot);
+        let connection = &mut sim.connections[slot];
         match (&mut connection.exchange, kind) {
             (Some(exchange), Some(kind)) if !exchange.admits_requests(kind) => exchange.held_bytes += bytes,
-            _ => connection.ends[CLIENT].write(self.now, bytes),
+            _ => connection.ends[CLIENT].write(sim.now, bytes),
         }
     }
 
     /// Whether the server has flights to write before it may answer: early data arrives while it computes them.
-    pub(super) fn holds_responses(&self, slot: u32) -> bool {
-        let exchange = self.connections[slot].exchange.as_deref();
-        exchange.zip(self.handshake_kind(slot)).is_some_and(|(exchange, kind)| !exchange.admits_responses(kind))
+    pub(super) fn holds_responses(&self, sim: &Simulation<'_>, slot: u32) -> bool {
+        let exchange = sim.connections[slot].exchange.as_deref();
+        exchange.zip(self.handshake_kind(sim, slot)).is_some_and(|(exchange, kind)| !exchange.admits_responses(kind))
     }
 
     /// Bytes of the client's and the server's flights between the request before, or the beginning, and the next one.
-    pub(super) fn flights_before_request(&mut self, slot: u32) -> [u64; 2] {
-        let kind = self.handshake_kind(slot);
-        let connection = &mut self.connections[slot];
+    pub(super) fn flights_before_request(&self, sim: &mut Simulation<'_>, slot: u32) -> [u64; 2] {
+        let kind = self.handshake_kind(sim, slot);
+        let connection = &mut sim.connections[slot];
         match (&mut connection.exchange, kind) {
             (Some(exchange), Some(kind)) if connection.objects.is_empty() => exchange.first_offsets(kind),
             (Some(exchange), _) => [std::mem::take(&mut exchange.behind_early_data), 0],
@@ -99,9 +99,9 @@ impl<'p> Simulation<'p> {
     }
 
     /// Sets the data that an end's application waits for.
-    pub(super) fn await_more(&mut self, slot: u32, side: usize) {
-        let kind = self.handshake_kind(slot);
-        let connection = &mut self.connections[slot];
+    pub(super) fn await_more(&self, sim: &mut Simulation<'_>, slot: u32, side: usize) {
+        let kind = self.handshake_kind(sim, slot);
+        let connection = &mut sim.connections[slot];
         connection.await_more(side);
         if let (Some(exchange), Some(kind)) = (&connection.exchange, kind) {
             let step = exchange.awaited(kind, side).unwrap_or(u64::MAX);
@@ -111,11 +111,11 @@ impl<'p> Simulation<'p> {
 
     /// Takes the steps of a connection's handshake that are due.
     #[inline(never)]
-    pub(super) fn advance_handshake(&mut self, slot: u32) {
-        let Some(kind) = self.handshake_kind(slot) else { return };
-        while self.write_flight(slot, kind) {}
-        let now = self.now;
-        let connection = &mut self.connections[slot];
+    pub(super) fn advance_handshake(&mut self, sim: &mut Simulation<'_>, slot: u32) {
+        let Some(kind) = self.handshake_kind(sim, slot) else { return };
+        while self.write_flight(sim, slot, kind) {}
+        let now = sim.now;
+        let connection = &mut sim.connections[slot];
         let received = [CLIENT, SERVER].map(|side| connection.ends[side].received_bytes());
         let Some(exchange) = &mut connection.exchange else { return };
         if exchange.written < kind.flights.len() {
@@ -124,21 +124,21 @@ impl<'p> Simulation<'p> {
         if !exchange.has_tickets && received[SERVER] >= exchange.all(kind, CLIENT) {
             exchange.has_tickets = true;
             connection.ends[SERVER].write(now, u64::from(kind.tickets_bytes));
-            self.pump(slot, SERVER);
+            sim.pump(slot, SERVER);
         }
-        let connection = &mut self.connections[slot];
+        let connection = &mut sim.connections[slot];
         let Some(exchange) = &mut connection.exchange else { return };
         if !exchange.finished_at.is_set() && received[CLIENT] >= exchange.all(kind, SERVER) {
             exchange.finished_at = Deadline::at(now);
-            self.release_requests(slot, kind);
-            self.record_handshake(slot);
+            self.release_requests(sim, slot, kind);
+            self.record_handshake(sim, slot);
         }
     }
 
     /// Writes the next flight if the end whose turn it is has received what comes before, and has computed it.
-    fn write_flight(&mut self, slot: u32, kind: &Handshake) -> bool {
-        let now = self.now;
-        let connection = &mut self.connections[slot];
+    fn write_flight(&mut self, sim: &mut Simulation<'_>, slot: u32, kind: &Handshake) -> bool {
+        let now = sim.now;
+        let connection = &mut sim.connections[slot];
         let Some(exchange) = &mut connection.exchange else { return false };
         let Some(flight) = kind.flights.get(exchange.written) else { return false };
         let side = flight.from as usize;
@@ -148,7 +148,7 @@ impl<'p> Simulation<'p> {
         if flight.compute_ns > 0 && !exchange.writes_at.is_set() {
             let at = now.saturating_add(flight.compute_ns);
             exchange.writes_at = Deadline::at(at);
-            self.wake_server_at(slot, at);
+            sim.wake_server_at(slot, at);
             return false;
         }
         if exchange.writes_at > Deadline::at(now) && exchange.writes_at.is_set() {
@@ -162,57 +162,57 @@ impl<'p> Simulation<'p> {
         while left > 0 {
             let written = left.min(most);
             left -= written;
-            self.connections[slot].ends[side].write(now, written);
-            self.pump(slot, side);
+            sim.connections[slot].ends[side].write(now, written);
+            sim.pump(slot, side);
         }
         if is_before_early_data {
-            self.release_requests(slot, kind);
-            if let Some(exchange) = &mut self.connections[slot].exchange {
+            self.release_requests(sim, slot, kind);
+            if let Some(exchange) = &mut sim.connections[slot].exchange {
                 exchange.behind_early_data = exchange.all(kind, CLIENT) - exchange.bytes[0];
             }
         }
-        self.connections[slot].awaited[1 - side] = 0;
+        sim.connections[slot].awaited[1 - side] = 0;
         true
     }
 
     /// Writes the requests that have waited.
-    fn release_requests(&mut self, slot: u32, kind: &Handshake) {
-        let now = self.now;
-        let connection = &mut self.connections[slot];
+    fn release_requests(&self, sim: &mut Simulation<'_>, slot: u32, kind: &Handshake) {
+        let now = sim.now;
+        let connection = &mut sim.connections[slot];
         let Some(exchange) = &mut connection.exchange else { return };
         debug_assert!(exchange.admits_requests(kind));
         let bytes = std::mem::take(&mut exchange.held_bytes);
         if bytes > 0 {
             connection.ends[CLIENT].write(now, bytes);
-            self.pump(slot, CLIENT);
+            sim.pump(slot, CLIENT);
         }
     }
 
     /// An end has computed its flight.
-    pub(super) fn end_computing(&mut self, slot: u32) {
-        let connection = &self.connections[slot];
+    pub(super) fn end_computing(&mut self, sim: &mut Simulation<'_>, slot: u32) {
+        let connection = &sim.connections[slot];
         // A timer of an earlier connection in this slot means nothing.
-        if connection.live && connection.exchange.as_ref().is_some_and(|own| own.writes_at == Deadline::at(self.now)) {
-            self.advance_handshake(slot);
-            self.serve_in_time(slot);
-            self.pump(slot, SERVER);
+        if connection.live && connection.exchange.as_ref().is_some_and(|own| own.writes_at == Deadline::at(sim.now)) {
+            self.advance_handshake(sim, slot);
+            self.serve_in_time(sim, slot);
+            sim.pump(slot, SERVER);
             for side in [CLIENT, SERVER] {
-                self.await_more(slot, side);
+                self.await_more(sim, slot, side);
             }
         }
     }
 
     /// At the end of a connection or of the run: the row of a handshake that is not complete.
-    pub(super) fn record_unfinished_handshake(&mut self, slot: u32) {
-        if self.connections[slot].exchange.as_ref().is_some_and(|exchange| !exchange.finished_at.is_set()) {
-            self.record_handshake(slot);
+    pub(super) fn record_unfinished_handshake(&mut self, sim: &mut Simulation<'_>, slot: u32) {
+        if sim.connections[slot].exchange.as_ref().is_some_and(|exchange| !exchange.finished_at.is_set()) {
+            self.record_handshake(sim, slot);
         }
     }
 
-    fn record_handshake(&mut self, slot: u32) {
-        let Some(kind) = self.handshake_kind(slot) else { return };
-        let Some(rows) = &mut self.records.handshakes else { return };
-        let connection = &self.connections[slot];
+    fn record_handshake(&self, sim: &mut Simulation<'_>, slot: u32) {
+        let Some(kind) = self.handshake_kind(sim, slot) else { return };
+        let Some(rows) = &mut sim.records.handshakes else { return };
+        let connection = &sim.connections[slot];
         let Some(exchange) = &connection.exchange else { return };
         let client = &self.clients[connection.client as usize];
         let stats = [CLIENT, SERVER].map(|side| connection.ends[side].stats());

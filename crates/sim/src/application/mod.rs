@@ -4,11 +4,14 @@
 //! closes after the client has signaled the end of its requests. The clients differ.
 
 mod browser;
-pub(crate) mod datagram;
+mod dns;
 mod files;
-pub(crate) mod handshake;
+mod handshake;
 mod interleave;
+mod streams;
 mod web_page;
+
+use std::ops::Range;
 
 use firstflight_path::Nanos;
 use firstflight_tcp::{Deadline, Events};
@@ -16,17 +19,37 @@ use firstflight_tcp::{Deadline, Events};
 use crate::{
     connection::{CLIENT, Connection, Object, Opening, Pair, SERVER},
     distribution::Distribution,
-    plan::{Application, ArmsOf, Kind, LARGEST_BYTES},
+    packet::Datagram,
+    plan::{Application, ArmsOf, Kind, LARGEST_BYTES, Plan, ServerChoice},
     population::{
-        aggregate::{Outcome, Unit},
+        RowHandshake,
+        aggregate::{Accounts, Outcome, Unit},
         arm_of,
     },
-    random::Purpose,
+    random::{Purpose, Stream},
     records::{NO_PAGE, SenderCounts, Transfer, seconds, seconds_between},
-    simulation::Simulation,
+    simulation::{Applications, Simulation},
+    timers::Wake,
 };
 use browser::Browser;
+use dns::Resolver;
 use web_page::Page;
+
+/// The clients of all applications of a replicate.
+pub(crate) struct Clients<'p> {
+    pub(crate) plan: &'p Plan,
+    pub(crate) seed: u64,
+    pub(crate) replicate: u32,
+    pub(crate) clients: Vec<Client>,
+    /// Server hosts of each application.
+    pub(crate) servers: Vec<Range<u32>>,
+    /// Destination of transfers and pages of a population with aggregate records.
+    pub(crate) accounts: Option<Box<Accounts>>,
+    /// Size of the response that the table of paths names for the user who is being simulated.
+    pub(crate) row_bytes: Option<f64>,
+    /// The handshake that it names.
+    pub(crate) row_handshake: Option<RowHandshake>,
+}
 
 /// A client of an application.
 #[derive(Debug)]
@@ -44,8 +67,7 @@ pub(crate) struct Client {
     activity: Activity,
     /// Connections that it keeps for more than one object.
     browser: Option<Box<Browser>>,
-    /// Stream of the queries of its look-ups; that of the answers is the next one.
-    queries: Option<u32>,
+    resolver: Option<Box<Resolver>>,
 }
 
 /// The current activity of a client.
@@ -73,7 +95,7 @@ impl Client {
             opened: 0,
             activity: Activity::None,
             browser: None,
-            queries: None,
+            resolver: None,
         }
     }
 
@@ -123,7 +145,103 @@ fn bytes(value: f64) -> u64 {
     (value.round() as u64).clamp(1, LARGEST_BYTES)
 }
 
-impl<'p> Simulation<'p> {
+impl Applications for Clients<'_> {
+    /// Handles a reset, a handshake's end, data that was awaited and the peer's end, in this order.
+    fn on_events(&mut self, sim: &mut Simulation<'_>, slot: u32, side: usize, events: Events, is_awaited: bool) {
+        let now = sim.now;
+        if events.contains(Events::RESET) || events.contains(Events::TIMED_OUT) {
+            return self.fail(sim, slot);
+        }
+        let connection = &mut sim.connections[slot];
+        let generation = connection.generation;
+        if side == CLIENT && events.contains(Events::CONNECTED) {
+            connection.connected_at = Deadline::at(now);
+        }
+        if events.contains(Events::CONNECTED) && connection.exchange.is_some() {
+            self.advance_handshake(sim, slot);
+            self.await_more(sim, slot, side);
+        }
+        if is_awaited {
+            self.on_awaited(sim, slot, side);
+            if sim.connections[slot].generation != generation {
+                return;
+            }
+        }
+        if events.contains(Events::PEER_CLOSED) {
+            sim.connections[slot].ends[side].close(now);
+        }
+        if sim.connections[slot].is_finished() {
+            sim.release(slot);
+        }
+    }
+
+    fn on_datagram(&mut self, sim: &mut Simulation<'_>, datagram: &Datagram) {
+        let client = sim.streams[datagram.stream as usize].client;
+        self.dns_datagram(sim, client, datagram);
+    }
+
+    fn wake(&mut self, sim: &mut Simulation<'_>, wake: Wake) {
+        match wake {
+            Wake::Client(client) => self.wake_client(sim, client),
+            Wake::Server(slot) => self.answer(sim, slot),
+            Wake::Stream(stream) => self.wake_stream(sim, stream),
+            Wake::Endpoint(_) => debug_assert!(false, "an endpoint's timer is the simulation's"),
+        }
+    }
+}
+
+impl<'p> Clients<'p> {
+    /// All clients at rest, of applications with these server hosts.
+    pub(crate) fn new(
+        plan: &'p Plan,
+        seed: u64,
+        replicate: u32,
+        clients: Vec<Client>,
+        servers: Vec<Range<u32>>,
+    ) -> Clients<'p> {
+        Clients { plan, seed, replicate, clients, servers, accounts: None, row_bytes: None, row_handshake: None }
+    }
+
+    /// Sets the time at which each client starts.
+    pub(crate) fn start(&self, sim: &mut Simulation<'_>) {
+        for client in 0..self.clients.len() as u32 {
+            sim.unfinished += u32::from(self.spec(client).kind.count().is_some());
+            sim.wake_client_at(client, self.start_of(client));
+        }
+    }
+
+    /// At the end of the run: the rows of all that is unfinished.
+    pub(crate) fn book_unfinished(&mut self, sim: &mut Simulation<'_>) {
+        for slot in 0..sim.connections.len() {
+            if sim.connections[slot].live {
+                self.book_unfinished_objects(sim, slot);
+            }
+        }
+        self.book_unfinished_pages(sim);
+        self.book_streams(sim);
+    }
+
+    /// A stream of draws of a client.
+    fn stream(&self, client: u32, purpose: Purpose) -> Stream {
+        let client = &self.clients[client as usize];
+        Stream::new(self.seed, self.replicate, purpose, u32::from(client.application), client.index)
+    }
+
+    /// The host of the server that a client asks; `index` numbers its connections.
+    fn server_host(&self, client: u32, index: u64) -> u32 {
+        let state = &self.clients[client as usize];
+        let hosts = &self.servers[usize::from(state.application)];
+        let count = hosts.len() as u32;
+        match self.spec(client).server_choice {
+            ServerChoice::ByClient => hosts.start + state.index % count,
+            ServerChoice::Random => {
+                let [draw, _] = self.stream(client, Purpose::Server).bits(index);
+                // The high bits of draw * count: unbiased enough for a handful of hosts, and without a loop.
+                hosts.start + ((u128::from(draw) * u128::from(count)) >> 64) as u32
+            }
+        }
+    }
+
     fn spec(&self, client: u32) -> &'p Application {
         &self.plan.applications[usize::from(self.clients[client as usize].application)]
     }
@@ -133,7 +251,7 @@ impl<'p> Simulation<'p> {
     }
 
     /// When a client starts.
-    pub(crate) fn start_of(&self, client: u32) -> Nanos {
+    fn start_of(&self, client: u32) -> Nanos {
         let start = nanos(self.draw(client, &self.spec(client).start, Purpose::Start, 0));
         match &self.spec(client).kind {
             // Before the first page a time passes as well, or all clients would begin at one moment.
@@ -146,28 +264,36 @@ impl<'p> Simulation<'p> {
 
     /// A client's time has come: it begins its next file, page or request.
     #[inline(never)]
-    pub(crate) fn wake_client(&mut self, client: u32) {
+    fn wake_client(&mut self, sim: &mut Simulation<'_>, client: u32) {
         match &self.spec(client).kind {
-            Kind::FileTransfer { .. } => self.begin_file(client),
-            Kind::WebPage { .. } => self.begin_page(client),
-            Kind::RequestResponse { .. } => self.begin_request(client),
-            Kind::ConstantRate(_) | Kind::Game(_) | Kind::Voice(_) => self.begin_streams(client),
-            Kind::Dns(_) => self.begin_lookup(client),
-            Kind::Video { .. } => self.begin_chunk(client),
-            Kind::Arrivals { .. } => self.begin_arrival(client),
+            Kind::FileTransfer { .. } => self.begin_file(sim, client),
+            Kind::WebPage { .. } => self.begin_page(sim, client),
+            Kind::RequestResponse { .. } => self.begin_request(sim, client),
+            Kind::ConstantRate(_) | Kind::Game(_) | Kind::Voice(_) => self.begin_streams(sim, client),
+            Kind::Dns(_) => self.begin_lookup(sim, client),
+            Kind::Video { .. } => self.begin_chunk(sim, client),
+            Kind::Arrivals { .. } => self.begin_arrival(sim, client),
         }
     }
 
     /// Opens a connection to the server host that `server_index` draws, and asks for a first object.
-    fn open(&mut self, client: u32, server_index: u64, upload: bool, close_when_served: bool, ask: Ask) -> u32 {
+    fn open(
+        &mut self,
+        sim: &mut Simulation<'_>,
+        client: u32,
+        server_index: u64,
+        upload: bool,
+        close_when_served: bool,
+        ask: Ask,
+    ) -> u32 {
         let server = self.server_host(client, server_index);
-        let slot = self.connect(client, server, upload);
-        self.ask(slot, ask, close_when_served);
+        let slot = self.connect(sim, client, server, upload);
+        self.ask(sim, slot, ask, close_when_served);
         slot
     }
 
     /// Opens a connection to a server host.
-    fn connect(&mut self, client: u32, server: u32, upload: bool) -> u32 {
+    fn connect(&mut self, sim: &mut Simulation<'_>, client: u32, server: u32, upload: bool) -> u32 {
         let spec = self.spec(client);
         let state = &mut self.clients[client as usize];
         let (host, opened, arm) = (state.host, state.opened, state.arm);
@@ -184,26 +310,23 @@ impl<'p> Simulation<'p> {
             arm,
             initial_sequences: [isns as u32, (isns >> 32) as u32],
             loss_key,
-            first_hop: [self.routes.first_hop(host, server), self.routes.first_hop(server, host)],
             upload,
         };
-        let slot = self.connections.open(self.now, &opening);
-        self.memory.on_open(self.now, slot, &mut self.connections);
-        self.note_opening(slot);
-        self.connections[slot].exchange = self.draw_handshake(client, opened);
-        self.connections[slot].ends[CLIENT].connect(self.now);
+        let slot = sim.open(&opening);
+        sim.connections[slot].exchange = self.draw_handshake(client, opened);
+        sim.connections[slot].ends[CLIENT].connect(sim.now);
         slot
     }
 
     /// Asks for an object on a connection. After the last one the server closes.
-    fn ask(&mut self, slot: u32, ask: Ask, close_when_served: bool) {
-        let now = self.now;
-        let header_bytes = u64::from(self.spec(self.connections[slot].client).response_header_bytes);
-        let flights = self.flights_before_request(slot);
-        let is_secured = self.connections[slot].exchange.is_some();
-        let handshakes = self.handshakes(self.connections[slot].client).filter(|_| is_secured);
+    fn ask(&mut self, sim: &mut Simulation<'_>, slot: u32, ask: Ask, close_when_served: bool) {
+        let now = sim.now;
+        let header_bytes = u64::from(self.spec(sim.connections[slot].client).response_header_bytes);
+        let flights = self.flights_before_request(sim, slot);
+        let is_secured = sim.connections[slot].exchange.is_some();
+        let handshakes = self.handshakes(sim.connections[slot].client).filter(|_| is_secured);
         let overhead = |payload| handshakes.map_or(0, |handshakes| handshakes.overhead(payload));
-        let connection = &mut self.connections[slot];
+        let connection = &mut sim.connections[slot];
         let (request_start, response_start) =
             connection.objects.last().map_or((0, 0), |last| (last.request_end, last.response_end));
         let upload = connection.upload;
@@ -224,8 +347,8 @@ impl<'p> Simulation<'p> {
             usable_bytes: handshakes.map_or(1, |handshakes| handshakes.first_record(file_payload)),
             usable_at: Deadline::NEVER,
         };
-        let object = self.interleaved(slot, object, flights[CLIENT] + request_bytes);
-        let connection = &mut self.connections[slot];
+        let object = self.interleaved(sim, slot, object, flights[CLIENT] + request_bytes);
+        let connection = &mut sim.connections[slot];
         if connection.objects.capacity() == 0 {
             // Most connections carry one at a time, and a vector begins with room for four.
             connection.objects.reserve_exact(1);
@@ -233,105 +356,76 @@ impl<'p> Simulation<'p> {
         connection.objects.push(object);
         connection.close_when_served = close_when_served;
         connection.awaited = [0; 2];
-        self.write_request(slot, request_bytes);
-        self.pump(slot, CLIENT);
+        self.write_request(sim, slot, request_bytes);
+        sim.pump(slot, CLIENT);
     }
 
     /// Asks for a client's next object on the one connection that it has, opened if need be.
-    fn ask_in_turn(&mut self, client: u32, ask: Ask, count: Option<u32>) {
+    fn ask_in_turn(&mut self, sim: &mut Simulation<'_>, client: u32, ask: Ask, count: Option<u32>) {
         let last = count.is_some_and(|count| ask.number + 1 == count);
         if let Activity::Connected(slot) = self.clients[client as usize].activity {
-            return self.ask(slot, ask, last);
+            return self.ask(sim, slot, ask, last);
         }
-        let slot = self.open(client, u64::from(ask.number), false, last, ask);
+        let slot = self.open(sim, client, u64::from(ask.number), false, last, ask);
         self.clients[client as usize].activity = Activity::Connected(slot);
-    }
-
-    /// An event at one endpoint of a connection. `is_awaited`: its application has read the data that it waited for.
-    pub(crate) fn on_events(&mut self, slot: u32, side: usize, events: Events, is_awaited: bool) {
-        let now = self.now;
-        if events.contains(Events::RESET) || events.contains(Events::TIMED_OUT) {
-            return self.fail(slot);
-        }
-        let connection = &mut self.connections[slot];
-        let generation = connection.generation;
-        if side == CLIENT && events.contains(Events::CONNECTED) {
-            connection.connected_at = Deadline::at(now);
-        }
-        if events.contains(Events::CONNECTED) && connection.exchange.is_some() {
-            self.advance_handshake(slot);
-            self.await_more(slot, side);
-        }
-        if is_awaited {
-            self.on_awaited(slot, side);
-            if self.connections[slot].generation != generation {
-                return;
-            }
-        }
-        if events.contains(Events::PEER_CLOSED) {
-            self.connections[slot].ends[side].close(now);
-        }
-        if self.connections[slot].is_finished() {
-            self.release(slot);
-        }
     }
 
     /// An endpoint has received the data that its application waited for.
     #[inline(never)]
-    fn on_awaited(&mut self, slot: u32, side: usize) {
-        if self.connections[slot].exchange.is_some() {
-            self.advance_handshake(slot);
+    fn on_awaited(&mut self, sim: &mut Simulation<'_>, slot: u32, side: usize) {
+        if sim.connections[slot].exchange.is_some() {
+            self.advance_handshake(sim, slot);
         }
         if side == SERVER {
-            self.serve_in_time(slot);
+            self.serve_in_time(sim, slot);
         }
-        if side != self.connections[slot].data_sender() {
-            self.progress(slot);
+        if side != sim.connections[slot].data_sender() {
+            self.progress(sim, slot);
         }
-        self.await_more(slot, side);
+        self.await_more(sim, slot, side);
         if side == CLIENT {
-            self.await_turns(slot);
+            self.await_turns(sim, slot);
         }
     }
 
     /// The server answers the request that has arrived: immediately, or after its service time.
-    fn serve_in_time(&mut self, slot: u32) {
-        if self.holds_responses(slot) {
+    fn serve_in_time(&mut self, sim: &mut Simulation<'_>, slot: u32) {
+        if self.holds_responses(sim, slot) {
             return;
         }
-        let service_time = self.spec(self.connections[slot].client).service_time_ns;
+        let service_time = self.spec(sim.connections[slot].client).service_time_ns;
         if service_time == 0 {
-            return self.serve(slot);
+            return self.serve(sim, slot);
         }
-        let connection = &mut self.connections[slot];
+        let connection = &mut sim.connections[slot];
         let Some(object) = connection.objects.get(connection.served) else { return };
         if !connection.answers_at.is_set() && object.request_end <= connection.ends[SERVER].received_bytes() {
-            let at = self.now.saturating_add(service_time);
+            let at = sim.now.saturating_add(service_time);
             connection.answers_at = Deadline::at(at);
-            self.wake_server_at(slot, at);
+            sim.wake_server_at(slot, at);
         }
     }
 
     /// The server is done with its work, or an end with a flight of its handshake.
     #[inline(never)]
-    pub(crate) fn answer(&mut self, slot: u32) {
-        let connection = &mut self.connections[slot];
+    fn answer(&mut self, sim: &mut Simulation<'_>, slot: u32) {
+        let connection = &mut sim.connections[slot];
         // A timer of an earlier connection in this slot means nothing.
-        if connection.live && connection.answers_at == Deadline::at(self.now) {
+        if connection.live && connection.answers_at == Deadline::at(sim.now) {
             connection.answers_at = Deadline::NEVER;
-            self.serve(slot);
-            self.pump(slot, SERVER);
+            self.serve(sim, slot);
+            sim.pump(slot, SERVER);
         }
-        self.end_computing(slot);
+        self.end_computing(sim, slot);
     }
 
     /// The server answers the requests that have arrived.
-    fn serve(&mut self, slot: u32) {
-        if self.serve_interleaved(slot) {
+    fn serve(&mut self, sim: &mut Simulation<'_>, slot: u32) {
+        if self.serve_interleaved(sim, slot) {
             return;
         }
-        let now = self.now;
-        let connection = &mut self.connections[slot];
+        let now = sim.now;
+        let connection = &mut sim.connections[slot];
         let received = connection.ends[SERVER].received_bytes();
         while let Some(object) = connection.objects.get(connection.served) {
             if object.request_end > received {
@@ -348,19 +442,19 @@ impl<'p> Simulation<'p> {
     }
 
     /// Bytes of a file have arrived: book the objects that are now complete.
-    fn progress(&mut self, slot: u32) {
+    fn progress(&mut self, sim: &mut Simulation<'_>, slot: u32) {
         loop {
-            let now = self.now;
-            let connection = &mut self.connections[slot];
+            let now = sim.now;
+            let connection = &mut sim.connections[slot];
             let delivered = connection.delivered_bytes();
             let index = connection.done;
             if index >= connection.objects.len() {
                 return;
             }
             if index + 1 < connection.objects.len() {
-                self.note_first_bytes(slot);
+                self.note_first_bytes(sim, slot);
             }
-            let connection = &mut self.connections[slot];
+            let connection = &mut sim.connections[slot];
             let start = connection.file_start(index);
             let object = &mut connection.objects[index];
             if delivered > start {
@@ -378,9 +472,9 @@ impl<'p> Simulation<'p> {
             );
             connection.done += 1;
             let generation = connection.generation;
-            let done = self.record(slot, index, true);
-            self.object_done(done);
-            if self.connections[slot].generation != generation {
+            let done = self.record(sim, slot, index, true);
+            self.object_done(sim, done);
+            if sim.connections[slot].generation != generation {
                 return;
             }
         }
@@ -388,39 +482,39 @@ impl<'p> Simulation<'p> {
 
     /// A connection was reset or gave up: its unfinished requests are recorded in their current state.
     #[cold]
-    fn fail(&mut self, slot: u32) {
-        self.record_unfinished_handshake(slot);
-        let owed = self.connections[slot].done..self.connections[slot].objects.len();
-        let lost: Vec<Done> = owed.map(|index| self.record(slot, index, false)).collect();
-        let client = &mut self.clients[self.connections[slot].client as usize];
+    fn fail(&mut self, sim: &mut Simulation<'_>, slot: u32) {
+        self.record_unfinished_handshake(sim, slot);
+        let owed = sim.connections[slot].done..sim.connections[slot].objects.len();
+        let lost: Vec<Done> = owed.map(|index| self.record(sim, slot, index, false)).collect();
+        let client = &mut self.clients[sim.connections[slot].client as usize];
         // Also if it was idle: the next request opens another connection.
         if matches!(client.activity, Activity::Connected(own) if own == slot) {
             client.activity = Activity::None;
         }
-        self.release(slot);
+        sim.release(slot);
         for done in lost {
-            self.object_done(done);
+            self.object_done(sim, done);
         }
     }
 
-    fn object_done(&mut self, done: Done) {
+    fn object_done(&mut self, sim: &mut Simulation<'_>, done: Done) {
         let client = done.client;
         match &self.spec(client).kind {
-            Kind::FileTransfer { .. } => self.file_done(client),
-            Kind::WebPage { .. } => self.page_object_done(client, done),
-            Kind::RequestResponse { .. } => self.response_done(client, done),
+            Kind::FileTransfer { .. } => self.file_done(sim, client),
+            Kind::WebPage { .. } => self.page_object_done(sim, client, done),
+            Kind::RequestResponse { .. } => self.response_done(sim, client, done),
             Kind::ConstantRate(_) | Kind::Dns(_) | Kind::Game(_) | Kind::Voice(_) => {}
-            Kind::Video { .. } => self.chunk_done(client, done),
-            Kind::Arrivals { .. } => self.arrival_done(client),
+            Kind::Video { .. } => self.chunk_done(sim, client, done),
+            Kind::Arrivals { .. } => self.arrival_done(sim, client),
         }
     }
 
     /// Writes the row of an object, or enters it into the accounts.
-    fn record(&mut self, slot: u32, index: usize, completed: bool) -> Done {
-        let now = self.now;
-        let client = self.connections[slot].client;
+    fn record(&mut self, sim: &mut Simulation<'_>, slot: u32, index: usize, completed: bool) -> Done {
+        let now = sim.now;
+        let client = sim.connections[slot].client;
         let has_records = self.handshakes(client).is_some_and(|handshakes| handshakes.record_bytes.is_some());
-        let connection = &mut self.connections[slot];
+        let connection = &mut sim.connections[slot];
         let booked = connection.record();
         let object = connection.objects[index];
         let client = &self.clients[connection.client as usize];
@@ -443,7 +537,7 @@ impl<'p> Simulation<'p> {
             });
             return done;
         }
-        self.records.transfers.push(Transfer {
+        sim.records.transfers.push(Transfer {
             replicate: self.replicate,
             application: recorded,
             client: client.index,
@@ -479,11 +573,11 @@ impl<'p> Simulation<'p> {
         done
     }
 
-    /// At the end of the run: the rows of unfinished objects.
-    pub(crate) fn book_unfinished(&mut self, slot: u32) {
-        self.record_unfinished_handshake(slot);
-        for index in self.connections[slot].done..self.connections[slot].objects.len() {
-            let done = self.record(slot, index, false);
+    /// At the end of the run: the rows of a connection's unfinished objects.
+    fn book_unfinished_objects(&mut self, sim: &mut Simulation<'_>, slot: u32) {
+        self.record_unfinished_handshake(sim, slot);
+        for index in sim.connections[slot].done..sim.connections[slot].objects.len() {
+            let done = self.record(sim, slot, index, false);
             self.page_object_unfinished(&done);
         }
     }

@@ -3,7 +3,7 @@
 use firstflight_path::Nanos;
 
 use crate::{
-    application::{Activity, Ask, Done, browser::Origin, bytes, nanos},
+    application::{Activity, Ask, Clients, Done, browser::Origin, bytes, nanos},
     connection::Object,
     plan::{HttpVersion, Kind, MOST_INLINE_OBJECTS, Persistent},
     population::aggregate::{Outcome, Unit},
@@ -44,8 +44,8 @@ fn object_index(page: u32, number: u32) -> u64 {
     (u64::from(page) << 20) | u64::from(number)
 }
 
-impl Simulation<'_> {
-    pub(super) fn begin_page(&mut self, client: u32) {
+impl Clients<'_> {
+    pub(super) fn begin_page(&mut self, sim: &mut Simulation<'_>, client: u32) {
         let Kind::WebPage { then, keep_alive_ns, count, .. } = &self.spec(client).kind else { return };
         let Some(number) = self.clients[client as usize].begin(*count) else { return };
         let levels = 1 + then.len() as u32;
@@ -53,49 +53,49 @@ impl Simulation<'_> {
         let alone = self.is_joined(client) || inline_objects == 0;
         self.clients[client as usize].activity = Activity::Page(Box::new(Page {
             number,
-            started_at: self.now,
+            started_at: sim.now,
             inline_objects,
             expected: if alone { 1 } else { 1 + inline_objects },
             ..Page::default()
         }));
         if self.spec(client).kind.keeps_connections() {
             if let Some(most) = keep_alive_ns {
-                self.close_idle(client, *most);
+                self.close_idle(sim, client, *most);
             }
             let origin = self.origin(client, number, 0);
             let ask = self.primary(client, number);
-            return self.browse(client, origin, ask);
+            return self.browse(sim, client, origin, ask);
         }
-        if self.knows(client, PRIMARY_NAME) {
-            self.open_page(client, number);
+        if self.knows(sim, client, PRIMARY_NAME) {
+            self.open_page(sim, client, number);
         }
     }
 
     /// Asks for the primary object on a separate connection.
-    fn open_page(&mut self, client: u32, number: u32) {
+    fn open_page(&mut self, sim: &mut Simulation<'_>, client: u32, number: u32) {
         let Kind::WebPage { version, .. } = &self.spec(client).kind else { return };
         let Activity::Page(page) = &self.clients[client as usize].activity else { return };
         let server_closes = page.expected == 1 || *version == HttpVersion::Http10;
         let ask = self.primary(client, number);
-        self.open(client, object_index(number, 0), false, server_closes, ask);
+        self.open(sim, client, object_index(number, 0), false, server_closes, ask);
     }
 
     /// The look-up of a name is over: requests that waited for it continue, or fail.
-    pub(super) fn name_looked_up(&mut self, client: u32, name: u32, found: bool) {
+    pub(super) fn name_looked_up(&mut self, sim: &mut Simulation<'_>, client: u32, name: u32, found: bool) {
         if self.spec(client).kind.keeps_connections() {
             if found {
-                return self.browse_on(client, name);
+                return self.browse_on(sim, client, name);
             }
             for ask in self.give_up(client, name) {
-                self.page_object_done(client, never_asked(client, self.now, ask));
+                self.page_object_done(sim, client, never_asked(client, sim.now, ask));
             }
         } else if let Activity::Page(page) = &self.clients[client as usize].activity {
             let number = page.number;
             if found {
-                return self.open_page(client, number);
+                return self.open_page(sim, client, number);
             }
             let ask = self.primary(client, number);
-            self.page_object_done(client, never_asked(client, self.now, ask));
+            self.page_object_done(sim, client, never_asked(client, sim.now, ask));
         }
     }
 
@@ -152,10 +152,10 @@ impl Simulation<'_> {
         Origin { number, server }
     }
 
-    pub(super) fn page_object_done(&mut self, client: u32, done: Done) {
+    pub(super) fn page_object_done(&mut self, sim: &mut Simulation<'_>, client: u32, done: Done) {
         let keeps_connections = self.spec(client).kind.keeps_connections();
         if keeps_connections {
-            self.browsed(client, &done);
+            self.browsed(sim, client, &done);
         }
         let Kind::WebPage { version, parallel, .. } = &self.spec(client).kind else { return };
         let Activity::Page(page) = &mut self.clients[client as usize].activity else { return };
@@ -170,7 +170,7 @@ impl Simulation<'_> {
         }
         let page = **page;
         if page.ended >= page.expected {
-            return self.end_page(client, page);
+            return self.end_page(sim, client, page);
         }
         let is_new_level = page.ended == 1 + page.known;
         if is_new_level {
@@ -184,7 +184,7 @@ impl Simulation<'_> {
             HttpVersion::Http11 | HttpVersion::Http2 => (u32::MAX, done.slot),
         };
         for _ in 0..budget.min(left) {
-            self.ask_inline(client, slot);
+            self.ask_inline(sim, client, slot);
         }
     }
 
@@ -203,7 +203,7 @@ impl Simulation<'_> {
     }
 
     /// Asks for the next in-line object: on a new connection, on an open one, or where the browser has one.
-    fn ask_inline(&mut self, client: u32, slot: Option<u32>) {
+    fn ask_inline(&mut self, sim: &mut Simulation<'_>, client: u32, slot: Option<u32>) {
         let Kind::WebPage { request_bytes, .. } = &self.spec(client).kind else { return };
         let Activity::Page(page) = &mut self.clients[client as usize].activity else { return };
         page.asked += 1;
@@ -217,49 +217,49 @@ impl Simulation<'_> {
         };
         if self.spec(client).kind.keeps_connections() {
             let origin = self.origin(client, number, object);
-            return self.browse(client, origin, ask);
+            return self.browse(sim, client, origin, ask);
         }
         match slot {
             None => {
-                self.open(client, object_index(number, object), false, true, ask);
+                self.open(sim, client, object_index(number, object), false, true, ask);
             }
-            Some(slot) => self.ask(slot, ask, last),
+            Some(slot) => self.ask(sim, slot, ask, last),
         }
     }
 
-    fn end_page(&mut self, client: u32, page: Page) {
+    fn end_page(&mut self, sim: &mut Simulation<'_>, client: u32, page: Page) {
         let Kind::WebPage { think, think_from_start, count, .. } = &self.spec(client).kind else { return };
-        self.note_end(page.number + 1, *count);
+        sim.note_end(page.number + 1, *count);
         self.clients[client as usize].activity = Activity::None;
-        self.write_page(client, &page, page.arrived == page.expected);
+        self.write_page(sim, client, &page, page.arrived == page.expected);
         if *count == Some(page.number + 1) {
-            self.close_idle(client, 0);
+            self.close_idle(sim, client, 0);
         }
         let pause = nanos(self.draw(client, think, Purpose::Think, u64::from(page.number)));
-        let from = if *think_from_start { page.started_at } else { self.now };
-        self.wake_client_at(client, from.saturating_add(pause).max(self.now));
+        let from = if *think_from_start { page.started_at } else { sim.now };
+        sim.wake_client_at(client, from.saturating_add(pause).max(sim.now));
     }
 
-    fn write_page(&mut self, client: u32, page: &Page, completed: bool) {
+    fn write_page(&mut self, sim: &mut Simulation<'_>, client: u32, page: &Page, completed: bool) {
         let state = &self.clients[client as usize];
         let recorded = self.plan.recorded(state.application, state.arm);
         if let Some(accounts) = &mut self.accounts {
             return accounts.enter(&Outcome {
                 application: recorded,
                 unit: Unit::Page,
-                completion: completed.then(|| self.now - page.started_at),
+                completion: completed.then(|| sim.now - page.started_at),
                 bytes: page.bytes,
                 booked: page.booked,
             });
         }
-        self.records.pages.push(records::Page {
+        sim.records.pages.push(records::Page {
             replicate: self.replicate,
             application: recorded,
             client: state.index,
             page: page.number,
             start_s: records::seconds(page.started_at),
             connect_time_s: records::seconds_between(page.started_at, page.connected_at),
-            completion_time_s: records::seconds_between(page.started_at, completed.then_some(self.now)),
+            completion_time_s: records::seconds_between(page.started_at, completed.then_some(sim.now)),
             objects: 1 + page.inline_objects,
             bytes: page.bytes,
             retransmissions: page.booked.retransmissions,
@@ -276,11 +276,11 @@ impl Simulation<'_> {
     }
 
     /// At the end of the run: the rows of unfinished pages.
-    pub(crate) fn book_unfinished_pages(&mut self) {
+    pub(super) fn book_unfinished_pages(&mut self, sim: &mut Simulation<'_>) {
         for client in 0..self.clients.len() as u32 {
             if let Activity::Page(page) = &self.clients[client as usize].activity {
                 let page = **page;
-                self.write_page(client, &page, false);
+                self.write_page(sim, client, &page, false);
             }
         }
     }

@@ -9,16 +9,15 @@ use super::{Simulation, forward::loss_draw};
 impl Simulation<'_> {
     /// A packet comes to the queue of a link.
     pub(super) fn wait(&mut self, packet: Packet, link: u32, offered: OfferedPacket) {
-        let client = match packet.datagram() {
-            Some(datagram) => Some(self.streams[datagram.stream as usize].client()),
+        let pair = match packet.datagram() {
+            Some(datagram) => Some(self.streams[datagram.stream as usize].pair),
             None => {
                 let connection = &self.connections[packet.to() / 2];
-                (connection.generation == packet.generation()).then_some(connection.client)
+                (connection.generation == packet.generation()).then_some(connection.pair)
             }
         };
         // A packet whose connection is over belongs to no application any more.
-        let class = client
-            .map_or(0, |client| self.plan.applications[usize::from(self.clients[client as usize].application)].class);
+        let class = pair.map_or(0, |pair| self.plan.applications[usize::from(pair.application)].class);
         self.let_leave(link, Some((packet, OfferedPacket { class, ..offered })));
     }
 

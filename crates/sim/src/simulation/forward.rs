@@ -3,14 +3,14 @@
 use firstflight_path::{LinkOutcome, Nanos, OfferedPacket};
 use firstflight_tcp::Deadline;
 
-use crate::{application::datagram::DatagramStream, connection::Arena, packet::Packet, topology::Then};
+use crate::{connection::Arena, datagram::DatagramStream, packet::Packet, topology::Then};
 
 use super::{InFlight, Simulation};
 
 impl Simulation<'_> {
     /// Offers a packet to the link of its hop, and to the links after it as far as they can be computed ahead.
     #[inline(always)]
-    pub(crate) fn forward(&mut self, mut packet: Packet) {
+    pub(super) fn forward(&mut self, mut packet: Packet) {
         if self.is_special {
             return self.forward_as::<true>(packet, self.now);
         }
@@ -115,7 +115,11 @@ impl Simulation<'_> {
     #[cold]
     pub(super) fn lose(&mut self, packet: &Packet, link: u32, at: Nanos, outcome: LinkOutcome) {
         if let Some(datagram) = packet.datagram() {
-            return self.lose_datagram(&datagram, at);
+            // A link computed ahead may have looked beyond the end of the run.
+            if at < self.plan.duration_ns {
+                self.streams[datagram.stream as usize].lost();
+            }
+            return;
         }
         let segment = &packet.peek(&self.options);
         packet.discard(&mut self.options);

@@ -3,23 +3,19 @@
 mod departure;
 mod forward;
 mod setup;
-mod user;
 mod watch;
-
-use std::ops::Range;
 
 use firstflight_path::{Holding, Left, Link, Nanos, Ring};
 use firstflight_tcp::{Deadline, Events, Segment};
 
 use crate::{
-    application::{Client, datagram::DatagramStream},
     capture::Capture,
-    connection::Arena,
+    connection::{Arena, Opening},
+    datagram::DatagramStream,
     memory::LearnedWindows,
-    packet::{OptionTable, Packet},
-    plan::{Plan, ServerChoice},
-    population::{RowHandshake, aggregate::Accounts},
-    random::{Purpose, Sequence, Stream},
+    packet::{Datagram, OptionTable, Packet},
+    plan::Plan,
+    random::Sequence,
     records::Records,
     scheduler::Scheduler,
     tap::Tap,
@@ -64,14 +60,25 @@ fn following(in_flight: &Ring<InFlight>) -> Deadline {
     in_flight.read_front(Deadline::NEVER, |next| Deadline::at(next.at))
 }
 
-/// One replicate of a plan; of a plan with a population, the users of replicates one after the other.
-pub struct Simulation<'p> {
-    pub(crate) plan: &'p Plan,
-    pub(crate) seed: u64,
+/// The applications of a simulation: the loop calls them, and they act on the simulation.
+pub(crate) trait Applications {
+    /// An event at one endpoint of a connection. `is_awaited`: its application has read the data that it waited for.
+    fn on_events(&mut self, sim: &mut Simulation<'_>, slot: u32, side: usize, events: Events, is_awaited: bool);
+
+    /// A datagram has arrived.
+    fn on_datagram(&mut self, sim: &mut Simulation<'_>, datagram: &Datagram);
+
+    /// A time has come that a client, a server or a stream was to be woken at.
+    fn wake(&mut self, sim: &mut Simulation<'_>, wake: Wake);
+}
+
+/// One replicate of a plan without its applications; of a plan with a population, one user after the other.
+pub(crate) struct Simulation<'p> {
+    plan: &'p Plan,
     pub(crate) replicate: u32,
     pub(crate) now: Nanos,
     lines: Vec<DirectedLink>,
-    pub(crate) routes: Routes,
+    routes: Routes,
     scheduler: Scheduler,
     timers: Timers,
     /// By source, the packets on its link that have an event when they reach the far end, in the order in which they do.
@@ -93,14 +100,11 @@ pub struct Simulation<'p> {
     last: Option<(Nanos, u64)>,
     pub(crate) connections: Arena,
     /// The data that hosts keep from their connections.
-    pub(crate) memory: LearnedWindows,
+    memory: LearnedWindows,
     /// Some profile asks the routers on the path for a rate.
     asks_for_rates: bool,
-    pub(crate) clients: Vec<Client>,
     /// Streams of datagrams.
     pub(crate) streams: Vec<DatagramStream>,
-    /// Server hosts of each application.
-    pub(crate) servers: Vec<Range<u32>>,
     pub(crate) records: Records,
     capture: Option<Capture>,
     tap: Option<Tap>,
@@ -109,37 +113,17 @@ pub struct Simulation<'p> {
     /// Somebody watches, routers have a say or some link is not plain.
     is_special: bool,
     /// Clients with a count that are not done with it.
-    unfinished: u32,
+    pub(crate) unfinished: u32,
     /// The run goes on to its end whatever the clients have done.
-    stays: bool,
-    /// Destination of transfers and pages of a population with aggregate records.
-    pub(crate) accounts: Option<Box<Accounts>>,
-    /// The user of a population who is being simulated.
-    user: User,
+    pub(crate) stays: bool,
 }
 
-/// State of the user who is being simulated.
-#[derive(Clone, Copy, Debug, Default)]
-struct User {
-    /// Size of the response that the table of paths names.
-    bytes: Option<f64>,
-    /// The handshake that it names.
-    handshake: Option<RowHandshake>,
-}
-
-impl<'p> Simulation<'p> {
-    /// Runs to the end of the plan's duration and hands over the records.
-    pub fn run(mut self) -> Records {
-        self.run_events();
-        self.now = self.plan.duration_ns;
-        self.finish()
-    }
-
+impl Simulation<'_> {
     /// Deals with events until the plan's duration is over or no event is left.
     // The one loop, with all of an event in it that is not called from elsewhere.
     #[inline(never)]
-    fn run_events(&mut self) {
-        while self.goes_on() && self.step() {}
+    pub(crate) fn run(&mut self, applications: &mut impl Applications) {
+        while self.goes_on() && self.step(applications) {}
     }
 
     /// Somebody has something to do.
@@ -150,10 +134,10 @@ impl<'p> Simulation<'p> {
 
     /// Deals with the earliest event; false if there is none before the end of the plan's duration.
     #[inline(always)]
-    fn step(&mut self) -> bool {
+    fn step(&mut self, applications: &mut impl Applications) -> bool {
         let (time, source) = self.scheduler.earliest();
         if self.timers.next() <= Deadline::at(time) {
-            return self.expire(time);
+            return self.expire(applications, time);
         }
         if !self.begins_at(time) {
             return false;
@@ -165,11 +149,11 @@ impl<'p> Simulation<'p> {
         if let Some((packet, order, following)) = arriving {
             if self.scheduler.follow(time, source, following) || self.is_first(order) {
                 self.check_order(order);
-                self.arrive(packet);
+                self.arrive(applications, packet);
             } else {
                 self.in_flight[source as usize].put_back();
                 self.scheduler.set(source, Deadline::at(time));
-                self.begin_with_first();
+                self.begin_with_first(applications);
             }
         } else if self.scheduler.follow(time, source, Deadline::NEVER)
             || self.is_first(self.departing(source).departure_order)
@@ -178,7 +162,7 @@ impl<'p> Simulation<'p> {
             self.depart(source);
         } else {
             self.scheduler.set(source, Deadline::at(time));
-            self.begin_with_first();
+            self.begin_with_first(applications);
         }
         true
     }
@@ -186,15 +170,15 @@ impl<'p> Simulation<'p> {
     /// Deals with the earliest timer, or with what is due on a link at the same time and was scheduled before it; `other`:
     /// when the earliest event on a link is due. False if the plan's duration is over by then.
     #[inline(never)]
-    fn expire(&mut self, other: Nanos) -> bool {
+    fn expire(&mut self, applications: &mut impl Applications, other: Nanos) -> bool {
         let Some(expiry) = self.timers.next().time() else { return false };
         if !self.begins_at(expiry) {
             return false;
         }
         if expiry < other {
-            self.fire_timer()
+            self.fire_timer(applications)
         } else {
-            self.begin_with_first()
+            self.begin_with_first(applications)
         }
         true
     }
@@ -241,15 +225,15 @@ impl<'p> Simulation<'p> {
 
     /// Deals with that event of those due now that was scheduled first; something is due on a link.
     #[cold]
-    fn begin_with_first(&mut self) {
+    fn begin_with_first(&mut self, applications: &mut impl Applications) {
         let first = self.scheduler.first_scheduled(|source| self.order_of(source));
         if self.timers.next().is_due(self.now) && self.timers.next_order() < self.order_of(first) {
-            self.fire_timer();
+            self.fire_timer(applications);
         } else if let Some(ring) = self.in_flight.get_mut(first as usize) {
             let Some(&InFlight { packet, order, .. }) = ring.pop_front() else { return };
             self.scheduler.set(first, following(ring));
             self.check_order(order);
-            self.arrive(packet);
+            self.arrive(applications, packet);
         } else {
             self.scheduler.set(first, Deadline::NEVER);
             self.check_order(self.departing(first).departure_order);
@@ -259,9 +243,9 @@ impl<'p> Simulation<'p> {
 
     /// A packet reaches the far end of a link.
     #[inline(always)]
-    fn arrive(&mut self, mut packet: Packet) {
+    fn arrive(&mut self, applications: &mut impl Applications, mut packet: Packet) {
         match self.routes.hops[packet.hop() as usize].then {
-            Then::Deliver(_) => self.deliver(packet),
+            Then::Deliver(_) => self.deliver(applications, packet),
             _ => {
                 packet.advance();
                 self.forward(packet);
@@ -272,12 +256,14 @@ impl<'p> Simulation<'p> {
     // By value: a packet whose address is not taken stays in registers, and its hop, which decides what happens, is known
     // earlier.
     #[inline(always)]
-    fn deliver(&mut self, packet: Packet) {
+    fn deliver(&mut self, applications: &mut impl Applications, packet: Packet) {
         let (slot, side) = (packet.to() / 2, (packet.to() % 2) as usize);
         if self.is_watched {
             self.note_delivery(packet, slot, side);
         }
-        let Some(connection) = self.connections.get_mut(slot) else { return self.deliver_datagram(packet) };
+        let Some(connection) = self.connections.get_mut(slot) else {
+            return self.deliver_datagram(applications, packet);
+        };
         if connection.generation != packet.generation() {
             return packet.discard(&mut self.options);
         }
@@ -288,12 +274,12 @@ impl<'p> Simulation<'p> {
             self.note_received(slot, side, &segment);
         }
         packet.strip(&mut self.incoming);
-        self.react(slot, side);
+        self.react(applications, slot, side);
     }
 
     /// After an event at an endpoint: notify the application, then send pending data.
     #[inline(always)]
-    fn react(&mut self, slot: u32, side: usize) {
+    fn react(&mut self, applications: &mut impl Applications, slot: u32, side: usize) {
         let connection = &mut self.connections[slot];
         let generation = connection.generation;
         let events = connection.ends[side].poll_events();
@@ -301,7 +287,7 @@ impl<'p> Simulation<'p> {
             // Of most segments no application hears.
             let is_awaited = events.contains(Events::READABLE) && connection.read_all(side);
             if is_awaited || events != Events::READABLE {
-                self.on_events(slot, side, events, is_awaited);
+                applications.on_events(self, slot, side, events, is_awaited);
                 if self.connections[slot].generation != generation {
                     return;
                 }
@@ -375,13 +361,10 @@ impl<'p> Simulation<'p> {
 
     // Most timers are of an endpoint whose deadline has moved: what the others do is out of line.
     #[inline(never)]
-    fn fire_timer(&mut self) {
+    fn fire_timer(&mut self, applications: &mut impl Applications) {
         self.check_order(self.timers.next_order());
         let Some(wake) = self.timers.expire() else { return };
         match wake {
-            Wake::Client(client) => self.wake_client(client),
-            Wake::Server(slot) => self.answer(slot),
-            Wake::Stream(stream) => self.wake_stream(stream),
             Wake::Endpoint(end) => {
                 let (slot, side) = (end / 2, (end % 2) as usize);
                 debug_assert!(self.connections[slot].live, "the endpoints of a connection that is over have no timers");
@@ -391,39 +374,33 @@ impl<'p> Simulation<'p> {
                     due => {
                         self.timers.cancel(end);
                         if due.is_some() {
-                            self.time_out(slot, side);
+                            self.time_out(applications, slot, side);
                         }
                     }
                 }
             }
+            wake => applications.wake(self, wake),
         }
     }
 
     #[inline(never)]
-    fn time_out(&mut self, slot: u32, side: usize) {
+    fn time_out(&mut self, applications: &mut impl Applications, slot: u32, side: usize) {
         self.connections[slot].ends[side].handle_timeout(self.now);
-        self.react(slot, side);
+        self.react(applications, slot, side);
     }
 
-    /// Writes the rows of unfinished objects and pages.
-    fn book_what_is_unfinished(&mut self) {
+    /// Empties the queues that hold packets.
+    pub(crate) fn close_queues(&mut self) {
         for line in &mut self.lines {
             if let Some(holding) = &mut line.holding {
                 holding.close(&mut line.link, self.now, |packet| packet.discard(&mut self.options));
             }
         }
         debug_assert_eq!(self.options.in_use(), self.packets_with_options(), "options without a packet");
-        for slot in 0..self.connections.len() {
-            if self.connections[slot].live {
-                self.book_unfinished(slot);
-            }
-        }
-        self.book_unfinished_pages();
-        self.book_streams();
     }
 
-    fn finish(mut self) -> Records {
-        self.book_what_is_unfinished();
+    /// The records, once the run is over.
+    pub(crate) fn into_records(mut self) -> Records {
         for (index, line) in self.lines.iter().enumerate() {
             for (start, length, counts) in line.link.meter().intervals() {
                 self.records.links.push(counts.row(self.replicate, index as u16, start, length));
@@ -448,24 +425,48 @@ impl<'p> Simulation<'p> {
         self.in_flight.iter().flat_map(Ring::iter).filter(|flying| flying.packet.has_segment()).count()
     }
 
-    /// A stream of draws of a client.
-    pub(crate) fn stream(&self, client: u32, purpose: Purpose) -> Stream {
-        let client = &self.clients[client as usize];
-        Stream::new(self.seed, self.replicate, purpose, u32::from(client.application), client.index)
+    /// Opens a connection.
+    pub(crate) fn open(&mut self, opening: &Opening<'_>) -> u32 {
+        let [client, server] = opening.pair.hosts;
+        let first_hop = [self.routes.first_hop(client, server), self.routes.first_hop(server, client)];
+        let slot = self.connections.open(self.now, opening, first_hop);
+        self.memory.on_open(self.now, slot, &mut self.connections);
+        self.note_opening(slot);
+        slot
     }
 
-    /// The host of the server that a client asks; `index` numbers its connections.
-    pub(crate) fn server_host(&self, client: u32, index: u64) -> u32 {
-        let state = &self.clients[client as usize];
-        let hosts = &self.servers[usize::from(state.application)];
-        let count = hosts.len() as u32;
-        match self.plan.applications[usize::from(state.application)].server_choice {
-            ServerChoice::ByClient => hosts.start + state.index % count,
-            ServerChoice::Random => {
-                let [draw, _] = self.stream(client, Purpose::Server).bits(index);
-                // The high bits of draw * count: unbiased enough for a handful of hosts, and without a loop.
-                hosts.start + ((u128::from(draw) * u128::from(count)) >> 64) as u32
-            }
+    /// Adds a stream of datagrams.
+    pub(crate) fn open_stream(&mut self, mut stream: DatagramStream) -> u32 {
+        let sender = stream.sender();
+        stream.first_hop = self.routes.first_hop(stream.pair.hosts[sender], stream.pair.hosts[1 - sender]);
+        self.streams.push(stream);
+        self.streams.len() as u32 - 1
+    }
+
+    /// Sends a stream's next datagram.
+    pub(crate) fn send_datagram(&mut self, index: u32, payload_bytes: u32) {
+        let stream = &mut self.streams[index as usize];
+        let datagram = Datagram { stream: index, number: stream.send(payload_bytes), sent_at: self.now, payload_bytes };
+        let (sender, first_hop) = (stream.sender(), stream.first_hop);
+        let header_difference = stream.flow.header_bytes as i32 - self.plan.header_bytes as i32;
+        if self.is_watched {
+            self.note_datagram(&datagram, sender);
+        }
+        self.forward(Packet::of_datagram(&datagram, header_difference, first_hop));
+    }
+
+    /// A packet that belongs to no connection has reached its destination.
+    #[cold]
+    fn deliver_datagram(&mut self, applications: &mut impl Applications, packet: Packet) {
+        let Some(datagram) = packet.datagram() else { return };
+        self.streams[datagram.stream as usize].arrived(self.now, &datagram);
+        applications.on_datagram(self, &datagram);
+    }
+
+    /// A client ended the file, page or request that was its `begun`-th, of `count` that it will begin.
+    pub(crate) fn note_end(&mut self, begun: u32, count: Option<u32>) {
+        if count == Some(begun) {
+            self.unfinished -= 1;
         }
     }
 

@@ -1,20 +1,16 @@
-//! A replicate of a plan before its first event: hosts, routes, links, clients.
-
-use std::ops::Range;
+//! A simulation before its first event: routes and links.
 
 use firstflight_path::{Holding, Link, Meter, Ring, SpecError};
 use firstflight_tcp::Segment;
 
-use super::{DirectedLink, NOTHING, Simulation, User};
+use super::{DirectedLink, NOTHING, Simulation};
 use crate::{
     PlanError,
-    application::Client,
-    capture::Capture,
     connection::Arena,
     memory::LearnedWindows,
     packet::OptionTable,
-    plan::{Kind, Plan, ServerChoice},
-    population::{arm_of_user, runs_application},
+    plan::Plan,
+    population::Path,
     random::{Purpose, Sequence, Stream},
     records::{NO_LINK, Records},
     scheduler::{MAX_SOURCES, Scheduler},
@@ -29,72 +25,36 @@ const _: () = assert!(2 * MOST_LINKS < MAX_SOURCES);
 /// Rows that the links' meters can fill: each costs about 100 bytes from the start.
 const MOST_METER_ROWS: u64 = 10_000_000;
 
-/// The hosts of clients and servers.
-pub(super) struct Places {
-    pub(super) clients: Vec<Client>,
-    /// Server hosts of each application.
-    pub(super) servers: Vec<Range<u32>>,
-    /// The pairs of hosts between which packets may travel.
-    pub(super) pairs: Vec<(u32, u32)>,
-}
-
 impl<'p> Simulation<'p> {
-    /// Sets up a replicate. `capture` keeps every segment.
+    /// All parts put together, at rest; packets may travel between these pairs of hosts.
     ///
     /// # Errors
-    /// A plan whose network or hosts do not fit together.
-    pub fn new(plan: &'p Plan, seed: u64, replicate: u32, capture: bool) -> Result<Simulation<'p>, PlanError> {
-        let topology = Topology::new(plan.network()?, seed, replicate)?;
-        let mut clients = Vec::new();
-        let mut servers = Vec::new();
-        for (application, spec) in plan.applications.iter().enumerate() {
-            let hosts = |selection: &Option<String>| {
-                let found = topology.select(selection.as_deref().unwrap_or_default());
-                found.map_err(PlanError::within(format_args!("application {:?}", spec.name)))
-            };
-            let client_hosts = hosts(&spec.client_hosts)?;
-            servers.push(hosts(&spec.server_hosts)?);
-            let runs = |&index: &u32| runs_application(plan, seed, replicate, application, index);
-            clients.extend((0..spec.clients).filter(runs).map(|index| {
-                let host = client_hosts.start + index % client_hosts.len() as u32;
-                Client::new(application as u16, index, host, arm_of_user(plan, seed, replicate, index))
-            }));
-        }
+    /// Parts that do not fit together.
+    pub(crate) fn new(
+        plan: &'p Plan,
+        seed: u64,
+        replicate: u32,
+        topology: &Topology,
+        pairs: &[(u32, u32)],
+    ) -> Result<Simulation<'p>, PlanError> {
         if topology.links().len() > MOST_LINKS {
             return Err(misfit!(
                 "the network has {} links; at most {MOST_LINKS} can be simulated",
                 topology.links().len()
             ));
         }
+        // A population keeps nothing of its links.
+        let metered = if plan.population.is_some() { 0 } else { plan.duration_ns };
         let meter_interval = plan.meter_interval_ns.unwrap_or(plan.duration_ns);
-        let rows = plan.duration_ns.div_ceil(meter_interval).saturating_mul(topology.links().len() as u64);
+        let rows = metered.div_ceil(meter_interval).saturating_mul(topology.links().len() as u64);
         if rows > MOST_METER_ROWS {
             return Err(misfit!(
                 "meter_interval_ns is {meter_interval}: {rows} intervals of all links are more than {MOST_METER_ROWS}, \
                  so give a longer one"
             ));
         }
-        let pairs = host_pairs(plan, &clients, &servers);
-        let places = Places { clients, servers, pairs };
-        let mut simulation = Simulation::assemble(plan, seed, replicate, &topology, places)?;
-        (simulation.capture, simulation.is_watched) = (capture.then(Capture::default), capture);
-        simulation.is_special |= capture;
-        simulation.start_clients();
-        Ok(simulation)
-    }
-
-    /// All parts put together, at rest.
-    pub(super) fn assemble(
-        plan: &'p Plan,
-        seed: u64,
-        replicate: u32,
-        topology: &Topology,
-        Places { clients, servers, pairs }: Places,
-    ) -> Result<Simulation<'p>, PlanError> {
         let routes = Routes::new(topology, pairs.iter().copied())?;
-        // A population keeps nothing of its links.
-        let metered = if plan.population.is_some() { 0 } else { plan.duration_ns };
-        let meter = Meter::new(metered, plan.meter_interval_ns.unwrap_or(plan.duration_ns));
+        let meter = Meter::new(metered, meter_interval);
         let mut lines: Vec<DirectedLink> = Vec::with_capacity(topology.links().len());
         let mut departing = Vec::new();
         for (index, (name, spec)) in topology.links().iter().enumerate() {
@@ -117,7 +77,7 @@ impl<'p> Simulation<'p> {
                 departure_order: 0,
             });
         }
-        for &(client, server) in &pairs {
+        for &(client, server) in pairs {
             let links = [topology.path(client, server)?, topology.path(server, client)?].concat();
             // Without this an application that never waits would do all that it ever does at one moment, for ever.
             if links.iter().all(|&link| lines[link as usize].link.transit(plan.header_bytes) == 0) {
@@ -136,15 +96,11 @@ impl<'p> Simulation<'p> {
         let records = Records {
             link_names: topology.links().iter().map(|(name, _)| name.clone()).collect(),
             application_names: plan.recorded_applications().map(|(_, name, _)| name).collect(),
-            // One row per client: many clients transfer one file. Each growth of the vector would leave a freed block in
-            // the heap.
-            transfers: Vec::with_capacity(clients.len().min(1 << 20)),
             handshakes: plan.applications.iter().any(|own| own.handshakes.is_some()).then(Vec::new),
             ..Records::default()
         };
         Ok(Simulation {
             plan,
-            seed,
             replicate,
             now: 0,
             scheduler,
@@ -163,53 +119,42 @@ impl<'p> Simulation<'p> {
             connections: Arena::default(),
             memory: LearnedWindows::new(plan),
             asks_for_rates: plan.asks_for_rates(),
-            clients,
             streams: Vec::new(),
-            servers,
             records,
             capture: None,
             is_watched: false,
             tap: None,
             unfinished: 0,
             stays: true,
-            accounts: None,
-            user: User::default(),
         })
     }
 
-    /// Sets the time at which each client starts.
-    pub(super) fn start_clients(&mut self) {
-        for client in 0..self.clients.len() as u32 {
-            let spec = &self.plan.applications[usize::from(self.clients[client as usize].application)];
-            self.unfinished += u32::from(spec.kind.count().is_some());
-            let start = self.start_of(client);
-            self.wake_client_at(client, start);
+    /// The beginning of time for a user of a population on this path.
+    ///
+    /// # Errors
+    /// A path that cannot be simulated.
+    pub(crate) fn restart(&mut self, seed: u64, user: u32, path: &Path) -> Result<(), PlanError> {
+        self.now = 0;
+        self.order = 0;
+        self.last = None;
+        self.unfinished = 0;
+        self.scheduler.clear();
+        self.in_flight.iter_mut().for_each(Ring::clear);
+        self.timers.clear();
+        self.options.clear();
+        self.connections.release_all();
+        self.streams.clear();
+        self.memory.clear();
+        for (index, (line, spec)) in self.lines.iter_mut().zip([Path::down, Path::up]).enumerate() {
+            let member = 2 * user + index as u32;
+            let queue_stream = Stream::new(seed, self.replicate, Purpose::Queue, 0, member);
+            line.link.restart(&spec(path), || queue_stream.bits(0)[1])?;
+            line.queue_draws = Sequence::new(queue_stream);
+            debug_assert!(line.holding.is_none(), "a user's queues decide on arrival");
         }
-    }
-}
-
-/// The pairs of hosts between which packets may travel.
-fn host_pairs(plan: &Plan, clients: &[Client], servers: &[Range<u32>]) -> Vec<(u32, u32)> {
-    let mut pairs = Vec::new();
-    let mut random = Vec::new();
-    for client in clients {
-        let hosts = &servers[usize::from(client.application)];
-        let spec = &plan.applications[usize::from(client.application)];
-        match spec.server_choice {
-            _ if matches!(spec.kind, Kind::WebPage { hosts: 2.., .. }) => {
-                random.push((client.application, client.host))
-            }
-            ServerChoice::Random => random.push((client.application, client.host)),
-            ServerChoice::ByClient => pairs.push((client.host, hosts.start + client.index % hosts.len() as u32)),
+        if self.lines.iter().all(|line| line.link.transit(self.plan.header_bytes) == 0) {
+            return Err(misfit!("the path takes no time: give it a round trip or lower rates"));
         }
+        Ok(())
     }
-    // Many clients may share a host: the hosts, not the clients, are multiplied by the servers.
-    random.sort_unstable();
-    random.dedup();
-    for (application, host) in random {
-        pairs.extend(servers[usize::from(application)].clone().map(|server| (host, server)));
-    }
-    pairs.sort_unstable();
-    pairs.dedup();
-    pairs
 }

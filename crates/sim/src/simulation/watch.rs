@@ -3,64 +3,48 @@
 use firstflight_path::{LinkOutcome, Nanos};
 use firstflight_tcp::{Ecn, Endpoint, Segment};
 
-use super::Simulation;
+use super::{Applications, Simulation};
 use crate::{
-    PlanError,
-    application::datagram::DatagramStream,
-    connection::{CLIENT, SERVER},
+    capture::Capture,
+    connection::SERVER,
     packet::{Datagram, Packet},
-    plan::Plan,
     records::{Crossing, NO_CONNECTION, NO_LINK, RECEIVED, SENT},
-    tap::{Identity, Load, Place, Sight, Tap, Watched},
-    topology::Topology,
+    tap::{Identity, Load, Sight, Tap, Watched},
 };
 
-impl<'p> Simulation<'p> {
-    /// Runs a replicate and hands over the packets that pass a place.
-    ///
-    /// # Errors
-    /// As [`Simulation::new`]; no link of that name; a client's or server's place where no connection begins.
-    pub fn watch(plan: &'p Plan, seed: u64, replicate: u32, place: &Place) -> Result<Watched, PlanError> {
-        let topology = Topology::new(plan.network()?, seed, replicate)?;
-        let tap = match place {
-            Place::Link(name) => Tap::at_link(name, &topology)?,
-            Place::Client | Place::Server => {
-                let hosts = Simulation::new(plan, seed, replicate, false)?.first_hosts()?;
-                Tap::at_host(hosts[usize::from(*place == Place::Server)], &topology)
-            }
-        };
-        let mut simulation = Simulation::new(plan, seed, replicate, false)?;
-        simulation.tap = Some(tap);
-        (simulation.is_watched, simulation.is_special) = (true, true);
-        simulation.run_events();
-        Ok(simulation.tap.map(|tap| tap.into_watched(plan.duration_ns)).unwrap_or_default())
+impl Simulation<'_> {
+    /// Keeps every segment and every packet at a link.
+    pub(crate) fn capture(&mut self) {
+        self.capture = Some(Capture::default());
+        (self.is_watched, self.is_special) = (true, true);
     }
 
-    /// Runs until the first application opens its first connection or stream, and returns the hosts of client and
-    /// server.
-    fn first_hosts(mut self) -> Result<[u32; 2], PlanError> {
+    /// Keeps the packets that pass a tap.
+    pub(crate) fn tap(&mut self, tap: Tap) {
+        self.tap = Some(tap);
+        (self.is_watched, self.is_special) = (true, true);
+    }
+
+    /// The packets that passed the tap.
+    pub(crate) fn into_watched(self) -> Watched {
+        self.tap.map(|tap| tap.into_watched(self.plan.duration_ns)).unwrap_or_default()
+    }
+
+    /// Runs until an application opens its first connection, or its first stream if it has no connections, and returns the
+    /// hosts of client and server; none if it never does.
+    pub(crate) fn first_hosts(&mut self, applications: &mut impl Applications, application: u16) -> Option<[u32; 2]> {
+        let only_streams = self.plan.applications[usize::from(application)].kind.datagrams().is_some();
         loop {
-            for slot in 0..self.connections.len() {
-                let connection = &self.connections[slot];
-                if self.clients[connection.client as usize].application == 0 {
-                    return Ok(connection.pair.hosts);
-                }
+            let connections = (0..self.connections.len()).map(|slot| self.connections[slot].pair);
+            let streams = self.streams.iter().map(|stream| stream.pair).filter(|_| only_streams);
+            let mut pairs = connections.chain(streams);
+            if let Some(pair) = pairs.find(|pair| pair.application == application) {
+                return Some(pair.hosts);
             }
-            if let Some(client) = self.first_sender() {
-                return Ok([self.clients[client as usize].host, self.server_host(client, 0)]);
-            }
-            if !self.step() {
-                let name = &self.plan.applications[0].name;
-                return Err(misfit!("application {name:?} sends nothing before the end of the run"));
+            if !self.step(applications) {
+                return None;
             }
         }
-    }
-
-    /// The first client of the first application that has streams of datagrams, if it is one that sends nothing else.
-    fn first_sender(&self) -> Option<u32> {
-        self.plan.applications[0].kind.datagrams()?;
-        let mut clients = self.streams.iter().map(DatagramStream::client);
-        clients.find(|&client| self.clients[client as usize].application == 0)
     }
 
     /// For those who watch packets: a connection was opened.
@@ -100,7 +84,7 @@ impl<'p> Simulation<'p> {
     #[cold]
     pub(super) fn note_delivery(&mut self, packet: Packet, slot: u32, side: usize) {
         if let Some(datagram) = packet.datagram() {
-            let receiver = 1 - self.sender_of(&datagram);
+            let receiver = 1 - self.streams[datagram.stream as usize].sender();
             return self.note_datagram(&datagram, receiver);
         }
         if let Some(tap) = &mut self.tap {
@@ -112,29 +96,20 @@ impl<'p> Simulation<'p> {
     /// For those who watch packets: a datagram passes the host of one of its ends.
     #[cold]
     pub(crate) fn note_datagram(&mut self, datagram: &Datagram, side: usize) {
-        let (identity, load, sender) = (self.stream_identity(datagram), self.sight(datagram), self.sender_of(datagram));
+        let (identity, load, sender) =
+            (self.stream_identity(datagram), self.sight(datagram), self.streams[datagram.stream as usize].sender());
         if let Some(tap) = &mut self.tap {
             tap.at_end(self.now, identity, sender, side, load);
         }
     }
 
-    /// For those who watch packets: whether they do.
-    pub(crate) fn is_tapped(&self) -> bool {
-        self.tap.is_some()
-    }
-
-    fn sender_of(&self, datagram: &Datagram) -> usize {
-        if self.streams[datagram.stream as usize].is_from_server() { SERVER } else { CLIENT }
-    }
-
     fn stream_identity(&self, datagram: &Datagram) -> Identity {
-        let client = self.streams[datagram.stream as usize].client();
-        let hosts = [self.clients[client as usize].host, self.server_host(client, 0)];
-        Identity { number: client, hosts, initial_sequences: [0; 2] }
+        let stream = &self.streams[datagram.stream as usize];
+        Identity { number: stream.client, hosts: stream.pair.hosts, initial_sequences: [0; 2] }
     }
 
     fn sight(&self, datagram: &Datagram) -> Load {
-        let flow = self.streams[datagram.stream as usize].flow();
+        let flow = &self.streams[datagram.stream as usize].flow;
         Load::Datagram(Sight {
             number: datagram.number,
             bytes: flow.header_bytes + datagram.payload_bytes,
@@ -173,7 +148,7 @@ impl<'p> Simulation<'p> {
         // A link computed ahead may look beyond the end of the run.
         if at < self.plan.duration_ns {
             let (connection, from_server) = match stream {
-                Some(stream) => (NO_CONNECTION, stream.is_from_server()),
+                Some(stream) => (NO_CONNECTION, stream.flow.from_server),
                 None => {
                     let connection = &self.connections[slot];
                     let is_alive = connection.generation == packet.generation();
@@ -196,9 +171,9 @@ impl<'p> Simulation<'p> {
 
     /// For a tap: a packet is dropped, lost or delivered at a link, whose line has sent all of it at `end`.
     fn tap_crossing(&mut self, packet: &Packet, link: u32, end: Nanos, outcome: LinkOutcome) {
-        let seen = packet
-            .datagram()
-            .map(|datagram| (self.stream_identity(&datagram), self.sender_of(&datagram), self.sight(&datagram)));
+        let seen = packet.datagram().map(|datagram| {
+            (self.stream_identity(&datagram), self.streams[datagram.stream as usize].sender(), self.sight(&datagram))
+        });
         let Some(tap) = &mut self.tap else { return };
         let (identity, sender, load) = seen.unwrap_or_else(|| {
             let mut segment = packet.peek(&self.options);

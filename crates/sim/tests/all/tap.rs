@@ -2,7 +2,7 @@
 
 use crate::world::{pair, profile, single, web};
 use firstflight_sim::{
-    Plan, Simulation,
+    Plan,
     records::LinkInterval,
     simulate,
     tap::{Load, Place, Tapped, Watched},
@@ -11,7 +11,7 @@ use firstflight_tcp::{Ecn, Segment};
 use serde_json::{Value, json};
 
 fn watch(plan: &Value, place: &Place) -> Watched {
-    Simulation::watch(&Plan::from_json(&plan.to_string()).unwrap(), 6, 0, place).unwrap()
+    firstflight_sim::watch(&Plan::from_json(&plan.to_string()).unwrap(), 6, 0, place).unwrap()
 }
 
 fn segment(packet: &Tapped) -> Segment {
@@ -104,11 +104,12 @@ fn a_mark_shows_on_the_packet_that_got_it() {
 #[test]
 fn a_place_that_is_not_there_is_refused_with_those_that_are() {
     let plan = Plan::from_json(&lossy().to_string()).unwrap();
-    let refused = Simulation::watch(&plan, 6, 0, &link("hub")).unwrap_err().to_string();
+    let refused = firstflight_sim::watch(&plan, 6, 0, &link("hub")).unwrap_err().to_string();
     assert!(refused.starts_with("there is no link \"hub\" in this network; it has \"bottleneck\""), "{refused}");
     let mut late = lossy();
     late["applications"][0]["start"] = crate::world::constant(1e6);
-    let refused =
-        Simulation::watch(&Plan::from_json(&late.to_string()).unwrap(), 6, 0, &Place::Server).unwrap_err().to_string();
+    let refused = firstflight_sim::watch(&Plan::from_json(&late.to_string()).unwrap(), 6, 0, &Place::Server)
+        .unwrap_err()
+        .to_string();
     assert_eq!(refused, "application \"web\" sends nothing before the end of the run");
 }

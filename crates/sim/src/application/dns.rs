@@ -5,9 +5,8 @@
 
 use firstflight_path::Nanos;
 
-use super::DatagramStream;
 use crate::{
-    application::nanos,
+    application::{Clients, nanos},
     packet::Datagram,
     plan::{
         Kind,
@@ -34,9 +33,11 @@ struct Lookup {
     asks_again_at: Nanos,
 }
 
-/// State of look-ups at both endpoints.
+/// State of a client's look-ups at both endpoints.
 #[derive(Debug, Default)]
 pub(super) struct Resolver {
+    /// Stream of the queries; that of the answers is the next one.
+    pub(super) queries: u32,
     /// Look-ups in progress.
     lookups: Vec<Lookup>,
     /// Names that are known, and until when.
@@ -60,24 +61,22 @@ impl Kind {
     }
 }
 
-impl Simulation<'_> {
+impl Clients<'_> {
     /// A client's time has come: it begins its next look-up.
-    pub(in crate::application) fn begin_lookup(&mut self, client: u32) {
+    pub(super) fn begin_lookup(&mut self, sim: &mut Simulation<'_>, client: u32) {
         let Kind::Dns(dns) = &self.spec(client).kind else { return };
         if let Some(number) = self.clients[client as usize].begin(dns.count) {
-            self.look_up(client, number);
+            self.look_up(sim, client, number);
         }
     }
 
     /// True if a client knows the address of a page's name; if not, it is looked up.
-    pub(in crate::application) fn knows(&mut self, client: u32, name: u32) -> bool {
+    pub(super) fn knows(&mut self, sim: &mut Simulation<'_>, client: u32, name: u32) -> bool {
         if self.spec(client).kind.queries().is_none() {
             return true;
         }
-        if let Some(stream) = self.clients[client as usize].queries {
-            let now = self.now;
-            let resolver = &mut self.streams[stream as usize].resolver;
-            resolver.known.retain(|&(_, until)| until > now);
+        if let Some(resolver) = &mut self.clients[client as usize].resolver {
+            resolver.known.retain(|&(_, until)| until > sim.now);
             if resolver.known.iter().any(|&(known, _)| known == name) {
                 return true;
             }
@@ -85,98 +84,96 @@ impl Simulation<'_> {
                 return false;
             }
         }
-        self.look_up(client, name);
+        self.look_up(sim, client, name);
         false
     }
 
-    fn look_up(&mut self, client: u32, number: u32) {
+    fn look_up(&mut self, sim: &mut Simulation<'_>, client: u32, number: u32) {
         let Some(queries) = self.spec(client).kind.queries() else { return };
-        let stream = match self.clients[client as usize].queries {
-            Some(stream) => stream,
-            None => {
-                let [stream, _] = [0, 1].map(|index| self.open_stream(client, queries.flows().swap_remove(index)));
-                self.clients[client as usize].queries = Some(stream);
-                stream
-            }
-        };
-        let DatagramStream { sent, resolver, .. } = &mut self.streams[stream as usize];
-        let (first_query, now) = (*sent, self.now);
+        if self.clients[client as usize].resolver.is_none() {
+            let [queries, _] = [0, 1].map(|index| self.open_stream(sim, client, queries.flows().swap_remove(index)));
+            self.clients[client as usize].resolver = Some(Box::new(Resolver { queries, ..Resolver::default() }));
+        }
+        let Some(resolver) = &mut self.clients[client as usize].resolver else { return };
+        let (stream, now) = (resolver.queries, sim.now);
+        let first_query = sim.streams[stream as usize].sent;
         resolver.lookups.push(Lookup { number, started_at: now, first_query, tries: 0, asks_again_at: now });
-        self.ask_for_name(stream);
+        self.ask_for_name(sim, stream);
     }
 
     /// Time for a query of the look-up that waits for this moment, or to give it up.
-    pub(super) fn ask_for_name(&mut self, stream: u32) {
-        let DatagramStream { client, resolver, .. } = &mut self.streams[stream as usize];
-        let client = *client;
-        let kind = &self.plan.applications[usize::from(self.clients[client as usize].application)].kind;
-        let Some(queries) = kind.queries() else { return };
-        let due = resolver.lookups.iter().position(|lookup| lookup.asks_again_at == self.now);
+    pub(super) fn ask_for_name(&mut self, sim: &mut Simulation<'_>, stream: u32) {
+        let client = sim.streams[stream as usize].client;
+        let Some(queries) = self.spec(client).kind.queries() else { return };
+        let Some(resolver) = &mut self.clients[client as usize].resolver else { return };
+        let due = resolver.lookups.iter().position(|lookup| lookup.asks_again_at == sim.now);
         let Some(index) = due else { return };
         if resolver.lookups[index].tries == queries.attempts {
             let lookup = resolver.lookups.remove(index);
-            return self.end_lookup(client, lookup, None);
+            return self.end_lookup(sim, client, lookup, None);
         }
         let lookup = &mut resolver.lookups[index];
         let patience = queries.timeout_ns as f64 * libm::pow(queries.backoff, f64::from(lookup.tries));
         lookup.tries += 1;
-        lookup.asks_again_at = self.now.saturating_add(patience as Nanos);
+        lookup.asks_again_at = sim.now.saturating_add(patience as Nanos);
         let at = lookup.asks_again_at;
         resolver.asked.push(lookup.first_query);
-        self.set_timer(at, Wake::Stream(stream));
-        self.send_datagram(stream);
+        sim.set_timer(at, Wake::Stream(stream));
+        self.send_datagram(sim, stream);
     }
 
     /// A datagram of a look-up has arrived: a query at the server, or an answer at the client.
-    pub(super) fn dns_datagram(&mut self, client: u32, datagram: &Datagram) {
+    pub(super) fn dns_datagram(&mut self, sim: &mut Simulation<'_>, client: u32, datagram: &Datagram) {
         let Some(queries) = self.spec(client).kind.queries() else { return };
-        let Some(stream) = self.clients[client as usize].queries else { return };
-        let answers = stream + 1;
-        if datagram.stream == stream {
+        let Some(resolver) = &mut self.clients[client as usize].resolver else { return };
+        if datagram.stream == resolver.queries {
+            let answers = resolver.queries + 1;
             let work = nanos(self.draw(client, &queries.resolve, Purpose::Work, u64::from(datagram.number)));
-            let at = self.now.saturating_add(work);
-            self.streams[answers as usize].resolver.at_work.push((at, datagram.number));
-            return self.set_timer(at, Wake::Stream(answers));
+            let at = sim.now.saturating_add(work);
+            if let Some(resolver) = &mut self.clients[client as usize].resolver {
+                resolver.at_work.push((at, datagram.number));
+            }
+            return sim.set_timer(at, Wake::Stream(answers));
         }
-        let query = self.streams[answers as usize].resolver.answered[datagram.number as usize];
-        let resolver = &mut self.streams[stream as usize].resolver;
+        let query = resolver.answered[datagram.number as usize];
         let first_query = resolver.asked[query as usize];
         if let Some(index) = resolver.lookups.iter().position(|lookup| lookup.first_query == first_query) {
             let lookup = resolver.lookups.remove(index);
-            self.end_lookup(client, lookup, Some(datagram.payload_bytes));
+            self.end_lookup(sim, client, lookup, Some(datagram.payload_bytes));
         }
     }
 
     /// The server has found an answer.
-    pub(super) fn answer_query(&mut self, answers: u32) {
-        let resolver = &mut self.streams[answers as usize].resolver;
-        let Some(ready) = resolver.at_work.iter().position(|&(at, _)| at == self.now) else { return };
+    pub(super) fn answer_query(&mut self, sim: &mut Simulation<'_>, answers: u32) {
+        let client = sim.streams[answers as usize].client;
+        let Some(resolver) = &mut self.clients[client as usize].resolver else { return };
+        let Some(ready) = resolver.at_work.iter().position(|&(at, _)| at == sim.now) else { return };
         let (_, query) = resolver.at_work.remove(ready);
         resolver.answered.push(query);
-        self.send_datagram(answers);
+        self.send_datagram(sim, answers);
     }
 
     /// A look-up is over, with an answer of this number of bytes or none.
-    fn end_lookup(&mut self, client: u32, lookup: Lookup, answer: Option<u32>) {
+    fn end_lookup(&mut self, sim: &mut Simulation<'_>, client: u32, lookup: Lookup, answer: Option<u32>) {
         match &self.spec(client).kind {
             Kind::Dns(dns) => {
-                self.note_end(lookup.number + 1, dns.count);
-                self.book_lookup(client, lookup, answer);
+                sim.note_end(lookup.number + 1, dns.count);
+                self.book_lookup(sim, client, lookup, answer);
                 let pause = nanos(self.draw(client, &dns.think, Purpose::Think, u64::from(lookup.number)));
-                self.wake_client_at(client, self.now.saturating_add(pause));
+                sim.wake_client_at(client, sim.now.saturating_add(pause));
             }
             Kind::WebPage { dns: Some(names), .. } => {
-                if let (Some(_), Some(stream)) = (answer, self.clients[client as usize].queries) {
-                    let until = names.ttl_ns.map_or(Nanos::MAX, |ttl| self.now.saturating_add(ttl));
-                    self.streams[stream as usize].resolver.known.push((lookup.number, until));
+                if let (Some(_), Some(resolver)) = (answer, &mut self.clients[client as usize].resolver) {
+                    let until = names.ttl_ns.map_or(Nanos::MAX, |ttl| sim.now.saturating_add(ttl));
+                    resolver.known.push((lookup.number, until));
                 }
-                self.name_looked_up(client, lookup.number, answer.is_some());
+                self.name_looked_up(sim, client, lookup.number, answer.is_some());
             }
             _ => {}
         }
     }
 
-    fn book_lookup(&mut self, client: u32, lookup: Lookup, answer: Option<u32>) {
+    fn book_lookup(&mut self, sim: &mut Simulation<'_>, client: u32, lookup: Lookup, answer: Option<u32>) {
         let client = &self.clients[client as usize];
         let application = self.plan.recorded(client.application, client.arm);
         let bytes = answer.map_or(0, u64::from);
@@ -190,13 +187,13 @@ impl Simulation<'_> {
             return accounts.enter(&Outcome {
                 application,
                 unit: Unit::Transfer,
-                completion: answer.map(|_| self.now - lookup.started_at),
+                completion: answer.map(|_| sim.now - lookup.started_at),
                 bytes,
                 booked: sender,
             });
         }
-        let time = seconds_between(lookup.started_at, answer.map(|_| self.now));
-        self.records.transfers.push(Transfer {
+        let time = seconds_between(lookup.started_at, answer.map(|_| sim.now));
+        sim.records.transfers.push(Transfer {
             replicate: self.replicate,
             application,
             client: client.index,
@@ -220,12 +217,12 @@ impl Simulation<'_> {
     }
 
     /// At the end of the run: the rows of look-ups in progress.
-    pub(super) fn book_unfinished_lookups(&mut self) {
+    pub(super) fn book_unfinished_lookups(&mut self, sim: &mut Simulation<'_>) {
         for client in 0..self.clients.len() as u32 {
-            if let (Kind::Dns(_), Some(stream)) = (&self.spec(client).kind, self.clients[client as usize].queries) {
-                for lookup in std::mem::take(&mut self.streams[stream as usize].resolver.lookups) {
-                    self.book_lookup(client, lookup, None);
-                }
+            let Kind::Dns(_) = &self.spec(client).kind else { continue };
+            let resolver = self.clients[client as usize].resolver.take();
+            for lookup in resolver.map(|resolver| resolver.lookups).unwrap_or_default() {
+                self.book_lookup(sim, client, lookup, None);
             }
         }
     }

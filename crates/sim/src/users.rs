@@ -1,0 +1,140 @@
+//! The users of a population: for each the same simulation from its beginning, with another path, and nothing allocated again.
+
+use std::ops::Range;
+
+use firstflight_path::{
+    LinkSpec,
+    queue::{DropTailSpec, Limit, QueueSpec},
+};
+
+use crate::{
+    NO_REPLICATES, PlanError,
+    application::{Client, Clients},
+    plan::{LinkPair, Network, Plan},
+    population::{Keep, Path, Paths, PopulationSpec, aggregate::Accounts, arm_of_user, runs_application},
+    records::Records,
+    simulation::Simulation,
+    topology::Topology,
+};
+
+/// Node of the server.
+const SERVER_HOST: u32 = 0;
+/// Node of the user.
+const USER_HOST: u32 = 1;
+
+/// Users whose paths are drawn together, so that the processor overlaps the draws of different users, and does not load
+/// the code that draws and the code that simulates for each user again.
+const BATCH: u32 = 64;
+
+/// Simulates a range of replicates of a plan with a population.
+///
+/// # Errors
+/// A law that gave a value that no path can have; a capture, which would be of too many connections; sums that no
+/// column can hold.
+pub(crate) fn run(
+    plan: &Plan,
+    population: &PopulationSpec,
+    seed: u64,
+    replicates: Range<u32>,
+    capture: bool,
+) -> Result<Records, PlanError> {
+    if capture {
+        return Err(misfit!(
+            "the segments of a population are not captured: take one of its users as a network of its own"
+        ));
+    }
+    if replicates.is_empty() {
+        return Err(misfit!("{}", NO_REPLICATES));
+    }
+    let paths = Paths::new(population, plan.largest_packet_bytes())?;
+    let (mut simulation, mut clients) = set_up(plan, population, seed)?;
+    for replicate in replicates {
+        (simulation.replicate, clients.replicate) = (replicate, replicate);
+        simulation.connections.restart_numbers();
+        for first in (0..population.users).step_by(BATCH as usize) {
+            let batch = first..population.users.min(first.saturating_add(BATCH));
+            let drawn = paths.of(seed, replicate, batch.clone())?;
+            for (user, path) in batch.zip(&drawn) {
+                run_user(&mut simulation, &mut clients, user, path)?;
+            }
+        }
+        let Records { aggregates, histograms, .. } = &mut simulation.records;
+        if let (Some(accounts), Some(aggregates), Some(histograms)) = (&mut clients.accounts, aggregates, histograms) {
+            accounts.close(replicate, aggregates, histograms)?;
+        }
+    }
+    Ok(simulation.records)
+}
+
+/// A simulation for the users of a plan with a population, one after the other.
+///
+/// # Errors
+/// Parts that do not fit together.
+fn set_up<'p>(
+    plan: &'p Plan,
+    population: &PopulationSpec,
+    seed: u64,
+) -> Result<(Simulation<'p>, Clients<'p>), PlanError> {
+    let topology = Topology::new(&Network::Chain { links: vec![PLACEHOLDER] }, seed, 0)?;
+    let mut simulation = Simulation::new(plan, seed, 0, &topology, &[(USER_HOST, SERVER_HOST)])?;
+    let servers = vec![SERVER_HOST..SERVER_HOST + 1; plan.applications.len()];
+    let mut clients = Clients::new(plan, seed, 0, Vec::with_capacity(plan.applications.len()), servers);
+    let records = &mut simulation.records;
+    records.link_names.clear();
+    if population.keep == Keep::Aggregates {
+        clients.accounts = Some(Box::new(Accounts::new(plan, &population.buckets)));
+        records.handshakes = None;
+        records.aggregates = Some(Vec::new());
+        records.histograms = Some(Vec::new());
+    } else {
+        records.users = Some(Vec::new());
+    }
+    // Without a count users stay to the end.
+    simulation.stays = plan.applications.iter().all(|application| application.kind.count().is_none());
+    Ok((simulation, clients))
+}
+
+/// Simulates a user from time 0 until every application with a count is done, or to the end of the plan's duration.
+///
+/// # Errors
+/// A path that cannot be simulated.
+fn run_user(
+    simulation: &mut Simulation<'_>,
+    clients: &mut Clients<'_>,
+    user: u32,
+    path: &Path,
+) -> Result<(), PlanError> {
+    let &mut Clients { plan, seed, replicate, .. } = clients;
+    simulation
+        .restart(seed, user, path)
+        .map_err(PlanError::within(format_args!("user {user} of replicate {replicate}")))?;
+    (clients.row_bytes, clients.row_handshake) = (path.bytes, path.handshake);
+    clients.clients.clear();
+    let arm = arm_of_user(plan, seed, replicate, user);
+    for application in 0..plan.applications.len() {
+        if runs_application(plan, seed, replicate, application, user) {
+            clients.clients.push(Client::new(application as u16, user, USER_HOST, arm));
+        }
+    }
+    clients.start(simulation);
+    if let Some(accounts) = &mut clients.accounts {
+        accounts.begin_user(path);
+    }
+    simulation.run(clients);
+    simulation.close_queues();
+    clients.book_unfinished(simulation);
+    if let Some(users) = &mut simulation.records.users {
+        users.push(path.row(replicate, user));
+    }
+    Ok(())
+}
+
+/// A link until a user's takes its place.
+const NO_LINE: LinkSpec = LinkSpec::plain(
+    None,
+    1,
+    QueueSpec::DropTail(DropTailSpec { limit: Limit::Packets(1), counts_packet_in_service: false }),
+);
+
+/// A path until a user's takes its place.
+const PLACEHOLDER: LinkPair = LinkPair { forward: NO_LINE, reverse: NO_LINE };
