@@ -6,7 +6,7 @@ import html
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -139,6 +139,15 @@ class Table:
             arrays[column] = (dims, np.full([len(of) for of in labels.values()], np.nan))
             arrays[column][1][places] = self.frame[column].to_numpy()
         return xr.Dataset(arrays, labels)
+
+    def of_metric(self, name: str, keys: Sequence[str]) -> xr.Dataset | None:
+        """One metric over `keys`, the last of which also says what the table's others do; None without a row."""
+        *places, last = keys
+        said = pl.concat_str([key for key in self.keys if key not in places], separator=", ")
+        rows = self.frame.filter(pl.col("metric") == name).with_columns(said.alias(last))
+        if rows.is_empty():
+            return None
+        return replace(self, keys=tuple(keys), frame=rows, across=None).to_xarray().sel(metric=name, drop=True)
 
     def csv(self) -> str:
         """The tidy frame as CSV with a header; empty fields where there is no value."""

@@ -79,6 +79,15 @@ class SingleScenario(Study):
 
 
 Vary = Mapping[str, Sequence[Any]]
+_FIGURES = {
+    "transfer_time": ("transfers", "mean_completion_time", "Mean completion time of transfers"),
+    "tls_handshake_time": ("handshakes", "mean_tls_handshake_time", "Mean time to the end of the TLS handshake"),
+    "first_usable_byte_time": ("handshakes", "mean_first_usable_byte_time", "Mean time to the first usable byte"),
+    "page_time": ("pages", "mean_completion_time", "Mean completion time of pages"),
+    "retransmitted": ("transfers", "retransmitted", "Retransmission rate"),
+    "mos": ("streams", "mos", "Mean opinion score"),
+}
+"""Figures of a grid: table, metric and title of each."""
 
 
 class VariedScenario(SingleScenario):
@@ -135,23 +144,24 @@ class VariedScenario(SingleScenario):
         order = self._order()
         if len(order) > 2 or not run.cells:
             return []
-        from firstflight.studies.kernel.figure import lines
-        from firstflight.studies.kernel.quantity import measured
-        from firstflight.studies.measures import MEASURES
+        from firstflight.analysis.summary import summary_tables
+        from firstflight.studies.kernel import headed, lines, named
 
         x, *second = sorted(order, key=lambda name: not all(isinstance(item, int | float) for item in order[name]))
-        figures = []
-        for measure, found in measured(run, MEASURES, {"": order}).items():
-            if not (found > 0).any():
+        tables = {table.name: table for table in summary_tables(run)}
+        titles, figures = {key: key.replace("_", " ") for key in order}, []
+        for name, (table, metric, title) in _FIGURES.items():
+            values = tables[table].of_metric(metric, [*order, "application"]) if table in tables else None
+            if values is None or not (values.ours > 0).any():
                 continue
-            for name in order:
-                found[name].attrs["long_name"] = name.replace("_", " ")
-            if second and found.sizes["application"] == 1:
-                found = found.isel(application=0, drop=True)
-            applications = ["application"] if "application" in found.dims else []
-            color, *panel = [*second, *applications] if second else ["application", *applications]
-            caption = "Mean over replicates, with the 95% CI."
-            figures.append(lines(found, measure.title, caption, x, color, panel[0] if panel else None))
+            if second and values.sizes["application"] == 1:
+                values = values.isel(application=0, drop=True)
+            color, *panel = [*second, *({"application"} & set(values.dims))] if second else ["application"] * 2
+            about = tables[table].metric(metric)
+            drawn = named(headed(values.ours, **titles), name, title, about.unit, about.digits)
+            ends = None if values.low.isnull().all() else (values.low.fillna(drawn), values.high.fillna(drawn))
+            caption = "All replicates together, as in the tables, with the 95% CI."
+            figures.append(lines(drawn, title, caption, x, color, panel[0] if panel else None, between=ends))
         return [figure for figure in figures if figure]
 
     def _compared(self, run: Run) -> list[Compared]:
