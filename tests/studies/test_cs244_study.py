@@ -17,7 +17,7 @@ from firstflight.report.figure import svg
 from firstflight.scenario import Cell
 from firstflight.scenario.cell import chosen
 from firstflight.studies.cs244_2014 import QUANTITIES, STUDY
-from firstflight.studies.cs244_2014.claims import _rank_correlation, claims, crossing, gain_ms, ten_segments_ms
+from firstflight.studies.cs244_2014.claims import claims, crossing, gain_ms, ten_segments_ms
 from firstflight.studies.cs244_2014.report import computed_gain_ms, tables
 from firstflight.studies.cs244_2014.responses import (
     BUCKETS,
@@ -31,7 +31,7 @@ from firstflight.studies.cs244_2014.responses import (
     responses,
 )
 from firstflight.studies.execute import run
-from firstflight.studies.kernel import Quantities
+from firstflight.studies.kernel import Quantities, rank_correlation
 
 ROUND_TRIP_MS = 70
 
@@ -162,7 +162,7 @@ def test_claims_read_quantities_that_differ_in_every_cell(q: Quantities) -> None
 
 def test_a_rank_correlation_counts_the_order_of_the_medians_and_shares_equal_ranks() -> None:
     medians = np.array([[1.0, 2, 3], [3, 2, 1], [1, 1, 5]])
-    assert _rank_correlation(medians) == pytest.approx([1, -1, math.sqrt(3) / 2])
+    assert rank_correlation(medians, np.arange(3)) == pytest.approx([1, -1, math.sqrt(3) / 2])
 
 
 def test_over_the_shaper_with_flights_as_gso_packets_the_gain_is_one_round_trip_from_256_kbps_on(q: Quantities) -> None:

@@ -261,4 +261,4 @@ def test_verdicts_on_either_side_of_the_limits() -> None:
     }
     q = made_up(NAME)
     assert misjudged(NAME, q, paths | orders | others | drawn) == {}
-    assert value_decides(NAME, q) == {*paths, *orders, *others}
+    assert value_decides(NAME, q) == {*paths, *others}

@@ -11,13 +11,21 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
-import numpy as np
 import xarray as xr
 
 from firstflight.studies.cs244_2014 import responses as r
-from firstflight.studies.kernel import ClaimSpec, Quantities, Source, above, at_least, each, near, observed
+from firstflight.studies.kernel import (
+    ClaimSpec,
+    Quantities,
+    Source,
+    above,
+    at_least,
+    each,
+    near,
+    observed,
+    rank_correlation,
+)
 
 SOURCE = Source("CS244 2014, results", "cs244-")
 LATER = {
@@ -93,7 +101,7 @@ def _gains(times: xr.DataArray, path: str = "") -> Iterator[ClaimSpec]:
     yield claim(
         "percentage-rises",
         "The gain in percent rises with bandwidth (rank correlation of the users' bandwidths and medians).",
-        xr.apply_ufunc(_rank_correlation, by_user, input_core_dims=[["rate_kbps"]]),
+        xr.apply_ufunc(rank_correlation, by_user, by_user["rate_kbps"], input_core_dims=[["rate_kbps"]] * 2),
         above(0, "correlation"),
         "The sentence gives a direction and no number.",
         f"Medians by bucket, kbit/s: {each_bucket}.",
@@ -102,16 +110,6 @@ def _gains(times: xr.DataArray, path: str = "") -> Iterator[ClaimSpec]:
 
 def _where(path: str) -> str:
     return LATER.get(path, f"Over Mininet's shaper ({path})")
-
-
-def _rank_correlation(medians: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Spearman's, of the users' order along the last axis and their medians; equal medians share a rank."""
-    from scipy.stats import rankdata
-
-    apart = rankdata(medians, axis=-1) - (medians.shape[-1] + 1) / 2
-    order = np.arange(medians.shape[-1]) - (medians.shape[-1] - 1) / 2
-    found: np.ndarray[Any, np.dtype[np.float64]] = apart @ order / np.sqrt((apart**2).sum(axis=-1) * (order**2).sum())
-    return found
 
 
 def _rounds(q: Quantities, iw: int, expected: int) -> ClaimSpec:

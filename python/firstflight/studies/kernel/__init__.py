@@ -6,7 +6,7 @@ docs/add-a-study.md explains them on an example.
 from firstflight.analysis.claim import above, at_least, at_most, below, between, near
 from firstflight.studies.kernel.claim import OURS, ClaimSpec, Source
 from firstflight.studies.kernel.declared import DeclaredStudy
-from firstflight.studies.kernel.ensemble import MEMBER, Ensemble, Matched, Number, Parameter, spread
+from firstflight.studies.kernel.ensemble import MEMBER, Ensemble, Matched, Number, Parameter, rank_correlation, spread
 from firstflight.studies.kernel.figure import heat_map, intervals, lines, panels, scatter
 from firstflight.studies.kernel.quantity import (
     Observations,
@@ -67,6 +67,7 @@ __all__ = [
     "near",
     "observed",
     "panels",
+    "rank_correlation",
     "resampled",
     "scatter",
     "spread",

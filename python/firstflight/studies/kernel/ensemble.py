@@ -171,7 +171,7 @@ class Matched:
         """
         effects = value(self.effect).sel({MEMBER: chosen[MEMBER]}).dropna(MEMBER)
         own = self.ensemble.values.sel({MEMBER: effects[MEMBER]})
-        found = [rank_correlation(values, effects.values) for values in own.values]
+        found = rank_correlation(own.values, effects.values) if effects.size > 3 else np.full(own.shape[:-1], np.nan)
         of = xr.DataArray(found, {"parameter": own["parameter"].values}, ["parameter"])
         return named(of, "influence", "Rank correlation with the effect", "", 2)
 
@@ -298,10 +298,16 @@ def chance(members: int) -> float:
     return 1.96 / math.sqrt(max(members - 1, 1))
 
 
-def rank_correlation(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> float:
-    """Spearman's; NaN with fewer than four pairs or where either has one value only."""
-    from scipy.stats import spearmanr
+def rank_correlation(values: np.ndarray[Any, Any], order: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Spearman's, of `values` along their last axis and `order`, which has as many; equal values share a rank. NaN with
+    fewer than three, where a value is NaN, and where all values are equal.
+    """
+    from scipy.stats import rankdata
 
-    if len(one) < 4 or np.ptp(one) == 0 or np.ptp(other) == 0:
-        return np.nan
-    return float(spearmanr(one, other).statistic)
+    apart, places = (rankdata(of, axis=-1) for of in (values, order))
+    apart, places = apart - apart.mean(axis=-1, keepdims=True), places - places.mean()
+    if len(places) < 3:
+        return np.full(values.shape[:-1], np.nan)
+    with np.errstate(invalid="ignore"):
+        found: np.ndarray[Any, Any] = apart @ places / np.sqrt((apart**2).sum(axis=-1) * (places**2).sum())
+    return found
