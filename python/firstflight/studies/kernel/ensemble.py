@@ -299,15 +299,13 @@ def chance(members: int) -> float:
 
 
 def rank_correlation(values: np.ndarray[Any, Any], order: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Spearman's, of `values` along their last axis and `order`, which has as many; equal values share a rank. NaN with
-    fewer than three, where a value is NaN, and where all values are equal.
+    """Spearman's, of `values` along their last axis and `order`, which has as many; equal values share a rank. NaN
+    where a value is, and where all values are equal.
     """
     from scipy.stats import rankdata
 
     apart, places = (rankdata(of, axis=-1) for of in (values, order))
     apart, places = apart - apart.mean(axis=-1, keepdims=True), places - places.mean()
-    if len(places) < 3:
-        return np.full(values.shape[:-1], np.nan)
     with np.errstate(invalid="ignore"):
         found: np.ndarray[Any, Any] = apart @ places / np.sqrt((apart**2).sum(axis=-1) * (places**2).sum())
     return found
