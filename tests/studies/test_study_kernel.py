@@ -117,6 +117,7 @@ def test_a_study_refuses_a_quantity_that_it_would_leave_out(
 DONE = Quantity("done", "Time", "ms", pl.col("completion_time_s").mean())
 LATE = Quantity("late", "Delay", "ms", pl.col("delay_min_s").mean())
 DELAY = replace(LATE, value=pl.col("completion_tim_s").mean())
+EVERY = Quantity("every", "Time", "ms", 1e3 * pl.col("completion_time_s"))
 WHICH = Quantity("which", "Time", "ms", pl.col("completion_time_s").mean(), by={"client": [0, 1]})
 
 
@@ -131,6 +132,7 @@ def two_dimensions(q: Quantities) -> list[Any]:
         (("iw =", "metric ="), {}, 'key "metric" is the name of a column of the tables; rename the key'),
         (("iw =", "timeouts ="), {}, 'key "timeouts" is the name of a column of the records; rename the key'),
         ((), {"quantities": [LATE]}, '"late" reads "delay_min_s", no .* "transfers"; write records = "streams"'),
+        ((), {"quantities": [EVERY]}, 'quantity "every" has a value for each row; aggregate them'),
         ((), {"quantities": [DELAY]}, 'reads "completion_tim_s", .*; did you mean "completion_time_s"?'),
         (
             (),

@@ -10,12 +10,13 @@ from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
+import polars as pl
 import xarray as xr
 
 from firstflight.analysis.table import VALUE_COLUMNS
 from firstflight.counted import listed, nearest
 from firstflight.errors import RequestError
-from firstflight.records import TABLES, Run
+from firstflight.records import TABLES, Run, empty
 from firstflight.studies.kernel.claim import ClaimSpec, depending, judge
 from firstflight.studies.kernel.grid import EXPERIMENT, Build, Grid, Label
 from firstflight.studies.kernel.quantity import Quantities, Quantity, measured
@@ -250,12 +251,15 @@ _TRIED = 2_000
 
 
 def _check_columns(where: str, of: Quantity, records: str, keys: set[str]) -> None:
-    """RequestError for a column that the records of the quantity do not have."""
+    """RequestError for a column that the records of the quantity do not have, and for a value that is no aggregate."""
     columns = {name: {column.name for column in table} | {REPLICATE} for name, table in TABLES.items()}
     for column in sorted(of.columns() - keys - columns[records]):
         others = [name for name, of_table in columns.items() if column in of_table]
         hint = f'write records = "{others[0]}"' if others else nearest(column, columns[records])
         raise RequestError(f'{where} reads "{column}", no column of the records "{records}"; {hint}')
+    rows = empty(records).lazy().with_columns(pl.lit(0).alias(key) for key in keys)
+    if isinstance(rows.group_by(REPLICATE).agg(value=of.value).collect_schema()["value"], pl.List):
+        raise RequestError(f"{where} has a value for each row; aggregate them, for example with .mean()")
 
 
 def _checked(quantities: Sequence[Quantity], declared: dict[str, Any], study: str) -> Sequence[Quantity]:
