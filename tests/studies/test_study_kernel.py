@@ -81,6 +81,7 @@ SAMPLE = Sample(lambda run, piece: pl.DataFrame(), ("cluster",))
         (Observed, {"summary": "middle"}, 'summary is "middle"; write median'),
         (Sampled, {"summary": "sum"}, "records is no Sample; give one, or write Quantity"),
         (Sampled, {"records": SAMPLE, "summary": "median"}, 'summary is "median"; write mean, sum or percentiles'),
+        (Sampled, {"records": SAMPLE, "summary": (50, 995)}, r'summary is "\(50, 995\)"; write mean, sum or perc'),
         (Sampled, {"records": SAMPLE, "by": ("client",)}, "a Sample needs by with labels"),
     ],
 )
@@ -132,6 +133,7 @@ def two_dimensions(q: Quantities) -> list[Any]:
         (("iw =", "metric ="), {}, 'key "metric" is the name of a column of the tables; rename the key'),
         (("iw =", "timeouts ="), {}, 'key "timeouts" is the name of a column of the records; rename the key'),
         ((), {"quantities": [LATE]}, '"late" reads "delay_min_s", no .* "transfers"; write records = "streams"'),
+        ((), {"quantities": [replace(DONE, at={"iw": [3, 11]})]}, '"done" is at iw 11; known here: 10, 3'),
         ((), {"quantities": [EVERY]}, 'quantity "every" has a value for each row; aggregate them'),
         ((), {"quantities": [DELAY]}, 'reads "completion_tim_s", .*; did you mean "completion_time_s"?'),
         (

@@ -141,6 +141,10 @@ class DeclaredStudy(Study):
             if taken := _TAKEN.get(key):
                 raise RequestError(f'{self._folder}/study.toml: key "{key}" is the name of {taken}; rename the key')
         for of in own:
+            for key, labels in (of.at or {}).items():
+                if unknown := [str(label) for label in labels if label not in coordinates[of.grid][key]]:
+                    there = nearest(unknown[0], map(str, coordinates[of.grid][key]))
+                    raise RequestError(f'{self.name}: quantity "{of.name}" is at {key} {unknown[0]}; {there}')
             if isinstance(of.records, str):
                 _check_columns(f'{self.name}: quantity "{of.name}"', of, of.records, keys)
         if sum(of.blank(coordinates[of.grid]).size for of in own) > _TRIED:

@@ -259,7 +259,8 @@ class Sampled(Quantity):
     weight: pl.Expr | None = None
 
     def _problems(self) -> list[tuple[bool, str]]:
-        wrong = isinstance(self.summary, str) and self.summary not in ("mean", "sum")
+        named, shares = isinstance(self.summary, str), self.percentiles
+        wrong = (named and self.summary not in ("mean", "sum")) or not all(0 < share < 100 for share in shares)
         return [
             *super()._problems()[:2],
             (not isinstance(self.records, Sample), "records is no Sample; give one, or write Quantity"),
