@@ -65,6 +65,11 @@ def test_a_notebook_shows_the_text_escaped():
     assert shown.startswith("<pre>A &lt; B\nOf delays.")
 
 
+def test_a_block_that_is_too_wide_continues_below_with_the_same_rows():
+    block = table(frame=rows_frame(("webs", "iw"), ROWS[:2])).text(23)
+    assert "Delay (s)\nwebs               iw=1\n8     0.56 ±0.02 [0.60]\n\nwebs  iw=3\n8     0.46\n" in block
+
+
 def test_text_gives_a_block_a_metric_with_the_published_value_beside_ours():
     misprint = frozenset({("drops", "8", "1")})
     assert table(misprints=misprint).text() == (

@@ -1,5 +1,6 @@
 """Text at a terminal is wrapped and has colored verdicts; elsewhere it is as it was made."""
 
+import contextlib
 import fcntl
 import os
 import pty
@@ -8,6 +9,9 @@ import struct
 import subprocess
 import sys
 import termios
+from pathlib import Path
+
+import pytest
 
 TEXT = "differs           a-claim: " + "A sentence of many words. " * 6 + "\n" + " " * 18 + "expected 5"
 ROWS = "ok       python\nworse\n   10   +1.0%   over the budget: loss\nIt is over the budget, and worse is possible"
@@ -19,14 +23,23 @@ def shows(text: str) -> list[str]:
 
 
 def at_a_terminal(columns: int, text: str = TEXT, **environment: str) -> list[str]:
+    return run_at_a_terminal(columns, shows(text), **environment)
+
+
+def run_at_a_terminal(columns: int, command: list[str], **environment: str) -> list[str]:
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")}
-    subprocess.run(shows(text), check=True, stdout=slave, env=kept | {"TERM": "xterm"} | environment)
-    os.close(slave)
-    text = os.read(master, 65536).decode()
+    with subprocess.Popen(command, stdout=slave, env=kept | {"TERM": "xterm"} | environment) as process:
+        os.close(slave)
+        text = b""
+        # Of a terminal whose other end is closed Linux reads an error.
+        with contextlib.suppress(OSError):
+            while part := os.read(master, 65536):
+                text += part
     os.close(master)
-    return text.splitlines()
+    assert process.returncode == 0
+    return text.decode().splitlines()
 
 
 def test_lines_end_at_the_width_and_continue_below_their_text() -> None:
@@ -46,3 +59,20 @@ def test_a_verdict_is_colored_unless_that_is_unwanted() -> None:
 
 def test_a_pipe_gets_the_lines_as_they_are() -> None:
     assert subprocess.run(shows(TEXT), check=True, capture_output=True, text=True).stdout == TEXT + "\n"
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["observe", "flows/homes.csv.gz"], "  size: 39.36 kB (8.361, 190.8), 4,000 responses"),
+        (["trace", "download.toml"], "0.060211200  sent      to_client       1    1448      81"),
+    ],
+)
+def test_a_table_of_a_command_fits_a_narrow_terminal(arguments: list[str], line: str) -> None:
+    command, file = arguments
+    lines = run_at_a_terminal(60, [str(Path(sys.executable).with_name("firstflight")), command, str(EXAMPLES / file)])
+    assert [one for one in lines if len(one) > 60 and " " in one.strip()] == []
+    assert line in lines

@@ -188,22 +188,23 @@ class Table:
         """The notebook view."""
         return f"<pre>{html.escape(self.text())}</pre>"
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
         """For a terminal: `ours ±half-width [published]` in each place, or `ours (low to high)`.
 
-        With `across` one block per metric, one column per value of that key; without, one column per metric.
+        With `across` one block per metric, one column per value of that key; without, one column per metric. Blocks
+        wider than `width` characters continue below with the same rows.
         """
         layout = self.layout()
         names = list(dict.fromkeys(name for name, _ in layout.columns))
         blocks = [f"{self.title}\n{self.caption}" if self.caption else self.title]
         if self.across is None:
             titles = [self._heading(name) for name in names]
-            blocks.append(self._block(layout, range(len(names)), titles))
+            blocks.append(self._block(layout, range(len(names)), titles, width))
         else:
             for name in names:
                 places = [i for i, column in enumerate(layout.columns) if column[0] == name]
                 titles = [f"{self.across}={layout.columns[i][1]}" for i in places]
-                blocks.append(f"{self._heading(name)}\n{self._block(layout, places, titles)}")
+                blocks.append(f"{self._heading(name)}\n{self._block(layout, places, titles, width)}")
         intervals = [
             interval_text(entry, self.metric(name))
             for _, entries in layout.rows
@@ -221,13 +222,26 @@ class Table:
         label = self.metric(name).label
         return f"{label} ({unit})" if unit else label
 
-    def _block(self, layout: Layout, places: Sequence[int], titles: Sequence[str]) -> str:
-        body = [
-            [*row, *(_entry_text(entries[i], self.metric(layout.columns[i][0])) for i in places)]
-            for row, entries in layout.rows
-            if any(entries[i] is not None for i in places)
-        ]
-        return _align([*layout.row_keys, *titles], body, len(layout.row_keys))
+    def _block(self, layout: Layout, places: Sequence[int], titles: Sequence[str], width: int | None) -> str:
+        rows = [(row, entries) for row, entries in layout.rows if any(entries[i] is not None for i in places)]
+
+        def drawn(first: int, end: int) -> str:
+            of = places[first:end]
+            body = [
+                [*row, *(_entry_text(entries[i], self.metric(layout.columns[i][0])) for i in of)]
+                for row, entries in rows
+            ]
+            return _align([*layout.row_keys, *titles[first:end]], body, len(layout.row_keys))
+
+        parts: list[str] = []
+        first = 0
+        while first < len(places) or not parts:
+            end = len(places)
+            while width and end > first + 1 and max(map(len, drawn(first, end).splitlines())) > width:
+                end -= 1
+            parts.append(drawn(first, end))
+            first = end
+        return "\n\n".join(parts)
 
 
 # Characters that a spreadsheet reads as the beginning of a formula.

@@ -9,7 +9,7 @@ import typer
 
 from firstflight import observe
 from firstflight.analysis.table import defused
-from firstflight.cli.terminal import show
+from firstflight.cli.terminal import room, show
 from firstflight.counted import counted, escaped
 from firstflight.errors import RequestError
 from firstflight.observe.joined import joined
@@ -59,7 +59,7 @@ def command(
         seen = observe.read(path, kind, log_format=log_format, mss_bytes=mss or observe.MSS_BYTES)
     shown = Path(", ".join(map(str, files)))
     # Names of columns and files come from other programs.
-    show("\n".join(map(escaped, lines(replace(seen, source=replace(seen.source, path=shown))))))
+    show("\n".join(map(escaped, lines(replace(seen, source=replace(seen.source, path=shown)), room()))))
     if out is None:
         return
     flat, content = seen.flat(), BytesIO()

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from firstflight.cli.options import Directory
+from firstflight.cli.terminal import room, show
 from firstflight.counted import nearest
 from firstflight.errors import RequestError
 from firstflight.records import Run
@@ -40,4 +41,8 @@ def command(
             if names
             else f'"{directory}" has no finished cells yet, so no tables; continue it with "firstflight run"'
         )
-    print(getattr(study.table(run, name), format.value)().rstrip("\n"))
+    table = study.table(run, name)
+    if format is Format.text:
+        show(table.text(room()).rstrip("\n"))
+    else:
+        print(getattr(table, format.value)().rstrip("\n"))

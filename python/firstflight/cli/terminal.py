@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 import textwrap
 import time
@@ -57,9 +58,15 @@ def progress_line(doing: str) -> Callable[[int, int], None]:
     return on_done
 
 
+def room() -> int | None:
+    """Characters of a line of the terminal, at least 60; None in a pipe or file."""
+    return max(shutil.get_terminal_size().columns, _LEAST) if sys.stdout.isatty() else None
+
+
 def show(text: str) -> None:
     """Print `text`. NO_COLOR is respected (no-color.org)."""
-    if not sys.stdout.isatty():
+    width = room()
+    if width is None:
         print(text)
         return
     from rich.console import Console
@@ -71,7 +78,7 @@ def show(text: str) -> None:
         hanging = " " * min(margin.end() if margin else 0, _LEAST // 2)
         wrapped = textwrap.wrap(
             line,
-            max(console.width, _LEAST),
+            width,
             subsequent_indent=hanging,
             break_long_words=False,
             break_on_hyphens=False,

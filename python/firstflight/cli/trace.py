@@ -11,7 +11,8 @@ import typer
 
 from firstflight.cli.options import Seed, Settings
 from firstflight.cli.settings import load_scenario, print_timing_hint, variations
-from firstflight.counted import counted
+from firstflight.cli.terminal import show
+from firstflight.counted import counted, listed
 from firstflight.errors import RequestError
 from firstflight.records import output
 from firstflight.report.figure import format_of
@@ -98,7 +99,7 @@ def command(
     if csv is None and plot is None:
         _print(trace.as_text())
         marks = sorted((trace.marks | trace.slow_start_end).items(), key=lambda mark: mark[1])
-        print("\n" + ", ".join(f"{name} {1e3 * time_s:.1f} ms" for name, time_s in marks))
+        show("\n" + ", ".join(f"{name} {1e3 * time_s:.1f} ms" for name, time_s in marks))
 
 
 def _check(
@@ -150,18 +151,30 @@ def _label(key: Mapping[str, str | int | float | None]) -> str:
     return ", ".join(words)
 
 
+# A terminal without room for all columns has the others, and of these in this order those that fit.
+_AS_FIT = ("cwnd_segments", "flags", "sender_event", "mark", "handshake", "window_bytes")
+
+
 def _print(rows: pl.DataFrame) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, header_style="")
-    for name in rows.columns:
-        table.add_column(name, justify="left" if rows.schema[name] == pl.String else "right", no_wrap=True)
-    for row in rows.iter_rows():
-        table.add_row(*map(_shown, row))
+    texts = {name: [name, *map(_shown, rows[name])] for name in rows.columns}
     # A pipe gets whole lines; a terminal is as wide as it is.
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    shown = [name for name in rows.columns if name not in _AS_FIT]
+    for name in _AS_FIT:
+        if sum(max(map(len, texts[column])) + 2 for column in (*shown, name)) - 2 <= console.width:
+            shown.append(name)
+    shown.sort(key=rows.columns.index)
+    table = Table(box=None, pad_edge=False, header_style="")
+    for name in shown:
+        table.add_column(name, justify="left" if rows.schema[name] == pl.String else "right", no_wrap=True)
+    for row in zip(*(texts[name][1:] for name in shown), strict=True):
+        table.add_row(*row)
     console.print(table)
+    if omitted := [name for name in rows.columns if name not in shown]:
+        show(f"\nNo room here for {listed(omitted)}: --csv F writes all columns.")
 
 
 def _shown(value: object) -> str:

@@ -40,9 +40,13 @@ _WANTED = {
 }
 
 
-def lines(seen: Observation) -> list[str]:
+# Name of a value, the value, and of how many it is known.
+_Row = tuple[str, str, str]
+
+
+def lines(seen: Observation, width: int | None = None) -> list[str]:
     """The data that was read: its format and amount, its time range, medians with the tenth and ninetieth percentile of
-    what is known; what is not; rows that were left out.
+    what is known; what is not; rows that were left out. The medians are a table where it fits into `width` characters.
     """
     source = seen.source
     told = [f"{source.path}: {source.form}"]
@@ -55,15 +59,19 @@ def lines(seen: Observation) -> list[str]:
     start = seen.transfers["start_s"].drop_nulls()
     if start.len():
         told.append(f"  time span    {_number(float(start.max()) - float(start.min()))} s")  # type: ignore[arg-type]
-    known = [line for row in _MEDIANS if (line := _median(seen, *row))]
+    known = [row for of in _MEDIANS if (row := _median(seen, *of))]
     known += _resumed(seen)
     known += _share(seen, "retransmissions", "retransmissions", "segments_sent")
     known += _share(seen, "first flight retransmitted", "first_flight_lost_segments", "first_flight_segments")
     marks = seen.transfers["ecn_cwnd_reductions"].drop_nulls()
     if marks.len():
-        known.append(f"  {'congestion marks (ECN)':28} {marks.sum():>30,}  {counted(marks.len(), 'response')}")
+        known.append(("congestion marks (ECN)", f"{marks.sum():,}", counted(marks.len(), "response")))
     if known:
-        told += [f"  {'median (10%, 90%)':28} {'':>30}  known of", *known]
+        rows = [("median (10%, 90%)", "", "known of"), *known]
+        table = [f"  {name:28} {shown:>30}  {of}" for name, shown, of in rows]
+        if width is not None and max(map(len, table)) > width:
+            table = ["  median (10%, 90%), known of", *(f"  {name}: {shown}, {of}" for name, shown, of in known)]
+        told += table
     unknown = seen.unknown()
     missing = [column for table, columns in _WANTED.items() for column in columns if column in unknown[table]]
     told.append(f"  missing in this format: {', '.join(missing) or 'nothing that advise uses'}")
@@ -73,7 +81,7 @@ def lines(seen: Observation) -> list[str]:
     return told
 
 
-def _median(seen: Observation, table: str, column: str, name: str, factor: float, unit: str) -> str:
+def _median(seen: Observation, table: str, column: str, name: str, factor: float, unit: str) -> _Row | None:
     frame: pl.DataFrame = getattr(seen, table)
     if column == "rounds":
         frame = frame.join(seen.users.select("client", "rtt_s"), on="client")
@@ -83,28 +91,27 @@ def _median(seen: Observation, table: str, column: str, name: str, factor: float
         # Later answers on a connection have none.
         values = values.filter(values > 0)
     if values.is_empty():
-        return ""
+        return None
     quantiles = [float(values.quantile(share, "linear") or 0.0) * factor for share in (0.5, 0.1, 0.9)]
     middle, low, high = map(_number, quantiles)
-    shown = f"{with_unit(middle, unit)} ({low}, {high})"
-    return f"  {name:28} {shown:>30}  {counted(values.len(), _OF[table])}"
+    return name, f"{with_unit(middle, unit)} ({low}, {high})", counted(values.len(), _OF[table])
 
 
-def _resumed(seen: Observation) -> list[str]:
+def _resumed(seen: Observation) -> list[_Row]:
     known = seen.handshakes["resumed"].drop_nulls()
     if known.is_empty():
         return []
     share = f"{100 * int(known.sum()) / known.len():.3g}%"
-    return [f"  {'TLS: resumed':28} {share:>30}  {counted(known.len(), 'connection')}"]
+    return [("TLS: resumed", share, counted(known.len(), "connection"))]
 
 
-def _share(seen: Observation, name: str, part: str, of: str) -> list[str]:
+def _share(seen: Observation, name: str, part: str, of: str) -> list[_Row]:
     known = seen.transfers.filter(pl.col(part).is_not_null() & pl.col(of).is_not_null())
     total = int(known[of].sum())
     if not total:
         return []
     counts = int(known[part].sum())
-    return [f"  {name:28} {f'{100 * counts / total:.3g}%':>30}  {counts:,} of {counted(total, 'segment')}"]
+    return [(name, f"{100 * counts / total:.3g}%", f"{counts:,} of {counted(total, 'segment')}")]
 
 
 def _number(value: float) -> str:
