@@ -566,8 +566,10 @@ def forest(
     theirs = [{color: of, "value": published[of]} for of in names]
     scale = alt.Scale(domain=[ticks[0], ticks[-1]], type="log" if ticks[0] > 0 else "linear", nice=False)
     x = alt.X("value:Q", title=title, scale=scale, axis=alt.Axis(values=list(ticks), format=".2~f"))
-    axis = alt.Axis(labelExpr="split(datum.label, '|')", labelLimit=320, labelLineHeight=12) if label else None
-    lines = alt.Y("told:N", sort=told, title=None, axis=axis)
+    # Room for the widest fonts, which the program that measures may not have.
+    room = 6.8 * max(len(line) for of in told for line in of.split("|"))
+    axis = alt.Axis(labelExpr="split(datum.label, '|')", labelLimit=320, labelLineHeight=12, minExtent=room)
+    lines = alt.Y("told:N", sort=told, title=None, axis=axis if label else None)
     shade = alt.Color(f"{color}:N", title=None, scale=palette(names, color))
     base = alt.Chart(inline(own)).encode(y=lines, yOffset=alt.YOffset(f"{color}:N", sort=names), color=shade)
     chart: alt.LayerChart = (

@@ -538,12 +538,12 @@ def _slow_law() -> Figure | None:
 
 _FOREST: Mapping[str, tuple[str, Sequence[float], Mapping[str, float]]] = {
     "gain_percent": (
-        "mean latency of web search saved, %",
+        "mean latency saved, %",
         (-10, 0, 10, 20, 30),
         {m.NAMES[of]: percent for of, (_, percent) in m.SEARCH_GAIN.items()},
     ),
     "rise": (
-        "more retransmitted segments, points",
+        "retransmissions added, pp",
         (0.1, 0.3, 1, 3, 10),
         {m.NAMES[of]: many - few for of, (few, many) in m.RETRANSMITTED.items()},
     ),
@@ -560,7 +560,7 @@ def _by_assumption(q: Quantities) -> Figure | None:
 
     wide = [
         forest(found[of], "assumption", "population", *told, 165, 13, label)
-        for (of, told), label in zip(_FOREST.items(), (52, 0), strict=True)
+        for (of, told), label in zip(_FOREST.items(), (44, 0), strict=True)
     ]
     narrow = [forest(found[of], "assumption", "population", *told, 130, 20, 30) for of, told in _FOREST.items()]
     return Figure(
