@@ -188,6 +188,8 @@ def test_every_command_of_a_page_works_in_its_order(
     (tmp_path / "examples").symlink_to(EXAMPLES)
     (tmp_path / "tests").symlink_to(Path(__file__).parents[1])
     monkeypatch.chdir(tmp_path)
+    # An advice simulates few users more often, up to this number of them.
+    monkeypatch.setattr("firstflight.advise.experiment.WORK", 400)
     text = (DOCS / page).read_text(encoding="utf-8")
     commands = re.findall(r"^    (firstflight [^#\n]+)", text, re.MULTILINE)
     assert len(commands) >= least

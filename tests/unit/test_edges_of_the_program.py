@@ -93,12 +93,12 @@ def test_ctrl_c_while_the_program_starts_is_answered_without_a_traceback() -> No
     subprocess.run([sys.executable, "-c", "pass"], check=True)
     own_start_s = time.monotonic() - began
     took_s = 0.0
-    for step in range(8):
+    for step in range(5):
         words = [installed, "studies"] if installed else [*PROGRAM, "studies"]
         began = time.monotonic()
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
             if step:
-                time.sleep(2 * own_start_s + took_s * step / 16)
+                time.sleep(2 * own_start_s + took_s * step / 10)
                 program.send_signal(signal.SIGINT)
             _, told = program.communicate(timeout=120)
         took_s = took_s or time.monotonic() - began

@@ -21,7 +21,7 @@ from firstflight.scenario import Scenario
 from small_grid import WINDOWS, SmallGrid
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
-KILLS = 12
+KILLS = 6
 
 
 def contents(run: Run) -> dict[str, bytes]:

@@ -55,6 +55,8 @@ def check(document: dict[str, Any]) -> None:
         if isinstance(item, dict | list | tuple):
             if level > MOST_LEVELS:
                 raise RequestError(f"{_top(place)}: {_too_deep()}")
+            if not isinstance(item, dict) and set(map(type, item)) <= {float, int} and _fit(item):
+                continue
             steps = item.items() if isinstance(item, dict) else enumerate(item)
             waiting += (((place, step), value, level + 1) for step, value in steps if not isinstance(value, float))
             if isinstance(item, dict):
@@ -76,6 +78,11 @@ def check(document: dict[str, Any]) -> None:
                 raise RequestError(f"{_written(place)}: {_has_control(found)}")
         elif isinstance(item, int) and not -_MOST <= item < _MOST:
             raise RequestError(f"{_written(place)}: {_too_large('the number')}")
+
+
+def _fit(numbers: list[float] | tuple[float, ...]) -> bool:
+    whole = [number for number in numbers if type(number) is int]
+    return not whole or (min(whole) >= -_MOST and max(whole) < _MOST)
 
 
 def _steps(place: _Place) -> list[str | int]:

@@ -134,7 +134,9 @@ def _native_value(value: Any, name: str, link: Before) -> Any:
     if isinstance(value, Quantity):
         return link.limit(value) if name == "limit" else int(value)
     if isinstance(value, list | tuple):
-        return [_native_value(one, "", link) for one in value]
+        # A trace has a hundred thousand times.
+        plain = set(map(type, value)) <= {float, int}
+        return list(value) if plain else [_native_value(one, "", link) for one in value]
     return value
 
 

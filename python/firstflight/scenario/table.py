@@ -32,10 +32,10 @@ class Table(BaseModel):
     def _known_keys_only(cls, data: Any, handler: ModelWrapValidatorHandler["Table"]) -> "Table":
         if isinstance(data, dict):
             known = cls.model_fields
-            for key in data:
-                if key not in known:
-                    message = unknown(key, known)
-                    raise PydanticCustomError("unknown_key", "{message}", {"message": message, "key": key})
+            if not data.keys() <= known.keys():
+                key = next(key for key in data if key not in known)
+                message = unknown(key, known)
+                raise PydanticCustomError("unknown_key", "{message}", {"message": message, "key": key})
         elif not isinstance(data, BaseModel):
             required = [name for name, field in cls.model_fields.items() if field.is_required()]
             message = f"{shown(data)} is not a table: write {{ {', '.join(f'{name} = ...' for name in required)} }}"

@@ -6,6 +6,7 @@ A number without a unit is refused: 50 could be milliseconds or seconds, and a w
 import decimal
 import re
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -45,7 +46,7 @@ class Quantity(int):
         """Read `value`, such as "50ms"; exact: "0.1ns" is refused, because there is no tenth of a nanosecond."""
         if isinstance(value, cls):
             return value
-        return super().__new__(cls, cls._parse(value))
+        return super().__new__(cls, cls._read(value) if type(value) is str else cls._parse(value))
 
     @classmethod
     def of(cls, base_units: int) -> Self:
@@ -55,6 +56,12 @@ class Quantity(int):
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles are made from base units, which the constructor refuses."""
         return self.of, (int(self),)
+
+    # The scenarios of a grid say and write the same again and again.
+    @classmethod
+    @lru_cache(maxsize=1024)
+    def _read(cls, text: str) -> int:
+        return cls._parse(text)
 
     @classmethod
     def _parse(cls, value: object) -> int:
@@ -90,12 +97,17 @@ class Quantity(int):
 
     def __str__(self) -> str:
         """The shortest exact spelling: the largest unit that leaves at most three decimals."""
-        for unit, factor in sorted(self.units.items(), key=lambda item: -item[1]):
-            scaled = Decimal(int(self)) / factor
+        return self._spelled(int(self))
+
+    @classmethod
+    @lru_cache(maxsize=1024)
+    def _spelled(cls, count: int) -> str:
+        units = sorted(cls.units.items(), key=lambda item: -item[1])
+        for unit, factor in units:
+            scaled = Decimal(count) / factor
             if scaled >= 1 and scaled == scaled.quantize(Decimal("0.001")):
                 return f"{_plain(scaled)}{unit}"
-        smallest = min(self.units, key=lambda name: self.units[name])
-        return f"{int(self)}{smallest}"
+        return f"{count}{units[-1][0]}"
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"
