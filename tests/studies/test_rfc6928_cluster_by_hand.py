@@ -217,10 +217,11 @@ def test_verdicts_on_either_side_of_the_limits() -> None:
         f"dukkipati-order-{by}-{unit}": ((0.8, 1), (0.79, -1))
         for by in ("rtt", "down", "bdp")
         for unit in ("ms", "percent")
-    }
-    others: dict[str, Sides] = {
+    } | {
         "cs244-percent-by-bandwidth-independent": ((0.01, 1), (0, -0.01)),
         "cs244-percent-by-bandwidth-fitted": ((-0.01, -1), (0, 0.01)),
+    }
+    others: dict[str, Sides] = {
         "rfc6928-already-lossy": ((50, 100), (49.9,)),
         "rfc6928-maps-worse-from-slowdc": ((93, 99), (92, 100)),
     }
