@@ -81,11 +81,7 @@ def sheet(title: str, transfers: Sequence[Transfer]) -> str:
 def _ladder(of: Transfer, last_s: float, at: str = "") -> str:
     scale = (_HEIGHT - _TOP - _BOTTOM) / last_s
     label = f'role="img" aria-label="{escape(of.label)}: {of.round_trips} rounds"'
-    parts = [
-        f'<svg {at}viewBox="0 0 {_WIDTH} {_HEIGHT}" {label}>',
-        *_axis(last_s, scale),
-        *_bands(of, scale),
-    ]
+    parts = [f'<svg {at}viewBox="0 0 {_WIDTH} {_HEIGHT}" {label}>', *_axis(last_s, scale), *_bands(of, scale)]
     # ACKs of the last segments arrive after the end.
     parts.append(f'<svg x="0" y="{_TOP}" width="{_WIDTH}" height="{_HEIGHT - _TOP - _BOTTOM}">')
     parts += [_line(crossing, scale) for crossing in of.crossings]

@@ -116,10 +116,7 @@ def misfit(
 
 
 def extended(
-    document: dict[str, Any] | None,
-    identity: Identity,
-    cells: Sequence[Cell],
-    order: Sequence[dict[str, Any]] | None,
+    document: dict[str, Any] | None, identity: Identity, cells: Sequence[Cell], order: Sequence[dict[str, Any]] | None
 ) -> dict[str, Any]:
     """The run's document with `cells` in it, in the grid's order."""
     recorded = {_text(cell["key"]): cell for cell in (document["cells"] if document else [])}

@@ -63,11 +63,9 @@ def versions() -> dict[str, str]:
     from firstflight import _native
 
     names = ("numpy", "polars", "pydantic")
-    return {
-        "firstflight": version(),
-        "native": _native.version(),
-        "python": platform.python_version(),
-    } | {name: importlib.metadata.version(name) for name in names}
+    return {"firstflight": version(), "native": _native.version(), "python": platform.python_version()} | {
+        name: importlib.metadata.version(name) for name in names
+    }
 
 
 @cache

@@ -25,13 +25,7 @@ from firstflight.errors import RequestError
 from firstflight.input_files import scan
 from firstflight.records import files, schema
 from firstflight.records.chunks import Chunks
-from firstflight.records.directory import (
-    SCENARIO,
-    check_cells,
-    damaged,
-    of_another_version,
-    read_document,
-)
+from firstflight.records.directory import SCENARIO, check_cells, damaged, of_another_version, read_document
 
 
 class Run:

@@ -162,7 +162,7 @@ class RunWriter(Run):
                     "environment": environment or {},
                 },
                 sort_keys=True,
-            ),
+            )
         }
         with files.explained(self.directory):
             as_stored = {table: schema.as_stored(table, frame, self.kept.get(table)) for table, frame in stored.items()}

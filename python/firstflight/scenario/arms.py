@@ -28,8 +28,7 @@ class Arm(Table):
         "drawn separately",
     )
     tcp: Tcp | None = Field(
-        default=None,
-        description="TCP of both endpoints, where it differs from the application's; default: as there",
+        default=None, description="TCP of both endpoints, where it differs from the application's; default: as there"
     )
     client_tcp: Tcp | None = Field(
         default=None, description="TCP of the clients in the arm, where it differs; default: as `tcp`"

@@ -151,8 +151,7 @@ class Link(Table):
         "default: ignored",
     )
     burst: Burst | None = Field(
-        default=None,
-        description="token bucket (as in Linux's htb) instead of serial transmission: its size, see below",
+        default=None, description="token bucket (as in Linux's htb) instead of serial transmission: its size, see below"
     )
     gso: Gso | None = Field(
         default=None,

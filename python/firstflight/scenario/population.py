@@ -186,10 +186,7 @@ class Marginals(Population):
         default={}, description="`{ rtt_down = -0.3 }`: correlations, see below; default: `{}`, independent"
     )
     subnet_users: int = Field(
-        default=1,
-        ge=1,
-        le=MOST_USERS,
-        description="number of consecutive users per access network, like a /24",
+        default=1, ge=1, le=MOST_USERS, description="number of consecutive users per access network, like a /24"
     )
     subnet_variance_fraction: float = Field(
         default=0.0,

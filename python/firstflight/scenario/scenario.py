@@ -56,8 +56,7 @@ class Scenario(Table):
     description: Text | None = Field(default=None, description="one line: title of the report")
     duration: Duration = Field(description="simulated time")
     stats_interval: Duration | None = Field(
-        default=None,
-        description="interval length of the link counters; default: one interval, the whole run",
+        default=None, description="interval length of the link counters; default: one interval, the whole run"
     )
     ip: Literal["ipv4", "ipv6"] = Field(default="ipv4", description='version of all packets: `"ipv4"` or `"ipv6"`')
     mtu: Bytes | None = Field(
@@ -71,8 +70,7 @@ class Scenario(Table):
     tcp: Tcp = Field(description="TCP of all endpoints, see below")
     network: Network | None = Field(default=None, description="links, see below; default: this or `[population]`")
     population: AnyPopulation | None = Field(
-        default=None,
-        description="users, each with a separate path, see below; default: this or `[network]`",
+        default=None, description="users, each with a separate path, see below; default: this or `[network]`"
     )
     application: list[AnyApplication] = Field(min_length=1, description="applications, see below; one or more")
     arm: list[Arm] | None = Field(default=None, description="fractions of the users with a different TCP, see below")
@@ -467,11 +465,7 @@ class Scenario(Table):
                 f'{where}.tls.flights: "row" needs a population of paths = "table" with a column tls_bytes; write the '
                 "flights, or add the column"
             )
-        return {
-            "clients": 1,
-            "share": application.user_fraction,
-            "size_from_row": from_row,
-        }
+        return {"clients": 1, "share": application.user_fraction, "size_from_row": from_row}
 
 
 def _has_tls_of_row(application: Application) -> bool:

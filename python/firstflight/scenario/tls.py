@@ -260,7 +260,4 @@ def _by_name(data: Any) -> Any:
     return None if data == "none" else {"chain": data}
 
 
-TlsKey = Annotated[
-    Tls | None,
-    BeforeValidator(_by_name, json_schema_input_type=Literal[(*NAMES, "none")] | Tls | None),
-]
+TlsKey = Annotated[Tls | None, BeforeValidator(_by_name, json_schema_input_type=Literal[(*NAMES, "none")] | Tls | None)]

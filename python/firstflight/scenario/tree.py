@@ -2,14 +2,7 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    Field,
-    TypeAdapter,
-    ValidationInfo,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
-    model_validator,
-)
+from pydantic import Field, TypeAdapter, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
 from firstflight.counted import nearest
 from firstflight.scenario.laws import Constant, ProbabilityLaw, RateLaw, TimeLaw, law_plan
@@ -103,8 +96,7 @@ class Group(Table):
         description="name of the group's links, and of its users if no group is behind it",
     )
     behind: str | None = Field(
-        default=None,
-        description="name of the parent group; default: the root, where the servers are",
+        default=None, description="name of the parent group; default: the root, where the servers are"
     )
     count: int = Field(
         default=1, ge=1, le=MOST_LINKS, description="links per link of the parent group; at most 32,767 links in total"

@@ -21,12 +21,7 @@ _LONGEST_TEXT = 80
 # Base units, which the native module counts in 64 bits: 292 years, 9.2 exabytes.
 _MOST = 2**63 - 1
 # Exact for everything that is neither too large nor too fine; a value that is raises an error and is not rounded.
-_EXACT = decimal.Context(
-    prec=200,
-    Emin=-100,
-    Emax=100,
-    traps=[decimal.Overflow, decimal.Inexact],
-)
+_EXACT = decimal.Context(prec=200, Emin=-100, Emax=100, traps=[decimal.Overflow, decimal.Inexact])
 
 
 class Quantity(int):
@@ -131,13 +126,7 @@ class Duration(Quantity):
 
     noun = "time"
     example = "50ms"
-    units: ClassVar[dict[str, int]] = {
-        "ns": 1,
-        "us": 1_000,
-        "ms": 1_000_000,
-        "s": 1_000_000_000,
-        "min": 60_000_000_000,
-    }
+    units: ClassVar[dict[str, int]] = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "min": 60_000_000_000}
     advice: ClassVar[dict[str, str]] = {"m": 'write "min" or "ms"', "sec": 'write "s"', "usec": 'write "us"'}
 
     @property
@@ -193,13 +182,7 @@ class BitsPerSecond(Quantity):
 
     noun = "rate"
     example = "1.5Mbit"
-    units: ClassVar[dict[str, int]] = {
-        "bit": 1,
-        "kbit": 10**3,
-        "Mbit": 10**6,
-        "Gbit": 10**9,
-        "Tbit": 10**12,
-    }
+    units: ClassVar[dict[str, int]] = {"bit": 1, "kbit": 10**3, "Mbit": 10**6, "Gbit": 10**9, "Tbit": 10**12}
     # tc ignores the case of a rate's unit.
     aliases: ClassVar[dict[str, str]] = {"mbit": "Mbit", "gbit": "Gbit", "tbit": "Tbit", "Kbit": "kbit"}
     advice: ClassVar[dict[str, str]] = {

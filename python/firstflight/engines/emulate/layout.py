@@ -17,10 +17,7 @@ from firstflight.scenario import Scenario
 from firstflight.scenario.scenario import LARGEST_MTU
 
 # Every host has one address in it, by the scenario's `ip`, and a route to all of it over its only device.
-NETWORKS: dict[str, IPv4Network | IPv6Network] = {
-    "ipv4": ip_network("10.77.0.0/16"),
-    "ipv6": ip_network("fd77::/64"),
-}
+NETWORKS: dict[str, IPv4Network | IPv6Network] = {"ipv4": ip_network("10.77.0.0/16"), "ipv6": ip_network("fd77::/64")}
 # Of every host's device, where it has one: each is alone in its namespace.
 HOST_MAC = "02:66:66:00:00:01"
 # The last stretch before a deadline that the link emulator does not sleep: a processor takes about 33 µs to wake. It

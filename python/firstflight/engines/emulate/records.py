@@ -213,8 +213,7 @@ class CellRecords:
             tables["quic"] = _frame("quic", self.rows["quic"], names)
         values = [fact if isinstance(fact, str) else json.dumps(fact, sort_keys=True) for fact in facts.values()]
         tables["environment"] = pl.DataFrame(
-            {"name": list(facts), "value": values},
-            schema={"name": pl.String, "value": pl.String},
+            {"name": list(facts), "value": values}, schema={"name": pl.String, "value": pl.String}
         )
         disturbed = int(tables["transfers"]["disturbed"].sum())
         return tables | {"counts": pl.DataFrame({"disturbed_transfers": [disturbed]})}

@@ -440,16 +440,7 @@ def parallel(engine: str) -> Callable[[Run], pl.LazyFrame]:
 
 QUANTITIES += tuple(
     k.Observations(
-        f"{engine}_{name}",
-        title,
-        "ms",
-        value,
-        None,
-        parallel(engine),
-        (),
-        0,
-        f"parallel_{engine}",
-        partial=True,
+        f"{engine}_{name}", title, "ms", value, None, parallel(engine), (), 0, f"parallel_{engine}", partial=True
     )
     for engine in ("emulated", "simulated")
     for name, title, value in (

@@ -84,11 +84,7 @@ def testbed(q: k.Quantities) -> list[k.ClaimSpec]:
         of_time, of_lost = q.testbed_time.sel(scheme=scheme, size="5MB"), q.testbed_lost.sel(scheme=scheme, size="20MB")
         found += [
             FIGURES.says(
-                f"testbed-time-{word}",
-                f"5 MB take {time} s with {own}.",
-                of_time,
-                k.near(time, "s", 0.1 * time),
-                why,
+                f"testbed-time-{word}", f"5 MB take {time} s with {own}.", of_time, k.near(time, "s", 0.1 * time), why
             ),
             FIGURES.says(
                 f"testbed-lost-{word}",
