@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
-from firstflight.analysis.varied import compared, comparison_tables
+from firstflight.analysis.table import Table
+from firstflight.analysis.varied import Compared, compared, comparison_tables
 from firstflight.errors import RequestError
 from firstflight.records import Run
 from firstflight.records.run import union
-
-if TYPE_CHECKING:
-    from firstflight.analysis.table import Table
-    from firstflight.analysis.varied import Compared
 
 _RUN = "run"
 _A, _B = "a", "b"

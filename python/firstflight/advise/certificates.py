@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -19,16 +19,14 @@ from firstflight.advise.experiment import LASTS, RESPONSE, SERVES, Experiment, l
 from firstflight.advise.measure import RESAMPLES
 from firstflight.analysis.ab import Design, compare
 from firstflight.analysis.intervals import Estimate
+from firstflight.analysis.table import Table
 from firstflight.counted import nearest
 from firstflight.errors import RequestError
 from firstflight.observe.tables import MSS_BYTES
+from firstflight.records import Run
 from firstflight.scenario import Cell, Scenario
 from firstflight.scenario.tls import ALGORITHMS, server_flight
 from firstflight.studies.study import Study
-
-if TYPE_CHECKING:
-    from firstflight.analysis.table import Table
-    from firstflight.records import Run
 
 _AS_SEEN = "as seen"
 _RECORDS = ("16KiB", "4KiB")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,14 +18,11 @@ import polars as pl
 from firstflight import populations
 from firstflight.advise.fit import Population
 from firstflight.advise.sensitivity import LEAST_BUFFER, SHALLOW_BUFFER_S, SensitivityCase
+from firstflight.analysis.table import Table
+from firstflight.records import Run
 from firstflight.scenario import Cell, Scenario
 from firstflight.studies import ADVICE
 from firstflight.studies.study import Study
-
-if TYPE_CHECKING:
-    from firstflight.analysis.table import Table
-    from firstflight.records import Run
-
 
 LONGEST_BYTES = 3_000_000
 """Of longer responses the beginning is simulated; the rest is added at the line's rate, the same for every window."""

@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from firstflight.analysis.ab.buckets import bucketed
 from firstflight.analysis.summary import Measure, estimates, in_bins, made_table
 from firstflight.analysis.table import Metric, Table
+from firstflight.records import Run
 from firstflight.records.schema import COUNTED, DIMENSIONS
-
-if TYPE_CHECKING:
-    from firstflight.records import Run
 
 METRICS = (
     Metric("share", "Share", 2, least=0, most=100, unit="percent"),

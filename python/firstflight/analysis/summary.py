@@ -8,16 +8,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from firstflight.analysis.intervals import Estimate, quantile, ratio
 from firstflight.analysis.table import Metric, Table, rows_frame
+from firstflight.records import Run
 from firstflight.records.schema import GAMMA
-
-if TYPE_CHECKING:
-    from firstflight.records import Run
 
 RELATIVE_ERROR = (GAMMA - 1) / (GAMMA + 1)
 

@@ -10,16 +10,14 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from firstflight.analysis.ab import Comparison, Design, compare, compare_rate, of_aggregates
 from firstflight.analysis.intervals import Estimate
 from firstflight.analysis.table import Metric, Table, rows_frame
-
-if TYPE_CHECKING:
-    from firstflight.records import Run
+from firstflight.records import Run
 
 Value = str | int | float
 Order = Mapping[str, Sequence[Value]]

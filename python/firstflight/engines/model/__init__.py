@@ -6,7 +6,7 @@ docs/model.md compares each function with the simulator. `run_cell` is the engin
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -23,9 +23,7 @@ from firstflight.engines.model.throughput import (
     window_throughput_bps,
 )
 from firstflight.records.schema import TABLES, empty
-
-if TYPE_CHECKING:
-    from firstflight.scenario import Cell
+from firstflight.scenario import Cell
 
 __all__ = [
     "ModeledTransfer",

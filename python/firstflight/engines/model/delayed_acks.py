@@ -7,13 +7,10 @@ segment per ACK; the sender fills the window. The counts are exact integers and 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from firstflight.errors import RequestError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def cumulative_segments(initial_window: int, segments_per_ack: int = 2) -> Iterator[int]:

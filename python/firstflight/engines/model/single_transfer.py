@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from firstflight.engines.model.path import QUEUES
 from firstflight.engines.named import APPLICATION, OF_KIND, PLAN, check_named
 from firstflight.errors import RequestError
-
-if TYPE_CHECKING:
-    from firstflight.scenario import Scenario
-
+from firstflight.scenario import Scenario
 
 # Fields that act without a loss, and the values of them that the model knows: words stand for variants.
 _KNOWN: dict[str, tuple[Any, ...]] = {

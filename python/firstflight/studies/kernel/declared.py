@@ -8,26 +8,23 @@ import traceback
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import polars as pl
 import xarray as xr
 
-from firstflight.analysis.table import VALUE_COLUMNS
+from firstflight.analysis.claim import Claim
+from firstflight.analysis.table import VALUE_COLUMNS, Table
 from firstflight.counted import listed, nearest
 from firstflight.errors import RequestError
 from firstflight.records import TABLES, Run, empty
+from firstflight.report.figure import Figure
+from firstflight.scenario import Cell
 from firstflight.studies.kernel.claim import ClaimSpec, depending, judge
 from firstflight.studies.kernel.grid import EXPERIMENT, Build, Grid, Label
 from firstflight.studies.kernel.quantity import Quantities, Quantity, measured
 from firstflight.studies.kernel.sample import DRAW, METHOD, PERCENTILE, REPLICATE
 from firstflight.studies.study import Study
-
-if TYPE_CHECKING:
-    from firstflight.analysis.claim import Claim
-    from firstflight.analysis.table import Table
-    from firstflight.report.figure import Figure
-    from firstflight.scenario import Cell
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -24,11 +24,9 @@ from firstflight.analysis.ab.resampling import one_blas_thread
 from firstflight.analysis.intervals import CONFIDENCE, Estimate, jackknife, seed_of
 from firstflight.counted import with_unit
 from firstflight.errors import RequestError
+from firstflight.records import Run
 from firstflight.studies.kernel.grid import EXPERIMENT
 from firstflight.studies.kernel.sample import DRAW, METHOD, PERCENTILE, REPLICATE, Sample, draws
-
-if TYPE_CHECKING:
-    from firstflight.records import Run
 
 FROM_ELSEWHERE, RISING = 3, 4
 

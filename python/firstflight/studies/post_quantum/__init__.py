@@ -2,19 +2,17 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 import xarray as xr
 
 from firstflight.analysis.table import Table
+from firstflight.records import Run
 from firstflight.report.figure import Figure
 from firstflight.scenario import Scenario
 from firstflight.studies import kernel as k
 from firstflight.studies.post_quantum.claims import LARGE, NONE, PQ, TESTBED, added, claims, harm, largest, step
-
-if TYPE_CHECKING:
-    from firstflight.records import Run
 
 APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
 OWN = DONE & (APPLICATION == "own")

@@ -1,16 +1,14 @@
 """The advice of RFC 6928 for slow links: the timer's restart, a receiver that finds out, and the advice of RFC 3150."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 import xarray as xr
 
 from firstflight.analysis.table import Table
+from firstflight.records import Run
 from firstflight.studies import kernel as k
-
-if TYPE_CHECKING:
-    from firstflight.records import Run
 
 PAGE = pl.col("application").cast(pl.String) == "page"
 TIME, DONE = pl.col("completion_time_s").mean(), pl.col("completed") == 1

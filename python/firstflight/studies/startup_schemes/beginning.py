@@ -1,18 +1,15 @@
 """The first delivery of each scheme, the shares of four that begin together, and the effect on a concurrent call."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import polars as pl
 import xarray as xr
 
 from firstflight.analysis.table import Table
+from firstflight.records import Run
 from firstflight.report.figure import Figure
 from firstflight.scenario import Scenario
 from firstflight.studies import kernel as k
-
-if TYPE_CHECKING:
-    from firstflight.records import Run
 
 FAST = ["Jump-Start", "Quick-Start", "Rapid Start", "SUSS", "Careful Resume"]
 KNOWING = ["Quick-Start", "Careful Resume"]
