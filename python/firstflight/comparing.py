@@ -1,7 +1,5 @@
 """Two runs compared, cell by cell, as `--vary` compares the values of a key within one run."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

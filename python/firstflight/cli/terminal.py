@@ -1,7 +1,5 @@
 """Text for people: at a terminal wrapped at its width and with colored verdicts; in a pipe or file as it is."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

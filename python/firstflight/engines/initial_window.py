@@ -1,7 +1,5 @@
 """Initial windows in bytes, from a profile's policy and the MSS."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Common access logs: each line has a size, mostly a time, seldom an RTT. `formats` has the formats."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -5,8 +5,6 @@ was), `time_s`, `time_ms`, `time_us`, `time_ns` (how long the response took), `r
 long the handshake of TLS took).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

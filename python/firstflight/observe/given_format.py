@@ -1,7 +1,5 @@
 """A log format that the user gives: nginx's log_format, Apache's LogFormat, or the fields of JSON lines."""
 
-from __future__ import annotations
-
 import re
 
 from firstflight.errors import RequestError

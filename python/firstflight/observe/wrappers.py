@@ -2,8 +2,6 @@
 line is read. A new wrapper is one row here.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

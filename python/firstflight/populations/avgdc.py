@@ -10,8 +10,6 @@ retransmission rate with an initial window of 3 (1.98%). The uplink as sold, and
 half of the variance, are ours.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from firstflight.populations import dukkipati2010 as published

@@ -8,8 +8,6 @@ The dependence of RTT and bandwidth is not published. The shares of their produc
 it: `bdp_shares` gives those of a Gaussian copula of the two marginals.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from pathlib import Path

@@ -7,8 +7,6 @@ are AvgDC's: ours. Losses and where the slowest begin are fitted to the values p
 mean latency of 828 ms, 3.54% of the segments retransmitted, 90% of the traffic without any.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from firstflight.populations import avgdc

@@ -14,8 +14,6 @@ that they did not measure are assumed, only here:
 - **Weight** 0 or none: such a home is simulated and does not count in the country's values.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal

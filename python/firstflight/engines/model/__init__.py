@@ -3,8 +3,6 @@
 docs/model.md compares each function with the simulator. `run_cell` is the engine `model`: `compute` as records.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -5,8 +5,6 @@ rest until the next round (a delayed-ACK timer longer than any round); the conge
 segment per ACK; the sender fills the window. The counts are exact integers and equal all 26 values of the RFC's table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice
 

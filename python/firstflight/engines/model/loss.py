@@ -11,8 +11,6 @@ is lost, so is the rest of its round), and a round-trip time that does not depen
 queue the flow itself does not fill.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Links that one flow has to itself, crossed packet by packet in integer nanoseconds."""
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Any
 

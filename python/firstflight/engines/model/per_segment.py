@@ -9,8 +9,6 @@ retransmission timer fires; the request fits one segment. Any other scenario rai
 failed condition.
 """
 
-from __future__ import annotations
-
 import heapq
 from dataclasses import dataclass, field
 from itertools import count

@@ -3,8 +3,6 @@
 It reads the plan that the simulator gets, so both engines answer the same question.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any

@@ -14,8 +14,6 @@ comes back after its last segment has left. Source: the latency model of static 
 teaching literature (slides), extended here to an initial window other than one segment.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from firstflight.engines.model.throughput import doubling_rounds

@@ -1,7 +1,5 @@
 """The talk's equations: throughput by window, transfer time by doubling rounds."""
 
-from __future__ import annotations
-
 from firstflight.errors import RequestError
 
 

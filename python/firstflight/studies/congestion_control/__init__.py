@@ -1,7 +1,5 @@
 """Each congestion control with one download, with parallel connections and with concurrent short flows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

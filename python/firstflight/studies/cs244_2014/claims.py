@@ -4,8 +4,6 @@ Limits and tolerances were fixed before the first run; that the gain is checked 
 (docs/evidence/cs244-2014.md says why).
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Tables, figures and the answer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import xarray as xr

@@ -1,7 +1,5 @@
 """Users with their bandwidths, and their responses; rounds and transmission times from the captured segments."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The simulator against the kernel that runs here: one transfer, many conditions, both engines side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any

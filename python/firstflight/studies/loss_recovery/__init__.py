@@ -1,7 +1,5 @@
 """RFC 6928 section 5.3: recovery from a loss in the first flight, by initial window, and its cost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial

@@ -4,8 +4,6 @@ Tolerances come from the sentence or from the precision in which a table is prin
 run. A claim that differs is a finding.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import xarray as xr

@@ -1,7 +1,5 @@
 """The RFC's printed values, from `reference/`, and the measures that it derives from others."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

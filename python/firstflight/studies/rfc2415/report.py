@@ -1,7 +1,5 @@
 """Tables 1 to 6 and Figures 1 to 4 next to the printed values; results that the RFC did not report; the answer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product

@@ -3,8 +3,6 @@
 Values that no publication gives are our choice; each choice has a reason.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 Limits and tolerances were fixed before the first run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Latency is counted as a server sees it: from the end of the handshake, when the 
 response at the user; half a round trip later than a server sees each, so as long. The handshake is not in it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial

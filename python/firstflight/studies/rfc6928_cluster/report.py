@@ -1,7 +1,5 @@
 """Tables, figures and the answer: this run next to the published values."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A case of the scorecard: two changes against the reference, each with its verdict."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence

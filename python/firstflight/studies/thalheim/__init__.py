@@ -1,7 +1,5 @@
 """Thalheim's talk: the time of one download by initial window, delay, rate and size; traffic that shares its link."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
