@@ -36,9 +36,7 @@ def read_text(path: Path, most_bytes: int = MOST_BYTES) -> str:
 
 
 def read_beside(name: str, directory: Path | None) -> tuple[Path, str]:
-    """Path and text of the file `name`, relative to `directory`, the scenario's, or to the current one. ValueError if
-    it cannot be read.
-    """
+    """Path and text of the file `name`, relative to `directory` or the current one. ValueError if it cannot be read."""
     path = (directory or Path()) / name
     try:
         return path, read_text(path)

@@ -48,9 +48,7 @@ _EXAMPLE = {
 
 @dataclass(frozen=True)
 class Assumed:
-    """The values taken as known, None where there are none. `lines`: a population's name or a rate as it was written;
-    `down_bps`: that rate.
-    """
+    """Known values, None where there are none. `lines`: a population or a rate as written; `down_bps`: that rate."""
 
     rtt_s: float | None = None
     paths: str | None = None

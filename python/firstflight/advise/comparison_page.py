@@ -51,9 +51,7 @@ def render(found: ArmsCompared, command: str) -> str:
 
 
 def answer(found: ArmsCompared) -> str:
-    """The outcome in a sentence, and where it is for the better, the worst change that is shown, within the budget or
-    not.
-    """
+    """The outcome in a sentence, and where it is better, the worst change shown and whether it is within the budget."""
     if found.outcome.startswith("faster"):
         return f"{ANSWERS[found.outcome]} {_worst_change(found)}"
     if found.outcome != "inconclusive":

@@ -173,9 +173,7 @@ def stand_in(name: str) -> Values:
 
 
 def _above(lines: Values, least: Values, random: np.random.Generator) -> Values:
-    """For each user one of the `lines`, ascending, at or above the delivered rate; the delivered rate itself if there
-    is none.
-    """
+    """For each user one of the `lines`, ascending, at or above the delivered rate; without one, that rate."""
     first = np.searchsorted(lines, least)
     drawn = first + (random.random(len(least)) * (len(lines) - first)).astype(np.int64)
     return np.where(first < len(lines), lines[drawn.clip(max=len(lines) - 1)], least)

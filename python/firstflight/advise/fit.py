@@ -40,9 +40,7 @@ ENOUGH_SHOWN = 200
 
 @dataclass(frozen=True)
 class CurrentWindow:
-    """`window`: the most frequent one; `share_percent`: of how many connections that show one; `flows`: how many show
-    one; `how`: in words.
-    """
+    """`window`: the most frequent one; `share_percent` of `flows`, those that show one; `how`: in words."""
 
     window: int
     share_percent: float

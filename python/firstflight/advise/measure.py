@@ -93,9 +93,7 @@ class Measurements:
 
     @cached_property
     def _cluster(self) -> str | None:
-        """Users of a subnet are alike, where the data shows the members of each and there are enough of them to draw
-        from.
-        """
+        """Users of a subnet are alike, where the data shows the members of each and has enough subnets."""
         subnets = self._experiment.population.rows["subnet"]
         return "subnet" if not subnets.null_count() and subnets.n_unique() >= LEAST_BLOCKS else None
 

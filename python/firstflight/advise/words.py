@@ -34,9 +34,7 @@ def sentences(
     outliers: Outliers | None = None,
     first_flight: str = "",
 ) -> Iterator[str]:
-    """The answer, its gain, its cost and its confidence. `doubts`: on the flows themselves; `first_flight`: a sentence
-    on their handshakes.
-    """
+    """The answer, its gain, cost and confidence. `doubts`: on the flows; `first_flight`: on their handshakes."""
     reference = evidence.cases[0]
     sure, why = confidence(decision, evidence, doubts, outliers)
     if decision.outcome == "keep":

@@ -79,9 +79,7 @@ _IN_WORDS = {
 
 
 def labels(edges: Sequence[float], words: tuple[float, str]) -> list[str]:
-    """Names of the buckets that `edges` part, in a unit `words` = (factor, unit): "to 20 ms", "20 to 50 ms", "above
-    50 ms".
-    """
+    """Names of the buckets between `edges`, with `words` = (factor, unit): "to 20 ms", "20 to 50 ms", "above 50 ms"."""
     factor, unit = words
     ends = [f"{factor * edge:,.10g}" for edge in edges]
     if not ends:

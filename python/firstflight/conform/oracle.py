@@ -53,9 +53,7 @@ class Judged:
 
     @property
     def part(self) -> str:
-        """The kind of difference, in words that do not depend on the numbers: fields of tcp_info, or parts of a
-        segment.
-        """
+        """The kind of difference, without its numbers: fields of tcp_info, or parts of a segment."""
         asserted = dict(re.findall(r"(tcpi_\w+) == (-?\d+)", self.reason))
         found = re.findall(r"(tcpi_\w+) is (-?\d+)", self.reason)
         fields = [name for name, value in found if asserted.get(name) != value]

@@ -149,9 +149,7 @@ def _rounds(crossings: list[Crossing]) -> list[Round]:
 
 
 def _batches(sent: Sequence[Crossing], answers: Sequence[Crossing]) -> list[list[Crossing]]:
-    """A round ends when the answer to its first segment that arrived is there; the next segment sent begins the next
-    round.
-    """
+    """A round ends with the answer to its first segment that arrived; the next segment sent begins the next."""
     batches: list[list[Crossing]] = []
     ends_s = 0.0
     for crossing in sent:

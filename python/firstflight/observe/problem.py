@@ -14,9 +14,7 @@ _TOLD = 5
 
 @dataclass(frozen=True)
 class Problem:
-    """One kind of skipped part. `count`: how many; `first`: places of the first ones, lines and rows from 1, bytes from
-    0.
-    """
+    """One kind of skipped part: `count`, and the `first` places: lines and rows from 1, bytes from 0."""
 
     what: str
     unit: Unit

@@ -13,9 +13,7 @@ _TIMES = 6
 
 
 class Room:
-    """Counts the data kept from a file, and refuses data that does not fit into the memory that is free when reading
-    begins.
-    """
+    """Counts the data kept from a file, and refuses more than the memory that is free when reading begins."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -107,9 +107,7 @@ def _complete(known: pl.DataFrame, columns: tuple[Column, ...]) -> pl.DataFrame:
 
 
 class Subnets:
-    """Numbers, from 0 in order of appearance, for the /24 (IPv4) or /48 (IPv6) of addresses. Addresses themselves are
-    not kept.
-    """
+    """Numbers, from 0 in order of appearance, for the /24 (IPv4) or /48 (IPv6) of addresses, which are not kept."""
 
     def __init__(self) -> None:
         self._numbers: dict[int | str, int] = {}

@@ -42,9 +42,7 @@ class StoppedError(Exception):
 
 @dataclass(frozen=True)
 class Segment:
-    """Arrived data. `time_s`: when, by the kernel's clock. `payload` may be several segments that the card or the
-    kernel has joined (GRO).
-    """
+    """Arrived data. `time_s`: by the kernel's clock. `payload` may be several segments that GRO has joined."""
 
     time_s: float
     seq: int

@@ -226,9 +226,7 @@ class Run:
         return self.directory / "cells" / name
 
     def _finished(self, table: str = "links", **key: str | int | float) -> Iterator[tuple[dict[str, Any], Path]]:
-        """Key and place of each finished cell that has the table, of those whose key has these values; all have
-        `links`.
-        """
+        """Key and place of each finished cell that has the table and, in its key, these values; all have `links`."""
         for cell in self._document["cells"]:
             own = cell["key"]
             asked = table in schema.stored(cell["capture"]) and all(own[of] == value for of, value in key.items())

@@ -262,9 +262,7 @@ def _heading(text: str, axis: _Bytes, below: str = "") -> alt.TitleParams:
 
 
 def _step(lines: pl.DataFrame, marks: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The place of the first step of the smallest window, for the label that explains a step; None where none is
-    visible.
-    """
+    """The place of the smallest window's first step, for the label that explains a step; None if not visible."""
     if not marks:
         return None
     first = marks[0]

@@ -15,9 +15,7 @@ Direction = Literal["download", "upload", "both"]
 
 
 class DatagramApplication(Application):
-    """Clients that exchange datagrams, each with a header of `header_size`, with their servers; the emulator runs all
-    but `dns`.
-    """
+    """Clients that exchange datagrams with servers, with headers of `header_size`; the emulator runs all but `dns`."""
 
     header_size: Header | None = Field(
         default=None, description='header bytes per datagram: UDP and IP; default: `"28B"`, with IPv6 `"48B"`'

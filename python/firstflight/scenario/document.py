@@ -45,9 +45,7 @@ def _copied(value: Any) -> Any:
 
 
 def check(document: dict[str, Any]) -> None:
-    """Raise RequestError for contents that no key of a scenario can have: more levels, longer numbers, control
-    characters.
-    """
+    """RequestError for contents that no key can have: more levels, longer numbers, control characters."""
     # Without recursion, and with the places still in parts: tables of paths have a million numbers.
     waiting: list[tuple[_Place, Any, int]] = [(None, document, 0)]
     while waiting:

@@ -312,9 +312,7 @@ def largest(law: Any) -> float | None:
 
 
 def law_plan(law: Table, time: Literal["s", "ns"] = "s") -> dict[str, Any]:
-    """The law as the native module reads it: plain numbers, bytes, bit/s, probabilities, and times in the unit asked
-    for.
-    """
+    """The law as the native module reads it: plain numbers, bytes, bit/s, probabilities, and times in `time`."""
     plan: dict[str, Any] = {}
     for name in type(law).model_fields:
         value = getattr(law, name)

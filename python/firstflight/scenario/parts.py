@@ -31,9 +31,7 @@ from firstflight.scenario.units import BitsPerSecond, Bytes, Duration, Packets, 
 
 
 class RoundTrips(Quantity):
-    """A multiple of the link's own bandwidth-delay product (rate times propagation there and back), in thousandths of a
-    bdp.
-    """
+    """A multiple of the link's bandwidth-delay product (rate times propagation there and back), in thousandths."""
 
     noun = "multiple of the bandwidth-delay product"
     example = "2bdp"

@@ -40,9 +40,7 @@ class SingleScenario(Study):
         return [Cell({"scenario": self.scenario.name}, self.scenario)]
 
     def tables(self, run: Run) -> list[Table]:
-        """Summaries of transfers, pages, links and users, and a population's buckets: means over replicates with 95%
-        intervals.
-        """
+        """Summaries of transfers, pages, links and users, and a population's buckets, with 95% intervals."""
         from firstflight.analysis.summary import summary_tables
 
         return [*summary_tables(run), *self._by_bucket(run)]

@@ -83,9 +83,7 @@ def _replicates(sample: Sample, statistic: str, wanted: int) -> str:
 
 
 def effective(arm: Arm) -> float:
-    """Number of units of equal weight with the same information as these (Kish: square of the sum of weights over the
-    sum of squares).
-    """
+    """Number of units of equal weight with the same information (Kish: squared sum of weights over sum of squares)."""
     weights = np.bincount(arm.block, arm.weight, arm.blocks) / np.maximum(
         np.bincount(arm.block, minlength=arm.blocks), 1
     )

@@ -157,9 +157,7 @@ class Resampled:
 
 @dataclass(frozen=True)
 class Jackknifed:
-    """From each value without one unit (Tukey's delete-one jackknife), with Student's t. `widened`: is added to each
-    half of an interval.
-    """
+    """Tukey's delete-one jackknife with Student's t, from each value without one unit; each half grows by `widened`."""
 
     values: dict[str, float]
     errors: dict[str, float]

@@ -154,9 +154,7 @@ class Sums:
         self._columns = np.concatenate([centred, centred[:, self._left] * centred[:, self._right]], axis=1)
 
     def drawn(self, counts: Values) -> Values:
-        """The value of `of` for each draw: from how often each block is drawn, shape (resamples, blocks). Many draws go
-        in pieces.
-        """
+        """The value of `of` for each draw, from how often each block is drawn, shape (resamples, blocks), in pieces."""
         ends = self._blocks.starts + self._blocks.sizes
         parts = zip(self._blocks.starts, ends, strict=True)
         return np.stack([counts[:, start:end] @ self._columns[start:end] for start, end in parts])

@@ -95,9 +95,7 @@ def together(cells: Sequence[Cell]) -> list[list[Cell]]:
 
 
 def surroundings() -> dict[str, str]:
-    """The environment of the records, in addition to scenario and code: kernel, programs, and the settings of a new
-    host.
-    """
+    """The environment of the records besides scenario and code: kernel, programs, settings of a new host."""
     return _found_on(search_path())
 
 

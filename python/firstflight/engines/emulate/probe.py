@@ -46,9 +46,7 @@ def abilities() -> Iterator[Ability]:
 
 
 def surroundings() -> dict[str, str]:
-    """The environment of a run's records, in addition to scenario and code, by name. MachineError where there is no
-    testbed.
-    """
+    """The environment of a run's records besides scenario and code, by name. MachineError without a testbed."""
     inside = Inside()
     try:
         found: dict[str, str] = inside.connection.call("surroundings", {}, _PATIENCE_S)

@@ -100,9 +100,7 @@ def command(application: FileTransfer) -> list[str]:
 
 
 class Seen(NamedTuple):
-    """A datagram at the server's end of the path, where its own have left the first link: its payload's bytes and
-    beginning.
-    """
+    """A datagram at the server's end of the path, its own behind the first link: payload bytes and beginning."""
 
     time_ns: int
     from_server: bool
@@ -111,9 +109,7 @@ class Seen(NamedTuple):
 
 
 def seen_by_links(pcapng: bytes, servers: Container[str]) -> dict[Ends, list[Seen]]:
-    """Datagrams by the ends of their connection. `pcapng`: packets at the servers' ends of their paths; `servers`:
-    their addresses.
-    """
+    """Datagrams by the ends of their connection. `pcapng`: packets at the servers' ends; `servers`: their addresses."""
     found: dict[Ends, list[Seen]] = {}
     for time_ns, packet in _packets(pcapng):
         if (datagram := _datagram(packet)) is None:

@@ -115,9 +115,7 @@ class CapturedConnection:
         return float(acks[0] - syn_acks[0]) / 1e9 if syn_acks.size and acks.size else float("nan")
 
     def lost_rows(self) -> pl.DataFrame:
-        """The server's segments that did not arrive, as further rows of `segments`: the event, its place and its
-        time.
-        """
+        """The server's segments that did not arrive, as further rows of `segments`: event, place and time."""
         gone = np.flatnonzero(self.fates != _NOT_LOST)
         rows = self.segments.filter(pl.Series(self._server))[gone.tolist()]
         return rows.with_columns(
@@ -282,9 +280,7 @@ class Replicate:
         return metered.with_columns(pl.col.interval_start_s + since)
 
     def segments(self) -> pl.DataFrame:
-        """The table `segments`: the packets at the servers' devices, and those of them that the path dropped or
-        lost.
-        """
+        """The table `segments`: packets at the servers' devices, and those of them that the path dropped or lost."""
         parts = [_NO_SEGMENTS]
         for end, connection in self.connections.items():
             number = pl.lit(self._numbers[end], pl.UInt32).alias("connection")

@@ -30,9 +30,7 @@ class Connection:
 
     @classmethod
     def busiest(cls, segments: pl.DataFrame, marks: Mapping[str, float] | None = None) -> Connection:
-        """The connection that carries most data, without those of a TLS handshake where there are others. ValueError if
-        none carries any.
-        """
+        """The connection with most data, but for TLS handshakes where there are others. ValueError without data."""
         place = ["replicate", "connection"]
         if "is_tls" not in segments.columns:
             segments = segments.with_columns(pl.lit(False).alias("is_tls"))

@@ -19,9 +19,7 @@ _TLS = " Faint bars: TLS handshake."
 
 @dataclass(frozen=True)
 class Drawn:
-    """A connection to draw: its name in the legend, the records' tables `segments` and, if there, `crossings`, and the
-    marks of its trace.
-    """
+    """A connection to draw: its name in the legend, the tables `segments` and, if there, `crossings`, and its marks."""
 
     name: str
     segments: pl.DataFrame

@@ -68,9 +68,7 @@ class DeclaredStudy(Study):
         answer: Of = lambda q: (),
         build: Build | None = None,
     ) -> None:
-        """`folder` holds study.toml and the scenario files that it names; `build` sets the values that have to be
-        computed.
-        """
+        """`folder` holds study.toml and its scenario files; `build` sets the values that have to be computed."""
         self._declared = said = _declared(folder / "study.toml")
         self.name = folder.name.replace("_", "-")  # type: ignore[misc]
         self.title, self.source, self.shows = said["title"], said["source"], said["shows"]  # type: ignore[misc]

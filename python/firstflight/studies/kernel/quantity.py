@@ -225,9 +225,7 @@ class Quantity:
 
 @dataclass(frozen=True, eq=False)
 class Observed(Quantity):
-    """A `summary` of the replicates that there are, with an interval by the bootstrap of each cell: for measurements in
-    real time.
-    """
+    """A `summary` of the existing replicates with a bootstrap interval for each cell: for measurements in real time."""
 
     summary: Summary = "median"
 

@@ -57,9 +57,7 @@ def draws(
     cells: Sequence[Mapping[str, Any]],
     own: Mapping[str, Any],
 ) -> dict[Sampled, xr.DataArray]:
-    """Value and resamples of each quantity of a grid, of which the run has `cells`; `own` names the grid. A piece is
-    read once.
-    """
+    """Value and resamples of each quantity in the run's `cells` of a grid, which `own` names. A piece is read once."""
     labels = {of: of.all_labels(coordinates) for of in quantities}
     found = {of: np.full([*map(len, own.values()), 1 + _RESAMPLES], np.nan) for of, own in labels.items()}
     fixed = [key for key in coordinates if key not in sample.together]

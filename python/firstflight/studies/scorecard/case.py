@@ -25,9 +25,7 @@ DELIVERED, OFFERED, DROPPED = pl.col("delivered_bytes"), pl.col("offered_packets
 
 @dataclass(frozen=True)
 class Measure:
-    """The quantity of a change. Up to `margin`, in percent of the reference or, with `absolute`, in `unit`, it is
-    equal.
-    """
+    """The quantity of a change, equal up to `margin`: percent of the reference or, with `absolute`, in `unit`."""
 
     title: str
     unit: str

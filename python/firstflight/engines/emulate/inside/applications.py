@@ -219,9 +219,7 @@ def _pages(client: Client) -> Iterator[float]:
 
 
 def _inline(client: Client, objects: list[tuple[int, int, int]], page: int) -> list[Fetched]:
-    """In-line objects: all together by one curl, or this number concurrently, each by its own curl when one before has
-    ended.
-    """
+    """In-line objects: all by one curl, or this number at a time, each by its own curl."""
     parallel = client.plan["parallel"] or len(objects)
     if not objects:
         return []

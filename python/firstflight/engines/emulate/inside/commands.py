@@ -81,9 +81,7 @@ def surroundings(testbed: Testbed) -> dict[str, str]:
 
 @command
 def abilities(testbed: Testbed) -> dict[str, Any]:
-    """The features that work within a testbed's namespaces: each is tested; and the congestion controls that a route
-    accepts.
-    """
+    """The features that work within a testbed's namespaces, each tested, and the congestion controls of a route."""
     tried = Namespace("tried")
     refusals = {"tun_refusal": settings.tun_refusal(), "packet_refusal": None}
     end = Namespace("the other end")

@@ -183,9 +183,7 @@ class Nginx:
         return lines[-1] if lines else "it says nothing"
 
     def _own_header(self, digits: int) -> int:
-        """Bytes of the response header for a file whose size has this number of digits, asked over a socket of its
-        own.
-        """
+        """Bytes of the response header for a file whose size has this number of digits, asked over a socket."""
         path = self.path(10 ** (digits - 1), 0)
         with socket.socket(socket.AF_UNIX) as asked:
             asked.settimeout(_STARTED_WITHIN_S)

@@ -155,9 +155,7 @@ def _identity() -> dict[str, Any]:
 
 
 class Driven:
-    """A running function of the native module. The tables of an answer are {table: {column: (NumPy's name of the type,
-    bytes)}}.
-    """
+    """A running function of the native module. Tables of an answer are {table: {column: (NumPy type, bytes)}}."""
 
     _refusal: type[FirstflightError] = MachineError
 

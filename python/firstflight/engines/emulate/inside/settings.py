@@ -148,9 +148,7 @@ def set_route(netlink: IPRoute, host: str, address: str, to: str, device: int, a
 
 
 def route_attributes(netlink: IPRoute) -> dict[str, dict[str, Any]]:
-    """The attributes of each route of the main table that is not the kernel's own, by destination, with pyroute2's
-    names.
-    """
+    """The attributes by pyroute2's names of each route of the main table but the kernel's own, by destination."""
     found = {}
     for family in (socket.AF_INET, socket.AF_INET6):
         for route in netlink.get_routes(family=family, table=_MAIN_TABLE):
