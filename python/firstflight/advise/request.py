@@ -100,9 +100,7 @@ class AdviceRequest:
         return _digest(self.flows)
 
     def identity(self) -> dict[str, object]:
-        """The request whose results share one directory. Windows may be added, the budget changed and certificates
-        compared without another simulation.
-        """
+        """The request whose results share one directory. Windows, budget and certificates may change in it."""
         return {
             "flows": self.flows.name,
             "digest": self.digest,

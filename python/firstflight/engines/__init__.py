@@ -52,9 +52,7 @@ class RealTime(Protocol):
     def run_together(
         self, cells: Sequence[Cell], seed: int, replicates: Sequence[int], on_replicates: Callable[[Cell, int], None]
     ) -> list[dict[str, pl.DataFrame]]:
-        """Run `replicates` of each cell of a group, in turn (A B A B), and return the tables of each.
-        `on_replicates` is called for every replicate done.
-        """
+        """Tables of `replicates` of each cell of a group, run in turn (A B A B). `on_replicates`: after each."""
         ...
 
     def surroundings(self) -> dict[str, str]:

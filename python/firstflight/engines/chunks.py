@@ -34,9 +34,7 @@ class Chunk:
 
 @dataclass
 class Work:
-    """A cell to be computed: `left` are the replicates that are not assigned yet, `cost` a guess at how long one
-    takes, in any unit.
-    """
+    """A cell to be computed: `left`, replicates not yet assigned; `cost`, a guess at the duration of one."""
 
     name: str
     cell: Cell

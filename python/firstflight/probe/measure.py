@@ -101,9 +101,7 @@ class Flight:
 
 @dataclass(frozen=True)
 class Scouted:
-    """The observations of a connection that acknowledged all data. `late_s`: the longest time that the server took to
-    go on; `handshake`: of TLS, if there was one.
-    """
+    """A connection that acknowledged all. `late_s`: the server's longest pause; `handshake`: of TLS, if any."""
 
     late_s: float
     status: int | None

@@ -41,9 +41,7 @@ def check_seed(seed: int) -> None:
 
 
 def chosen(keys: Sequence[Key], only: Only) -> list[int]:
-    """Indices of the cells, known by their `keys`, that have the values of `only`. RequestError for an unknown key or
-    value, and if no cell has them all.
-    """
+    """Indices of the cells with the values of `only`. RequestError for an unknown key or value, or without one."""
     allowed = _checked(only, keys)
     places = [index for index, key in enumerate(keys) if all(str(key[of]) in values for of, values in allowed.items())]
     if not places:

@@ -30,9 +30,7 @@ MOST_JOBS = 1024
 
 @dataclass(frozen=True)
 class Request:
-    """A checked request: the result of `prepare` for a user's request. `grid`: the keys of all cells of the study;
-    `jobs` None: as many as suit the engine.
-    """
+    """A checked request, of `prepare`. `grid`: keys of all cells of the study; `jobs` None: as suits the engine."""
 
     study: Study
     identity: Identity

@@ -286,9 +286,7 @@ class _Connection:
         )
 
     def _open(self) -> tuple[int, int, RetransmissionTimer]:
-        """Handshake and request: when the client is connected, when the sender may start, and the client's
-        timer for the request, which the first data answers.
-        """
+        """When the client is connected, when the sender may start, and the client's timer for the request."""
         transfer, header = self.transfer, self.header
         client, server = (
             RetransmissionTimer(tcp["rto"], transfer.start_ns) for tcp in (transfer.client_tcp, transfer.server_tcp)

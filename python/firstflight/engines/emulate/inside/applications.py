@@ -39,9 +39,7 @@ _BUFFER_BYTES = 1 << 22
 
 @dataclass
 class Seen:
-    """The clients' observations in one replicate. Times are seconds since `origin_s` of CLOCK_MONOTONIC, or since a
-    start.
-    """
+    """The clients' observations in one replicate. Times: seconds since `origin_s` of CLOCK_MONOTONIC or a start."""
 
     origin_s: float
     end_s: float
