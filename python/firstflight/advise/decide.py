@@ -55,9 +55,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class CandidateResult:
-    """The result of one candidate over some cases. `stopped_by`: the checks that are not within; `not_judged`: those
-    for which there are too few flows, which stop nothing.
-    """
+    """A candidate's result over some cases. `stopped_by`: failed checks; `not_judged`: those of too few flows."""
 
     initial_window: int
     why: Why

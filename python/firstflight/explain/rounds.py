@@ -50,9 +50,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Transfer:
-    """One transfer. `label` names it; `completion_s` is None if it did not complete. `sender_is_server`
-    says who sends the data; `marks` and `slow_start_end` are those of the trace.
-    """
+    """One transfer. `completion_s`: None if it did not complete; `marks` and `slow_start_end`: the trace's."""
 
     label: str
     completion_s: float | None

@@ -84,9 +84,7 @@ def probe(
 
 
 def _side_by_side(tasks: Sequence[Callable[[], Any]], stop: Event) -> list[Any]:
-    """The results of all tasks, a few at a time. What one raises is raised, and so is Ctrl-C, at once: a thread that
-    waits for a name server cannot be ended, and ends with the program.
-    """
+    """Results of all tasks, a few at a time; errors and Ctrl-C at once, though a name look-up cannot be ended."""
     waiting = deque(enumerate(tasks))
     done: SimpleQueue[tuple[int, Any, BaseException | None]] = SimpleQueue()
 

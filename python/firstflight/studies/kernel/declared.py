@@ -199,9 +199,7 @@ class DeclaredStudy(Study):
             )
 
     def claims(self, run: Run, *, listed: bool = True) -> list[Claim]:
-        """The claims with their verdicts. Without `listed` this is faster, and the reason of a claim that cannot be
-        checked names all missing cells, not only those that it needs.
-        """
+        """The claims with their verdicts. Without `listed`, faster, a reason names all cells that are missing."""
         claims: Callable[[Quantities], Iterable[ClaimSpec]] = self._claims
         return judge(claims, self.quantities(run), listed=listed)
 
