@@ -3,8 +3,6 @@
 Nothing is simulated. The statistics, buckets and harm budget are those of an advice; users of the arms are drawn apart.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace

@@ -4,8 +4,6 @@ Access logs mostly lack round trips: one RTT, or the paths of a built-in populat
 a built-in application.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

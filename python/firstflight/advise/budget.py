@@ -4,8 +4,6 @@ A budget is one string, terms separated by commas: "retransmissions=+0.5,p99=+5%
 is left out is not checked.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal

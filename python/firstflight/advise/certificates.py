@@ -5,8 +5,6 @@ Full handshakes of TLS 1.3 get the new server flight. Resumed ones have no certi
 handshakes of more than one exchange: TLS 1.2, which has no post-quantum signatures.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Two data sets compared, in words and as a page: comparison.html, one file that needs nothing else."""
 
-from __future__ import annotations
-
 import math
 
 from firstflight.advise.arms import CONFOUNDED, RETRANSMISSIONS, ArmsCompared, Change

@@ -5,8 +5,6 @@ the whole line of the route changes that route; with a part of it, it adds a sec
 route). A later `initcwnd` in the line wins over an earlier one.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 LINUX_DEFAULT = 10

@@ -4,8 +4,6 @@ A study like any other, so that it is stored, resumed after a kill and simulated
 comes from the flows and not from a publication.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

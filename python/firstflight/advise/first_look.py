@@ -1,7 +1,5 @@
 """Findings on the flows before any simulation: too few, or not those of users, and a fix."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import polars as pl

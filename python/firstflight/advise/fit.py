@@ -5,8 +5,6 @@ RTTs with low rates, say) is kept here. A value that the data lacks is left null
 assumption for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 

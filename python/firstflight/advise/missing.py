@@ -5,8 +5,6 @@ lines whose rates the data lacks, the condition is a number: users with slow lin
 population until the budget holds, and their share then is the limit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

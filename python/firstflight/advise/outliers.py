@@ -1,7 +1,5 @@
 """Records on which a result hinges: one response of 4 GB whose time outweighs those of thousands of others."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

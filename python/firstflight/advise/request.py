@@ -1,7 +1,5 @@
 """The checked request of `firstflight advise`; and whether a directory holds the advice of another request."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

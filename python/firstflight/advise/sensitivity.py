@@ -4,8 +4,6 @@ The first case is the reference; each other changes one value of it. An advice m
 it depends. A value given by `--assume` adds a case and removes none: it can make an advice more careful, not bolder.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from firstflight.advise.fit import CHAIN, SHOWING_BYTES, Population

@@ -1,7 +1,5 @@
 """A population's transfers and pages by the user's path and by their size."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise

@@ -5,8 +5,6 @@ A claim names an allowed range (its expectation, widened by its tolerance) and i
 `undecided`. Without data a claim `cannot be checked`.
 """
 
-from __future__ import annotations
-
 import html
 import math
 from collections.abc import Iterable, Mapping, Sequence

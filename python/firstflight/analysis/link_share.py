@@ -1,7 +1,5 @@
 """The traffic of others on a link while a short response was sent over it."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import polars as pl

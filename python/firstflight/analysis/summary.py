@@ -3,8 +3,6 @@
 A value is that of the rows of all replicates together, as in a comparison of two arms (docs/statistics.md).
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence

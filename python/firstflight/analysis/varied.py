@@ -4,8 +4,6 @@ All by `analysis.ab`. In a population users are the units, drawn by subnet where
 share queues, and a population's aggregates hold no single users: there replicates are.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A study's grids: each a scenario and the keys that it varies, from `study.toml`."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping

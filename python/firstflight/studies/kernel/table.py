@@ -1,7 +1,5 @@
 """Tables of quantities."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
