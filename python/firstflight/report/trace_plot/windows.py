@@ -1,7 +1,5 @@
 """cwnd and ssthresh of the data's sender, over the phases of its congestion control."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from firstflight.report.figure import inline
@@ -26,7 +24,7 @@ PALE = 0.16
 _FAST_RECOVERY, _LOSS = 3, 4
 
 
-def chart(connection: Connection, panel: Panel) -> alt.LayerChart | None:
+def chart(connection: Connection, panel: Panel) -> "alt.LayerChart | None":
     """Both windows in segments as lines over the sender's phases. None for a capture, which does not show them."""
     if not connection.own["cwnd_segments"].is_finite().any():
         return None
