@@ -102,6 +102,16 @@ def test_parts_without_content_leave_no_heading():
     assert ">Reproduce<" in html
 
 
+def test_a_picture_has_a_line_at_a_value_once_and_short_points():
+    rows = alt.Chart(inline([{"x": place, "y": place / 7} for place in range(9)]))
+    rule = rows.mark_rule().encode(y=alt.datum(1))
+    drawn = svg(rule + rows.mark_circle().encode(x="x:Q", y="y:Q"))
+    assert len(re.findall(r"<line [^>]*stroke=.#1b1f24", drawn)) == 1
+    assert drawn.count("<circle ") == 9
+    assert re.findall(r"[\d]+\.\d{3,}", re.sub(">[^<]*<", "", drawn)) == []
+    assert ">0.4<" in drawn
+
+
 def test_report_is_renamed_into_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(page, "gather", lambda run, study: content())
     run = SimpleNamespace(directory=tmp_path)
