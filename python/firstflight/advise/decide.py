@@ -53,7 +53,9 @@ class Evidence:
 
 @dataclass(frozen=True)
 class CandidateResult:
-    """A candidate's result over some cases. `stopped_by`: failed checks; `not_judged`: those of too few flows."""
+    """The result of one candidate over some cases. `stopped_by`: the checks that are not within; `not_judged`: those
+    for which there are too few flows, which stop nothing.
+    """
 
     initial_window: int
     why: Why

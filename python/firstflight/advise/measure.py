@@ -308,7 +308,9 @@ class Measurements:
         )
 
     def _worst_groups(self, term: Term, case: str, window: int) -> list[Check]:
-        """The `furthest` bucket of each dimension; those of too few users are not judged: the page lists them."""
+        """The bucket of each dimension whose simultaneous interval reaches furthest up, one over the limit before the
+        others; those without enough users are not judged, and the page lists them.
+        """
         checks = []
         for dimension in DIMENSIONS:
             if (worst := furthest(self.groups(case, window, dimension), term.limit)) is not None:

@@ -36,7 +36,9 @@ def others_share(responses: pl.DataFrame, link: pl.DataFrame, one_way_s: float) 
 
 
 def median_share(transfers: pl.LazyFrame, links: pl.LazyFrame, place: list[str], one_way_s: float) -> pl.LazyFrame:
-    """`share`, the median `others_share` of each `place`: columns of both `transfers` and one link's `links`."""
+    """`others_share` as the column `share`, its median over the responses of each `place`: columns that the rows of
+    `transfers` and of `links`, those of one link, have in common.
+    """
     carried = dict(links.collect().group_by(place))
     own = transfers.collect()
     rows = [

@@ -107,7 +107,9 @@ def summary_tables(run: Run) -> list[Table]:
 
 
 def in_sentences(run: Run, users: int) -> list[str]:
-    """A population's number of users, and each application's times and recoveries, for a run with one cell."""
+    """The results of a population's users: their number, and each application's times and recoveries. Nothing for a
+    run with several cells, which has tables for that.
+    """
     if len(run.cells) != 1:
         return []
     tables = {table.name: table for table in summary_tables(run)}

@@ -39,7 +39,9 @@ class Assembly:
         return without(self._all, sorted(self._chunks(), key=lambda chunk: chunk.start))
 
     def add(self, replicates: range, tables: Tables, seconds: float) -> None:
-        """Add a chunk that took this time; the last one completes the cell. After a closed run it is dropped."""
+        """A chunk that took this number of seconds; the last one makes the cell appear in the run. A chunk after the
+        run was closed, because it was interrupted, is dropped.
+        """
         with self._lock:
             if not self._run.is_writable:
                 return

@@ -25,7 +25,9 @@ OnReplicates = Callable[[Cell, int], None]
 
 
 def cost(cell: Cell) -> float:
-    """A guess at a replicate's duration, to order cells: bits of the network's capacity or of a population."""
+    """A guess at how long a replicate takes, in bits: the capacity of the network in its time, or about the bits that a
+    population's users fetch. Only used to order cells.
+    """
     scenario = cell.scenario
     if scenario.population is not None:
         return _BITS_PER_USER * scenario.population.users * sum(item.user_fraction for item in scenario.application)

@@ -50,7 +50,9 @@ class Round:
 
 @dataclass(frozen=True)
 class Transfer:
-    """One transfer. `completion_s`: None if it did not complete; `marks` and `slow_start_end`: the trace's."""
+    """One transfer. `label` names it; `completion_s` is None if it did not complete. `sender_is_server`
+    says who sends the data; `marks` and `slow_start_end` are those of the trace.
+    """
 
     label: str
     completion_s: float | None

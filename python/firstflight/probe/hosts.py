@@ -84,7 +84,9 @@ def probe(
 
 
 def _side_by_side(tasks: Sequence[Callable[[], Any]], stop: Event) -> list[Any]:
-    """Results of all tasks, a few at a time; errors and Ctrl-C at once, though a name look-up cannot be ended."""
+    """The results of all tasks, a few at a time. What one raises is raised, and so is Ctrl-C, at once: a thread that
+    waits for a name server cannot be ended, and ends with the program.
+    """
     waiting = deque(enumerate(tasks))
     done: SimpleQueue[tuple[int, Any, BaseException | None]] = SimpleQueue()
 

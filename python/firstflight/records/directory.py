@@ -135,7 +135,9 @@ def of_another_version(directory: Path, document: dict[str, Any]) -> str:
 
 
 def check_cells(directory: Path, document: dict[str, Any]) -> None:
-    """RequestError for a missing or short file of a finished cell. Contents are checked when they are read."""
+    """Raise RequestError if a file of a finished cell is missing or cut short, as after a copy that was interrupted.
+    The content of the tables is checked when they are read.
+    """
     for cell in {cell["hash"]: cell for cell in document["cells"]}.values():
         place = directory / "cells" / cell["hash"]
         if not place.is_dir():

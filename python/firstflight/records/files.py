@@ -45,7 +45,9 @@ _NOT_INHERITED = getattr(os, "O_CLOEXEC", 0)
 
 @contextlib.contextmanager
 def explained(directory: Path) -> Iterator[None]:
-    """Errors on writing `directory` (or file): RequestError for a path that can never be, else MachineError."""
+    """Turn an error of the file system on writing `directory` (or file) into one sentence: RequestError for a path
+    that it can never take, MachineError for the rest.
+    """
     try:
         yield
     except OSError as error:

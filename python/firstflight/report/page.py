@@ -127,7 +127,9 @@ def _notice(run: Run) -> str:
 
 
 def _commands(run: Run, study: list[str], replicates: int, engine: str) -> list[str]:
-    """The command for the same records, with the file of a cell; a varied key of that file is varied again."""
+    """The command that gives the same records again, next to these. The file of a scenario is the one that is kept with
+    a cell: a varied key has its own value there, and is varied again.
+    """
     file = next((str(path) for _, path in run.scenario_files), "FILE.toml")
     words = ["firstflight", *(study if run.scenario is None else ["run", file])]
     words += ["--seed", str(run.seed)]

@@ -119,7 +119,9 @@ def _check_for_cluster(place: Place, cells: Sequence[Cell], engine: str, jobs: i
 
 @contextlib.contextmanager
 def started(request: Request, out: str | Path, set_aside: bool = False) -> Iterator[RunWriter]:
-    """The run in `out`, created or continued, locked for the context. A refused request leaves no directory."""
+    """The run in `out`, created or continued and locked for the time of the context. A request that turns out to be
+    refused leaves no directory behind that was not there before.
+    """
     with RunWriter.create(out, request.identity, request.cells, request.grid, set_aside) as run:
         try:
             yield run

@@ -146,7 +146,9 @@ def _own_cluster(jobs: int) -> Iterator[LocalCluster]:
 
 @contextlib.contextmanager
 def _scratch() -> Iterator[str]:
-    """A directory for Dask's workers, removed by a process in its own session whenever this one ends."""
+    """A directory for Dask's workers. A process of our own removes it when its input closes, as even our death by kill
+    does; in a separate session, Ctrl-C does not reach it.
+    """
     directory = tempfile.mkdtemp(prefix="firstflight-dask-")
     with subprocess.Popen(
         ["sh", "-c", 'read _; rm -rf -- "$1"', "sh", directory], stdin=subprocess.PIPE, start_new_session=True

@@ -63,7 +63,9 @@ class Session:
         self._told = False
 
     def work(self) -> None:
-        """Until all has come back. MachineError: a lost cluster or another build; RequestError: a refused cell."""
+        """Until the queue is empty and everything has come back. MachineError where the cluster goes away or a worker
+        has another build of firstflight; RequestError where an engine refuses a cell.
+        """
         try:
             while True:
                 self._look_at_workers()

@@ -135,7 +135,9 @@ class Lab:
         self.call("configure", host=host, **asdict(settings))
 
     def box(self, do: str = "take", **parameters: Any) -> dict[str, Any]:
-        """The link box's answer, by default its counters since the last take; `tables` as the simulator's."""
+        """The link box's answer to a command: by default its counters since the last take. In `tables`
+        each column is (NumPy's name of the type, bytes), as in the simulator's answers.
+        """
         answer: dict[str, Any] = self.call("box", do=do, **parameters)
         return answer
 
@@ -145,7 +147,9 @@ class Lab:
         return dump
 
     def call(self, command: str, timeout_s: float = 30.0, **parameters: Any) -> Any:
-        """The answer of a command inside (`inside.commands`), or its error; MachineError without one in time."""
+        """The answer of a command inside (`inside.commands`). RequestError and MachineError as raised there;
+        MachineError after `timeout_s` without an answer, or if the testbed has ended.
+        """
         inside = self._running(command)
         answer = inside.connection.call(command, parameters, timeout_s)
         self._give_realtime(inside)

@@ -199,7 +199,9 @@ class DeclaredStudy(Study):
             )
 
     def claims(self, run: Run, *, listed: bool = True) -> list[Claim]:
-        """The claims with their verdicts. Without `listed`, faster, a reason names all cells that are missing."""
+        """The claims with their verdicts. Without `listed` this is faster, and the reason of a claim that cannot be
+        checked names all missing cells, not only those that it needs.
+        """
         claims: Callable[[Quantities], Iterable[ClaimSpec]] = self._claims
         return judge(claims, self.quantities(run), listed=listed)
 

@@ -39,7 +39,9 @@ American Statistician 48 (2), 1994)."""
 
 @dataclass(frozen=True)
 class Parameter:
-    """An open parameter: a range, uniform in the logarithm with `log`, `whole` or not; `reference`: member 0's."""
+    """A parameter that a publication leaves open: a range, uniform in the logarithm with `log`, and the `reference` of
+    member 0; with `whole` integers only, including both ends.
+    """
 
     title: str
     low: float

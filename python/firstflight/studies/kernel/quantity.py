@@ -490,7 +490,9 @@ def variation_of(values: xr.DataArray) -> xr.DataArray:
 
 
 def resampled(values: xr.DataArray) -> xr.DataArray:
-    """The mean over `replicate`, with paired bootstrap draws: for counts, which jump and fail the jackknife."""
+    """The mean over `replicate`, with bootstrap draws that are paired between cells and quantities: for statistics that
+    jump, such as counts, for which the jackknife fails.
+    """
     raw = values.transpose(..., REPLICATE).values
     count = raw.shape[-1]
     picked = np.random.default_rng(count).integers(0, count, (_RESAMPLES, count))

@@ -421,7 +421,9 @@ PARALLEL = ("queue", "iw", "flows")
 
 
 def parallel(engine: str) -> Callable[[Run], pl.LazyFrame]:
-    """Downloads that share a queue, one row each; of real ones those that began nearly as drawn."""
+    """Downloads that share a queue, one row each. Real ones begin later than drawn, since a program has to start; which
+    of them meets a full queue is another question where some begin later than others.
+    """
 
     def rows(run: Run) -> pl.LazyFrame:
         keys = [*PARALLEL, "replicate"]

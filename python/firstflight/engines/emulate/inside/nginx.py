@@ -79,7 +79,9 @@ _LOCATION = """\
 
 
 class Nginx:
-    """nginx in a host's namespace. `headers`: lengths of response headers, 0: its own; `no_delay`: TCP_NODELAY."""
+    """One nginx, in a host's namespace. `headers`: the response headers' lengths in bytes that will be asked for; 0 is
+    nginx's own, as long as it happens to be. `no_delay`: TCP_NODELAY.
+    """
 
     def __init__(
         self,

@@ -247,7 +247,9 @@ class Box(Driven):
 
 
 class Capture(Driven):
-    """All segments of a host's device, with the kernel's time stamps. Commands: take, reset, pcapng, stop."""
+    """A capture on a host: every segment that its device carries, with the kernel's time stamps. Its commands are those
+    of the native module: take, reset, pcapng, stop.
+    """
 
     def __init__(self, namespace: Namespace, mtu: int, on_death: Callable[[str], None]) -> None:
         """Start it on the host's device, for packets of up to `mtu` bytes. MachineError if it does not come up."""
@@ -264,7 +266,9 @@ class Capture(Driven):
 
 
 class WireHost(Driven):
-    """Our TCP on a host whose kernel keeps silent. Plan, commands and reports are those of `run_wire`."""
+    """Our TCP on a host whose kernel keeps silent: it serves files over HTTP and fetches them. Its plan, commands and
+    reports are those of the native module's `run_wire`; a refused command is a RequestError.
+    """
 
     _refusal = RequestError
 
