@@ -161,7 +161,9 @@ class Advice:
 
     @property
     def shown_window(self) -> int:
-        """The window shown in detail: the recommended one, or the candidate best in the mean of the reference case."""
+        """The window shown in detail: the recommended one or, if that is the current one, the candidate with the best
+        mean in the reference case.
+        """
         if self.decision.outcome == "change":
             return self.decision.initial_window
         reference = self.cases[0].name
@@ -184,7 +186,9 @@ def advise(
     doubts: Sequence[str] = (),
     compared: Compared = lambda done, of: None,
 ) -> Advice:
-    """Everything from the finished experiment. `doubts`: on the flows; `compared(done, of)` shows the progress."""
+    """Everything from the finished experiment. `doubts`: on the flows themselves; `compared(done, of)` is called as the
+    comparisons are made.
+    """
     pairs = len(measured.cases) * len(measured.candidates)
     steps = pairs + len(OTHER_SEEDS) + 1
     evidence = measured.evidence(tuple(budget), lambda done: compared(done, steps))

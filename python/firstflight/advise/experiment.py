@@ -108,7 +108,9 @@ def _buffers(rows: pl.DataFrame, down: Values, assumed_s: float) -> pl.Series:
 
 
 def _rates(population: Population, case: SensitivityCase, random: np.random.Generator) -> Values:
-    """Down rates: seen, of users with like RTTs or of a built-in population, never below the delivered rate."""
+    """Down rates: those seen, and for the others those of users with like round trips, or of a built-in population,
+    never below the delivered rate.
+    """
     rows = population.rows
     rates = rows["down_bps"].cast(pl.Float64).to_numpy().copy()
     missing = np.isnan(rates)

@@ -98,7 +98,9 @@ class AdviceRequest:
         return _digest(self.flows)
 
     def identity(self) -> dict[str, object]:
-        """The request whose results share one directory. Windows, budget and certificates may change in it."""
+        """The request whose results share one directory. Windows may be added, the budget changed and certificates
+        compared without another simulation.
+        """
         return {
             "flows": self.flows.name,
             "digest": self.digest,

@@ -80,7 +80,9 @@ def _worst_change(
     harm: Sequence[Harm],
     groups: Sequence[UserGroup],
 ) -> str:
-    """The largest changes for the worse that are shown, of shares (percentage points) and of times (percent)."""
+    """The largest changes for the worse that are shown, of shares and of times, within the budget or not: percentage
+    points and percent do not compare.
+    """
     shares = [
         (cost.change_points, f"{cost.name}, {from_to(cost.current_percent, cost.candidate_percent)}", cost.case)
         for cost in costs

@@ -82,7 +82,9 @@ class Claim:
 
 @dataclass(frozen=True)
 class Expectation:
-    """The range of a value, as in `near(60, "percent", 5)`, widened by `tolerance`; infinite ends are open."""
+    """The range a value must lie in, as in `near(60, "percent", 5)`; `tolerance` widens it on both sides. Infinite ends
+    are open.
+    """
 
     lowest: float
     highest: float
@@ -143,7 +145,9 @@ class Sentence:
     given: bool = False
 
     def judge(self, found: Estimate, note: str = "", spread: bool = False) -> Claim:
-        """The claim with its verdict; `note` adds findings. With `spread` no replicate narrows the interval."""
+        """The claim with its verdict; `note` adds findings other than the value. With `spread` the interval is not one
+        of chance: no replicate narrows it.
+        """
         verdict, because = self._verdict(found, spread)
         reason = " ".join(part for part in (note, self.why, because) if part)
         times = self._times(found) if verdict == "undecided" and not spread else None

@@ -19,7 +19,9 @@ RELATIVE_ERROR = (GAMMA - 1) / (GAMMA + 1)
 
 
 def middle(place: pl.Expr) -> pl.Expr:
-    """The time in seconds at most RELATIVE_ERROR (0.5%) from all in this bin: DDSketch (Masson et al. 2019)."""
+    """Of the bin of that number the time in seconds that is at most RELATIVE_ERROR (0.5%) away from everything in it:
+    DDSketch's guarantee (Masson et al. 2019).
+    """
     return place.cast(pl.Float64).mul(math.log(GAMMA)).exp() * (2 / (1 + GAMMA)) / 1e9
 
 
@@ -151,7 +153,9 @@ def of_records(
     in_real_time: bool = False,
     weights: pl.LazyFrame | None = None,
 ) -> list[Table]:
-    """The same from three record tables; `keys` of the cells, `weights` by `keys`, `replicate` and `client`."""
+    """The same from three record tables; `keys` are the cells' key columns, `weights` one row per user of a population
+    (`keys`, `replicate`, `client`, `weight`).
+    """
     weighted = weights is not None
     if weights is not None:
         of_user = [*keys, "replicate", "client"]

@@ -12,7 +12,9 @@ Loss = tuple[int, int]
 
 @dataclass(frozen=True)
 class Acks:
-    """ACKs of a scripted receiver: for `every` segments, for a lone one after `delay_ms`, in `split` equal parts."""
+    """The ACK policy of a scripted receiver: one ACK for `every` segments, a lone one after `delay_ms`, and each ACK of
+    new data as `split` ACKs of equal parts.
+    """
 
     every: int = 1
     delay_ms: int = 40

@@ -52,7 +52,9 @@ class RealTime(Protocol):
     def run_together(
         self, cells: Sequence[Cell], seed: int, replicates: Sequence[int], on_replicates: Callable[[Cell, int], None]
     ) -> list[dict[str, pl.DataFrame]]:
-        """Tables of `replicates` of each cell of a group, run in turn (A B A B). `on_replicates`: after each."""
+        """Run `replicates` of each cell of a group, in turn (A B A B), and return the tables of each.
+        `on_replicates` is called for every replicate done.
+        """
         ...
 
     def surroundings(self) -> dict[str, str]:

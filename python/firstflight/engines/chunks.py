@@ -34,7 +34,9 @@ class Chunk:
 
 @dataclass
 class Work:
-    """A cell to be computed: `left`, replicates not yet assigned; `cost`, a guess at the duration of one."""
+    """A cell to be computed: `left` are the replicates that are not assigned yet, `cost` a guess at how long one
+    takes, in any unit.
+    """
 
     name: str
     cell: Cell

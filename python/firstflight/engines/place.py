@@ -28,7 +28,9 @@ _COMMUNICATION = {"dask": "tcp", "dask+tls": "tls"}
 
 
 def place(on: str = "local", store: str | None = None) -> Place:
-    """Place of `--on` and `--store`; RequestError but for local, dask, dask://HOST:PORT, dask+tls://HOST:PORT."""
+    """The values of `--on` and `--store`. RequestError for anything but local, dask, dask://HOST:PORT and
+    dask+tls://HOST:PORT.
+    """
     if on == "local":
         if store is not None:
             raise RequestError(

@@ -18,7 +18,9 @@ Kind = Literal["handshake", "tls", "request", "data", "retransmission", "ack"]
 
 @dataclass(frozen=True)
 class Crossing:
-    """A segment. `arrives_s`: None if dropped or lost. `is_tls`: it carries data of the TLS handshake."""
+    """A segment between the endpoints. `arrives_s` is None if it was dropped by a queue or lost on a link. `is_tls`: it
+    carries data of the TLS handshake.
+    """
 
     kind: Kind
     from_sender: bool

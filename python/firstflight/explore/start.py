@@ -44,7 +44,9 @@ def transfer(scenario: Scenario, seed: int | None = None, name: str | None = Non
 
 
 def start(opening: dict[str, Any]) -> dict[str, Any]:
-    """A `transfer`, the choices of the knobs (profiles, schemes, queues, chains ...), neighbors, real paths."""
+    """A `transfer`, and the choices of the knobs: profiles, start-up schemes, controllers, queues, handshakes by chain;
+    neighbors; real paths.
+    """
     return {
         **opening,
         "profiles": tcp.profiles(),
@@ -67,7 +69,9 @@ def _application(keys: str) -> dict[str, Any]:
 
 
 def homes() -> list[list[float]]:
-    """`HOMES` of uk-2023, at even steps of weight: RTT in ms, bit/s, queue in kB, loss in percent; 3 digits."""
+    """`HOMES` of the population uk-2023, at even steps of its weights: RTT in ms, rate in bit/s, queue in kB, loss in
+    percent, to three digits.
+    """
     columns = populations.find("uk-2023")["columns"]
     share = np.cumsum(columns["weight"]) / np.sum(columns["weight"])
     at = np.searchsorted(share, (np.arange(HOMES) + 0.5) / HOMES)

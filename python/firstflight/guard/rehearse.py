@@ -317,7 +317,9 @@ def rehearse(
     seed: int = 1,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Rehearsal:
-    """The decisions of `brain` on these connections, ordered by opening. `progress`: how many have opened."""
+    """The decisions of `brain` on these connections, ordered by their opening. `progress` is called with the number of
+    those that have opened.
+    """
     replay = _Replay(brain, bad, seed)
     open_now: list[tuple[float, int, Outcome, bool]] = []
     next_note = period_s

@@ -26,7 +26,9 @@ _KEY = "__key"
 
 
 class Sample:
-    """At most `MOST_ROWS` rows of a file, in order, each with the same chance; for a file always the same."""
+    """At most `MOST_ROWS` rows of a file, in their order; each has the same chance. The same file gives the same
+    rows, whatever the pieces that it is read in.
+    """
 
     def __init__(self) -> None:
         self._frames: list[pl.DataFrame] = []

@@ -22,7 +22,9 @@ _ROWS_AT_ONCE = 1 << 16
 
 
 class ColumnFile:
-    """A table in a file. `names`: its columns, nested ones as `a.MinRTT`; `unit`: the kind of place in it."""
+    """A table in a file. `names`: its columns, those within structs and objects by their whole name (`a.MinRTT`);
+    `unit`: the kind of place in it.
+    """
 
     def __init__(self, path: Path) -> None:
         """RequestError for a Parquet file that cannot be opened."""
@@ -51,7 +53,9 @@ class ColumnFile:
             self.names = [name.strip() for name in _fields(head, self._separator)]
 
     def rows(self, names: Sequence[str], problems: Problems) -> Iterator[pl.DataFrame]:
-        """These columns and `place`, in pieces. Of CSV all are text; lines of another length are reported."""
+        """The columns with these names and `place`, in pieces. Of CSV all are text; lines with another number of fields
+        than the head are left out and reported.
+        """
         if self.unit == "row":
             yield from self._parquet_rows(names)
             return

@@ -261,7 +261,9 @@ _DEEPEST = 16
 
 
 def leaves(value: object, above: str = "", *, lists: bool = False, depth: int = 0) -> Iterator[tuple[str, object]]:
-    """Plain fields of an object by whole name (`a.b`); with `lists` also of the last object in a list."""
+    """The fields of an object that are no objects, by whole name: in objects of it with a point between; with `lists`
+    also those of the last object in a list.
+    """
     if lists and isinstance(value, list) and value and isinstance(value[-1], dict):
         value = value[-1]
     if isinstance(value, dict):

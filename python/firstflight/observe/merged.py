@@ -71,7 +71,9 @@ class Merged:
 
 
 def in_order(group: pl.Series, order: pl.Series) -> pl.Series:
-    """Of each row the number of its group, by the least of `order` in each, from 0; the groups in that order."""
+    """For rows of groups, given as they stand: numbers of the groups in the order of `order`'s least in each, from 0;
+    themselves in that order.
+    """
     groups = pl.DataFrame({"group": group, "order": order}).with_columns(first=pl.col("order").min().over("group"))
     return groups.sort("order").select(pl.col("first").rank("dense").cast(pl.Int64) - 1).to_series()
 

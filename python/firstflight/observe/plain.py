@@ -168,7 +168,9 @@ def suggestions(names: list[str]) -> str:
 
 
 def read(path: Path, problems: Problems) -> Parts:
-    """The parts of a plain table. RequestError without RTT and size, or for a quantity twice or renamed."""
+    """The parts of a plain table. RequestError without a round trip and a size, with a quantity in two columns, or with
+    a column that has another name since.
+    """
     file = ColumnFile(path)
     meant = suggestions(file.names)
     has_rtt = any(_plain(name) in _RTTS for name in file.names)

@@ -201,7 +201,9 @@ def _rows(told: pl.DataFrame) -> pl.DataFrame:
 
 
 def _socket(rows: pl.DataFrame) -> pl.Series:
-    """The number of each row's connection, from 0. An end that has sent less than before is of another one."""
+    """The number of each row's connection, from 0 in order of appearance. Two ends that have sent less than before are
+    those of another connection.
+    """
     ordered = rows.with_row_index("order").sort("ends", "order")
     other = pl.col("ends") != pl.col("ends").shift()
     for first, last in (("first_sent", "bytes_sent"), ("first_segments", "data_segs_out")):

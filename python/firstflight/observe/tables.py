@@ -72,7 +72,9 @@ def bounds(known: pl.DataFrame) -> pl.DataFrame:
 
 
 def mean_rate(size: pl.Expr, time_s: pl.Expr) -> pl.Expr:
-    """Rate of `size` bytes in `time_s`, with headers: a lower bound of the path's. Null without a time above 0."""
+    """The rate at which `size` bytes were delivered in `time_s`, headers of full segments included: a lower bound of
+    the path's rate. Null without a time above 0.
+    """
     return pl.when(time_s > 0).then(8 * size / time_s * ((MSS_BYTES + HEADER_BYTES) / MSS_BYTES))
 
 

@@ -101,7 +101,9 @@ class Flight:
 
 @dataclass(frozen=True)
 class Scouted:
-    """A connection that acknowledged all. `late_s`: the server's longest pause; `handshake`: of TLS, if any."""
+    """The observations of a connection that acknowledged all data. `late_s`: the longest time that the server took to
+    go on; `handshake`: of TLS, if there was one.
+    """
 
     late_s: float
     status: int | None

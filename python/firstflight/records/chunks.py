@@ -47,7 +47,9 @@ class Chunks:
         return not any(self._cells())
 
     def finished(self, name: str) -> list[range]:
-        """The replicates of each chunk of a cell (its hash), in order and once. Damaged ones are removed."""
+        """The replicates of each chunk of a cell (by its hash), in order, none of them twice. Damaged ones are removed,
+        so that their replicates are computed again.
+        """
         place = self._directory / name
         if place not in self._cells():
             return []

@@ -76,7 +76,9 @@ def write_document(directory: Path, document: dict[str, Any]) -> None:
 
 
 def read_document(directory: Path) -> dict[str, Any] | None:
-    """The document in `directory`, None if empty. RequestError if not ours, DamagedRunError if it was."""
+    """The document in `directory`, None if there is none and no cells. RequestError if it is not one of ours,
+    DamagedRunError if it was.
+    """
     path = directory / DOCUMENT
     content = b""
     with files.readable(path):

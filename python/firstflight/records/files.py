@@ -91,7 +91,9 @@ def write_whole(path: Path, content: bytes) -> None:
 def write_cell(
     place: Path, tables: Mapping[str, pl.DataFrame | pl.LazyFrame], metadata: dict[str, str], texts: Mapping[str, str]
 ) -> None:
-    """Write Parquet files, one a table, and `texts` by name, into a directory that appears complete or not."""
+    """Write a directory of Parquet files, one a table, that appears complete or not at all. `texts`: files that
+    belong to all of them, by file name.
+    """
 
     def content(frame: pl.DataFrame | pl.LazyFrame) -> memoryview:
         # Through memory: a full disk then is an OSError here, whatever the Parquet writer would make of it.

@@ -116,7 +116,9 @@ def memory_bytes() -> int | None:
 
 
 def free_memory_bytes() -> int | None:
-    """Memory left without swapping, of the machine, control group and limits (`ulimit -v`, `-d`); None: unknown."""
+    """The memory left to this process without swapping, of the machine, its control group and its own limits
+    (`ulimit -v`, `ulimit -d`); None if unknown.
+    """
     free = []
     with contextlib.suppress(OSError, LookupError, ValueError, ImportError):
         import resource

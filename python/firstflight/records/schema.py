@@ -101,7 +101,9 @@ def as_stored(table: str, frame: pl.DataFrame | pl.LazyFrame, kept: Container[st
 
 
 def from_stored(table: str, kept: Container[str] | None = None) -> dict[str, pl.Expr]:
-    """Each column that is `kept` (None: all), in order, from a table's file. Times are the same floats as before."""
+    """Each column of a table that is `kept` (None: all), in order, from its file. Times are the same floating-point
+    numbers as before storage.
+    """
     # Polars multiplies by the inverse of 1e9, which changes last digits; `round` restores them.
     times = _whole_nanoseconds(table)
     return {

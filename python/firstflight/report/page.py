@@ -245,7 +245,9 @@ def render(content: Content) -> str:
 
 
 def unbreakable(html: str) -> str:
-    """The page without % at a line's beginning and with its charts' minus sign, but in text to be copied."""
+    """The page with no line that begins with a percent sign, and with the minus sign of its charts; text to be copied
+    is unchanged.
+    """
     return re.sub(r"<(pre|code|style|svg)\b.*?</\1>|<[^>]*>| %|(?<![^\s>(\[])-(?=\d)", _joined, html, flags=re.DOTALL)
 
 

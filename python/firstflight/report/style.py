@@ -61,7 +61,9 @@ def palette(names: Sequence[str | int], key: str = "") -> "alt.Scale":
 
 
 def css(light: str = ":root", dark: str = "") -> str:
-    """Colors and roles as variables for what `light` and `dark` select, by default by the reader's preference."""
+    """All colors and roles as variables, for what `light` selects, and for `dark`: by default `light` where the reader
+    prefers that. Pictures within follow.
+    """
     roles = [f"--{role}: var(--{name})" for role, name in _ROLES.items()]
     schemes = ("light", "dark") if dark else ("light dark", "dark")
     rules = []
@@ -79,7 +81,9 @@ def css(light: str = ":root", dark: str = "") -> str:
 
 
 def in_both_schemes(svg: str) -> str:
-    """The picture for a page that shows it as an image, with dark colors where the reader prefers those."""
+    """The picture with a style for a page that shows it as an image: with the dark colors where the reader prefers
+    those.
+    """
     rules = [
         f'[{part}="{light}"]{{{part}:{dark}}}'
         for light, dark in _PAIRS.values()

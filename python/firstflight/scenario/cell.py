@@ -41,7 +41,9 @@ def check_seed(seed: int) -> None:
 
 
 def chosen(keys: Sequence[Key], only: Only) -> list[int]:
-    """Indices of the cells with the values of `only`. RequestError for an unknown key or value, or without one."""
+    """Indices of the cells, known by their `keys`, that have the values of `only`. RequestError for an unknown key or
+    value, and if no cell has them all.
+    """
     allowed = _checked(only, keys)
     places = [index for index, key in enumerate(keys) if all(str(key[of]) in values for of, values in allowed.items())]
     if not places:

@@ -230,7 +230,9 @@ _DEFAULT = Tls()
 
 
 def server_flight(chain: str | None, intermediates: int = 1) -> int:
-    """Bytes of a server's flight with a hybrid key share; `chain` of `NAMES` (median), None: a resumed connection."""
+    """Bytes of a server's flight with a hybrid key share; `chain`: of `NAMES`, the median if it is a distribution, or
+    None for a resumed connection.
+    """
     if chain is None:
         return _SERVER_FLIGHT - _AUTHENTICATION_HEADERS
     if chain in _TRANCO:

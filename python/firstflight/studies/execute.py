@@ -30,7 +30,9 @@ MOST_JOBS = 1024
 
 @dataclass(frozen=True)
 class Request:
-    """A checked request, of `prepare`. `grid`: keys of all cells of the study; `jobs` None: as suits the engine."""
+    """A checked request: the result of `prepare` for a user's request. `grid`: the keys of all cells of the study;
+    `jobs` None: as many as suit the engine.
+    """
 
     study: Study
     identity: Identity

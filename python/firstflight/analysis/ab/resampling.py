@@ -48,7 +48,9 @@ _KEPT = 40
 
 @dataclass(frozen=True)
 class Blocks:
-    """The blocks to draw from, by stratum. `of`: places of the arm's blocks; `starts` and `sizes` of the strata."""
+    """The blocks to draw from, sorted by stratum. `of`: the place here of each block of the arm; `starts`: first
+    place of each stratum, `sizes`: how many it has.
+    """
 
     of: Places
     starts: Places

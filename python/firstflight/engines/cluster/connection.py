@@ -84,7 +84,9 @@ def _tls(place: Place, security: Security) -> ssl.SSLContext | None:
 
 
 def _check_that_it_speaks(address: str, tls: ssl.SSLContext | None) -> None:
-    """Raise OSError unless a Dask server greets at the address: Dask's client would wait for that without end."""
+    """Raise OSError unless a Dask server is at the address: it greets every client, and Dask's client would wait
+    for that greeting without end.
+    """
     parts = urlsplit(address)
     with contextlib.ExitStack() as stack:
         connection = stack.enter_context(

@@ -82,7 +82,9 @@ def run_together(
 
 
 def together(cells: Sequence[Cell]) -> list[list[Cell]]:
-    """Groups of cells that differ in TCP only, in the order of their turns. MachineError without a QUIC stack."""
+    """Cells that differ in TCP only, in groups; their order within a group is the order of their turns. MachineError
+    for a missing QUIC stack: no group has run yet.
+    """
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         for application in cell.scenario.application:
@@ -132,7 +134,9 @@ def _without_tcp(scenario: Scenario) -> str:
 
 
 class Campaign:
-    """A testbed in use, with the settings last sent to it: only changes are sent. `layout`: the last links."""
+    """A testbed in use, with the settings last sent to it, so that only changes are sent. `layout` has the links of the
+    last replicate.
+    """
 
     def __init__(self, lab: Lab, layout: Layout, seed: int) -> None:
         self.lab = lab

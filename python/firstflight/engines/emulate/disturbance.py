@@ -27,7 +27,9 @@ _LISTED = 4096
 
 
 class Stalls:
-    """The stalls of one replicate. `epoch_ns` of the log's times, on CLOCK_MONOTONIC; `delays` of links, in ns."""
+    """The stalls of one replicate. `epoch_ns`: the origin of the log's times, on CLOCK_MONOTONIC; `delays`: of each
+    direction of a link, in ns.
+    """
 
     def __init__(self, box: Mapping[str, Any], epoch_ns: int, delays: Mapping[str, int]) -> None:
         told = box["lateness"]["stalls"]
@@ -62,7 +64,9 @@ class Stalls:
 
 
 def _worst(times: np.ndarray, stalls: list[tuple[int, int]], window: tuple[int, int], reading: int | None) -> int:
-    """The longest stall in which one of `times` lies: at its beginning, or with `reading` until later."""
+    """The longest of the stalls in which one of `times` lies: at their very beginning, or with `reading` anywhere until
+    so long after their end.
+    """
     worst = 0
     for due, late in stalls:
         if due > window[1] or due + late < window[0]:

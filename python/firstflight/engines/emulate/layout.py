@@ -48,7 +48,9 @@ class Host:
 
 @dataclass(frozen=True)
 class Placement:
-    """The hosts of an application: of client i `clients[i]`; its `servers`; `priority`: class of its packets."""
+    """The hosts of an application: `clients[i]` is the host of its client i, `servers` those it may ask; `priority`:
+    the class of its packets.
+    """
 
     name: str
     clients: tuple[str, ...]

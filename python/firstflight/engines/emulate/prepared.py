@@ -132,7 +132,9 @@ class Prepared:
         placement: Placement,
         ends: dict[str, dict[str, EndSettings]],
     ) -> dict[str, Any]:
-        """Settings of both endpoints of an application for its clients in an arm; returns the clients' TCP."""
+        """The settings of both endpoints of application `index`, for its clients in one arm, (number, host) of each;
+        returns the TCP settings for its clients.
+        """
         scenario, name = self.cell.scenario, application["name"]
         where = f'scenario "{scenario.name}": application.{name}'
         client_stack, server_stack = scenario.stacks(index)

@@ -157,7 +157,9 @@ class Shell:
                     signal.signal(number, handler)
 
     def start(self, called: str, program: Sequence[str]) -> None:
-        """Start another program on a host; it ends with the testbed. It prints to the caller's standard error."""
+        """Start a program on a host in addition to `run`'s; it ends with the testbed. What it prints goes to the
+        caller's standard error.
+        """
         process = subprocess.Popen(
             self._enter(called, program),
             env=self._environment(called),

@@ -55,7 +55,9 @@ class ControlConnection:
             return self._reason
 
     def call(self, command: str, parameters: dict[str, Any], timeout_s: float) -> Any:
-        """The command's answer. Its RequestError or MachineError; MachineError without one in `timeout_s`."""
+        """The command's answer. RequestError and MachineError as raised inside; MachineError after `timeout_s`
+        without an answer, or if the testbed has ended.
+        """
         number = next(self._numbers)
         mailbox: queue.SimpleQueue[Answer | None] = queue.SimpleQueue()
         with self._lock:
@@ -244,7 +246,9 @@ def search_path() -> str:
 
 @cache
 def _is_root() -> bool:
-    """Whether this is root of a system with other users, and not of a namespace with root alone."""
+    """Whether this is root of a system with other users. In a namespace with only root, root is another user
+    outside.
+    """
     if os.geteuid() != 0:
         return False
     for of in ("uid_map", "gid_map"):
@@ -255,13 +259,17 @@ def _is_root() -> bool:
 
 
 def harmless() -> dict[str, Any]:
-    """Arguments of `subprocess.run` to ask for a version: not the caller's environment, and not as root."""
+    """Arguments of `subprocess.run` for a program that is only asked for its version: with no environment of the
+    caller's, and not as root.
+    """
     nobody = {"user": _NOBODY, "group": _NOBODY, "extra_groups": []} if _is_root() else {}
     return {"env": ENVIRONMENT, "cwd": "/", **nobody}
 
 
 def _name_ids(pid: int, line: socket.socket) -> MachineError | None:
-    """Map the ids that `namespaces.py` asks for. Returns the error if the kernel refuses; else None."""
+    """Map the ids that the namespace of `namespaces.py` asks for. Returns the error if the kernel refuses; if it never
+    asks, it reports the reason itself.
+    """
     line.settimeout(_START_S)
     try:
         if line.recv(1):

@@ -286,7 +286,9 @@ class _Connection:
         )
 
     def _open(self) -> tuple[int, int, RetransmissionTimer]:
-        """When the client is connected, when the sender may start, and the client's timer for the request."""
+        """Handshake and request: when the client is connected, when the sender may start, and the client's
+        timer for the request, which the first data answers.
+        """
         transfer, header = self.transfer, self.header
         client, server = (
             RetransmissionTimer(tcp["rto"], transfer.start_ns) for tcp in (transfer.client_tcp, transfer.server_tcp)

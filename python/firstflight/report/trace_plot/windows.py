@@ -25,7 +25,9 @@ _FAST_RECOVERY, _LOSS = 3, 4
 
 
 def chart(connection: Connection, panel: Panel) -> "alt.LayerChart | None":
-    """Both windows in segments as lines over the sender's phases. None for a capture, which does not show them."""
+    """The two windows in segments as lines; the sender's phase as the color behind them. None for a capture of
+    packets, which does not show them.
+    """
     if not connection.own["cwnd_segments"].is_finite().any():
         return None
 

@@ -31,7 +31,9 @@ T = TypeVar("T")
 
 
 def kept(function: Callable[Concatenate[Run, P], T]) -> Callable[Concatenate[Run, P], T]:
-    """`function`, whose results for its (hashable) arguments are kept with the run until another cell is done."""
+    """`function`, whose results are kept with the run, one for each of its other arguments (all hashable), until
+    another cell of it has finished.
+    """
 
     @wraps(function)
     def once(run: Run, /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -85,7 +85,9 @@ class Ensemble:
 
 @dataclass(frozen=True)
 class Number:
-    """A number of the baseline: `found` along `member`, as `published`, its standard `deviation`, in one unit."""
+    """A published number of the baseline: the value of each member (along `member`), the printed value, and the stated
+    standard deviation, in one unit.
+    """
 
     title: str
     found: xr.DataArray
@@ -164,7 +166,9 @@ class Matched:
         )
 
     def influence(self, chosen: xr.DataArray) -> xr.DataArray:
-        """Rank correlation of each `parameter` with the effect over `chosen`; NaN for under four or equal ones."""
+        """Rank correlation of each `parameter` with the effect over the members of `chosen`; NaN for fewer than four,
+        or for equal values.
+        """
         effects = value(self.effect).sel({MEMBER: chosen[MEMBER]}).dropna(MEMBER)
         own = self.ensemble.values.sel({MEMBER: effects[MEMBER]})
         found = rank_correlation(own.values, effects.values) if effects.size > 3 else np.full(own.shape[:-1], np.nan)

@@ -133,7 +133,9 @@ class Change:
 
 @dataclass(frozen=True)
 class Judged:
-    """A row of the scorecard: `gain` of own flows, `harm` of others or the link; without them `lacks`."""
+    """A row of the scorecard. `gain` is the change for the scheme's own flows, `harm` that for others or the link;
+    without them `lacks` is the verdict.
+    """
 
     id: str
     section: str

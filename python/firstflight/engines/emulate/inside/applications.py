@@ -39,7 +39,9 @@ _BUFFER_BYTES = 1 << 22
 
 @dataclass
 class Seen:
-    """The clients' observations in one replicate. Times: seconds since `origin_s` of CLOCK_MONOTONIC or a start."""
+    """The clients' observations in one replicate. Times are seconds since `origin_s` of CLOCK_MONOTONIC, or since a
+    start.
+    """
 
     origin_s: float
     end_s: float

@@ -145,7 +145,9 @@ def run(testbed: Testbed, host: str, program: list[str], within_s: float) -> str
 
 @command
 def open_doors(testbed: Testbed, names: dict[str, list[str]]) -> dict[str, int]:
-    """Give the hosts their names in /etc/hosts. Answers the descriptors of their network namespaces."""
+    """Give the hosts the names that programs find in /etc/hosts. Answers the descriptor of each host's network
+    namespace, by host, in this process.
+    """
     lines = [f"{testbed.host(host).address} {' '.join(called)}" for host, called in names.items()]
     file = _FILES / "hosts"
     file.write_text("\n".join(["127.0.0.1 localhost", "::1 localhost", *lines, ""]), encoding="ascii")

@@ -34,18 +34,24 @@ class Server(ABC):
         """End it and wait."""
 
     def named(self, flight_bytes: int, is_real: bool) -> tuple[str, int]:
-        """Name in a ClientHello and port of a server with this flight; `is_real`: of ML-DSA. Else RequestError."""
+        """The name of the server in a ClientHello that makes its flight so long, and its port; `is_real`: with a chain
+        of ML-DSA. RequestError if it cannot be.
+        """
         raise RequestError("only nginx has certificates by name; let it be the server")
 
     def reset(self) -> None:  # noqa: B027 - nothing to reset
         """Reset all state."""
 
     def closed(self, ends: set[End], within_s: float) -> dict[End, dict[str, Any]]:
-        """The data on connections by the client's endpoint, once all `ends` have ended, or after the timeout."""
+        """The data on connections by the client's endpoint. Waits until all of `ends` have ended, or until the
+        timeout.
+        """
         return {}
 
     def segments(self, origin_ns: int, replicate: int) -> dict[str, Any] | None:
-        """Table `segments` since the reset, its `connections` by number, and `counts` of errors; None without one."""
+        """Table `segments` since the last reset, the `connections` in it by number, and `counts` of errors; None if
+        it has none.
+        """
         return None
 
 

@@ -218,7 +218,9 @@ def open_tun(host: Namespace, end: str) -> int:
 
 
 def open_pair(host: Namespace, end: str, mac: str, mtu: int = _MTU) -> int:
-    """A veth pair: one device in the host's namespace, `end` in the thread's, with a packet socket, returned."""
+    """A veth pair: the device, with this Ethernet address, in the host's namespace, `end` in the calling thread's; a
+    packet socket on `end`, as a descriptor.
+    """
     peer = {"ifname": DEVICE, "address": mac, "net_ns_fd": host.fd}
     with IPRoute() as netlink:
         try:

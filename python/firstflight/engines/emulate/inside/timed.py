@@ -166,7 +166,9 @@ def opened(kind: str, name: str, hello_bytes: int, session: Any = None) -> Plain
 
 
 def shaken(tls: Plain, end: socket.socket) -> tuple[int, int]:
-    """Complete the handshake; bytes of the client's and server's flights. OSError and FailedError if it fails."""
+    """Complete the handshake over a connected socket; bytes of the client's flights and of the server's. OSError and
+    FailedError if that fails.
+    """
     sent = received = 0
     is_complete = tls.shake()
     while True:
