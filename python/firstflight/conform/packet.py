@@ -13,7 +13,7 @@ _NOP, _MSS, _SCALE, _SACK_OK, _SACK, _STAMPS = 1, 2, 3, 4, 5, 8
 
 @dataclass(frozen=True)
 class Packet:
-    """One TCP segment. `source`, `destination`: address (4 bytes) and port. `options`: raw. `ecn`: of the IP header."""
+    """One TCP segment. `source`, `destination`: address (4 bytes), port. `options`: raw, whole words. `ecn`: of IP."""
 
     source: tuple[bytes, int]
     destination: tuple[bytes, int]

@@ -115,7 +115,7 @@ def _json_rows(frame: pl.DataFrame, names: Sequence[str], problems: Problems) ->
 
 
 def numbers(frame: pl.DataFrame, name: str, unit: Unit, problems: Problems) -> pl.DataFrame:
-    """`frame` with the column as numbers, null for an empty field; rows with any other are left out and reported."""
+    """`frame` with the column as numbers, null for an empty field; rows of no number are left out and reported."""
     column = pl.col(name)
     if frame.schema[name] == pl.String:
         frame = frame.with_columns(present(column))
