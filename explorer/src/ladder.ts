@@ -68,6 +68,8 @@ export class Ladder extends Surface {
     for (const [name, afterNs] of shown) {
       if (afterNs == null) continue;
       const x = this.x(startNs + afterNs);
+      // The words of what is out of view would be cut.
+      if (x < LEFT || x > this.width - RIGHT) continue;
       this.rule(x, sender, x, receiver, colors.ink, [2, 3]);
       const isLate = x > this.width - RIGHT - context.measureText(name).width - 6;
       this.label(name, x + (isLate ? -4 : 4), y, colors, isLate ? "right" : "left");

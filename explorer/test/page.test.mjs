@@ -449,6 +449,16 @@ test("time can be played and scrubbed, and for those who want no motion each pre
   assert.equal(Number(await tab.$eval("#sweep", ({ value }) => value)), Math.min(1000, before + 50));
 });
 
+test("what lies out of view has no words that would be cut", async (t) => {
+  const tab = await opened(t);
+  // A's slow start ends with an ACK of its last bytes.
+  const [a, b] = await tab.evaluate(() => ["a", "b"].map((side) => window.firstflight.transfers[side].reports.at(-1).atNs - window.firstflight.view.toNs));
+  assert.ok(a > 0 && b < 0, `${a} ns, ${b} ns`);
+  const words = await given(tab, "svg");
+  assert.equal(words.match(/>slow start ends/g).length, 2, words.match(/>slow start ends/g).length);
+  assert.equal(words.match(/>complete</g).length, 4);
+});
+
 test("a drag brings what it covers into view", async (t) => {
   const tab = await opened(t);
   const { x, y, width } = await tab.$eval("#ladder-b", (found) => (({ x, y, width }) => ({ x, y, width }))(found.getBoundingClientRect()));
