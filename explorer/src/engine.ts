@@ -71,9 +71,8 @@ export interface Records {
 
 /** Those of a simulation. */
 export interface Simulated extends Records {
-  /** Names of congestion states and of triggers, by their numbers in the table `sender_events`. */
-  readonly states: readonly string[];
-  readonly triggers: readonly string[];
+  /** In a run with segments: sender events in words, by the numbers of old state, new state and trigger in the table `sender_events`. */
+  readonly senderEvents: readonly (readonly (readonly string[])[])[];
 }
 
 /** The contents of a capture. */

@@ -396,12 +396,7 @@ function reports(records: Simulated, connection: number, dataFrom: number): Repo
   const { time_ns, from_server, old_state, new_state, trigger } = table.columns("time_ns", "from_server", "old_state", "new_state", "trigger");
   return rowsOf(table, connection)
     .filter((row) => from_server[row] === dataFrom)
-    .map((row) => {
-      const [old, next] = [records.states[old_state[row]!], records.states[new_state[row]!]];
-      const why = records.triggers[trigger[row]!] ?? "";
-      const what = old === next || why === "recovered" || why === "undo" ? why : old === "slow_start" ? `slow start ends (${why})` : `${next} (${why})`;
-      return { atNs: time_ns[row]!, what: what.replaceAll("_", " ") };
-    });
+    .map((row) => ({ atNs: time_ns[row]!, what: records.senderEvents[old_state[row]!]![new_state[row]!]![trigger[row]!]! }));
 }
 
 /** cwnd when the data's sender sends and after it receives. */

@@ -67,6 +67,9 @@ COUNTED: list[str]
 DIMENSIONS: list[str]
 """By what they sort it into buckets."""
 
+SENDER_EVENTS: list[list[list[str]]]
+"""Sender events in words, by old state, new state and trigger."""
+
 GAMMA: float
 """Bin b of a histogram holds completion times above GAMMA^(b-1) ns, up to GAMMA^b ns."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
+from firstflight._native import SENDER_EVENTS
 from firstflight.counted import counted
 from firstflight.engines import memory
 from firstflight.engines.simulate import capture, capture_packets
@@ -223,27 +224,14 @@ class Trace:
         """`time_s` and `event`, in words, of the data's sender: ends of slow start with their cause, recovery, undo,
         idle restart, probes. Without rows on the kernel.
         """
-        if "sender_events" not in self._tables:
-            return pl.DataFrame(schema={"time_s": pl.Float64, "event": pl.String})
-        connection, end = self._recorded["connection"][0], self.data_from
-        own = self._tables["sender_events"].filter(pl.col("connection") == connection, pl.col("from_server") == end)
-        old, new, trigger = (pl.col(name).cast(pl.String) for name in ("old_state", "new_state", "trigger"))
-        event = (
-            pl.when((old == new) | trigger.is_in(["recovered", "undo"]))
-            .then(trigger)
-            .when(old == "slow_start")
-            .then(pl.format("slow start ends ({})", trigger))
-            .otherwise(pl.format("{} ({})", new, trigger))
-        )
-        return own.select(
-            (pl.col("time_ns") / _BILLION).alias("time_s"), event.str.replace_all("_", " ").alias("event")
-        )
+        return self._sender_events.select("time_s", "event")
 
     @property
     def slow_start_end(self) -> dict[str, float]:
         """The first end of slow start that is not undone, with its cause: words and seconds; empty without one."""
-        events = self.sender_events.filter(pl.col("event").str.contains("^slow start ends|^undo$"))
-        ends = events.filter(pl.col("event").shift(-1).fill_null("") != "undo", pl.col("event") != "undo")
+        old, new, undone = pl.col("old_state"), pl.col("new_state"), pl.col("trigger") == "undo"
+        events = self._sender_events.filter(undone | (old == "slow_start") & (new != old))
+        ends = events.filter(~undone.shift(-1).fill_null(False), ~undone)
         return dict(ends.select("event", "time_s").head(1).iter_rows())
 
     @property
@@ -252,6 +240,18 @@ class Trace:
         sent = self._recorded.filter(pl.col("event") == 0).group_by("from_server")
         sums = sent.agg(pl.col("length").filter(~pl.col("is_tls")).sum().alias("data"), pl.col("length").sum())
         return int(sums.sort("data", "length", "from_server", descending=True)["from_server"][0])
+
+    @cached_property
+    def _sender_events(self) -> pl.DataFrame:
+        if "sender_events" not in self._tables:
+            columns = ("old_state", "new_state", "trigger", "event")
+            return pl.DataFrame(schema={"time_s": pl.Float64} | dict.fromkeys(columns, pl.String))
+        connection, end = self._recorded["connection"][0], self.data_from
+        own = self._tables["sender_events"].filter(pl.col("connection") == connection, pl.col("from_server") == end)
+        numbers = own.select(pl.col("old_state", "new_state", "trigger").to_physical()).iter_rows()
+        words = [SENDER_EVENTS[old][new][trigger] for old, new, trigger in numbers]
+        time_s = (pl.col("time_ns") / _BILLION).alias("time_s")
+        return own.with_columns(time_s, pl.Series("event", words, pl.String))
 
     @cached_property
     def _tables(self) -> dict[str, pl.DataFrame]:

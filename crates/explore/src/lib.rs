@@ -12,7 +12,7 @@ use std::path::Path;
 use firstflight_observe::{ReadError, Reader};
 use firstflight_sim::{
     Plan, PlanError,
-    records::{CongestionState, Row, Trigger},
+    records::{Row, event_words},
     table::NamedColumns,
 };
 use serde_json::{Value, json};
@@ -23,11 +23,11 @@ use serde_json::{Value, json};
 /// Something that is no plan, or a plan whose parts do not fit together.
 pub fn run(plan: &str, seed: u64, capture: bool) -> Result<Vec<u8>, PlanError> {
     let records = firstflight_sim::simulate(&Plan::from_json(plan)?, seed, 0..1, capture)?;
+    let words = capture.then(event_words);
     let about = json!({
         "links": records.link_names,
         "applications": records.application_names,
-        "states": CongestionState::NAMES,
-        "triggers": Trigger::NAMES,
+        "senderEvents": words,
     });
     Ok(pack(about, records.into_tables()))
 }

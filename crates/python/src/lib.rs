@@ -19,7 +19,7 @@ use firstflight_sim::{
     table::NamedColumns,
     tap::Place,
 };
-use firstflight_tcp::{Choices, CongestionState, Deadline, InitialWindow, Profile, Trigger};
+use firstflight_tcp::{Choices, CongestionState, Deadline, InitialWindow, Profile, Trigger, event_words};
 use pyo3::{
     exceptions::{PyOSError, PyValueError},
     prelude::*,
@@ -259,6 +259,7 @@ mod _native {
         module.add("SCHEMA_VERSION", super::SCHEMA_VERSION)?;
         module.add("COUNTED", super::COUNTED)?;
         module.add("DIMENSIONS", super::DIMENSIONS)?;
+        module.add("SENDER_EVENTS", super::event_words())?;
         module.add("GAMMA", super::GAMMA)
     }
 }

@@ -5,7 +5,7 @@ pub use firstflight_records::{
     NO_ROW, NO_SUBNET, NamedColumns, Page, RECEIVED, Row, SENT, SegmentEvent, SenderCounts, SenderEventRow, Sight,
     StreamReport, Sums, Transfer, User, seconds, seconds_between,
 };
-pub use firstflight_tcp::{CongestionState, Trigger};
+pub use firstflight_tcp::{Trigger, event_words};
 
 /// Declares [`Records`]: tables that there always are, and those that there are on some conditions.
 macro_rules! records {

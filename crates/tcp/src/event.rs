@@ -17,6 +17,7 @@ macro_rules! named {
         impl $Name {
             /// The names, in the order of the values.
             pub const NAMES: &'static [&'static str] = &[$($name),+];
+            const ALL: &'static [Self] = &[$(Self::$value),+];
         }
     };
 }
@@ -90,6 +91,24 @@ pub struct SenderEvent {
     pub cwnd_bytes: u32,
     /// ssthresh after it, if anything has set it.
     pub ssthresh_bytes: Option<u32>,
+}
+
+/// The event in words, for every old state, new state and trigger, each in the order of the values.
+// A trigger alone says it where the state stays and at the end of a recovery, from which there is one way on.
+pub fn event_words() -> Vec<Vec<Vec<String>>> {
+    let words = |old, new, trigger| {
+        let [state, cause] = [CongestionState::NAMES[new as usize], Trigger::NAMES[trigger as usize]];
+        let text = match (old, trigger) {
+            _ if old == new => cause.to_owned(),
+            (_, Trigger::Recovered | Trigger::Undo) => cause.to_owned(),
+            (CongestionState::SlowStart, _) => format!("slow start ends ({cause})"),
+            _ => format!("{state} ({cause})"),
+        };
+        text.replace('_', " ")
+    };
+    let of = |old, new| Trigger::ALL.iter().map(|&trigger| words(old, new, trigger)).collect();
+    let from = |old| CongestionState::ALL.iter().map(|&new| of(old, new)).collect();
+    CongestionState::ALL.iter().map(|&old| from(old)).collect()
 }
 
 /// What is kept for a listener.

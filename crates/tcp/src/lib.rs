@@ -35,7 +35,7 @@ use firstflight_segment::{self as segment, sequence};
 
 pub use amounts::{Bytes, Segments};
 pub use connection::{Endpoint, Events, Info, State, Stats};
-pub use event::{CongestionState, SenderEvent, Trigger};
+pub use event::{CongestionState, SenderEvent, Trigger, event_words};
 pub use firstflight_segment::{
     Ecn, Flags, MOST_SACK_BLOCKS, PathOption, QuickStart, SackBlocks, Segment, SentAt, Timestamps,
 };

@@ -7,8 +7,11 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use firstflight_tcp::{
-    Acknowledged, Bytes, CongestionAlgorithm, CongestionControl, CustomController, Endpoint, Nanos, Profile, Window,
+    Acknowledged, Bytes, CongestionAlgorithm, CongestionControl, CustomController, Endpoint, Nanos, Profile, Start,
+    Window,
 };
+
+const MSS: u32 = 1460;
 
 thread_local! {
     /// When [`Listener`] heard of a start, and of the data sent before it.
@@ -74,6 +77,14 @@ fn a_controller_of_the_crates_user_governs_the_window() {
     let after_loss = |windows: &[u32]| windows.windows(2).find(|pair| pair[1] < pair[0]).map(|pair| pair[1]);
     // Both enter recovery with the same cwnd, CUBIC keeps 0.7 of it and the example 0.875.
     assert!(after_loss(&gentle) > after_loss(&cubic), "{gentle:?} {cubic:?}");
+}
+
+#[test]
+fn a_controller_is_tried_without_a_connection() {
+    let CongestionAlgorithm::Custom(gentle) = example::gentle().congestion_control else { panic!("the user's own") };
+    let start = Start::new(MSS, 10 * MSS);
+    assert_eq!((start.loss_window_bytes, start.rtt), (MSS, None));
+    (gentle.build)(&start);
 }
 
 #[test]

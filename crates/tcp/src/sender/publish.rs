@@ -53,7 +53,10 @@ impl Sender {
         if self.is_news(conn, new) {
             let trigger = match conn.extras.listener_mut().map(|listener| listener.state) {
                 Some(CongestionState::Recovery) => Recovered,
-                Some(CongestionState::SlowStart) if lowered => self.slow_start_end(conn),
+                // A rate-based controller has no use for ssthresh.
+                Some(CongestionState::SlowStart) if lowered || self.controller.is_rate_based() => {
+                    self.slow_start_end(conn)
+                }
                 _ => Trigger::Ssthresh,
             };
             self.push(conn, now, new, trigger);
@@ -64,7 +67,7 @@ impl Sender {
         conn.extras.listener_mut().is_some_and(|listener| listener.state != state)
     }
 
-    /// Why ssthresh was lowered without congestion.
+    /// Why slow start ended without congestion.
     fn slow_start_end(&self, conn: &Connection) -> Trigger {
         let scheme = conn.extras.startup().and_then(|startup| startup.scheme().slow_start_end());
         let default = if conn.profile.startup == Startup::Window { Trigger::Controller } else { Trigger::Startup };

@@ -3,8 +3,8 @@
 use crate::wire::*;
 use CongestionState::{CongestionAvoidance, Recovery, SlowStart};
 use firstflight_tcp::{
-    AckPolicy, CongestionAlgorithm, CongestionState, EcnPolicy, Hystart, InitialWindow, Nanos, Profile, RestartWindow,
-    Startup, Trigger,
+    AckPolicy, CongestionAlgorithm, CongestionState, EcnPolicy, Hystart, InitialWindow, Nanos, Profile,
+    RecoveryAlgorithm, RestartWindow, StartingPoint, Startup, Trigger, WindowValidation, event_words,
 };
 
 type Change = (CongestionState, CongestionState, Trigger);
@@ -43,7 +43,10 @@ fn losing(profile: &Profile, segments: u64, numbers: &'static [u32]) -> Vec<Chan
 
 /// The first event of an endless transfer over a link that serves a segment in this time, behind a queue without end.
 fn first_over(profile: &Profile, service: Nanos) -> Option<Change> {
-    let mut wire = listening(profile);
+    first_of(listening(profile), service)
+}
+
+fn first_of(mut wire: Wire, service: Nanos) -> Option<Change> {
     let mut free_at = 0;
     wire.set_fate(Box::new(move |sent| {
         if sent.from == Client {
@@ -177,6 +180,62 @@ fn an_idle_time_restarts_with_an_event() {
     wire.server.write(wire.now, 100 * 1460);
     wire.run();
     assert_eq!(changes(&mut wire), [(SlowStart, SlowStart, Trigger::IdleRestart)]);
+}
+
+#[test]
+fn an_unused_part_of_cwnd_is_given_up_with_an_event() {
+    let window_validation = WindowValidation::CwndLimited { app_limited_decay: true };
+    let mut wire = listening(&Profile { restart_window: RestartWindow::Off, window_validation, ..reno() });
+    wire.server.write(wire.now, 100 * 1448);
+    wire.run();
+    for _ in 0..2 {
+        wire.server.write(wire.now, 1448);
+        wire.run_until(wire.now + 500 * MS);
+    }
+    assert_eq!(changes(&mut wire), [(SlowStart, SlowStart, Trigger::ApplicationLimited)]);
+}
+
+#[test]
+fn each_probe_of_a_closed_window_is_an_event() {
+    let mut wire = listening(&Profile { receive_window_bytes: 10_000, ..rfc() });
+    wire.client_reads = false;
+    wire.server.write(wire.now, 100_000);
+    wire.run_until(wire.now + 10 * SECOND);
+    let probes = wire.server.stats().window_probes as usize;
+    assert!(probes > 1);
+    assert_eq!(changes(&mut wire), vec![(SlowStart, SlowStart, Trigger::WindowProbe); probes]);
+}
+
+#[test]
+fn tahoe_slow_starts_when_the_data_of_the_loss_is_acknowledged() {
+    let found = losing(&Profile { recovery: RecoveryAlgorithm::Tahoe, ..rfc() }, 60, &[5]);
+    let expected = [
+        (SlowStart, Recovery, Trigger::Loss),
+        (Recovery, SlowStart, Trigger::Recovered),
+        (SlowStart, CongestionAvoidance, Trigger::Ssthresh),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn bbr_names_the_full_pipe_whatever_ssthresh_was_before() {
+    let mut wire = Wire::new(&linux(CongestionAlgorithm::Bbr), 50 * MS);
+    wire.server.start_from(StartingPoint { window_segments: 10, ssthresh_segments: Some(2) });
+    wire.connect();
+    wire.server.listen();
+    assert_eq!(first_of(wire, MS), Some((SlowStart, CongestionAvoidance, Trigger::FullPipe)));
+}
+
+#[test]
+fn every_event_has_words() {
+    let words = event_words();
+    let of = |(old, new, trigger): Change| words[old as usize][new as usize][trigger as usize].as_str();
+    assert_eq!(of((SlowStart, CongestionAvoidance, Trigger::AckTrain)), "slow start ends (ack train)");
+    assert_eq!(of((SlowStart, Recovery, Trigger::Loss)), "slow start ends (loss)");
+    assert_eq!(of((CongestionAvoidance, Recovery, Trigger::Ecn)), "recovery (ecn)");
+    assert_eq!(of((Recovery, SlowStart, Trigger::Undo)), "undo");
+    assert_eq!(of((SlowStart, SlowStart, Trigger::IdleRestart)), "idle restart");
+    assert!(words.iter().flatten().all(|row| row.len() == Trigger::NAMES.len()));
 }
 
 #[test]

@@ -111,19 +111,18 @@ pub(crate) struct Settings {
     pub bbr_seed: u32,
 }
 
-#[cfg(test)]
 impl Start {
-    /// A window of segments of 1000 bytes before the handshake, counted as Linux does.
-    pub(crate) fn of(algorithm: CongestionAlgorithm, window_segments: u32) -> Self {
+    /// A connection before its handshake, to try a controller without one. cwnd after a timeout is one segment.
+    pub fn new(mss_bytes: u32, window_bytes: u32) -> Self {
         Self {
-            mss_bytes: 1000,
-            window_bytes: window_segments * 1000,
+            mss_bytes,
+            window_bytes,
             ssthresh_bytes: None,
-            loss_window_bytes: 1000,
+            loss_window_bytes: mss_bytes,
             rtt: None,
             established_at: None,
             settings: Settings {
-                algorithm,
+                algorithm: CongestionAlgorithm::Reno,
                 reno: RenoSettings {
                     slow_start_growth: SlowStartGrowth::AbcUnlimited,
                     congestion_avoidance: CongestionAvoidance::PerWindow,
@@ -133,6 +132,14 @@ impl Start {
                 bbr_seed: 0,
             },
         }
+    }
+
+    /// A window of segments of 1000 bytes.
+    #[cfg(test)]
+    pub(crate) fn of(algorithm: CongestionAlgorithm, window_segments: u32) -> Self {
+        let mut start = Self::new(1000, window_segments * 1000);
+        start.settings.algorithm = algorithm;
+        start
     }
 }
 
