@@ -8,29 +8,40 @@ use crate::{
     records::{AtEnd, Crossing, SegmentEvent, SenderEventRow, Sight},
 };
 
+/// Something that happened to a segment that the end `sender` sent.
+pub struct Note<'a> {
+    pub time: Nanos,
+    /// An event of the records, and the link if one lost it.
+    pub event: u8,
+    pub link: u16,
+    pub sender: usize,
+    /// The end whose window the row has.
+    pub observer: usize,
+    pub segment: &'a Segment,
+}
+
 /// The segments seen so far.
 #[derive(Debug, Default)]
 pub struct Capture {
+    replicate: u32,
     events: Vec<SegmentEvent>,
     sender_events: Vec<SenderEventRow>,
     crossings: Vec<Crossing>,
 }
 
 impl Capture {
-    /// Something happened to a segment that the end `sender` sent: an event of the records, and the link if one lost it. The
-    /// row has the window of the end `observer`.
-    pub fn note(
-        &mut self,
-        (now, replicate): (Nanos, u32),
-        connection: &Connection,
-        [sender, observer]: [usize; 2],
-        segment: &Segment,
-        (event, link): (u8, u16),
-    ) {
+    /// Nothing of this replicate yet.
+    pub fn new(replicate: u32) -> Capture {
+        Capture { replicate, ..Capture::default() }
+    }
+
+    /// Something happened to a segment of a connection.
+    pub fn note(&mut self, connection: &Connection, note: &Note<'_>) {
+        let &Note { time, event, link, sender, observer, segment } = note;
         let [from, to] = [&connection.ends[sender], &connection.ends[1 - sender]];
         let sight = Sight {
-            time_ns: now as i64,
-            replicate,
+            time_ns: time as i64,
+            replicate: self.replicate,
             connection: connection.number,
             event,
             from_server: sender == SERVER,
@@ -42,13 +53,13 @@ impl Capture {
     }
 
     /// A connection is over, or the run: what its ends have published.
-    pub fn published(&mut self, replicate: u32, connection: &mut Connection) {
+    pub fn published(&mut self, connection: &mut Connection) {
         for (side, end) in connection.ends.iter_mut().enumerate() {
             let mss = f64::from(end.mss_bytes());
             while let Some(event) = end.poll_sender_event() {
                 self.sender_events.push(SenderEventRow {
                     time_ns: event.time as i64,
-                    replicate,
+                    replicate: self.replicate,
                     connection: connection.number,
                     from_server: u8::from(side == SERVER),
                     old_state: event.old as u8,

@@ -3,7 +3,7 @@
 use firstflight_path::{LinkOutcome, Nanos, OfferedPacket};
 use firstflight_tcp::Deadline;
 
-use crate::{connection::Arena, datagram::DatagramStream, packet::Packet, topology::Then};
+use crate::{capture::Note, connection::Arena, datagram::DatagramStream, packet::Packet, topology::Then};
 
 use super::{InFlight, Simulation};
 
@@ -140,7 +140,8 @@ impl Simulation<'_> {
             connection.first_flight_lost_segments += 1;
         }
         if let Some(capture) = &mut self.capture {
-            capture.note((at, self.replicate), connection, [sender; 2], segment, (outcome.event(), link as u16));
+            let (event, link) = (outcome.event(), link as u16);
+            capture.note(connection, &Note { time: at, event, link, sender, observer: sender, segment });
         }
     }
 }

@@ -409,7 +409,7 @@ impl Simulation<'_> {
         if let Some(mut capture) = self.capture {
             for slot in 0..self.connections.len() {
                 if self.connections[slot].live {
-                    capture.published(self.replicate, &mut self.connections[slot]);
+                    capture.published(&mut self.connections[slot]);
                 }
             }
             let (segments, sender_events, crossings) = capture.into_tables();

@@ -5,7 +5,7 @@ use firstflight_tcp::{Ecn, Endpoint, Segment};
 
 use super::{Applications, Simulation};
 use crate::{
-    capture::Capture,
+    capture::{Capture, Note},
     connection::SERVER,
     packet::{Datagram, Packet},
     records::{Crossing, NO_CONNECTION, NO_LINK, RECEIVED, SENT},
@@ -15,7 +15,7 @@ use crate::{
 impl Simulation<'_> {
     /// Keeps every segment and every packet at a link.
     pub(crate) fn capture(&mut self) {
-        self.capture = Some(Capture::default());
+        self.capture = Some(Capture::new(self.replicate));
         (self.is_watched, self.is_special) = (true, true);
     }
 
@@ -63,7 +63,7 @@ impl Simulation<'_> {
     #[cold]
     pub(super) fn note_release(&mut self, slot: u32) {
         if let Some(capture) = &mut self.capture {
-            capture.published(self.replicate, &mut self.connections[slot]);
+            capture.published(&mut self.connections[slot]);
         }
     }
 
@@ -72,7 +72,8 @@ impl Simulation<'_> {
     pub(super) fn note_sent(&mut self, slot: u32, side: usize, segment: &Segment) {
         let connection = &self.connections[slot];
         if let Some(capture) = &mut self.capture {
-            capture.note((self.now, self.replicate), connection, [side; 2], segment, (SENT, NO_LINK));
+            let note = Note { time: self.now, event: SENT, link: NO_LINK, sender: side, observer: side, segment };
+            capture.note(connection, &note);
         }
         if let Some(tap) = &mut self.tap {
             let identity = tap.identity((slot, connection.generation));
@@ -121,8 +122,9 @@ impl Simulation<'_> {
     #[cold]
     pub(super) fn note_received(&mut self, slot: u32, side: usize, segment: &Segment) {
         if let Some(capture) = &mut self.capture {
-            let (connection, ends) = (&self.connections[slot], [1 - side, side]);
-            capture.note((self.now, self.replicate), connection, ends, segment, (RECEIVED, NO_LINK));
+            let (sender, observer) = (1 - side, side);
+            let note = Note { time: self.now, event: RECEIVED, link: NO_LINK, sender, observer, segment };
+            capture.note(&self.connections[slot], &note);
         }
     }
 
