@@ -178,7 +178,9 @@ class Quantity:
         """The quantity in all cells of `coordinates`, with dimensions `(*coordinates, *by, draw)`; NaN without rows."""
         labels = self.all_labels(coordinates)
         keys = [*coordinates, *self.by]
-        read = records if self.where is None else records.filter(self.where)
+        # To filter is to copy.
+        read = records.select({*keys, "replicate", *self.columns()})
+        read = read if self.where is None else read.filter(self.where)
         rows = read.group_by(*keys, "replicate", maintain_order=True).agg(self.value.cast(pl.Float64).alias("value"))
         if not isinstance(self.by, Mapping):
             # Names of the records are in the order of the scenario.
@@ -297,6 +299,8 @@ def measured(
         # engine needs 10 ms a file, and there may be thousands.
         frame = rows.select(sorted(columns)).collect(engine="in-memory")
         found |= {quantity: quantity.measure(frame, coordinates[grid]) for quantity in own}
+        # Before the next is read: the largest is most of a report's memory.
+        del frame
     most = max([0, *(array.sizes[DRAW] for of, array in found.items() if of.is_jackknifed)])
     # An experiment that the run lacks has as many draws as another, with which it may be compared.
     for quantity, array in found.items():
