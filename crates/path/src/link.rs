@@ -150,7 +150,7 @@ pub struct Link {
     rare: Option<Box<Rare>>,
 }
 
-/// Parts that few links have. A link without them [is plain](Link::is_plain).
+/// Parts that few links have.
 #[derive(Clone, Debug, Default)]
 struct Rare {
     quick_start: Option<QuickStartRouter>,
@@ -315,10 +315,56 @@ impl Link {
         &mut self,
         now: Nanos,
         packet: OfferedPacket,
-        queue_draws: impl FnMut() -> f64,
+        mut queue_draws: impl FnMut() -> f64,
         loss_draw: impl FnOnce() -> f64,
     ) -> LinkOutcome {
-        self.offer_as::<true>(now, packet, queue_draws, loss_draw)
+        let OfferedPacket { bytes, ecn_capable, .. } = packet;
+        let line_busy = self.free_at > now;
+        if line_busy {
+            self.backlog.advance(now);
+        } else {
+            self.backlog.clear();
+        }
+        let backlog = &self.backlog;
+        let free_at = self.free_at;
+        let arrival = || Arrival { now, bytes, ecn_capable, backlog, line_busy, free_at };
+        // A separate arm, so that drop tail is inlined and `Arrival` is never built in memory.
+        let mut decide = || match &mut self.queue {
+            Queue::DropTail(queue) => queue.on_arrival(arrival(), &mut queue_draws),
+            queue => queue.on_arrival(arrival(), &mut queue_draws),
+        };
+        let mut joins = false;
+        let verdict = match self.rare.as_mut().and_then(|rare| rare.gso.as_mut()) {
+            None => decide(),
+            Some(gso) => {
+                let verdict = gso.judge(now, packet, decide);
+                joins = gso.joins;
+                verdict
+            }
+        };
+        let marked = match verdict {
+            Verdict::Admit => false,
+            Verdict::Mark => true,
+            Verdict::Drop => {
+                self.meter.dropped(now);
+                return LinkOutcome::Dropped;
+            }
+        };
+        let waiting = self.backlog.packets();
+        let (start, outcome) = self.transmit(now, now, packet, waiting, marked, loss_draw);
+        if joins {
+            self.backlog.join(bytes);
+        } else if start > now {
+            self.backlog.push(start, bytes);
+        } else {
+            self.backlog.serve(bytes);
+        }
+        outcome
+    }
+
+    /// From now on no packet [passes](Link::pass): each is to be offered, until a restart.
+    pub fn offer_all(&mut self) {
+        self.is_simple = false;
     }
 
     /// The result of [`Link::offer`] for nearly all packets of nearly all links: the arrival time of a packet of
@@ -350,70 +396,10 @@ impl Link {
         Some(end.saturating_add(self.delay))
     }
 
-    /// True if its queue decides on arrival, its rate does not change, it has neither a token bucket nor a
-    /// router that knows Quick-Start, and its packets arrive unimpaired.
-    pub fn is_plain(&self) -> bool {
-        self.rare.is_none() && !matches!(self.queue, Queue::OnDeparture)
-    }
-
-    /// [`Link::offer`]; without `RARE` for a link that [is plain](Link::is_plain).
-    #[inline(always)]
-    pub fn offer_as<const RARE: bool>(
-        &mut self,
-        now: Nanos,
-        packet: OfferedPacket,
-        mut queue_draws: impl FnMut() -> f64,
-        loss_draw: impl FnOnce() -> f64,
-    ) -> LinkOutcome {
-        debug_assert!(RARE || self.is_plain(), "a bucket, a router or a queue is left out");
-        let OfferedPacket { bytes, ecn_capable, .. } = packet;
-        let line_busy = self.free_at > now;
-        if line_busy {
-            self.backlog.advance(now);
-        } else {
-            self.backlog.clear();
-        }
-        let backlog = &self.backlog;
-        let free_at = self.free_at;
-        let arrival = || Arrival { now, bytes, ecn_capable, backlog, line_busy, free_at };
-        // A separate arm, so that drop tail is inlined and `Arrival` is never built in memory.
-        let mut decide = || match &mut self.queue {
-            Queue::DropTail(queue) => queue.on_arrival(arrival(), &mut queue_draws),
-            queue => queue.on_arrival(arrival(), &mut queue_draws),
-        };
-        let mut joins = false;
-        let verdict = match self.rare.as_mut().filter(|_| RARE).and_then(|rare| rare.gso.as_mut()) {
-            None => decide(),
-            Some(gso) => {
-                let verdict = gso.judge(now, packet, decide);
-                joins = gso.joins;
-                verdict
-            }
-        };
-        let marked = match verdict {
-            Verdict::Admit => false,
-            Verdict::Mark => true,
-            Verdict::Drop => {
-                self.meter.dropped(now);
-                return LinkOutcome::Dropped;
-            }
-        };
-        let waiting = self.backlog.packets();
-        let (start, outcome) = self.transmit::<RARE>(now, now, packet, waiting, marked, loss_draw);
-        if joins {
-            self.backlog.join(bytes);
-        } else if start > now {
-            self.backlog.push(start, bytes);
-        } else {
-            self.backlog.serve(bytes);
-        }
-        outcome
-    }
-
     /// Transmits a packet at `now`, or when the line is free. The packet arrived at `arrived`, when `waiting` packets
     /// were in the queue. Returns the start time and the packet's outcome.
     #[inline(always)]
-    fn transmit<const RARE: bool>(
+    fn transmit(
         &mut self,
         arrived: Nanos,
         now: Nanos,
@@ -425,12 +411,12 @@ impl Link {
         let serialization = self.rate.serialization(packet.bytes);
         let Transmission { start, end, busy, free_at } = match &mut self.rare {
             // A packet that waited until now could not begin earlier.
-            Some(rare) if RARE => rare.transmit(now, packet, self.free_at, serialization, arrived < now),
+            Some(rare) => rare.transmit(now, packet, self.free_at, serialization, arrived < now),
             _ => Transmission::of_line(now, self.free_at, serialization),
         };
         let mut arrival = end.saturating_add(self.delay);
         let lost = match &mut self.rare {
-            Some(rare) if RARE && rare.impairments.is_some() => {
+            Some(rare) if rare.impairments.is_some() => {
                 let own = loss_draw();
                 let lost = self.may_lose && self.loss.is_lost(packet.carries_data, || own);
                 if let Some(flight) = rare.fly(arrival, own, lost) {
@@ -441,8 +427,7 @@ impl Link {
             }
             _ => self.may_lose && self.loss.is_lost(packet.carries_data, loss_draw),
         };
-        let metered_end = if RARE { start.saturating_add(busy) } else { end };
-        self.meter.accepted(arrived, start, metered_end, packet.bytes, waiting, lost);
+        self.meter.accepted(arrived, start, start.saturating_add(busy), packet.bytes, waiting, lost);
         self.free_at = free_at;
         if marked {
             self.meter.marked(now);
@@ -479,7 +464,7 @@ impl Link {
         loss_draw: impl FnOnce() -> f64,
     ) -> LinkOutcome {
         let Held { offered, arrived, ahead, .. } = released.held;
-        self.transmit::<true>(arrived, now, offered, ahead, released.marked, loss_draw).1
+        self.transmit(arrived, now, offered, ahead, released.marked, loss_draw).1
     }
 
     /// The queue dropped a packet at `now`.

@@ -240,6 +240,18 @@ impl Segment {
         sent_at: None,
     };
 
+    /// Takes away all options and the ECN codepoint.
+    // `Segment::EMPTY` in its place would be as good, but a segment is large, and a simulation makes many.
+    #[inline]
+    pub fn clear_options(&mut self) {
+        (self.mss, self.window_scale, self.sack_permitted) = (None, None, false);
+        (self.path_option, self.timestamps, self.sent_at) = (None, None, None);
+        self.ecn = Ecn::NotCapable;
+        if !self.sack.is_empty() {
+            self.sack = SackBlocks::NONE;
+        }
+    }
+
     /// Bytes on the wire of optional parts of a segment: timestamps (RFC 7323 §3.2) and SACK (RFC 2018 §3), each
     /// behind two no-operations that align it, and Quick-Start's. A SYN's other options are not counted.
     #[inline]

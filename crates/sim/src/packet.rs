@@ -19,34 +19,23 @@ pub(crate) struct Packet {
     seq_and_to: u64,
     /// Acknowledgment number; above it the generation of the connection. Of a datagram the time at which it was sent.
     ack_and_generation: u64,
-    /// The hop that it is on; above it where the table has the segment with its options, or [`STAMPS`], [`SENT_AT`] or
-    /// [`NO_OPTIONS`]; or [`DATAGRAM`] and how its header differs.
-    hop_and_options: u64,
-    /// From below: window (16 bits), payload bytes (16), flags (16), ECN (2), retransmission (1).
+    /// The hop that it is on; above it its bytes on the wire.
+    hop_and_bytes: u64,
+    /// From below: window (16 bits), payload bytes (16), flags (16), ECN (2), retransmission (1), what `option` holds (2).
     // The window stands lowest: elsewhere the compiler reads it together with its neighbor in the segment, and waits.
     rest: u64,
-    /// The one option of a segment that is not in the table: timestamps, or the time at which it was sent.
+    /// Nothing, [`STAMPS`], [`SENT_AT`] or, of a segment with more, its place in the table ([`PLACE`]).
     option: u64,
 }
 
-/// Place in the table of a packet without options.
-const NO_OPTIONS: u32 = u32::MAX;
+/// `option` holds timestamps, the only option.
+const STAMPS: u64 = 1 << OPTION_SHIFT;
 
-/// Stands in place of the place of a segment whose one option is timestamps.
-const STAMPS: u32 = 1 << 31;
+/// It holds the time at which the segment was sent, which is all that it notes.
+const SENT_AT: u64 = 2 << OPTION_SHIFT;
 
-/// Stands there if a segment notes when it was sent, and nothing else.
-const SENT_AT: u32 = 1 << 30;
-
-/// Marks datagrams, which have no place: in its stead stands [`EVEN_HEADER`] and how much longer their header is than
-/// that of a segment.
-const DATAGRAM: u32 = 1 << 29;
-
-/// More than a segment's header can be longer than that of a datagram.
-const EVEN_HEADER: u32 = 1 << 16;
-
-/// Marks a place outside of the table of segments.
-const MARKS: u32 = STAMPS | SENT_AT | DATAGRAM;
+/// It holds a place in the table, which has all of the segment.
+const PLACE: u64 = 3 << OPTION_SHIFT;
 
 /// Marks the index of a stream where a segment has the end of a connection.
 // No connection has so high a slot, so a segment in flight needs no comparison for the sake of datagrams.
@@ -58,6 +47,9 @@ const ECN_SHIFT: u32 = 48;
 /// Position of the retransmission mark there.
 const RETRANSMISSION_SHIFT: u32 = 50;
 
+/// Position there of what `option` holds.
+const OPTION_SHIFT: u32 = 51;
+
 /// A word of two halves.
 #[inline]
 const fn word(low: u32, high: u32) -> u64 {
@@ -67,41 +59,49 @@ const fn word(low: u32, high: u32) -> u64 {
 impl Packet {
     /// Fills the unused slots of a ring.
     pub(crate) const NOTHING: Packet =
-        Packet { seq_and_to: 0, ack_and_generation: 0, hop_and_options: word(0, NO_OPTIONS), rest: 0, option: 0 };
+        Packet { seq_and_to: 0, ack_and_generation: 0, hop_and_bytes: 0, rest: 0, option: 0 };
 
-    /// Sends a segment; with options it is in the table until it is opened or discarded.
+    /// Sends a segment, on `hop`, behind headers of `header_bytes`; with options it is in the table until it is opened or
+    /// discarded.
     #[inline]
-    pub(crate) fn new(segment: &Segment, to: u32, generation: u32, hop: u32, table: &mut OptionTable) -> Packet {
+    pub(crate) fn new(
+        segment: &Segment,
+        (to, generation): (u32, u32),
+        (hop, header_bytes): (u32, u32),
+        table: &mut OptionTable,
+    ) -> Packet {
         debug_assert!(segment.payload_bytes <= u32::from(u16::MAX), "no IP packet holds {segment:?}");
-        let (options, option) = match (has_more_than_one_number(segment), &segment.timestamps, segment.sent_at) {
-            (false, None, None) => (NO_OPTIONS, 0),
-            // In this order, since in the other the compiler would read both as one word, as with `seq` and `ack`.
-            (false, Some(timestamps), None) => (STAMPS, word(timestamps.echo, timestamps.value)),
-            (false, None, Some(sent_at)) => (SENT_AT, sent_at.nanos()),
-            _ => (table.keep(segment), 0),
-        };
+        let (holds, option, option_bytes) =
+            match (has_more_than_one_number(segment), &segment.timestamps, segment.sent_at) {
+                (false, None, None) => (0, 0, 0),
+                // In this order, since in the other the compiler would read both as one word, as with `seq` and `ack`.
+                (false, Some(timestamps), None) => (STAMPS, word(timestamps.echo, timestamps.value), TIMESTAMPS_BYTES),
+                (false, None, Some(sent_at)) => (SENT_AT, sent_at.nanos(), 0),
+                _ => (PLACE, table.keep(segment), segment.option_bytes()),
+            };
         let packet = Packet {
             seq_and_to: word(segment.seq, to),
             ack_and_generation: word(segment.ack, generation),
-            hop_and_options: word(hop, options),
+            hop_and_bytes: word(hop, header_bytes + segment.payload_bytes + option_bytes),
             rest: u64::from(segment.window)
                 | u64::from(segment.payload_bytes as u16) << 16
                 | u64::from(segment.flags.bits()) << 32
                 | (segment.ecn as u64) << ECN_SHIFT
-                | u64::from(segment.retransmission) << RETRANSMISSION_SHIFT,
+                | u64::from(segment.retransmission) << RETRANSMISSION_SHIFT
+                | holds,
             option,
         };
         debug_assert!(packet.has_segment() || packet.peek(table) == *segment, "no room for all of {segment:?}");
         packet
     }
 
-    /// Sends a datagram. `header_difference`: by how much its header is longer than that of a segment, in bytes.
-    pub(crate) fn of_datagram(datagram: &Datagram, header_difference: i32, hop: u32) -> Packet {
+    /// Sends a datagram behind headers of `header_bytes`.
+    pub(crate) fn of_datagram(datagram: &Datagram, header_bytes: u32, hop: u32) -> Packet {
         debug_assert!((1..=u32::from(u16::MAX)).contains(&datagram.payload_bytes), "no UDP packet holds {datagram:?}");
         Packet {
             seq_and_to: word(datagram.number, datagram.stream | STREAM),
             ack_and_generation: datagram.sent_at,
-            hop_and_options: word(hop, DATAGRAM | EVEN_HEADER.wrapping_add_signed(header_difference)),
+            hop_and_bytes: word(hop, header_bytes + datagram.payload_bytes),
             rest: u64::from(datagram.payload_bytes) << 16,
             option: 0,
         }
@@ -133,7 +133,7 @@ impl Packet {
     /// The hop that it is on.
     #[inline]
     pub(crate) fn hop(&self) -> u32 {
-        self.hop_and_options as u32
+        self.hop_and_bytes as u32
     }
 
     /// Its connection and direction as one number, that of a stream for a datagram: a connection in a slot that was used
@@ -150,12 +150,19 @@ impl Packet {
     /// Goes on to the next hop.
     #[inline]
     pub(crate) fn advance(&mut self) {
-        self.hop_and_options += 1;
+        self.hop_and_bytes += 1;
     }
 
+    /// Bytes on the wire.
     #[inline]
-    fn options(&self) -> u32 {
-        (self.hop_and_options >> 32) as u32
+    pub(crate) fn bytes(&self) -> u32 {
+        (self.hop_and_bytes >> 32) as u32
+    }
+
+    /// What `option` holds.
+    #[inline]
+    fn holds(&self) -> u64 {
+        self.rest & PLACE
     }
 
     #[inline]
@@ -170,18 +177,6 @@ impl Packet {
             1 => Ecn::Capable1,
             2 => Ecn::Capable0,
             _ => Ecn::Congestion,
-        }
-    }
-
-    /// Bytes on the wire, given the header size of a segment without options.
-    #[inline]
-    pub(crate) fn bytes(&self, header_bytes: u32, table: &OptionTable) -> u32 {
-        let bytes = header_bytes + self.payload_bytes();
-        match self.options() {
-            NO_OPTIONS | SENT_AT => bytes,
-            STAMPS => bytes + TIMESTAMPS_BYTES,
-            place if place & DATAGRAM != 0 => bytes + (place & !MARKS) - EVEN_HEADER,
-            place => bytes + table.segments[place as usize].option_bytes(),
         }
     }
 
@@ -211,7 +206,7 @@ impl Packet {
 
     /// Lets the router before a link answer a Quick-Start request that the packet may carry.
     pub(crate) fn pass_router(&self, now: Nanos, link: &mut Link, table: &mut OptionTable) {
-        let Some(option) = &mut table.segments[self.options() as usize].path_option else { return };
+        let Some(option) = &mut table.segments[self.option as usize].path_option else { return };
         let QuickStart::Request { rate, approved: true } = option.quick_start else { return };
         option.quick_start = match link.answer_quick_start(now, rate) {
             Some(rate) => QuickStart::Request { rate, approved: true },
@@ -221,7 +216,7 @@ impl Packet {
         };
     }
 
-    /// Fills in the segment as it arrives, which leaves the table; `into` has neither options nor an ECN codepoint.
+    /// Fills in the segment as it arrives, which leaves the table.
     // In place: a segment is large and written field by field, and moving it would wait until all of that has settled.
     #[inline]
     pub(crate) fn open_into(&self, table: &mut OptionTable, into: &mut Segment) {
@@ -239,20 +234,21 @@ impl Packet {
     #[inline]
     fn peek_into(&self, table: &OptionTable, into: &mut Segment) {
         if self.has_segment() {
-            *into = table.segments[self.options() as usize];
+            *into = table.segments[self.option as usize];
         } else {
-            let (echo, value) = (self.option as u32, (self.option >> 32) as u32);
-            match self.options() {
-                STAMPS => into.timestamps = Some(Timestamps { value, echo }),
-                SENT_AT => into.sent_at = Some(SentAt::new(self.option)),
-                _ => {}
-            }
             into.seq = self.seq_and_to as u32;
             into.ack = self.ack_and_generation as u32;
             into.payload_bytes = self.payload_bytes();
             into.window = self.rest as u16;
             into.flags = Flags::from_bits_truncate((self.rest >> 32) as u16);
             into.retransmission = self.rest >> RETRANSMISSION_SHIFT & 1 != 0;
+            into.clear_options();
+            let (echo, value) = (self.option as u32, (self.option >> 32) as u32);
+            match self.holds() {
+                STAMPS => into.timestamps = Some(Timestamps { value, echo }),
+                SENT_AT => into.sent_at = Some(SentAt::new(self.option)),
+                _ => {}
+            }
         }
         into.ecn = self.ecn();
     }
@@ -262,36 +258,21 @@ impl Packet {
         if !self.has_segment() {
             return *self;
         }
-        let mut copy = Packet::new(&self.peek(table), self.to(), self.generation(), self.hop(), table);
-        copy.rest = self.rest;
-        copy
+        Packet { option: table.keep(&self.peek(table)), ..*self }
     }
 
     /// Nobody will look at the segment again.
     #[inline]
     pub(crate) fn discard(&self, table: &mut OptionTable) {
         if self.has_segment() {
-            table.free.push(self.options());
+            table.free.push(self.option);
         }
-    }
-
-    /// Removes the optional parts from the segment that the packet was made of, or that was made of it.
-    // An empty segment in its place would be as good, but a segment is large.
-    #[inline]
-    pub(crate) fn strip(&self, segment: &mut Segment) {
-        match self.options() {
-            NO_OPTIONS => {}
-            STAMPS => segment.timestamps = None,
-            SENT_AT => segment.sent_at = None,
-            _ => *segment = Segment::EMPTY,
-        }
-        segment.ecn = Ecn::NotCapable;
     }
 
     /// True if the table has all of the segment.
     #[inline]
     pub(crate) fn has_segment(&self) -> bool {
-        self.options() & MARKS == 0
+        self.holds() == PLACE
     }
 }
 
@@ -320,7 +301,7 @@ fn has_more_than_one_number(segment: &Segment) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct OptionTable {
     segments: Vec<Segment>,
-    free: Vec<u32>,
+    free: Vec<u64>,
 }
 
 impl OptionTable {
@@ -337,13 +318,13 @@ impl OptionTable {
 
     // Out of line: the code path of a packet without options matters.
     #[inline(never)]
-    fn keep(&mut self, segment: &Segment) -> u32 {
+    fn keep(&mut self, segment: &Segment) -> u64 {
         if let Some(place) = self.free.pop() {
             self.segments[place as usize] = *segment;
             return place;
         }
         self.segments.push(*segment);
-        self.segments.len() as u32 - 1
+        self.segments.len() as u64 - 1
     }
 }
 
@@ -392,32 +373,27 @@ mod tests {
     }
 
     fn opened(packet: &Packet, table: &mut OptionTable) -> Segment {
-        let mut segment = Segment::EMPTY;
+        // Of the segment that was there before nothing is left.
+        let mut segment = segments()[3];
         packet.open_into(table, &mut segment);
         segment
+    }
+
+    /// A packet of a segment behind headers of 40 bytes, on hop 2.
+    fn packet(segment: &Segment, to: u32, generation: u32, table: &mut OptionTable) -> Packet {
+        Packet::new(segment, (to, generation), (2, 40), table)
     }
 
     #[test]
     fn a_segment_arrives_as_it_was_sent() {
         let mut table = OptionTable::default();
         let sent = segments();
-        let packets: Vec<Packet> = sent.iter().map(|segment| Packet::new(segment, 0, 0, 0, &mut table)).collect();
+        let packets: Vec<Packet> = sent.iter().map(|segment| packet(segment, 0, 0, &mut table)).collect();
         assert_eq!(table.in_use(), packets.iter().filter(|packet| packet.has_segment()).count());
         for (packet, segment) in packets.iter().zip(&sent) {
             assert_eq!(opened(packet, &mut table), *segment);
         }
         assert_eq!(table.in_use(), 0);
-    }
-
-    #[test]
-    fn of_a_segment_that_was_sent_nothing_is_left_that_the_next_one_would_carry() {
-        let mut table = OptionTable::default();
-        for mut segment in segments() {
-            let packet = Packet::new(&segment, 0, 0, 0, &mut table);
-            packet.strip(&mut segment);
-            let Segment { seq, ack, payload_bytes, window, flags, retransmission, .. } = segment;
-            assert_eq!(segment, Segment { seq, ack, payload_bytes, window, flags, retransmission, ..Segment::EMPTY });
-        }
     }
 
     #[test]
@@ -427,7 +403,7 @@ mod tests {
             let mut table = OptionTable::default();
             let carries = segments()[index];
             for round in 0..1000 {
-                let packets = [(); 3].map(|()| Packet::new(&carries, 0, 0, 0, &mut table));
+                let packets = [(); 3].map(|()| packet(&carries, 0, 0, &mut table));
                 packets[round % 3].discard(&mut table);
                 for kept in [1, 2] {
                     assert_eq!(opened(&packets[(round + kept) % 3], &mut table), carries);
@@ -440,10 +416,7 @@ mod tests {
     #[test]
     fn options_lengthen_a_packet_by_what_they_take_on_the_wire() {
         let mut table = OptionTable::default();
-        let extra = |segment: &Segment| {
-            let packet = Packet::new(segment, 0, 0, 0, &mut table);
-            packet.bytes(40, &table) - 40 - segment.payload_bytes
-        };
+        let extra = |segment: &Segment| packet(segment, 0, 0, &mut table).bytes() - 40 - segment.payload_bytes;
         let found: Vec<u32> = segments().iter().map(extra).collect();
         assert_eq!(found, [0, 0, 12, 12 + 20, 0, 20, 20, 8, 8, 0, 0, 0, 8]);
     }
@@ -451,22 +424,22 @@ mod tests {
     #[test]
     fn a_datagram_has_its_own_header_and_no_place_in_the_table() {
         let mut table = OptionTable::default();
-        for (payload_bytes, header_difference, bytes) in [(1, -12, 29), (160, 0, 200), (65_535, 20, 65_595)] {
+        for (payload_bytes, header_bytes) in [(1, 28), (160, 40), (65_535, 60)] {
             let sent = Datagram { stream: 7, number: u32::MAX, sent_at: u64::MAX, payload_bytes };
-            let mut packet = Packet::of_datagram(&sent, header_difference, 3);
+            let mut packet = Packet::of_datagram(&sent, header_bytes, 3);
             packet.advance();
             assert_eq!((packet.datagram(), packet.hop()), (Some(sent), 4));
-            assert_eq!(packet.bytes(40, &table), bytes);
+            assert_eq!(packet.bytes(), header_bytes + payload_bytes);
             assert!(packet.carries_data() && !packet.has_segment() && !packet.is_ecn_capable());
         }
-        assert_eq!(Packet::new(&segments()[0], 5, 0, 0, &mut table).datagram(), None);
+        assert_eq!(packet(&segments()[0], 5, 0, &mut table).datagram(), None);
     }
 
     #[test]
     fn a_copy_has_a_place_of_its_own_and_says_the_same() {
         for segment in segments() {
             let mut table = OptionTable::default();
-            let packet = Packet::new(&segment, 5, 3, 2, &mut table);
+            let packet = packet(&segment, 5, 3, &mut table);
             let copy = packet.copy(&mut table);
             assert_eq!((copy.to(), copy.generation(), copy.hop()), (5, 3, 2));
             assert_eq!([opened(&packet, &mut table), opened(&copy, &mut table)], [segment, segment]);
@@ -480,7 +453,7 @@ mod tests {
         let plain = segments()[0];
         let mut flows: Vec<u32> = (0..50)
             .flat_map(|to| (0..50).map(move |generation| (to, generation)))
-            .map(|(to, generation)| Packet::new(&plain, to, generation, 0, &mut table).flow())
+            .map(|(to, generation)| packet(&plain, to, generation, &mut table).flow())
             .collect();
         flows.sort_unstable();
         flows.dedup();
@@ -494,7 +467,7 @@ mod tests {
     fn a_mark_keeps_everything_else() {
         let mut table = OptionTable::default();
         for segment in segments().into_iter().filter(|segment| segment.ecn != Ecn::NotCapable) {
-            let mut packet = Packet::new(&segment, 0, 0, 0, &mut table);
+            let mut packet = packet(&segment, 0, 0, &mut table);
             assert!(packet.is_ecn_capable());
             packet.mark();
             assert_eq!(opened(&packet, &mut table), Segment { ecn: Ecn::Congestion, ..segment });

@@ -114,35 +114,6 @@ fn nothing_passes_where_more_than_the_room_decides() {
 }
 
 #[test]
-fn a_link_is_plain_unless_it_has_a_rare_part_or_its_queue_decides_on_departure() {
-    let simple = spec(drop_tail(Limit::Packets(9), false));
-    let codel = CodelSpec { limit: Limit::Packets(9), target_ns: MS, interval_ns: MS, ecn: false };
-    let burst = Some(firstflight_path::BucketSpec { bytes: 1600 });
-    let quick_start = Some(firstflight_path::QuickStartSpec::Refuse {});
-    for (spec, is_plain) in [
-        (simple.clone(), true),
-        (LinkSpec { loss: 0.1, ..simple.clone() }, true),
-        (LinkSpec { burst, ..simple.clone() }, false),
-        (LinkSpec { quick_start, ..simple.clone() }, false),
-        (LinkSpec { queue: QueueSpec::Codel(codel), ..simple.clone() }, false),
-    ] {
-        assert_eq!(link(&spec).is_plain(), is_plain, "{spec:?}");
-    }
-}
-
-#[test]
-fn a_plain_link_treats_packets_by_either_call_alike() {
-    let lossy = LinkSpec { loss: 0.5, ..spec(drop_tail(Limit::Packets(2), false)) };
-    let (mut one, mut other) = (link(&lossy), link(&lossy));
-    for (number, draw) in [0.9, 0.1, 0.9, 0.9, 0.5, 0.49].into_iter().enumerate() {
-        let now = number as Nanos * MS / 3;
-        let outcome = one.offer_as::<false>(now, packet(1000), || 0.5, || draw);
-        assert_eq!(outcome, other.offer(now, packet(1000), || 0.5, || draw));
-    }
-    assert_eq!(counts(&one), counts(&other));
-}
-
-#[test]
 fn a_restarted_link_is_a_new_one() {
     let before = spec(drop_tail(Limit::Bytes(2500), true));
     let after = [

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU16;
 
-use firstflight_segment::{Ecn, Flags, PathOption, QuickStart, SackBlocks, Segment, Timestamps};
+use firstflight_segment::{Ecn, Flags, PathOption, QuickStart, SackBlocks, Segment, SentAt, Timestamps};
 use firstflight_segment::{Envelope, Unrepresentable, write_packet};
 
 fn envelope() -> Envelope {
@@ -176,4 +176,24 @@ fn the_largest_packet_is_written_and_one_byte_more_is_refused() {
     let refused = write_packet(&segment(65_496), &envelope(), &mut Vec::new());
     assert_eq!(refused, Err(Unrepresentable::Length(65_536)));
     assert!(refused.unwrap_err().to_string().contains("65536 bytes does not fit"));
+}
+
+#[test]
+fn of_a_segment_whose_options_are_cleared_the_common_fields_are_left() {
+    let plain = Segment { seq: 1, ack: 2, payload_bytes: 3, window: 4, flags: Flags::SYN, ..Segment::EMPTY };
+    let mut sack = SackBlocks::NONE;
+    sack.push(5, 6);
+    let mut segment = Segment {
+        mss: NonZeroU16::new(7),
+        window_scale: Some(8),
+        sack_permitted: true,
+        ecn: Ecn::Capable0,
+        path_option: PathOption::new(QuickStart::None, Some(9)),
+        timestamps: Some(Timestamps { value: 10, echo: 11 }),
+        sack,
+        sent_at: Some(SentAt::new(12)),
+        ..plain
+    };
+    segment.clear_options();
+    assert_eq!(segment, plain);
 }

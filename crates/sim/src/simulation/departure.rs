@@ -1,6 +1,6 @@
 //! Links whose queue decides on departure: packets wait in it, and an event lets the next one leave.
 
-use firstflight_path::{Left, LinkOutcome, Nanos, OfferedPacket};
+use firstflight_path::{Left, OfferedPacket};
 
 use crate::{packet::Packet, topology::Then};
 
@@ -49,30 +49,15 @@ impl Simulation<'_> {
             if self.is_watched {
                 self.note_crossing(&packet, link, arrived, offered.bytes, outcome);
             }
-            self.follow(packet, link, at, outcome, copy);
+            let Some((mut packet, arrival)) = self.cross(packet, link, at, outcome, copy) else { continue };
+            match self.routes.hops[packet.hop() as usize].then {
+                Then::Computed => {
+                    packet.advance();
+                    self.forward(packet, arrival);
+                }
+                Then::Event(source) | Then::Deliver(source) => self.put_in_flight(packet, source, arrival),
+            }
         }
         self.left = left;
-    }
-
-    /// Brings a packet that left a queue to the far end of its link, or loses it.
-    fn follow(&mut self, mut packet: Packet, link: u32, at: Nanos, outcome: LinkOutcome, copy: Option<Nanos>) {
-        let arrival = match outcome {
-            LinkOutcome::Arrives(arrival) => arrival,
-            LinkOutcome::Marked(arrival) => {
-                packet.mark();
-                arrival
-            }
-            outcome => return self.lose(&packet, link, at, outcome),
-        };
-        match self.routes.hops[packet.hop() as usize].then {
-            Then::Computed => {
-                packet.advance();
-                self.forward_as::<true>(packet, arrival);
-            }
-            Then::Event(source) | Then::Deliver(source) if self.lines[link as usize].reorders => {
-                self.put_in_flight_anywhere(packet, source, arrival, copy);
-            }
-            Then::Event(source) | Then::Deliver(source) => self.put_in_flight(packet, source, arrival),
-        }
     }
 }

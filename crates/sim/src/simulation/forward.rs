@@ -8,21 +8,19 @@ use crate::{capture::Note, connection::Arena, datagram::DatagramStream, packet::
 use super::{InFlight, Simulation};
 
 impl Simulation<'_> {
-    /// Offers a packet to the link of its hop, and to the links after it as far as they can be computed ahead.
+    /// Offers a packet at `at` to the link of its hop, and to the links after it as far as they can be computed ahead.
     #[inline(always)]
-    pub(super) fn forward(&mut self, mut packet: Packet) {
-        if self.is_special {
-            return self.forward_as::<true>(packet, self.now);
-        }
-        let bytes = packet.bytes(self.plan.header_bytes, &self.options);
-        let mut at = self.now;
+    pub(super) fn forward(&mut self, mut packet: Packet, mut at: Nanos) {
         loop {
             let hop = self.routes.hops[packet.hop() as usize];
-            let Some(arrival) = self.lines[hop.link as usize].link.pass(at, bytes) else {
-                return self.forward_as::<false>(packet, at);
-            };
             self.records.counts.packet_hops += 1;
-            at = arrival;
+            match self.lines[hop.link as usize].link.pass(at, packet.bytes()) {
+                Some(arrival) => at = arrival,
+                None => match self.offer(packet, hop.link, at) {
+                    Some(taken) => (packet, at) = taken,
+                    None => return,
+                },
+            }
             match hop.then {
                 Then::Computed => packet.advance(),
                 Then::Event(source) | Then::Deliver(source) => return self.put_in_flight(packet, source, at),
@@ -30,52 +28,64 @@ impl Simulation<'_> {
         }
     }
 
-    /// As [`Simulation::forward`] from `at` on, where a packet may be lost or dropped. `SPECIAL`: there is a tap, routers
-    /// answer requests or links are not plain.
+    /// Offers a packet to a link that may do more than let it pass. Returns the packet as it reaches the far end, and when;
+    /// none: it waits in the queue, is lost, or has been put in flight.
     #[inline(never)]
-    pub(super) fn forward_as<const SPECIAL: bool>(&mut self, mut packet: Packet, mut at: Nanos) {
-        let bytes = packet.bytes(self.plan.header_bytes, &self.options);
+    fn offer(&mut self, packet: Packet, link: u32, at: Nanos) -> Option<(Packet, Nanos)> {
+        let line = &mut self.lines[link as usize];
+        if self.asks_for_rates && packet.has_segment() {
+            packet.pass_router(at, &mut line.link, &mut self.options);
+        }
         let offered = OfferedPacket {
-            bytes,
+            bytes: packet.bytes(),
             ecn_capable: packet.is_ecn_capable(),
             carries_data: packet.carries_data(),
             ends_train: packet.pushes(),
             connection: packet.flow(),
             class: 0,
         };
-        loop {
-            let hop = self.routes.hops[packet.hop() as usize];
-            let line = &mut self.lines[hop.link as usize];
-            self.records.counts.packet_hops += 1;
-            if SPECIAL && self.asks_for_rates && packet.has_segment() {
-                packet.pass_router(at, &mut line.link, &mut self.options);
+        if line.holding.is_some() {
+            debug_assert_eq!(at, self.now, "a queue that decides on departure cannot be computed ahead");
+            self.wait(packet, link, offered);
+            return None;
+        }
+        let (draws, connections, streams) = (&mut line.queue_draws, &mut self.connections, &mut self.streams);
+        let lost = || loss_draw(connections, streams, &packet, link);
+        let outcome = line.link.offer(at, offered, || draws.uniform(), lost);
+        let copy = line.link.copy();
+        if self.is_watched {
+            self.note_crossing(&packet, link, at, offered.bytes, outcome);
+        }
+        self.cross(packet, link, at, outcome, copy)
+    }
+
+    /// What is left to do for a packet that a link took or refused at `at`; `copy`: when a copy of it arrives. Returns as
+    /// [`Simulation::offer`].
+    pub(super) fn cross(
+        &mut self,
+        mut packet: Packet,
+        link: u32,
+        at: Nanos,
+        outcome: LinkOutcome,
+        copy: Option<Nanos>,
+    ) -> Option<(Packet, Nanos)> {
+        let arrival = match outcome {
+            LinkOutcome::Arrives(arrival) => arrival,
+            LinkOutcome::Marked(arrival) => {
+                packet.mark();
+                arrival
             }
-            if SPECIAL && line.holding.is_some() {
-                debug_assert_eq!(at, self.now, "a queue that decides on departure cannot be computed ahead");
-                return self.wait(packet, hop.link, offered);
+            outcome => {
+                self.lose(&packet, link, at, outcome);
+                return None;
             }
-            let (draws, connections, streams) = (&mut line.queue_draws, &mut self.connections, &mut self.streams);
-            let lost = || loss_draw(connections, streams, &packet, hop.link);
-            let outcome = line.link.offer_as::<SPECIAL>(at, offered, || draws.uniform(), lost);
-            if SPECIAL && self.is_watched {
-                self.note_crossing(&packet, hop.link, at, bytes, outcome);
+        };
+        match self.routes.hops[packet.hop() as usize].then {
+            Then::Event(source) | Then::Deliver(source) if self.lines[link as usize].reorders => {
+                self.put_in_flight_anywhere(packet, source, arrival, copy);
+                None
             }
-            match outcome {
-                LinkOutcome::Arrives(arrival) => at = arrival,
-                LinkOutcome::Marked(arrival) => {
-                    packet.mark();
-                    at = arrival;
-                }
-                outcome => return self.lose(&packet, hop.link, at, outcome),
-            }
-            match hop.then {
-                Then::Computed => packet.advance(),
-                Then::Event(source) | Then::Deliver(source) if SPECIAL && self.lines[hop.link as usize].reorders => {
-                    let copy = self.lines[hop.link as usize].link.copy();
-                    return self.put_in_flight_anywhere(packet, source, at, copy);
-                }
-                Then::Event(source) | Then::Deliver(source) => return self.put_in_flight(packet, source, at),
-            }
+            _ => Some((packet, arrival)),
         }
     }
 
@@ -93,7 +103,7 @@ impl Simulation<'_> {
 
     /// A packet is on a link where it can overtake others, and a copy of it perhaps.
     #[cold]
-    pub(super) fn put_in_flight_anywhere(&mut self, packet: Packet, source: u32, at: Nanos, copy: Option<Nanos>) {
+    fn put_in_flight_anywhere(&mut self, packet: Packet, source: u32, at: Nanos, copy: Option<Nanos>) {
         self.insert_in_flight(packet, source, at);
         if let Some(at) = copy {
             let packet = packet.copy(&mut self.options);
@@ -113,7 +123,7 @@ impl Simulation<'_> {
     }
 
     #[cold]
-    pub(super) fn lose(&mut self, packet: &Packet, link: u32, at: Nanos, outcome: LinkOutcome) {
+    fn lose(&mut self, packet: &Packet, link: u32, at: Nanos, outcome: LinkOutcome) {
         if let Some(datagram) = packet.datagram() {
             // A link computed ahead may have looked beyond the end of the run.
             if at < self.plan.duration_ns {

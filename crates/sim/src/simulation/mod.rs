@@ -90,10 +90,8 @@ pub(crate) struct Simulation<'p> {
     left: Vec<Left<Packet>>,
     /// Options of the packets on the links.
     options: OptionTable,
-    /// Buffer for arriving and departing segments. Between two of them only the common fields are left of the
-    /// first, which the second overwrites.
-    incoming: Segment,
-    outgoing: Segment,
+    /// Buffer for the segment that arrives or leaves.
+    segment: Segment,
     /// Events scheduled so far: breaks ties.
     order: u64,
     /// Time and number of the last event, where assertions are on.
@@ -110,8 +108,6 @@ pub(crate) struct Simulation<'p> {
     tap: Option<Tap>,
     /// There is a capture or a tap.
     is_watched: bool,
-    /// Somebody watches, routers have a say or some link is not plain.
-    is_special: bool,
     /// Clients with a count that are not done with it.
     pub(crate) unfinished: u32,
     /// The run goes on to its end whatever the clients have done.
@@ -248,7 +244,7 @@ impl Simulation<'_> {
             Then::Deliver(_) => self.deliver(applications, packet),
             _ => {
                 packet.advance();
-                self.forward(packet);
+                self.forward(packet, self.now);
             }
         }
     }
@@ -267,13 +263,12 @@ impl Simulation<'_> {
         if connection.generation != packet.generation() {
             return packet.discard(&mut self.options);
         }
-        packet.open_into(&mut self.options, &mut self.incoming);
-        connection.ends[side].handle_segment(self.now, &self.incoming);
+        packet.open_into(&mut self.options, &mut self.segment);
+        connection.ends[side].handle_segment(self.now, &self.segment);
         if self.is_watched {
-            let segment = self.incoming;
+            let segment = self.segment;
             self.note_received(slot, side, &segment);
         }
-        packet.strip(&mut self.incoming);
         self.react(applications, slot, side);
     }
 
@@ -315,20 +310,19 @@ impl Simulation<'_> {
     fn send(&mut self, slot: u32, side: usize) {
         loop {
             let connection = &mut self.connections[slot];
-            let segment = &mut self.outgoing;
+            let segment = &mut self.segment;
             if !connection.ends[side].poll_transmit_into(self.now, segment) {
                 break;
             }
-            let to = 2 * slot + (1 - side) as u32;
-            let hop = connection.first_hop[side];
-            let packet = Packet::new(segment, to, connection.generation, hop, &mut self.options);
+            let to = (2 * slot + (1 - side) as u32, connection.generation);
+            let first = (connection.first_hop[side], self.plan.header_bytes);
+            let packet = Packet::new(segment, to, first, &mut self.options);
             self.records.counts.data_packets += u64::from(segment.payload_bytes > 0);
             if self.is_watched {
                 let segment = *segment;
                 self.note_sent(slot, side, &segment);
             }
-            packet.strip(&mut self.outgoing);
-            self.forward(packet);
+            self.forward(packet, self.now);
         }
     }
 
@@ -447,12 +441,11 @@ impl Simulation<'_> {
     pub(crate) fn send_datagram(&mut self, index: u32, payload_bytes: u32) {
         let stream = &mut self.streams[index as usize];
         let datagram = Datagram { stream: index, number: stream.send(payload_bytes), sent_at: self.now, payload_bytes };
-        let (sender, first_hop) = (stream.sender(), stream.first_hop);
-        let header_difference = stream.flow.header_bytes as i32 - self.plan.header_bytes as i32;
+        let (sender, first_hop, header_bytes) = (stream.sender(), stream.first_hop, stream.flow.header_bytes);
         if self.is_watched {
             self.note_datagram(&datagram, sender);
         }
-        self.forward(Packet::of_datagram(&datagram, header_difference, first_hop));
+        self.forward(Packet::of_datagram(&datagram, header_bytes, first_hop), self.now);
     }
 
     /// A packet that belongs to no connection has reached its destination.

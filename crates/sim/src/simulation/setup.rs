@@ -61,7 +61,10 @@ impl<'p> Simulation<'p> {
             let named = PlanError::within(format!("link {name:?}"));
             let queue_stream = Stream::new(seed, replicate, Purpose::Queue, 0, index as u32);
             let [queue_key, link_key] = queue_stream.bits(0);
-            let link = Link::new(spec, meter.clone(), link_key).map_err(&named)?;
+            let mut link = Link::new(spec, meter.clone(), link_key).map_err(&named)?;
+            if plan.asks_for_rates() {
+                link.offer_all();
+            }
             let holding = Holding::new(spec, queue_key).map_err(named)?;
             let departures = (routes.sources + departing.len()) as u32;
             if holding.is_some() {
@@ -107,13 +110,11 @@ impl<'p> Simulation<'p> {
             in_flight: vec![Ring::new(NOTHING); routes.sources],
             departing,
             left: Vec::new(),
-            is_special: plan.asks_for_rates() || !lines.iter().all(|line| line.link.is_plain()),
             lines,
             routes,
             timers: Timers::default(),
             options: OptionTable::default(),
-            incoming: Segment::EMPTY,
-            outgoing: Segment::EMPTY,
+            segment: Segment::EMPTY,
             order: 0,
             last: None,
             connections: Arena::default(),
@@ -149,6 +150,9 @@ impl<'p> Simulation<'p> {
             let member = 2 * user + index as u32;
             let queue_stream = Stream::new(seed, self.replicate, Purpose::Queue, 0, member);
             line.link.restart(&spec(path), || queue_stream.bits(0)[1])?;
+            if self.asks_for_rates {
+                line.link.offer_all();
+            }
             line.queue_draws = Sequence::new(queue_stream);
             debug_assert!(line.holding.is_none(), "a user's queues decide on arrival");
         }

@@ -16,13 +16,19 @@ impl Simulation<'_> {
     /// Keeps every segment and every packet at a link.
     pub(crate) fn capture(&mut self) {
         self.capture = Some(Capture::new(self.replicate));
-        (self.is_watched, self.is_special) = (true, true);
+        self.watch();
     }
 
     /// Keeps the packets that pass a tap.
     pub(crate) fn tap(&mut self, tap: Tap) {
         self.tap = Some(tap);
-        (self.is_watched, self.is_special) = (true, true);
+        self.watch();
+    }
+
+    /// Somebody watches each packet, also where it would only pass.
+    fn watch(&mut self) {
+        self.is_watched = true;
+        self.lines.iter_mut().for_each(|line| line.link.offer_all());
     }
 
     /// The packets that passed the tap.

@@ -2,7 +2,7 @@
 
 use super::{Connection, Endpoint, State, due};
 use crate::Nanos;
-use crate::segment::{Ecn, Segment};
+use crate::segment::Segment;
 use crate::sender::StreamSegment;
 use crate::sequence::SeqNum;
 
@@ -14,15 +14,10 @@ impl Endpoint {
         self.poll_transmit_into(now, &mut segment).then_some(segment)
     }
 
-    /// As [`poll_transmit`](Self::poll_transmit), but the segment is made where the caller wants it; false if there is
-    /// none. It must be empty, or hold the result of an earlier call without options and ECN: a segment is large, and
-    /// most need little of it written.
+    /// As [`poll_transmit`](Self::poll_transmit), but the segment is made where the caller wants it, since it is large; false
+    /// if there is none.
     #[inline]
     pub fn poll_transmit_into(&mut self, now: Nanos, segment: &mut Segment) -> bool {
-        debug_assert!(
-            segment.option_bytes() == 0 && segment.mss.is_none() && segment.ecn == Ecn::NotCapable,
-            "{segment:?}"
-        );
         let urgent = self.conn.due & due::URGENT;
         if urgent != 0 {
             // Nearly always an ACK: it has no part in the jump by a table.

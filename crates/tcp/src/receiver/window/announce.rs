@@ -15,8 +15,7 @@ const BLOCK_BYTES: u32 = 8;
 
 impl Receiver {
     /// A segment of a synchronized connection. Every one acknowledges, so no acknowledgment is due after it, unless the
-    /// payload leaves no room for its options. Options are only added, as
-    /// [`poll_transmit_into`](crate::Endpoint::poll_transmit_into) says.
+    /// payload leaves no room for its options.
     #[inline]
     pub fn segment(
         &mut self,
@@ -36,6 +35,7 @@ impl Receiver {
         into.window = self.announce_window(conn);
         into.flags = Flags::ACK;
         into.retransmission = retransmission;
+        into.clear_options();
         if conn.features == 0 || self.add_options(conn, now, into) {
             conn.due &= !(due::ACK | due::ACK_FIRST);
         }
