@@ -139,7 +139,7 @@ class Matched:
         own = self.of_compatible(claim.found).values
         lowest, highest = claim.sentence.expectation.limits
         within = int(((own >= lowest) & (own <= highest)).sum())
-        note = f"It holds for {within} of {len(own)} members that are compatible with the baseline."
+        note = f"The claim holds for {within} of {len(own)} members that are compatible with the baseline."
         found = spread(np.median(own) if len(own) else math.nan, own)
         return replace(claim, found=found, note=note if len(own) else "No member is compatible with the baseline.")
 

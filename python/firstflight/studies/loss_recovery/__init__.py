@@ -108,7 +108,7 @@ def _rules(q: k.Quantities) -> Iterator[k.ClaimSpec]:
     ):
         places = exceptions.sel(draw=0).stack(at=cells)
         named = [f"segment {position} of {iw}" for iw, position in places["at"].values[places.values == 1]]
-        note = f"They are {', '.join(named)}." if named else ""
+        note = f"Exceptions: {', '.join(named)}." if named else ""
         yield source.says(name, text, exceptions.sum(cells), k.near(0, "losses"), RULE, note)
     costs, repair = (of.sel(stack="new_reno") for of in (cost(q), q.repair.sel(position=slice(1, None))))
     every = ["follows", *cells]

@@ -110,8 +110,8 @@ def answer(q: k.Quantities) -> Sequence[str]:
     more = q.retransmitted.isel(draw=0).sel(idle_s=slice(1, None)).mean(["iw", "idle_s"])
     return (
         f"From idle times of 1 s on a response is {least:.0f} to {most:.0f}% faster without a restart window.",
-        f"It then retransmits {float(more.sel(restart='off')):.1f}% of its segments; with RFC 5681's restart window, "
-        f"{float(more.sel(restart='rfc5681')):.1f}%.",
+        f"The sender then retransmits {float(more.sel(restart='off')):.1f}% of its segments; with "
+        f"RFC 5681's restart window, {float(more.sel(restart='rfc5681')):.1f}%.",
     )
 
 

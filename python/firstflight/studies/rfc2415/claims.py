@@ -450,7 +450,8 @@ def _either(*found: xr.DataArray) -> tuple[xr.DataArray, str]:
     """A value with ftps of window 11 and with window 20 as a claim's spread, and what each is."""
     each_of = [k.value(of) for of in found]
     note = (
-        f"It depends on the window of the ftps: with 11 {each_of[0]:.1f}%, with 20 (ns-2's default) {each_of[1]:.1f}%."
+        f"The value depends on the window of the ftps: with 11 {each_of[0]:.1f}%, with 20 (ns-2's default) "
+        f"{each_of[1]:.1f}%."
     )
     return _range(each_of[0], each_of), note
 

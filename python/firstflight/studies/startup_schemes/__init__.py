@@ -166,7 +166,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             .sel(size="500kB", network=["LTE", "GEO"])
             .min("network"),
             k.above(0, "pp of IW 10's time"),
-            "It knows the path; half of the window is sent in the second round trip.",
+            "Careful Resume knows the path; half of the window is sent in the second round trip.",
         ),
         k.OURS.says(
             "short-responses-gain-little",

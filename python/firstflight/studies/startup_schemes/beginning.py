@@ -111,7 +111,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "Next to Quick-Start and Careful Resume a call loses less than 0.1 MOS on every network (largest).",
             call_cost(q).sel(scheme=KNOWING).max(["scheme", "network"]),
             k.below(0.1, "MOS"),
-            "They send at the link rate.",
+            "Both schemes send at the link rate.",
         ),
     )
 

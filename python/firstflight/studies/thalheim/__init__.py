@@ -88,7 +88,7 @@ def _figure(talk: k.Source, times: xr.DataArray, requests: xr.DataArray) -> Iter
         gains.min(COORDINATES),
         k.at_least(0, "percent", 1),
         "One point is below the resolution of a figure.",
-        f"It is {_extreme(gains, least=True)}; of {gains.isel(draw=0).size} gains.",
+        f"The least gain is {_extreme(gains, least=True)}; of {gains.isel(draw=0).size} gains.",
     )
     yield talk.says(
         "gain-to-60",

@@ -158,7 +158,7 @@ def claims(q: k.Quantities) -> Iterator[k.ClaimSpec]:
     )
     gains = saved(q.percentile_time.sel(response=RESPONSE, draw=0)).sel(iw=32)
     gains = gains.transpose("percentile", "year", "extra_rtt_ms")
-    least = "It is least at percentile {percentile} of {year}, RTT + {extra_rtt_ms} ms."
+    least = "The value is least at percentile {percentile} of {year}, RTT + {extra_rtt_ms} ms."
     yield EXACT.says(
         "no-percentile-loses",
         "At no percentile from 1 to 99, in neither year and at no distance, are 100 kB slower with IW 32 than with 10.",
@@ -203,7 +203,7 @@ def claims(q: k.Quantities) -> Iterator[k.ClaimSpec]:
 
 
 def _least(rights: xr.DataArray) -> str:
-    return "It is least for {year} and IW {iw}.".format(**k.extreme(rights.transpose("year", "iw"), least=True))
+    return "The value is least for {year} and IW {iw}.".format(**k.extreme(rights.transpose("year", "iw"), least=True))
 
 
 def _become(times: xr.DataArray, iw: int) -> str:
