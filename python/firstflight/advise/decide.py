@@ -8,6 +8,8 @@ two is not shown to gain. With no such candidate the current window stays. The s
 on which assumption the answer depends.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -43,7 +45,7 @@ class Evidence:
     assumed: Mapping[str, float] = field(default_factory=dict)
     given: Sequence[str] = ()
 
-    def with_fewer_assumptions(self) -> "Iterator[Evidence]":
+    def with_fewer_assumptions(self) -> Iterator[Evidence]:
         """The same with each choice of the `given` cases but all of them."""
         for number in range(len(self.given)):
             for kept in combinations(self.given, number):

@@ -1,5 +1,7 @@
 """From the experiment's records to comparisons: each candidate against the current window, on the same users."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -67,7 +69,7 @@ DIMENSIONS = (
 class Measurements:
     """The results of a finished experiment; each comparison is made once."""
 
-    _whole: "Measurements | None" = None
+    _whole: Measurements | None = None
     """Of all users, where these are of some."""
 
     def __init__(self, run: Run, experiment: Experiment) -> None:
@@ -122,7 +124,7 @@ class Measurements:
         rows = self._others[key]
         return rows if self._clients is None else rows.filter(pl.col("client").is_in(self._clients.implode()))
 
-    def among(self, clients: pl.Series) -> "Measurements":
+    def among(self, clients: pl.Series) -> Measurements:
         """The same of these users alone."""
         other = copy(self)
         other._whole, other._clients = self, clients

@@ -1,5 +1,7 @@
 """Writes an advice: advice.html, one file that needs nothing else, and advice.json."""
 
+from __future__ import annotations
+
 import json
 import math
 from collections.abc import Iterable, Sequence
@@ -77,7 +79,7 @@ def render(
     return report.unbreakable(html)
 
 
-def environment() -> "jinja2.Environment":
+def environment() -> jinja2.Environment:
     """Templates of this room, with the words that they share."""
     made = report.environment(Path(__file__).parent)
     made.globals.update(stopped_by=stopped_by, worst=worst)

@@ -4,6 +4,8 @@ The replicate is the unit: pages and transfers within one replicate share a queu
 are. A value is that of the rows of all replicates together.
 """
 
+from __future__ import annotations
+
 import hashlib
 import math
 from dataclasses import dataclass
@@ -27,7 +29,7 @@ class Estimate:
     high: float = math.nan
     replicates: int = 0
 
-    def times(self, factor: float) -> "Estimate":
+    def times(self, factor: float) -> Estimate:
         """In another unit, such as a share in percent."""
         return Estimate(factor * self.value, factor * self.low, factor * self.high, self.replicates)
 

@@ -1,5 +1,7 @@
 """A table of results with the published value next to ours, and its text, CSV and JSON forms."""
 
+from __future__ import annotations
+
 import html
 import json
 import math
@@ -125,7 +127,7 @@ class Table:
                 return metric
         return Metric(name, name.replace("_", " "))
 
-    def to_xarray(self) -> "xr.Dataset":
+    def to_xarray(self) -> xr.Dataset:
         """`ours`, `low`, `high` and `published` over the keys and `metric`; NaN where the table has no row."""
         import xarray as xr
 
@@ -138,7 +140,7 @@ class Table:
             arrays[column][1][places] = self.frame[column].to_numpy()
         return xr.Dataset(arrays, labels)
 
-    def of_metric(self, name: str, keys: Sequence[str]) -> "xr.Dataset | None":
+    def of_metric(self, name: str, keys: Sequence[str]) -> xr.Dataset | None:
         """One metric over `keys`, the last of which also says what the table's others do; None without a row."""
         *places, last = keys
         said = pl.concat_str([key for key in self.keys if key not in places], separator=", ")

@@ -1,5 +1,7 @@
 """The picture of a rehearsal: prefixes raised, and the evidence against each group, over one time axis."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 
@@ -14,7 +16,7 @@ _LEAST_E, _MOST_E = 1e-3, 1e4
 _UNITS = (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
 
 
-def chart(found: Rehearsal, alpha: float, bad: BadLink | None) -> "alt.TopLevelMixin":
+def chart(found: Rehearsal, alpha: float, bad: BadLink | None) -> alt.TopLevelMixin:
     """The groups with the largest e-values, at most eight; e-values are drawn between 0.001 and 10,000."""
     largest: dict[str, float] = {}
     for moment in found.moments:

@@ -6,6 +6,8 @@
 The division of replicates into chunks differs from session to session; a cell's records do not depend on it.
 """
 
+from __future__ import annotations
+
 import re
 import secrets
 import shutil

@@ -1,5 +1,7 @@
 """The figures that any run can show: how completion times and the delays of datagrams are distributed."""
 
+from __future__ import annotations
+
 import polars as pl
 
 from firstflight.analysis.summary import as_in_the_scenario
@@ -33,7 +35,7 @@ def completion_times(rows: pl.LazyFrame, keys: list[str], pages: bool = False) -
         for q in _QUANTILES
     ]
 
-    def chart(width: int, height: int) -> "alt.Chart":
+    def chart(width: int, height: int) -> alt.Chart:
         # As many names in a row as fit: a longer row would make the whole picture smaller.
         abreast = max(1, width // (_LETTER * max(map(len, names)) + _SYMBOL))
         color = alt.Color("line:N", sort=names, scale=palette(names), title=None, legend=alt.Legend(columns=abreast))

@@ -1,5 +1,7 @@
 """The rows of a chart."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import altair
@@ -17,7 +19,7 @@ class Rows(altair.Data):
         with debug_mode(False):
             super().__init__(values=values)  # type: ignore[no-untyped-call]
 
-    def __deepcopy__(self, _memo: Any) -> "Rows":
+    def __deepcopy__(self, _memo: Any) -> Rows:
         return self
 
     def to_dict(self, *_args: Any, **_keywords: Any) -> dict[str, Any]:

@@ -5,6 +5,8 @@ stands there once, so that a dark page can replace it by its pair. In an order, 
 on white (contrast 3:1) and distinguishable by readers who do not see red or green (after Okabe and Ito).
 """
 
+from __future__ import annotations
+
 import importlib
 import itertools
 import json
@@ -45,7 +47,7 @@ INK, SOFT, LINE, PAPER = map(color, ("ink", "soft", "line", "paper"))
 BETTER, WORSE, BASE = map(color, ("better", "worse", "base"))
 
 
-def palette(names: Sequence[str | int], key: str = "") -> "alt.Scale":
+def palette(names: Sequence[str | int], key: str = "") -> alt.Scale:
     """A color for each name of a legend: an initial window has the same one in every figure.
 
     A name is a window if it says so ("IW 10", "initial_window 10"), or if it is a value of `key`, such as "iw".

@@ -1,5 +1,7 @@
 """Populations: the joint law of users' paths. Each user of a replicate has their own path and is alone on it."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -34,7 +36,7 @@ VARIABLES = ("rtt", "down", "up", "buffer", "loss")
 _LEAST_EIGENVALUE = 1e-9
 
 
-def correlations(pairs: "Mapping[str, float]") -> list[float]:
+def correlations(pairs: Mapping[str, float]) -> list[float]:
     """The correlation matrix that `pairs` ("rtt_down": -0.3) describe, 25 numbers row by row in the order of VARIABLES.
 
     A pair can be named either way round; those left out are 0. ValueError for an unknown pair, one given twice, a
@@ -68,7 +70,7 @@ def _indices(name: str) -> tuple[int, int]:
 
 
 def _impossible(
-    matrix: "np.ndarray[tuple[int, int], np.dtype[np.float64]]", chosen: tuple[int, ...], smallest: float
+    matrix: np.ndarray[tuple[int, int], np.dtype[np.float64]], chosen: tuple[int, ...], smallest: float
 ) -> str:
     named = [f"{VARIABLES[a]}_{VARIABLES[b]} = {matrix[a, b]:g}" for a, b in combinations(chosen, 2)]
     return (

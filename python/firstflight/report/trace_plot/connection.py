@@ -1,5 +1,7 @@
 """The rows of the connection that is drawn, separated by sender."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -27,7 +29,7 @@ class Connection:
     marks: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def busiest(cls, segments: pl.DataFrame, marks: Mapping[str, float] | None = None) -> "Connection":
+    def busiest(cls, segments: pl.DataFrame, marks: Mapping[str, float] | None = None) -> Connection:
         """The connection with most data, but for TLS handshakes where there are others. ValueError without data."""
         place = ["replicate", "connection"]
         if "is_tls" not in segments.columns:

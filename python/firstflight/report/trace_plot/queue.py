@@ -1,5 +1,7 @@
 """The packets that wait at the link where this connection's data waits longest."""
 
+from __future__ import annotations
+
 import polars as pl
 
 from firstflight.report.figure import inline
@@ -11,7 +13,7 @@ HEIGHT = 110
 HEADING = "Queue at {}, where the data waits longest"
 
 
-def chart(connection: Connection, panel: Panel, crossings: pl.DataFrame) -> "alt.Chart | None":
+def chart(connection: Connection, panel: Panel, crossings: pl.DataFrame) -> alt.Chart | None:
     """Packets of all connections that wait there, exact to the nanosecond, and those that it dropped."""
     link = bottleneck(connection, crossings)
     if link is None:

@@ -1,5 +1,7 @@
 """cwnd and ssthresh of the data's sender, over the phases of its congestion control."""
 
+from __future__ import annotations
+
 import polars as pl
 
 from firstflight.report.figure import inline
@@ -24,7 +26,7 @@ PALE = 0.16
 _FAST_RECOVERY, _LOSS = 3, 4
 
 
-def chart(connection: Connection, panel: Panel) -> "alt.LayerChart | None":
+def chart(connection: Connection, panel: Panel) -> alt.LayerChart | None:
     """The two windows in segments as lines; the sender's phase as the color behind them. None for a capture of
     packets, which does not show them.
     """

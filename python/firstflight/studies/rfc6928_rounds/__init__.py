@@ -1,5 +1,7 @@
 """RFC 6928 section 5.1: round trips by transfer size, with initial windows of 3 and 10 segments."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -116,7 +118,7 @@ def _measured(q: Quantities) -> dict[tuple[int, int], float]:
     return {key: count for key, count in trips.items() if count == count}
 
 
-def _chart(measured: dict[tuple[int, int], float], width: int) -> "alt.TopLevelMixin":
+def _chart(measured: dict[tuple[int, int], float], width: int) -> alt.TopLevelMixin:
     windows = [str(FEW), str(MANY)]
     color = alt.Color(
         "iw:N",
