@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 import firstflight
+from firstflight.scenario.cell import chosen
 from firstflight.studies import find
 from firstflight.studies.cellular import traces
 from firstflight.studies.kernel import DeclaredStudy, Quantities
@@ -256,11 +257,8 @@ def test_users_whose_chain_fits_into_the_window_lose_no_round_trip() -> None:
 
 def test_a_remedy_of_the_harm_grid_reaches_the_pages_of_its_own_application_alone() -> None:
     study = find("post-quantum")
-    cells = {
-        str(cell.key["remedy"]): cell.scenario.to_dict()
-        for cell in study.cells("simulate")
-        if cell.key["access"] == "5 Mbit/s, 100 ms"
-    }
+    places = chosen(study.keys("simulate"), {"access": "5 Mbit/s, 100 ms"})
+    cells = {str(cell.key["remedy"]): cell.scenario.to_dict() for cell in study.cells_at("simulate", places)}
     base = cells.pop("none")["application"]
     for remedy, document in cells.items():
         own, *others = document["application"]

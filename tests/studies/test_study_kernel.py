@@ -369,10 +369,11 @@ def test_quartiles_and_sums_over_replicates() -> None:
 
 def test_a_grid_of_one_engine_is_in_its_runs_only_and_may_be_computed_by_another() -> None:
     study = find("thalheim")
-    simulated, emulated = ({cell.key["experiment"] for cell in study.cells(engine)} for engine in study.engines)
+    keys = [study.keys(engine) for engine in study.engines]
+    simulated, emulated = ({key["experiment"] for key in own} for own in keys)
     assert simulated - emulated == {"shaped"}
     assert emulated - simulated == {"simulated", "simulated_shallow"}
-    assert {"shaper"} == set(study.cells("simulate")[0].key) - set(study.cells("emulate")[0].key)
+    assert {"shaper"} == keys[0][0].keys() - keys[1][0].keys()
 
 
 def test_charts_over_several_keys_show_every_cell(times: xr.DataArray) -> None:
