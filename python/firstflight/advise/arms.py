@@ -5,7 +5,7 @@ Nothing is simulated. The statistics, buckets and harm budget are those of an ad
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,9 +16,9 @@ from firstflight import observe
 from firstflight._native import chi_squared_tail
 from firstflight.advise.budget import Check, Term, check, parse
 from firstflight.advise.fit import CurrentWindow, current_window, first_responses
-from firstflight.advise.measure import DIMENSIONS, LEAST_IN_BUCKET, RESAMPLES, STATISTICS, furthest, in_a_sentence
+from firstflight.advise.measure import DIMENSIONS, RESAMPLES, STATISTICS, grouped, worst
 from firstflight.advise.outliers import described, hinging
-from firstflight.analysis.ab import Comparison, Design, bucketed, by_bucket, compare, compare_rate, least_units
+from firstflight.analysis.ab import Comparison, Design, bucketed, compare, compare_rate, least_units
 from firstflight.analysis.ab.contrast import LEAST_BLOCKS
 from firstflight.analysis.intervals import Estimate
 from firstflight.counted import counted, listed
@@ -388,24 +388,12 @@ class _Measured:
 
     def _worst_buckets(self, term: Term, window: int) -> list[Check]:
         """The bucket of each dimension that reaches furthest up, one over the limit before the others."""
-        checks = []
-        design = replace(self._design, least=LEAST_IN_BUCKET)
-        for dimension in DIMENSIONS:
-            if not self._told(dimension.column):
-                continue
-            labels = dimension.labels()
-            placed = bucketed(self._rows, dimension.column, dimension.edges, "bucket")
-            named = placed.with_columns(
-                pl.col("bucket").replace_strict(dict(enumerate(labels)), return_dtype=pl.String)
-            )
-            buckets = by_bucket(named, "time_s", "bucket", design, buckets=labels)
-            if (worst := furthest(buckets, term.limit)) is not None:
-                bucket, found = worst
-                where = f"{in_a_sentence(dimension.title)} {bucket.bucket}"
-                checks.append(
-                    check(term, window, "observed", found, self._rows.height, there=bucket.units, where=where)
-                )
-        return checks
+        known = [each for each in DIMENSIONS if self._told(each.column)]
+        groups = {each.title: grouped(self._rows, each, self._design) for each in known}
+        return [
+            check(term, window, "observed", found, self._rows.height, there=units, where=where)
+            for where, units, found in worst(groups, term.limit)
+        ]
 
 
 def _change(found: Comparison, statistic: str) -> Estimate:

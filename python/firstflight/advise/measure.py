@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -199,11 +199,7 @@ class Measurements:
         """The mean time by bucket of a dimension, corrected for looking at many; a bucket without users says so."""
         key = (case, window, dimension.column)
         if key not in self._buckets:
-            labels = dimension.labels()
-            rows = bucketed(self.responses(case), dimension.column, dimension.edges, "bucket")
-            design = replace(self._design(self.current, window), least=LEAST_IN_BUCKET)
-            found = by_bucket(rows, "time_s", "bucket", design, buckets=range(len(labels)))
-            self._buckets[key] = [replace(one, bucket=name) for one, name in zip(found, labels, strict=True)]
+            self._buckets[key] = grouped(self.responses(case), dimension, self._design(self.current, window))
         return self._buckets[key]
 
     def title(self, dimension: Dimension) -> str:
@@ -313,28 +309,38 @@ class Measurements:
         """The bucket of each dimension whose simultaneous interval reaches furthest up, one over the limit before the
         others; those without enough users are not judged, and the page lists them.
         """
-        checks = []
-        for dimension in DIMENSIONS:
-            if (worst := furthest(self.groups(case, window, dimension), term.limit)) is not None:
-                bucket, found = worst
-                where = f"{in_a_sentence(self.title(dimension))} {bucket.bucket}"
-                checks.append(check(term, window, case, found, self.flows, there=bucket.units, where=where))
-        return checks
+        groups = {self.title(each): self.groups(case, window, each) for each in DIMENSIONS}
+        return [
+            check(term, window, case, found, self.flows, there=units, where=where)
+            for where, units, found in worst(groups, term.limit)
+        ]
 
     def _has_others(self, case: str) -> bool:
         return any(each.cross_traffic for each in self._experiment.sensitivity_cases if each.name == case)
 
 
-def furthest(buckets: Sequence[Bucket], limit: float) -> tuple[Bucket, Estimate] | None:
-    """The bucket whose simultaneous interval reaches furthest up, one over the limit before the others, with the change
-    in percent; None where no bucket has enough users.
+def grouped(rows: pl.DataFrame, dimension: Dimension, design: Design) -> list[Bucket]:
+    """The mean of `time_s` by bucket of a dimension, corrected for looking at many."""
+    labels = dimension.labels()
+    placed = bucketed(rows, dimension.column, dimension.edges, "bucket")
+    least = replace(design, least=LEAST_IN_BUCKET)
+    found = by_bucket(placed, "time_s", "bucket", least, buckets=range(len(labels)))
+    return [replace(one, bucket=name) for one, name in zip(found, labels, strict=True)]
+
+
+def worst(groups: Mapping[str, Sequence[Bucket]], limit: float) -> Iterator[tuple[str, int, Estimate]]:
+    """Of each dimension, by its title, the bucket whose simultaneous interval reaches furthest up, one over the limit
+    before the others: its name, units and change in percent. Nothing for a dimension without enough of them in any.
     """
-    judged = [
-        (bucket, Estimate(bucket.comparison.percent.value, bucket.percent_low, bucket.percent_high, bucket.units))
-        for bucket in buckets
-        if bucket.comparison is not None and bucket.verdict in ("better", "worse", "no significant difference")
-    ]
-    return max(judged, key=lambda item: (item[1].low > limit, item[1].high), default=None)
+    for title, buckets in groups.items():
+        judged = [
+            (bucket, Estimate(bucket.comparison.percent.value, bucket.percent_low, bucket.percent_high, bucket.units))
+            for bucket in buckets
+            if bucket.comparison is not None and bucket.verdict in ("better", "worse", "no significant difference")
+        ]
+        if judged:
+            bucket, found = max(judged, key=lambda item: (item[1].low > limit, item[1].high))
+            yield f"{in_a_sentence(title)} {bucket.bucket}", bucket.units, found
 
 
 def _is_near(found: Estimate, limit: float) -> bool:
