@@ -11,9 +11,9 @@ pub(crate) use firstflight_segment::TIMESTAMPS_BYTES as OPTION_BYTES;
 // RFC 7323 §5.4: between 1 ms and 1 s a tick; Linux ticks in milliseconds.
 pub(crate) const TICK: Nanos = 1_000_000;
 
-/// Seconds after which TS.Recent says nothing any more.
+/// Time after which TS.Recent says nothing any more.
 // RFC 7323 §5.5: TS.Recent is invalidated after 24 days of idleness, before a clock of 1 ms can wrap its sign bit.
-const RECENT_VALID_S: u32 = 24 * 24 * 3600;
+const RECENT_VALID: Nanos = 24 * 24 * 3600 * 1_000_000_000;
 
 /// One end's state of the option.
 #[derive(Clone, Debug)]
@@ -22,8 +22,8 @@ pub(crate) struct TimestampState {
     offset: u32,
     /// TS.Recent: the value to echo.
     recent: u32,
-    /// When it was taken, in seconds of the caller's clock.
-    recent_at_s: u32,
+    /// When it was taken.
+    recent_at: Nanos,
     /// TSval of our first SYN or SYN-ACK.
     syn: u32,
 }
@@ -31,7 +31,7 @@ pub(crate) struct TimestampState {
 impl TimestampState {
     // RFC 7323 §5.4 lets the offset be any; §7.1 asks that clocks of different connections not be comparable.
     pub(crate) fn new(initial_sequence: u32) -> Self {
-        Self { offset: initial_sequence, recent: 0, recent_at_s: 0, syn: 0 }
+        Self { offset: initial_sequence, recent: 0, recent_at: 0, syn: 0 }
     }
 
     /// Our clock: the TSval of a segment that leaves now.
@@ -67,7 +67,7 @@ impl TimestampState {
     #[inline]
     pub(crate) fn record(&mut self, now: Nanos, value: u32) {
         self.recent = value;
-        self.recent_at_s = seconds(now);
+        self.recent_at = now;
     }
 
     /// Ticks by which a value lags behind the one to echo; negative if it is newer. None once the value to echo is too
@@ -75,7 +75,7 @@ impl TimestampState {
     // RFC 7323 §4.1: timestamps compare modulo 2^32, as sequence numbers do.
     #[inline]
     pub(crate) fn lag(&self, now: Nanos, value: u32) -> Option<i32> {
-        let valid = seconds(now).wrapping_sub(self.recent_at_s) <= RECENT_VALID_S;
+        let valid = now - self.recent_at <= RECENT_VALID;
         valid.then(|| self.recent.wrapping_sub(value) as i32)
     }
 
@@ -94,11 +94,6 @@ impl TimestampState {
 #[inline]
 pub(crate) fn round_trip(age: Nanos) -> Nanos {
     age.max(TICK)
-}
-
-#[inline]
-fn seconds(now: Nanos) -> u32 {
-    (now / 1_000_000_000) as u32
 }
 
 #[cfg(test)]
@@ -131,6 +126,6 @@ mod tests {
         assert_eq!(state.lag(MS, 4), Some(1));
         assert_eq!(state.lag(MS, 6), Some(-1));
         assert_eq!(state.lag(MS, 5u32.wrapping_sub(10)), Some(10));
-        assert_eq!(state.lag((u64::from(RECENT_VALID_S) + 1) * 1_000_000_000, 4), None);
+        assert_eq!([RECENT_VALID, RECENT_VALID + 1].map(|now| state.lag(now, 4)), [Some(1), None]);
     }
 }
