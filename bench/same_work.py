@@ -31,7 +31,7 @@ def bulk_rows(ns2: Ns2) -> list[Row]:
         for what, value, unit in (
             ("packets", ours.data_packets, "data_packets"),
             ("drops", ours.drops, "drops"),
-            ("utilisation", ours.util, "util"),
+            ("utilization", ours.util, "util"),
         ):
             peer = theirs[unit]
             made.append(

@@ -4,9 +4,9 @@
     python research/rfc2415_fit.py sensitivity    each open parameter changed alone
 
 The fit sees the rows for 8 and 16 webs without ftps alone: their median page delays with both HTTP models (Tables 1
-and 4), their utilisation and their drop rates (Table 2). Its measure is
+and 4), their utilization and their drop rates (Table 2). Its measure is
 
-    rms of the delays' errors / 8 % + rms of the utilisations' / 3 points + rms of the drop rates' / 1 point,
+    rms of the delays' errors / 8 % + rms of the utilizations' / 3 points + rms of the drop rates' / 1 point,
 
 the weights being what the study aims at in each. Everything else that the tables below show is prediction.
 """
@@ -33,7 +33,7 @@ from firstflight.studies.rfc2415.printed import WRONG_DROPS, printed
 SEED = 1
 FITTED_WEBS = (8, 16)
 MAH = Path(rfc2415.__file__).parent / "mah1997_reply_length_cdf.csv"
-WEIGHTS = {"delay": 8.0, "utilisation": 3.0, "drops": 1.0}
+WEIGHTS = {"delay": 8.0, "utilization": 3.0, "drops": 1.0}
 
 Change = Callable[[Scenario], Scenario]
 Clocks = frozenset[str]
@@ -47,13 +47,13 @@ Values = dict[tuple[str, Place], npt.NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Errors:
-    """Against the RFC: `delay` in percent, `decrease`, `utilisation` and `drops` in percentage points."""
+    """Against the RFC: `delay` in percent, `decrease`, `utilization` and `drops` in percentage points."""
 
     delay: list[float]
     first_delay: list[float]
     """With IW 1 and HTTP/1.0 alone: the group that the study's aim speaks of."""
     decrease: list[float]
-    utilisation: list[float]
+    utilization: list[float]
     drops: list[float]
 
     def objective(self) -> float:
@@ -110,7 +110,7 @@ def errors(values: Values, cells: Iterable[Cell]) -> Errors:
         result.delay.append(delay)
         if http == "1.1":
             continue
-        result.utilisation.append(values["used", place].mean() - said(2, "link_utilization"))
+        result.utilization.append(values["used", place].mean() - said(2, "link_utilization"))
         if (webs, ftps) not in WRONG_DROPS:
             result.drops.append(values["drops", place].mean() - said(2, "packet_drop_rate"))
         if iw == 1:
@@ -185,11 +185,11 @@ def search(replicates: int = 6) -> None:
         found = errors(simulated(cells, change, CLOCKS, replicates), cells)
         rows.append((found.objective(), name, found))
         _progress(name)
-    print("| file sizes | measure | page delays, rms % | utilisation, rms points | drops, rms points |")
+    print("| file sizes | measure | page delays, rms % | utilization, rms points | drops, rms points |")
     print("|---|---|---|---|---|")
     for objective, name, found in sorted(rows, key=lambda row: row[0]):
         print(
-            f"| {name} | {objective:.2f} | {_rms(found.delay):.1f} | {_rms(found.utilisation):.1f} "
+            f"| {name} | {objective:.2f} | {_rms(found.delay):.1f} | {_rms(found.utilization):.1f} "
             f"| {_rms(found.drops):.2f} |"
         )
 
@@ -239,7 +239,7 @@ def sensitivity(replicates: int = 6) -> None:
     """Prints what each open parameter does to the fitted rows and to the predictions."""
     fitted, predicted = base_cells(fitted=True), base_cells(fitted=False)
     print("| changed alone | measure of the fit | IW 1 delays, Table 1: median error, worst | decreases: median error |"
-          " utilisation: median, worst | drops: median, worst | 8 webs, 1 ftp, IW 1 (RFC: 1.06 s, 95 %) |")  # fmt: skip
+          " utilization: median, worst | drops: median, worst | 8 webs, 1 ftp, IW 1 (RFC: 1.06 s, 95 %) |")  # fmt: skip
     print("|---|---|---|---|---|---|---|")
     for name, change, clocks in alternatives():
         _progress(name)
@@ -249,7 +249,7 @@ def sensitivity(replicates: int = 6) -> None:
         print(
             f"| {name} | {fit.objective():.2f} | {_middle(all_cells.first_delay):.1f} %, "
             f"{_worst(all_cells.first_delay):.1f} % | {_middle(all_cells.decrease):.1f} points "
-            f"| {_middle(all_cells.utilisation):.1f}, {_worst(all_cells.utilisation):.1f} points "
+            f"| {_middle(all_cells.utilization):.1f}, {_worst(all_cells.utilization):.1f} points "
             f"| {_middle(all_cells.drops):.2f}, {_worst(all_cells.drops):.2f} points | {delay:.2f} s, {busy:.0f} % |",
             flush=True,
         )

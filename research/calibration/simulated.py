@@ -24,15 +24,15 @@ _POPULATION: dict[str, Any] = {
     "loss": 0.005,
     "dependence": {"rtt_down": -0.3, "down_up": 0.7},
 }
-_NEIGHBOURS = {"subnet_users": 8, "subnet_variance_fraction": 0.5}
+_NEIGHBORS = {"subnet_users": 8, "subnet_variance_fraction": 0.5}
 _SIZE = {"distribution": "lognormal", "median": "15kB", "sigma": 1.0}
 
 
-def scenario(users: int, neighbours: bool, initial_window: int = 10) -> Scenario:
-    """Users who fetch one response each; with `neighbours`, eight at a time share an access network."""
+def scenario(users: int, neighbors: bool, initial_window: int = 10) -> Scenario:
+    """Users who fetch one response each; with `neighbors`, eight at a time share an access network."""
     from firstflight.scenario import Scenario
 
-    population = _POPULATION | {"users": users} | (_NEIGHBOURS if neighbours else {})
+    population = _POPULATION | {"users": users} | (_NEIGHBORS if neighbors else {})
     application = {"name": "search", "kind": "file_transfer", "size": _SIZE, "count": 1}
     return Scenario.from_dict(
         {
@@ -45,12 +45,12 @@ def scenario(users: int, neighbours: bool, initial_window: int = 10) -> Scenario
     )
 
 
-def arms(users: int, neighbours: bool, repetition: int) -> pl.DataFrame:
+def arms(users: int, neighbors: bool, repetition: int) -> pl.DataFrame:
     """Transfers of two replicates of this repetition: `iw` says 3 and 10, and both are simulated with 10."""
     from firstflight.engines.simulate import run_cell
     from firstflight.scenario import Cell
 
-    found = run_cell(Cell({}, scenario(users, neighbours)), _SEED, 2, 2 * repetition)
+    found = run_cell(Cell({}, scenario(users, neighbors)), _SEED, 2, 2 * repetition)
     subnets = found["users"].select("replicate", "client", "subnet")
     rows = found["transfers"].join(subnets, on=["replicate", "client"])
     return rows.with_columns(pl.when(pl.col("replicate") % 2 == 0).then(3).otherwise(10).alias("iw"))
@@ -62,12 +62,12 @@ def simulated() -> list[Case]:
     return [*found, _case("p50", 800, True), _case("mean", 800, True)]
 
 
-def _case(statistic: str, users: int, neighbours: bool) -> Case:
+def _case(statistic: str, users: int, neighbors: bool) -> Case:
     def once(seed: int) -> dict[str, bool]:
-        drawn = replace(DESIGN, seed=seed, unit=["client"], paired=False, cluster="subnet" if neighbours else None)
-        rows = arms(users, neighbours, seed)
+        drawn = replace(DESIGN, seed=seed, unit=["client"], paired=False, cluster="subnet" if neighbors else None)
+        rows = arms(users, neighbors, seed)
         if statistic == "rate":
             return apart(compare_rate(rows, "retransmissions", "segments_sent", drawn))
         return apart(compare(rows, "completion_time_s", drawn, statistic=statistic))
 
-    return Case(f"{statistic}, simulated{', by subnet' if neighbours else ''}", "false alarms", users, once)
+    return Case(f"{statistic}, simulated{', by subnet' if neighbors else ''}", "false alarms", users, once)

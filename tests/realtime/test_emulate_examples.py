@@ -11,8 +11,8 @@ from firstflight import Cell, MachineError, Scenario
 from firstflight.engines import simulate
 from firstflight.engines.emulate import campaign
 
-NEIGHBOURS = """
-name = "neighbours"
+NEIGHBORS = """
+name = "neighbors"
 duration = "4s"
 tcp = { profile = "linux", initial_window = 10, receive_window_growth = "none" }
 
@@ -53,7 +53,7 @@ def test_an_example_that_names_the_emulator_runs_in_it(file: str) -> None:
 
 def test_links_and_users_drawn_for_each_replicate_are_the_simulators() -> None:
     emulations.skip_unless_possible()
-    cell = Cell({}, Scenario.from_toml(NEIGHBOURS))
+    cell = Cell({}, Scenario.from_toml(NEIGHBORS))
     real, simulated = (
         engine.run_cell(cell, 3, 2)["transfers"].sort("replicate", "client") for engine in (campaign, simulate)
     )

@@ -1,4 +1,4 @@
-"""The study cs244-2014: users of a slow data centre, with an initial window of 3 and of 10."""
+"""The study cs244-2014: users of a slow data center, with an initial window of 3 and of 10."""
 
 from __future__ import annotations
 

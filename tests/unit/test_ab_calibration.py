@@ -70,7 +70,7 @@ def test_an_outcome_tells_chance_from_failure() -> None:
 
 
 def test_the_same_users_with_the_same_initial_window_do_not_differ_at_all() -> None:
-    users = [run_cell(Cell({}, simulated.scenario(1200, neighbours=False)), 7, 1)["transfers"] for _ in range(2)]
+    users = [run_cell(Cell({}, simulated.scenario(1200, neighbors=False)), 7, 1)["transfers"] for _ in range(2)]
     rows = cases.frame(*(side["completion_time_s"].to_numpy() for side in users))
     for statistic in ("mean", "p95"):
         found = compare(rows, "time_s", cases.DESIGN, statistic=statistic)

@@ -130,7 +130,7 @@ def test_a_socket_with_numbers_that_cannot_be_is_left_out_and_the_syn_is_no_data
     assert told(seen) == {"a socket with a number that cannot be": ("line", 1, (3,))}
 
 
-def test_clients_of_a_socket_for_both_families_are_neighbours_by_their_ipv4_addresses(file):
+def test_clients_of_a_socket_for_both_families_are_neighbors_by_their_ipv4_addresses(file):
     socket = "0 0 [::ffff:10.0.0.1]:443 [::ffff:{}]:50000\n\t cubic rtt:20/3 mss:1448 cwnd:10 bytes_sent:5000\n"
     seen = observe.read(file("".join(map(socket.format, ("198.51.100.1", "203.0.113.1", "198.51.100.2")))))
 

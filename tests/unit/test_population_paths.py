@@ -26,7 +26,7 @@ LOSS = {"distribution": "uniform", "low": 0, "high": 0.1}
 BUFFER = {"distribution": "exponential", "mean": "300ms"}
 
 
-@pytest.fixture(scope="module", params=[1, 20], ids=["alone", "with neighbours"])
+@pytest.fixture(scope="module", params=[1, 20], ids=["alone", "with neighbors"])
 def users(request: pytest.FixtureRequest) -> pl.DataFrame:
     together = {"subnet_users": request.param, "subnet_variance_fraction": 0.5 if request.param > 1 else 0.0}
     return drawn(scenario(users=USERS, dependence=PAIRS, loss=LOSS, buffer=BUFFER, min_buffer="1p", **together))
@@ -56,7 +56,7 @@ def test_ranks_hang_together_as_the_copula_says(users: pl.DataFrame) -> None:
         assert stats.spearmanr(first, second).statistic == pytest.approx(expected, abs=0.05), pair
 
 
-def test_neighbours_are_alike_by_the_share_that_was_asked_for() -> None:
+def test_neighbors_are_alike_by_the_share_that_was_asked_for() -> None:
     made = scenario(users=USERS, subnet_users=20, subnet_variance_fraction=0.5)
     logs = drawn(made).select("subnet", pl.col("rtt_s").log())
     within = logs.group_by("subnet").agg(pl.col("rtt_s").var())["rtt_s"].mean()

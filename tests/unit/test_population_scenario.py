@@ -203,6 +203,6 @@ def test_a_population_is_not_traced() -> None:
         capture(scenario(), seed=1)
 
 
-def test_an_unknown_population_is_named_with_its_neighbours() -> None:
+def test_an_unknown_population_is_named_with_its_neighbors() -> None:
     with pytest.raises(RequestError, match='population: unknown population "nowhere"; '):
         whole(MARGINALS | {"name": "nowhere"})

@@ -11,12 +11,12 @@ from firstflight.engines.memory import about_bytes
 from firstflight.engines.simulate import run_cell
 from firstflight.scenario import Cell, Scenario
 
-NEIGHBOURS = Path(__file__).parents[2] / "examples/neighbours.toml"
+NEIGHBORS = Path(__file__).parents[2] / "examples/neighbors.toml"
 
 
 def small(**network: Any) -> Scenario:
     """Two homes of three devices, whose lines are drawn."""
-    document = Scenario.load(NEIGHBOURS).to_dict()
+    document = Scenario.load(NEIGHBORS).to_dict()
     document["duration"] = "4s"
     document["network"]["group"][1]["count"] = 2
     for path, value in network.items():
@@ -25,7 +25,7 @@ def small(**network: Any) -> Scenario:
 
 
 def test_a_tree_has_servers_at_the_root_and_users_where_nothing_is_behind() -> None:
-    scenario = Scenario.load(NEIGHBOURS)
+    scenario = Scenario.load(NEIGHBORS)
     assert scenario.network is not None
     assert scenario.network.hosts() == {"server": 1, "device": 150, "users": 150}
     assert scenario.network.link_count() == 1 + 1 + 50 + 150
@@ -84,7 +84,7 @@ def test_a_limit_in_time_is_that_of_each_link_that_is_drawn() -> None:
 )
 def test_a_mistake_is_named(path: str, value: Any, error: str) -> None:
     with pytest.raises(RequestError) as raised:
-        Scenario.load(NEIGHBOURS).replace(path, value)
+        Scenario.load(NEIGHBORS).replace(path, value)
     assert error in str(raised.value)
     assert "\n" not in str(raised.value)
 

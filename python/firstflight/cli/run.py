@@ -70,8 +70,8 @@ Summary = Callable[[Request, Run, int, float], None]
 """Of a request, its run, how many of its cells had finished before, and the seconds that the rest took."""
 
 
-def compute(request: Request, directory: Path, set_aside: bool, summarise: Summary) -> None:
-    """Compute the missing part of the run in `directory`, with a progress bar, then `summarise` it."""
+def compute(request: Request, directory: Path, set_aside: bool, summarize: Summary) -> None:
+    """Compute the missing part of the run in `directory`, with a progress bar, then `summarize` it."""
     began = time.perf_counter()
     with started(request, directory, set_aside) as run:
         try:
@@ -83,7 +83,7 @@ def compute(request: Request, directory: Path, set_aside: bool, summarise: Summa
                 carry_out(request, run, on_replicates)
         except KeyboardInterrupt:
             interrupted(f"{len(run.cells)} finished cells", directory)
-        summarise(request, run, kept, time.perf_counter() - began)
+        summarize(request, run, kept, time.perf_counter() - began)
 
 
 def _subject(what: str, settings: list[str]) -> tuple[Scenario | str, str]:

@@ -77,14 +77,14 @@ class Assembly:
                 runs[-1].append(chunk)
             else:
                 runs.append([chunk])
-        for neighbours in runs:
-            together = range(neighbours[0].start, neighbours[-1].stop)
-            parts = [self._held[chunk] for chunk in neighbours]
+        for neighbors in runs:
+            together = range(neighbors[0].start, neighbors[-1].stop)
+            parts = [self._held[chunk] for chunk in neighbors]
             self._run.chunks.write(
                 self._name, together, {table: pl.concat([part[table] for part in parts]) for table in parts[0]}
             )
             self._kept.add(together)
-            for chunk in neighbours:
+            for chunk in neighbors:
                 del self._held[chunk]
         self._held_s, self._held_bytes = 0.0, 0
 

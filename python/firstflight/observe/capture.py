@@ -22,7 +22,7 @@ _ROWS = 1 << 16
 _UNKNOWN = 2**32 - 1
 
 
-def recognises(beginning: bytes) -> bool:
+def recognizes(beginning: bytes) -> bool:
     """Whether a file begins as a capture does."""
     return beginning.startswith(_MAGIC)
 

@@ -214,7 +214,7 @@ FORMATS = (
 )
 
 
-def recognised(lines: Sequence[str]) -> Format | None:
+def recognized(lines: Sequence[str]) -> Format | None:
     """The format of which most of the first lines are; None for none."""
     head = "\n".join(lines)
     full = pl.Series([line for line in lines if line and not line.startswith("#")], dtype=pl.String)

@@ -49,7 +49,7 @@ def _contents(files: Sequence[Path]) -> Iterator[bytes]:
             raise RequestError("- is standard input and is read alone; name files, or write all of them to it")
         check_is_file(file)
         try:
-            if capture.recognises(begins(file)):
+            if capture.recognizes(begins(file)):
                 raise RequestError(f"{file} is a capture; captures are joined first: mergecap -w all.pcapng FILE...")
             last = b"\n"
             for number, content in enumerate(unpacked(file)):

@@ -29,7 +29,7 @@ _UPLOAD = "rawupload"
 _MSS_BYTES = 1448
 
 
-def recognises(names: Iterable[str]) -> bool:
+def recognizes(names: Iterable[str]) -> bool:
     """Whether columns with these names are NDT7's."""
     return any(_plain(name) in _THROUGHPUT for name in names)
 

@@ -38,7 +38,7 @@ _TLS = {"tls_version": "ssl_protocol", "tls_resumed": "ssl_session_reused", "tls
 _BEYOND = 1e15
 
 
-def recognises(line: str) -> bool:
+def recognizes(line: str) -> bool:
     """Whether a line is of the format to configure."""
     return line.startswith("msec=") and " tcpinfo_rtt=" in line
 

@@ -138,7 +138,7 @@ def accepted() -> dict[str, tuple[Quantity, float]]:
     }
 
 
-def recognises(names: list[str]) -> bool:
+def recognizes(names: list[str]) -> bool:
     """Whether columns with these names make a plain table: it must have a round trip or a size."""
     return any(_plain(name) in {*_RTTS, *_SIZES} for name in names)
 
@@ -174,8 +174,8 @@ def read(path: Path, problems: Problems) -> Parts:
     file = ColumnFile(path)
     meant = suggestions(file.names)
     has_rtt = any(_plain(name) in _RTTS for name in file.names)
-    if not recognises(file.names) or (not has_rtt and " as rtt_" in meant):
-        none = "" if has_rtt or recognises(file.names) else " and none of sizes (bytes)"
+    if not recognizes(file.names) or (not has_rtt and " as rtt_" in meant):
+        none = "" if has_rtt or recognizes(file.names) else " and none of sizes (bytes)"
         raise RequestError(
             f"{path} has no column of round trips (rtt_ms, rtt_s or rtt_us){none}: its columns are "
             f"{', '.join(file.names[:20])}; {meant or 'name them as docs/observe.md#tables does'}"

@@ -81,7 +81,7 @@ def read(
     try:
         return _read(path, kind, form, beginning, mss_bytes)
     except RequestError as error:
-        if kind == "capture" or capture.recognises(beginning):
+        if kind == "capture" or capture.recognizes(beginning):
             raise
         raise RequestError(f"{error}. {WAY_OUT}") from None
 
@@ -167,33 +167,33 @@ def _logs(lines: list[str]) -> list[_Found]:
     """The kinds of log that these may be, by what is around their lines."""
     found = []
     for around, inner in wrappers.layers(lines):
-        if any(nginx.recognises(line) for line in inner[:20]):
+        if any(nginx.recognizes(line) for line in inner[:20]):
             found.append(_Found("nginx", None, around))
-        if (form := formats.recognised(inner[:20])) is not None:
+        if (form := formats.recognized(inner[:20])) is not None:
             found.append(_Found("log", form, around))
     return found
 
 
 def _found(path: Path, beginning: bytes) -> _Found:
     """The kind of the file, by its content."""
-    if capture.recognises(beginning):
+    if capture.recognizes(beginning):
         return _Found("capture")
     lines = [] if beginning.startswith(PARQUET) else _lines(path)
-    if ss.recognises(lines):
+    if ss.recognizes(lines):
         return _Found("ss")
     if (wrong := ss.lacks(lines)) is not None:
         raise RequestError(f"{path} {wrong}")
     is_table = b"\0" not in beginning[:256] or beginning.startswith(PARQUET)
     names = ColumnFile(path).names if is_table else []
-    if ndt7.recognises(names):
+    if ndt7.recognizes(names):
         return _Found("ndt7")
     if logs := _logs(lines):
         is_json = isinstance(logs[0].form, formats.Format) and logs[0].form.shape == "json" and not logs[0].around
         # Of JSON lines, those with columns that only a table has.
-        if not (is_json and plain.recognises(names) and plain.has_more(names)):
+        if not (is_json and plain.recognizes(names) and plain.has_more(names)):
             return logs[0]
     # Its own message reports an error in its names.
-    if plain.recognises(names) or plain.suggestions(names):
+    if plain.recognizes(names) or plain.suggestions(names):
         return _Found("table")
     kinds = "; ".join(f"{name}: {what}" for name, what in KINDS.items())
     raise RequestError(

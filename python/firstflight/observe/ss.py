@@ -137,7 +137,7 @@ _TOLD = {
 }
 
 
-def recognises(lines: list[str]) -> bool:
+def recognizes(lines: list[str]) -> bool:
     """Whether lines are output of ss."""
     return any(" cwnd:" in line and " mss:" in line and " rtt:" in line for line in lines)
 

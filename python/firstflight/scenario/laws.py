@@ -52,7 +52,7 @@ class Exponential(Table, Generic[Q]):
 
 
 class Lognormal(Table, Generic[Q]):
-    """The logarithm is normal; `sigma` is its standard deviation (natural logarithm), `median` its centre.
+    """The logarithm is normal; `sigma` is its standard deviation (natural logarithm), `median` its center.
 
     Draws outside [minimum, maximum] are moved to the bound.
     """

@@ -507,7 +507,7 @@ def bars(
     above: Sequence[str] | None = None,
     height: int = 150,
 ) -> alt.LayerChart:
-    """A bar per bucket, a label of `by`, and `source`; the last is grey. `above`: texts over the buckets of ms."""
+    """A bar per bucket, a label of `by`, and `source`; the last is gray. `above`: texts over the buckets of ms."""
     rows, order = rows_of(quantity, [by, "source"]), titles(quantity[by])
     there = [source for source in sources if any(row["source"] == source for row in rows)]
     in_ms = quantity.attrs["units"] == "ms"
