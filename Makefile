@@ -57,7 +57,7 @@ SLOW := $(shell command -v chrt >/dev/null && echo chrt --idle 0) $(SIMULATED) -
 REALTIME := $(BIN)/pytest tests/realtime
 AGAIN := $(REALTIME) --last-failed --last-failed-no-failures none
 test-all: quick
-	@$(SLOW) >.venv/slow.txt 2>&1 & slow=$$!; $(REALTIME) -n 6 --dist worksteal; failed=$$?; \
+	@$(SLOW) >.venv/slow.txt 2>&1 & slow=$$!; trap 'kill $$slow' INT TERM; $(REALTIME) -n 6 --dist worksteal; failed=$$?; \
 	wait $$slow && slow=0 || slow=1; cat .venv/slow.txt; \
 	[ $$failed = 0 ] || $(AGAIN) || $(AGAIN) && exit $$slow
 
