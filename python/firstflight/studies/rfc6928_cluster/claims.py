@@ -180,10 +180,10 @@ def _or_none(value: float) -> str:
 
 def _ranked(gains: xr.DataArray, by: str, order: Sequence[float]) -> xr.DataArray:
     """The rank correlation of the gains in the buckets that the run has with `order`; NaN with fewer than three."""
-    orders = xr.DataArray(list(order), {by: gains[by]}, [by]).where(gains.isel(draw=0, drop=True).notnull())
-    gains, orders = gains.where(orders.notnull(), drop=True), orders.dropna(by)
-    found: xr.DataArray = xr.apply_ufunc(k.rank_correlation, gains, orders, input_core_dims=[[by]] * 2)
-    return found.where(orders.size > 2)
+    there = gains.isel(draw=0).notnull().values
+    pair = gains.isel({by: there}), np.array(order)[there]
+    found: xr.DataArray = xr.apply_ufunc(k.rank_correlation, *pair, input_core_dims=[[by]] * 2)
+    return found.where(there.sum() > 2)
 
 
 def _critique(q: k.Quantities) -> Iterator[k.ClaimSpec]:
