@@ -9,9 +9,9 @@ use crate::sequence::{SeqNum, wire};
 impl Connection {
     /// Our FIN leaves, maybe not for the first time.
     pub(crate) fn on_fin_sent(&mut self) {
-        match self.state {
-            State::Established => self.state = State::FinWait1,
-            State::CloseWait => self.state = State::LastAck,
+        match self.handshake.state {
+            State::Established => self.handshake.state = State::FinWait1,
+            State::CloseWait => self.handshake.state = State::LastAck,
             _ => {}
         }
     }
@@ -22,7 +22,7 @@ impl Endpoint {
     ///
     /// A connection still in its handshake sends its data and FIN once established; one that is listening closes.
     pub fn close(&mut self, _now: Nanos) {
-        match self.conn.state {
+        match self.conn.handshake.state {
             State::Closed => {}
             State::Listen => self.finish(State::Closed, Events::CLOSED),
             _ => {
@@ -35,22 +35,23 @@ impl Endpoint {
     /// Ends the connection immediately, with a RST if the peer knows of it.
     // RFC 9293 §3.10.5.
     pub fn abort(&mut self, _now: Nanos) {
-        let peer_knows = !matches!(self.conn.state, State::Closed | State::Listen | State::SynSent | State::TimeWait);
-        if self.conn.state == State::Closed {
+        let peer_knows =
+            !matches!(self.conn.handshake.state, State::Closed | State::Listen | State::SynSent | State::TimeWait);
+        if self.conn.handshake.state == State::Closed {
             return;
         }
         let event = if self.is_finished() { Events::NONE } else { Events::CLOSED };
         self.finish(State::Closed, event);
         if peer_knows {
             let (seq, ack) = (wire(self.sender.snd().max), wire(self.receiver.next()));
-            let stamped = self.conn.features & feature::TIMESTAMPS != 0;
+            let stamped = self.conn.handshake.has(feature::TIMESTAMPS);
             self.queue_reset(Reset { seq, ack, flags: Flags::RST | Flags::ACK, stamped });
         }
     }
 
     /// The connection is over; nothing is due or pending any more.
     pub(crate) fn finish(&mut self, state: State, event: Events) {
-        self.conn.state = state;
+        self.conn.handshake.state = state;
         self.conn.events |= event;
         self.sender.stop();
         self.receiver.stop();
@@ -59,8 +60,8 @@ impl Endpoint {
     }
 
     pub(crate) fn on_fin_acknowledged(&mut self) {
-        match self.conn.state {
-            State::FinWait1 => self.conn.state = State::FinWait2,
+        match self.conn.handshake.state {
+            State::FinWait1 => self.conn.handshake.state = State::FinWait2,
             State::Closing => self.finish(State::TimeWait, Events::CLOSED),
             State::LastAck => self.finish(State::Closed, Events::CLOSED),
             _ => {}
@@ -70,14 +71,14 @@ impl Endpoint {
     /// The peer's FIN arrived, and all of its data before it.
     pub(crate) fn on_peer_fin(&mut self) {
         self.conn.events |= Events::PEER_CLOSED;
-        match self.conn.state {
+        match self.conn.handshake.state {
             State::Established => {
-                self.conn.state = State::CloseWait;
-                if self.conn.features & feature::ADAPTIVE_ACK != 0 {
+                self.conn.handshake.state = State::CloseWait;
+                if self.conn.handshake.has(feature::ADAPTIVE_ACK) {
                     return self.receiver.hold_ack_of_fin(&mut self.conn);
                 }
             }
-            State::FinWait1 => self.conn.state = State::Closing,
+            State::FinWait1 => self.conn.handshake.state = State::Closing,
             State::FinWait2 => self.finish(State::TimeWait, Events::CLOSED),
             _ => {}
         }
@@ -88,7 +89,7 @@ impl Endpoint {
     // RFC 9293 §3.10.7.4: a RST is valid only at RCV.NXT; elsewhere in the window it is answered with a challenge ACK.
     pub(crate) fn on_reset(&mut self, seq: SeqNum) {
         if seq == self.receiver.next() {
-            let event = if self.conn.state == State::TimeWait { Events::NONE } else { Events::RESET };
+            let event = if self.conn.handshake.state == State::TimeWait { Events::NONE } else { Events::RESET };
             self.finish(State::Closed, event);
         } else if self.receiver.is_acceptable(&self.conn, seq, 0) {
             self.conn.due |= due::ACK;

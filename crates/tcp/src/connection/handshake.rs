@@ -1,6 +1,6 @@
 //! From closed to established.
 
-use super::{Endpoint, State, due, feature};
+use super::{Endpoint, due};
 use crate::Nanos;
 use crate::connection::Events;
 use crate::connection::timestamps::OPTION_BYTES;
@@ -17,11 +17,124 @@ pub(crate) const LARGEST_FIELD: u32 = 65535;
 // RFC 9293 §3.7.1: if an MSS option is not received, assume 536 for IPv4.
 pub(crate) const DEFAULT_MSS: u32 = 536;
 
+/// The states of RFC 9293 §3.3.2.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum State {
+    /// No connection: not opened yet, or over.
+    Closed,
+    /// A server that waits for a SYN.
+    Listen,
+    /// A client that sent its SYN.
+    SynSent,
+    /// SYNs went both ways, ours is not acknowledged.
+    SynReceived,
+    /// Data flows.
+    Established,
+    /// Our FIN is sent.
+    FinWait1,
+    /// Our FIN is acknowledged.
+    FinWait2,
+    /// The peer's FIN arrived, ours is not sent.
+    CloseWait,
+    /// Both FINs are sent, ours is not acknowledged.
+    Closing,
+    /// As `Closing`, but the peer's FIN came first.
+    LastAck,
+    /// Over; late segments are still acknowledged.
+    TimeWait,
+}
+
+/// The work of every segment of a connection in addition to carrying data, as a set of bits. None for plain TCP, so one
+/// test skips it all.
+pub(crate) mod feature {
+    /// Selective acknowledgments are agreed on.
+    pub const SACK: u8 = 1;
+    /// Timestamps are agreed on.
+    pub const TIMESTAMPS: u8 = 2;
+    /// Explicit congestion notification is agreed on.
+    pub const ECN: u8 = 4;
+    /// Acknowledgments follow arriving data.
+    pub const ADAPTIVE_ACK: u8 = 8;
+    /// The receiver stores state of arriving data.
+    pub const RECEIVER: u8 = 16;
+    /// An option for the routers on the path, or the answer to one, waits for the next segment.
+    pub const PATH_OPTION: u8 = 32;
+    /// Segments note when they were sent, and ACKs are timed by that.
+    pub const ACK_ONE_WAY: u8 = 64;
+    /// Somebody listens to the sender's events.
+    pub const LISTENER: u8 = 128;
+}
+
+/// Window scaling (RFC 7323 §2), as both SYNs agreed on it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WindowScaling {
+    /// Both SYNs carry the option.
+    pub is_on: bool,
+    /// Snd.Wind.Shift: of the window fields that we receive.
+    pub snd_shift: u8,
+    /// Rcv.Wind.Shift: of the window fields that we send.
+    pub rcv_shift: u8,
+}
+
+/// The state of a connection, and what both SYNs agreed on.
+#[derive(Clone, Debug)]
+pub(crate) struct Handshake {
+    pub(super) state: State,
+    /// Effective segment size in both directions.
+    mss: u16,
+    /// Work of every segment, of [`feature`].
+    pub(super) features: u8,
+    pub(super) scaling: WindowScaling,
+}
+
+impl Handshake {
+    pub fn new(state: State, mss: u32, features: u8) -> Self {
+        Self { state, mss: mss as u16, features, scaling: WindowScaling::default() }
+    }
+
+    #[inline]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    #[inline]
+    pub fn mss(&self) -> u32 {
+        self.mss.into()
+    }
+
+    // The option's field has 16 bits.
+    pub(super) fn set_mss(&mut self, bytes: u32) {
+        self.mss = bytes as u16;
+    }
+
+    #[inline]
+    pub fn scaling(&self) -> WindowScaling {
+        self.scaling
+    }
+
+    /// Whether segments have any of this work, of [`feature`].
+    #[inline]
+    pub fn has(&self, features: u8) -> bool {
+        self.features & features != 0
+    }
+
+    /// Whether segments have no such work.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.features == 0
+    }
+
+    /// From now on segments have this work.
+    pub fn begin(&mut self, features: u8) {
+        self.features |= features;
+    }
+}
+
 impl Endpoint {
     /// Opens the connection: a SYN is due. Without effect unless the endpoint is a client not opened before.
     pub fn connect(&mut self, _now: Nanos) {
-        if self.conn.state == State::Closed && !self.sender.snd().has_sent() {
-            self.conn.state = State::SynSent;
+        if self.conn.handshake.state == State::Closed && !self.sender.snd().has_sent() {
+            self.conn.handshake.state = State::SynSent;
             self.conn.due |= due::SYN;
         }
     }
@@ -29,7 +142,7 @@ impl Endpoint {
     /// A segment arrived before the connection is established.
     pub(crate) fn on_handshake_segment(&mut self, now: Nanos, segment: &Segment) {
         self.note_path_option(segment);
-        match self.conn.state {
+        match self.conn.handshake.state {
             State::Listen => self.on_listening(now, segment),
             State::SynSent => self.on_syn_sent(now, segment),
             State::SynReceived => self.on_syn_received(now, segment),
@@ -46,7 +159,7 @@ impl Endpoint {
             self.refuse(segment);
         } else if segment.flags.contains(Flags::SYN) {
             self.learn_peer(now, segment);
-            self.conn.state = State::SynReceived;
+            self.conn.handshake.state = State::SynReceived;
             self.conn.due |= due::SYN;
         }
     }
@@ -82,7 +195,7 @@ impl Endpoint {
             }
         } else {
             // Simultaneous open: our SYN goes out again, with the ACK.
-            self.conn.state = State::SynReceived;
+            self.conn.handshake.state = State::SynReceived;
             self.sender.begin_again(&mut self.conn);
         }
     }
@@ -128,9 +241,9 @@ impl Endpoint {
         self.conn.negotiate(now, segment, self.conn.profile.mss_bytes.min(offered));
         // RFC 7323 §2.2 and §2.3: scaling is on only if both SYNs carry the option; a shift above 14 counts as 14.
         if let Some(shift) = segment.window_scale.filter(|_| self.conn.profile.window_scaling) {
-            self.conn.scaling.is_on = true;
-            self.conn.scaling.snd_shift = shift.min(14);
-            self.conn.scaling.rcv_shift = self.own_shift();
+            self.conn.handshake.scaling.is_on = true;
+            self.conn.handshake.scaling.snd_shift = shift.min(14);
+            self.conn.handshake.scaling.rcv_shift = self.own_shift();
         }
         // A SYN can announce no more than 65535 bytes; our first segment after it announces the rest of a scaled
         // window.
@@ -141,11 +254,11 @@ impl Endpoint {
 
     /// Our SYN is acknowledged and the peer's is known.
     fn establish(&mut self, now: Nanos, segment: &Segment) {
-        self.conn.state = State::Established;
+        self.conn.handshake.state = State::Established;
         self.conn.due &= !due::SYN;
         self.conn.events |= Events::CONNECTED;
         if self.conn.profile.mss_within_half_window {
-            self.conn.mss = self.mss_within_half_window(segment);
+            self.conn.handshake.set_mss(self.mss_within_half_window(segment));
         }
         self.receiver.begin_clocks(&mut self.conn, now);
         self.sender.establish(&mut self.conn, now, segment);
@@ -156,21 +269,21 @@ impl Endpoint {
     fn mss_within_half_window(&self, segment: &Segment) -> u32 {
         let conn = &self.conn;
         // RFC 7323 §2.2: the window of a SYN is not scaled.
-        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { conn.scaling.snd_shift };
-        let options = if conn.features & feature::TIMESTAMPS == 0 { 0 } else { OPTION_BYTES };
+        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { conn.handshake.scaling.snd_shift };
+        let options = if conn.handshake.has(feature::TIMESTAMPS) { OPTION_BYTES } else { 0 };
         // Linux, tcp_bound_to_half_wnd: 68 bytes less the headers at least.
         match u32::from(segment.window) << shift {
-            0 => conn.mss,
-            window => conn.mss.min(half_window(window).max(48 - options)),
+            0 => conn.handshake.mss(),
+            window => conn.handshake.mss().min(half_window(window).max(48 - options)),
         }
     }
 
     /// Our SYN or SYN-ACK.
     pub(crate) fn syn_segment(&mut self, now: Nanos) -> Segment {
-        let answering = self.conn.state == State::SynReceived;
+        let answering = self.conn.handshake.state == State::SynReceived;
         self.sender.on_syn_sent(&mut self.conn, now);
         self.conn.stats.segments_sent += 1;
-        let offers_scaling = self.conn.profile.window_scaling && (!answering || self.conn.scaling.is_on);
+        let offers_scaling = self.conn.profile.window_scaling && (!answering || self.conn.handshake.scaling.is_on);
         let mut segment = Segment {
             seq: self.sender.snd().iss,
             ack: if answering { wire(self.receiver.next()) } else { 0 },

@@ -114,18 +114,18 @@ impl Endpoint {
         let conn = &self.conn;
         let mut info = Info {
             total_retransmitted: conn.stats.retransmissions,
-            mss_bytes: conn.mss,
+            mss_bytes: conn.handshake.mss(),
             // Linux takes the timestamps off (`advmss`).
-            announced_mss_bytes: if conn.features & feature::TIMESTAMPS == 0 {
+            announced_mss_bytes: if !conn.handshake.has(feature::TIMESTAMPS) {
                 conn.profile.mss_bytes
             } else {
                 conn.profile.mss_bytes.saturating_sub(OPTION_BYTES)
             },
             pacing_rate: conn.extras.pacer().and_then(|pacer| pacer.rate()),
-            window_scaling: conn.scaling.is_on,
-            timestamps: conn.features & feature::TIMESTAMPS != 0,
-            sack: conn.features & feature::SACK != 0,
-            ecn: conn.features & feature::ECN != 0,
+            window_scaling: conn.handshake.scaling.is_on,
+            timestamps: conn.handshake.has(feature::TIMESTAMPS),
+            sack: conn.handshake.has(feature::SACK),
+            ecn: conn.handshake.has(feature::ECN),
             ..Info::default()
         };
         self.sender.describe(conn, &mut info);
@@ -160,13 +160,13 @@ impl Endpoint {
     /// State of the connection.
     #[inline]
     pub fn state(&self) -> State {
-        self.conn.state
+        self.conn.handshake.state
     }
 
     /// Whether the state is Closed or TimeWait: nothing more will happen by itself.
     #[inline]
     pub fn is_finished(&self) -> bool {
-        matches!(self.conn.state, State::Closed | State::TimeWait)
+        matches!(self.conn.handshake.state, State::Closed | State::TimeWait)
     }
 
     /// Congestion window in bytes, inflation during fast recovery included.
@@ -184,7 +184,7 @@ impl Endpoint {
     /// Effective segment size in bytes: the smaller of both ends' (the profile's before the handshake).
     #[inline]
     pub fn mss_bytes(&self) -> u32 {
-        self.conn.mss
+        self.conn.handshake.mss()
     }
 
     /// Sequence numbers sent and not acknowledged; a timeout takes those that it marks for retransmission away.
@@ -216,7 +216,7 @@ impl Endpoint {
     /// Window in bytes that a segment *sent by this endpoint* announces.
     // RFC 7323 §2.2: the window field of a SYN is never scaled.
     pub fn advertised_window_bytes(&self, segment: &Segment) -> u64 {
-        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.conn.scaling.rcv_shift };
+        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.conn.handshake.scaling.rcv_shift };
         u64::from(segment.window) << shift
     }
 

@@ -1,7 +1,7 @@
 //! One end of a connection: its state, and its interface to the application.
 //!
 //! An [`Endpoint`] has two halves, [`Sender`] and [`Receiver`], whose fields are their own, and what they share, a
-//! [`Connection`], which their methods are handed. `Endpoint` opens and closes, hands arriving segments to the halves, and
+//! [`Connection`], which their methods are handed. Its [`Handshake`] is written here alone. `Endpoint` opens and closes, hands arriving segments to the halves, and
 //! makes segments of what they have to send.
 
 mod close;
@@ -17,6 +17,8 @@ pub(crate) mod timestamps;
 mod transmit;
 
 use extras::Extras;
+pub use handshake::State;
+pub(crate) use handshake::{Handshake, feature};
 pub use inspect::{Info, Stats};
 
 use crate::event::SenderEvent;
@@ -29,33 +31,6 @@ use crate::{Deadline, Nanos};
 use bitflags::bitflags;
 use ecn::EcnState;
 use std::sync::Arc;
-
-/// The states of RFC 9293 §3.3.2.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum State {
-    /// No connection: not opened yet, or over.
-    Closed,
-    /// A server that waits for a SYN.
-    Listen,
-    /// A client that sent its SYN.
-    SynSent,
-    /// SYNs went both ways, ours is not acknowledged.
-    SynReceived,
-    /// Data flows.
-    Established,
-    /// Our FIN is sent.
-    FinWait1,
-    /// Our FIN is acknowledged.
-    FinWait2,
-    /// The peer's FIN arrived, ours is not sent.
-    CloseWait,
-    /// Both FINs are sent, ours is not acknowledged.
-    Closing,
-    /// As `Closing`, but the peer's FIN came first.
-    LastAck,
-    /// Over; late segments are still acknowledged.
-    TimeWait,
-}
 
 bitflags! {
     /// A set of events for the application.
@@ -102,27 +77,6 @@ pub(crate) mod due {
     pub const URGENT: u8 = RESET | SYN | ACK_FIRST | RETRANSMIT | PROBE;
 }
 
-/// The work of every segment of a connection in addition to carrying data, as a set of bits. None for plain TCP, so one
-/// test skips it all.
-pub(crate) mod feature {
-    /// Selective acknowledgments are agreed on.
-    pub const SACK: u8 = 1;
-    /// Timestamps are agreed on.
-    pub const TIMESTAMPS: u8 = 2;
-    /// Explicit congestion notification is agreed on.
-    pub const ECN: u8 = 4;
-    /// Acknowledgments follow arriving data.
-    pub const ADAPTIVE_ACK: u8 = 8;
-    /// The receiver stores state of arriving data.
-    pub const RECEIVER: u8 = 16;
-    /// An option for the routers on the path, or the answer to one, waits for the next segment.
-    pub const PATH_OPTION: u8 = 32;
-    /// Segments note when they were sent, and ACKs are timed by that.
-    pub const ACK_ONE_WAY: u8 = 64;
-    /// Somebody listens to the sender's events.
-    pub const LISTENER: u8 = 128;
-}
-
 /// End of an endless stream: later than any position that a connection can reach.
 pub(crate) const ENDLESS: SeqNum = 1 << 62;
 
@@ -136,34 +90,18 @@ pub(crate) struct Reset {
     pub(crate) stamped: bool,
 }
 
-/// Window scaling (RFC 7323 §2), as both SYNs agreed on it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct WindowScaling {
-    /// Both SYNs carry the option.
-    pub is_on: bool,
-    /// Snd.Wind.Shift: of the window fields that we receive.
-    pub snd_shift: u8,
-    /// Rcv.Wind.Shift: of the window fields that we send.
-    pub rcv_shift: u8,
-}
-
 /// What the halves of an endpoint share.
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
     pub profile: Arc<Profile>,
     /// State that only some connections have.
     pub extras: Extras,
-    /// Effective segment size in both directions.
-    pub mss: u32,
-    pub state: State,
+    pub handshake: Handshake,
     /// Things to send, of [`due`].
     pub due: u8,
-    /// Work of every segment, of [`feature`].
-    pub features: u8,
     /// Events that the application has not polled yet.
     pub events: Events,
     pub ecn: EcnState,
-    pub scaling: WindowScaling,
     pub stats: Stats,
 }
 
@@ -214,13 +152,10 @@ impl Endpoint {
             receiver: Receiver::default(),
             conn: Connection {
                 extras: extras.for_another(&profile, iss),
-                mss: profile.mss_bytes,
-                state,
+                handshake: Handshake::new(state, profile.mss_bytes, Memory::features(&profile)),
                 due: 0,
-                features: Memory::features(&profile),
                 events: Events::NONE,
                 ecn: EcnState::default(),
-                scaling: WindowScaling::default(),
                 stats: Stats::default(),
                 profile,
             },
@@ -278,7 +213,7 @@ impl Endpoint {
 
     fn check_invariants(&self) {
         self.sender.check_invariants(&self.conn);
-        self.receiver.check_invariants(self.conn.state);
+        self.receiver.check_invariants(self.conn.handshake.state);
     }
 
     #[cfg(test)]

@@ -13,45 +13,45 @@ impl Connection {
     /// they leave of a segment of `largest_bytes`.
     pub(crate) fn negotiate(&mut self, now: Nanos, segment: &Segment, largest_bytes: u32) {
         let profile = &self.profile;
-        self.mss = largest_bytes;
+        self.handshake.set_mss(largest_bytes);
         // RFC 2018 §2: SACK options may be sent once SACK-permitted was received; we send and heed them if both did.
         if segment.sack_permitted && profile.sack {
-            self.features |= feature::SACK;
+            self.handshake.features |= feature::SACK;
         }
         // RFC 7323 §3.2: on if both SYNs carry the option.
         if let Some(theirs) = segment.timestamps.filter(|_| profile.timestamps) {
-            self.features |= feature::TIMESTAMPS;
+            self.handshake.features |= feature::TIMESTAMPS;
             if let Some(memory) = self.extras.memory_mut() {
                 memory.timestamps.record(now, theirs.value);
             }
             // RFC 6691 §2: the MSS option does not count TCP options; the sender takes them off its segments.
-            self.mss = largest_bytes.saturating_sub(OPTION_BYTES).max(1);
+            self.handshake.set_mss(largest_bytes.saturating_sub(OPTION_BYTES).max(1));
         }
         if segment.sent_at.is_none() {
             // The peer has no clock in common with us, so samples are round trips.
-            self.features &= !feature::ACK_ONE_WAY;
+            self.handshake.features &= !feature::ACK_ONE_WAY;
         }
         let bits = Flags::ECE | Flags::CWR;
         let both = segment.flags.contains(bits);
         let granted = if segment.flags.contains(Flags::ACK) {
             // RFC 3168 §6.1.1: an ECN-setup SYN-ACK has ECE and not CWR. A peer that merely reflects has both.
             profile.ecn == EcnPolicy::On && segment.flags.contains(Flags::ECE) && !both
-        } else if self.state == State::SynSent {
+        } else if self.handshake.state == State::SynSent {
             // Simultaneous open: both SYNs asked.
             profile.ecn == EcnPolicy::On && both
         } else {
             profile.ecn != EcnPolicy::Off && both
         };
         if granted {
-            self.features |= feature::ECN;
+            self.handshake.features |= feature::ECN;
         }
     }
 
     /// Puts our offers on a SYN, or the agreed options on a SYN-ACK.
     pub(crate) fn offer(&self, now: Nanos, answering: bool, segment: &mut Segment) {
         let profile = &self.profile;
-        let agreed = |bit| !answering || self.features & bit != 0;
-        if self.features & feature::ACK_ONE_WAY != 0 {
+        let agreed = |bit| !answering || self.handshake.has(bit);
+        if self.handshake.has(feature::ACK_ONE_WAY) {
             segment.sent_at = Some(SentAt::new(now));
         }
         segment.sack_permitted = profile.sack && agreed(feature::SACK);
@@ -59,7 +59,7 @@ impl Connection {
             segment.timestamps = self.extras.memory().map(|memory| memory.timestamps.option(now));
         }
         if answering {
-            if self.features & feature::ECN != 0 {
+            if self.handshake.has(feature::ECN) {
                 segment.flags |= Flags::ECE;
             }
         } else if profile.ecn == EcnPolicy::On && !segment.retransmission {
@@ -72,14 +72,14 @@ impl Connection {
     /// retransmission.
     // RFC 7323 §4.1: with Karn's ambiguity gone, each acknowledgment of new data may be a sample.
     pub(crate) fn echoed_age(&self, now: Nanos, segment: &Segment) -> Option<Nanos> {
-        let theirs = segment.timestamps.filter(|_| self.features & feature::TIMESTAMPS != 0)?;
+        let theirs = segment.timestamps.filter(|_| self.handshake.has(feature::TIMESTAMPS))?;
         self.extras.memory()?.timestamps.age(now, theirs.echo)
     }
 
     /// Whether the segment that completes the handshake shows that the first copy of our SYN or SYN-ACK arrived.
     // Linux, tcp_try_undo_spurious_syn: the echo is the timestamp of the first copy.
     pub(crate) fn was_syn_repeated_needlessly(&self, segment: &Segment) -> bool {
-        let echo = segment.timestamps.filter(|_| self.features & feature::TIMESTAMPS != 0).map(|theirs| theirs.echo);
+        let echo = segment.timestamps.filter(|_| self.handshake.has(feature::TIMESTAMPS)).map(|theirs| theirs.echo);
         self.profile.undo_spurious_syn
             && self.stats.syn_retransmissions > 0
             && echo.zip(self.extras.memory()).is_some_and(|(echo, memory)| memory.timestamps.echoes_first_syn(echo))
@@ -98,14 +98,14 @@ impl Endpoint {
     // Linux, tcp_ack and tcp_data_queue: TS.Recent and ECN's marks are of segments that are not dropped.
     #[inline(never)]
     pub(crate) fn note_options(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) -> bool {
-        if self.conn.features & feature::TIMESTAMPS != 0 {
+        if self.conn.handshake.has(feature::TIMESTAMPS) {
             self.update_recent(now, seq, segment);
-            if self.conn.features & feature::RECEIVER != 0 {
+            if self.conn.handshake.has(feature::RECEIVER) {
                 self.receiver.note_echo(&mut self.conn, now, segment);
             }
         }
         let brings_news = seq + u64::from(segment.payload_bytes) > self.receiver.next();
-        if self.conn.features & feature::ECN == 0 || segment.payload_bytes == 0 || !brings_news {
+        if !self.conn.handshake.has(feature::ECN) || segment.payload_bytes == 0 || !brings_news {
             return false;
         }
         let (acknowledge, quickly) = self.conn.ecn.on_data(segment);
@@ -157,7 +157,7 @@ impl Endpoint {
     fn is_reordered_ack(&self, seq: SeqNum, segment: &Segment, lag_ms: i32) -> bool {
         segment.sequence_length() == 0
             && seq == self.receiver.next()
-            && self.sender.knows(segment.ack, u32::from(segment.window) << self.conn.scaling.snd_shift)
+            && self.sender.knows(segment.ack, u32::from(segment.window) << self.conn.handshake.scaling.snd_shift)
             && lag_ms as Nanos * 1_000_000 <= self.sender.rtt().rto() / 5 * 6
     }
 }

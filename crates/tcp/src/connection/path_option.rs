@@ -18,7 +18,7 @@ impl Endpoint {
             return;
         }
         let acknowledges = segment.flags.contains(Flags::ACK)
-            && matches!(self.conn.state, State::SynSent | State::SynReceived)
+            && matches!(self.conn.handshake.state, State::SynSent | State::SynReceived)
             && self.sender.is_ack_of_syn(segment.ack);
         if let Some(rate) = option.response.filter(|_| acknowledges) {
             if let Some(startup) = self.conn.extras.startup_mut() {
@@ -65,7 +65,7 @@ impl Endpoint {
     fn queue_path_option(&mut self, quick_start: QuickStart, response: Option<u8>) {
         let extra = self.conn.extras.get_or_new(&self.conn.profile, self.sender.snd().iss);
         extra.path_option = PathOption::new(quick_start, response);
-        self.conn.features |= feature::PATH_OPTION;
+        self.conn.handshake.features |= feature::PATH_OPTION;
     }
 }
 
@@ -73,10 +73,10 @@ impl Connection {
     /// The option that waits for the next segment.
     #[cold]
     pub(crate) fn take_path_option(&mut self) -> Option<PathOption> {
-        if self.features & feature::PATH_OPTION == 0 {
+        if !self.handshake.has(feature::PATH_OPTION) {
             return None;
         }
-        self.features &= !feature::PATH_OPTION;
+        self.handshake.features &= !feature::PATH_OPTION;
         self.extras.take_path_option()
     }
 }

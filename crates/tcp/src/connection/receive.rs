@@ -13,7 +13,7 @@ impl Endpoint {
     pub fn handle_segment(&mut self, now: Nanos, segment: &Segment) {
         self.conn.stats.segments_received += 1;
         self.conn.due |= due::STREAM;
-        if self.conn.state >= State::Established {
+        if self.conn.handshake.state >= State::Established {
             self.on_synchronised(now, segment);
         } else {
             self.on_handshake_segment(now, segment);
@@ -39,7 +39,7 @@ impl Endpoint {
             }
             // As BSD does (Stevens, TCP/IP Illustrated 2, p. 959), the acknowledgment in a duplicate still counts.
         }
-        if self.conn.features & feature::TIMESTAMPS != 0 && !self.passes_paws(now, seq, segment) {
+        if self.conn.handshake.has(feature::TIMESTAMPS) && !self.passes_paws(now, seq, segment) {
             return;
         }
         match self.sender.on_acknowledgement(&mut self.conn, now, (seq, next), segment) {
@@ -47,13 +47,13 @@ impl Endpoint {
             Answer::Taken => {}
             Answer::OfFin => {
                 self.on_fin_acknowledged();
-                if self.conn.state == State::Closed {
+                if self.conn.handshake.state == State::Closed {
                     return;
                 }
             }
         }
         let quickly =
-            self.conn.features & (feature::TIMESTAMPS | feature::ECN) != 0 && self.note_options(now, seq, segment);
+            self.conn.handshake.has(feature::TIMESTAMPS | feature::ECN) && self.note_options(now, seq, segment);
         if segment.payload_bytes > 0 || segment.flags.contains(Flags::FIN) {
             self.on_payload(now, seq, segment);
         }
@@ -69,7 +69,7 @@ impl Endpoint {
             Arrival::New => {}
             Arrival::End => self.on_peer_fin(),
         }
-        if self.conn.features & feature::ADAPTIVE_ACK != 0 {
+        if self.conn.handshake.has(feature::ADAPTIVE_ACK) {
             let srtt = self.sender.srtt(&self.conn.profile);
             self.receiver.acknowledge_adaptively(&mut self.conn, now, srtt);
         }
@@ -83,7 +83,7 @@ impl Endpoint {
         } else if segment.flags.contains(Flags::SYN) {
             // RFC 9293 §3.10.7.4: a SYN on a synchronized connection is answered with a challenge ACK.
             self.conn.due |= due::ACK;
-        } else if self.conn.state == State::TimeWait {
+        } else if self.conn.handshake.state == State::TimeWait {
             // As Linux: whatever comes in TIME-WAIT is answered, except for a reset and a bare ACK in order.
             self.conn.due |= due::ACK;
         }

@@ -31,7 +31,7 @@ impl Endpoint {
         }
         // Linux calls tcp_write_xmit on events only, and its decision depends on the time: a train that waits for an
         // ACK leaves if it is asked later, and a window that is in use is so until then.
-        if self.conn.due & due::STREAM != 0 && self.conn.state >= State::Established {
+        if self.conn.due & due::STREAM != 0 && self.conn.handshake.state >= State::Established {
             if !self.sender.only_receives(&self.conn) {
                 let room = |conn: &Connection| self.receiver.payload_room(conn);
                 if let Some(data) = self.sender.stream_segment(&mut self.conn, now, room) {

@@ -167,7 +167,7 @@ impl Receiver {
         let from = self.read_next;
         let taken = bytes.min(self.readable());
         self.read_next += taken;
-        if conn.features & feature::RECEIVER != 0 {
+        if conn.handshake.has(feature::RECEIVER) {
             self.note_reading(conn, from);
         }
         self.update_window_if_needed(conn);
@@ -195,7 +195,7 @@ impl Receiver {
     /// Data or a FIN arrived: the next segment computes its window again.
     #[inline]
     pub(crate) fn renew_window(&mut self, conn: &mut Connection) {
-        if conn.features & feature::RECEIVER != 0 {
+        if conn.handshake.has(feature::RECEIVER) {
             if let Some(memory) = conn.extras.memory_mut() {
                 memory.edge_is_current = false;
             }
@@ -218,7 +218,7 @@ impl Receiver {
 
     /// Bytes of options that every segment has.
     fn stamp_bytes(&self, conn: &Connection) -> u32 {
-        if conn.features & feature::TIMESTAMPS == 0 { 0 } else { OPTION_BYTES }
+        if conn.handshake.has(feature::TIMESTAMPS) { OPTION_BYTES } else { 0 }
     }
 
     /// A segment that echoes a timestamp may be a sample of the RTT that the receiver sees.
@@ -301,7 +301,7 @@ impl Receiver {
         let block = Block::of(seq, segment.payload_bytes, segment.option_bytes()).accepted_up_to(end);
         self.make_room(conn, &block, false);
         let arrived = self.arrived(conn, now, block, segment);
-        let (distance, has_sack) = (self.bytes_ahead(), conn.features & feature::SACK != 0);
+        let (distance, has_sack) = (self.bytes_ahead(), conn.handshake.has(feature::SACK));
         if let Some(Memory { window: Some(window), arrivals, .. }) = conn.extras.memory_mut() {
             if window.on_gap(&arrived, distance, has_sack) {
                 if let Some(arrivals) = arrivals {
@@ -337,7 +337,7 @@ impl Receiver {
 
     /// True if acknowledgments of data ahead of a hole are merged: with SACK, since duplicates say nothing then.
     pub(crate) fn compresses(&self, conn: &Connection) -> bool {
-        conn.features & feature::SACK != 0 && conn.extras.arrivals().is_some_and(Arrivals::compresses)
+        conn.handshake.has(feature::SACK) && conn.extras.arrivals().is_some_and(Arrivals::compresses)
     }
 
     /// When to acknowledge arrived data; `srtt`: the sender's.
@@ -453,7 +453,7 @@ impl Receiver {
     pub fn set_quick_ack(&mut self, conn: &mut Connection, quick: bool) {
         let Some(arrivals) = conn.extras.arrivals_mut() else { return };
         arrivals.interactive = !quick;
-        if quick && arrivals.scheduled && matches!(conn.state, State::Established | State::CloseWait) {
+        if quick && arrivals.scheduled && matches!(conn.handshake.state(), State::Established | State::CloseWait) {
             arrivals.push();
             if self.readable() == 0 {
                 self.acknowledge_first(conn);
@@ -472,7 +472,7 @@ impl Receiver {
             let growth = conn.profile.receive_window_growth.as_ref();
             let blocks = std::mem::take(&mut memory.spare);
             memory.window = growth.map(|rules| GrowingWindow::new(rules, own_mss, window, most, self.nxt, blocks));
-            memory.segment_size = SegmentSize::new(conn.mss, window);
+            memory.segment_size = SegmentSize::new(conn.handshake.mss(), window);
             memory.edge_is_current = false;
         }
         self.edge = self.nxt + u64::from(window);
@@ -497,7 +497,7 @@ impl Receiver {
 
     fn announced_at_first(&self, conn: &Connection, mss_bytes: u32) -> u32 {
         match &conn.profile.receive_window_growth {
-            Some(rules) if conn.scaling.is_on => GrowingWindow::announced_at_first(rules, mss_bytes),
+            Some(rules) if conn.handshake.scaling().is_on => GrowingWindow::announced_at_first(rules, mss_bytes),
             Some(rules) => GrowingWindow::announced_at_first(rules, mss_bytes).min(LARGEST_FIELD),
             None => conn.profile.receive_window_bytes,
         }

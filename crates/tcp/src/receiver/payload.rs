@@ -49,7 +49,7 @@ impl Receiver {
         }
         if seq > self.nxt {
             self.on_gap(conn, seq, end, fin);
-            if conn.features & feature::RECEIVER != 0 {
+            if conn.handshake.has(feature::RECEIVER) {
                 self.note_gap(conn, now, seq, end, segment);
             }
             return Arrival::New;
@@ -60,7 +60,7 @@ impl Receiver {
         if end > self.nxt {
             let before = std::mem::replace(&mut self.nxt, end);
             conn.events |= Events::READABLE;
-            if conn.features & feature::RECEIVER != 0 {
+            if conn.handshake.has(feature::RECEIVER) {
                 self.note_arrival(conn, now, rto, seq, segment);
             }
             if self.reassembly.is_empty() {
@@ -117,7 +117,7 @@ impl Receiver {
                     conn.due |= due::ACK;
                 }
             } else {
-                let is_linux = conn.features & feature::ADAPTIVE_ACK != 0;
+                let is_linux = conn.handshake.has(feature::ADAPTIVE_ACK);
                 let block_from = if is_linux { BlockFrom::Reports } else { BlockFrom::Queue };
                 self.reassembly.insert(seq, beyond, block_from);
             }
@@ -140,7 +140,7 @@ impl Receiver {
         let filled = self.nxt;
         let in_order = self.reassembly.advance(filled);
         self.nxt = self.up_to_fin(in_order);
-        if conn.features & feature::RECEIVER != 0 {
+        if conn.handshake.has(feature::RECEIVER) {
             self.note_filled(conn, filled);
         }
         self.acknowledge_each_from_here(conn);
@@ -160,7 +160,7 @@ impl Receiver {
 
     /// These bytes arrived twice. In TIME-WAIT nobody is left for whom that matters, and as in Linux no block reports it.
     fn note_duplicate(&mut self, conn: &Connection, start: SeqNum, end: SeqNum) {
-        if conn.features & feature::SACK != 0 && conn.profile.dsack && conn.state != State::TimeWait {
+        if conn.handshake.has(feature::SACK) && conn.profile.dsack && conn.handshake.state() != State::TimeWait {
             self.reassembly.note_duplicate(start, end);
         }
     }

@@ -41,7 +41,7 @@ impl Sender {
         let prior_una = self.snd.una;
         let prior_flight = self.snd.flight();
         let advanced = ack > prior_una;
-        let window = u32::from(segment.window) << conn.scaling.snd_shift;
+        let window = u32::from(segment.window) << conn.handshake.scaling().snd_shift;
         // RFC 5681 §2: a duplicate acknowledgment: data outstanding, no payload, no SYN or FIN, the greatest
         // acknowledgment received, and the window as it was.
         let bare = ack == prior_una && self.snd.max > prior_una && segment.sequence_length() == 0;
@@ -65,11 +65,11 @@ impl Sender {
         if !advanced && prior_flight == 0 && self.recovery.scoreboard().is_some() {
             self.on_ack_of_nothing(conn, now, window_changed);
         }
-        let marked = conn.features & feature::ECN != 0 && segment.flags.contains(Flags::ECE);
+        let marked = conn.handshake.has(feature::ECN) && segment.flags.contains(Flags::ECE);
         if !advanced && !marked && self.says_nothing_new(duplicate, segment) {
             return Answer::Taken;
         }
-        let one_way = conn.features & feature::ACK_ONE_WAY != 0;
+        let one_way = conn.handshake.has(feature::ACK_ONE_WAY);
         let arrived = Ack {
             ack,
             prior_una,
@@ -124,7 +124,7 @@ impl Sender {
 
     /// The profile's bound on the send window, bytes.
     pub(crate) fn max_send_window(&self, conn: &Connection) -> u32 {
-        conn.profile.max_send_window_segments.map_or(LARGEST_WINDOW, |n| n.saturating_mul(conn.mss))
+        conn.profile.max_send_window_segments.map_or(LARGEST_WINDOW, |n| n.saturating_mul(conn.handshake.mss()))
     }
 
     /// Events that follow from the cumulative acknowledgment.
@@ -167,7 +167,7 @@ impl Sender {
             nxt: self.snd.nxt,
             highest: self.snd.max,
             data_end: self.snd.data_end,
-            mss: conn.mss,
+            mss: conn.handshake.mss(),
             cwnd: self.controller.window(),
             has_new_data: self.has_new_data(conn),
             retries: self.timers.retries,
@@ -223,7 +223,7 @@ impl Sender {
             self.apply_rest(conn, now, facts);
         }
         self.set_timer(conn, now, facts.timer);
-        if conn.features & feature::LISTENER != 0 {
+        if conn.handshake.has(feature::LISTENER) {
             self.publish_consequences(conn, now, facts);
         }
     }
@@ -285,7 +285,7 @@ impl Sender {
         let cwnd = self.controller.window();
         self.controller.on_congestion(now, self.congestion_base(conn, facts));
         if let Some(scoreboard) = self.recovery.scoreboard_mut() {
-            scoreboard.reduction.begin(cwnd / conn.mss);
+            scoreboard.reduction.begin(cwnd / conn.handshake.mss());
             if conn.profile.recovery.scoreboard().prr && !self.controller.is_rate_based() {
                 self.controller.set_window(cwnd);
             }
@@ -334,12 +334,12 @@ impl Sender {
 
     /// Step 3: proportional rate reduction.
     fn reduce(&mut self, conn: &Connection, facts: &Facts, segments: u32) {
-        let ssthresh = self.controller.ssthresh() / conn.mss;
+        let ssthresh = self.controller.ssthresh() / conn.handshake.mss();
         if let Some(scoreboard) = self.recovery.scoreboard_mut() {
             if conn.profile.recovery.scoreboard().prr {
                 let (in_flight, safe) = (scoreboard.in_flight(), facts.advanced && facts.lost == 0);
                 if let Some(cwnd) = scoreboard.reduction.cwnd(ssthresh, in_flight, segments, safe) {
-                    self.controller.set_window(cwnd.saturating_mul(conn.mss));
+                    self.controller.set_window(cwnd.saturating_mul(conn.handshake.mss()));
                 }
             }
         }
@@ -363,7 +363,7 @@ impl Sender {
                 validation.begin_period(now);
             }
         }
-        if conn.features & feature::ECN != 0 {
+        if conn.handshake.has(feature::ECN) {
             self.apply_to_ecn(conn, facts);
         }
         let stats = &mut conn.stats;

@@ -88,7 +88,7 @@ impl Sender {
     /// cwnd in force, bytes.
     #[inline]
     pub fn cwnd_bytes(&self, conn: &Connection) -> u32 {
-        self.recovery.cwnd(self.controller.window(), conn.mss)
+        self.recovery.cwnd(self.controller.window(), conn.handshake.mss())
     }
 
     /// ssthresh in bytes, if anything has set it.
@@ -141,7 +141,7 @@ impl Sender {
 
     /// Fills in the values of the sender.
     pub fn describe(&self, conn: &Connection, info: &mut Info) {
-        let mss = conn.mss.max(1);
+        let mss = conn.handshake.mss().max(1);
         info.cwnd_segments = self.cwnd_bytes(conn) / mss;
         info.ssthresh_segments = self.controller.known_ssthresh().map(|ssthresh| ssthresh / mss);
         info.unacked = self.snd.flight().div_ceil(mss);
@@ -166,8 +166,11 @@ impl Sender {
             "in flight is at most what was sent"
         );
         debug_assert!(self.snd.max <= self.snd.end(), "nothing is sent before written");
-        debug_assert!(self.cwnd_bytes(conn) >= conn.mss, "the congestion window holds at least one segment");
-        let is_over = matches!(conn.state, State::Closed | State::Listen | State::TimeWait);
+        debug_assert!(
+            self.cwnd_bytes(conn) >= conn.handshake.mss(),
+            "the congestion window holds at least one segment"
+        );
+        let is_over = matches!(conn.handshake.state(), State::Closed | State::Listen | State::TimeWait);
         debug_assert!(!self.timers.retransmit.is_set() || !is_over);
     }
 }

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 impl Sender {
     /// From now on events are kept; of a connection that is established only later, from then on.
     pub fn listen(&self, conn: &mut Connection) {
-        conn.features |= feature::LISTENER;
+        conn.handshake.begin(feature::LISTENER);
         let (state, ssthresh_bytes) = (self.congestion_state(), self.controller.ssthresh());
         let listener = Listener { state, ssthresh_bytes, events: VecDeque::new() };
         conn.extras.get_or_new(&conn.profile, self.snd.iss).listener = Some(Box::new(listener));
@@ -20,7 +20,7 @@ impl Sender {
     /// Something happened that is to be known whether or not the state changes.
     #[inline]
     pub(super) fn publish(&self, conn: &mut Connection, now: Nanos, trigger: Trigger) {
-        if conn.features & feature::LISTENER != 0 {
+        if conn.handshake.has(feature::LISTENER) {
             self.push(conn, now, self.congestion_state(), trigger);
         }
     }

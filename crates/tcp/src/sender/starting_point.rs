@@ -59,7 +59,7 @@ impl Sender {
 
     /// Gives up the memory that another sender can be built in.
     pub fn take_memory(&mut self, conn: &Connection) -> RecycledSender {
-        let start = Self::start(&conn.profile, 0, conn.mss, 0);
+        let start = Self::start(&conn.profile, 0, conn.handshake.mss(), 0);
         RecycledSender {
             controller: self.controller.take_memory(&start),
             rtt: self.rtt.take_memory(),
@@ -141,7 +141,7 @@ impl Sender {
         self.snd.begin_window(origin(segment.seq), self.snd.una);
         // The controller must not hold a window in segments of the old size; its law begins when the handshake is complete.
         let window = self.initial_window_bytes(conn);
-        self.controller.restart_window(&Self::start(&conn.profile, self.snd.initial(), conn.mss, window));
+        self.controller.restart_window(&Self::start(&conn.profile, self.snd.initial(), conn.handshake.mss(), window));
     }
 
     /// Our SYN is acknowledged by this segment, and the peer's is known: data may be sent.
@@ -153,7 +153,7 @@ impl Sender {
         self.timers.retransmit = Deadline::NEVER;
         self.queue_write(conn, now, 0);
         let (sample, rtt) = self.handshake_rtt(conn, now, segment);
-        let timed = self.last_sent_at.is_some() || conn.features & feature::ACK_ONE_WAY != 0;
+        let timed = self.last_sent_at.is_some() || conn.handshake.has(feature::ACK_ONE_WAY);
         self.last_sent_at = None;
         self.sample_rtt(conn, now, sample);
         let repeated = conn.stats.syn_retransmissions;
@@ -166,30 +166,32 @@ impl Sender {
     /// Data begins after this RTT of the handshake, in which this number of SYNs was lost.
     fn begin(&mut self, conn: &mut Connection, now: Nanos, handshake_rtt: Option<Nanos>, lost: u32) {
         let profile = &conn.profile;
-        let window = profile.syn_loss_response.window_bytes(lost, self.initial_window_bytes(conn), conn.mss);
+        let window =
+            profile.syn_loss_response.window_bytes(lost, self.initial_window_bytes(conn), conn.handshake.mss());
         let rtt = self.rtt.smoothed(&profile.rto);
         self.controller.restart(&Start {
             rtt,
             established_at: Some(now),
-            ..Self::start(profile, self.snd.initial(), conn.mss, window)
+            ..Self::start(profile, self.snd.initial(), conn.handshake.mss(), window)
         });
-        self.sharing.initial_segments = NonZeroU16::new(u16::try_from(window / conn.mss).unwrap_or(u16::MAX));
+        self.sharing.initial_segments =
+            NonZeroU16::new(u16::try_from(window / conn.handshake.mss()).unwrap_or(u16::MAX));
         if let Some(segments) = self.sharing.ssthresh {
-            self.controller.set_ssthresh(u32::from(segments.get()).saturating_mul(conn.mss));
+            self.controller.set_ssthresh(u32::from(segments.get()).saturating_mul(conn.handshake.mss()));
         }
-        let (sack, rate_based) = (conn.features & feature::SACK != 0, self.controller.is_rate_based());
+        let (sack, rate_based) = (conn.handshake.has(feature::SACK), self.controller.is_rate_based());
         if let Recovery::Scoreboard(scoreboard) = &mut self.recovery {
             scoreboard.establish(now, self.snd.una, sack, rate_based, handshake_rtt);
         }
         self.prepare_pacing(conn);
-        if conn.features & feature::LISTENER != 0 {
+        if conn.handshake.has(feature::LISTENER) {
             self.listen(conn);
         }
     }
 
     /// The handshake's RTT: the sample for the estimator, and the first candidate for the shortest RTT.
     fn handshake_rtt(&self, conn: &Connection, now: Nanos, segment: &Segment) -> (RttSample, Option<Nanos>) {
-        if conn.features & feature::ACK_ONE_WAY != 0 {
+        if conn.handshake.has(feature::ACK_ONE_WAY) {
             let ends_backoff = self.last_sent_at.is_some();
             let sample = segment.sent_at.map(SentAt::nanos).map(|sent_at| RttSample::OneWay { sent_at, ends_backoff });
             (sample.unwrap_or_default(), None)
@@ -204,35 +206,35 @@ impl Sender {
     }
 
     pub fn start_from(&mut self, conn: &Connection, start: StartingPoint) {
-        if conn.state < State::Established {
+        if conn.handshake.state() < State::Established {
             self.sharing.window = kept(start.window_segments.max(1));
             self.sharing.ssthresh = start.ssthresh_segments.and_then(kept);
         }
     }
 
     pub fn outcome(&self, conn: &Connection) -> Outcome {
-        let segments = |bytes: u32| bytes / conn.mss.max(1);
+        let segments = |bytes: u32| bytes / conn.handshake.mss().max(1);
         Outcome {
             window_segments: segments(self.controller.window()),
             ssthresh_segments: self.controller.known_ssthresh().map(segments),
             initial_window_failed: self.sharing.initial_window_failed,
             initial_window_segments: self.initial_window_segments(conn),
             largest_window_segments: segments(self.controller.largest_window()),
-            delivered_segments: (self.snd.una - self.snd.initial()).div_ceil(conn.mss.max(1).into()) as u32,
+            delivered_segments: (self.snd.una - self.snd.initial()).div_ceil(conn.handshake.mss().max(1).into()) as u32,
             retransmissions: conn.stats.retransmissions,
         }
     }
 
     pub fn initial_window_bytes(&self, conn: &Connection) -> u32 {
         match self.sharing.window {
-            None => conn.profile.initial_window.window_bytes(conn.mss),
-            Some(segments) => u32::from(segments.get()).saturating_mul(conn.mss),
+            None => conn.profile.initial_window.window_bytes(conn.handshake.mss()),
+            Some(segments) => u32::from(segments.get()).saturating_mul(conn.handshake.mss()),
         }
     }
 
     pub fn initial_window_segments(&self, conn: &Connection) -> u32 {
         match self.sharing.initial_segments {
-            None => self.initial_window_bytes(conn) / conn.mss,
+            None => self.initial_window_bytes(conn) / conn.handshake.mss(),
             Some(segments) => segments.get().into(),
         }
     }

@@ -49,7 +49,7 @@ impl Sender {
         }
         self.timers.retransmit = Deadline::NEVER;
         conn.due |= due::STREAM;
-        match conn.state {
+        match conn.handshake.state() {
             State::SynSent | State::SynReceived => self.on_syn_timeout(conn),
             _ if self.timers.persisting => self.on_persist_timeout(conn, now),
             _ => self.on_data_timeout(conn, now),
@@ -80,7 +80,7 @@ impl Sender {
     }
 
     fn on_syn_timeout(&mut self, conn: &mut Connection) -> bool {
-        let answering = conn.state == State::SynReceived;
+        let answering = conn.handshake.state() == State::SynReceived;
         let profile = &conn.profile;
         let most = if answering { profile.max_syn_ack_retries } else { profile.max_syn_retries };
         if self.timers.retries >= most {
@@ -99,7 +99,7 @@ impl Sender {
     fn on_data_timeout(&mut self, conn: &mut Connection, now: Nanos) -> bool {
         // RFC 9293 §3.8.6: a window that shrank to zero is probed in the standard way (MUST-35), first after one RTO
         // (SHLD-29). Linux's scoreboard retransmits the first segment instead.
-        let shrunk = self.recovery.scoreboard().is_none() && self.peer_window.bytes < conn.mss;
+        let shrunk = self.recovery.scoreboard().is_none() && self.peer_window.bytes < conn.handshake.mss();
         if shrunk && self.peer_window.bytes == 0 {
             self.snd.nxt = self.snd.una;
             self.timers.persisting = true;

@@ -181,7 +181,7 @@ impl Sender {
     // Linux, tcp_mss_split_point: without the part of a segment that Nagle's algorithm or a cork holds back behind the
     // others of the train; a record ends a train (tcp_tso_should_defer, eor).
     fn free_bytes(&self, conn: &Connection) -> u64 {
-        let (snd, mss) = (&self.snd, u64::from(conn.mss));
+        let (snd, mss) = (&self.snd, u64::from(conn.handshake.mss()));
         let end = self.record_end(conn, snd.nxt);
         let bytes = end.saturating_sub(snd.nxt);
         let held = end == snd.data_end && !snd.closing && snd.small.holds_back(snd.una, snd.nxt + mss, snd.small_end);
@@ -196,22 +196,22 @@ impl Sender {
         let in_flight_of_scheme = pacer.is_some_and(|pacer| matches!(pacer.by, PacedBy::Startup { .. }));
         let Some(scoreboard) = self.recovery.scoreboard_mut() else { return true };
         // A single segment is Nagle's affair; a start-up scheme spreads its flight segment by segment.
-        if waiting <= u64::from(conn.mss) || in_flight_of_scheme {
+        if waiting <= u64::from(conn.handshake.mss()) || in_flight_of_scheme {
             return true;
         }
         let queue = &mut scoreboard.train.queue;
         let first_queued = queue.first_bytes(now, self.snd.nxt);
         let half = u64::from(self.peer_window.largest_bytes / 2);
         let push = if waiting > first_queued { queue.push(now, self.snd.nxt, first_queued, half) } else { Push::None };
-        let size = size_goal(conn.mss, self.peer_window.largest_bytes);
+        let size = size_goal(conn.handshake.mss(), self.peer_window.largest_bytes);
         let window = self.controller.window();
         let srtt = self.rtt.smoothed(&conn.profile.rto);
         let by_window = || Some(WindowPacing::LINUX.rate(window, self.controller.ssthresh(), srtt?).bytes_per_second());
         let room = Room {
             now,
-            mss: conn.mss,
+            mss: conn.handshake.mss(),
             window,
-            segments: (window / conn.mss).saturating_sub(scoreboard.load(&conn.profile)),
+            segments: (window / conn.handshake.mss()).saturating_sub(scoreboard.load(&conn.profile)),
             rate: pacer.and_then(Pacer::rate).or_else(by_window),
             min_segments: self.controller.min_train_segments(),
             peer_room,
@@ -231,22 +231,22 @@ impl Sender {
             && rules.waits(&room, full)
             && (push == Push::Forced || !room.takes_first(first_queued, full));
         if waits {
-            let free = u64::from(room.segments) * u64::from(conn.mss);
+            let free = u64::from(room.segments) * u64::from(conn.handshake.mss());
             scoreboard.train.limited = free < peer_room && free <= waiting;
             return false;
         }
-        let first = first_queued.max(u64::from(room.length(full)) * u64::from(conn.mss)).min(waiting);
+        let first = first_queued.max(u64::from(room.length(full)) * u64::from(conn.handshake.mss())).min(waiting);
         let first = if push == Push::None { first } else { first_queued };
         // The window cuts off a part within an sk_buff, behind a whole segment of it.
         let within = if peer_room <= first { peer_room } else { (peer_room - first) % size };
-        let behind_whole = self.snd.nxt + u64::from(conn.mss);
-        let holds_part =
-            within <= u64::from(conn.mss) || self.snd.small.holds_back(self.snd.una, behind_whole, self.snd.small_end);
+        let behind_whole = self.snd.nxt + u64::from(conn.handshake.mss());
+        let holds_part = within <= u64::from(conn.handshake.mss())
+            || self.snd.small.holds_back(self.snd.una, behind_whole, self.snd.small_end);
         let mut length = room.departing(full, holds_part);
         if push == Push::Forced {
-            length = length.min(first_queued.div_ceil(conn.mss.into()) as u32);
+            length = length.min(first_queued.div_ceil(conn.handshake.mss().into()) as u32);
         }
-        let end = self.snd.nxt + u64::from(length) * u64::from(conn.mss);
+        let end = self.snd.nxt + u64::from(length) * u64::from(conn.handshake.mss());
         match push {
             Push::None => {}
             Push::One => scoreboard.train.queue.restart_first(end),

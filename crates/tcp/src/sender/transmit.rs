@@ -102,11 +102,13 @@ impl Sender {
     fn usable_window(&self, conn: &Connection, probing: bool) -> Option<u64> {
         let mut window = self.peer_window.limited_bytes;
         match &self.recovery {
-            Recovery::Counting(counting) => window = window.min(counting.cwnd(self.controller.window(), conn.mss)),
+            Recovery::Counting(counting) => {
+                window = window.min(counting.cwnd(self.controller.window(), conn.handshake.mss()))
+            }
             Recovery::Scoreboard(scoreboard) => {
                 // Here cwnd counts segments in flight, whatever their size. A bare FIN takes no room in it.
                 let bare_fin = self.snd.nxt >= self.snd.data_end;
-                let taken = (scoreboard.load(&conn.profile) + 1).saturating_mul(conn.mss);
+                let taken = (scoreboard.load(&conn.profile) + 1).saturating_mul(conn.handshake.mss());
                 if !probing && !bare_fin && taken > self.controller.window() {
                     return None;
                 }
@@ -120,7 +122,7 @@ impl Sender {
     pub(crate) fn has_new_data(&self, conn: &Connection) -> bool {
         let room = (self.snd.una + u64::from(self.peer_window.limited_bytes)).saturating_sub(self.snd.nxt);
         let waiting = self.snd.unsent();
-        waiting > 0 && room >= waiting.min(u64::from(conn.mss))
+        waiting > 0 && room >= waiting.min(u64::from(conn.handshake.mss()))
     }
 
     /// Amount of new data in one segment that Nagle's algorithm does not hold back.
@@ -159,10 +161,10 @@ impl Sender {
         if self.snd.is_idle() && conn.profile.idle_check == IdleCheck::OnWrite {
             self.restart_after_idleness(conn, now);
         }
-        let idle = self.snd.data_end.saturating_sub(self.snd.nxt) < u64::from(conn.mss);
+        let idle = self.snd.data_end.saturating_sub(self.snd.nxt) < u64::from(conn.handshake.mss());
         if let Some(scoreboard) = self.recovery.scoreboard_mut() {
             if idle {
-                scoreboard.limit_by_application(self.controller.window() / conn.mss);
+                scoreboard.limit_by_application(self.controller.window() / conn.handshake.mss());
             }
         }
     }
@@ -264,7 +266,8 @@ impl Sender {
     /// The first unacknowledged segment again; not more than was sent, and than the peer's window has room for.
     pub fn retransmit_first(&mut self, conn: &mut Connection, now: Nanos) -> StreamSegment {
         let sent = self.snd.max.min(self.record_end(conn, self.snd.una));
-        let length = sent.saturating_sub(self.snd.una).min(conn.mss.min(self.peer_window.bytes).into()) as u32;
+        let length =
+            sent.saturating_sub(self.snd.una).min(conn.handshake.mss().min(self.peer_window.bytes).into()) as u32;
         self.transmit(conn, now, self.snd.una, length)
     }
 
@@ -291,7 +294,7 @@ impl Sender {
         let window = profile.restart_window.window_bytes(
             self.controller.window(),
             self.initial_window_bytes(conn),
-            conn.mss,
+            conn.handshake.mss(),
             self.sharing.burst_was_lost,
             // Of an idle time that just exceeds n RTOs, n have passed.
             (idle - 1) / self.rtt.rto(),

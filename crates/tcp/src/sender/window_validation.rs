@@ -136,11 +136,11 @@ impl Sender {
             // Nothing is in flight: whatever the window, it did not limit.
             return;
         }
-        let window = self.cwnd_bytes(conn) / conn.mss;
+        let window = self.cwnd_bytes(conn) / conn.handshake.mss();
         let (outstanding, in_flight, waits) = match self.recovery.scoreboard() {
             Some(scoreboard) => (scoreboard.outstanding(), scoreboard.in_flight(), scoreboard.train.limited),
             None => {
-                let segments = self.snd.flight().div_ceil(conn.mss);
+                let segments = self.snd.flight().div_ceil(conn.handshake.mss());
                 (segments, segments, false)
             }
         };
@@ -158,7 +158,7 @@ impl Sender {
             nxt: self.snd.nxt,
             window_segments: window,
             in_slow_start: self.controller.window() < self.controller.ssthresh(),
-            initial_window_segments: self.initial_window_bytes(conn) / conn.mss,
+            initial_window_segments: self.initial_window_bytes(conn) / conn.handshake.mss(),
             rto: self.rtt.rto(),
             // Linux, tcp_cwnd_application_limited: a full socket buffer (SOCK_NOSPACE) is not the application's limit.
             open: self.recovery.is_open() && self.snd.unwritten == 0,
@@ -167,8 +167,8 @@ impl Sender {
         let left = validation.on_burst(now, &burst);
         if let Some(segments) = left.filter(|_| !self.controller.is_rate_based()) {
             // RFC 2861 §3.1 and Linux's tcp_current_ssthresh: ssthresh = max(ssthresh, 3*cwnd/4).
-            let ssthresh = (window / 2 + window / 4) * conn.mss;
-            self.controller.set_window(segments * conn.mss);
+            let ssthresh = (window / 2 + window / 4) * conn.handshake.mss();
+            self.controller.set_window(segments * conn.handshake.mss());
             self.controller.set_ssthresh(self.controller.ssthresh().max(ssthresh));
             self.publish(conn, now, Trigger::ApplicationLimited);
         }
@@ -190,7 +190,9 @@ impl Sender {
     pub(crate) fn cwnd_may_grow(&self, conn: &Connection) -> bool {
         let window = self.controller.window();
         let in_slow_start = window < self.controller.ssthresh();
-        conn.extras.validation().is_none_or(|validation| validation.allows_growth(window / conn.mss, in_slow_start))
+        conn.extras
+            .validation()
+            .is_none_or(|validation| validation.allows_growth(window / conn.handshake.mss(), in_slow_start))
     }
 }
 

@@ -154,7 +154,7 @@ impl Sender {
     pub(crate) fn queue_write(&mut self, conn: &mut Connection, now: Nanos, bytes: u64) {
         self.snd.unwritten = self.snd.unwritten.saturating_add(bytes).min(ENDLESS.saturating_sub(self.snd.data_end));
         // Linux, tcp_sendmsg_locked: data written during the handshake is copied at its end.
-        if conn.state >= State::Established || conn.profile.recovery.scoreboard().trains.is_none() {
+        if conn.handshake.state() >= State::Established || conn.profile.recovery.scoreboard().trains.is_none() {
             self.copy(conn, now, true);
         }
     }
@@ -171,7 +171,7 @@ impl Sender {
     fn room(&mut self, conn: &Connection, writing: bool, size: u64) -> u64 {
         let Some(rules) = conn.profile.send_buffer else { return u64::MAX };
         let (cwnd, mss, unsent) =
-            (self.controller.window(), conn.mss.max(1), self.snd.data_end.saturating_sub(self.snd.nxt));
+            (self.controller.window(), conn.handshake.mss().max(1), self.snd.data_end.saturating_sub(self.snd.nxt));
         let (in_flight, sk_buffs) = match self.recovery.scoreboard() {
             Some(scoreboard) => (scoreboard.in_flight(), scoreboard.sk_buffs()),
             None => (self.snd.flight() / mss, self.snd.flight().div_ceil(mss)),
@@ -200,7 +200,7 @@ impl Sender {
     }
 
     fn copy(&mut self, conn: &mut Connection, now: Nanos, writing: bool) {
-        let size = size_goal(conn.mss, self.peer_window.largest_bytes);
+        let size = size_goal(conn.handshake.mss(), self.peer_window.largest_bytes);
         let bytes = self.room(conn, writing, size).min(self.snd.unwritten);
         if bytes == 0 {
             return;
@@ -211,9 +211,9 @@ impl Sender {
         self.snd.closing |= self.snd.closes_later && self.snd.unwritten == 0;
         conn.due |= due::STREAM;
         if let Some(scoreboard) = self.recovery.scoreboard_mut() {
-            if !writing && end.saturating_sub(next) < u64::from(conn.mss) {
+            if !writing && end.saturating_sub(next) < u64::from(conn.handshake.mss()) {
                 // Linux, tcp_rate_check_app_limited.
-                scoreboard.limit_by_application(self.controller.window() / conn.mss);
+                scoreboard.limit_by_application(self.controller.window() / conn.handshake.mss());
             }
             if conn.profile.recovery.scoreboard().trains.is_some() {
                 scoreboard.train.queue.copy(now, next, end, size);

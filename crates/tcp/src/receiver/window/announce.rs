@@ -36,7 +36,7 @@ impl Receiver {
         into.flags = Flags::ACK;
         into.retransmission = retransmission;
         into.clear_options();
-        if conn.features == 0 || self.add_options(conn, now, into) {
+        if conn.handshake.is_plain() || self.add_options(conn, now, into) {
             conn.due &= !(due::ACK | due::ACK_FIRST);
         }
     }
@@ -68,23 +68,23 @@ impl Receiver {
     #[inline]
     fn selected_window(&self, conn: &Connection) -> Option<Selected> {
         let Memory { window: Some(window), segment_size, .. } = conn.extras.memory()? else { return None };
-        Some(window.select(segment_size.bytes, self.window_in_force(conn), conn.scaling.rcv_shift))
+        Some(window.select(segment_size.bytes, self.window_in_force(conn), conn.handshake.scaling().rcv_shift))
     }
 
     /// The window field of a segment that leaves now.
     #[inline]
     fn announce_window(&mut self, conn: &mut Connection) -> u16 {
-        if conn.features & feature::RECEIVER == 0 || !self.move_growing_edge(conn) {
+        if !conn.handshake.has(feature::RECEIVER) || !self.move_growing_edge(conn) {
             self.move_fixed_edge(conn);
         }
-        (self.window() >> conn.scaling.rcv_shift).min(u64::from(LARGEST_FIELD)) as u16
+        (self.window() >> conn.handshake.scaling().rcv_shift).min(u64::from(LARGEST_FIELD)) as u16
     }
 
     /// Moves the right edge of a window that grows; false if the window is of fixed size.
     // Without scaling the selected window depends on the one in force, which an announcement changes.
     #[inline(never)]
     fn move_growing_edge(&mut self, conn: &mut Connection) -> bool {
-        let is_scaled = conn.scaling.rcv_shift > 0;
+        let is_scaled = conn.handshake.scaling().rcv_shift > 0;
         let Some(Memory { window: Some(_), edge_is_current, .. }) = conn.extras.memory_mut() else { return false };
         if std::mem::replace(edge_is_current, is_scaled) {
             let repeats = |now: Selected| !now.is_tight && self.edge_of(conn, now.bytes) == self.edge;
@@ -99,8 +99,8 @@ impl Receiver {
     /// Right edge of a window that grows and has room for `selected` bytes, as the next segment announces it.
     // Linux, tcp_select_window: never less than is left of the one in force, rounded up to units of the field.
     fn edge_of(&self, conn: &Connection, selected: u64) -> SeqNum {
-        let last = (1 << conn.scaling.rcv_shift) - 1;
-        let left = (self.window() + last) >> conn.scaling.rcv_shift << conn.scaling.rcv_shift;
+        let last = (1 << conn.handshake.scaling().rcv_shift) - 1;
+        let left = (self.window() + last) >> conn.handshake.scaling().rcv_shift << conn.handshake.scaling().rcv_shift;
         self.nxt + selected.max(left)
     }
 
@@ -108,7 +108,7 @@ impl Receiver {
     #[inline]
     fn move_fixed_edge(&mut self, conn: &Connection) {
         let edge = self.fixed_edge(conn);
-        let step = (conn.profile.receive_window_bytes / 2).min(conn.mss);
+        let step = (conn.profile.receive_window_bytes / 2).min(conn.handshake.mss());
         if edge >= self.edge + u64::from(step) {
             self.edge = edge;
         }
@@ -123,7 +123,7 @@ impl Receiver {
                 // BSD updates whenever two segments or half of the buffer are free. Here that counts only while the peer
                 // cannot send two segments, so that an application that reads immediately does not disturb the
                 // acknowledgment policy.
-                let (mss, buffer) = (u64::from(conn.mss), u64::from(conn.profile.receive_window_bytes));
+                let (mss, buffer) = (u64::from(conn.handshake.mss()), u64::from(conn.profile.receive_window_bytes));
                 let opened = self.fixed_edge(conn).saturating_sub(self.edge);
                 left < 2 * mss && opened >= (2 * mss).min(buffer / 2)
             }
@@ -134,7 +134,7 @@ impl Receiver {
                     && self.select_window(conn) >= (2 * left).max(1)
             }
         };
-        if wanted && matches!(conn.state, State::Established | State::FinWait1 | State::FinWait2) {
+        if wanted && matches!(conn.handshake.state(), State::Established | State::FinWait1 | State::FinWait2) {
             conn.due |= due::ACK;
         }
     }
@@ -144,28 +144,32 @@ impl Receiver {
     fn add_options(&mut self, conn: &mut Connection, now: Nanos, segment: &mut Segment) -> bool {
         if let Some(memory) = conn.extras.memory_mut() {
             memory.last_ack_sent = self.nxt;
-            if conn.features & feature::TIMESTAMPS != 0 {
+            if conn.handshake.has(feature::TIMESTAMPS) {
                 segment.timestamps = Some(memory.timestamps.option(now));
             }
         }
-        if conn.features & feature::ACK_ONE_WAY != 0 {
+        if conn.handshake.has(feature::ACK_ONE_WAY) {
             segment.sent_at = Some(SentAt::new(now));
         }
-        if conn.features & feature::ECN != 0 {
+        if conn.handshake.has(feature::ECN) {
             conn.ecn.mark(segment);
         }
-        if conn.features & feature::PATH_OPTION != 0 {
+        if conn.handshake.has(feature::PATH_OPTION) {
             segment.path_option = conn.take_path_option();
         }
-        if conn.features & feature::ADAPTIVE_ACK != 0 {
+        if conn.handshake.has(feature::ADAPTIVE_ACK) {
             self.note_departure(conn, now, segment.payload_bytes > 0);
         }
         // Nothing to report, as nearly always, also without SACK.
-        let wanted = if conn.features & feature::SACK == 0 { 0 } else { self.reassembly.blocks(most_blocks(conn)) };
+        let wanted = if conn.handshake.has(feature::SACK) { self.reassembly.blocks(most_blocks(conn)) } else { 0 };
         if wanted == 0 {
             return true;
         }
-        let room = if segment.payload_bytes == 0 { u32::MAX } else { conn.mss.saturating_sub(segment.payload_bytes) };
+        let room = if segment.payload_bytes == 0 {
+            u32::MAX
+        } else {
+            conn.handshake.mss().saturating_sub(segment.payload_bytes)
+        };
         let fitting = wanted.min((room.saturating_sub(SACK_BYTES) / BLOCK_BYTES) as usize);
         segment.sack = self.reassembly.report(fitting);
         fitting == wanted
@@ -175,16 +179,16 @@ impl Receiver {
     // As Linux does, a segment makes room for the SACK option that it has to carry.
     #[inline]
     pub fn payload_room(&self, conn: &Connection) -> u32 {
-        if conn.features & feature::SACK == 0 { conn.mss } else { self.payload_room_beside_sack(conn) }
+        if !conn.handshake.has(feature::SACK) { conn.handshake.mss() } else { self.payload_room_beside_sack(conn) }
     }
 
     fn payload_room_beside_sack(&self, conn: &Connection) -> u32 {
         match self.reassembly.blocks(most_blocks(conn)) {
-            0 => conn.mss,
+            0 => conn.handshake.mss(),
             blocks => {
                 let option = SACK_BYTES + BLOCK_BYTES * blocks as u32;
                 // A segment that is hardly larger than the option does without.
-                if conn.mss >= 2 * option { conn.mss - option } else { conn.mss }
+                if conn.handshake.mss() >= 2 * option { conn.handshake.mss() - option } else { conn.handshake.mss() }
             }
         }
     }
@@ -192,5 +196,5 @@ impl Receiver {
 
 // RFC 2018 §3: 40 bytes of options hold four ranges, or three next to timestamps.
 fn most_blocks(conn: &Connection) -> usize {
-    if conn.features & feature::TIMESTAMPS != 0 { MOST_SACK_BLOCKS - 1 } else { MOST_SACK_BLOCKS }
+    if conn.handshake.has(feature::TIMESTAMPS) { MOST_SACK_BLOCKS - 1 } else { MOST_SACK_BLOCKS }
 }

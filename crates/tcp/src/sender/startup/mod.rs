@@ -225,7 +225,7 @@ impl Sender {
             nxt: self.snd.nxt,
             flight_bytes: self.snd.flight(),
             queued_bytes: self.snd.wanted_end().saturating_sub(self.snd.nxt),
-            mss_bytes: conn.mss,
+            mss_bytes: conn.handshake.mss(),
         }
     }
 
@@ -236,8 +236,8 @@ impl Sender {
             position: self.snd.nxt,
             queued_bytes: self.snd.wanted_end() - self.snd.nxt,
             send_window: self.peer_window.limited_bytes,
-            mss_bytes: conn.mss,
-            header_bytes: HEADER_BYTES + if conn.features & feature::TIMESTAMPS == 0 { 0 } else { OPTION_BYTES },
+            mss_bytes: conn.handshake.mss(),
+            header_bytes: HEADER_BYTES + if conn.handshake.has(feature::TIMESTAMPS) { OPTION_BYTES } else { 0 },
             rtt: self.rtt.smoothed(&conn.profile.rto),
         };
         startup.begun = true;
