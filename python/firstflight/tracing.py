@@ -56,6 +56,8 @@ class Trace:
         """`label` names it in pictures of several; by default its initial window. RequestError for a seed out of range
         and for a scenario too large for this machine's memory; MachineError for emulation without Linux.
         """
+        if not isinstance(scenario, Scenario):
+            raise RequestError(f"{scenario!r} is no scenario; load_scenario reads one from a file")
         if seed is not None:
             check_seed(seed)
         if engine == "emulate":

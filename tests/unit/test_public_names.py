@@ -57,6 +57,12 @@ def test_every_public_name_is_listed_and_there() -> None:
         firstflight.nosuch  # noqa: B018
 
 
+@pytest.mark.parametrize("function", ["run", "trace"])
+def test_the_name_of_a_file_is_no_scenario(function: str) -> None:
+    with pytest.raises(RequestError, match="load_scenario reads"):
+        getattr(firstflight, function)("examples/download.toml")
+
+
 def test_a_table_or_key_that_a_run_does_not_have_is_said(small: Scenario) -> None:
     run = firstflight.run(small, replicates=1)
     with pytest.raises(RequestError, match='a run has no table "transfer"; did you mean "transfers"'):
