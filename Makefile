@@ -53,11 +53,13 @@ quick: setup
 
 # Tests in real time mostly wait, so six run at once, and the slow ones take what time they leave. Those that fail run alone,
 # and those that fail then once more: a busy machine may have been the cause.
-SLOW := $(shell command -v chrt >/dev/null && echo chrt --idle 0) $(SIMULATED) -m slow -p no:cacheprovider
+SLOW := $(shell command -v chrt >/dev/null && echo setsid chrt --idle 0) $(SIMULATED) -m slow -p no:cacheprovider
 REALTIME := $(BIN)/pytest tests/realtime
 AGAIN := $(REALTIME) --last-failed --last-failed-no-failures none
 test-all: quick
-	@$(SLOW) >.venv/slow.txt 2>&1 & slow=$$!; trap 'kill $$slow' INT TERM; $(REALTIME) -n 6 --dist worksteal; failed=$$?; \
+	@$(SLOW) >.venv/slow.txt 2>&1 & slow=$$!; \
+	trap 'kill -- -$$slow 2>/dev/null || kill $$slow; exit 130' INT TERM; \
+	$(REALTIME) -n 6 --dist worksteal; failed=$$?; \
 	wait $$slow && slow=0 || slow=1; cat .venv/slow.txt; \
 	[ $$failed = 0 ] || $(AGAIN) || $(AGAIN) && exit $$slow
 

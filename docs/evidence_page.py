@@ -266,8 +266,13 @@ def _claims(claims: list[dict[str, Any]]) -> list[str]:
         *([f"Not shown here: the {left_out} that hold."] if left_out else []),
         "\n".join(rows),
         *(["Reasons where a claim does not hold:"] if reasons else []),
-        "\n".join(f"- {', '.join(ids)}: {reason}" for reason, ids in reasons),
+        "\n".join(f"- {_several(ids)}: {reason}" for reason, ids in reasons),
     ]
+
+
+def _several(ids: list[str]) -> str:
+    """The claims of a reason. The CSV file has the reasons of each."""
+    return ", ".join(ids) if len(ids) < 4 else f"{ids[0]} and {len(ids) - 1} others"
 
 
 def validation() -> str:

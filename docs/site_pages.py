@@ -62,7 +62,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Let the search fetch its index when it is opened. The theme does so from disk, and elsewhere with each page."""
+    """Let the search fetch its index when it is opened. From a server the theme fetches it with every page."""
     (script,) = Path(config.site_dir, "assets/javascripts").glob("bundle.*.js")
     at_once = r"""[\w$]+\(location\.protocol!=="file:"\),(?=[\w$]+\("search"\)\)\.)"""
     text, times = re.subn(at_once, "", script.read_text(encoding="utf-8"))
@@ -118,7 +118,7 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
     html = first + image + others.replace("<img ", '<img loading="lazy" ')
     linked = re.sub(r"<th( [^>]*)?></th>", r"<td\1></td>", html)
     if page.file.src_uri.startswith("evidence/"):
-        # They would be most of the index of the search.
+        # Code and tables would be most of the index of the search.
         linked = re.sub("<(pre|table)", r"<\1 data-search-exclude", linked)
     return f'<div class="keys">{_labelled(linked)}</div>' if page.file.src_uri in LISTS else linked
 

@@ -57,7 +57,7 @@ class Errors:
     drops: list[float]
 
     def objective(self) -> float:
-        """The measure that the fit minimises."""
+        """The measure that the fit minimizes."""
         return sum(_rms(getattr(self, name)) / weight for name, weight in WEIGHTS.items())
 
 

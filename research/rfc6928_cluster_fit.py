@@ -4,7 +4,7 @@
     python research/rfc6928_cluster_fit.py base          losses, back end, SlowDC's slowest, Maps
     python research/rfc6928_cluster_fit.py losses        losses with the study's queues, connections kept open and new
 
-`base` has new connections alone and queues of at least 40 packets. It minimises, over web search with IW 3 in AvgDC,
+`base` has new connections alone and queues of at least 40 packets. It minimizes, over web search with IW 3 in AvgDC,
 the rms of ln(ours / implied) / 15 % over the 22 buckets of Figure 5 (each weighted by the root of its share), plus the
 square of how far the overall retransmission rate is off in tenths of a point; in SlowDC the squares of how far the mean
 latency (828 ms, the gain of 72 ms divided by 8.7 %) is off in units of 5 %, the overall rate and Maps' in units of 0.2
@@ -162,7 +162,7 @@ Figures = dict[str, float]
 
 
 def average_base(values: Open) -> Figures:
-    """AvgDC's base: `latency_error` (rms of logarithms), `rate` (percent), and `measure`, what is minimised."""
+    """AvgDC's base: `latency_error` (rms of logarithms), `rate` (percent), and `measure`, what is minimized."""
     found = _base(AVGDC, values)
     figures = {"latency_error": latency_error(found[SEARCH]), "rate": rate(found.values())}
     off = (figures["rate"] - RETRANSMITTED[AVGDC][0]) / 0.1

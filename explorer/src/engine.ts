@@ -72,7 +72,7 @@ export interface Records {
 /** Those of a simulation. */
 export interface Simulated extends Records {
   /** In a run with segments: sender events in words, by the numbers of old state, new state and trigger in the table `sender_events`. */
-  readonly senderEvents: readonly (readonly (readonly string[])[])[];
+  readonly senderEvents: readonly (readonly (readonly string[])[])[] | null;
 }
 
 /** The contents of a capture. */

@@ -396,7 +396,7 @@ function reports(records: Simulated, connection: number, dataFrom: number): Repo
   const { time_ns, from_server, old_state, new_state, trigger } = table.columns("time_ns", "from_server", "old_state", "new_state", "trigger");
   return rowsOf(table, connection)
     .filter((row) => from_server[row] === dataFrom)
-    .map((row) => ({ atNs: time_ns[row]!, what: records.senderEvents[old_state[row]!]![new_state[row]!]![trigger[row]!]! }));
+    .map((row) => ({ atNs: time_ns[row]!, what: records.senderEvents![old_state[row]!]![new_state[row]!]![trigger[row]!]! }));
 }
 
 /** cwnd when the data's sender sends and after it receives. */

@@ -317,7 +317,7 @@ test("a capture is read in the page, and its path becomes the model's", async (t
   assert.match(await text(tab, "#capture-says"), /^server\.pcapng: [\d,]+ packets, [\d,]+ responses; [\d,]+ dots in the chart\.$/);
   const [, observed, rtt] = /in ([\d.]+) ms, RTT ([\d.]+) ms/.exec(await text(tab, "#response option"));
   assert.equal(await tab.$eval("#path-rtt_ms", ({ value }) => value), rtt);
-  t.diagnostic(`observed ${observed} ms, modelled ${(await completion(tab, "b")) / 1e6} ms`);
+  t.diagnostic(`observed ${observed} ms, modeled ${(await completion(tab, "b")) / 1e6} ms`);
   await tab.waitForSelector("#captured:not([hidden])");
   assert.equal(await text(tab, "#place"), "at the server");
   await tab.focus("#sequence");

@@ -35,7 +35,7 @@ def read(name: str) -> observe.Observation:
 
 
 @pytest.mark.parametrize(("name", "kind"), FILES.items())
-def test_every_example_is_recognised_by_its_content_and_read_without_a_problem(name, kind):
+def test_every_example_is_recognized_by_its_content_and_read_without_a_problem(name, kind):
     seen = read(name)
 
     assert seen.source.kind == kind

@@ -495,6 +495,11 @@ def test_a_scenario_whose_keys_are_varied_is_drawn_against_them(small: Scenario)
     keys = ("initial_window", "sack", "value", "low", "high")
     assert sorted(tuple(row[key] for key in keys) for row in rows) == sorted(shown.iter_rows())
     assert all(row["low"] < row["value"] < row["high"] for row in rows)
+    means = (
+        run.pages.group_by("initial_window", "sack").agg(pl.col("completion_time_s").fill_nan(None).mean()).collect()
+    )
+    counted = sorted((row["initial_window"], row["sack"], row["value"]) for row in rows)
+    assert [row[2] for row in counted] == pytest.approx([row[2] for row in sorted(means.iter_rows())], rel=0.05)
 
 
 EACH = Observations("time", "Time", "ms", pl.col("time").mean(), by={"user": [0, 1, 2]})

@@ -30,7 +30,7 @@ LINKS = pl.LazyFrame(
 PAGES = TRANSFERS.filter(pl.col("replicate") > 5)
 
 
-def test_transfers_are_summarised_by_application_over_replicates():
+def test_transfers_are_summarized_by_application_over_replicates():
     table = of_records(TRANSFERS, PAGES, LINKS, ["scenario"])[0]
     rows = {(row["application"], row["metric"]): row for row in table.frame.to_dicts()}
     assert rows["web", "completed"]["ours"] == 1.5

@@ -113,8 +113,8 @@ def test_any_transfer_within_the_regime_is_the_same_to_the_nanosecond() -> None:
             continue
         if outcome.ties:
             continue
-        modelled, simulated = _transfers(model, scenario), _transfers(simulate, scenario)
-        assert modelled.equals(simulated), f"{scenario.to_toml()}\n{modelled.to_dicts()}\n{simulated.to_dicts()}"
+        modeled, simulated = _transfers(model, scenario), _transfers(simulate, scenario)
+        assert modeled.equals(simulated), f"{scenario.to_toml()}\n{modeled.to_dicts()}\n{simulated.to_dicts()}"
         compared += 1
     # The generator must not drift into refusals unnoticed.
     assert compared > 350

@@ -105,7 +105,7 @@ def test_what_cannot_be_read_is_an_error_and_not_a_crash(tmp_path: Path) -> None
         "+0 %{ assert tcpi_delivered == 0 }%",
     ],
 )
-def test_what_is_not_modelled_is_unsupported_and_neither_wrong_nor_taken_for_zero(line: str, tmp_path: Path) -> None:
+def test_what_is_not_modeled_is_unsupported_and_neither_wrong_nor_taken_for_zero(line: str, tmp_path: Path) -> None:
     script = tmp_path / "unsupported.pkt"
     opening = (
         "--profile=rfc\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n"

@@ -21,6 +21,7 @@ from firstflight.scenario import Scenario
 from small_grid import WINDOWS, SmallGrid
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
+# Each run that continues costs seconds; places and moments are drawn, and six hit several of each.
 KILLS = 6
 
 

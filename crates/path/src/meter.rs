@@ -6,7 +6,7 @@ use crate::Nanos;
 
 /// Counters of one interval.
 // What each packet changes comes first; no two words of it lie side by side, since the compiler would add to both with one
-// vector, which takes three times as many instructions.
+// vector, which takes more instructions than two additions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Interval {

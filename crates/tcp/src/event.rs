@@ -53,7 +53,7 @@ named! {
         Startup = "startup",
         /// The controller has set ssthresh and gives no reason.
         Controller = "controller",
-        /// Duplicate or selective ACKs show a loss.
+        /// Duplicate ACKs or SACK blocks show a loss.
         Loss = "loss",
         /// A tail loss probe has recovered a loss.
         TailLoss = "tail_loss",
@@ -94,7 +94,7 @@ pub struct SenderEvent {
 }
 
 /// The event in words, for every old state, new state and trigger, each in the order of the values.
-// A trigger alone says it where the state stays and at the end of a recovery, from which there is one way on.
+// A trigger alone says it where the state stays, and at the end of a recovery.
 pub fn event_words() -> Vec<Vec<Vec<String>>> {
     let words = |old, new, trigger| {
         let [state, cause] = [CongestionState::NAMES[new as usize], Trigger::NAMES[trigger as usize]];

@@ -196,7 +196,7 @@ class Measurements:
         return self._made[key]
 
     def groups(self, case: str, window: int, dimension: Dimension) -> list[Bucket]:
-        """The mean time by bucket of a dimension, corrected for looking at many; a bucket without users says so."""
+        """The mean time by bucket of a dimension, corrected for multiple comparisons; empty buckets say so."""
         key = (case, window, dimension.column)
         if key not in self._buckets:
             self._buckets[key] = grouped(self.responses(case), dimension, self._design(self.current, window))
@@ -320,7 +320,7 @@ class Measurements:
 
 
 def grouped(rows: pl.DataFrame, dimension: Dimension, design: Design) -> list[Bucket]:
-    """The mean of `time_s` by bucket of a dimension, corrected for looking at many."""
+    """The mean of `time_s` by bucket of a dimension, corrected for multiple comparisons."""
     labels = dimension.labels()
     placed = bucketed(rows, dimension.column, dimension.edges, "bucket")
     least = replace(design, least=LEAST_IN_BUCKET)
@@ -330,7 +330,7 @@ def grouped(rows: pl.DataFrame, dimension: Dimension, design: Design) -> list[Bu
 
 def worst(groups: Mapping[str, Sequence[Bucket]], limit: float) -> Iterator[tuple[str, int, Estimate]]:
     """Of each dimension, by its title, the bucket whose simultaneous interval reaches furthest up, one over the limit
-    before the others: its name, units and change in percent. Nothing for a dimension without enough of them in any.
+    before the others: its name, units and change in percent. Skips a dimension without enough units in any bucket.
     """
     for title, buckets in groups.items():
         judged = [

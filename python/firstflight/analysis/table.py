@@ -141,7 +141,7 @@ class Table:
         return xr.Dataset(arrays, labels)
 
     def of_metric(self, name: str, keys: Sequence[str]) -> xr.Dataset | None:
-        """One metric over `keys`, the last of which also says what the table's others do; None without a row."""
+        """One metric over `keys`, the last of which joins the labels of the table's other keys; None without a row."""
         *places, last = keys
         said = pl.concat_str([key for key in self.keys if key not in places], separator=", ")
         rows = self.frame.filter(pl.col("metric") == name).with_columns(said.alias(last))

@@ -45,7 +45,9 @@ def command(as_json: Json = False) -> None:
             mark = "ok" if finding.ok else "missing"
             show(f"{mark:7}  {finding.name:14} {finding.found}")
             if not finding.ok:
-                show(f"         {'':14} needed for {finding.needed_for}; fix: {finding.fix}")
+                show(f"         {'':14} needed for {finding.needed_for}; fix:")
+                # A break in a command would be copied with it.
+                print(f"         {'':14} {finding.fix}")
     if any(finding.required and not finding.ok for finding in findings):
         raise typer.Exit(MachineError.exit_status)
 

@@ -14,7 +14,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Kind = Annotated[str | None, typer.Option(help="Format of the data, if not detected.")]
 Seed = Annotated[int | None, typer.Option(help="Seed of all random numbers.")]
 SetAside = Annotated[
-    bool, typer.Option("--set-aside", help="If DIR holds another run, rename it to DIR.1 and start a new one.")
+    bool,
+    typer.Option("--set-aside", help="If DIR holds another run or advice, rename it to DIR.1 and start a new one."),
 ]
 Settings = Annotated[
     list[str] | None,

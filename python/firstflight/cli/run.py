@@ -63,7 +63,7 @@ def command(
         print_timing_hint(subject)
     varied, restricted = variations(vary or []), restrictions(only or [])
     request = prepare(subject, engine, replicates, seed, jobs, restricted, on, store, varied, records)
-    compute(request, out or Path("runs") / name, set_aside, _summarise)
+    compute(request, out or Path("runs") / name, set_aside, _summarize)
 
 
 Summary = Callable[[Request, Run, int, float], None]
@@ -110,7 +110,7 @@ def _tell_of_aside(directory: Path, aside: Path) -> None:
     )
 
 
-def _summarise(request: Request, run: Run, kept: int, seconds: float) -> None:
+def _summarize(request: Request, run: Run, kept: int, seconds: float) -> None:
     study = request.study
     cells = f"{len(request.cells)} cell{'s' if len(request.cells) != 1 else ''}"
     left = f"; {run.missing} requested earlier have not finished" if run.missing else ""

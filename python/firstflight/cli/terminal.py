@@ -42,16 +42,20 @@ def interrupted(kept: str, directory: Path) -> NoReturn:
 
 def progress_line(doing: str) -> Callable[[int, int], None]:
     """A function of the number done and of all: shows them with the time left, in one line on stderr at a terminal."""
-    began = shown = time.monotonic()
+    first, began, shown = 0, 0.0, 0.0
 
     def on_done(done: int, of: int) -> None:
-        nonlocal shown
+        nonlocal first, began, shown
         now = time.monotonic()
-        if sys.stderr.isatty() and (done >= of or (done and now - shown >= _SHOWN_EVERY_S)):
+        # What is done at the first call took its time before.
+        if not began:
+            first, began, shown = done, now, now
+        if sys.stderr.isatty() and (done >= of or (done > first and now - shown >= _SHOWN_EVERY_S)):
             shown = now
-            left = time_span((now - began) * (of - done) / done)
+            left = time_span((now - began) * (of - done) / max(done - first, 1))
             text = f"{doing} {done:,} of {of:,}, {left} left" if done < of else ""
-            print(f"\r{text:<70}", end="" if text else "\r", file=sys.stderr, flush=True)
+            columns = shutil.get_terminal_size().columns - 1
+            print(f"\r{text[:columns]:<{columns}}", end="" if text else "\r", file=sys.stderr, flush=True)
 
     return on_done
 

@@ -64,7 +64,7 @@ class Lognormal(Table, Generic[Q]):
     maximum: Q | None = None
 
     @model_validator(mode="after")
-    def _centred(self) -> "Lognormal[Q]":
+    def _centered(self) -> "Lognormal[Q]":
         if self.median <= 0:
             raise ValueError(
                 "a median of zero has no logarithm; write a median above zero, or the constant distribution"

@@ -99,7 +99,7 @@ def prepare(
 def _study(what: "Study | Scenario | str", vary: Vary) -> Study:
     if isinstance(what, Scenario):
         return VariedScenario(what, vary) if vary else SingleScenario(what)
-    if isinstance(what, str) and what.endswith(".toml"):
+    if isinstance(what, Path) or (isinstance(what, str) and what.endswith(".toml")):
         raise RequestError(f'"{what}" is a file, and the name of no study; load_scenario reads a scenario from it')
     study = find(what) if isinstance(what, str) else what
     if vary:

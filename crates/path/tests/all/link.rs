@@ -96,7 +96,7 @@ fn a_packet_lost_at_random_still_takes_its_time_on_the_line() {
 }
 
 #[test]
-fn a_listed_data_packet_is_lost_whatever_bare_acknowledgements_pass_between() {
+fn a_listed_data_packet_is_lost_whatever_bare_acknowledgments_pass_between() {
     let mut link = link(&LinkSpec { lose: vec![2], ..t1(drop_tail(25, false)) });
     let acknowledgement = OfferedPacket {
         bytes: 40,

@@ -58,7 +58,7 @@ const MISTAKES: &[(&str, &[(&str, &str)])] = &[
     ),
     ("duplicates are not reported", &[("dsack", "false")]),
     ("timestamps are not offered", &[("timestamps", "false"), ("undo_spurious_syn", "false")]),
-    ("acknowledgements are never quick", &[("ack.max_quickacks", "0")]),
+    ("acknowledgments are never quick", &[("ack.max_quickacks", "0")]),
     ("an acknowledgement waits for 200 ms from the start", &[("ack.delay_min", "200ms")]),
     ("small segments never wait", &[("nagle", "off")]),
     ("a small segment waits while anything is outstanding", &[("nagle", "classic")]),

@@ -89,7 +89,7 @@ fn options_of_a_syn_keep_linuxs_order_whichever_are_absent() {
 }
 
 #[test]
-fn acknowledgements_have_timestamps_then_sack_blocks_each_on_whole_words() {
+fn acknowledgments_have_timestamps_then_sack_blocks_each_on_whole_words() {
     let mut sack = SackBlocks::NONE;
     sack.push(0x0102_0304, 0x0506_0708);
     sack.push(1, 2);

@@ -59,7 +59,7 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
         window_scaling,
         loose_sequence_check: u.arbitrary()?,
         ignore_shrinking_duplicates: u.arbitrary()?,
-        ack: acknowledgements(u)?,
+        ack: acknowledgments(u)?,
         sack,
         dsack: sack && u.arbitrary()?,
         timestamps,
@@ -144,7 +144,7 @@ fn initial_window(u: &mut Unstructured<'_>) -> Result<InitialWindow> {
     })
 }
 
-fn acknowledgements(u: &mut Unstructured<'_>) -> Result<AckPolicy> {
+fn acknowledgments(u: &mut Unstructured<'_>) -> Result<AckPolicy> {
     let milliseconds = |u: &mut Unstructured<'_>| Ok::<_, arbitrary::Error>(u.int_in_range(1..=500)? * MS);
     Ok(match u.int_in_range(0..=3)? {
         0 => AckPolicy::EverySegment,

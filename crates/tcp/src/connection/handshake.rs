@@ -226,7 +226,7 @@ impl Endpoint {
             self.conn.due |= due::ACK;
         } else if ours {
             self.establish(now, segment);
-            self.on_synchronised(now, segment);
+            self.on_synchronized(now, segment);
             self.receiver.forget_echo(&mut self.conn);
         } else if acknowledges {
             self.refuse(segment);

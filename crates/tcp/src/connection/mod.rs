@@ -1,8 +1,8 @@
 //! One end of a connection: its state, and its interface to the application.
 //!
 //! An [`Endpoint`] has two halves, [`Sender`] and [`Receiver`], whose fields are their own, and what they share, a
-//! [`Connection`], which their methods are handed. Its [`Handshake`] is written here alone. `Endpoint` opens and closes,
-//! hands arriving segments to the halves, and makes segments of what they have to send.
+//! [`Connection`], which their methods are handed. Its [`Handshake`] is written here, but for the bit of a listener.
+//! `Endpoint` opens and closes, hands arriving segments to the halves, and makes segments of what they have to send.
 
 mod close;
 pub(crate) mod ecn;

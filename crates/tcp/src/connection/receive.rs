@@ -14,7 +14,7 @@ impl Endpoint {
         self.conn.stats.segments_received += 1;
         self.conn.due |= due::STREAM;
         if self.conn.handshake.state >= State::Established {
-            self.on_synchronised(now, segment);
+            self.on_synchronized(now, segment);
         } else {
             self.on_handshake_segment(now, segment);
         }
@@ -24,7 +24,7 @@ impl Endpoint {
     // RFC 9293 §3.10.7.4: check the sequence number, RST, SYN, ACK, then process the payload and FIN. Inlined, since bulk
     // transfers take 3% less CPU time.
     #[inline(always)]
-    pub(crate) fn on_synchronised(&mut self, now: Nanos, segment: &Segment) {
+    pub(crate) fn on_synchronized(&mut self, now: Nanos, segment: &Segment) {
         let next = self.receiver.next();
         let seq = near(next, segment.seq);
         let unusual = segment.flags.intersects(Flags::RST.union(Flags::SYN)) || !segment.flags.contains(Flags::ACK);

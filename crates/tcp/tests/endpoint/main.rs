@@ -1,6 +1,6 @@
 //! Behaviour of the endpoint, by theme, over an in-memory wire.
 
-mod acknowledgements;
+mod acknowledgments;
 mod bbr;
 mod closing;
 mod counting;

@@ -41,7 +41,7 @@ const CLAIMED: &[Must] = &[
         "a_peer_that_reflects_reserved_bits_has_not_agreed"),
     must("RFC 3168 §6.1.3", "after a mark every acknowledgement has ECE until CWR arrives",
         "a_mark_is_echoed_at_once_and_in_every_acknowledgement_until_cwr"),
-    must("RFC 3168 §6.1.4", "pure acknowledgements are not ECN-capable",
+    must("RFC 3168 §6.1.4", "pure acknowledgments are not ECN-capable",
         "only_new_data_is_capable"),
     must("RFC 3168 §6.1.5", "retransmissions are not ECN-capable",
         "only_new_data_is_capable"),

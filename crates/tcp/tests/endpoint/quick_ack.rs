@@ -222,7 +222,7 @@ fn a_hole_its_filling_and_a_duplicate_are_acknowledged_at_once() {
 }
 
 #[test]
-fn a_duplicate_brings_quick_acknowledgements_back() {
+fn a_duplicate_brings_quick_acknowledgments_back() {
     let mut receiver = Receiver::past_the_start(&linux_acks());
     let segment = receiver.data(MSS, Flags::NONE);
     assert!(!receiver.get(segment, true));
@@ -232,7 +232,7 @@ fn a_duplicate_brings_quick_acknowledgements_back() {
 }
 
 #[test]
-fn an_idle_time_longer_than_the_timeout_brings_quick_acknowledgements_back() {
+fn an_idle_time_longer_than_the_timeout_brings_quick_acknowledgments_back() {
     let mut profile = linux_acks();
     profile.rto.minimum_ns = 200 * MS;
     let mut receiver = Receiver::past_the_start(&profile);
@@ -244,7 +244,7 @@ fn an_idle_time_longer_than_the_timeout_brings_quick_acknowledgements_back() {
 }
 
 #[test]
-fn a_mark_brings_two_quick_acknowledgements() {
+fn a_mark_brings_two_quick_acknowledgments() {
     let mut receiver = Receiver::past_the_start(&Profile { ecn: EcnPolicy::On, ..linux_acks() });
     let marked = Segment { ecn: Ecn::Congestion, ..receiver.data(MSS, Flags::NONE) };
     assert!(receiver.get(marked, true));
@@ -273,7 +273,7 @@ fn the_fin_of_the_peer_waits_for_ours() {
 }
 
 #[test]
-fn the_application_can_ask_for_quick_acknowledgements_and_hold_them_back() {
+fn the_application_can_ask_for_quick_acknowledgments_and_hold_them_back() {
     let mut receiver = Receiver::new(&linux_acks());
     receiver.wire.client.set_quick_ack(false);
     assert!(!receiver.full());

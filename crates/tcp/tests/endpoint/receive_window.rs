@@ -108,7 +108,7 @@ fn the_window_is_bounded_by_the_largest_buffer() {
 }
 
 #[test]
-fn growth_brings_quick_acknowledgements() {
+fn growth_brings_quick_acknowledgments() {
     // Linux, tcp_grow_window: each segment that opens the window is acknowledged immediately.
     let linux = Profile::linux();
     let (wire, _) = bulk(&Profile { receive_window_bytes: 3 * MEBIBYTE, ..linux }, true);

@@ -40,7 +40,7 @@ fn steps_that_are_no_whole_number_of_nanoseconds_do_not_drift() {
 }
 
 #[test]
-fn after_the_first_round_trip_acknowledgements_clock_the_sender() {
+fn after_the_first_round_trip_acknowledgments_clock_the_sender() {
     let mut wire = serving(&paced(100), 100 * 1460);
     let start = wire.now;
     wire.run_until(start + 199 * MS);

@@ -166,7 +166,7 @@ fn the_first_acknowledgement_cuts_the_window_to_what_was_used() {
     wire.run_until(start + 101 * MS);
     assert_eq!(wire.server.cwnd_bytes(), 15 * 1460);
     wire.run();
-    assert_eq!(wire.server.cwnd_bytes(), 29 * 1460, "14 more acknowledgements in slow start");
+    assert_eq!(wire.server.cwnd_bytes(), 29 * 1460, "14 more acknowledgments in slow start");
 }
 
 #[test]

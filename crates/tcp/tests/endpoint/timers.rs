@@ -237,7 +237,7 @@ fn retries_count_for_one_segment_and_begin_anew_with_the_next() {
 }
 
 #[test]
-fn acknowledgements_after_a_timeout_carry_the_highest_sequence_number_sent() {
+fn acknowledgments_after_a_timeout_carry_the_highest_sequence_number_sent() {
     let mut wire = Wire::connected(&rfc(), 50 * MS);
     wire.lose(50 * MS, |sent| sent.from == Server && sent.segment.payload_bytes > 0);
     wire.server.write(wire.now, 5 * 1460);

@@ -146,12 +146,12 @@ class Sums:
         self._blocks, self._shares, self._count = blocks, shares, len(first)
         of = np.repeat(np.arange(len(blocks.sizes)), blocks.sizes)
         self._means = np.add.reduceat(distinct, blocks.starts) / blocks.sizes[:, None]
-        centred = distinct - self._means[of]
-        self._varying = np.flatnonzero(centred.any(axis=0))
+        centered = distinct - self._means[of]
+        self._varying = np.flatnonzero(centered.any(axis=0))
         self._left, self._right = np.triu_indices(len(self._varying))
-        centred = centred[:, self._varying]
+        centered = centered[:, self._varying]
         # About the means: the difference of two nearly equal arms must not drown in rounding.
-        self._columns = np.concatenate([centred, centred[:, self._left] * centred[:, self._right]], axis=1)
+        self._columns = np.concatenate([centered, centered[:, self._left] * centered[:, self._right]], axis=1)
 
     def drawn(self, counts: Values) -> Values:
         """The value of `of` for each draw, from how often each block is drawn, shape (resamples, blocks), in pieces."""

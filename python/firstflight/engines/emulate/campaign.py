@@ -33,7 +33,7 @@ from firstflight.scenario.applications import FileTransfer
 _CLOSING_S = 4.0
 _QUIET_S = 10.0
 # See `jobs`.
-_BEARS_NEIGHBOURS_BPS = 10e6
+_BEARS_NEIGHBORS_BPS = 10e6
 
 OnReplicates = Callable[[Cell, int], None]
 
@@ -116,7 +116,7 @@ def jobs(group: Sequence[Cell]) -> int:
     if any(application.kind == "web_page" for cell in group for application in cell.scenario.application):
         return 1
     fastest = max(cell.scenario.one_network("The engine emulate").capacity_bps() for cell in group)
-    return 1 if fastest > _BEARS_NEIGHBOURS_BPS else 2 * usable_cpus()
+    return 1 if fastest > _BEARS_NEIGHBORS_BPS else 2 * usable_cpus()
 
 
 def _without_tcp(scenario: Scenario) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import tomllib
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -141,7 +141,7 @@ class DeclaredStudy(Study):
                     there = nearest(unknown[0], map(str, coordinates[of.grid][key]))
                     raise RequestError(f'{self.name}: quantity "{of.name}" is at {key} {unknown[0]}; {there}')
             if isinstance(of.records, str):
-                _check_columns(f'{self.name}: quantity "{of.name}"', of, of.records, keys)
+                _check_columns(f'{self.name}: quantity "{of.name}"', of, of.records, keys, coordinates[of.grid])
         if sum(of.blank(coordinates[of.grid]).size for of in own) > _TRIED:
             return
         made_up = self._made_up(engine)
@@ -249,14 +249,14 @@ _TRIED = 2_000
 """Values of a study that is small: its claims and tables take some tenths of a second."""
 
 
-def _check_columns(where: str, of: Quantity, records: str, keys: set[str]) -> None:
+def _check_columns(where: str, of: Quantity, records: str, keys: set[str], labels: Mapping[str, Sequence[Any]]) -> None:
     """RequestError for a column that the records of the quantity do not have, and for a value that is no aggregate."""
     columns = {name: {column.name for column in table} | {REPLICATE} for name, table in TABLES.items()}
     for column in sorted(of.columns() - keys - columns[records]):
         others = [name for name, of_table in columns.items() if column in of_table]
         hint = f'write records = "{others[0]}"' if others else nearest(column, columns[records])
         raise RequestError(f'{where} reads "{column}", no column of the records "{records}"; {hint}')
-    rows = empty(records).lazy().with_columns(pl.lit(0).alias(key) for key in keys)
+    rows = empty(records).lazy().with_columns(pl.lit(next(iter(of), None)).alias(key) for key, of in labels.items())
     if isinstance(rows.group_by(REPLICATE).agg(value=of.value).collect_schema()["value"], pl.List):
         raise RequestError(f"{where} has a value for each row; aggregate them, for example with .mean()")
 

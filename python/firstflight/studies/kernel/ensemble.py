@@ -299,7 +299,7 @@ def chance(members: int) -> float:
 
 
 def rank_correlation(values: np.ndarray[Any, Any], order: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Spearman's, of `values` along their last axis and `order`, which has as many; equal values share a rank. NaN
+    """Spearman's, of `values` along their last axis and `order`, of the same length; equal values share a rank. NaN
     where a value is, and where all values are equal.
     """
     from scipy.stats import rankdata

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -26,7 +26,7 @@ from firstflight.counted import with_unit
 from firstflight.errors import RequestError
 from firstflight.records import Run
 from firstflight.studies.kernel.grid import EXPERIMENT
-from firstflight.studies.kernel.sample import DRAW, METHOD, PERCENTILE, REPLICATE, Sample, draws
+from firstflight.studies.kernel.sample import DRAW, METHOD, PERCENTILE, REPLICATE, RESAMPLES, Array, Sample, draws
 
 FROM_ELSEWHERE, RISING = 3, 4
 
@@ -114,9 +114,6 @@ class Filling:
 
 
 _PAIRED, _OBSERVED = "paired bootstrap", "bootstrap of observations"
-_RESAMPLES = 500
-"""Enough for the ends of a 95% CI to stay within about a twentieth of its width."""
-
 Summary = Literal["median", "lower quartile", "upper quartile", "sum"]
 _SUMMARIES: Mapping[Summary, Callable[..., Any]] = {
     "median": np.median,
@@ -125,21 +122,21 @@ _SUMMARIES: Mapping[Summary, Callable[..., Any]] = {
     "sum": np.sum,
 }
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 Rows = Callable[["Run"], pl.LazyFrame]
 
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
     """A measure of one replicate of one cell: `value`, an aggregate of the rows of `records` that pass `where`. The
-    value of a cell is the mean over replicates, with an interval by the jackknife.
+    value of a cell is the mean over replicates, with an interval by the jackknife where `is_jackknifed`.
 
     `grid` names the grid in a study with several. `records` is a table of the records, or a function that returns rows
     of the grid's cells, with their keys and `replicate`. `by` adds columns of the records as dimensions, with their
     labels; a tuple of names takes the labels from the run. `at` restricts keys to labels that can have a value. `unit`
-    is that of `value`. `kinds` names the values 0, 1, ... of a category. With `partial` results use the existing cells
-    only.
+    is that of `value`. `kinds` names the values 0, 1, ... of a category. `partial`: of the existing cells only.
     """
+
+    is_jackknifed: ClassVar[bool] = True
 
     name: str
     title: str
@@ -166,8 +163,11 @@ class Quantity:
         return [
             (not self.name or self.name.startswith("_"), "the name is empty or begins with _; give it another"),
             (hasattr(Quantities, self.name), "q has a method of this name; give it another"),
-            (isinstance(self.records, Sample), "records is a Sample; write Sampled"),
+            self._problem_of_records(),
         ]
+
+    def _problem_of_records(self) -> tuple[bool, str]:
+        return isinstance(self.records, Sample), "records is a Sample; write Sampled"
 
     def columns(self) -> set[str]:
         """Columns of the records that the quantity reads, in addition to keys and `replicate`."""
@@ -219,16 +219,12 @@ class Quantity:
         """The array with the quantity's name, title and unit."""
         return named(array, self.name, self.title, self.unit, self.digits)
 
-    @property
-    def is_jackknifed(self) -> bool:
-        """Whether draws are those of the jackknife."""
-        return type(self) is Quantity
-
 
 @dataclass(frozen=True, eq=False)
 class Observed(Quantity):
     """A `summary` of the existing replicates with a bootstrap interval for each cell: for measurements in real time."""
 
+    is_jackknifed = False
     summary: Summary = "median"
 
     def _problems(self) -> list[tuple[bool, str]]:
@@ -243,6 +239,8 @@ class Observed(Quantity):
 class Observations(Quantity):
     """The values of all replicates, along `replicate`, for pairing before `observed` summarizes them."""
 
+    is_jackknifed = False
+
     def _over_replicates(self, values: xr.DataArray) -> xr.DataArray:
         return values
 
@@ -253,6 +251,7 @@ class Sampled(Quantity):
     unit, and counts with its `weight`. The interval is by a bootstrap of clusters, and missing for too few units.
     """
 
+    is_jackknifed = False
     summary: Literal["mean", "sum"] | tuple[float, ...] = "mean"
     weight: pl.Expr | None = None
 
@@ -260,11 +259,13 @@ class Sampled(Quantity):
         named, shares = isinstance(self.summary, str), self.percentiles
         wrong = (named and self.summary not in ("mean", "sum")) or not all(0 < share < 100 for share in shares)
         return [
-            *super()._problems()[:2],
-            (not isinstance(self.records, Sample), "records is no Sample; give one, or write Quantity"),
+            *super()._problems(),
             (not isinstance(self.by, Mapping) and bool(self.by), "a Sample needs by with labels, as a mapping"),
             (wrong, f'summary is "{self.summary}"; write mean, sum or percentiles such as (50, 95)'),
         ]
+
+    def _problem_of_records(self) -> tuple[bool, str]:
+        return not isinstance(self.records, Sample), "records is no Sample; give one, or write Quantity"
 
     @property
     def percentiles(self) -> tuple[float, ...]:
@@ -312,11 +313,11 @@ def measured(
 def _bootstrap(values: Array, over: Summary, grid: str, name: str) -> Array:
     """`over` of the last axis: of all that there are, then of as many drawn from them, in each place for itself."""
     summary = _SUMMARIES[over]
-    found = np.full((*values.shape[:-1], 1 + _RESAMPLES), np.nan)
+    found = np.full((*values.shape[:-1], 1 + RESAMPLES), np.nan)
     for place in np.ndindex(values.shape[:-1]):
         own = values[place][~np.isnan(values[place])]
         if len(own):
-            picked = np.random.default_rng(seed_of(grid, name, place)).integers(0, len(own), (_RESAMPLES, len(own)))
+            picked = np.random.default_rng(seed_of(grid, name, place)).integers(0, len(own), (RESAMPLES, len(own)))
             found[place] = np.concatenate([[summary(own)], summary(own[picked], axis=1)])
     return found
 
@@ -494,12 +495,10 @@ def variation_of(values: xr.DataArray) -> xr.DataArray:
 
 
 def resampled(values: xr.DataArray) -> xr.DataArray:
-    """The mean over `replicate`, with bootstrap draws that are paired between cells and quantities: for statistics that
-    jump, such as counts, for which the jackknife fails.
-    """
+    """The mean over `replicate`, with draws paired over cells and quantities, for counts, where the jackknife fails."""
     raw = values.transpose(..., REPLICATE).values
     count = raw.shape[-1]
-    picked = np.random.default_rng(count).integers(0, count, (_RESAMPLES, count))
+    picked = np.random.default_rng(count).integers(0, count, (RESAMPLES, count))
     means = np.concatenate([raw.mean(axis=-1, keepdims=True), raw[..., picked].mean(axis=-1)], axis=-1)
     return _with_draws(values, means, _PAIRED if count > 1 else "bootstrap")
 

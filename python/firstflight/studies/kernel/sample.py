@@ -32,7 +32,7 @@ DRAW, REPLICATE, PERCENTILE, METHOD = "draw", "replicate", "percentile", "interv
 MEMBERS = "members"
 """The interval of an ensemble: the spread of its members."""
 _CLUSTER = "_cluster"
-_RESAMPLES = 500
+RESAMPLES = 500
 """Enough for the ends of a 95% CI to stay within about a twentieth of its width."""
 
 
@@ -59,7 +59,7 @@ def draws(
 ) -> dict[Sampled, xr.DataArray]:
     """Value and resamples of each quantity in the run's `cells` of a grid, which `own` names. A piece is read once."""
     labels = {of: of.all_labels(coordinates) for of in quantities}
-    found = {of: np.full([*map(len, own.values()), 1 + _RESAMPLES], np.nan) for of, own in labels.items()}
+    found = {of: np.full([*map(len, own.values()), 1 + RESAMPLES], np.nan) for of, own in labels.items()}
     fixed = [key for key in coordinates if key not in sample.together]
     for values in dict.fromkeys(tuple(cell[key] for key in fixed) for cell in cells):
         piece = dict(zip(fixed, values, strict=True))
@@ -83,7 +83,7 @@ def draws(
             made = _sums(same, rows, left | there, clusters, drawn)
             for quantity, drawn_values in zip(same, made, strict=True):
                 _put(found[quantity], labels[quantity], piece | there, drawn_values)
-    numbers = {DRAW: np.arange(1 + _RESAMPLES)}
+    numbers = {DRAW: np.arange(1 + RESAMPLES)}
     return {of: xr.DataArray(found[of], {**own, **numbers}) for of, own in labels.items()}
 
 
@@ -99,7 +99,7 @@ def _put(found: Array, labels: Labels, at: Mapping[str, Any], values: Array) -> 
 @cache
 def _drawn(clusters: int) -> Array:
     """The number of times that each cluster is drawn: once in draw 0, at random in the others."""
-    picked = np.random.default_rng(clusters).integers(0, max(clusters, 1), (_RESAMPLES, clusters))
+    picked = np.random.default_rng(clusters).integers(0, max(clusters, 1), (RESAMPLES, clusters))
     counts = [np.bincount(row, minlength=clusters) for row in picked]
     return np.array([np.ones(clusters), *counts], dtype=np.float64)
 

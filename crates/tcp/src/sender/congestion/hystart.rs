@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn acknowledgements_more_than_two_milliseconds_apart_are_no_train() {
+    fn acknowledgments_more_than_two_milliseconds_apart_are_no_train() {
         let rtt = 100 * MILLISECOND;
         assert!(Round::new(true, false, false).first_exit(2 * MILLISECOND, rtt).is_some());
         assert_eq!(Round::new(true, false, false).first_exit(2 * MILLISECOND + 1000, rtt), None);

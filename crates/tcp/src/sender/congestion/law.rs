@@ -70,7 +70,7 @@ pub trait CongestionControl: DynClone + std::fmt::Debug + Send + Sync {
     fn on_ack(&mut self, window: &mut Window, now: Nanos, acknowledged: Acknowledged);
     /// Every ACK that delivers, for rate-based algorithms.
     fn on_delivery(&mut self, _window: &mut Window, _now: Nanos, _delivery: &Delivery) {}
-    /// A loss was noticed by duplicate or selective ACKs, or a CE mark was echoed, with this amount in flight: once per
+    /// A loss was noticed by duplicate ACKs or SACK blocks, or a CE mark was echoed, with this amount in flight: once per
     /// loss event. Sets ssthresh and, for senders without proportional rate reduction, cwnd.
     fn on_congestion(&mut self, window: &mut Window, now: Nanos, flight: Bytes);
     /// The retransmission timer expired, with this amount in flight; `first` unless it is for the same segment

@@ -238,7 +238,7 @@ mod tests {
         rounds.round(&[900_000; 2]);
         assert_eq!(rounds.state(), (2, 2));
         rounds.round(&[900_000; 2]);
-        assert_eq!(rounds.state(), (3, 2), "two acknowledgements for a cwnd of two");
+        assert_eq!(rounds.state(), (3, 2), "two acknowledgments for a cwnd of two");
     }
 
     #[test]

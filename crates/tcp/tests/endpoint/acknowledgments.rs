@@ -6,7 +6,7 @@ use firstflight_tcp::{AckPolicy, InitialWindow, Profile};
 const DELAYED: AckPolicy = AckPolicy::Delayed { segments: 2, timer_ns: 200 * MS };
 
 /// Acknowledgments, in milliseconds from the write and segments covered, of a flight of `segments`.
-fn acknowledgements(ack: AckPolicy, segments: u32) -> Vec<(u64, u32)> {
+fn acknowledgments(ack: AckPolicy, segments: u32) -> Vec<(u64, u32)> {
     let mut wire = Wire::connected(&Profile { ack, ..rfc() }, 50 * MS);
     let start = wire.now;
     wire.server.write(start, u64::from(segments) * 1460);
@@ -16,14 +16,14 @@ fn acknowledgements(ack: AckPolicy, segments: u32) -> Vec<(u64, u32)> {
 
 #[test]
 fn every_segment_is_acknowledged_at_once_without_delay() {
-    assert_eq!(acknowledgements(AckPolicy::EverySegment, 3), [(50, 1), (50, 2), (50, 3)]);
+    assert_eq!(acknowledgments(AckPolicy::EverySegment, 3), [(50, 1), (50, 2), (50, 3)]);
 }
 
 #[test]
 fn every_second_segment_is_acknowledged_and_the_odd_one_after_200_ms() {
-    assert_eq!(acknowledgements(DELAYED, 4), [(50, 2), (50, 4)]);
-    assert_eq!(acknowledgements(DELAYED, 5), [(50, 2), (50, 4), (250, 5)]);
-    assert_eq!(acknowledgements(DELAYED, 1), [(250, 1)]);
+    assert_eq!(acknowledgments(DELAYED, 4), [(50, 2), (50, 4)]);
+    assert_eq!(acknowledgments(DELAYED, 5), [(50, 2), (50, 4), (250, 5)]);
+    assert_eq!(acknowledgments(DELAYED, 1), [(250, 1)]);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn every_segment_is_acknowledged_for_16_kb_and_then_every_second() {
 #[test]
 fn the_segment_that_ends_with_the_last_of_those_bytes_is_acknowledged_with_the_next() {
     let ack = AckPolicy::Heartbeat { segments: 2, interval_ns: 100 * MS, every_segment_bytes: Some(3 * 1460) };
-    let covered = |segments| acknowledgements(ack, segments).iter().map(|&(_, bytes)| bytes).collect::<Vec<_>>();
+    let covered = |segments| acknowledgments(ack, segments).iter().map(|&(_, bytes)| bytes).collect::<Vec<_>>();
     assert_eq!(covered(6), [1, 2, 4, 6]);
 }
 
