@@ -58,7 +58,6 @@ def test_the_window_in_use_is_found_in_a_capture() -> None:
     assert (found.window, found.known) == (10, True)
 
 
-@pytest.mark.slow
 def test_the_gain_is_that_of_real_connections(tmp_path: Path) -> None:
     emulations.skip_unless_possible()
     flows = advise_flows.write(tmp_path / "flows.csv", 8, seed=3)

@@ -53,7 +53,6 @@ def pair() -> Iterator[Pair]:
         yield running
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("direction", ["serve", "fetch"])
 @pytest.mark.parametrize("disturbance", DISTURBANCES)
 @pytest.mark.parametrize("size", [MB, 100 * MB])
