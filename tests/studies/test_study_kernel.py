@@ -171,6 +171,16 @@ def test_a_mistake_in_a_study_is_one_sentence_before_any_cell_is_built(
         firstflight.run(unbuilt)
 
 
+def test_a_value_may_read_a_key_whose_labels_are_texts(tmp_path: Path) -> None:
+    texts = 'values = { few = { "tcp.initial_window" = 3 }, many = { "tcp.initial_window" = 10 } }'
+    declared = DECLARED.replace('set = "tcp.initial_window", values = [3, 10]', texts).replace("model", "simulate")
+    (tmp_path / "study.toml").write_text(declared)
+    (tmp_path / "a.toml").write_bytes((EXAMPLES / "download.toml").read_bytes())
+    small = pl.col("iw").is_in(["few"]).mean()
+    study = DeclaredStudy(tmp_path, [Quantity("small", "Share", "", small)])
+    assert study.quantities(firstflight.run(study)).small.isel(draw=0).values.tolist() == [1, 0]
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

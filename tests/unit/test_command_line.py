@@ -257,7 +257,7 @@ def test_doctor_says_how_to_fix_what_is_missing(firstflight: Program, monkeypatc
     assert findings["native module"]["ok"]
     assert not findings["ns-2"]["ok"]
     assert all(finding["ok"] or finding["fix"] for finding in findings.values())
-    assert "fix: apt-get install ns2" in firstflight("doctor").out
+    assert "fix:\n                        apt-get install ns2\n" in firstflight("doctor").out
 
 
 def test_version_is_printed(firstflight: Program) -> None:

@@ -256,7 +256,7 @@ def _check_columns(where: str, of: Quantity, records: str, keys: set[str], label
         others = [name for name, of_table in columns.items() if column in of_table]
         hint = f'write records = "{others[0]}"' if others else nearest(column, columns[records])
         raise RequestError(f'{where} reads "{column}", no column of the records "{records}"; {hint}')
-    rows = empty(records).lazy().with_columns(pl.lit(next(iter(of), None)).alias(key) for key, of in labels.items())
+    rows = empty(records).lazy().with_columns(pl.lit(next(iter(labels.get(key, ())), 0)).alias(key) for key in keys)
     if isinstance(rows.group_by(REPLICATE).agg(value=of.value).collect_schema()["value"], pl.List):
         raise RequestError(f"{where} has a value for each row; aggregate them, for example with .mean()")
 
