@@ -216,7 +216,7 @@ impl Packet {
         };
     }
 
-    /// Fills in the segment as it arrives, which leaves the table.
+    /// Fills in the segment that arrives, and frees its place in the table.
     // In place: a segment is large and written field by field, and moving it would wait until all of that has settled.
     #[inline]
     pub(crate) fn open_into(&self, table: &mut OptionTable, into: &mut Segment) {

@@ -49,7 +49,7 @@ def render(found: ArmsCompared, command: str) -> str:
 
 
 def answer(found: ArmsCompared) -> str:
-    """The outcome in a sentence, and where it is better, the worst change shown and whether it is within the budget."""
+    """The outcome in a sentence. If it is better, with the worst change shown, within the budget or not."""
     if found.outcome.startswith("faster"):
         return f"{ANSWERS[found.outcome]} {_worst_change(found)}"
     if found.outcome != "inconclusive":
