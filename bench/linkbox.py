@@ -21,7 +21,7 @@ from bench.row import Goal, Row, as_json, as_text
 from firstflight._native import CALIBRATED_BPS
 from firstflight.engines.emulate import lab as testbed
 from firstflight.engines.emulate.lab import Backend
-from firstflight.engines.emulate.layout import SPIN_NS, Host, Layout
+from firstflight.engines.emulate.layout import SPIN_NS, HostPlan, Layout
 from firstflight.errors import MachineError
 
 _BACKENDS: tuple[Backend, ...] = ("tun", "packet")
@@ -32,7 +32,7 @@ _RATES_BPS = (100_000_000, 200_000_000, 500_000_000, 1_000_000_000)
 # Sent at a rate for this time, so that nothing waits for the link except arrivals in the same millisecond.
 _LOAD, _LOAD_S = 0.9, 2.0
 _MS = 1_000_000
-_CLIENT, _SERVER = Host("client", "10.77.0.1"), Host("server", "10.77.0.2")
+_CLIENT, _SERVER = HostPlan("client", "10.77.0.1"), HostPlan("server", "10.77.0.2")
 
 # Goals in µs and packets per second: the required value and the target.
 _DELAY_GOALS = {"p50": (30.0, 15.0), "p99": (200.0, 100.0), "max": ()}

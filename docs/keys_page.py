@@ -24,17 +24,17 @@ from firstflight.scenario import (
     tls,
     tree,
 )
-from firstflight.scenario.table import Table
+from firstflight.scenario.table import ScenarioTable
 from firstflight.scenario.toml import value as toml_value
-from firstflight.scenario.units import Quantity
+from firstflight.scenario.units import UnitNumber
 
 PAGE = Path(__file__).with_name("keys.md")
 MODULES = (scenario, network, tree, population, parts, applications, datagrams, queries, arms, tls)
-MODELS: dict[str, type[Table]] = {
+MODELS: dict[str, type[ScenarioTable]] = {
     name: found
     for module in MODULES
     for name, found in vars(module).items()
-    if isinstance(found, type) and issubclass(found, Table)
+    if isinstance(found, type) and issubclass(found, ScenarioTable)
 }
 # What the native module describes; a table for each.
 FAMILIES = {"queues": parts.QUEUES, "losses": parts.LOSSES}
@@ -58,12 +58,12 @@ def page(text: str) -> str:
     return _BLOCK.sub(made, text)
 
 
-def _table(*models: type[Table]) -> str:
+def _table(*models: type[ScenarioTable]) -> str:
     rows = "".join(f"{row}\n" for model in models for row in _rows(model))
     return f"\n| key | value | default |\n|---|---|---|\n{rows}"
 
 
-def _rows(model: type[Table]) -> Iterator[str]:
+def _rows(model: type[ScenarioTable]) -> Iterator[str]:
     """A row for each described field of the model itself; those of its bases are in their own rows."""
     for name, field in model.model_fields.items():
         if name not in model.__annotations__ or field.description is None:
@@ -77,7 +77,7 @@ def _rows(model: type[Table]) -> Iterator[str]:
 def _spelled(default: object) -> str:
     if default in (None, []):
         return "none"
-    if isinstance(default, Quantity):
+    if isinstance(default, UnitNumber):
         return f'`"{default}"`'
     # As people write it: 5 for 5.0.
     return f"`{default:g}`" if isinstance(default, float) else f"`{toml_value(default)}`"

@@ -24,7 +24,7 @@ from firstflight.studies.varied import SingleScenario
 
 if TYPE_CHECKING:
     from firstflight.engines.emulate.campaign import Captured
-    from firstflight.report.trace_plot.overlay import Drawn
+    from firstflight.report.trace_plot.overlay import PlottedConnection
 
 End = Literal["client", "server"]
 Engine = Literal["simulate", "emulate"]
@@ -157,12 +157,12 @@ class Trace:
         """Set the label."""
         self._label = label
 
-    def _drawn(self) -> Drawn:
-        from firstflight.report.trace_plot.overlay import Drawn
+    def _drawn(self) -> PlottedConnection:
+        from firstflight.report.trace_plot.overlay import PlottedConnection
 
         outcome = self.outcome
         took = f"complete after {1e3 * outcome['completion_time_s']:.1f} ms" if outcome["completed"] else "not complete"
-        return Drawn(f"{self.label}: {took}", self._recorded, self._tables["crossings"], self.marks)
+        return PlottedConnection(f"{self.label}: {took}", self._recorded, self._tables["crossings"], self.marks)
 
     def _together(self, others: tuple[Trace, ...]) -> list[Trace]:
         from firstflight.report.style import ORDERED

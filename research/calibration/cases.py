@@ -19,7 +19,7 @@ from firstflight.analysis.ab.comparison import Comparison
 from firstflight.analysis.ab.contrast import of_sample
 from firstflight.analysis.ab.planning import minimum_detectable_effect, pilot_of_one_arm
 from firstflight.analysis.ab.resampling import Blocks
-from firstflight.analysis.ab.sample import Arm, Design, Sample
+from firstflight.analysis.ab.sample import ArmRows, Design, TwoArms
 from firstflight.analysis.ab.statistic import Quantile, Ratio, Statistic, share_of
 from firstflight.analysis.intervals import Estimate
 from firstflight.records.schema import GAMMA
@@ -61,7 +61,7 @@ def compared(base: Values, treat: Values, statistic: str, paired: bool, seed: in
     p = share_of(statistic)
     count = len(base)
     one, other = (
-        Arm(
+        ArmRows(
             np.where(np.isnan(times), np.inf, times)[:, None],
             np.ones(count),
             np.arange(count),
@@ -74,10 +74,10 @@ def compared(base: Values, treat: Values, statistic: str, paired: bool, seed: in
         for times in (base, treat)
     )
 
-    def make(rows: Arm, blocks: Blocks, weight: Values) -> Statistic:
+    def make(rows: ArmRows, blocks: Blocks, weight: Values) -> Statistic:
         return Ratio(rows, blocks, weight) if p is None else Quantile(rows, blocks, weight, p)
 
-    sample = Sample(one, other, paired, ("",), "user", "user", ("iw 3", "iw 10"))
+    sample = TwoArms(one, other, paired, ("",), "user", "user", ("iw 3", "iw 10"))
     return of_sample(sample, make, statistic, replace(DESIGN, paired=paired, seed=seed))
 
 

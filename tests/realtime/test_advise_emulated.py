@@ -13,7 +13,7 @@ import advise_emulated
 import advise_flows
 import emulations
 from firstflight import observe
-from firstflight.advise.fit import Population, fit
+from firstflight.advise.fit import FittedPopulation, fit
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "flows"
 WITHIN = 0.1
@@ -31,7 +31,7 @@ def truth() -> list[tuple[float, float]]:
     ]
 
 
-def fitted(name: str) -> Population:
+def fitted(name: str) -> FittedPopulation:
     return fit(observe.read(EXAMPLES / name), 1000, seed=1)
 
 

@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from firstflight.cli.app import app
-from firstflight.conform.oracle import Judged, judge, shrink
+from firstflight.conform.oracle import JudgedConnection, judge, shrink
 from firstflight.conform.packet import ACK, CE, ECE, SYN, Packet, ack_options, build, parse, syn_options
 from firstflight.conform.parameters import FAMILIES, Parameters, draw, from_table, simpler
-from firstflight.conform.peer import MS, Receiver
+from firstflight.conform.peer import MS, ReceivingPeer
 from firstflight.conform.writer import write_script
 from testbeds import has_tun, refusal
 
@@ -101,7 +101,7 @@ def test_a_recording_that_the_profile_repeats_matches_and_another_is_cut_after_t
 
 def test_what_parts_is_named_without_its_numbers() -> None:
     reason = "line 9: assert tcpi_snd_cwnd == 20 and tcpi_lost == 0: tcpi_snd_cwnd is 16, tcpi_lost is 0"
-    assert Judged(Parameters("plain"), "", "differs", reason).part == "tcpi_snd_cwnd"
+    assert JudgedConnection(Parameters("plain"), "", "differs", reason).part == "tcpi_snd_cwnd"
 
 
 def test_a_mismatch_shrinks_to_what_it_needs() -> None:
@@ -109,11 +109,11 @@ def test_a_mismatch_shrinks_to_what_it_needs() -> None:
         "random losses", cc="reno", iw=20, mss=536, losses=((3, 1), (5, 1), (7, 1)), writes=((0, 21_440),)
     )
 
-    def record(connections: Sequence[Parameters]) -> list[Judged]:
+    def record(connections: Sequence[Parameters]) -> list[JudgedConnection]:
         differs = [(5, 1) in one.losses and one.cc == "reno" for one in connections]
         script = ["\n" * (len(one.losses) + one.iw + sum(n for _, n in one.writes)) for one in connections]
         verdicts = ["differs" if bad else "pass" for bad in differs]
-        return [Judged(*one) for one in zip(connections, script, verdicts, strict=True)]
+        return [JudgedConnection(*one) for one in zip(connections, script, verdicts, strict=True)]
 
     (found,) = shrink(record([drawn]), record)
     assert found.parameters.losses == ((5, 1),)
@@ -147,7 +147,7 @@ class _Wire:
 
 def test_the_scripted_receiver_loses_what_it_is_told_and_reports_what_it_has() -> None:
     wire = _Wire()
-    peer = Receiver(Parameters("plain", losses=((2, 1),)), wire)
+    peer = ReceivingPeer(Parameters("plain", losses=((2, 1),)), wire)
     segment = Packet(KERNEL, PEER, 0, 1, ACK, 502, length=1000)
     for number in range(4):
         peer.on_packet(0, 1 + 1000 * number, 1, segment)
@@ -167,7 +167,7 @@ def test_the_scripted_receiver_loses_what_it_is_told_and_reports_what_it_has() -
 
 def test_the_scripted_client_asks_again_once_the_answer_is_complete() -> None:
     wire = _Wire()
-    peer = Receiver(Parameters("TLS", requests=(1750, 64, 200), writes=((0, 2000), (0, 0), (0, 1000))), wire)
+    peer = ReceivingPeer(Parameters("TLS", requests=(1750, 64, 200), writes=((0, 2000), (0, 0), (0, 1000))), wire)
     peer.start(0)
     wire.run()
     assert wire.asked == 1750
@@ -182,7 +182,7 @@ def test_the_scripted_client_asks_again_once_the_answer_is_complete() -> None:
 
 def test_the_scripted_receiver_changes_its_window_answers_probes_and_echoes_marks() -> None:
     wire = _Wire()
-    peer = Receiver(Parameters("windows", windows=((0, 8000), (50, 0)), marks=(2,)), wire)
+    peer = ReceivingPeer(Parameters("windows", windows=((0, 8000), (50, 0)), marks=(2,)), wire)
     assert [peer.window(shift) for shift in (0, 7)] == [8000, 62]
     peer.start(0)
     wire.run()

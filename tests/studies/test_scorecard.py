@@ -16,7 +16,7 @@ from firstflight.errors import RequestError
 from firstflight.records import Run
 from firstflight.scenario.tcp import choices
 from firstflight.studies.scorecard import Scheme, Scorecard, scheme
-from firstflight.studies.scorecard.case import MEASURES, Change
+from firstflight.studies.scorecard.case import MEASURES, MeasureChange
 from firstflight.studies.scorecard.scheme import known
 
 # Of the table of contents of RFC 9743; 5.2 itself asks for starvation and loss of feedback.
@@ -30,8 +30,8 @@ CUBIC = Scheme("cubic")
 SLICE = ["bufferbloat", "high-delay"]
 
 
-def change(measure: str, value: float, low: float, high: float) -> Change:
-    return Change(MEASURES[measure], "flows", 1, 1, Estimate(value, low, high))
+def change(measure: str, value: float, low: float, high: float) -> MeasureChange:
+    return MeasureChange(MEASURES[measure], "flows", 1, 1, Estimate(value, low, high))
 
 
 def test_the_whole_interval_decides_a_verdict_and_less_time_or_more_bytes_are_better() -> None:

@@ -36,7 +36,7 @@ from firstflight.analysis.ab.compare import _verdict
 from firstflight.analysis.ab.contrast import least_units
 from firstflight.analysis.ab.interval import Percentiles, Studentised, possible, within
 from firstflight.analysis.ab.resampling import Blocks, draws
-from firstflight.analysis.ab.sample import Arm
+from firstflight.analysis.ab.sample import ArmRows
 from firstflight.analysis.ab.statistic import Jain, Quantile, _Steps, share_of
 from firstflight.records.schema import GAMMA
 
@@ -500,11 +500,11 @@ def test_as_many_resamples_are_drawn_as_are_asked_for_each_of_as_many_blocks() -
         assert set(many.sum(axis=1)) == {200_000}
 
 
-def _one_each(values: list[float]) -> tuple[Arm, Blocks, np.ndarray[Any, np.dtype[np.float64]]]:
+def _one_each(values: list[float]) -> tuple[ArmRows, Blocks, np.ndarray[Any, np.dtype[np.float64]]]:
     count = len(values)
     blocks = Blocks(np.arange(count), np.zeros(1, np.int64), np.array([count]))
     column, weight = np.array(values).reshape(-1, 1), np.ones(count)
-    return Arm(column, weight, np.arange(count), np.zeros(count, np.int64), count, 0, 0, 0), blocks, weight
+    return ArmRows(column, weight, np.arange(count), np.zeros(count, np.int64), count, 0, 0, 0), blocks, weight
 
 
 def test_the_line_of_jains_index_is_its_derivative() -> None:

@@ -16,7 +16,7 @@ from firstflight.advise import arms, experiment
 from firstflight.advise.arms import Change, _cells, _evened, _mix_p_value, _outcome, _overlap
 from firstflight.advise.budget import Check, check, parse
 from firstflight.advise.experiment import Experiment, _above, _lent
-from firstflight.advise.fit import CurrentWindow, Population, _loss, current_window, shrunken
+from firstflight.advise.fit import CurrentWindow, FittedPopulation, _loss, current_window, shrunken
 from firstflight.advise.measure import DIMENSIONS, Measurements, _is_far_over, _is_near
 from firstflight.advise.missing import _holds, _within
 from firstflight.advise.sensitivity import SensitivityCase
@@ -246,7 +246,7 @@ def test_slow_lines_are_those_below_a_rate_and_as_many_stay_as_are_allowed() -> 
 
 def test_what_is_assumed_of_users_is_the_part_that_the_data_does_not_tell() -> None:
     rows = pl.DataFrame({"rtt_s": [0.1] * 5, "down_bps": [1e6, None, None, None, 2e6], "bytes": [7] * 5})
-    found = Population(rows, CurrentWindow(10, 100.0, 5, ""), 5, (), 5, None)
+    found = FittedPopulation(rows, CurrentWindow(10, 100.0, 5, ""), 5, (), 5, None)
     assert [found.assumed_percent(name) for name in ("rtt_s", "down_bps", "bytes")] == pytest.approx([0, 60, 0])
     assert found.known("down_bps") == 2
     known = replace(found, sizes="web-search", assumed_rtt_percent=30.0)

@@ -19,7 +19,7 @@ import advise_flows
 import firstflight
 from firstflight import _native
 from firstflight.advise import advise, experiment
-from firstflight.advise.fit import Population
+from firstflight.advise.fit import FittedPopulation
 from firstflight.advise.sensitivity import SensitivityCase, cases
 from firstflight.analysis.ab import least_units
 from firstflight.cli.app import app
@@ -36,7 +36,7 @@ VISITS = Path(__file__).resolve().parents[2] / "examples" / "flows" / "visits.lo
 PROGRAM = Path(sys.executable).with_name("firstflight")
 
 
-def some(population: Population) -> list[SensitivityCase]:
+def some(population: FittedPopulation) -> list[SensitivityCase]:
     """Three of the cases: enough to see their handling."""
     return [case for case in cases(population) if case.name in NAMES]
 
@@ -128,7 +128,7 @@ def test_what_is_assumed_of_the_users_is_shown_as_assumed_and_not_as_found_in_th
 def test_the_shipped_log_is_advised_on_though_it_lacks_flows_for_a_term(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def deep_alone(population: Population) -> list[SensitivityCase]:
+    def deep_alone(population: FittedPopulation) -> list[SensitivityCase]:
         return [case for case in cases(population) if case.name == "deep buffers"]
 
     monkeypatch.setattr("firstflight.advise.run.cases", deep_alone)
@@ -142,7 +142,7 @@ def test_the_shipped_log_is_advised_on_though_it_lacks_flows_for_a_term(
 def test_an_access_log_without_round_trips_is_never_sure_whatever_is_assumed_besides(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def few(population: Population) -> list[SensitivityCase]:
+    def few(population: FittedPopulation) -> list[SensitivityCase]:
         kept = ("reference", "shallow buffers", "no loss")
         return [case for case in cases(population) if case.name in kept or case.about == "given"]
 

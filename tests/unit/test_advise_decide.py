@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from firstflight.advise.advice import Cost, Gain, Harm, UserGroup, Users
+from firstflight.advise.advice import Cost, Gain, OtherConnections, UserGroup, UserShares
 from firstflight.advise.budget import Check, check, parse
 from firstflight.advise.decide import Decision, Evidence, decide
 from firstflight.advise.measure import Measurements
@@ -380,11 +380,11 @@ def gain(statistic: str, change: Estimate, case: str = "reference") -> Gain:
     return Gain(case, 16, statistic, Estimate(0.2), Estimate(0.19), change, (0, 0), "")
 
 
-TOLD: tuple[list[Gain], list[Cost], list[Any], list[Users]] = (
+TOLD: tuple[list[Gain], list[Cost], list[Any], list[UserShares]] = (
     [gain("mean", around(-5)), gain("p50", around(-5)), gain("p95", around(-5))],
     [Cost("reference", 16, "retransmitted segments", Estimate(0.5), Estimate(0.52), Estimate(0.02, -0.1, 0.1))],
     [],
-    [Users(16, 40.0, 0.0)],
+    [UserShares(16, 40.0, 0.0)],
 )
 """Gains, costs, harm and users of an advice in which nothing is shown to get worse."""
 
@@ -393,7 +393,9 @@ def test_the_worst_change_stands_in_the_headline_even_within_the_budget() -> Non
     found = evidence({"reference": {16: -5}})
     gains, costs, harm, users = TOLD
 
-    def headline(*more: Cost, others: Sequence[Harm] = (), slow: Sequence[Gain] = (), groups: Any = ()) -> str:
+    def headline(
+        *more: Cost, others: Sequence[OtherConnections] = (), slow: Sequence[Gain] = (), groups: Any = ()
+    ) -> str:
         all_harm, all_gains = [*harm, *others], [*gains, *slow]
         return next(sentences(decide(found), found, all_gains, [*costs, *more], all_harm, users, groups))
 
@@ -403,7 +405,7 @@ def test_the_worst_change_stands_in_the_headline_even_within_the_budget() -> Non
     name = "responses that lose in the first flight"
     lost = Cost("reference", 16, name, Estimate(4.58), Estimate(6.85), Estimate(2.27, 2, 2.5))
     assert headline(lost).endswith(f" segments. Worst change: {name}, 4.58 to 6.85%.")
-    short = Harm("cross traffic", 16, "short response (30 kB)", 900, Estimate(3.1, 2.9, 3.3), "")
+    short = OtherConnections("cross traffic", 16, "short response (30 kB)", 900, Estimate(3.1, 2.9, 3.3), "")
     assert headline(lost, others=[short]).endswith(
         f"Worst changes: {name}, 4.58 to 6.85%; "
         "time of a concurrent short response (30 kB), +3.1% (with cross traffic)."

@@ -9,12 +9,12 @@ import pytest
 import advise_flows
 from firstflight import observe
 from firstflight.advise.experiment import complete
-from firstflight.advise.fit import Population, fit, shrunken
+from firstflight.advise.fit import FittedPopulation, fit, shrunken
 from firstflight.advise.sensitivity import SensitivityCase, assumptions, cases
 from firstflight.errors import RequestError
 
 
-def population(path: Path, users: int = 10_000) -> Population:
+def population(path: Path, users: int = 10_000) -> FittedPopulation:
     return fit(observe.read(path), users, seed=1)
 
 

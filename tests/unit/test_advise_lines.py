@@ -10,7 +10,7 @@ from firstflight import observe
 from firstflight.advise import sensitivity
 from firstflight.advise.assume import parse
 from firstflight.advise.experiment import complete
-from firstflight.advise.fit import Population, fit
+from firstflight.advise.fit import FittedPopulation, fit
 from firstflight.errors import RequestError
 from flows import EXAMPLES
 
@@ -26,11 +26,11 @@ def timed(path: Path, mbps: float, flows: int = 2000) -> Path:
     return path
 
 
-def population(path: Path) -> Population:
+def population(path: Path) -> FittedPopulation:
     return fit(observe.read(path), 10_000, seed=1)
 
 
-def rates(found: Population) -> dict[str, np.ndarray]:
+def rates(found: FittedPopulation) -> dict[str, np.ndarray]:
     return {case.name: np.array(complete(found, case, 1).columns["down_bps"]) for case in sensitivity.cases(found)}
 
 
@@ -68,7 +68,7 @@ def test_what_the_operator_assumes_adds_cases_removes_none_and_is_told_as_assume
     path = advise_flows.write(tmp_path / "flows.csv", 300, rates=False, again=False)
     found = population(path)
     given = parse(["lines=uk-2015", "buffer=50ms", "connections=3", "loss=0.1%"])
-    known = Population(**(vars(found) | {"given": given}))
+    known = FittedPopulation(**(vars(found) | {"given": given}))
     without, having = sensitivity.cases(found), sensitivity.cases(known)
     assert having[: len(without)] == without
     # The lines are the reference's: no case is there twice.
@@ -89,14 +89,14 @@ def test_what_the_operator_assumes_adds_cases_removes_none_and_is_told_as_assume
 
 def test_one_rate_for_all_lines_can_be_assumed(tmp_path: Path) -> None:
     path = advise_flows.write(tmp_path / "flows.csv", 300, rates=False, again=False)
-    known = Population(**(vars(population(path)) | {"given": parse(["lines=20Mbit"])}))
+    known = FittedPopulation(**(vars(population(path)) | {"given": parse(["lines=20Mbit"])}))
     assert set(rates(known)["assumed lines"]) == {20e6}
 
 
 def test_what_the_data_tells_cannot_be_assumed(tmp_path: Path) -> None:
     found = population(advise_flows.write(tmp_path / "flows.csv", 300))
     with pytest.raises(RequestError, match="have the value of --assume lines="):
-        sensitivity.check_open(Population(**(vars(found) | {"given": parse(["lines=uk-2023"])})))
+        sensitivity.check_open(FittedPopulation(**(vars(found) | {"given": parse(["lines=uk-2023"])})))
 
 
 @pytest.mark.parametrize(

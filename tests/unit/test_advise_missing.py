@@ -11,7 +11,7 @@ import pytest
 from firstflight.advise.budget import Check, Term, check, parse
 from firstflight.advise.decide import Decision, Evidence, decide
 from firstflight.advise.experiment import Experiment
-from firstflight.advise.fit import Population, current_window
+from firstflight.advise.fit import FittedPopulation, current_window
 from firstflight.advise.measure import Measurements
 from firstflight.advise.missing import Missing, missing
 from firstflight.advise.sensitivity import SensitivityCase, cases
@@ -125,13 +125,13 @@ def test_of_windows_that_one_unknown_stops_the_one_that_gains_most_in_the_first_
     assert found.conditions == (HOLD,)
 
 
-def without_rates(counted: bool) -> Population:
+def without_rates(counted: bool) -> FittedPopulation:
     """Users with RTTs and sizes, with or without counted retransmissions, and nothing else."""
     nothing = [None] * 3
     columns = ("down_bps", "up_bps", "buffer_s", "tls_bytes")
     loss = [0.01] * 3 if counted else nothing
     rows = pl.DataFrame({"rtt_s": [0.1] * 3, "loss": loss, "shows_line": [False] * 3} | dict.fromkeys(columns, nothing))
-    return Population(rows, current_window(first_flights()), 3, (), 3, None)
+    return FittedPopulation(rows, current_window(first_flights()), 3, (), 3, None)
 
 
 def first_flights() -> pl.DataFrame:

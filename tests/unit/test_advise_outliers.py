@@ -9,7 +9,7 @@ import pytest
 import advise_flows
 from firstflight.advise import Advice, advise, experiment
 from firstflight.advise.arms import compare_arms
-from firstflight.advise.fit import Population, shrunken
+from firstflight.advise.fit import FittedPopulation, shrunken
 from firstflight.advise.outliers import hinging
 from firstflight.advise.sensitivity import SensitivityCase, cases
 
@@ -18,7 +18,7 @@ FLOWS = 600
 
 @pytest.fixture(autouse=True)
 def _little_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    def some(population: Population) -> list[SensitivityCase]:
+    def some(population: FittedPopulation) -> list[SensitivityCase]:
         return [case for case in cases(population) if case.name in ("reference", "deep buffers")]
 
     monkeypatch.setattr(experiment, "WORK", FLOWS)

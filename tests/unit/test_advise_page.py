@@ -22,7 +22,7 @@ from firstflight.advise.run import guard_commands
 from firstflight.analysis.intervals import Estimate
 from firstflight.cli.advise import lines
 from firstflight.errors import MachineError
-from firstflight.observe.observation import Observation, Source
+from firstflight.observe.observation import Observation, TrafficSource
 from firstflight.report.figure import Figure, svg
 from firstflight.report.page import unbreakable
 
@@ -295,7 +295,7 @@ def test_the_log_of_hosts_that_are_not_linux_or_not_the_reader_s_gets_no_line_fo
     ],
 )
 def test_a_log_s_format_shows_whose_hosts_sent_it(kind: str, form: str, elsewhere: bool) -> None:
-    source = Source(Path("some.log"), kind, None, (), (), form)
+    source = TrafficSource(Path("some.log"), kind, None, (), (), form)
     assert is_elsewhere(cast(Observation, SimpleNamespace(source=source))) == elsewhere
 
 

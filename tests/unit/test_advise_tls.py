@@ -14,7 +14,7 @@ from firstflight.advise import advise, experiment
 from firstflight.advise.certificates import parse
 from firstflight.advise.experiment import Experiment, complete
 from firstflight.advise.first_look import doubts
-from firstflight.advise.fit import Population, fit
+from firstflight.advise.fit import FittedPopulation, fit
 from firstflight.advise.sensitivity import SensitivityCase, assumptions, cases
 from firstflight.errors import RequestError
 
@@ -22,7 +22,7 @@ FLOWS = 400
 HEAD = "rtt_ms,down_mbps,bytes,segments_sent,retransmissions"
 
 
-def some(population: Population) -> list[SensitivityCase]:
+def some(population: FittedPopulation) -> list[SensitivityCase]:
     """Cases enough to see the handshake in all of them."""
     return [case for case in cases(population) if case.name in ("reference", "cross traffic")]
 
@@ -52,7 +52,7 @@ def advised(path: Path, **asked: Any) -> dict[str, Any]:
     return found
 
 
-def population(path: Path) -> Population:
+def population(path: Path) -> FittedPopulation:
     return fit(observe.read(path), 10_000, 1)
 
 

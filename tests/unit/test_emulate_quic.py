@@ -9,7 +9,7 @@ import firstflight
 from firstflight.engines.emulate import campaign, quic
 from firstflight.engines.emulate.layout import lay_out
 from firstflight.engines.emulate.prepared import Prepared
-from firstflight.engines.emulate.quic import Seen, columns
+from firstflight.engines.emulate.quic import SeenDatagram, columns
 from firstflight.errors import MachineError, RequestError
 from firstflight.scenario import Cell, Scenario
 
@@ -133,16 +133,16 @@ SHORT = b"\x40" + bytes(20)
 def test_validation_ends_with_the_client_s_first_handshake_packet_and_the_ratio_is_the_largest_before() -> None:
     seen = [
         # Padded behind its packet.
-        Seen(0, False, 1200, header(0, 300)),
-        Seen(1 * MS, True, 1200, header(0, 100)),
-        Seen(2 * MS, True, 1448, header(2, 1400)),
-        Seen(3 * MS, True, 1448, header(2, 1400)),
+        SeenDatagram(0, False, 1200, header(0, 300)),
+        SeenDatagram(1 * MS, True, 1200, header(0, 100)),
+        SeenDatagram(2 * MS, True, 1448, header(2, 1400)),
+        SeenDatagram(3 * MS, True, 1448, header(2, 1400)),
         # An acknowledgment alone does not validate, and allows three times its bytes.
-        Seen(100 * MS, False, 1200, ALONE),
-        Seen(101 * MS, True, 1448, header(2, 1400)),
+        SeenDatagram(100 * MS, False, 1200, ALONE),
+        SeenDatagram(101 * MS, True, 1448, header(2, 1400)),
         # An Initial packet that leaves room for a Handshake packet.
-        Seen(200 * MS, False, 1300, header(0, 100)),
-        Seen(201 * MS, True, 1448, header(2, 1400)),
+        SeenDatagram(200 * MS, False, 1300, header(0, 100)),
+        SeenDatagram(201 * MS, True, 1448, header(2, 1400)),
     ]
     found = columns(seen, 0.1, 100e6)
     assert (found["client_bytes"], found["server_bytes"], found["validation_s"]) == (2400, 5544, 0.2)
@@ -151,20 +151,20 @@ def test_validation_ends_with_the_client_s_first_handshake_packet_and_the_ratio_
 
 
 def test_a_client_that_never_validates_has_no_time_of_it() -> None:
-    found = columns([Seen(0, False, 1200, ALONE), Seen(MS, True, 1200, header(0, 1100))], 0.1, None)
+    found = columns([SeenDatagram(0, False, 1200, ALONE), SeenDatagram(MS, True, 1200, header(0, 1100))], 0.1, None)
     assert (found["validation_s"], found["amplification"], found["flight_bytes"]) == (None, 1.0, 0)
 
 
 def test_the_first_flight_is_that_of_an_rtt_and_its_burst_what_left_the_link_no_time_to_idle() -> None:
     # At 10 Mbit/s a datagram of 1250 bytes takes 1 ms.
-    back_to_back = [Seen(100 * MS + at * MS, True, 1250, SHORT) for at in range(4)]
+    back_to_back = [SeenDatagram(100 * MS + at * MS, True, 1250, SHORT) for at in range(4)]
     seen = [
-        Seen(0, False, 1200, ALONE),
-        Seen(1 * MS, False, 60, header(2, 30)),
-        Seen(2 * MS, True, 130, SHORT),
+        SeenDatagram(0, False, 1200, ALONE),
+        SeenDatagram(1 * MS, False, 60, header(2, 30)),
+        SeenDatagram(2 * MS, True, 130, SHORT),
         *back_to_back,
-        Seen(120 * MS, True, 1250, SHORT),
-        Seen(195 * MS, True, 1250, SHORT),
+        SeenDatagram(120 * MS, True, 1250, SHORT),
+        SeenDatagram(195 * MS, True, 1250, SHORT),
     ]
     found = columns(seen, 0.1, 10e6)
     assert (found["flight_bytes"], found["flight_s"], found["burst_bytes"]) == (5 * 1250, 0.02, 4 * 1250)
@@ -193,7 +193,10 @@ def test_datagrams_of_a_capture_file_are_sorted_by_connection(tmp_path: Path) ->
     found = quic.seen_by_links(file, {"10.77.0.1"})
     assert list(found) == [("10.77.0.1", "10.77.0.2", 5000)]
     first, second = found["10.77.0.1", "10.77.0.2", 5000]
-    assert (first, second) == (Seen(5 << 32, False, 1200, ALONE), Seen((5 << 32) + 1, True, 1200, SHORT))
+    assert (first, second) == (
+        SeenDatagram(5 << 32, False, 1200, ALONE),
+        SeenDatagram((5 << 32) + 1, True, 1200, SHORT),
+    )
     assert columns([first, second], 0.1, None)["server_bytes"] == 1200
 
 

@@ -7,11 +7,11 @@ from random import Random
 
 import pytest
 
-from firstflight.guard.brain import Brain, Decision, Settings
+from firstflight.guard.brain import Brain, Settings, WindowDecision
 from firstflight.guard.groups import Groups
 from firstflight.guard.outcome import Network, Outcome
 from firstflight.guard.policy import Policy
-from firstflight.guard.stop_rule import Answer, StopRule
+from firstflight.guard.stop_rule import StopAnswer, StopRule
 
 HOUR = 3600.0
 Risk = Callable[[Network, int], float]
@@ -30,10 +30,10 @@ class World:
         self.random = Random(1)
         self.windows: dict[Network, int] = {}
         self.shares: dict[Network, float] = {}
-        self.decisions: list[Decision] = []
+        self.decisions: list[WindowDecision] = []
         self.at = 0.0
 
-    def take(self, decisions: list[Decision]) -> None:
+    def take(self, decisions: list[WindowDecision]) -> None:
         """Carry out the decisions."""
         self.decisions += decisions
         for decision in decisions:
@@ -204,7 +204,7 @@ def test_a_client_that_fakes_losses_lowers_no_window_of_another_group(policy: st
     assert len(raised) >= 70
     assert set(raised.values()) == {32}
     verdicts = world.brain.verdicts()
-    assert all(verdicts[name].answer is not Answer.STOP for name in verdicts if name.startswith("10.0."))
+    assert all(verdicts[name].answer is not StopAnswer.STOP for name in verdicts if name.startswith("10.0."))
 
 
 def test_one_client_that_repeats_itself_does_not_stop_its_group_within_a_period() -> None:

@@ -15,7 +15,7 @@ from firstflight.cli.app import load
 from firstflight.errors import MachineError
 from firstflight.guard.closed import _V4, _V6, Began, Counts, Row, outcome
 from firstflight.guard.metrics import Metrics
-from firstflight.guard.windows import Draws
+from firstflight.guard.windows import RandomWindows
 
 EXAMPLES = Path(__file__).parents[2] / "examples/guard"
 ROW = Row(b"", 18, 2, 0, 25_000, 20, 40_000, 1_000_000, 0, 0, 7)
@@ -70,7 +70,7 @@ def test_what_the_kernel_refuses_is_told_in_its_words(tmp_path: Path) -> None:
     with pytest.raises(
         MachineError, match=r"nowhere: .*attached: No such file or directory; name a directory of cgroup"
     ):
-        Draws(tmp_path / "nowhere", [80], 20)
+        RandomWindows(tmp_path / "nowhere", [80], 20)
 
 
 def test_a_network_that_keeps_its_hash_is_equal_to_others() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from firstflight.errors import MachineError
-from firstflight.guard.brain import Brain, Decision, Settings
+from firstflight.guard.brain import Brain, Settings, WindowDecision
 from firstflight.guard.groups import Groups
 from firstflight.guard.memory import Memory
 from firstflight.guard.outcome import Outcome
@@ -30,7 +30,7 @@ class Guard:
         self.brain = Brain(settings, self.groups)
         self.memory = Memory(directory, settings, self.groups, self.brain, now)
 
-    def see(self, outcomes: Iterator[Outcome]) -> list[Decision]:
+    def see(self, outcomes: Iterator[Outcome]) -> list[WindowDecision]:
         return [decision for outcome in outcomes for decision in self.brain.decide([outcome])]
 
 

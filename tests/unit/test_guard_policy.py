@@ -8,7 +8,7 @@ import pytest
 from firstflight.errors import RequestError
 from firstflight.guard.groups import AsTable, Groups
 from firstflight.guard.outcome import Outcome
-from firstflight.guard.policy import Estimate, Policy
+from firstflight.guard.policy import LearnedWindow, Policy
 
 HOST = ip_network("192.0.2.1/32")
 
@@ -18,7 +18,7 @@ def closed(largest: int, *, delivered: int = 1000, retransmissions: int = 0, win
 
 
 def learned(name: str, *outcomes: Outcome) -> float | None:
-    estimate, policy = Estimate(), Policy(name, ceiling=110)
+    estimate, policy = LearnedWindow(), Policy(name, ceiling=110)
     for outcome in outcomes:
         policy.learn(estimate, outcome)
     return estimate.segments
@@ -49,7 +49,7 @@ def test_each_policy_follows_its_rule(name: str, outcomes: list[Outcome], expect
     ("name", "segments", "window"), [("static", None, 110), ("ewma", None, 10), ("ewma", 300, 110), ("ewma", 4, 10)]
 )
 def test_a_window_stays_between_ten_and_the_ceiling(name: str, segments: float | None, window: int) -> None:
-    assert Policy(name, ceiling=110).window(Estimate(segments)) == window
+    assert Policy(name, ceiling=110).window(LearnedWindow(segments)) == window
 
 
 @pytest.mark.parametrize(("name", "ceiling", "said"), [("best", 32, "no policy"), ("ewma", 4, "at least 10")])
@@ -99,10 +99,10 @@ def test_the_handshake_of_tls_is_no_response_to_learn_from() -> None:
     # 12 kB of certificates and 4 kB: no flight above ten segments was needed. As a response of 16 kB they would be one.
     both = closed(12, delivered=11)
     for handshake_bytes, samples in ((0, 1), (12_000, 0)):
-        estimate = Estimate()
+        estimate = LearnedWindow()
         Policy("ewma", ceiling=110, handshake_bytes=handshake_bytes).learn(estimate, both)
         assert estimate.samples == samples
     # Of 40 segments, of which the handshake has 8, a response shows 32.
-    estimate = Estimate()
+    estimate = LearnedWindow()
     Policy("ewma", ceiling=110, handshake_bytes=8 * 1448).learn(estimate, closed(40, delivered=40))
     assert estimate.segments == 32

@@ -13,7 +13,7 @@ from scipy.stats import beta, binom
 
 from firstflight.errors import RequestError
 from firstflight.guard.outcome import Outcome
-from firstflight.guard.stop_rule import Answer, EProcess, StopRule, Trial, log_e_value
+from firstflight.guard.stop_rule import EProcess, StopAnswer, StopRule, Trial, log_e_value
 
 
 def by_quadrature(raised: int, events: int, share: float) -> float:
@@ -133,21 +133,21 @@ def test_many_clients_with_losses_only_when_raised_stop_the_window() -> None:
     trial = Trial(rule := StopRule(), share=0.5)
     for host in range(rule.least_events(0.5) - 1):
         trial.count(outcome(0, host))
-    assert trial.verdict().answer is Answer.TOO_FEW
+    assert trial.verdict().answer is StopAnswer.TOO_FEW
     trial.count(outcome(0, 1000))
     verdict = trial.verdict()
-    assert verdict.answer is Answer.STOP
+    assert verdict.answer is StopAnswer.STOP
     assert verdict.more_connections is None
     assert verdict.e_value >= 1 / rule.alpha
 
 
 def test_before_anything_is_known_the_answer_is_how_many_connections_are_missing() -> None:
     trial = Trial(StopRule(), share=0.5)
-    assert (trial.verdict().answer, trial.verdict().more_connections) == (Answer.TOO_FEW, None)
+    assert (trial.verdict().answer, trial.verdict().more_connections) == (StopAnswer.TOO_FEW, None)
     for host in range(1000):
         trial.count(outcome(0, host, lost=host < 20, arm="raised" if host % 2 else "control"))
     verdict = trial.verdict()
-    assert verdict.answer is Answer.CONTINUE
+    assert verdict.answer is StopAnswer.CONTINUE
     # 189 events are needed with equal arms at a ratio of 1.5; there were 20 in 1,000 connections.
     assert verdict.more_connections == math.ceil((189 - 20) / (20.5 / 1001))
 
@@ -156,21 +156,21 @@ def test_equal_arms_are_enough_after_the_events_that_were_promised() -> None:
     trial = Trial(rule := StopRule(), share=0.5)
     for host in range(rule.enough_events(0.5) + 1):
         trial.count(outcome(0, host, arm="raised" if host % 2 else "control"))
-    assert trial.verdict().answer is Answer.ENOUGH
+    assert trial.verdict().answer is StopAnswer.ENOUGH
 
 
 def test_an_unknown_first_flight_is_neither_good_nor_bad() -> None:
     trial = Trial(StopRule(), share=0.5)
     for host in range(50):
         trial.count(outcome(0, host, lost=None))
-    assert (trial.connections, trial.losses.events, trial.verdict().answer) == (0, 0, Answer.TOO_FEW)
+    assert (trial.connections, trial.losses.events, trial.verdict().answer) == (0, 0, StopAnswer.TOO_FEW)
 
 
 def test_timeouts_alone_stop_too() -> None:
     trial = Trial(StopRule(), share=0.5)
     for host in range(30):
         trial.count(outcome(0, host, lost=False, timeouts=1))
-    assert trial.verdict().answer is Answer.STOP
+    assert trial.verdict().answer is StopAnswer.STOP
 
 
 def test_a_period_of_no_time_is_refused() -> None:

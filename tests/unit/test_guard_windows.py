@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from firstflight.guard.brain import Decision
+from firstflight.guard.brain import WindowDecision
 from firstflight.guard.journal import Journal
 from firstflight.guard.outcome import Network
-from firstflight.guard.routes import Client, Route
+from firstflight.guard.routes import Route, RouteKey
 from firstflight.guard.windows import Windows
 
 PREFIX = ip_network("192.0.2.0/28")
 OTHER = ip_network("198.51.100.0/28")
-CLIENT = Client(PREFIX[5].packed, b"\x0a\0\0\1", mark=7, tos=16)
+CLIENT = RouteKey(PREFIX[5].packed, b"\x0a\0\0\1", mark=7, tos=16)
 
 
 def route(network: Network) -> Route:
@@ -34,7 +34,7 @@ class Kernel:
         self.barred: str | None = None
         self.changes: list[Route] | None = []
         self.diverts: set[Network] = set()
-        self.asked: list[Client] = []
+        self.asked: list[RouteKey] = []
 
     def policy_routing(self) -> str | None:
         return self.barred
@@ -46,7 +46,7 @@ class Kernel:
     def used_for(self, prefix: Network) -> Route:
         return self.set.get(prefix, route(ip_network("0.0.0.0/0")))
 
-    def path(self, client: Client) -> tuple[object, ...]:
+    def path(self, client: RouteKey) -> tuple[object, ...]:
         self.asked.append(client)
         return tuple(
             prefix in self.set for prefix in self.diverts if int.from_bytes(client.remote) in range(*span(prefix))
@@ -81,7 +81,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
             self.windows: Any = None
 
         def want(self, prefix: Network) -> None:
-            self.windows.want(Decision(prefix, 20, "", {}))
+            self.windows.want(WindowDecision(prefix, 20, "", {}))
 
         def later(self, seconds: float) -> None:
             self.now += seconds

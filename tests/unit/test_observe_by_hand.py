@@ -10,7 +10,7 @@ import pytest
 from firstflight import observe
 from firstflight.errors import MachineError
 from firstflight.observe import summary
-from firstflight.observe.access_log import Sample
+from firstflight.observe.access_log import RowSample
 from firstflight.observe.room import Room
 from firstflight.observe.tables import Subnets, mean_rate, seconds, since_first
 from firstflight.records import machine
@@ -255,7 +255,7 @@ def test_what_is_kept_of_a_file_may_take_a_sixth_of_the_free_memory(monkeypatch:
 
 def test_a_sample_says_what_it_is_of_only_where_it_left_something_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("firstflight.observe.access_log.MOST_ROWS", 10)
-    sample = Sample()
+    sample = RowSample()
     none = pl.lit(None, dtype=pl.UInt64).alias("connection")
     for first in (0, 5):
         sample.add(sample.chosen(pl.DataFrame({"line": range(first, first + 5)}).with_columns(none)))

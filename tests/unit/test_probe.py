@@ -14,7 +14,7 @@ from firstflight.cli.app import app
 from firstflight.errors import RequestError
 from firstflight.probe import Flight, hosts
 from firstflight.probe.judge import judge
-from firstflight.probe.measure import Scouted, _Connection
+from firstflight.probe.measure import Scouted, _SilentConnection
 from firstflight.probe.raw import RawPort, Segment, StoppedError
 from firstflight.probe.speech import Http2, Speech, Target, client_context
 
@@ -100,7 +100,7 @@ def test_a_limited_flight_counts_before_a_larger_one_that_was_not():
     ],
 )
 def test_segments_that_were_joined_are_counted(lengths: list[int], segments: int) -> None:
-    connection = _Connection(cast("RawPort", None), Speech(Target.parse("http://test/"), client_context()), 1460)
+    connection = _SilentConnection(cast("RawPort", None), Speech(Target.parse("http://test/"), client_context()), 1460)
     connection._arrivals = [(0.0, length) for length in lengths]
     assert connection.counted().segments == segments
 
@@ -126,9 +126,9 @@ def test_a_hole_in_the_tls_handshake_leaves_a_server_without_a_request() -> None
     assert not _held(1460, {}).settled(0.0)
 
 
-def _held(start: int, changes: dict[str, Any]) -> _Connection:
+def _held(start: int, changes: dict[str, Any]) -> _SilentConnection:
     """A connection of 40 ms that asked at 1 s, and saw a segment 40 ms later and its retransmission at 1.24 s."""
-    connection = _Connection(cast("RawPort", None), Speech(Target.parse("https://test/"), client_context()), 1460)
+    connection = _SilentConnection(cast("RawPort", None), Speech(Target.parse("https://test/"), client_context()), 1460)
     connection._stream.take(start, bytes(1460))
     held = {"_arrivals": [(1.04, 1460)], "_rtt_s": 0.04, "_asked_s": 1.0, "_ended_s": 1.24, "_updates": [1.03, 1.1]}
     vars(connection).update(held | changes)
@@ -422,9 +422,9 @@ class Port:
         pass
 
 
-def _connected(segments: list[tuple[int, int]], mss: int) -> _Connection:
+def _connected(segments: list[tuple[int, int]], mss: int) -> _SilentConnection:
     speech = Speech(Target.parse("http://test/"), client_context())
-    connection = _Connection(cast("RawPort", Port(segments)), speech, mss)
+    connection = _SilentConnection(cast("RawPort", Port(segments)), speech, mss)
     connection._greet(Segment(time.time(), 0, 1, 18, b"", b""), 0.001)
     return connection
 

@@ -9,7 +9,7 @@ from firstflight.engines.simulate import capture
 from firstflight.errors import RequestError
 from firstflight.report.trace_plot import chart, draw, overlay, queue, windows
 from firstflight.report.trace_plot.connection import Connection
-from firstflight.report.trace_plot.overlay import Drawn
+from firstflight.report.trace_plot.overlay import PlottedConnection
 from firstflight.report.trace_plot.panel import Panel
 from firstflight.scenario import Scenario
 from firstflight.tracing import Trace
@@ -198,7 +198,9 @@ def test_many_bars_are_merged_where_they_touch_and_stay_apart_where_they_do_not(
 def test_several_connections_are_drawn_upon_each_other_in_their_order() -> None:
     crossings = capture(Scenario.from_toml(SLOW_AND_LOSSY), seed=1)["crossings"]
     none = crossings.clear()
-    picture = overlay.chart([Drawn("b", FIRST_LOST, none), Drawn("a", FIRST_LOST, none)], 700, "Two").to_dict()
+    picture = overlay.chart(
+        [PlottedConnection("b", FIRST_LOST, none), PlottedConnection("a", FIRST_LOST, none)], 700, "Two"
+    ).to_dict()
     panels = picture["vconcat"]
     assert legend(panels[0]) == ["b", "a"]
     assert panels[0]["title"]["text"] == ["Two"]

@@ -15,7 +15,7 @@ from firstflight.advise.certificates import Certificates
 from firstflight.advise.decide import Decision, decide
 from firstflight.advise.experiment import OTHERS, Experiment
 from firstflight.advise.first_look import is_elsewhere
-from firstflight.advise.fit import CurrentWindow, Population
+from firstflight.advise.fit import CurrentWindow, FittedPopulation
 from firstflight.advise.measure import DIMENSIONS, STATISTICS, Measurements
 from firstflight.advise.missing import Missing, missing
 from firstflight.advise.outliers import Outliers, outliers
@@ -75,7 +75,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Harm:
+class OtherConnections:
     """The mean time of other connections, whose window stays; positive change: they are slower."""
 
     case: str
@@ -87,7 +87,7 @@ class Harm:
 
 
 @dataclass(frozen=True)
-class Users:
+class UserShares:
     """The share of users who are faster or slower by more than `MATTERS_PERCENT` with a window, in percent."""
 
     initial_window: int
@@ -142,10 +142,10 @@ class Advice:
     confidence: Confidence
     confidence_reason: str
     gains: tuple[Gain, ...]
-    users: tuple[Users, ...]
+    users: tuple[UserShares, ...]
     groups: tuple[UserGroup, ...]
     costs: tuple[Cost, ...]
-    harm: tuple[Harm, ...]
+    harm: tuple[OtherConnections, ...]
     checks: tuple[Check, ...]
     deploy: tuple[deploy.Step, ...]
     watch: tuple[tuple[str, str], ...]
@@ -179,7 +179,7 @@ class Advice:
 
 def advise(
     observed: Observation,
-    population: Population,
+    population: FittedPopulation,
     experiment: Experiment,
     measured: Measurements,
     budget: Sequence[Term],
@@ -294,16 +294,16 @@ def _percents(made: Comparison) -> tuple[Estimate, Estimate, Estimate]:
     return made.baseline.times(100), made.treatment.times(100), made.difference.times(100)
 
 
-def _harm(measured: Measurements, experiment: Experiment) -> Iterator[Harm]:
+def _harm(measured: Measurements, experiment: Experiment) -> Iterator[OtherConnections]:
     for case in experiment.sensitivity_cases:
         if case.cross_traffic:
             for window in measured.candidates:
                 for application, who in OTHERS.items():
                     made = measured.other(case.name, window, application)
-                    yield Harm(case.name, window, who, made.units, made.percent, made.reason)
+                    yield OtherConnections(case.name, window, who, made.units, made.percent, made.reason)
 
 
-def _users(responses: pl.DataFrame, current: int, window: int) -> Users:
+def _users(responses: pl.DataFrame, current: int, window: int) -> UserShares:
     """Each user's own mean time over the replicates, with both windows."""
     own = (
         responses.filter(pl.col("iw").is_in([current, window]))
@@ -315,10 +315,10 @@ def _users(responses: pl.DataFrame, current: int, window: int) -> Users:
     change = 100 * (after / before - 1)
     share = 100 / weight.sum()
     faster, slower = change < -MATTERS_PERCENT, change > MATTERS_PERCENT
-    return Users(window, share * float(weight[faster].sum()), share * float(weight[slower].sum()))
+    return UserShares(window, share * float(weight[faster].sum()), share * float(weight[slower].sum()))
 
 
-def _flows(observed: Observation, population: Population, experiment: Experiment, doubts: Sequence[str]) -> Flows:
+def _flows(observed: Observation, population: FittedPopulation, experiment: Experiment, doubts: Sequence[str]) -> Flows:
     source = observed.source
     return Flows(
         source=source.path.name,
@@ -340,7 +340,7 @@ def _flows(observed: Observation, population: Population, experiment: Experiment
     )
 
 
-def _quantiles(population: Population) -> Iterator[Mapping[str, Any]]:
+def _quantiles(population: FittedPopulation) -> Iterator[Mapping[str, Any]]:
     """The observed data on the users, for the page's table."""
     rows = population.rows
     bdp = (pl.col("rtt_s") * pl.col("down_bps") / 8).alias("bdp_bytes")

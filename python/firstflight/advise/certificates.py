@@ -34,7 +34,7 @@ _MOST_WITHOUT_CHAIN = 1.3
 
 
 @dataclass(frozen=True)
-class Chain:
+class CertificateChain:
     """Certificates of `--certificates`: an algorithm and the number of intermediates."""
 
     algorithm: str
@@ -52,7 +52,7 @@ class Chain:
         return f"{self.algorithm}, {more}"
 
 
-def parse(text: str) -> Chain:
+def parse(text: str) -> CertificateChain:
     """The chain of "ml-dsa-44,intermediates=2". RequestError for anything else."""
     algorithm, *more = (part.strip() for part in text.split(","))
     if algorithm not in ALGORITHMS:
@@ -66,7 +66,7 @@ def parse(text: str) -> Chain:
                 f"--certificates {algorithm},intermediates=2"
             )
         number = int(value)
-    return Chain(algorithm, number)
+    return CertificateChain(algorithm, number)
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class CertificateExperiment(Study):
     engines = ("simulate",)
     shows = "the flows of an operator with other certificates"
 
-    def __init__(self, experiment: Experiment, chain: Chain) -> None:
+    def __init__(self, experiment: Experiment, chain: CertificateChain) -> None:
         self._experiment = experiment
         self.chain = chain
         self.seed = experiment.seed  # type: ignore[misc]
@@ -131,7 +131,7 @@ class CertificateExperiment(Study):
         seen = self._experiment.population.rows["tls_bytes"].fill_null(0)
         if self.assumed:
             seen = pl.repeat(server_flight("tranco-2026"), seen.len(), dtype=pl.Int64, eager=True)
-        chains = [self.chain, Chain(self.chain.algorithm, 0), Chain("merkle-tree", 0)]
+        chains = [self.chain, CertificateChain(self.chain.algorithm, 0), CertificateChain("merkle-tree", 0)]
         new = {chain.name: pl.repeat(chain.flight_bytes, seen.len(), dtype=seen.dtype, eager=True) for chain in chains}
         return {_AS_SEEN: seen.to_list()} | {
             name: flight.zip_with(self.changed, seen).to_list() for name, flight in new.items()
@@ -214,7 +214,7 @@ class CertificateExperiment(Study):
 
 def simulated(
     experiment: Experiment,
-    chain: Chain,
+    chain: CertificateChain,
     directory: Path,
     jobs: int | None,
     set_aside: bool,
@@ -245,7 +245,7 @@ def _mean(rows: pl.DataFrame, values: pl.Expr) -> float:
     return float((known["value"] * known["weight"]).sum()) / total if total else float("nan")
 
 
-def _sentences(chain: Chain, options: Sequence[Option], changed: float, assumed: bool) -> Iterator[str]:
+def _sentences(chain: CertificateChain, options: Sequence[Option], changed: float, assumed: bool) -> Iterator[str]:
     today, *others = options
     full = [each for each in others if each.record_size == _RECORDS[0]]
     new = next(each for each in full if each.certificates == chain.name)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from firstflight import populations
-from firstflight.advise.fit import Population
+from firstflight.advise.fit import FittedPopulation
 from firstflight.advise.sensitivity import LEAST_BUFFER, SHALLOW_BUFFER_S, SensitivityCase
 from firstflight.analysis.table import Table
 from firstflight.records import Run
@@ -39,7 +39,7 @@ _LAWS = ("buffer_s", "loss")
 
 
 @dataclass(frozen=True)
-class Users:
+class CasePopulation:
     """A population as one case completes it. `columns`: a scenario's table of paths, rounded to the digits that
     matter, since it is stored with every cell; `rest_s` (users,): the time of the end of a long response, which is not
     simulated; `cut`: the number of responses that have one.
@@ -60,7 +60,7 @@ class Users:
         return {"paths": "table", "row_sampling": "in_order", "min_buffer": LEAST_BUFFER, "columns": columns, **laws}
 
 
-def complete(population: Population, case: SensitivityCase, seed: int) -> Users:
+def complete(population: FittedPopulation, case: SensitivityCase, seed: int) -> CasePopulation:
     """The users as `case` has them. The same seed and population give the same users."""
     rows = population.rows
     random = np.random.default_rng(seed)
@@ -87,7 +87,7 @@ def complete(population: Population, case: SensitivityCase, seed: int) -> Users:
         columns |= {name: rows[name].fill_null(none) for name, none in (("tls_bytes", 0), ("tls_exchanges", 1))}
     rest = 8 * (size - simulated) / down
     made = {name: values.to_list() for name, values in columns.items()}
-    return Users(made, rest.tolist(), int((size > simulated).sum()))
+    return CasePopulation(made, rest.tolist(), int((size > simulated).sum()))
 
 
 def _buffers(rows: pl.DataFrame, down: Values, assumed_s: float) -> pl.Series:
@@ -107,7 +107,7 @@ def _buffers(rows: pl.DataFrame, down: Values, assumed_s: float) -> pl.Series:
     return waited["buffer_s"].clip(upper_bound=max(_MOST_BUFFER_S, assumed_s))
 
 
-def _rates(population: Population, case: SensitivityCase, random: np.random.Generator) -> Values:
+def _rates(population: FittedPopulation, case: SensitivityCase, random: np.random.Generator) -> Values:
     """Down rates: those seen, and for the others those of users with like round trips, or of a built-in population,
     never below the delivered rate.
     """
@@ -133,7 +133,7 @@ def _rates(population: Population, case: SensitivityCase, random: np.random.Gene
     return rates
 
 
-def _shown(population: Population, least: Values, random: np.random.Generator) -> Values:
+def _shown(population: FittedPopulation, least: Values, random: np.random.Generator) -> Values:
     """The rate delivered to each user or, if that is more, to one with a similar RTT and a longer response."""
     rows = population.rows
     short = ~rows["shows_line"].to_numpy()
@@ -209,7 +209,7 @@ class Experiment(Study):
     shows = "the flows of an operator with other initial windows"
 
     def __init__(
-        self, population: Population, cases: Sequence[SensitivityCase], windows: Sequence[int], seed: int
+        self, population: FittedPopulation, cases: Sequence[SensitivityCase], windows: Sequence[int], seed: int
     ) -> None:
         """`windows`: the current one and the candidates. `seed` also draws the values that the cases complete."""
         self.population = population
@@ -219,7 +219,7 @@ class Experiment(Study):
         self.replicates = min(MOST_REPLICATES, -(-WORK // population.rows.height))  # type: ignore[misc]
 
     @cached_property
-    def users(self) -> dict[str, Users]:
+    def users(self) -> dict[str, CasePopulation]:
         """The users of each case, by its name."""
         return {case.name: complete(self.population, case, self.seed) for case in self.sensitivity_cases}
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from firstflight.advise.fit import Population
+from firstflight.advise.fit import FittedPopulation
 from firstflight.analysis.ab import least_units
 from firstflight.errors import RequestError
 from firstflight.observe import Observation
@@ -33,7 +33,7 @@ NOT_LINUX_OR_NOT_YOURS = (
 HOURLY = "for as many hours as it takes, and of busy ones"
 
 
-def check_enough(population: Population) -> None:
+def check_enough(population: FittedPopulation) -> None:
     """RequestError if there are too few flows even for the interval of a mean."""
     least = least_units("mean")
     flows = population.rows.height
@@ -51,7 +51,7 @@ def check_enough(population: Population) -> None:
     )
 
 
-def doubts(observed: Observation, population: Population) -> Iterator[str]:
+def doubts(observed: Observation, population: FittedPopulation) -> Iterator[str]:
     """Sentences on flows that may not be those of users, each with a fix."""
     rtt_s = float(population.rows["rtt_s"].median() or 0.0)  # type: ignore[arg-type]
     if rtt_s < LOOPBACK_RTT_S and observed.source.kind == "capture":

@@ -83,7 +83,7 @@ def _most_frequent(windows: pl.Series, how: str) -> CurrentWindow:
 
 
 @dataclass(frozen=True)
-class Population:
+class FittedPopulation:
     """`rows`: one user a row: `client` (its number in the observation), `rtt_s`, `max_rtt_s`, `down_bps`, `up_bps`,
     `buffer_s`, `loss`, `weight`, `bytes`, `segments` (of the response), `subnet`, lower bounds of the path
     (`min_down_bps`, `min_buffer_bytes`), and of a handshake of TLS before the response `tls_bytes`,
@@ -155,7 +155,7 @@ class Population:
         return {what: share for what, share in shares.items() if share}
 
 
-def fit(observed: Observation, users: int, seed: int) -> Population:
+def fit(observed: Observation, users: int, seed: int) -> FittedPopulation:
     """The population of at most `users` of the observed connections; a larger number of them is sampled by `seed`.
 
     RequestError if none has the required data. For the number that statistics need, see `analysis.ab.contrast`.
@@ -200,7 +200,9 @@ def fit(observed: Observation, users: int, seed: int) -> Population:
     )
     assumed_tls = 100 * float(rows["tls_assumed"].mean() or 0.0)  # type: ignore[arg-type]
     rows = rows.drop("tls_assumed")
-    return Population(rows, window, observed.users.height, left_out, usable, seen, assumed_tls_percent=assumed_tls)
+    return FittedPopulation(
+        rows, window, observed.users.height, left_out, usable, seen, assumed_tls_percent=assumed_tls
+    )
 
 
 def _handshake() -> Iterator[pl.Expr]:

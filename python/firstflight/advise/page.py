@@ -14,7 +14,7 @@ from firstflight.advise.advice import Advice
 from firstflight.advise.budget import Check
 from firstflight.advise.words import Confidence, stopped_by
 from firstflight.analysis.intervals import Estimate
-from firstflight.explore.links import Link, put_beside
+from firstflight.explore.links import ExplorerLink, put_beside
 from firstflight.records import output
 from firstflight.report import page as report
 from firstflight.report.figure import Figure
@@ -31,7 +31,7 @@ def write(
     figures: Sequence[Figure],
     commands: Sequence[str],
     directory: Path,
-    transfers: Sequence[Link] = (),
+    transfers: Sequence[ExplorerLink] = (),
     guard: Sequence[str] = (),
 ) -> Path:
     """Write both files into `directory` and return the path of the page; next to it the explorer, if the page links to
@@ -54,7 +54,7 @@ def render(
     advice: Advice,
     figures: Sequence[Figure],
     commands: Sequence[str],
-    transfers: Sequence[Link] = (),
+    transfers: Sequence[ExplorerLink] = (),
     guard: Sequence[str] = (),
 ) -> str:
     """The page's HTML."""

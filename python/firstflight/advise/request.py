@@ -13,7 +13,7 @@ from firstflight.advise.assume import Assumed, check_sizes
 from firstflight.advise.assume import parse as parse_assumed
 from firstflight.advise.budget import DEFAULT as DEFAULT_HARM
 from firstflight.advise.budget import Term, parse
-from firstflight.advise.certificates import Chain
+from firstflight.advise.certificates import CertificateChain
 from firstflight.advise.certificates import parse as parse_chain
 from firstflight.errors import RequestError
 from firstflight.input_files import check_is_file, or_packaged, read_text
@@ -88,7 +88,7 @@ class AdviceRequest:
         return parse_assumed(self.assume)
 
     @cached_property
-    def chain(self) -> Chain | None:
+    def chain(self) -> CertificateChain | None:
         """The other certificates."""
         return None if self.certificates is None else parse_chain(self.certificates)
 

@@ -24,7 +24,7 @@ from firstflight.advise.fit import fit
 from firstflight.advise.measure import Measurements
 from firstflight.advise.sensitivity import cases, check_open
 from firstflight.errors import MachineError, RequestError, require_figures
-from firstflight.explore.links import Link, link
+from firstflight.explore.links import ExplorerLink, link
 from firstflight.explore.page import PAGE
 from firstflight.records import Run
 from firstflight.scenario import Cell, Scenario
@@ -33,7 +33,7 @@ from firstflight.studies import execute
 _PERCENTILES = (10, 50, 90, 99)
 
 
-def transfers(advice: Advice, experiment: Experiment, measured: Measurements) -> list[Link]:
+def transfers(advice: Advice, experiment: Experiment, measured: Measurements) -> list[ExplorerLink]:
     """The users at some percentiles of the time of a response, in the reference case with the current window. Each
     opens with that window and the one that the page shows. None if the explorer is not built.
     """

@@ -6,7 +6,7 @@ it depends. A value given by `--assume` adds a case and removes none: it can mak
 
 from dataclasses import dataclass, replace
 
-from firstflight.advise.fit import CHAIN, SHOWING_BYTES, Population
+from firstflight.advise.fit import CHAIN, SHOWING_BYTES, FittedPopulation
 from firstflight.errors import RequestError
 from firstflight.scenario.tls import server_flight
 
@@ -63,7 +63,7 @@ class Assumption:
     assumed: str
 
 
-def cases(population: Population) -> list[SensitivityCase]:
+def cases(population: FittedPopulation) -> list[SensitivityCase]:
     """The reference, and one case for each bound of each unknown."""
     given = population.given
     shown = population.shows_lines
@@ -149,7 +149,7 @@ def _same(one: SensitivityCase, other: SensitivityCase) -> bool:
     return replace(one, name="", text="", about="", rather="") == replace(other, name="", text="", about="", rather="")
 
 
-def check_open(population: Population) -> None:
+def check_open(population: FittedPopulation) -> None:
     """RequestError if a value is assumed that the data has for its users; the data takes precedence."""
     given = population.given
     for key, told in (
@@ -161,7 +161,7 @@ def check_open(population: Population) -> None:
             raise RequestError(f"the flows have the value of --assume {key}=...; remove that option")
 
 
-def assumptions(population: Population) -> list[Assumption]:
+def assumptions(population: FittedPopulation) -> list[Assumption]:
     """Values that the data lacks for some users, and the values used instead."""
     rows = population.rows
     share = {name: 100 * population.known(name) / rows.height for name in ("buffer_s", "loss", "up_bps", "down_bps")}
@@ -214,7 +214,7 @@ def _least() -> str:
     return LEAST_BUFFER.removesuffix("p")
 
 
-def _lines_text(population: Population) -> str:
+def _lines_text(population: FittedPopulation) -> str:
     """The values used for line rates that the data lacks."""
     if population.shows_lines:
         share = 100 * float(population.rows["shows_line"].mean() or 0.0)  # type: ignore[arg-type]
@@ -226,7 +226,7 @@ def _lines_text(population: Population) -> str:
     return "drawn from UK homes of 2015, independent of the RTT; cases: AvgDC of 2010, and UK homes of 2023"
 
 
-def _reference_text(population: Population, reference: SensitivityCase) -> str:
+def _reference_text(population: FittedPopulation, reference: SensitivityCase) -> str:
     seen = "paths" if reference.rates == "seen" else "RTTs"
     sizes = "sizes as seen" if population.sizes is None else f"sizes of {population.sizes}"
     if population.given.has_paths:
@@ -241,5 +241,5 @@ def _reference_text(population: Population, reference: SensitivityCase) -> str:
     return ", ".join([*parts, "each connection alone on its access link"])
 
 
-def _enough_rates(population: Population) -> bool:
+def _enough_rates(population: FittedPopulation) -> bool:
     return population.known("down_bps") >= _COPIES_AT_LEAST * population.rows.height

@@ -16,7 +16,7 @@ LEVELS: tuple[Confidence, ...] = ("high", "depends on unknowns", "insufficient d
 """From the highest to the lowest."""
 
 if TYPE_CHECKING:
-    from firstflight.advise.advice import Cost, Gain, Harm, UserGroup, Users
+    from firstflight.advise.advice import Cost, Gain, OtherConnections, UserGroup, UserShares
     from firstflight.advise.missing import Missing
     from firstflight.advise.outliers import Outliers
 
@@ -26,8 +26,8 @@ def sentences(
     evidence: Evidence,
     gains: Sequence[Gain],
     costs: Sequence[Cost],
-    harm: Sequence[Harm],
-    users: Sequence[Users],
+    harm: Sequence[OtherConnections],
+    users: Sequence[UserShares],
     groups: Sequence[UserGroup] = (),
     needed: Missing | None = None,
     doubts: Sequence[str] = (),
@@ -77,7 +77,7 @@ def _worst_change(
     reference: str,
     gains: Sequence[Gain],
     costs: Sequence[Cost],
-    harm: Sequence[Harm],
+    harm: Sequence[OtherConnections],
     groups: Sequence[UserGroup],
 ) -> str:
     """The largest changes for the worse that are shown, of shares and of times, within the budget or not: percentage

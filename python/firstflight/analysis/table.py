@@ -69,7 +69,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """A table as a person reads it: one row a scenario, one column a metric (and, say, an IW)."""
 
     row_keys: tuple[str, ...]
@@ -157,7 +157,7 @@ class Table:
         """`{name, title, caption, notes, rows}`, the rows as objects with the tidy columns."""
         return as_json(self.name, self.title, self.caption, self.notes, self.frame.to_dicts())
 
-    def layout(self) -> Layout:
+    def layout(self) -> TableLayout:
         """The table spread over columns, in the order in which the frame gives its rows."""
         row_keys = tuple(k for k in self.keys if k != self.across and k not in self.quiet)
         rows: dict[tuple[str, ...], dict[tuple[str, str], Entry]] = {}
@@ -178,7 +178,7 @@ class Table:
             )
         order = list(dict.fromkeys(metric for metric, _ in columns))
         spread = tuple(sorted(columns, key=lambda column: order.index(column[0])))
-        return Layout(
+        return TableLayout(
             row_keys,
             spread,
             tuple((row, tuple(entries.get(column) for column in spread)) for row, entries in rows.items()),
@@ -222,7 +222,7 @@ class Table:
         label = self.metric(name).label
         return f"{label} ({unit})" if unit else label
 
-    def _block(self, layout: Layout, places: Sequence[int], titles: Sequence[str], width: int | None) -> str:
+    def _block(self, layout: TableLayout, places: Sequence[int], titles: Sequence[str], width: int | None) -> str:
         rows = [(row, entries) for row, entries in layout.rows if any(entries[i] is not None for i in places)]
 
         def drawn(first: int, end: int) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from firstflight.conform.oracle import Judged, Kernel, shrink
+from firstflight.conform.oracle import JudgedConnection, Kernel, shrink
 from firstflight.conform.parameters import FAMILIES, draw
 from firstflight.errors import MachineError, RequestError, require_linux
 from firstflight.records.files import write_directory
@@ -70,18 +70,18 @@ def _controls(asked: str | None, offered: list[str]) -> list[str]:
     return wanted
 
 
-def _name(number: int, one: Judged) -> str:
+def _name(number: int, one: JudgedConnection) -> str:
     return f"{number:04}-{one.parameters.family.replace(' ', '-')}"
 
 
-def _write(directory: Path, judged: list[Judged], shrunk: dict[int, Judged]) -> None:
+def _write(directory: Path, judged: list[JudgedConnection], shrunk: dict[int, JudgedConnection]) -> None:
     scripts = {f"{_name(number, one)}.pkt": one.script for number, one in enumerate(judged)}
     scripts |= {f"{_name(number, one)}-shrunk.pkt": one.script for number, one in shrunk.items()}
     directory.parent.mkdir(parents=True, exist_ok=True)
     write_directory(directory, ((name, script.encode()) for name, script in scripts.items()))
 
 
-def _print_matches(judged: list[Judged]) -> None:
+def _print_matches(judged: list[JudgedConnection]) -> None:
     of = Counter(one.parameters.family for one in judged)
     matching = Counter(one.parameters.family for one in judged if one.matches)
     for family in FAMILIES:

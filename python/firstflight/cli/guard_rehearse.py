@@ -18,7 +18,7 @@ from firstflight.guard.groups import Groups
 from firstflight.guard.policy import RFC6928_SEGMENTS
 from firstflight.guard.policy import Policy as WindowPolicy
 from firstflight.guard.rehearse import BadLink, Rehearsal, connections, rehearse
-from firstflight.guard.stop_rule import Answer, StopRule
+from firstflight.guard.stop_rule import StopAnswer, StopRule
 from firstflight.guard.timeline import chart
 from firstflight.records import output
 from firstflight.report.figure import format_of, picture
@@ -127,7 +127,7 @@ def lines(found: Rehearsal, bad: BadLink | None) -> list[str]:
     undecided = [
         (verdict.more_connections, name)
         for name, verdict in found.verdicts.items()
-        if verdict.answer in (Answer.CONTINUE, Answer.TOO_FEW) and verdict.more_connections is not None
+        if verdict.answer in (StopAnswer.CONTINUE, StopAnswer.TOO_FEW) and verdict.more_connections is not None
     ]
     for more, name in sorted(undecided)[:_MOST_UNDECIDED]:
         said.append(f"undecided: {name} needs {counted(more, 'more connection')} to exclude harm")

@@ -62,7 +62,7 @@ def command(
     back where losses rise. Any signal that stops the guard removes its routes. Needs Linux and CAP_NET_ADMIN.
     """
     require_linux("firstflight guard run")
-    from firstflight.guard.watch import Host, guard  # late: other systems lack what it imports
+    from firstflight.guard.watch import GuardedHost, guard  # late: other systems lack what it imports
 
     advised, handshake_bytes = (None, 0) if advice is None else _advised(advice)
     largest = _ceiling(iw, advised, advice)
@@ -77,7 +77,7 @@ def command(
         secret=os.urandom(16),
     )
     acts = not dry_run and largest > RFC6928_SEGMENTS
-    host = Host(
+    host = GuardedHost(
         settings,
         Groups(least_connections=least, table=AsTable.read(as_file) if as_file else None),
         state,

@@ -12,7 +12,7 @@ from firstflight import observe
 from firstflight.cli.options import Seed, Settings
 from firstflight.cli.settings import load_scenario
 from firstflight.counted import counted, escaped
-from firstflight.engines.emulate.shell import Observed, Shell
+from firstflight.engines.emulate.shell import Shell, ShellResult
 from firstflight.errors import MachineError, RequestError, require_linux
 from firstflight.observe.summary import lines
 from firstflight.records import output
@@ -92,7 +92,7 @@ def _check(file: Path, serve: Path | None, pcap: Path | None, links: Path | None
             output.make_directory(path)
 
 
-def _report(seen: Observed, pcap: Path | None, links: Path | None) -> None:
+def _report(seen: ShellResult, pcap: Path | None, links: Path | None) -> None:
     for link in seen.links:
         if link["offered"]["packets"]:
             dropped, lost = (counted(link[what]["packets"], "packet") for what in ("dropped", "lost"))
@@ -108,7 +108,7 @@ def _report(seen: Observed, pcap: Path | None, links: Path | None) -> None:
         _tell(f"{links}: packets at the links")
 
 
-def _draw(seen: Observed, plot: Path, title: str) -> None:
+def _draw(seen: ShellResult, plot: Path, title: str) -> None:
     try:
         draw(seen.segments, plot, title, None if seen.missed else seen.crossings)
     except OSError as error:

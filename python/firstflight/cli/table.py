@@ -13,7 +13,7 @@ from firstflight.records import Run
 from firstflight.studies import of
 
 
-class Format(StrEnum):
+class TableFormat(StrEnum):
     """The format of a printed table."""
 
     text = "text"
@@ -26,7 +26,7 @@ def command(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="A table's name. Without it, print all names.")
     ] = None,
-    format: Annotated[Format, typer.Option(help="text, csv (tidy) or json.")] = Format.text,
+    format: Annotated[TableFormat, typer.Option(help="text, csv (tidy) or json.")] = TableFormat.text,
 ) -> None:
     """Print a table of a run next to the published values. Without NAME, list the tables."""
     run = Run.open(directory)
@@ -42,7 +42,7 @@ def command(
             else f'"{directory}" has no finished cells yet, so no tables; continue it with "firstflight run"'
         )
     table = study.table(run, name)
-    if format is Format.text:
+    if format is TableFormat.text:
         show(table.text(room()).rstrip("\n"))
     else:
         print(getattr(table, format.value)().rstrip("\n"))

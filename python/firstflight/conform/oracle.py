@@ -28,7 +28,7 @@ _TOLERANCE_NS = 1_000
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedConnection:
     """A recorded connection, and the result of its script."""
 
     parameters: Parameters
@@ -66,7 +66,7 @@ class Judged:
 class Recorder(Protocol):
     """Records connections and judges them, in their order."""
 
-    def __call__(self, connections: Sequence[Parameters]) -> list[Judged]:
+    def __call__(self, connections: Sequence[Parameters]) -> list[JudgedConnection]:
         """MachineError where the machine does not do it."""
 
 
@@ -92,7 +92,7 @@ class Kernel:
     ) -> None:
         self._inside.close()
 
-    def judge(self, connections: Sequence[Parameters]) -> list[Judged]:
+    def judge(self, connections: Sequence[Parameters]) -> list[JudgedConnection]:
         """Record and run each; one that does not match although the recorder was late meanwhile is recorded again."""
         judged = self._once(connections)
         for _ in range(_ATTEMPTS - 1):
@@ -105,7 +105,7 @@ class Kernel:
                 judged[place] = one
         return judged
 
-    def _once(self, connections: Sequence[Parameters]) -> list[Judged]:
+    def _once(self, connections: Sequence[Parameters]) -> list[JudgedConnection]:
         judged = []
         for start in range(0, len(connections), _BATCH):
             some = connections[start : start + _BATCH]
@@ -115,12 +115,12 @@ class Kernel:
         return judged
 
 
-def judge(parameters: Parameters, recording: dict[str, Any], kernel: str) -> Judged:
+def judge(parameters: Parameters, recording: dict[str, Any], kernel: str) -> JudgedConnection:
     """Run a recording through the profile."""
     script = write_script(parameters, recording, kernel)
     stall = int(recording["stall_ns"])
     if not any(event[0] == "accept" for event in recording["events"]):
-        return Judged(parameters, script, "error", "the recording has no handshake", stall_ns=stall)
+        return JudgedConnection(parameters, script, "error", "the recording has no handshake", stall_ns=stall)
     report = run_script(script, _TOLERANCE_NS)
     if parameters.cc == "bbr" and report["line"]:
         options = (script.replace("\n--", f"\n--initial_sequence={number}\n--", 1) for number in _SEQUENCES)
@@ -129,7 +129,7 @@ def judge(parameters: Parameters, recording: dict[str, Any], kernel: str) -> Jud
     if report["line"]:
         # Packets after the difference mean nothing.
         script = "\n".join(script.splitlines()[: report["line"]]) + "\n"
-    return Judged(
+    return JudgedConnection(
         parameters, script, report["verdict"], report["reason"], report["line"], tuple(report["details"]), stall
     )
 
@@ -138,7 +138,7 @@ _ROUNDS = 12
 _TRIED = 24
 
 
-def shrink(mismatches: Sequence[Judged], record: Recorder) -> list[Judged]:
+def shrink(mismatches: Sequence[JudgedConnection], record: Recorder) -> list[JudgedConnection]:
     """The simplest connection found for each, in their order; simpler ones of all of them are recorded together."""
     found = list(mismatches)
     open_places = list(range(len(found)))

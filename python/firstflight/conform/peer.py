@@ -24,7 +24,7 @@ class Wire(Protocol):
         """Send the kernel a segment; numbers count from our first byte and the kernel's, 1. `echo`: TSecr."""
 
 
-class Receiver:
+class ReceivingPeer:
     """Receives the kernel's segments, after an RTT, and acknowledges them; and sends its requests."""
 
     def __init__(self, parameters: Parameters, wire: Wire) -> None:
@@ -156,7 +156,7 @@ class Receiver:
         self._wire.send(seq, ack, length, blocks, echo, self._congested, ecn)
 
 
-class Sender:
+class SendingPeer:
     """Sends the kernel flights of segments at given times, some of them late, twice, or behind the next."""
 
     def __init__(self, parameters: Parameters, wire: Wire) -> None:

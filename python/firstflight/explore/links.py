@@ -15,19 +15,19 @@ MOST = 24
 
 
 @dataclass(frozen=True)
-class Link:
+class ExplorerLink:
     """A transfer in words, and where it opens."""
 
     text: str
     href: str
 
 
-def link(text: str, scenario: Scenario, seed: int, sides: str = "") -> Link:
+def link(text: str, scenario: Scenario, seed: int, sides: str = "") -> ExplorerLink:
     """Opens `scenario`; `sides`: the differences from the opening, such as "&a.iw=3&b.iw=10"."""
-    return Link(text, f"{EXPLORER}#{fragment(transfer(scenario, seed, text))}{sides}")
+    return ExplorerLink(text, f"{EXPLORER}#{fragment(transfer(scenario, seed, text))}{sides}")
 
 
-def of_run(run: Run) -> list[Link]:
+def of_run(run: Run) -> list[ExplorerLink]:
     """Transfers of a run's cells: of each network and traffic the one with the last window of the grid, and where these
     are more than `MOST` some from first to last. None if the explorer is not built, or where cells are populations.
     """

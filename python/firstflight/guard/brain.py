@@ -10,15 +10,15 @@ from typing import Any, Literal
 from firstflight.errors import RequestError
 from firstflight.guard.groups import Groups, Node
 from firstflight.guard.outcome import Arm, Network, Outcome
-from firstflight.guard.policy import RFC6928_SEGMENTS, Estimate, Policy
-from firstflight.guard.stop_rule import Answer, Events, StopRule, Trial, Verdict
+from firstflight.guard.policy import RFC6928_SEGMENTS, LearnedWindow, Policy
+from firstflight.guard.stop_rule import Events, StopAnswer, StopRule, StopVerdict, Trial
 
 # RFC 3390: min(4 MSS, max(2 MSS, 4380 bytes)) is three segments at 1460 bytes.
 RFC3390_SEGMENTS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class WindowDecision:
     """The window of a prefix from now on; None removes ours. `evidence` holds the data for the decision."""
 
     prefix: Network
@@ -39,7 +39,7 @@ class Settings:
     """Shares of the raised arm, one after the other as harm is excluded; the last one leaves a control arm for good."""
     draw: Literal["prefix", "connection"] = "prefix"
     """The unit of the draw of an arm: a prefix, again in each period, or a connection, by the host with
-    `Decision.share`.
+    `WindowDecision.share`.
     """
     fallback: Literal["rfc6928", "rfc3390"] = "rfc6928"
     """The window of a group after a stop: the system's ten segments, or RFC 3390's three."""
@@ -58,11 +58,11 @@ class Settings:
 
 
 @dataclass(slots=True)
-class Group:
+class NetworkGroup:
     """The state of networks that are judged together. Times are the brain's."""
 
     trial: Trial
-    estimate: Estimate = field(default_factory=Estimate)
+    estimate: LearnedWindow = field(default_factory=LearnedWindow)
     stage: int = 0
     held_until: float | None = None
     """After a stop."""
@@ -102,19 +102,19 @@ class Brain:
     def __init__(self, settings: Settings, groups: Groups | None = None) -> None:
         self._settings = settings
         self._groups = groups or Groups()
-        self._states: dict[str, Group] = {}
-        self._remembered: dict[str, Group] = {}
+        self._states: dict[str, NetworkGroup] = {}
+        self._remembered: dict[str, NetworkGroup] = {}
         """Of an earlier process, until a connection of the group finishes."""
         self._units: dict[Network, _Unit] = {}
         self._by_network: dict[str, OrderedDict[Network, None]] = {}
         """The prefixes of each largest network, the one seen longest ago first."""
         self._period = -1
         self._last_outcome = 0.0
-        self._decisions: dict[Network, Decision] = {}
+        self._decisions: dict[Network, WindowDecision] = {}
 
     def decide(
         self, outcomes: Iterable[Outcome], now: float | None = None, *, monitored: bool = True
-    ) -> list[Decision]:
+    ) -> list[WindowDecision]:
         """Changes that follow from connections that finished by `now` (the last one's time if None).
 
         To be called at least once per period, also without outcomes. With `monitored` false everything falls back.
@@ -144,15 +144,15 @@ class Brain:
         """Evidence of harm by group."""
         return {name: state.trial.e_value for name, state in self._states.items()}
 
-    def verdicts(self) -> dict[str, Verdict]:
+    def verdicts(self) -> dict[str, StopVerdict]:
         """The state of each group that is or was tried, by name."""
         return {name: state.trial.verdict() for name, state in self._states.items()}
 
-    def states(self) -> dict[str, Group]:
+    def states(self) -> dict[str, NetworkGroup]:
         """The state of each group, by name, to be stored."""
         return self._remembered | self._states
 
-    def restore(self, states: dict[str, Group]) -> None:
+    def restore(self, states: dict[str, NetworkGroup]) -> None:
         """Begin with the state of an earlier process."""
         self._remembered = states
 
@@ -180,12 +180,14 @@ class Brain:
                 group.parts[part] = Events(*(old + new for old, new in zip(before, events, strict=True)))
             self._judge(unit.group, group, outcome.at)
 
-    def _judge(self, name: str, group: Group, at: float) -> None:
+    def _judge(self, name: str, group: NetworkGroup, at: float) -> None:
         verdict = group.trial.verdict()
         group.evidence = asdict(verdict)
-        if verdict.answer is Answer.STOP:
+        if verdict.answer is StopAnswer.STOP:
             stopped = self._source(group) or name
-            held = group if stopped == name else self._states.setdefault(stopped, Group(self._trial(), seen_at=at))
+            held = (
+                group if stopped == name else self._states.setdefault(stopped, NetworkGroup(self._trial(), seen_at=at))
+            )
             held.held_until, held.evidence = at + self._settings.hold_s, group.evidence
             for prefix, unit in self._units.items():
                 if unit.group == name and stopped in unit.names():
@@ -194,7 +196,7 @@ class Brain:
             if stopped != name:
                 self._leave_out(group, stopped)
                 self._judge(name, group, at)
-        elif verdict.answer is Answer.ENOUGH and group.stage + 1 < len(self._settings.shares):
+        elif verdict.answer is StopAnswer.ENOUGH and group.stage + 1 < len(self._settings.shares):
             group.stage += 1
             group.parts.clear()
             group.trial.split(self._settings.shares[group.stage])
@@ -202,14 +204,14 @@ class Brain:
                 if unit.group == name:
                     self._set(prefix, unit, unit.window, "no harm found: a larger share")
 
-    def _source(self, group: Group) -> str | None:
+    def _source(self, group: NetworkGroup) -> str | None:
         """The smallest network within the group without which little of its evidence is left; None if it is spread."""
         for part in sorted(group.parts, key=lambda part: -ip_network(part).prefixlen):
             if group.trial.e_value_without(group.parts[part]) ** 2 < 1 / self._settings.rule.alpha:
                 return part
         return None
 
-    def _leave_out(self, group: Group, stopped: str) -> None:
+    def _leave_out(self, group: NetworkGroup, stopped: str) -> None:
         events = group.parts[stopped]
         group.trial.leave_out(events)
         network = ip_network(stopped)
@@ -241,11 +243,11 @@ class Brain:
         for prefix, unit in self._units.items():
             self._draw(prefix, unit, at)
 
-    def _is_over(self, name: str, state: Group, in_use: set[str], at: float) -> bool:
+    def _is_over(self, name: str, state: NetworkGroup, in_use: set[str], at: float) -> bool:
         """A group that was stopped is remembered as long as it is held."""
         return self._is_old(state, at) or (name not in in_use and not state.is_held(at))
 
-    def _is_old(self, state: Group, at: float) -> bool:
+    def _is_old(self, state: NetworkGroup, at: float) -> bool:
         return not state.is_held(at) and at - state.seen_at > self._groups.half_life_s
 
     def _new_unit(self, outcome: Outcome) -> _Unit | None:
@@ -312,19 +314,19 @@ class Brain:
             return f"too few: {missing} more connections needed"
         return "nothing larger was learned" if window <= RFC6928_SEGMENTS else None
 
-    def _state(self, unit: _Unit, at: float) -> Group:
+    def _state(self, unit: _Unit, at: float) -> NetworkGroup:
         """The state of a prefix's group. A new one takes over the hold of the next larger one."""
         state = self._states.get(unit.group)
         if state is None and (state := self._remembered.pop(unit.group, None)) is not None:
             self._states[unit.group] = state
         if state is None:
-            state = self._states[unit.group] = Group(self._trial(), seen_at=at)
+            state = self._states[unit.group] = NetworkGroup(self._trial(), seen_at=at)
             known = self.states()
             names = unit.names()
             for larger in names[names.index(unit.group) + 1 :]:
                 if (parent := known.get(larger)) is not None:
                     state.held_until, state.evidence = parent.held_until, parent.evidence
-                    state.estimate = Estimate(parent.estimate.segments, parent.estimate.samples)
+                    state.estimate = LearnedWindow(parent.estimate.segments, parent.estimate.samples)
                     break
         return state
 
@@ -360,4 +362,4 @@ class Brain:
         if stopped not in ("", unit.group):
             evidence["network"] = stopped
         unit.window, unit.share = window, share
-        self._decisions[prefix] = Decision(prefix, window, reason, evidence, share)
+        self._decisions[prefix] = WindowDecision(prefix, window, reason, evidence, share)

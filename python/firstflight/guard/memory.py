@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from firstflight.errors import MachineError
-from firstflight.guard.brain import Brain, Group, Settings
+from firstflight.guard.brain import Brain, NetworkGroup, Settings
 from firstflight.guard.groups import Groups
-from firstflight.guard.policy import Estimate
+from firstflight.guard.policy import LearnedWindow
 from firstflight.guard.stop_rule import EProcess, Events, Trial
 
 _VERSION = 1
@@ -73,7 +73,7 @@ class Memory:
 
     def _load(self, now: float, unix: float) -> None:
         counts: dict[str, float] = {}
-        states: dict[str, Group] = {}
+        states: dict[str, NetworkGroup] = {}
         elapsed_s = 0.0
         for name, saved, connections, state in self._base.execute("SELECT * FROM network"):
             elapsed_s = max(unix - saved, 0.0)
@@ -90,7 +90,7 @@ class Memory:
         settings = self._settings
         return json.loads(json.dumps([asdict(settings.policy), asdict(settings.rule), settings.shares, settings.draw]))
 
-    def _packed(self, group: Group, offset_s: float) -> str:
+    def _packed(self, group: NetworkGroup, offset_s: float) -> str:
         trial = group.trial
         events = [[kind.raised, kind.events, kind.earlier_log_e] for kind in (trial.losses, trial.timeouts)]
         state = {
@@ -104,7 +104,7 @@ class Memory:
         }
         return json.dumps(state)
 
-    def _unpacked(self, state: dict[str, Any], offset_s: float) -> Group:
+    def _unpacked(self, state: dict[str, Any], offset_s: float) -> NetworkGroup:
         stage, share, connections, losses, timeouts = state["trial"]
         parts: dict[str, Events] = {}
         if state["tried"] == self._tried():
@@ -115,9 +115,9 @@ class Memory:
         else:
             stage, trial = 0, Trial(self._settings.rule, self._settings.shares[0])
         held = state["held_until"]
-        return Group(
+        return NetworkGroup(
             trial,
-            Estimate(*state["estimate"]),
+            LearnedWindow(*state["estimate"]),
             stage,
             None if held is None else held - offset_s,
             state["evidence"],

@@ -22,7 +22,7 @@ _OVERSHOOT = 1.5
 
 
 @dataclass(slots=True)
-class Estimate:
+class LearnedWindow:
     """The learned state of one group: `segments` is None before the first connection that counts."""
 
     segments: float | None = None
@@ -40,15 +40,15 @@ def _sample(outcome: Outcome) -> int:
     return min(outcome.largest_cwnd, math.ceil(outcome.bytes_acked / _MSS_BYTES))
 
 
-def _static(estimate: Estimate, outcome: Outcome) -> None:
+def _static(estimate: LearnedWindow, outcome: Outcome) -> None:
     """Learns nothing."""
 
 
-def _ewma(estimate: Estimate, outcome: Outcome) -> None:
+def _ewma(estimate: LearnedWindow, outcome: Outcome) -> None:
     estimate.average(_sample(outcome))
 
 
-def _lossaware(estimate: Estimate, outcome: Outcome) -> None:
+def _lossaware(estimate: LearnedWindow, outcome: Outcome) -> None:
     if outcome.retransmissions == 0:
         estimate.average(_sample(outcome))
     else:
@@ -56,13 +56,13 @@ def _lossaware(estimate: Estimate, outcome: Outcome) -> None:
         estimate.segments = max(old / 2, RFC6928_SEGMENTS)
 
 
-def _lossaware_disc(estimate: Estimate, outcome: Outcome) -> None:
+def _lossaware_disc(estimate: LearnedWindow, outcome: Outcome) -> None:
     overshot = outcome.largest_cwnd > _OVERSHOOT * outcome.initial_window
     if outcome.retransmissions == 0 or not overshot:
         _lossaware(estimate, outcome)
 
 
-_LEARN: dict[str, Callable[[Estimate, Outcome], None]] = {
+_LEARN: dict[str, Callable[[LearnedWindow, Outcome], None]] = {
     "static": _static,
     "ewma": _ewma,
     "lossaware": _lossaware,
@@ -95,13 +95,13 @@ class Policy:
                 f"{MOST_SEGMENTS}"
             )
 
-    def learn(self, estimate: Estimate, outcome: Outcome) -> None:
+    def learn(self, estimate: LearnedWindow, outcome: Outcome) -> None:
         """Take in a finished connection."""
         response = replace(outcome, bytes_acked=outcome.bytes_acked - self.handshake_bytes)
         if response.bytes_acked >= self.least_bytes:
             _LEARN[self.name](estimate, response)
 
-    def window(self, estimate: Estimate) -> int:
+    def window(self, estimate: LearnedWindow) -> int:
         """The raised arm's window in segments: from ten up to the ceiling."""
         if self.name == "static":
             return self.ceiling

@@ -15,10 +15,10 @@ import polars as pl
 
 from firstflight.counted import counted
 from firstflight.errors import RequestError
-from firstflight.guard.brain import Brain, Decision
+from firstflight.guard.brain import Brain, WindowDecision
 from firstflight.guard.outcome import Arm, Network, Outcome
 from firstflight.guard.policy import RFC6928_SEGMENTS
-from firstflight.guard.stop_rule import Verdict
+from firstflight.guard.stop_rule import StopVerdict
 from firstflight.observe.observation import Observation
 from firstflight.observe.tables import MSS_BYTES
 
@@ -86,7 +86,7 @@ class Rehearsal:
     largest_window: int = RFC6928_SEGMENTS
     stops: list[Stop] = field(default_factory=list)
     moments: list[Moment] = field(default_factory=list)
-    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    verdicts: dict[str, StopVerdict] = field(default_factory=dict)
     """The state at the end, by group."""
     missed: list[str] = field(default_factory=list)
     """Groups that the bad link harmed and that were not stopped."""
@@ -284,7 +284,7 @@ class _Replay:
                 counts[1] += harmed
         self.take(self.brain.decide([outcome]), outcome.at)
 
-    def take(self, decisions: Iterable[Decision], at: float) -> None:
+    def take(self, decisions: Iterable[WindowDecision], at: float) -> None:
         """Set windows, and note a stop at its own time."""
         stopped_now = False
         for decision in decisions:

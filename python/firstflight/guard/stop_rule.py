@@ -95,7 +95,7 @@ class EProcess:
         self.share, self.raised, self.events = share, 0, 0
 
 
-class Answer(StrEnum):
+class StopAnswer(StrEnum):
     """The verdict that the evidence allows."""
 
     STOP = "stop"
@@ -108,10 +108,10 @@ class Answer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class StopVerdict:
     """The answer with its evidence."""
 
-    answer: Answer
+    answer: StopAnswer
     e_value: float
     """Mean of the e-values of losses and timeouts; the rule stops at 1/alpha."""
     connections: int
@@ -262,11 +262,11 @@ class Trial:
             self._e_value = _exp((self.losses.log_e, self.timeouts.log_e))
         return self._e_value
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> StopVerdict:
         """The current estimate."""
         e_value = self.e_value
         answer = self._answer(e_value)
-        return Verdict(
+        return StopVerdict(
             answer,
             e_value,
             self.connections,
@@ -274,17 +274,17 @@ class Trial:
             self.losses.raised,
             self.timeouts.events,
             self.timeouts.raised,
-            self._more() if self.connections and answer in (Answer.CONTINUE, Answer.TOO_FEW) else None,
+            self._more() if self.connections and answer in (StopAnswer.CONTINUE, StopAnswer.TOO_FEW) else None,
         )
 
-    def _answer(self, e_value: float) -> Answer:
+    def _answer(self, e_value: float) -> StopAnswer:
         if e_value >= 1 / self.rule.alpha:
-            return Answer.STOP
+            return StopAnswer.STOP
         if max(self.losses.events, self.timeouts.events) < self.rule.least_events(self.share):
-            return Answer.TOO_FEW
+            return StopAnswer.TOO_FEW
         if self.losses.log_e_within(self.rule.tolerated_ratio) >= -math.log(self.rule.alpha):
-            return Answer.ENOUGH
-        return Answer.CONTINUE
+            return StopAnswer.ENOUGH
+        return StopAnswer.CONTINUE
 
     def _is_first(self, kind: str, client: object) -> bool:
         key = (kind, client)

@@ -23,9 +23,9 @@ from firstflight.guard.journal import Journal
 from firstflight.guard.memory import Memory
 from firstflight.guard.metrics import Metrics
 from firstflight.guard.outcome import Network, Outcome
-from firstflight.guard.routes import Client, Routes
+from firstflight.guard.routes import RouteKey, Routes
 from firstflight.guard.watchdog import STATUS, ending_signals, watched
-from firstflight.guard.windows import Draws, Windows
+from firstflight.guard.windows import RandomWindows, Windows
 from firstflight.netlink import Asking, attributes
 
 _SOCK_DIAG, _BY_FAMILY = 4, 20
@@ -45,11 +45,11 @@ class Sockets:
         self._seen: dict[bytes, int] = {}
         """Looks at each unfinished handshake."""
 
-    def look(self, network: Callable[[bytes], Network]) -> tuple[dict[Network, list[Client]], list[Network]]:
+    def look(self, network: Callable[[bytes], Network]) -> tuple[dict[Network, list[RouteKey]], list[Network]]:
         """Some of the connected clients by prefix, and the prefixes of handshakes that are unfinished for longer than
         since the last look. A client that does not answer the SYN/ACK within that time counts once.
         """
-        clients: defaultdict[Network, list[Client]] = defaultdict(list)
+        clients: defaultdict[Network, list[RouteKey]] = defaultdict(list)
         waiting: dict[bytes, bytes] = {}
         for family in (socket.AF_INET, socket.AF_INET6):
             for port in self._ports or [0]:
@@ -63,7 +63,7 @@ class Sockets:
         return clients, late
 
 
-def _sockets(family: int, port: int, states: int, most: int) -> list[tuple[Client, bytes]]:
+def _sockets(family: int, port: int, states: int, most: int) -> list[tuple[RouteKey, bytes]]:
     """The sockets in these states, and a name for each handshake."""
     # struct inet_diag_req_v2, its inet_diag_sockid with the local port alone.
     body = struct.pack("=BBBBI", family, socket.IPPROTO_TCP, 1 << _TOS - 1, 0, states)
@@ -79,7 +79,7 @@ def _sockets(family: int, port: int, states: int, most: int) -> list[tuple[Clien
             values = dict(attributes(message[72:]))
             mark = struct.unpack("=I", values.get(_MARK, bytes(4)))[0]
             ports = struct.unpack_from(">HH", message, 4)
-            found.append((Client(remote, local, mark, values.get(_TOS, b"\0")[0], ports), message[4:40]))
+            found.append((RouteKey(remote, local, mark, values.get(_TOS, b"\0")[0], ports), message[4:40]))
     return found
 
 
@@ -99,7 +99,7 @@ DECISIONS = "decisions.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class GuardedHost:
     """The guard's work on this host."""
 
     settings: Settings
@@ -143,7 +143,7 @@ class _Stop(BaseException):
     """A signal came that ends a process."""
 
 
-def guard(host: Host, started: Callable[[str | None], None] = lambda barred: None) -> None:
+def guard(host: GuardedHost, started: Callable[[str | None], None] = lambda barred: None) -> None:
     """Run until a signal, then undo. `started` is called when it watches, with the reason if it must not set routes.
 
     Raises MachineError without CAP_NET_ADMIN, where another guard has the state, or when connections are no longer
@@ -162,7 +162,7 @@ def guard(host: Host, started: Callable[[str | None], None] = lambda barred: Non
             signal.signal(kind, handler)
 
 
-def _guard(host: Host, started: Callable[[str | None], None], kinds: Iterable[int]) -> None:
+def _guard(host: GuardedHost, started: Callable[[str | None], None], kinds: Iterable[int]) -> None:
     journal = Journal(host.state)
     log = Log(host.state / DECISIONS, not host.acts)
     routes = Routes()
@@ -171,9 +171,9 @@ def _guard(host: Host, started: Callable[[str | None], None], kinds: Iterable[in
         closed = Closed(host.ports, host.prefix_lengths)
         # Routes left by a guard that was killed.
         windows.undo()
-        means: Windows | Draws = windows
+        means: Windows | RandomWindows = windows
         if host.cgroup is not None:
-            means = Draws(host.cgroup, host.ports, host.settings.policy.ceiling)
+            means = RandomWindows(host.cgroup, host.ports, host.settings.policy.ceiling)
         log.write(
             "started", acts=host.acts, policy=asdict(host.settings.policy), pid=os.getpid(), barred=windows.barred
         )
@@ -228,7 +228,9 @@ def _signals(kinds: Iterable[int]) -> Iterator[None]:
 
 
 class _Watch:
-    def __init__(self, host: Host, closed: Closed, windows: Windows | Draws, log: Log, metrics: Metrics) -> None:
+    def __init__(
+        self, host: GuardedHost, closed: Closed, windows: Windows | RandomWindows, log: Log, metrics: Metrics
+    ) -> None:
         self._host, self._closed, self._windows, self._log, self._metrics = host, closed, windows, log, metrics
         self._brain = Brain(host.settings, host.groups)
         self._decided: dict[Network, int] = {}

@@ -11,12 +11,12 @@ from typing import Any, Protocol
 
 from firstflight import _native
 from firstflight.errors import MachineError
-from firstflight.guard.brain import Decision
+from firstflight.guard.brain import WindowDecision
 from firstflight.guard.closed import Began, Row
 from firstflight.guard.journal import Journal, undo
 from firstflight.guard.outcome import Network
 from firstflight.guard.policy import RFC6928_SEGMENTS
-from firstflight.guard.routes import Client, Route, RouteError, Routes
+from firstflight.guard.routes import Route, RouteError, RouteKey, Routes
 
 # A connection that was opened before a window was set may close soon after; whose window it had is not known.
 _UNCERTAIN_S = 2.0
@@ -55,8 +55,8 @@ class Windows:
 
     def __init__(self, routes: Routes, journal: Journal, note: Note) -> None:
         self._routes, self._journal, self._note = routes, journal, note
-        self._clients: dict[Network, list[Client]] = {}
-        self._kinds: list[Client] = []
+        self._clients: dict[Network, list[RouteKey]] = {}
+        self._kinds: list[RouteKey] = []
         self._set: dict[Network, _Set] = {}
         self._wanted: dict[Network, int] = {}
         self._hands_off: set[Network] = set()
@@ -89,7 +89,7 @@ class Windows:
             "hands_off": len(self._hands_off),
         }
 
-    def connected(self, clients: dict[Network, list[Client]]) -> None:
+    def connected(self, clients: dict[Network, list[RouteKey]]) -> None:
         """Some of the connections that are open now, by prefix: the paths that a route of ours must not change."""
         self._clients = clients
         kinds = {(len(one.remote), one.source, one.mark, one.tos): one for some in clients.values() for one in some}
@@ -105,7 +105,7 @@ class Windows:
         as_decided = prefix not in self._hands_off and self._wanted.get(prefix) == segments
         return Began(segments or RFC6928_SEGMENTS, judged=as_decided)
 
-    def want(self, decision: Decision) -> None:
+    def want(self, decision: WindowDecision) -> None:
         """Carry out a decision."""
         prefix, segments = decision.prefix, decision.initial_window
         if segments is None:
@@ -197,7 +197,7 @@ class Windows:
         else:
             self._note("set", prefix, f"initcwnd {segments}")
 
-    def _asked(self, prefix: Network) -> list[Client]:
+    def _asked(self, prefix: Network) -> list[RouteKey]:
         """Connections by which the way to a prefix is looked up: its own, else such as others have."""
         own, address = self._clients.get(prefix, [])[:_CLIENTS_ASKED], prefix.network_address.packed
         return own or [kind._replace(remote=address) for kind in self._kinds if len(kind.remote) == len(address)]
@@ -294,7 +294,7 @@ class Windows:
         self._journal.forget(*removed)
 
 
-class Draws:
+class RandomWindows:
     """Windows as `Windows` sets them by routes, but drawn for each connection, by a BPF program on a cgroup, which the
     kernel removes when the process ends.
 
@@ -315,7 +315,7 @@ class Draws:
         """The state for `status.json`. The program leaves connections alone that a route gave another window."""
         return {"windows_set": len(self._set), "hands_off": 0}
 
-    def want(self, decision: Decision) -> None:
+    def want(self, decision: WindowDecision) -> None:
         """Carry out a decision."""
         prefix, segments = decision.prefix, decision.initial_window
         place = (prefix.network_address.packed, prefix.prefixlen)

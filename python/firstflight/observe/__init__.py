@@ -10,9 +10,9 @@
 A value that the format lacks is null, never guessed.
 """
 
-from firstflight.observe.observation import Observation, Source
+from firstflight.observe.observation import Observation, TrafficSource
 from firstflight.observe.problem import Problem
 from firstflight.observe.reading import KINDS, read
 from firstflight.observe.tables import MSS_BYTES
 
-__all__ = ["KINDS", "MSS_BYTES", "Observation", "Problem", "Source", "read"]
+__all__ = ["KINDS", "MSS_BYTES", "Observation", "Problem", "TrafficSource", "read"]

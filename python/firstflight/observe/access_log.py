@@ -25,7 +25,7 @@ _MOST_PIECES = 64
 _KEY = "__key"
 
 
-class Sample:
+class RowSample:
     """At most `MOST_ROWS` rows of a file, in their order; each has the same chance. The same file gives the same
     rows, whatever the pieces that it is read in.
     """
@@ -97,7 +97,7 @@ def read(path: Path, problems: Problems, form: Format | None, wrappers: Sequence
     if form is None:
         titles = ", ".join(each.title for each in FORMATS)
         raise RequestError(f"{path} is no access log of a known format ({titles}); give its own with --format")
-    room, subnets, sample = Room(path), Subnets(), Sample()
+    room, subnets, sample = Room(path), Subnets(), RowSample()
     for frame in _rows(path, problems, form, wrappers):
         known = frame.columns
         made = frame.select(
@@ -123,7 +123,7 @@ def read(path: Path, problems: Problems, form: Format | None, wrappers: Sequence
     return replace(_parts(found, form, sample), networks=subnets.networks())
 
 
-def _parts(found: pl.DataFrame, form: Format, sample: Sample) -> Parts:
+def _parts(found: pl.DataFrame, form: Format, sample: RowSample) -> Parts:
     if form.whole:
         found = found.with_columns(connection=pl.int_range(pl.len(), dtype=pl.UInt64))
     apart = found["connection"].null_count()

@@ -229,7 +229,7 @@ def recognized(lines: Sequence[str]) -> Format | None:
     return None
 
 
-def fits(form: Format | nginx_format.Format, lines: Sequence[str]) -> bool:
+def fits(form: Format | nginx_format.NginxFormat, lines: Sequence[str]) -> bool:
     """Whether most of these lines are of a format that was given."""
     if isinstance(form, Format) and form.shape == "json":
         words = JsonWords(form)

@@ -47,7 +47,7 @@ _LOG_FORMAT = re.compile(r"^\s*(?:LogFormat|CustomLog\s+\S+)\s+", re.IGNORECASE)
 _PATHS = re.compile(r"^\s*\w+\s*=\s*[^\s,=$%\"']+(?:[\s,]+\w+\s*=\s*[^\s,=$%\"']+)*\s*$")
 
 
-def parse(text: str) -> Format | nginx_format.Format:
+def parse(text: str) -> Format | nginx_format.NginxFormat:
     """The format; nginx's own kind if it has an RTT and a size, which `nginx` reads with more of the kernel's data.
 
     RequestError for a format that cannot be taken apart, or has neither a size nor an RTT.

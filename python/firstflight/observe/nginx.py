@@ -11,7 +11,7 @@ from firstflight.counted import counted
 from firstflight.observe import nginx_format
 from firstflight.observe.lines import pieces
 from firstflight.observe.merged import OF, Merged, in_order
-from firstflight.observe.nginx_format import NUMBERS, Format
+from firstflight.observe.nginx_format import NUMBERS, NginxFormat
 from firstflight.observe.problem import Problems
 from firstflight.observe.room import Room
 from firstflight.observe.tables import HEADER_BYTES, HELD_BYTES, Parts, Subnets, mean_rate, seconds, since_first
@@ -44,7 +44,7 @@ def recognizes(line: str) -> bool:
 
 
 def read(
-    path: Path, problems: Problems, form: Format | None, mss_bytes: int, wrappers: Sequence[Wrapper] = ()
+    path: Path, problems: Problems, form: NginxFormat | None, mss_bytes: int, wrappers: Sequence[Wrapper] = ()
 ) -> Parts:
     """The parts of an access log of a format that has an RTT and a size; by default the one to configure."""
     form = form or nginx_format.to_configure()
@@ -62,7 +62,7 @@ def read(
     return replace(_parts(*connections.done(), form, mss_bytes), networks=subnet.networks())
 
 
-def _lines(first: int, lines: pl.Series, form: Format, problems: Problems) -> pl.DataFrame:
+def _lines(first: int, lines: pl.Series, form: NginxFormat, problems: Problems) -> pl.DataFrame:
     """One row per line that is whole: `line` and the variables, numbers as numbers."""
     frame = pl.DataFrame({"line": pl.int_range(first, first + lines.len(), eager=True), "text": lines})
     frame = frame.filter(pl.col("text") != "")
@@ -90,7 +90,7 @@ def _lines(first: int, lines: pl.Series, form: Format, problems: Problems) -> pl
     return frame.filter(~beyond)
 
 
-def _rows(frame: pl.DataFrame, form: Format, subnet: Subnets) -> pl.DataFrame:
+def _rows(frame: pl.DataFrame, form: NginxFormat, subnet: Subnets) -> pl.DataFrame:
     """The data of each line on its connection, as `Merged` takes it: its key and its path."""
     begin = pl.lit(None, dtype=pl.Float64)
     if {"msec", "connection_time"} <= set(form.variables):
@@ -118,7 +118,7 @@ def _rows(frame: pl.DataFrame, form: Format, subnet: Subnets) -> pl.DataFrame:
     return frame.select(*_identity(form), **columns)
 
 
-def _told(form: Format) -> dict[str, pl.Expr]:
+def _told(form: NginxFormat) -> dict[str, pl.Expr]:
     first = [*_identity(form), "anew", *(["subnet"] if "remote_addr" in form.variables else [])]
     return (
         {name: pl.col(name).first() for name in first}
@@ -151,7 +151,7 @@ def _handshakes(connections: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     return found, [note] if over.height else []
 
 
-def _responses(frame: pl.DataFrame, form: Format) -> pl.DataFrame:
+def _responses(frame: pl.DataFrame, form: NginxFormat) -> pl.DataFrame:
     columns = {OF: pl.int_range(pl.len()), "bytes": pl.col(_size(form)).cast(pl.Int64)}
     if "connection_requests" in form.variables:
         columns["object"] = (pl.col("connection_requests").cast(pl.Int64) - 1).cast(pl.UInt32)
@@ -168,7 +168,7 @@ def _full(frame: pl.DataFrame) -> pl.DataFrame:
     return rated.filter(pl.col("down_bps").is_not_null())
 
 
-def _logged(frame: pl.DataFrame, form: Format) -> pl.DataFrame:
+def _logged(frame: pl.DataFrame, form: NginxFormat) -> pl.DataFrame:
     """The time until the kernel had taken the last byte of a connection's first response, if that is long."""
     time_s = pl.col("request_time") if "request_time" in form.variables else pl.lit(None, dtype=pl.Float64)
     rows = frame.with_row_index(OF).filter(pl.col(_size(form)) > HELD_BYTES, time_s.is_not_null())
@@ -177,7 +177,7 @@ def _logged(frame: pl.DataFrame, form: Format) -> pl.DataFrame:
     return rows.select(OF, time_s.alias("min_completion_time_s"))
 
 
-def _parts(connections: pl.DataFrame, beside: dict[str, pl.DataFrame], form: Format, mss_bytes: int) -> Parts:
+def _parts(connections: pl.DataFrame, beside: dict[str, pl.DataFrame], form: NginxFormat, mss_bytes: int) -> Parts:
     if connections.is_empty():
         return Parts()
     responses = beside["responses"]
@@ -203,11 +203,11 @@ def _parts(connections: pl.DataFrame, beside: dict[str, pl.DataFrame], form: For
     return Parts(responses, connections, began_s, ignored, (*notes, *note), bounds, handshakes)
 
 
-def _size(form: Format) -> str:
+def _size(form: NginxFormat) -> str:
     return "bytes_sent" if "bytes_sent" in form.variables else "body_bytes_sent"
 
 
-def _paths(frame: pl.DataFrame, form: Format, mss_bytes: int) -> pl.DataFrame:
+def _paths(frame: pl.DataFrame, form: NginxFormat, mss_bytes: int) -> pl.DataFrame:
     """The data of each line on its path: `rtt_s`, or, if it filled a queue itself, `waiting_rtt_s`
     and `down_bps`; null where there is none.
 
@@ -235,7 +235,7 @@ def _paths(frame: pl.DataFrame, form: Format, mss_bytes: int) -> pl.DataFrame:
     )
 
 
-def _least_rate(form: Format, mss_bytes: int) -> pl.Expr:
+def _least_rate(form: NginxFormat, mss_bytes: int) -> pl.Expr:
     """The average delivery rate until nginx wrote the line; null where most data may still be in the kernel."""
     if "request_time" not in form.variables:
         return pl.lit(None, dtype=pl.Float64)
@@ -249,14 +249,14 @@ def _least_rate(form: Format, mss_bytes: int) -> pl.Expr:
     return pl.when(whole).then(mean_rate(gone, pl.col("request_time")))
 
 
-def _identity(form: Format) -> list[str]:
+def _identity(form: NginxFormat) -> list[str]:
     """The columns by which lines of one connection are known."""
     if "connection" not in form.variables:
         return []
     return ["connection", *(["remote_addr"] if "remote_addr" in form.variables else [])]
 
 
-def _connection(rows: pl.DataFrame, form: Format) -> pl.Series:
+def _connection(rows: pl.DataFrame, form: NginxFormat) -> pl.Series:
     """The number of each row's connection, from 0 in order of appearance.
 
     nginx counts connections from 1 again when it is started again. Then the beginning of the connection differs, as

@@ -38,7 +38,7 @@ _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
 
 @dataclass(frozen=True)
-class Format:
+class NginxFormat:
     """A log format. `pattern`: of a whole line, a named group for each of its variables that is used; `variables`:
     the names of these; `ignored`: of those that are not.
     """
@@ -48,7 +48,7 @@ class Format:
     ignored: tuple[str, ...]
 
 
-def parse(text: str) -> Format:
+def parse(text: str) -> NginxFormat:
     """The format of a `log_format` directive as it stands in nginx.conf, or of its string alone.
 
     RequestError for two variables that nothing separates.
@@ -69,14 +69,14 @@ def parse(text: str) -> Format:
         elif name:
             ignored.append(name)
             pattern.append(".*?")
-    return Format("^" + "".join(pattern) + "$", tuple(used), tuple(ignored))
+    return NginxFormat("^" + "".join(pattern) + "$", tuple(used), tuple(ignored))
 
 
-def to_configure() -> Format:
+def to_configure() -> NginxFormat:
     """`LOG_FORMAT`, with or without `TLS_FORMAT` behind it."""
     plain, secure = parse(LOG_FORMAT), parse(TLS_FORMAT)
     pattern = f"{plain.pattern[:-1]}(?: {secure.pattern[1:-1]})?$"
-    return Format(pattern, plain.variables + secure.variables, plain.ignored)
+    return NginxFormat(pattern, plain.variables + secure.variables, plain.ignored)
 
 
 def parts(text: str) -> list[tuple[str, str]]:

@@ -21,7 +21,7 @@ TLS = {
 
 
 @dataclass(frozen=True)
-class Source:
+class TrafficSource:
     """The origin of observed traffic. `kind`: one of `KINDS`; `began_s`: Unix time of `start_s` = 0, None if the file
     has no times; `ignored`: unused columns; `notes`: assumptions; `form`: the format in words; `lines_apart`: the log
     does not show the responses of a connection, so each counts as a connection; `networks`: the network of each subnet
@@ -57,7 +57,7 @@ class Observation:
     bounds: pl.DataFrame
     handshakes: pl.DataFrame
     problems: tuple[Problem, ...]
-    source: Source
+    source: TrafficSource
 
     def unknown(self) -> dict[str, list[str]]:
         """Columns of each table that are null in all rows."""

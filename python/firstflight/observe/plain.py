@@ -27,7 +27,7 @@ _COUNTS = {"": 1.0}
 
 
 @dataclass(frozen=True)
-class Quantity:
+class ColumnQuantity:
     """The contents of a column. `column`: the records' own; `units`: the value of one of each unit there;
     `positive`: 0 is no value; `below`: exclusive upper bound; `signed`: may be negative; `whole`: an integer in the
     records.
@@ -43,26 +43,26 @@ class Quantity:
 
 # Of a connection's path, by name without unit.
 PATH = {
-    "rtt": Quantity("rtt_s", _TIMES, positive=True, below=1e6),
-    "max_rtt": Quantity("max_rtt_s", _TIMES, positive=True, below=1e6),
-    "down": Quantity("down_bps", _RATES, positive=True),
-    "up": Quantity("up_bps", _RATES, positive=True),
-    "buffer": Quantity("buffer_bytes", _SIZES, whole=True),
-    "loss": Quantity("loss", _SHARES, below=1.0),
-    "weight": Quantity("weight", _COUNTS, positive=True),
+    "rtt": ColumnQuantity("rtt_s", _TIMES, positive=True, below=1e6),
+    "max_rtt": ColumnQuantity("max_rtt_s", _TIMES, positive=True, below=1e6),
+    "down": ColumnQuantity("down_bps", _RATES, positive=True),
+    "up": ColumnQuantity("up_bps", _RATES, positive=True),
+    "buffer": ColumnQuantity("buffer_bytes", _SIZES, whole=True),
+    "loss": ColumnQuantity("loss", _SHARES, below=1.0),
+    "weight": ColumnQuantity("weight", _COUNTS, positive=True),
 }
 # Of a buffer given as the time that it takes to drain, which needs the rate.
-_BUFFER_TIME = Quantity("buffer_time_s", _TIMES, below=1e3)
+_BUFFER_TIME = ColumnQuantity("buffer_time_s", _TIMES, below=1e3)
 # Of a response.
 RESPONSE = {
-    "": Quantity("bytes", _SIZES, whole=True),
-    "delivered": Quantity("delivered_bytes", _SIZES, whole=True),
-    "start": Quantity("start_s", _TIMES, signed=True),
-    "handshake_time": Quantity("handshake_time_s", _TIMES),
-    "first_byte_time": Quantity("first_byte_time_s", _TIMES),
-    "completion_time": Quantity("completion_time_s", _TIMES),
+    "": ColumnQuantity("bytes", _SIZES, whole=True),
+    "delivered": ColumnQuantity("delivered_bytes", _SIZES, whole=True),
+    "start": ColumnQuantity("start_s", _TIMES, signed=True),
+    "handshake_time": ColumnQuantity("handshake_time_s", _TIMES),
+    "first_byte_time": ColumnQuantity("first_byte_time_s", _TIMES),
+    "completion_time": ColumnQuantity("completion_time_s", _TIMES),
 } | {
-    name: Quantity(name, _COUNTS, below=2.0**32, whole=True)
+    name: ColumnQuantity(name, _COUNTS, below=2.0**32, whole=True)
     for name in (
         "segments_sent",
         "retransmissions",
@@ -76,17 +76,17 @@ RESPONSE = {
         "object",
     )
 }
-RESPONSE["completed"] = Quantity("completed", _COUNTS, below=2.0, whole=True)
+RESPONSE["completed"] = ColumnQuantity("completed", _COUNTS, below=2.0, whole=True)
 # Of the handshake of TLS on the connection.
 HANDSHAKE = {
-    "tls": Quantity("tls_bytes", {"bytes": 1.0}, positive=True, whole=True),
-    "tls_exchanges": Quantity("tls_exchanges", _COUNTS, positive=True, below=256.0, whole=True),
-    "tls_answer_flight_segments": Quantity("tls_answer_flight_segments", _COUNTS, below=2.0**32, whole=True),
-    "tls_flight": Quantity("tls_flight_bytes", {"bytes": 1.0}, positive=True, whole=True),
-    "tls_time": Quantity("tls_time_s", _TIMES, positive=True),
-    "tls_resumed": Quantity("tls_resumed", _COUNTS, below=2.0, whole=True),
-    "tls_client_hello": Quantity("tls_client_hello_bytes", {"bytes": 1.0}, positive=True, whole=True),
-    "tls_key_share": Quantity("tls_key_share_bytes", {"bytes": 1.0}, positive=True, whole=True),
+    "tls": ColumnQuantity("tls_bytes", {"bytes": 1.0}, positive=True, whole=True),
+    "tls_exchanges": ColumnQuantity("tls_exchanges", _COUNTS, positive=True, below=256.0, whole=True),
+    "tls_answer_flight_segments": ColumnQuantity("tls_answer_flight_segments", _COUNTS, below=2.0**32, whole=True),
+    "tls_flight": ColumnQuantity("tls_flight_bytes", {"bytes": 1.0}, positive=True, whole=True),
+    "tls_time": ColumnQuantity("tls_time_s", _TIMES, positive=True),
+    "tls_resumed": ColumnQuantity("tls_resumed", _COUNTS, below=2.0, whole=True),
+    "tls_client_hello": ColumnQuantity("tls_client_hello_bytes", {"bytes": 1.0}, positive=True, whole=True),
+    "tls_key_share": ColumnQuantity("tls_key_share_bytes", {"bytes": 1.0}, positive=True, whole=True),
 }
 # Usual names that leave no doubt, and their names here.
 ALIASES = {
@@ -128,7 +128,7 @@ CONNECTION = ("connection", "client")
 _SUBNET, _ADDRESS = "subnet", "remote_addr"
 
 
-def accepted() -> dict[str, tuple[Quantity, float]]:
+def accepted() -> dict[str, tuple[ColumnQuantity, float]]:
     """Every name of a column that means something, with its quantity and the value of one unit."""
     every = [*PATH.items(), *RESPONSE.items(), *HANDSHAKE.items(), ("buffer", _BUFFER_TIME)]
     return {
@@ -246,7 +246,11 @@ def _plain(name: str) -> str:
 
 
 def _converted(
-    frame: pl.DataFrame, taken: dict[str, str], known: dict[str, tuple[Quantity, float]], unit: Unit, problems: Problems
+    frame: pl.DataFrame,
+    taken: dict[str, str],
+    known: dict[str, tuple[ColumnQuantity, float]],
+    unit: Unit,
+    problems: Problems,
 ) -> pl.DataFrame:
     columns: list[pl.Expr] = [pl.col(PLACE)]
     for column, name in taken.items():
@@ -269,7 +273,7 @@ def _converted(
 
 
 def _valid(
-    frame: pl.DataFrame, name: str, quantity: Quantity, factor: float, unit: Unit, problems: Problems
+    frame: pl.DataFrame, name: str, quantity: ColumnQuantity, factor: float, unit: Unit, problems: Problems
 ) -> pl.DataFrame:
     value = pl.col(name)
     if quantity.positive:

@@ -21,7 +21,7 @@ from firstflight.observe import (
 )
 from firstflight.observe.columns import PARQUET, ColumnFile
 from firstflight.observe.lines import begins, packed_by, pieces
-from firstflight.observe.observation import Observation, Source
+from firstflight.observe.observation import Observation, TrafficSource
 from firstflight.observe.problem import Problems
 from firstflight.observe.tables import MSS_BYTES, Parts
 from firstflight.observe.wrappers import Wrapper
@@ -48,7 +48,7 @@ class _Found:
     """The kind of a file; of a log, its format and the wrappers around its lines."""
 
     kind: str
-    form: formats.Format | nginx_format.Format | None = None
+    form: formats.Format | nginx_format.NginxFormat | None = None
     around: tuple[Wrapper, ...] = ()
 
     @property
@@ -87,7 +87,11 @@ def read(
 
 
 def _read(
-    path: Path, kind: str | None, form: formats.Format | nginx_format.Format | None, beginning: bytes, mss_bytes: int
+    path: Path,
+    kind: str | None,
+    form: formats.Format | nginx_format.NginxFormat | None,
+    beginning: bytes,
+    mss_bytes: int,
 ) -> Observation:
     if form is not None:
         found = _given(path, form)
@@ -106,7 +110,7 @@ def _read(
     if parts.connections.is_empty():
         reason = "".join(f": {said}" for said in (*told, *parts.notes)[:1])
         raise RequestError(f"{path} holds no connection that can be read as {found.title}{reason}")
-    source = Source(
+    source = TrafficSource(
         path, found.kind, parts.began_s, parts.ignored, parts.notes, found.title, parts.lines_apart, parts.networks
     )
     return Observation(
@@ -154,7 +158,7 @@ def _lines(path: Path) -> list[str]:
     return [line for line in first if line][:200]
 
 
-def _given(path: Path, form: formats.Format | nginx_format.Format) -> _Found:
+def _given(path: Path, form: formats.Format | nginx_format.NginxFormat) -> _Found:
     """A format that was given, and the wrappers around its lines."""
     kind = "log" if isinstance(form, formats.Format) else "nginx"
     for around, lines in wrappers.layers(_lines(path)):

@@ -154,11 +154,11 @@ def measure(
 @contextmanager
 def _opened(
     target: Target, address: tuple[socket.AddressFamily, str], mss: int, tls: ssl.SSLContext, stop: Event
-) -> Iterator[tuple["_Connection", Speech]]:
+) -> Iterator[tuple["_SilentConnection", Speech]]:
     family, host = address
     with RawPort(family, (host, target.port), stop) as port:
         speech = Speech(target, tls)
-        connection = _Connection(port, speech, mss)
+        connection = _SilentConnection(port, speech, mss)
         connection.open()
         try:
             yield connection, speech
@@ -224,7 +224,7 @@ class _Count:
     spread_s: float
 
 
-class _Connection:
+class _SilentConnection:
     """A connection that acknowledges nothing until it is asked to."""
 
     def __init__(self, port: RawPort, speech: Speech, mss: int) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from firstflight.analysis.claim import COUNTED, Claim, counts, tally
 from firstflight.analysis.table import NOTHING, Entry, Metric, Table, interval_text, number
 from firstflight.counted import counted, with_unit
-from firstflight.explore.links import Link, of_run, put_beside
+from firstflight.explore.links import ExplorerLink, of_run, put_beside
 from firstflight.records import output
 from firstflight.records.files import explained
 from firstflight.report.distribution import completion_times, stream_delays
@@ -50,7 +50,7 @@ class Content:
     deciding: str = ""
     figures: list[Figure] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
-    transfers: list[Link] = field(default_factory=list)
+    transfers: list[ExplorerLink] = field(default_factory=list)
     directory: str = ""
     commands: list[str] = field(default_factory=list)
     limitations: tuple[str, ...] = ()

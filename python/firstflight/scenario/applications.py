@@ -14,7 +14,7 @@ from pydantic import (
 from firstflight.scenario.explain import shown
 from firstflight.scenario.laws import Constant, CountLaw, SizeLaw, TimeLaw, law_plan
 from firstflight.scenario.queries import Names
-from firstflight.scenario.table import Table
+from firstflight.scenario.table import ScenarioTable
 from firstflight.scenario.tcp import Tcp
 from firstflight.scenario.tls import TlsKey
 from firstflight.scenario.units import Bytes, Duration
@@ -39,7 +39,7 @@ Clients = Annotated[
 ]
 
 
-class Application(Table):
+class Application(ScenarioTable):
     """A group of clients that do the same. Clients are spread round robin over `client_hosts`.
 
     Hosts default to the topology's two sides; `clients = "each"` are one at each of the client hosts. `server_choice`:
@@ -167,7 +167,7 @@ class FileTransfer(TcpApplication):
         }
 
 
-class Level(Table):
+class Level(ScenarioTable):
     """In-line objects that those before make known, such as the images that a style sheet names."""
 
     inline: SizeLaw

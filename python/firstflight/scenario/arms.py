@@ -4,11 +4,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from firstflight.scenario.table import Table
+from firstflight.scenario.table import ScenarioTable
 from firstflight.scenario.tcp import Tcp
 
 
-class Arm(Table):
+class Arm(ScenarioTable):
     """A share of the users, or of the connections, whose TCP differs from that of the rest.
 
     `of` "users": client *i* of every application is one user, and in an arm or not with all connections; "connections":

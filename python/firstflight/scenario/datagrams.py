@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from firstflight.scenario.applications import Application, Count
 from firstflight.scenario.laws import SizeLaw, TimeLaw, largest, law_plan
 from firstflight.scenario.queries import UDP_BYTES, Header, Interval, Payload, Queries
-from firstflight.scenario.table import Table
+from firstflight.scenario.table import ScenarioTable
 from firstflight.scenario.units import BitsPerSecond, Bytes, Duration
 
 Direction = Literal["download", "upload", "both"]
@@ -74,7 +74,7 @@ class ConstantRate(StreamApplication):
         }
 
 
-class Impairment(Table):
+class Impairment(ScenarioTable):
     """The effect of a codec by ITU-T G.107: the impairment `ie` without losses, and the robustness `bpl` to them."""
 
     ie: float = Field(ge=0, lt=95)

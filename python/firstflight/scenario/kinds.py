@@ -9,11 +9,11 @@ from firstflight.populations.applications import preset
 from firstflight.scenario.applications import Arrivals, FileTransfer, RequestResponse, Video, WebPage
 from firstflight.scenario.datagrams import ConstantRate, Dns, Game, Voice
 from firstflight.scenario.network import Chain, Dumbbell, Star
-from firstflight.scenario.table import Table, choose
+from firstflight.scenario.table import ScenarioTable, choose
 from firstflight.scenario.tree import Tree
 
 # An application can also be written as one of `firstflight.populations.applications` with some other keys.
-_KINDS: dict[str, type[Table]] = {
+_KINDS: dict[str, type[ScenarioTable]] = {
     "file_transfer": FileTransfer,
     "web_page": WebPage,
     "request_response": RequestResponse,
@@ -41,7 +41,7 @@ _Preset = Annotated[dict[str, Any], Field(json_schema_extra={"required": ["prese
 AnyApplication = Annotated[_Kinds, BeforeValidator(_application, json_schema_input_type=_NamedKind | _Preset)]
 
 
-_TOPOLOGIES: dict[str, type[Table]] = {"dumbbell": Dumbbell, "star": Star, "chain": Chain, "tree": Tree}
+_TOPOLOGIES: dict[str, type[ScenarioTable]] = {"dumbbell": Dumbbell, "star": Star, "chain": Chain, "tree": Tree}
 
 AnyNetwork = Dumbbell | Star | Chain | Tree
 

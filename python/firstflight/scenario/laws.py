@@ -10,21 +10,21 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationInfo, model_validator
 
 from firstflight.input_files import read_beside
-from firstflight.scenario.table import Table, choose
-from firstflight.scenario.units import BitsPerSecond, Bytes, Duration, Quantity
+from firstflight.scenario.table import ScenarioTable, choose
+from firstflight.scenario.units import BitsPerSecond, Bytes, Duration, UnitNumber
 
 # A quantity with a unit, or a plain number where the law counts things.
 Q = TypeVar("Q", bound=float)
 
 
-class Constant(Table, Generic[Q]):
+class Constant(ScenarioTable, Generic[Q]):
     """Always `value`."""
 
     distribution: Literal["constant"] = "constant"
     value: Q
 
 
-class Uniform(Table, Generic[Q]):
+class Uniform(ScenarioTable, Generic[Q]):
     """Equally likely anywhere from `low` to `high`."""
 
     distribution: Literal["uniform"] = "uniform"
@@ -38,7 +38,7 @@ class Uniform(Table, Generic[Q]):
         return self
 
 
-class Exponential(Table, Generic[Q]):
+class Exponential(ScenarioTable, Generic[Q]):
     """Memoryless, with the given mean."""
 
     distribution: Literal["exponential"] = "exponential"
@@ -51,7 +51,7 @@ class Exponential(Table, Generic[Q]):
         return self
 
 
-class Lognormal(Table, Generic[Q]):
+class Lognormal(ScenarioTable, Generic[Q]):
     """The logarithm is normal; `sigma` is its standard deviation (natural logarithm), `median` its center.
 
     Draws outside [minimum, maximum] are moved to the bound.
@@ -73,7 +73,7 @@ class Lognormal(Table, Generic[Q]):
         return self
 
 
-class Pareto(Table, Generic[Q]):
+class Pareto(ScenarioTable, Generic[Q]):
     """P(X > x) = (minimum / x)^shape from `minimum` up; with `maximum`, truncated there (the law conditioned on it)."""
 
     distribution: Literal["pareto"] = "pareto"
@@ -90,7 +90,7 @@ class Pareto(Table, Generic[Q]):
         return self
 
 
-class Empirical(Table, Generic[Q]):
+class Empirical(ScenarioTable, Generic[Q]):
     """A measured distribution: points of its cumulative distribution function (CDF), joined between.
 
     `file` is a CSV file next to the scenario, one `cumulative probability, value` a line (bytes, seconds or bit/s; a
@@ -148,10 +148,10 @@ class _Reader:
     """Turns a quantity or a table into the law of one kind of quantity."""
 
     def __init__(self, quantity: Any) -> None:
-        self.laws: dict[str, type[Table]] = {name: law[quantity] for name, law in _LAWS.items()}  # type: ignore[index]
+        self.laws: dict[str, type[ScenarioTable]] = {name: law[quantity] for name, law in _LAWS.items()}  # type: ignore[index]
 
     def __call__(self, data: Any, info: ValidationInfo) -> Any:
-        if isinstance(data, Table):
+        if isinstance(data, ScenarioTable):
             return data
         if not isinstance(data, dict):
             return self.laws["constant"].model_validate({"distribution": "constant", "value": data})
@@ -159,11 +159,11 @@ class _Reader:
 
 
 def _written(law: Any) -> Any:
-    if not isinstance(law, Table):
+    if not isinstance(law, ScenarioTable):
         # A default, as a file would spell it.
         return law
     if isinstance(law, Constant):
-        return str(law.value) if isinstance(law.value, Quantity) else law.value
+        return str(law.value) if isinstance(law.value, UnitNumber) else law.value
     return law.model_dump(exclude_none=True)
 
 
@@ -311,7 +311,7 @@ def largest(law: Any) -> float | None:
     return None if law.maximum is None else float(law.maximum)
 
 
-def law_plan(law: Table, time: Literal["s", "ns"] = "s") -> dict[str, Any]:
+def law_plan(law: ScenarioTable, time: Literal["s", "ns"] = "s") -> dict[str, Any]:
     """The law as the native module reads it: plain numbers, bytes, bit/s, probabilities, and times in `time`."""
     plan: dict[str, Any] = {}
     for name in type(law).model_fields:
@@ -325,7 +325,7 @@ def law_plan(law: Table, time: Literal["s", "ns"] = "s") -> dict[str, Any]:
 def _plain(value: Any, time: str) -> Any:
     if isinstance(value, Duration):
         return int(value) if time == "ns" else value.seconds
-    if isinstance(value, Quantity):
+    if isinstance(value, UnitNumber):
         return int(value)
     if isinstance(value, tuple):
         # A file of times holds seconds.

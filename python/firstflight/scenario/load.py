@@ -8,13 +8,13 @@ from firstflight.errors import RequestError
 from firstflight.scenario.laws import Constant, Empirical, Exponential, Lognormal, Pareto, Uniform
 
 if TYPE_CHECKING:
-    from firstflight.scenario.table import Table
+    from firstflight.scenario.table import ScenarioTable
 
 _MOST = 2.0**63
 _LINK = re.compile(r"([a-z][a-z0-9_-]*)(?:\[([0-9]{1,9})\])?(\.reverse)?")
 
 
-def mean(law: "Table") -> float:
+def mean(law: "ScenarioTable") -> float:
     """Mean of a law, in base units; ValueError for one that has none, or one that no size or number can be."""
     try:
         found = _mean(law)
@@ -25,7 +25,7 @@ def mean(law: "Table") -> float:
     return found
 
 
-def _mean(law: "Table") -> float:
+def _mean(law: "ScenarioTable") -> float:
     if isinstance(law, Constant):
         return float(law.value)
     if isinstance(law, Uniform):

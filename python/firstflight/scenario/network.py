@@ -8,14 +8,14 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, mo
 
 from firstflight.scenario.parts import IMPAIRMENTS, Before, Loss, Part, Queue, impairment
 from firstflight.scenario.rates import Rate, mean_bps
-from firstflight.scenario.table import Table, choose
+from firstflight.scenario.table import ScenarioTable, choose
 from firstflight.scenario.units import BitsPerSecond, Bytes, Duration
 
 # The native module numbers a network's links, each with two directions, in 16 bits.
 MOST_LINKS = (2**16 - 1) // 2
 
 
-class Grant(Table):
+class Grant(ScenarioTable):
     """A router that grants Quick-Start requests as long as the link stays below a limit (RFC 4782 appendix D);
     without a `limit` that is the link's rate.
     """
@@ -28,7 +28,7 @@ class Grant(Table):
         return {"policy": self.policy, "limit_bps": None if self.limit is None else int(self.limit)}
 
 
-class Lower(Table):
+class Lower(ScenarioTable):
     """A router that lowers each Quick-Start request to at most `rate`."""
 
     policy: Literal["lower"] = "lower"
@@ -39,7 +39,7 @@ class Lower(Table):
         return {"policy": self.policy, "rate_bps": int(self.rate)}
 
 
-class Refuse(Table):
+class Refuse(ScenarioTable):
     """A router that refuses each Quick-Start request."""
 
     policy: Literal["refuse"] = "refuse"
@@ -49,16 +49,16 @@ class Refuse(Table):
         return {"policy": self.policy}
 
 
-_ROUTERS: dict[str, type[Table]] = {"grant": Grant, "lower": Lower, "refuse": Refuse}
+_ROUTERS: dict[str, type[ScenarioTable]] = {"grant": Grant, "lower": Lower, "refuse": Refuse}
 
 
 def _router(data: Any) -> Any:
-    if data is None or isinstance(data, Table):
+    if data is None or isinstance(data, ScenarioTable):
         return data
     return choose({"policy": data} if isinstance(data, str) else data, _ROUTERS, "policy", "quick_start")
 
 
-def _written_router(router: Table | None) -> Any:
+def _written_router(router: ScenarioTable | None) -> Any:
     if router is None:
         return None
     written = router.model_dump(exclude_none=True)
@@ -103,7 +103,7 @@ def _packets(gso: Any) -> Any:
 Gso = Annotated[bool | Annotated[int, Field(ge=2, le=65535)], BeforeValidator(_packets)]
 
 
-class Direction(Table):
+class Direction(ScenarioTable):
     """The keys that `reverse` may replace: the reverse path of a link, where it differs from the forward path."""
 
     rate: Rate | None = None
@@ -120,7 +120,7 @@ class Direction(Table):
     wake: Annotated[Part | None, impairment("wake")] = None
 
 
-class Link(Table):
+class Link(ScenarioTable):
     """A link with both its directions: rate, one-way delay, queue, losses after transmission, and the answers of the
     router before it to Quick-Start requests (RFC 4782). With `burst` a token bucket holds the rate.
 
@@ -254,7 +254,7 @@ def expanded(groups: list[Links]) -> list[dict[str, Any]]:
     return [group.plan() for group in groups for _ in range(group.count)]
 
 
-class Topology(Table, ABC):
+class Topology(ScenarioTable, ABC):
     """The interface of every topology: its plan, its hosts, and the default places of clients and servers."""
 
     @abstractmethod

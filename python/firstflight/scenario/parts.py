@@ -26,11 +26,11 @@ from pydantic_core import CoreSchema
 from firstflight import _native
 from firstflight.errors import RequestError
 from firstflight.scenario.explain import shown
-from firstflight.scenario.table import Table, choose
-from firstflight.scenario.units import BitsPerSecond, Bytes, Duration, Packets, Quantity
+from firstflight.scenario.table import ScenarioTable, choose
+from firstflight.scenario.units import BitsPerSecond, Bytes, Duration, Packets, UnitNumber
 
 
-class RoundTrips(Quantity):
+class RoundTrips(UnitNumber):
     """A multiple of the link's bandwidth-delay product (rate times propagation there and back), in thousandths."""
 
     noun = "multiple of the bandwidth-delay product"
@@ -41,7 +41,7 @@ class RoundTrips(Quantity):
         return f"{int(self) / 1000:g}bdp"
 
 
-_LIMITS: dict[str, type[Quantity]] = {"bdp": RoundTrips, "p": Packets, "B": Bytes, "s": Duration}
+_LIMITS: dict[str, type[UnitNumber]] = {"bdp": RoundTrips, "p": Packets, "B": Bytes, "s": Duration}
 
 
 def _queue_limit(data: Any) -> Any:
@@ -73,7 +73,7 @@ class Before:
     rate_bps: int | None
     round_trip_ns: int
 
-    def limit(self, limit: Quantity) -> dict[str, int]:
+    def limit(self, limit: UnitNumber) -> dict[str, int]:
         """{"packets": n} or {"bytes": n}. RequestError for a time at an unlimited rate, or in which nothing fits."""
         if isinstance(limit, Packets | Bytes):
             return {"packets" if isinstance(limit, Packets) else "bytes": int(limit)}
@@ -89,7 +89,7 @@ class Before:
 class _Anywhere(Before):
     """The link before which a part is checked: any limit holds a packet."""
 
-    def limit(self, limit: Quantity) -> dict[str, int]:
+    def limit(self, limit: UnitNumber) -> dict[str, int]:
         return {"packets": 1}
 
 
@@ -97,7 +97,7 @@ _ANYWHERE = _Anywhere(10**9, 0)
 _LINK = {"rate_bps": 10**9, "delay_ns": 0, "queue": {"kind": "drop_tail", "limit": {"packets": 1}}}
 
 
-class Part(Table):
+class Part(ScenarioTable):
     """A part of a link, with the keys that the native module describes; their units are in the values."""
 
     place: ClassVar[str]
@@ -129,7 +129,7 @@ class Part(Table):
 def _native_value(value: Any, name: str, link: Before) -> Any:
     if isinstance(value, Part):
         return value._parameters(link)
-    if isinstance(value, Quantity):
+    if isinstance(value, UnitNumber):
         return link.limit(value) if name == "limit" else int(value)
     if isinstance(value, list | tuple):
         # A trace has a hundred thousand times.
@@ -139,10 +139,10 @@ def _native_value(value: Any, name: str, link: Before) -> Any:
 
 
 def _spelled(value: Any) -> Any:
-    return str(value) if isinstance(value, Quantity) else value
+    return str(value) if isinstance(value, UnitNumber) else value
 
 
-_UNITS: dict[str, type[Quantity]] = {"_ns": Duration, "_bytes": Bytes, "_packets": Packets, "_bps": BitsPerSecond}
+_UNITS: dict[str, type[UnitNumber]] = {"_ns": Duration, "_bytes": Bytes, "_packets": Packets, "_bps": BitsPerSecond}
 _RELATIONS: dict[str, tuple[str, Callable[[Any, Any], bool], str]] = {
     ">=": ("ge", operator.ge, "small; write at least"),
     ">": ("gt", operator.gt, "small; write more than"),
@@ -153,7 +153,7 @@ _RELATIONS: dict[str, tuple[str, Callable[[Any, Any], bool], str]] = {
 _INTEGERS = {"u32": 2**32 - 1, "u64": 2**63 - 1}
 
 
-def _bounded(unit: type[Quantity], bounds: list[tuple[str, int]], value: Any) -> Any:
+def _bounded(unit: type[UnitNumber], bounds: list[tuple[str, int]], value: Any) -> Any:
     for relation, bound in bounds:
         _, holds, words = _RELATIONS[relation]
         if not holds(value, bound):
@@ -275,7 +275,9 @@ def impairment(kind: str) -> Made:
         written = needed[0][1] | written
 
     def read(data: Any) -> Any:
-        return data if data is None or isinstance(data, dict | Table) or len(needed) > 1 else {needed[0][0]: data}
+        return (
+            data if data is None or isinstance(data, dict | ScenarioTable) or len(needed) > 1 else {needed[0][0]: data}
+        )
 
     return Made(Annotated[model | None, BeforeValidator(read, json_schema_input_type=written), _WRITTEN])
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, model_validator
 
 from firstflight.input_files import read_text, scan, unreadable
-from firstflight.scenario.table import Table
+from firstflight.scenario.table import ScenarioTable
 
 # Imported where it is used, so that a command that reads no table need not wait for it.
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _NEAR = 0.8
 _Place = Callable[[int], str]
 
 
-class Columns(Table):
+class Columns(ScenarioTable):
     """The columns of a table, one value a user, all of the same length.
 
     `rtt_s` is the round trip without queueing, `down_bps` and `up_bps` the rates, `buffer_s` the queue as time at the

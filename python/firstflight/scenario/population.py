@@ -20,7 +20,7 @@ from firstflight.errors import RequestError
 from firstflight.populations import find
 from firstflight.scenario.laws import ProbabilityLaw, RateLaw, TimeLaw, law_plan
 from firstflight.scenario.paths_table import Columns, column_plan, read_columns
-from firstflight.scenario.table import Table, choose
+from firstflight.scenario.table import ScenarioTable, choose
 from firstflight.scenario.units import Duration, Packets
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _edges(edges: list[float]) -> list[float]:
 Edges = Annotated[list[float], AfterValidator(_edges)]
 
 
-class Buckets(Table):
+class Buckets(ScenarioTable):
     """Upper edges, each in its bucket; values above the last one have a separate bucket.
 
     The defaults are those of Dukkipati et al. 2010: figure 5 (round trip, bandwidth, bandwidth-delay product) and
@@ -107,7 +107,7 @@ MOST_USERS = 2**31 - 1
 MOST_PACKETS = 2**32 - 1
 
 
-class Population(Table, ABC):
+class Population(ScenarioTable, ABC):
     """The common keys of every population. A replicate is an independent sample of `users` users.
 
     `name`: a built-in, whose keys are taken where they are not given here. `records` "rows" stores each connection, and
@@ -309,7 +309,7 @@ class PathsTable(Population):
 _FILLED = {"up": "up_bps", "buffer": "buffer_s", "loss": "loss"}
 _EXAMPLES = {"up": 'such as up = "1Mbit"', "buffer": 'such as buffer = "100ms"', "loss": "such as loss = 0.001"}
 
-_PATHS: dict[str, type[Table]] = {"marginals": Marginals, "table": PathsTable}
+_PATHS: dict[str, type[ScenarioTable]] = {"marginals": Marginals, "table": PathsTable}
 
 
 def _population(data: Any, info: ValidationInfo) -> Any:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field
 
 from firstflight.scenario.laws import SizeLaw, TimeLaw, largest, law_plan
-from firstflight.scenario.table import Table
+from firstflight.scenario.table import ScenarioTable
 from firstflight.scenario.units import Bytes, Duration
 
 
@@ -35,7 +35,7 @@ Payload = Annotated[Bytes, AfterValidator(_in_an_ip_packet)]
 Interval = Annotated[Duration, AfterValidator(_not_zero)]
 
 
-class Queries(Table):
+class Queries(ScenarioTable):
     """Queries and answers over UDP, each with a header of `header_size`.
 
     A query without an answer is retransmitted after `timeout`, the next after `backoff` times as long, until `attempts`

@@ -23,7 +23,7 @@ from firstflight.scenario.laws import law_plan
 from firstflight.scenario.load import link_rate_bps, mean
 from firstflight.scenario.population import AnyPopulation, PathsTable
 from firstflight.scenario.queries import Queries
-from firstflight.scenario.table import Table
+from firstflight.scenario.table import ScenarioTable
 from firstflight.scenario.tcp import Stack, Tcp, check_profile, friendly
 from firstflight.scenario.toml import written
 from firstflight.scenario.tree import Tree
@@ -44,7 +44,7 @@ LARGEST_MTU = 65_535
 _DEFAULT_MTU = 1500
 
 
-class Scenario(Table):
+class Scenario(ScenarioTable):
     """One experiment. Every field can be read, assigned (checked immediately; RequestError) and written as TOML.
 
     `duration`: simulated time. `stats_interval`: interval of the link counters; by default the whole run.

@@ -22,14 +22,14 @@ def unknown(key: str, known: Iterable[str]) -> str:
     return f'unknown key "{cut(key)}"; {nearest(key, names)}'
 
 
-class Table(BaseModel):
+class ScenarioTable(BaseModel):
     """A table of a scenario file. Unknown keys are errors; assignment is checked like a value in the file."""
 
     model_config = ConfigDict(extra="forbid", validate_assignment=True, validate_default=False, allow_inf_nan=False)
 
     @model_validator(mode="wrap")
     @classmethod
-    def _known_keys_only(cls, data: Any, handler: ModelWrapValidatorHandler["Table"]) -> "Table":
+    def _known_keys_only(cls, data: Any, handler: ModelWrapValidatorHandler["ScenarioTable"]) -> "ScenarioTable":
         if isinstance(data, dict):
             known = cls.model_fields
             if not data.keys() <= known.keys():
@@ -55,9 +55,9 @@ class Table(BaseModel):
             raise RequestError(sentence(error)) from None
 
 
-def choose(data: Any, kinds: Mapping[str, type[Table]], key: str, noun: str, context: Any = None) -> Any:
+def choose(data: Any, kinds: Mapping[str, type[ScenarioTable]], key: str, noun: str, context: Any = None) -> Any:
     """Validate `data` as the table type that its `key` names; raises ValueError for an unknown or missing one."""
-    if isinstance(data, Table):
+    if isinstance(data, ScenarioTable):
         return data
     if not isinstance(data, dict):
         raise ValueError(

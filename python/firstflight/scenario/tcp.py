@@ -24,12 +24,12 @@ from firstflight.errors import RequestError
 from firstflight.scenario.document import copied
 from firstflight.scenario.explain import shown
 from firstflight.scenario.tcp_fields import TcpFields
-from firstflight.scenario.units import Bytes, Duration, Quantity
+from firstflight.scenario.units import Bytes, Duration, UnitNumber
 
 Stack = Literal["kernel", "firstflight"]
 CHOSEN_STACKS: tuple[Stack, ...] = get_args(Stack)
 
-UNITS: dict[str, type[Quantity]] = {"_ns": Duration, "_bytes": Bytes}
+UNITS: dict[str, type[UnitNumber]] = {"_ns": Duration, "_bytes": Bytes}
 
 
 @cache
@@ -241,7 +241,7 @@ def applied(base: dict[str, Any], fields: dict[str, Any], where: str = "") -> di
     return base
 
 
-def _native_name(written: str, base: dict[str, Any], where: str) -> tuple[str, type[Quantity] | None]:
+def _native_name(written: str, base: dict[str, Any], where: str) -> tuple[str, type[UnitNumber] | None]:
     """The native field behind a key of the file, and the unit its value must carry, if any."""
     if written in base:
         return written, None
@@ -259,7 +259,7 @@ def friendly(name: str) -> str:
     return name
 
 
-def _field(name: str, path: str, value: Any, before: Any, unit: type[Quantity] | None) -> Any:
+def _field(name: str, path: str, value: Any, before: Any, unit: type[UnitNumber] | None) -> Any:
     known = choices().get(name)
     if known is not None:
         rules = {name: held for choice in known if isinstance(choice, dict) for name, held in choice.items()}

@@ -13,7 +13,7 @@ from firstflight.counted import nearest
 from firstflight.scenario.explain import shown
 from firstflight.scenario.laws import SizeLaw, law_plan
 from firstflight.scenario.paths_table import MOST_EXCHANGES
-from firstflight.scenario.table import Table
+from firstflight.scenario.table import ScenarioTable
 from firstflight.scenario.units import Bytes, Duration
 
 # Of a certificate without its key and signature, in a Certificate message.
@@ -75,7 +75,7 @@ Chain = Annotated[Literal[NAMES] | SizeLaw, BeforeValidator(_chain)]  # type: ig
 Flight = tuple[Literal["client", "server"], SizeLaw]
 
 
-class Compute(Table):
+class Compute(ScenarioTable):
     """Times that the ends compute. Real ends take their own: the defaults are those of OpenSSL behind Python programs
     in the emulated network, by which ECDSA's handshake takes 105 ms where the RTT is 100 ms.
     """
@@ -86,7 +86,7 @@ class Compute(Table):
     )
 
 
-class Tls(Table):
+class Tls(ScenarioTable):
     """TLS 1.3 on each connection, or any other dialog before the first request, by its `flights`.
 
     A server whose chain is "ml-dsa-44" with one intermediate sends 11,774 bytes before the first response. A client

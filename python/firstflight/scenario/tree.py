@@ -9,7 +9,7 @@ from firstflight.scenario.laws import Constant, ProbabilityLaw, RateLaw, TimeLaw
 from firstflight.scenario.network import MOST_LINKS, Direction, Link, LinkGroups, Topology, capacity, expanded
 from firstflight.scenario.parts import Part, RoundTrips
 from firstflight.scenario.rates import Rate, is_changing
-from firstflight.scenario.table import Table
+from firstflight.scenario.table import ScenarioTable
 from firstflight.scenario.units import Duration
 
 # The native module's names for the hosts at the root and for all those at the ends.
@@ -79,13 +79,13 @@ class GroupLink(Link):
         laws = {}
         for key, (name, placeholder) in _DRAWN.items():
             law = getattr(of, key)
-            if isinstance(law, Table) and not isinstance(law, Constant | Part):
+            if isinstance(law, ScenarioTable) and not isinstance(law, Constant | Part):
                 laws[name] = law_plan(law, "ns")
                 document[key] = placeholder
         return laws
 
 
-class Group(Table):
+class Group(ScenarioTable):
     """So many links alike behind each link of the group that it is `behind`, or behind the root.
 
     A group with nothing behind it has a user's host at each end, `name[i]`.

@@ -24,7 +24,7 @@ _MOST = 2**63 - 1
 _EXACT = decimal.Context(prec=200, Emin=-100, Emax=100, traps=[decimal.Overflow, decimal.Inexact])
 
 
-class Quantity(int):
+class UnitNumber(int):
     """An integer count of a base unit, read from and written as a string with a unit.
 
     Construction takes a string (`Duration("50ms")`) or another quantity of the same type; `of` takes a plain
@@ -37,7 +37,7 @@ class Quantity(int):
     aliases: ClassVar[dict[str, str]] = {}
     advice: ClassVar[dict[str, str]] = {}
 
-    def __new__(cls, value: "str | Quantity") -> Self:
+    def __new__(cls, value: "str | UnitNumber") -> Self:
         """Read `value`, such as "50ms"; exact: "0.1ns" is refused, because there is no tenth of a nanosecond."""
         if isinstance(value, cls):
             return value
@@ -121,7 +121,7 @@ class Quantity(int):
         return {"type": "string", "title": cls.__name__, "pattern": pattern, "examples": [cls.example]}
 
 
-class Duration(Quantity):
+class Duration(UnitNumber):
     """A time in integer nanoseconds."""
 
     noun = "time"
@@ -144,7 +144,7 @@ class Duration(Quantity):
         return f"{value}ns" if value else "0s"
 
 
-class Bytes(Quantity):
+class Bytes(UnitNumber):
     """A size in bytes. kB is 1,000 and KiB is 1,024."""
 
     noun = "size"
@@ -177,7 +177,7 @@ class Bytes(Quantity):
         return f"{int(self)}B"
 
 
-class BitsPerSecond(Quantity):
+class BitsPerSecond(UnitNumber):
     """A rate in bit/s, with tc's decimal prefixes."""
 
     noun = "rate"
@@ -197,7 +197,7 @@ class BitsPerSecond(Quantity):
     }
 
 
-class Packets(Quantity):
+class Packets(UnitNumber):
     """A number of packets."""
 
     noun = "number of packets"

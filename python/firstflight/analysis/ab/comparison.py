@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from firstflight.analysis.ab.interval import Evidence, Spread
-from firstflight.analysis.ab.sample import Sample
+from firstflight.analysis.ab.interval import IntervalSource, Spread
+from firstflight.analysis.ab.sample import TwoArms
 from firstflight.analysis.intervals import Estimate
 
 Verdict = Literal["better", "worse", "no significant difference", "no flows", "too few flows"]
@@ -42,7 +42,7 @@ class Comparison:
     method: str
     confidence: float = 0.95
     reason: str = ""
-    evidence: Evidence | None = field(default=None, repr=False, compare=False)
+    evidence: IntervalSource | None = field(default=None, repr=False, compare=False)
 
     def at(self, confidence: float) -> Comparison:
         """The same comparison with intervals of another confidence. ValueError without intervals."""
@@ -82,7 +82,7 @@ class Comparison:
         return "no significant difference"
 
 
-def described(sample: Sample, spreads: Mapping[str, Spread], resamples: int, drawn_from: int) -> str:
+def described(sample: TwoArms, spreads: Mapping[str, Spread], resamples: int, drawn_from: int) -> str:
     """The method of the intervals, in words: for a caption."""
     of_one, of_both = spreads["baseline"].kind, spreads["difference"].kind
     name = f"{of_both} bootstrap" + ("" if of_one == of_both else f" ({of_one} of one arm)")

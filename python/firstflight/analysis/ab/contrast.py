@@ -13,7 +13,7 @@ from firstflight.analysis.ab.comparison import Comparison, described
 from firstflight.analysis.ab.interval import (
     FIGURES,
     Bounds,
-    Evidence,
+    IntervalSource,
     Jackknifed,
     Percentiles,
     Resampled,
@@ -23,7 +23,7 @@ from firstflight.analysis.ab.interval import (
     possible,
 )
 from firstflight.analysis.ab.resampling import MOST_BLOCKS, Blocks, Sums, blocks_of, draws, one_blas_thread
-from firstflight.analysis.ab.sample import Arm, Design, Sample
+from firstflight.analysis.ab.sample import ArmRows, Design, TwoArms
 from firstflight.analysis.ab.statistic import Quantile, Statistic, share_of
 from firstflight.analysis.intervals import Estimate
 
@@ -44,7 +44,7 @@ def least_units(statistic: str) -> int:
     return _OF_SUMS if p is None else max(100, math.ceil(round(_IN_TAIL / min(p, 1 - p), 6)))
 
 
-def shortage(sample: Sample, statistic: str, least: int | None) -> str:
+def shortage(sample: TwoArms, statistic: str, least: int | None) -> str:
     """Why there is no interval, with how many units it takes; empty where there are enough."""
     if sample.block == REPLICATE:
         return _replicates(sample, statistic, LEAST_REPLICATES if least is None else least)
@@ -69,7 +69,7 @@ def shortage(sample: Sample, statistic: str, least: int | None) -> str:
     return ""
 
 
-def _replicates(sample: Sample, statistic: str, wanted: int) -> str:
+def _replicates(sample: TwoArms, statistic: str, wanted: int) -> str:
     """The same where a replicate is drawn: each is a repetition of the experiment, a quantile is of their rows."""
     of_quantile = statistic not in ("rate", "jain") and share_of(statistic) is not None
     for title, arm in zip(sample.arms, (sample.baseline, sample.treatment), strict=True):
@@ -82,7 +82,7 @@ def _replicates(sample: Sample, statistic: str, wanted: int) -> str:
     return ""
 
 
-def effective(arm: Arm) -> float:
+def effective(arm: ArmRows) -> float:
     """Number of units of equal weight with the same information (Kish: squared sum of weights over sum of squares)."""
     weights = np.bincount(arm.block, arm.weight, arm.blocks) / np.maximum(
         np.bincount(arm.block, minlength=arm.blocks), 1
@@ -205,14 +205,14 @@ def _turned(base: Values, treat: Values, of_base: Values, of_treat: Values) -> l
     return [np.concatenate([left[:, None] * of_base, right[:, None] * of_treat], axis=1) for left, right in factors]
 
 
-Make = Callable[[Arm, Blocks, Values], Statistic]
+Make = Callable[[ArmRows, Blocks, Values], Statistic]
 
 
-def of_sample(sample: Sample, make: Make, statistic: str, design: Design) -> Comparison:
+def of_sample(sample: TwoArms, make: Make, statistic: str, design: Design) -> Comparison:
     """The comparison of a sample that is read, by the statistic that `make` makes of an arm."""
     one, other = sample.baseline, sample.treatment
     reason = shortage(sample, statistic, design.least)
-    evidence: Evidence | None = None
+    evidence: IntervalSource | None = None
     method_words = "none"
     generator = np.random.default_rng(design.seed)
     units = {"baseline": one.units, "treatment": other.units}
@@ -262,7 +262,7 @@ def _no_interval(found: Mapping[str, Estimate]) -> str:
     return "so few units have anything to divide by that a resample may hold none of them"
 
 
-def _lacks_stratum(sample: Sample) -> str:
+def _lacks_stratum(sample: TwoArms) -> str:
     for place, name in enumerate(sample.strata):
         for title, arm in (("baseline", sample.baseline), ("treatment", sample.treatment)):
             if not (arm.stratum == place).any():
@@ -270,7 +270,7 @@ def _lacks_stratum(sample: Sample) -> str:
     return ""
 
 
-def _arms(sample: Sample, make: Make, generator: np.random.Generator, shares: Mapping[str, float] | None) -> Arms:
+def _arms(sample: TwoArms, make: Make, generator: np.random.Generator, shares: Mapping[str, float] | None) -> Arms:
     arms = (sample.baseline, sample.treatment)
     first = blocks_of(arms[0], generator, MOST_BLOCKS)
     blocks = (first, first if sample.paired else blocks_of(arms[1], generator, MOST_BLOCKS))
@@ -279,7 +279,7 @@ def _arms(sample: Sample, make: Make, generator: np.random.Generator, shares: Ma
     return Arms(made, blocks, wanted, sample.paired)
 
 
-def _scaled(arm: Arm, shares: Values | None) -> Values:
+def _scaled(arm: ArmRows, shares: Values | None) -> Values:
     """Weights that give each stratum its share."""
     if shares is None:
         return arm.weight
@@ -287,8 +287,8 @@ def _scaled(arm: Arm, shares: Values | None) -> Values:
     return np.asarray(arm.weight * (shares / np.bincount(of, arm.weight))[of], dtype=np.float64)
 
 
-def _shares(sample: Sample, shares: Mapping[str, float] | None) -> Values | None:
-    """Share of each stratum, in the order of `Sample.strata`; None without strata."""
+def _shares(sample: TwoArms, shares: Mapping[str, float] | None) -> Values | None:
+    """Share of each stratum, in the order of `TwoArms.strata`; None without strata."""
     if len(sample.strata) == 1 and sample.strata[0] == "":
         if shares is not None:
             raise ValueError("shares: they are those of strata, and no strata are named")

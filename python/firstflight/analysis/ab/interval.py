@@ -112,7 +112,7 @@ class Percentiles:
         return 2 * student_cdf(self._freedom, -far / math.sqrt(1 + 1 / self._freedom))
 
 
-class Evidence(Protocol):
+class IntervalSource(Protocol):
     """The data behind the values of a comparison. It gives intervals of any confidence."""
 
     def estimates(self, confidence: float) -> dict[str, Estimate]:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
-from firstflight.analysis.ab.sample import Arm
+from firstflight.analysis.ab.sample import ArmRows
 
 
 def one_blas_thread() -> AbstractContextManager[object]:
@@ -66,13 +66,13 @@ class Blocks:
         """Degrees of freedom of a spread among them."""
         return self.count - len(self.sizes)
 
-    def sums(self, arm: Arm, *columns: Values) -> Values:
+    def sums(self, arm: ArmRows, *columns: Values) -> Values:
         """Of each column (rows of the arm,) in each block: shape (blocks, columns)."""
         place = self.of[arm.block]
         return np.stack([np.bincount(place, column, self.count) for column in columns], axis=1)
 
 
-def blocks_of(arm: Arm, generator: np.random.Generator, most: int) -> Blocks:
+def blocks_of(arm: ArmRows, generator: np.random.Generator, most: int) -> Blocks:
     """The arm's blocks or, of many, random groups of them: each stratum gets its share, at least two where it can.
 
     ValueError if a stratum has no block.

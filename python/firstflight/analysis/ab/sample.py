@@ -56,7 +56,7 @@ _WEIGHT = "__weight"
 
 
 @dataclass(frozen=True)
-class Arm:
+class ArmRows:
     """The rows of one arm. `values` has shape (rows, columns); `block` says which resampled block a row is in, and
     `stratum` (blocks,) in which stratum a block is. `units` is the number of its units.
     """
@@ -77,13 +77,13 @@ class Arm:
 
 
 @dataclass(frozen=True)
-class Sample:
-    """Both arms. `paired`: a block is the same one in both. `strata`: their names, in the order of `Arm.stratum`.
+class TwoArms:
+    """Both arms. `paired`: a block is the same one in both. `strata`: their names, in the order of `ArmRows.stratum`.
     `block`, `unit` and `arms` name what is drawn, what is counted and both arms in messages.
     """
 
-    baseline: Arm
-    treatment: Arm
+    baseline: ArmRows
+    treatment: ArmRows
     paired: bool
     strata: tuple[str, ...]
     block: str
@@ -97,7 +97,7 @@ def columns(names: str | Sequence[str] | None) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Rows:
+class ComparedRows:
     """The rows of both arms, read and numbered once, of which `sample` takes all or some.
 
     `of_unit`, `of_drawn`, `of_stratum`: for each row the place of its unit, of its drawn block and of its stratum among
@@ -118,7 +118,7 @@ class Rows:
     paired: bool
     unfinished_last: bool
 
-    def sample(self, here: Mask | None = None) -> Sample:
+    def sample(self, here: Mask | None = None) -> TwoArms:
         """The sample of the rows `here`, None: of all.
 
         A unit that is left without a row in one arm is left out of both when `paired`. ValueError for a unit in two
@@ -160,9 +160,11 @@ class Rows:
             block = block[own] if self.paired else block
             number = _number(of_unit[side])
             arms.append(
-                Arm(numbers[side], self.weights[side], block, stratum, number, missing_partner, open_rows, null_rows)
+                ArmRows(
+                    numbers[side], self.weights[side], block, stratum, number, missing_partner, open_rows, null_rows
+                )
             )
-        return Sample(arms[0], arms[1], self.paired, titles, " and ".join(groups or unit), unit[-1], self.arms)
+        return TwoArms(arms[0], arms[1], self.paired, titles, " and ".join(groups or unit), unit[-1], self.arms)
 
 
 def read(
@@ -172,7 +174,7 @@ def read(
     *,
     unfinished_last: bool,
     bucket: str | None = None,
-) -> Rows:
+) -> ComparedRows:
     """The rows of columns `values`. `unfinished_last`: NaN stands beyond every number; else its row is left out.
 
     ValueError for a missing column, and a weight that is not a number of at least 0.
@@ -199,7 +201,7 @@ def read(
         raise ValueError(f"{weight}: {odd} rows have a weight that is not a finite number of at least 0")
     of_unit = _places(rows, unit)
     levels = _levels(rows, layers) if layers else None
-    return Rows(
+    return ComparedRows(
         rows.select(f"__value{place}" for place in range(len(values))).to_numpy().astype(np.float64),
         weights,
         rows["__unknown"].to_numpy(),

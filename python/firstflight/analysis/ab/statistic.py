@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from firstflight._native import normal_cdf
 from firstflight.analysis.ab.resampling import Blocks
-from firstflight.analysis.ab.sample import Arm
+from firstflight.analysis.ab.sample import ArmRows
 
 Values = npt.NDArray[np.float64]
 
@@ -51,7 +51,7 @@ class Statistic(Protocol):
 class Ratio:
     """The ratio of two weighted sums: a mean where the second is the weight alone."""
 
-    def __init__(self, arm: Arm, blocks: Blocks, weight: Values) -> None:
+    def __init__(self, arm: ArmRows, blocks: Blocks, weight: Values) -> None:
         """`arm.values` (rows, 1) or (rows, 2): numerator and, if it is no mean, denominator. `weight` (rows,)."""
         self.columns = blocks.sums(arm, weight, weight * arm.values[:, 0], *(weight * x for x in arm.values.T[1:]))
         self._below = self.columns.shape[1] - 1 if arm.values.shape[1] == 2 else 0
@@ -80,7 +80,7 @@ class Jain:
 
     bounds = (0.0, 1.0)
 
-    def __init__(self, arm: Arm, blocks: Blocks, weight: Values) -> None:
+    def __init__(self, arm: ArmRows, blocks: Blocks, weight: Values) -> None:
         """`arm.values` (rows, 1), `weight` (rows,)."""
         self.columns = blocks.sums(arm, *(weight * arm.values[:, 0] ** power for power in (0, 1, 2)))
 
@@ -128,7 +128,7 @@ off.
 class Quantile:
     """See `statistic.Statistic`; infinite where too few have finished."""
 
-    def __init__(self, arm: Arm, blocks: Blocks, weight: Values, p: float) -> None:
+    def __init__(self, arm: ArmRows, blocks: Blocks, weight: Values, p: float) -> None:
         """`arm.values` (rows, 1), infinite where a transfer did not finish; `weight` (rows,)."""
         values = arm.values[:, 0]
         self.bounds = (0.0 if values.min() >= 0 else -math.inf, math.inf)

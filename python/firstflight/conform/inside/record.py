@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 from firstflight.conform.inside.stage import ADDRESS, PORT, Stage, settings_found, tick_clock
 from firstflight.conform.packet import ACK, CWR, ECE, SYN, Packet, ack_options, build, parse, syn_options
 from firstflight.conform.parameters import Parameters, from_table
-from firstflight.conform.peer import MS, Receiver, Sender
+from firstflight.conform.peer import MS, ReceivingPeer, SendingPeer
 from firstflight.engines.emulate.inside.commands import command, kernel
 from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.errors import MachineError
@@ -44,7 +44,7 @@ class Loop(Protocol):
         """The application's socket."""
 
 
-class Connection:
+class RecordedConnection:
     """One recorded connection, and the wire of its scripted peer."""
 
     def __init__(self, loop: Loop, parameters: Parameters, stage: Stage, number: int) -> None:
@@ -61,8 +61,8 @@ class Connection:
         self._written = self._read = self._greetings = 0
         self._left_writes = len(parameters.writes)
         self._ends = 0
-        kind = Receiver if parameters.direction == "sender" else Sender
-        self._peer: Receiver | Sender = kind(parameters, self)
+        kind = ReceivingPeer if parameters.direction == "sender" else SendingPeer
+        self._peer: ReceivingPeer | SendingPeer = kind(parameters, self)
 
     def begin(self) -> None:
         """The peer's SYN."""
@@ -218,16 +218,16 @@ def record(testbed: Testbed, connections: list[dict[str, Any]]) -> list[dict[str
     units that the kernel's timers count in and how far that clock is ahead; `stall_ns`, the longest delay of the
     recorder.
     """
-    return Recorder([from_table(table) for table in connections]).run()
+    return KernelRecorder([from_table(table) for table in connections]).run()
 
 
-class Recorder:
+class KernelRecorder:
     """The loop. Times are CLOCK_MONOTONIC in ns."""
 
     def __init__(self, parameters: list[Parameters]) -> None:
-        self._all = [Connection(self, how, _stage(how), next(_addresses)) for how in parameters]
+        self._all = [RecordedConnection(self, how, _stage(how), next(_addresses)) for how in parameters]
         self._waiting = self._all[::-1]
-        self._live: dict[tuple[bytes, int], Connection] = {}
+        self._live: dict[tuple[bytes, int], RecordedConnection] = {}
         self._agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._numbers = count()
         self._unclaimed: dict[tuple[bytes, int], socket.socket] = {}

@@ -31,7 +31,7 @@ _PACKET_TYPE = 32 + 10
 _FREE = 0
 
 
-class Capture:
+class DeviceCapture:
     """Of a device in the network namespace of the calling thread."""
 
     def __init__(self, device: str) -> None:
@@ -118,7 +118,7 @@ class Stage:
         self._routes.link("set", index=socket.if_nametoindex("lo"), state="up")
         self._device = settings.bring_up(self._routes, DEVICE, JUMBO)
         self._routes.addr("add", index=self._device, address=ADDRESS, prefixlen=32)
-        self.capture = Capture(DEVICE)
+        self.capture = DeviceCapture(DEVICE)
         self.server = socket.create_server((ADDRESS, PORT), backlog=4096)
         self.server.setblocking(False)
 
@@ -133,7 +133,7 @@ class Stage:
         self._namespace.call(change)
 
     def packets(self) -> list[tuple[int, bool, bytes]]:
-        """As `Capture.packets`. The packets at the other end of the device are discarded."""
+        """As `DeviceCapture.packets`. The packets at the other end of the device are discarded."""
         with contextlib.suppress(BlockingIOError):
             while True:
                 os.read(self.tun, _HEADERS)

@@ -251,7 +251,7 @@ def _queue_s(queue: Mapping[str, Any], rate_bps: float | None, packet_bytes: int
     return 8 * content / rate_bps if rate_bps else 0.0
 
 
-class Packets(NamedTuple):
+class PassedPackets(NamedTuple):
     """Packets that passed one place: how many, and a pcapng file of their headers."""
 
     packets: int
@@ -265,7 +265,7 @@ class Captured(NamedTuple):
     """
 
     tables: dict[str, pl.DataFrame]
-    packets: dict[str, Packets]
+    packets: dict[str, PassedPackets]
 
 
 def capture(scenario: Scenario, seed: int) -> Captured:
@@ -291,11 +291,11 @@ def capture(scenario: Scenario, seed: int) -> Captured:
         path = Path(directory, "packets")
         for end, host in hosts.items():
             answer = lab.call("write_packets", host=host, path=str(path))
-            packets[end] = Packets(answer["packets"], path.read_bytes())
+            packets[end] = PassedPackets(answer["packets"], path.read_bytes())
         joined = Replicate(0, campaign.layout, facts, box)
         for link in joined.names["link"]:
             answer = lab.box("pcapng", links=[link], path=str(path))
-            packets[link] = Packets(answer["packets"], path.read_bytes())
+            packets[link] = PassedPackets(answer["packets"], path.read_bytes())
     records.add(0, campaign.layout, facts, box, prepared.windows)
     tables = records.finished({}) | {"crossings": joined.crossings()}
     return Captured(_from_first_packet(tables, scenario), packets)

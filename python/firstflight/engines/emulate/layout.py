@@ -36,7 +36,7 @@ _DRAWN = ("rate_bps", "delay_ns", "loss", "queue")
 
 
 @dataclass(frozen=True)
-class Host:
+class HostPlan:
     """One machine of the testbed. `name` is the scenario's ("left[0]"); `stack` "kernel" or "firstflight": whose TCP
     answers at `address`. The kernel of a host that is not its own gets no address, so that it keeps silent.
     """
@@ -69,7 +69,7 @@ class Layout:
     the hosts' names. `drawn_from`: the plan by which each replicate draws its links; none: they are the same in all.
     """
 
-    hosts: tuple[Host, ...]
+    hosts: tuple[HostPlan, ...]
     links: tuple[dict[str, Any], ...]
     routes: tuple[dict[str, Any], ...]
     placements: tuple[Placement, ...]
@@ -94,7 +94,7 @@ class Layout:
         ]
         return replace(self, links=tuple(links))
 
-    def host(self, name: str) -> Host:
+    def host(self, name: str) -> HostPlan:
         """The host of that name; KeyError if the testbed has none."""
         return next(host for host in self.hosts if host.name == name)
 
@@ -156,7 +156,7 @@ def lay_out(scenario: Scenario) -> Layout:
             f"tcp.mss: its packets have {mtu}B, and a device carries at most {LARGEST_MTU}B; write a smaller one"
         )
     network_of = NETWORKS[scenario.ip]
-    hosts = tuple(Host(name, str(network_of[at]), stacks[name]) for at, name in enumerate(used, start=1))
+    hosts = tuple(HostPlan(name, str(network_of[at]), stacks[name]) for at, name in enumerate(used, start=1))
     return Layout(
         hosts=hosts,
         links=tuple(map(_without_wake, _links(network))),

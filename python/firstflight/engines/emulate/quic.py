@@ -99,7 +99,7 @@ def command(application: FileTransfer) -> list[str]:
     return [str(_QUINN)]
 
 
-class Seen(NamedTuple):
+class SeenDatagram(NamedTuple):
     """A datagram at the server's end of the path, its own behind the first link: payload bytes and beginning."""
 
     time_ns: int
@@ -108,20 +108,20 @@ class Seen(NamedTuple):
     head: bytes
 
 
-def seen_by_links(pcapng: bytes, servers: Container[str]) -> dict[Ends, list[Seen]]:
+def seen_by_links(pcapng: bytes, servers: Container[str]) -> dict[Ends, list[SeenDatagram]]:
     """Datagrams by the ends of their connection. `pcapng`: packets at the servers' ends; `servers`: their addresses."""
-    found: dict[Ends, list[Seen]] = {}
+    found: dict[Ends, list[SeenDatagram]] = {}
     for time_ns, packet in _packets(pcapng):
         if (datagram := _datagram(packet)) is None:
             continue
         (source, source_port), (target, target_port), payload_bytes, head = datagram
         from_server = source in servers
         ends = (source, target, target_port) if from_server else (target, source, source_port)
-        found.setdefault(ends, []).append(Seen(time_ns, from_server, payload_bytes, head))
+        found.setdefault(ends, []).append(SeenDatagram(time_ns, from_server, payload_bytes, head))
     return found
 
 
-def columns(seen: Sequence[Seen], rtt_s: float, rate_bps: float | None) -> dict[str, Any]:
+def columns(seen: Sequence[SeenDatagram], rtt_s: float, rate_bps: float | None) -> dict[str, Any]:
     """The columns of `quic` for a connection's datagrams. `rate_bps`: of the server's first link; None: unlimited."""
     # Before the server has sent anything, a client has no keys for a Handshake packet; it may pad behind an Initial.
     first_sent = next((place for place, one in enumerate(seen) if one.from_server), len(seen))
@@ -149,7 +149,7 @@ def columns(seen: Sequence[Seen], rtt_s: float, rate_bps: float | None) -> dict[
     }
 
 
-def _first_flight(server: list[Seen], rtt_s: float) -> list[Seen]:
+def _first_flight(server: list[SeenDatagram], rtt_s: float) -> list[SeenDatagram]:
     """The server's datagrams from the first full one with a short header on, before an answer can have come. Smaller
     ones come before the request does: new connection IDs, tickets.
     """
@@ -160,7 +160,7 @@ def _first_flight(server: list[Seen], rtt_s: float) -> list[Seen]:
     return [one for one in server if 0 <= one.time_ns - first < _FLIGHT_RTTS * rtt_s * 1e9]
 
 
-def _longest_burst(flight: list[Seen], byte_ns: float) -> int:
+def _longest_burst(flight: list[SeenDatagram], byte_ns: float) -> int:
     """`byte_ns`: time that a byte takes on the link."""
     longest = run = flight[0].size if flight else 0
     for before, one in pairwise(flight):
@@ -174,7 +174,7 @@ def _is_long(head: bytes, kind: int) -> bool:
     return bool(head) and bool(head[0] & _LONG) and head[0] & _TYPE == kind
 
 
-def _is_initial_alone(one: Seen) -> bool:
+def _is_initial_alone(one: SeenDatagram) -> bool:
     """Whether the datagram holds an Initial packet and no other: then it does not validate the client's address."""
     if not _is_long(one.head, _INITIAL):
         return False

@@ -123,7 +123,7 @@ class Shell:
     def _servers(self) -> list[str]:
         return list(dict.fromkeys(name for placement in self.layout.placements for name in placement.servers))
 
-    def observed(self, pcap: Path | None = None, links: Path | None = None) -> "Observed":
+    def observed(self, pcap: Path | None = None, links: Path | None = None) -> "ShellResult":
         """Counters of the servers' devices and the links since the start, when nothing is in flight or after a second.
         `pcap`: write the packets at the first server's device to it, as pcapng; `links`: the packets at the far ends of
         links that were watched.
@@ -138,7 +138,7 @@ class Shell:
         if links is not None:
             self._lab.box("pcapng", links=None, path=str(links.resolve()))
         captures = self._lab.call("captured", origin_ns=box["links"][0]["epoch_ns"])
-        return Observed(self.layout, box, captures)
+        return ShellResult(self.layout, box, captures)
 
     def run(self, called: str, program: Sequence[str]) -> int:
         """Run a program on a host, with the caller's terminal and directory, until it ends; its exit status, or 128 and
@@ -213,7 +213,7 @@ class Shell:
         return kept | addresses | {"FIRSTFLIGHT_HOST": _plain(self.host(called)), MARK: self._lab.mark}
 
 
-class Observed:
+class ShellResult:
     """The results of a shell's programs: `segments` and `crossings`, the records' tables of these names, of all
     connections to servers; `links` the link box's counters, one per direction; `missed`: packets beyond what its log
     holds; `too_fast`: a sentence for each link that carried more than the link emulator is calibrated for.

@@ -36,7 +36,7 @@ def draw(
     output.write(path, picture(chart(segments, title, crossings, marks), form))
 
 
-def draw_together(drawn: Sequence[overlay.Drawn], path: Path, title: str) -> None:
+def draw_together(drawn: Sequence[overlay.PlottedConnection], path: Path, title: str) -> None:
     """Write several connections upon each other to `path`. Errors as of `draw`."""
     form = format_of(path)
     output.write(path, picture(overlay.chart(drawn, WIDTH, title), form))

@@ -18,7 +18,7 @@ _TLS = " Faint bars: TLS handshake."
 
 
 @dataclass(frozen=True)
-class Drawn:
+class PlottedConnection:
     """A connection to draw: its name in the legend, the tables `segments` and, if there, `crossings`, and its marks."""
 
     name: str
@@ -27,7 +27,7 @@ class Drawn:
     marks: Mapping[str, float] | None = None
 
 
-def chart(drawn: Sequence[Drawn], width: int, title: str) -> alt.TopLevelMixin:
+def chart(drawn: Sequence[PlottedConnection], width: int, title: str) -> alt.TopLevelMixin:
     """One panel below the other. ValueError where one sent no data."""
     connections = [Connection.busiest(one.segments, one.marks) for one in drawn]
     starts, ends = zip(*(connection.span for connection in connections), strict=True)

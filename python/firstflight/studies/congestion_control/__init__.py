@@ -60,7 +60,7 @@ class Stretch:
     rows: pl.DataFrame
 
 
-class Windows:
+class LargestFlow:
     """The windows of the connection that carries most data."""
 
     def __init__(self, segments: pl.DataFrame) -> None:
@@ -456,7 +456,7 @@ def windows(run: Run) -> pl.LazyFrame:
     segments = run.table("segments", **DRAWN).filter(pl.col("replicate") == 0).collect()
     rows = []
     for (control,), own in segments.partition_by("control", as_dict=True, maintain_order=True).items():
-        rows.append({"control": control, **DRAWN, "replicate": 0, **Windows(own).measures(STARTED_S)})
+        rows.append({"control": control, **DRAWN, "replicate": 0, **LargestFlow(own).measures(STARTED_S)})
     return pl.LazyFrame(rows, schema={**segments.select(PLACE).schema, **dict.fromkeys(MEASURES, pl.Float64)})
 
 

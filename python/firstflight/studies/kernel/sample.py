@@ -18,7 +18,7 @@ import xarray as xr
 
 from firstflight.analysis.ab.contrast import LEAST_BLOCKS, least_units
 from firstflight.analysis.ab.resampling import Blocks
-from firstflight.analysis.ab.sample import Arm
+from firstflight.analysis.ab.sample import ArmRows
 from firstflight.analysis.ab.statistic import Quantile
 
 if TYPE_CHECKING:
@@ -155,7 +155,9 @@ def _percentiles(quantity: Sampled, rows: pl.DataFrame, labels: Labels, clusters
             continue
         cluster = own.join(clusters, on=by, how="left", maintain_order="left")[_CLUSTER].to_numpy().astype(np.int64)
         weight = own["weight"].to_numpy()
-        arm = Arm(own["value"].to_numpy().reshape(-1, 1), weight, cluster, np.zeros(count, int), own.height, 0, 0, 0)
+        arm = ArmRows(
+            own["value"].to_numpy().reshape(-1, 1), weight, cluster, np.zeros(count, int), own.height, 0, 0, 0
+        )
         # Kish: units of equal weight with the same information as these.
         worth = round(weight.sum() ** 2 / (weight**2).sum())
         for at, percentile in enumerate(quantity.percentiles):

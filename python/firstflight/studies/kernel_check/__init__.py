@@ -365,7 +365,7 @@ def _connections(q: k.Quantities) -> Iterator[Figure]:
     keys = list(KEYS)
     both = sides["emulated"].select(keys).unique(maintain_order=True).join(sides["simulated"], on=keys, how="semi")
     for place in both.iter_rows(named=True):
-        own = [overlay.Drawn(name, at_server(of.filter(**place).drop(keys))) for name, of in sides.items()]
+        own = [overlay.PlottedConnection(name, at_server(of.filter(**place).drop(keys))) for name, of in sides.items()]
         yield Figure(
             f"connection_{'clean' if place['queue'] == AMPLE else 'losses'}",
             f"One connection segment by segment: {words(*place.values())}",

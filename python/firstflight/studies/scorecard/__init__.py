@@ -12,7 +12,7 @@ from firstflight.records import Run
 from firstflight.report.figure import Figure
 from firstflight.scenario import Scenario
 from firstflight.studies.kernel import ClaimSpec, DeclaredStudy, Quantities, Source, at_least, at_most, intervals, named
-from firstflight.studies.scorecard.case import Case, Change, Judged, Verdict, counted, in_order, in_words
+from firstflight.studies.scorecard.case import Case, Judged, MeasureChange, Verdict, counted, in_order, in_words
 from firstflight.studies.scorecard.scheme import Scheme, scheme
 
 NAME, REFERENCE = "scorecard", "cubic"
@@ -138,7 +138,7 @@ class Scorecard(DeclaredStudy):
         )
 
 
-def _most(changes: Sequence[tuple[str, Change]]) -> str:
+def _most(changes: Sequence[tuple[str, MeasureChange]]) -> str:
     """Their number, and the largest one in percent."""
     number = f"{len(changes) or 'no'} case{'s' * (len(changes) != 1)}"
     relative = [(title, change) for title, change in changes if not change.measure.absolute]

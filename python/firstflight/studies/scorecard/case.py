@@ -82,7 +82,7 @@ _NAMES = {
 
 
 @dataclass(frozen=True)
-class Change:
+class MeasureChange:
     """The change of one measure: `reference` and `scheme` in its own unit, `change` with its 95% CI."""
 
     measure: Measure
@@ -142,11 +142,11 @@ class Judged:
     title: str
     text: str
     lacks: Verdict = "no data"
-    gain: Change | None = None
-    harm: Change | None = None
+    gain: MeasureChange | None = None
+    harm: MeasureChange | None = None
 
     @property
-    def changes(self) -> dict[str, Change]:
+    def changes(self) -> dict[str, MeasureChange]:
         """By whose they are; empty without results."""
         found = {"gain": self.gain, "harm": self.harm}
         return {ROLES[role]: change for role, change in found.items() if change is not None}
@@ -202,11 +202,11 @@ class Case:
             return self.row()
         return replace(self.row(), gain=gain, harm=harm)
 
-    def _found(self, q: Quantities, role: str) -> Change:
+    def _found(self, q: Quantities, role: str) -> MeasureChange:
         array = getattr(q, f"{self.id}.{role}").isel({DRAW: 0})
         values = [float(array.isel(scheme=place).mean()) for place in (0, 1)]
         of = _NAMES[self.declared[role][0]]
-        return Change(self.measure(role), of, values[0], values[1], estimate(self.change(q, role)))
+        return MeasureChange(self.measure(role), of, values[0], values[1], estimate(self.change(q, role)))
 
 
 def counted(cases: Sequence[Judged]) -> dict[str, dict[Verdict, int]]:

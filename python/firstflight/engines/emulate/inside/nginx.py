@@ -103,7 +103,7 @@ class Nginx:
         self._no_delay = no_delay
         self._any = "[::]:" if family == socket.AF_INET6 else ""
         (directory / "files").mkdir(parents=True, exist_ok=True)
-        self._tls, self._certificates = "", Certificates(directory)
+        self._tls, self._certificates = "", PaddedCertificates(directory)
         if tls is not None:
             self._certificates.begin()
             self._tls = _TLS.format(directory=directory, listen=f"{self._any}{SECURE_PORT}", **tls)
@@ -200,7 +200,7 @@ class Nginx:
         return len(answer)
 
 
-class Certificates:
+class PaddedCertificates:
     """Ordinary certificates of one key, each padded by a comment so that the server's flight has so many bytes.
 
     The key is Ed25519's, whose signatures all have one length.

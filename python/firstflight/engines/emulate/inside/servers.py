@@ -14,7 +14,7 @@ from typing import Any
 
 from firstflight.engines.emulate.inside.nginx import PORT, SECURE_PORT, Nginx, called
 from firstflight.engines.emulate.inside.processes import Capture, Watched, WireHost, ending
-from firstflight.engines.emulate.inside.sockets import End, Sockets
+from firstflight.engines.emulate.inside.sockets import ClosingSockets, End
 from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.errors import MachineError, RequestError
 
@@ -89,7 +89,7 @@ class KernelServer(Server):
         )
         self._real = RealServer(testbed, host, told["no_delay"], **told["real"]) if "real" in told else None
         try:
-            self._sockets = namespace.call(Sockets, (PORT, SECURE_PORT, REAL_PORT), family)
+            self._sockets = namespace.call(ClosingSockets, (PORT, SECURE_PORT, REAL_PORT), family)
         except OSError as error:
             raise MachineError(
                 f"host {host}: the kernel does not report closed sockets (sock_diag): {error.strerror}"

@@ -53,7 +53,7 @@ End = tuple[str, int]
 """Address and port of the other end."""
 
 
-class Sockets:
+class ClosingSockets:
     """Listens, in a thread, for TCP sockets on `ports` of the calling thread's namespace that close."""
 
     def __init__(self, ports: Container[int], family: socket.AddressFamily = socket.AF_INET) -> None:
