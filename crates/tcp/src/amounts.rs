@@ -3,6 +3,10 @@
 
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
+/// Largest window TCP can express, in bytes.
+// RFC 7323 §2.3: the shift is at most 14, so a window is at most 2^30 bytes.
+pub(crate) const LARGEST_WINDOW: u32 = 1 << 30;
+
 /// An amount of payload in bytes: a window, the data in flight, the data that an ACK acknowledges.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 #[repr(transparent)]

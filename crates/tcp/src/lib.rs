@@ -39,25 +39,20 @@ pub use event::{CongestionState, SenderEvent, Trigger, event_words};
 pub use firstflight_segment::{
     Ecn, Flags, MOST_SACK_BLOCKS, PathOption, QuickStart, SackBlocks, Segment, SentAt, Timestamps,
 };
+pub use profile::choices::Choices;
 pub use profile::{
-    AfterSynLoss, Choices, EcnPolicy, Profile, ProfileError, ReceiveWindowGrowth, RtoEstimator, RtoRules, RttSamples,
-    SsthreshRules, TimerTick, WindowValidation,
+    AckPolicy, Adaptive, AdaptiveAck, AfterSynLoss, EcnPolicy, IdleCheck, InitialWindow, Lesson, MemoryOf, Nagle,
+    NewRenoRules, Profile, ProfileError, ReceiveWindowGrowth, RecoveryAlgorithm, RecoveryExit, Remembered, RenoRules,
+    RestartWindow, RtoEstimator, RtoRules, RttSamples, SackCompression, ScoreboardRules, SendBuffer, SsthreshBase,
+    SsthreshRules, SynLossResponse, TailLossProbe, TimerTick, Trains, WindowPacing, WindowValidation,
 };
-pub use receiver::ack::{AckPolicy, AdaptiveAck, SackCompression};
 pub use sender::congestion::{
     Acknowledged, CongestionAlgorithm, CongestionAvoidance, CongestionControl, Custom, CustomController, Delivery,
-    Hystart, RoundTrip, SlowStartGrowth, SsthreshBase, Start, Window,
+    Hystart, RoundTrip, SlowStartGrowth, Start, Window,
 };
-pub use sender::initial_window::{
-    Adaptive, DestinationMemory, IdleCheck, InitialWindow, Lesson, MemoryOf, Outcome, PopulationWindow, Remembered,
-    RestartWindow, StartingPoint, SynLossResponse,
-};
-pub use sender::nagle::Nagle;
-pub use sender::pacing::{PacedFlight, Rate, WindowPacing};
-pub use sender::recovery::{NewRenoRules, RecoveryAlgorithm, RecoveryExit, RenoRules, ScoreboardRules, TailLossProbe};
+pub use sender::initial_window::{DestinationMemory, Outcome, PopulationWindow, StartingPoint};
+pub use sender::pacing::{PacedFlight, Rate};
 pub use sender::startup::{CustomStartup, FirstSend, Growth, SendState, Startup, StartupScheme};
-pub use sender::trains::Trains;
-pub use sender::write_queue::SendBuffer;
 pub use timers::Deadline;
 
 /// Nanoseconds of the caller's clock.

@@ -3,9 +3,8 @@
 use super::{Endpoint, due};
 use crate::Nanos;
 use crate::connection::Events;
-use crate::connection::timestamps::OPTION_BYTES;
 use crate::receiver::window;
-use crate::segment::{Ecn, Flags, Segment};
+use crate::segment::{Ecn, Flags, Segment, TIMESTAMPS_BYTES};
 use crate::sender::write_queue::half_window;
 use crate::sequence::{near, wire};
 use std::num::NonZeroU16;
@@ -270,7 +269,7 @@ impl Endpoint {
         let conn = &self.conn;
         // RFC 7323 §2.2: the window of a SYN is not scaled.
         let shift = if segment.flags.contains(Flags::SYN) { 0 } else { conn.handshake.scaling.snd_shift };
-        let options = if conn.handshake.has(feature::TIMESTAMPS) { OPTION_BYTES } else { 0 };
+        let options = if conn.handshake.has(feature::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 };
         // Linux, tcp_bound_to_half_wnd: 68 bytes less the headers at least.
         match u32::from(segment.window) << shift {
             0 => conn.handshake.mss(),

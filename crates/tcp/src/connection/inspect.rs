@@ -2,9 +2,8 @@
 
 use super::{Endpoint, State, feature};
 use crate::Nanos;
-use crate::connection::timestamps::OPTION_BYTES;
 use crate::profile::Profile;
-use crate::segment::{Flags, Segment};
+use crate::segment::{Flags, Segment, TIMESTAMPS_BYTES};
 use crate::sender::initial_window::{Outcome, StartingPoint};
 use serde::Serialize;
 
@@ -119,7 +118,7 @@ impl Endpoint {
             announced_mss_bytes: if !conn.handshake.has(feature::TIMESTAMPS) {
                 conn.profile.mss_bytes
             } else {
-                conn.profile.mss_bytes.saturating_sub(OPTION_BYTES)
+                conn.profile.mss_bytes.saturating_sub(TIMESTAMPS_BYTES)
             },
             pacing_rate: conn.extras.pacer().and_then(|pacer| pacer.rate()),
             window_scaling: conn.handshake.scaling.is_on,

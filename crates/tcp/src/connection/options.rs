@@ -3,9 +3,8 @@
 
 use super::{Connection, Endpoint, State, due, feature};
 use crate::Nanos;
-use crate::connection::timestamps::OPTION_BYTES;
 use crate::profile::EcnPolicy;
-use crate::segment::{Flags, Segment, SentAt};
+use crate::segment::{Flags, Segment, SentAt, TIMESTAMPS_BYTES};
 use crate::sequence::SeqNum;
 
 impl Connection {
@@ -25,7 +24,7 @@ impl Connection {
                 memory.timestamps.record(now, theirs.value);
             }
             // RFC 6691 §2: the MSS option does not count TCP options; the sender takes them off its segments.
-            self.handshake.set_mss(largest_bytes.saturating_sub(OPTION_BYTES).max(1));
+            self.handshake.set_mss(largest_bytes.saturating_sub(TIMESTAMPS_BYTES).max(1));
         }
         if segment.sent_at.is_none() {
             // The peer has no clock in common with us, so samples are round trips.

@@ -1,7 +1,7 @@
 //! Socket options of an open connection: requests of an application other than reading and writing.
 
 use super::{Endpoint, due};
-use crate::sender::nagle::Nagle;
+use crate::profile::Nagle;
 use crate::sequence::SeqNum;
 
 /// Ends of records, in order: places that no segment spans.

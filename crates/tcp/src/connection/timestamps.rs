@@ -4,9 +4,6 @@
 use crate::Nanos;
 use crate::segment::Timestamps;
 
-/// Bytes that the option takes of every segment: ten, and two of padding (RFC 7323, appendix A).
-pub(crate) use firstflight_segment::TIMESTAMPS_BYTES as OPTION_BYTES;
-
 /// A tick of our timestamp clock.
 // RFC 7323 §5.4: between 1 ms and 1 s a tick; Linux ticks in milliseconds.
 pub(crate) const TICK: Nanos = 1_000_000;

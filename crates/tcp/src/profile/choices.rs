@@ -2,12 +2,11 @@
 //!
 //! Nothing is listed twice: the variants and their parameters are what `serde` accepts, found out by asking it.
 
-use crate::profile::{EcnPolicy, RtoEstimator, RttSamples, WindowValidation};
-use crate::receiver::ack::AckPolicy;
-use crate::sender::congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowStartGrowth, SsthreshBase};
-use crate::sender::initial_window::{IdleCheck, InitialWindow, Lesson, MemoryOf, RestartWindow, SynLossResponse};
-use crate::sender::nagle::Nagle;
-use crate::sender::recovery::{RecoveryAlgorithm, RecoveryExit};
+use super::{
+    AckPolicy, EcnPolicy, IdleCheck, InitialWindow, Lesson, MemoryOf, Nagle, RecoveryAlgorithm, RecoveryExit,
+    RestartWindow, RtoEstimator, RttSamples, SsthreshBase, SynLossResponse, WindowValidation,
+};
+use crate::sender::congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowStartGrowth};
 use crate::sender::startup::Startup;
 use serde::de::value::{MapAccessDeserializer, MapDeserializer, StrDeserializer};
 use serde::de::{DeserializeOwned, Deserializer, Error, IntoDeserializer, Visitor};

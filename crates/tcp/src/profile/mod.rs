@@ -1,31 +1,29 @@
 //! A complete set of behaviors by name, every one of them a field that can be overridden.
 
-mod choices;
+mod ack;
+pub(crate) mod choices;
 pub(crate) mod error;
+mod initial_window;
+mod recovery;
+mod restart_window;
+mod sending;
 mod validity;
 
-pub use choices::Choices;
+pub use ack::{AckPolicy, AdaptiveAck, SackCompression};
 pub use error::ProfileError;
+pub use initial_window::{Adaptive, InitialWindow, Lesson, MemoryOf, Remembered, SynLossResponse};
+pub use recovery::{NewRenoRules, RecoveryAlgorithm, RecoveryExit, RenoRules, ScoreboardRules, TailLossProbe};
+pub use restart_window::{IdleCheck, RestartWindow};
+pub use sending::{Nagle, SendBuffer, Trains, WindowPacing};
 
 use crate::Nanos;
-use crate::connection::timestamps::OPTION_BYTES;
-use crate::receiver::ack::{AckPolicy, AdaptiveAck, SackCompression};
-use crate::sender::congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowStartGrowth, SsthreshBase};
-use crate::sender::initial_window::{IdleCheck, InitialWindow, RestartWindow, SynLossResponse};
-use crate::sender::nagle::Nagle;
-use crate::sender::pacing::WindowPacing;
-use crate::sender::recovery::{RecoveryAlgorithm, RecoveryExit, RenoRules, ScoreboardRules, TailLossProbe};
+use crate::segment::TIMESTAMPS_BYTES;
+use crate::sender::congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowStartGrowth};
 use crate::sender::startup::Startup;
-use crate::sender::trains::Trains;
-use crate::sender::write_queue::SendBuffer;
 use serde::{Deserialize, Serialize};
 
 const MILLISECOND: Nanos = 1_000_000;
 const SECOND: Nanos = 1_000_000_000;
-
-/// Largest window TCP can express, in bytes.
-// RFC 7323 §2.3: the shift is at most 14, so a window is at most 2^30 bytes.
-pub(crate) const LARGEST_WINDOW: u32 = 1 << 30;
 
 /// Behavior of one endpoint of a connection. Shared by all connections with the same behavior.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -172,6 +170,27 @@ pub struct SsthreshRules {
     pub whole_segments: bool,
 }
 
+/// The base of ssthresh after a loss.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SsthreshBase {
+    /// FlightSize: the outstanding data (RFC 5681), because cwnd may have outgrown the used window.
+    FlightSize,
+    /// cwnd (Linux, which lets it grow only while it limits the sender).
+    Cwnd,
+}
+
+impl SsthreshBase {
+    /// It, in bytes.
+    #[inline]
+    pub(crate) fn bytes(self, flight_bytes: u32, cwnd_bytes: u32) -> u32 {
+        match self {
+            Self::FlightSize => flight_bytes,
+            Self::Cwnd => cwnd_bytes,
+        }
+    }
+}
+
 /// A receive window that starts small.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -263,7 +282,7 @@ impl Profile {
     /// Payload of a full segment to a peer with another profile: what both ends' MSS allow, less the timestamps if both
     /// offer them.
     pub fn full_payload_bytes(&self, peer: &Profile) -> u32 {
-        let options = if self.timestamps && peer.timestamps { OPTION_BYTES } else { 0 };
+        let options = if self.timestamps && peer.timestamps { TIMESTAMPS_BYTES } else { 0 };
         self.mss_bytes.min(peer.mss_bytes).saturating_sub(options).max(1)
     }
 

@@ -1,11 +1,10 @@
 //! Which profiles make sense: every field within its range, and none without effect beside the others.
 
 use super::error::{LONGEST_TIMEOUT, ProfileError, only_with, within, within_given};
-use super::{LARGEST_WINDOW, Profile, RtoEstimator, RtoRules, RttSamples, SECOND};
-use crate::connection::timestamps::OPTION_BYTES;
-use crate::receiver::ack::AckPolicy;
+use super::{AckPolicy, Profile, RestartWindow, RtoEstimator, RtoRules, RttSamples, SECOND};
+use crate::amounts::LARGEST_WINDOW;
+use crate::segment::TIMESTAMPS_BYTES;
 use crate::sender::congestion::CongestionAlgorithm;
-use crate::sender::initial_window::RestartWindow;
 use crate::sender::startup::Startup;
 
 impl Profile {
@@ -29,7 +28,7 @@ impl Profile {
         within("mss_bytes", self.mss_bytes, 1..=65535)?;
         within("min_mss_bytes", self.min_mss_bytes, 1..=65535)?;
         if self.timestamps {
-            let least = 1 + u64::from(OPTION_BYTES);
+            let least = 1 + u64::from(TIMESTAMPS_BYTES);
             within_given(Some("with timestamps"), "mss_bytes", self.mss_bytes, least..=65535)?;
         }
         self.initial_window.validate(max_segments)?;

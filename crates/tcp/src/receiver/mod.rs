@@ -1,7 +1,7 @@
 //! The receiver with a memory: adaptive acknowledgments and a growing window.
 
 use crate::connection::handshake::LARGEST_FIELD;
-use crate::connection::timestamps::{OPTION_BYTES, TimestampState};
+use crate::connection::timestamps::TimestampState;
 pub(crate) mod ack;
 mod payload;
 pub(crate) mod reassembly;
@@ -12,12 +12,12 @@ pub(crate) mod window;
 pub(crate) use payload::Arrival;
 
 use crate::connection::{Connection, State, due, feature};
-use crate::profile::{Profile, RttSamples};
-use crate::receiver::ack::{AckPolicy, Arrivals};
+use crate::profile::{AckPolicy, Profile, RttSamples};
+use crate::receiver::ack::Arrivals;
 use crate::receiver::round_trip::RoundTrip;
 use crate::receiver::segment_size::{Compared, SegmentSize};
 use crate::receiver::window::{Arrived, Block, Blocks, GrowingWindow};
-use crate::segment::{Flags, Segment};
+use crate::segment::{Flags, Segment, TIMESTAMPS_BYTES};
 use crate::sequence::{SeqNum, origin};
 use crate::{Deadline, Nanos};
 use reassembly::Reassembly;
@@ -218,7 +218,7 @@ impl Receiver {
 
     /// Bytes of options that every segment has.
     fn stamp_bytes(&self, conn: &Connection) -> u32 {
-        if conn.handshake.has(feature::TIMESTAMPS) { OPTION_BYTES } else { 0 }
+        if conn.handshake.has(feature::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 }
     }
 
     /// A segment that echoes a timestamp may be a sample of the RTT that the receiver sees.

@@ -2,13 +2,12 @@
 //! consequences in one order, which a timeout shares.
 
 use crate::Nanos;
-use crate::amounts::Bytes;
+use crate::amounts::{Bytes, LARGEST_WINDOW};
 use crate::connection::{Connection, Events, due, feature};
-use crate::profile::LARGEST_WINDOW;
+use crate::profile::IdleCheck;
 use crate::segment::{Flags, Segment, SentAt};
 use crate::sender::Sender;
 use crate::sender::congestion::{Acknowledged, RoundTrip};
-use crate::sender::initial_window::IdleCheck;
 use crate::sender::recovery::{Ack, AckSummary, CwndRule, Edges, Facts, Flight, NextCwnd, Recovery, RttSample};
 use crate::sequence::{SeqNum, near};
 

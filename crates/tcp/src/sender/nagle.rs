@@ -1,19 +1,7 @@
 //! When a small segment waits for an acknowledgment, so that small writes do not become small packets.
 
+use crate::profile::Nagle;
 use crate::sequence::SeqNum;
-use serde::{Deserialize, Serialize};
-
-/// Policy for a last segment that is not full.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Nagle {
-    /// It is sent immediately (`TCP_NODELAY`).
-    Off,
-    /// It waits while anything is outstanding (RFC 9293 §3.7.4).
-    Classic,
-    /// It waits while another small segment is outstanding (G. Minshall, draft-minshall-nagle; Linux).
-    Minshall,
-}
 
 /// The rule for a connection's last segment that is not full.
 #[derive(Clone, Copy, Debug)]

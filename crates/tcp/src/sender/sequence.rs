@@ -1,6 +1,7 @@
 //! The send sequence variables (RFC 9293 §3.3.1).
 
-use super::nagle::{Nagle, SmallSegments};
+use super::nagle::SmallSegments;
+use crate::profile::Nagle;
 use crate::sequence::{SeqNum, origin};
 
 /// The positions of our stream that matter: `una <= nxt <= max <= end()`.

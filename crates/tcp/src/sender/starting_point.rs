@@ -1,9 +1,10 @@
 //! The sender's part in the handshake, the window with which a connection begins, and its results for others.
 
 use super::sequence::{PeerWindow, SendSequence};
+use crate::amounts::LARGEST_WINDOW;
 use crate::connection::timestamps::round_trip;
 use crate::connection::{Connection, State, due, feature};
-use crate::profile::{LARGEST_WINDOW, Profile};
+use crate::profile::Profile;
 use crate::segment::{Segment, SentAt};
 use crate::sender::congestion::{Controller, CubicSettings, Other, RenoSettings, Settings, Start};
 use crate::sender::initial_window::bursts::Bursts;

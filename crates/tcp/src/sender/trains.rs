@@ -4,12 +4,11 @@
 
 use crate::Nanos;
 use crate::connection::Connection;
-use crate::profile::error::{ProfileError, within};
+use crate::profile::{Trains, WindowPacing};
 use crate::segment::SentAt;
 use crate::sender::Sender;
-use crate::sender::pacing::{PacedBy, Pacer, WindowPacing};
+use crate::sender::pacing::{PacedBy, Pacer};
 use crate::sender::write_queue::{LONGEST_BYTES, Push, WriteQueue, size_goal};
-use serde::{Deserialize, Serialize};
 
 const MILLISECOND: Nanos = 1_000_000;
 /// Linux: `tcp_tso_rtt_log`.
@@ -17,26 +16,7 @@ const RTT_SHIFT: u32 = 9;
 /// A millisecond is taken to be 1/1024 s (Linux: `sk_pacing_shift`).
 const PACING_SHIFT: u32 = 10;
 
-/// Segments sent together.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Trains {
-    /// Minimum segments of a train, at any rate; 1 to 64 (Linux: `tcp_min_tso_segs`, 2).
-    pub min_segments: u32,
-    /// A train of any length is sent if 1/divisor of the window is free; 1 to 255 (Linux: `tcp_tso_win_divisor`, 3).
-    pub window_divisor: u32,
-}
-
 impl Trains {
-    /// Linux's.
-    pub(crate) const LINUX: Self = Self { min_segments: 2, window_divisor: 3 };
-
-    /// Checks that every field is within its range.
-    pub(crate) fn validate(&self) -> Result<(), ProfileError> {
-        within("recovery.scoreboard.trains.min_segments", self.min_segments, 1..=64)?;
-        within("recovery.scoreboard.trains.window_divisor", self.window_divisor, 1..=255)
-    }
-
     /// Segments of a full train.
     // Linux, tcp_tso_segs and tcp_tso_autosize: the data of a millisecond at the pacing rate, more on very short paths.
     fn full(&self, now: &Room) -> u32 {

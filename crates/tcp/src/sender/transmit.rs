@@ -3,9 +3,9 @@
 use crate::Nanos;
 use crate::connection::{Connection, due};
 use crate::event::Trigger;
+use crate::profile::{IdleCheck, RestartWindow};
 use crate::segment::{Flags, SentAt};
 use crate::sender::Sender;
-use crate::sender::initial_window::{IdleCheck, RestartWindow};
 use crate::sender::recovery::Recovery;
 use crate::sequence::SeqNum;
 
@@ -321,8 +321,7 @@ impl Sender {
 mod tests {
     use super::*;
     use crate::connection::Endpoint;
-    use crate::profile::Profile;
-    use crate::receiver::ack::AckPolicy;
+    use crate::profile::{AckPolicy, Profile};
     use crate::segment::Segment;
     use crate::sender::congestion::CongestionAlgorithm;
     use std::sync::Arc;

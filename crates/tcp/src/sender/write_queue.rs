@@ -4,10 +4,9 @@
 use crate::Nanos;
 use crate::connection::handshake::DEFAULT_MSS;
 use crate::connection::{Connection, ENDLESS, State, due};
-use crate::profile::error::{ProfileError, within};
+use crate::profile::SendBuffer;
 use crate::sender::Sender;
 use crate::sequence::SeqNum;
-use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// The most that a packet carries: `sk_gso_max_size` of an interface that sets no limit, 64 KiB less room for headers.
@@ -21,27 +20,7 @@ const MIN_WINDOW: u64 = 10;
 const HEADERS: u64 = 640;
 const SK_BUFF: u64 = 256;
 
-/// The memory that sent data, until it is acknowledged, and unsent data may take (Linux: `tcp_wmem`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SendBuffer {
-    /// Size of a new socket's buffer; with an initial window of ten segments it grows to 87,040 bytes immediately.
-    pub initial_bytes: u32,
-    /// Size up to which it grows with cwnd (`tcp_sndbuf_expand`).
-    pub maximum_bytes: u32,
-}
-
 impl SendBuffer {
-    /// Linux's.
-    pub(crate) const LINUX: Self = Self { initial_bytes: 16 << 10, maximum_bytes: 4 << 20 };
-
-    /// Checks that every field is within its range.
-    pub(crate) fn validate(&self) -> Result<(), ProfileError> {
-        // SOCK_MIN_SNDBUF.
-        within("send_buffer.initial_bytes", self.initial_bytes, 4_608..=u64::from(self.maximum_bytes))?;
-        within("send_buffer.maximum_bytes", self.maximum_bytes, 4_608..=1 << 30)
-    }
-
     /// Bytes of a buffer that is sized for a window of `cwnd` bytes.
     fn bytes(&self, mss: u32, cwnd: u32, windows: u64) -> u32 {
         let mss = u64::from(mss.max(1));

@@ -1,43 +1,10 @@
 //! Acknowledgments as a Linux receiver sends them: immediately while the sender is in slow start, every second segment
 //! when data flows one way, and in answers when it goes back and forth.
 
+use crate::profile::AdaptiveAck;
 use crate::receiver::segment_size::Compared;
 use crate::sequence::SeqNum;
 use crate::{Deadline, Nanos};
-use serde::{Deserialize, Serialize};
-
-/// Parameters of the adaptive policy; Linux's are 40 ms, 200 ms and 16.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AdaptiveAck {
-    /// Shortest delay of an acknowledgment, and the first one (Linux: `TCP_ATO_MIN`, `TCP_DELACK_MIN`).
-    pub delay_min_ns: Nanos,
-    /// Longest delay (Linux: `TCP_DELACK_MAX`).
-    pub delay_max_ns: Nanos,
-    /// Acknowledgments sent without delay at the start, after an idle time and after trouble, at most (Linux:
-    /// `TCP_MAX_QUICKACKS`).
-    pub max_quickacks: u16,
-    /// How acknowledgments of data that arrives ahead of a hole are merged; none: each segment is acknowledged
-    /// immediately.
-    pub sack_compression: Option<SackCompression>,
-}
-
-/// Acknowledgments with selective blocks, after the third for one hole: few are sent for many segments.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SackCompression {
-    /// Longest wait (Linux: `tcp_comp_sack_delay_ns`, 1 ms).
-    pub delay_max_ns: Nanos,
-    /// The wait is the RTT divided by this number, at least 1 (Linux: 20).
-    pub rtt_divisor: u32,
-    /// Most segments for one acknowledgment (Linux: `tcp_comp_sack_nr`, 44).
-    pub max_segments: u16,
-}
-
-impl SackCompression {
-    /// Linux's.
-    pub(crate) const LINUX: Self = Self { delay_max_ns: 1_000_000, rtt_divisor: 20, max_segments: 44 };
-}
 
 /// Acknowledgments for one hole that are not merged (Linux: `TCP_FASTRETRANS_THRESH`).
 const NOT_COMPRESSED: u8 = 3;

@@ -59,27 +59,6 @@ pub enum CongestionAvoidance {
     PerWindow,
 }
 
-/// The base of ssthresh after a loss.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SsthreshBase {
-    /// FlightSize: the outstanding data (RFC 5681), because cwnd may have outgrown the used window.
-    FlightSize,
-    /// cwnd (Linux, which lets it grow only while it limits the sender).
-    Cwnd,
-}
-
-impl SsthreshBase {
-    /// It, in bytes.
-    #[inline]
-    pub(crate) fn bytes(self, flight_bytes: u32, cwnd_bytes: u32) -> u32 {
-        match self {
-            Self::FlightSize => flight_bytes,
-            Self::Cwnd => cwnd_bytes,
-        }
-    }
-}
-
 /// A controller of the crate's user: made for a connection when it begins, and again when the handshake is complete.
 pub type CustomController = Custom<fn(&Start) -> Box<dyn CongestionControl>>;
 

@@ -1,8 +1,7 @@
 //! The values that a controller changes: cwnd and ssthresh.
 
 use super::Start;
-use crate::amounts::{Bytes, Segments};
-use crate::profile::LARGEST_WINDOW;
+use crate::amounts::{Bytes, LARGEST_WINDOW, Segments};
 
 /// cwnd and ssthresh of a sender. The sender owns them; laws and start-up schemes ask for another cwnd, and
 /// [`Window::set_cwnd`] alone writes it.

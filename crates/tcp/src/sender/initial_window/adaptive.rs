@@ -1,68 +1,6 @@
 //! An initial window that a whole population of connections moves, over a long time (RFC 9040 appendix C, by J. Touch).
 
-use crate::profile::error::{ProfileError, within};
-use serde::{Deserialize, Serialize};
-
-/// The parameters of RFC 9040 §C.3, with its values as defaults.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Adaptive {
-    /// MinIW, in segments.
-    #[serde(default = "min_segments")]
-    pub min_segments: u32,
-    /// MaxIW, in segments; also where it begins.
-    #[serde(default = "max_segments")]
-    pub max_segments: u32,
-    /// MulDecr, in percent: the part of the window left after a decrease, 1 to 99.
-    #[serde(default = "decrease_to_percent")]
-    pub decrease_to_percent: u32,
-    /// AddIncr, in segments, 0 to 2.
-    #[serde(default = "increase_segments")]
-    pub increase_segments: u32,
-    /// Threshold, in percent of the connections, 0 to 95: with more of them failing the window decreases.
-    #[serde(default = "threshold_percent")]
-    pub threshold_percent: u32,
-    /// Connections after which the window is set again, 1 to 1000.
-    #[serde(default = "connections")]
-    pub connections: u32,
-}
-
-fn min_segments() -> u32 {
-    3
-}
-
-fn max_segments() -> u32 {
-    10
-}
-
-fn decrease_to_percent() -> u32 {
-    50
-}
-
-fn increase_segments() -> u32 {
-    2
-}
-
-fn threshold_percent() -> u32 {
-    5
-}
-
-fn connections() -> u32 {
-    1000
-}
-
-impl Adaptive {
-    // RFC 9040 §C.3, the constraints: MUST adjust at least once every 1000 connections; MUST increase by no more than 2
-    // MSSs per evaluation interval; MUST decrease if more than 95% of connections have IW losses.
-    pub(super) fn validate(&self, max_segments: u64) -> Result<(), ProfileError> {
-        within("initial_window.min_segments", self.min_segments, 1..=self.max_segments.into())?;
-        within("initial_window.max_segments", self.max_segments, 1..=max_segments)?;
-        within("initial_window.decrease_to_percent", self.decrease_to_percent, 1..=99)?;
-        within("initial_window.increase_segments", self.increase_segments, 0..=2)?;
-        within("initial_window.threshold_percent", self.threshold_percent, 0..=95)?;
-        within("initial_window.connections", self.connections, 1..=1000)
-    }
-}
+use crate::profile::Adaptive;
 
 /// The window of a population, such as all connections of a server.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,10 @@
 //! Data sent under an initial or restart window, up to its first ACK.
 
-use super::FALLBACK_BYTES;
 use crate::sequence::SeqNum;
 use std::num::NonZeroU32;
+
+/// RFC 6928 §2 speaks of loss "if more than 4 KB is sent"; smaller bursts are no evidence against the window.
+const FALLBACK_BYTES: u64 = 4096;
 
 /// The first flight, and the latest burst: the first flight or the data after an idle time.
 #[derive(Clone, Debug)]

@@ -4,50 +4,25 @@
 //! ([`WindowPacing`]), or a start-up scheme for its first flight ([`PacedFlight`]). It releases bursts: a segment, a
 //! [train](super::trains), or the profile's size.
 
-mod window;
+pub(crate) mod flight;
+mod sender;
 
-pub use window::WindowPacing;
+pub use flight::{PacedFlight, Rate};
 
-use crate::connection::Connection;
-use crate::sender::Sender;
+use crate::profile::WindowPacing;
 use crate::sequence::SeqNum;
 use crate::{Deadline, Nanos};
 
 // Linux, tcp_update_skb_after_send: the first ten segments of a connection are not paced.
 const FIRST_PACED_SEGMENT: u32 = 10;
 
-/// This number of bytes of payload in this time. Kept as a fraction: a flight spread over a round trip then ends
-/// exactly with it, for any two numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Rate {
-    bytes: u64,
-    time: Nanos,
-}
-
-impl Rate {
-    /// `bytes`, at least 1, in every `time`.
-    pub fn new(bytes: u64, time: Nanos) -> Self {
-        Self { bytes: bytes.max(1), time }
+impl WindowPacing {
+    /// The rate for these windows, in bytes.
+    // Linux, tcp_update_pacing_rate.
+    pub(crate) fn rate(&self, window: u32, ssthresh: u32, srtt: Nanos) -> Rate {
+        let percent = if window < ssthresh / 2 { self.slow_start_percent } else { self.avoidance_percent };
+        Rate::new(u64::from(window) * u64::from(percent), srtt.saturating_mul(100))
     }
-
-    /// Bytes per second, rounded down.
-    pub fn bytes_per_second(self) -> u64 {
-        let bytes = u128::from(self.bytes) * 1_000_000_000 / u128::from(self.time.max(1));
-        bytes.min(u128::from(u64::MAX)) as u64
-    }
-}
-
-/// A part of the stream that leaves at a rate rather than as the window opens: this number of bytes from its beginning.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PacedFlight {
-    /// Its length.
-    pub bytes: u64,
-    /// Its rate.
-    pub rate: Rate,
-    /// If nothing is sent in this time for want of data, later data is not paced.
-    pub time: Nanos,
-    /// The first ACK of new data ends it, too. A loss always does.
-    pub until_ack: bool,
 }
 
 /// The source of the rate.
@@ -198,92 +173,6 @@ impl Pacer {
     }
 }
 
-impl Sender {
-    /// Whether new data that is ready has to wait for its turn; [`poll_timeout`](Self::poll_timeout) then says how long.
-    #[inline]
-    pub(crate) fn holds_back(&mut self, conn: &mut Connection, now: Nanos) -> bool {
-        conn.extras.may_hold_back() && self.is_held(conn, now)
-    }
-
-    #[inline(never)]
-    fn is_held(&mut self, conn: &mut Connection, now: Nanos) -> bool {
-        if self.snd.nxt >= self.snd.data_end {
-            return false;
-        }
-        self.begin_startup(conn);
-        self.is_paced(conn, now)
-    }
-
-    /// True if retransmissions, too, have to wait for their turn: only a permanent pacer makes them wait.
-    #[inline]
-    pub(crate) fn holds_back_repairs(&mut self, conn: &mut Connection, now: Nanos) -> bool {
-        match conn.extras.pacer() {
-            Some(pacer) => !matches!(pacer.by, PacedBy::Startup { .. }) && self.is_paced(conn, now),
-            None => false,
-        }
-    }
-
-    #[inline(never)]
-    fn is_paced(&mut self, conn: &mut Connection, now: Nanos) -> bool {
-        let Some(pacer) = conn.extras.pacer_mut() else { return false };
-        if pacer.is_over(now, self.snd.nxt) {
-            conn.extras.end_pacing();
-            return false;
-        }
-        if pacer.is_ahead(self.snd.nxt) {
-            return false;
-        }
-        let (controller, profile) = (&self.controller, &conn.profile);
-        pacer.set_rate(match &pacer.by {
-            PacedBy::Controller => controller.pacing_rate().map(|rate| Rate::new(rate, 1_000_000_000)),
-            PacedBy::Window(rules) => {
-                let srtt = self.rtt.smoothed(&profile.rto);
-                srtt.map(|srtt| rules.rate(controller.window(), controller.ssthresh(), srtt))
-            }
-            PacedBy::Startup { flight, .. } => Some(flight.rate),
-        });
-        if pacer.holds(now) {
-            return true;
-        }
-        if !pacer.continues_burst(now) {
-            if let Some(scoreboard) = self.recovery.scoreboard_mut() {
-                scoreboard.train.end();
-            }
-        }
-        false
-    }
-
-    /// `bytes` of payload leave.
-    #[inline]
-    pub(crate) fn pace(&mut self, conn: &mut Connection, now: Nanos, bytes: u32) {
-        if conn.extras.pacer().is_some() {
-            self.pace_segment(conn, now, bytes);
-        }
-    }
-
-    fn pace_segment(&mut self, conn: &mut Connection, now: Nanos, bytes: u32) {
-        let train = self.recovery.scoreboard().map_or(1, |scoreboard| scoreboard.train.left().max(1));
-        let Some(pacer) = conn.extras.pacer_mut().filter(|pacer| !pacer.is_ahead(self.snd.nxt)) else { return };
-        if let PacedBy::Startup { began, .. } = &mut pacer.by {
-            began.get_or_insert(now);
-        }
-        pacer.on_sent(now, bytes, train);
-    }
-
-    /// When a segment that is held back may leave.
-    #[inline]
-    pub(crate) fn pacing_deadline(&self, conn: &Connection) -> Deadline {
-        conn.extras.pacer().map_or(Deadline::NEVER, Pacer::deadline)
-    }
-
-    /// Ends the pacing of a start-up scheme: there was a loss.
-    pub(crate) fn end_paced_flight(&mut self, conn: &mut Connection) {
-        if conn.extras.pacer().is_some_and(|pacer| matches!(pacer.by, PacedBy::Startup { .. })) {
-            conn.extras.end_pacing();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -417,5 +306,11 @@ mod tests {
         assert_eq!(pacer.deadline(), Deadline::at(102 * MS + MS / 2));
         assert_eq!(burst(&mut pacer, 103 * MS, 1), 2);
         assert_eq!(pacer.deadline(), Deadline::at(107 * MS + MS / 2), "half a millisecond late");
+    }
+
+    #[test]
+    fn from_half_of_the_threshold_on_the_rate_is_the_lower_one() {
+        let rate = |ssthresh| WindowPacing::LINUX.rate(10_000, ssthresh, 100_000_000).bytes_per_second();
+        assert_eq!((rate(20_001), rate(20_002), rate(20_000)), (120_000, 200_000, 120_000));
     }
 }

@@ -21,12 +21,10 @@
 //! | `Scoreboard::in_flight` | `tcp_packets_in_flight` (`tcp.h`) |
 //! | `Reduction` in `sender/reduction.rs` | `tcp_init_cwnd_reduction`, `tcp_cwnd_reduction`, `tcp_end_cwnd_reduction` |
 
-mod algorithm;
 mod counting;
 mod facts;
 pub(crate) mod scoreboard;
 
-pub use algorithm::{NewRenoRules, RecoveryAlgorithm, RecoveryExit, RenoRules, ScoreboardRules, TailLossProbe};
 pub(crate) use counting::Counting;
 pub(crate) use facts::{
     Ack, CwndRule, Edges, Facts, FastRecovery, Flight, NextCwnd, RttSample, SetTimer, loss_threshold,

@@ -3,11 +3,11 @@
 //! over a round trip; the jump is validated by its ACKs, and a loss takes cwnd back to half of what the path has
 //! delivered.
 
-use super::{FirstSend, Growth, PacedFlight, SendState, StartupScheme};
+use super::scheme::{FirstSend, Growth, SendState, StartupScheme};
 use crate::Nanos;
 use crate::amounts::{Bytes, Segments};
 use crate::sender::congestion::Window;
-use crate::sender::pacing::Rate;
+use crate::sender::pacing::flight::{PacedFlight, Rate};
 use crate::sequence::SeqNum;
 
 // RFC 9959 §3 has no values to begin with; these are those of a connection that used 24 Mbit/s with an RTT of 50 ms.

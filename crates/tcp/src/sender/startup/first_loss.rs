@@ -1,7 +1,7 @@
 //! The loss that ends a start-up scheme which sent more than slow start would have: the threshold must follow from
 //! the data that the path delivered, not from the data that the scheme sent.
 
-use super::SendState;
+use super::scheme::SendState;
 use crate::amounts::{Bytes, Segments};
 use crate::sender::congestion::Window;
 

@@ -6,10 +6,10 @@
 //! halved, but counting only delivered data, since most of a jump may have been too much.
 
 use super::first_loss::{FirstLoss, threshold_after_timeout};
-use super::{FirstSend, Growth, PacedFlight, SendState, StartupScheme};
+use super::scheme::{FirstSend, Growth, SendState, StartupScheme};
 use crate::amounts::Bytes;
 use crate::sender::congestion::Window;
-use crate::sender::pacing::Rate;
+use crate::sender::pacing::flight::{PacedFlight, Rate};
 use crate::sequence::SeqNum;
 
 #[derive(Clone, Debug, Default)]

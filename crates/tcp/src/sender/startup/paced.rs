@@ -1,9 +1,9 @@
 //! The initial window, spread over the first round trip instead of sent as a burst.
 
-use super::{FirstSend, PacedFlight, StartupScheme};
+use super::scheme::{FirstSend, StartupScheme};
 use crate::amounts::Bytes;
 use crate::sender::congestion::Window;
-use crate::sender::pacing::Rate;
+use crate::sender::pacing::flight::{PacedFlight, Rate};
 
 pub(super) fn whole_round_trip() -> u32 {
     100

@@ -6,11 +6,11 @@
 
 use super::first_loss::{FirstLoss, threshold_after_timeout};
 use super::paced::whole_segments;
-use super::{FirstSend, Growth, PacedFlight, SendState, StartupScheme};
-use crate::amounts::{Bytes, Segments};
+use super::scheme::{FirstSend, Growth, SendState, StartupScheme};
+use crate::amounts::{Bytes, LARGEST_WINDOW, Segments};
 use crate::segment::QuickStart;
 use crate::sender::congestion::Window;
-use crate::sender::pacing::Rate;
+use crate::sender::pacing::flight::{PacedFlight, Rate};
 use crate::sequence::SeqNum;
 
 // RFC 3742 §2 suggests a max_ssthresh of 100 segments.
@@ -69,7 +69,7 @@ impl StartupScheme for QuickStartSender {
         let rate = QuickStart::bits_per_second(self.granted) / 8;
         let (mss, packet) = (u64::from(first.mss_bytes), u64::from(first.mss_bytes + first.header_bytes));
         let segments = u128::from(rate) * u128::from(rtt) / (1_000_000_000 * u128::from(packet));
-        let granted = Bytes((segments * u128::from(mss)).min(crate::profile::LARGEST_WINDOW.into()) as u32);
+        let granted = Bytes((segments * u128::from(mss)).min(LARGEST_WINDOW.into()) as u32);
         if granted <= self.default_window {
             return None;
         }

@@ -4,11 +4,11 @@
 
 use super::first_loss::FirstLoss;
 use super::paced::whole_segments;
-use super::{FirstSend, Growth, PacedFlight, SendState, StartupScheme};
+use super::scheme::{FirstSend, Growth, SendState, StartupScheme};
 use crate::Nanos;
 use crate::amounts::Bytes;
 use crate::sender::congestion::Window;
-use crate::sender::pacing::Rate;
+use crate::sender::pacing::flight::{PacedFlight, Rate};
 use crate::sequence::SeqNum;
 
 // §3.1: pacing over a full RTT allows an initial window up to 2x that of classic slow start with pacing.

@@ -4,7 +4,7 @@ use crate::Nanos;
 use crate::amounts::Bytes;
 use crate::event::Trigger;
 use crate::sender::congestion::{Acknowledged, Controller, Custom, Window};
-use crate::sender::pacing::PacedFlight;
+use crate::sender::pacing::flight::PacedFlight;
 use crate::sequence::SeqNum;
 use dyn_clone::DynClone;
 

@@ -8,12 +8,12 @@
 //! HyStart comes with it: its ACK train is the clocked part alone, and the sender waits until the whole train would have
 //! been as long.
 
-use super::{FirstSend, Growth, PacedFlight, SendState, StartupScheme};
+use super::scheme::{FirstSend, Growth, SendState, StartupScheme};
 use crate::Nanos;
 use crate::amounts::{Bytes, Segments};
 use crate::event::Trigger;
 use crate::sender::congestion::{Detectors, LinuxHystart, Progress, RoundTrip, Window};
-use crate::sender::pacing::Rate;
+use crate::sender::pacing::flight::{PacedFlight, Rate};
 use crate::sequence::SeqNum;
 
 /// The round of the first acceleration, the one that the initial window's ACKs begin.

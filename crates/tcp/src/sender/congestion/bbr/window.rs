@@ -4,8 +4,7 @@ use super::{
     AGGREGATE_BYTES, AGGREGATE_SEGMENTS, AGGREGATE_SHIFT, BANDWIDTH_SHIFT, Bbr, INITIAL, LEAST, Mode, Repair, UNIT,
     scaled_product,
 };
-use crate::amounts::{Bytes, Segments};
-use crate::profile::LARGEST_WINDOW;
+use crate::amounts::{Bytes, LARGEST_WINDOW, Segments};
 use crate::sender::congestion::{CongestionControl, Delivery, Window};
 
 impl Bbr {

@@ -4,10 +4,10 @@
 //! force is their sum, and leaving recovery drops the inflation.
 
 use super::{
-    Ack, AckSummary, CwndRule, Edges, Facts, FastRecovery, Flight, NextCwnd, RecoveryAlgorithm, RecoveryExit,
-    RenoRules, RttSample, SetTimer, loss_threshold,
+    Ack, AckSummary, CwndRule, Edges, Facts, FastRecovery, Flight, NextCwnd, RttSample, SetTimer, loss_threshold,
 };
 use crate::Nanos;
+use crate::profile::{RecoveryAlgorithm, RecoveryExit, RenoRules};
 use crate::sequence::SeqNum;
 use std::num::NonZeroU64;
 

@@ -1,10 +1,7 @@
 //! The burst that may be sent when a connection wakes after an idle time.
 
-use super::InitialWindow;
+use super::initial_window::InitialWindow;
 use serde::{Deserialize, Serialize};
-
-/// RFC 6928 §2 speaks of loss "if more than 4 KB is sent"; smaller bursts are no evidence against the window.
-pub(crate) const FALLBACK_BYTES: u64 = 4096;
 
 /// Policy for the restart window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -1,8 +1,8 @@
 //! Loss recovery as a profile chooses it, each algorithm with the rules that only it has.
 
+use super::error::{LONGEST_TIMEOUT, ProfileError, within};
+use super::sending::Trains;
 use crate::Nanos;
-use crate::profile::error::{LONGEST_TIMEOUT, ProfileError, within};
-use crate::sender::trains::Trains;
 use serde::{Deserialize, Serialize};
 
 /// Loss recovery algorithm.
@@ -107,7 +107,7 @@ impl RecoveryAlgorithm {
     }
 
     /// Checks that every field is within its range.
-    pub(crate) fn validate(&self) -> Result<(), ProfileError> {
+    pub(super) fn validate(&self) -> Result<(), ProfileError> {
         let rules = self.scoreboard();
         if let Some(probe) = &rules.tail_loss_probe {
             let field = "recovery.scoreboard.tail_loss_probe.max_ack_delay_ns";

@@ -1,0 +1,67 @@
+//! When the receiver acknowledges data.
+
+use crate::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// Policy for acknowledgments. Out-of-order data, a filled hole and a FIN are acknowledged immediately under each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "policy", rename_all = "snake_case", deny_unknown_fields)]
+pub enum AckPolicy {
+    /// Every data segment immediately.
+    EverySegment,
+    /// After this number of segments, or when a timer that starts with the first unacknowledged one expires.
+    Delayed {
+        /// Data segments per acknowledgment, at least 1.
+        segments: u32,
+        /// Longest wait of a segment for its acknowledgment.
+        timer_ns: Nanos,
+    },
+    /// After this number of segments, or at the next beat of a clock that runs from time 0 (BSD's fast timer).
+    Heartbeat {
+        /// Data segments per acknowledgment, at least 1.
+        segments: u32,
+        /// Time between two beats.
+        interval_ns: Nanos,
+        /// Bytes at the start of the connection, and again after out-of-order data, of which every segment is
+        /// acknowledged immediately; none: the rule above holds throughout.
+        // ns-2's BayFullTcp, need_send(): `switch_spa_thresh_` is 16 kB beyond RCV.NXT.
+        every_segment_bytes: Option<u32>,
+    },
+    /// As Linux: immediately at the start of a connection, then for more than one full segment, or after a delay that
+    /// follows the pace of arriving data; short segments are acknowledged as the application reads them, and data
+    /// that is answered is acknowledged by the answer.
+    Adaptive(AdaptiveAck),
+}
+
+/// Parameters of the adaptive policy; Linux's are 40 ms, 200 ms and 16.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdaptiveAck {
+    /// Shortest delay of an acknowledgment, and the first one (Linux: `TCP_ATO_MIN`, `TCP_DELACK_MIN`).
+    pub delay_min_ns: Nanos,
+    /// Longest delay (Linux: `TCP_DELACK_MAX`).
+    pub delay_max_ns: Nanos,
+    /// Acknowledgments sent without delay at the start, after an idle time and after trouble, at most (Linux:
+    /// `TCP_MAX_QUICKACKS`).
+    pub max_quickacks: u16,
+    /// How acknowledgments of data that arrives ahead of a hole are merged; none: each segment is acknowledged
+    /// immediately.
+    pub sack_compression: Option<SackCompression>,
+}
+
+/// Acknowledgments with selective blocks, after the third for one hole: few are sent for many segments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SackCompression {
+    /// Longest wait (Linux: `tcp_comp_sack_delay_ns`, 1 ms).
+    pub delay_max_ns: Nanos,
+    /// The wait is the RTT divided by this number, at least 1 (Linux: 20).
+    pub rtt_divisor: u32,
+    /// Most segments for one acknowledgment (Linux: `tcp_comp_sack_nr`, 44).
+    pub max_segments: u16,
+}
+
+impl SackCompression {
+    /// Linux's.
+    pub(crate) const LINUX: Self = Self { delay_max_ns: 1_000_000, rtt_divisor: 20, max_segments: 44 };
+}

@@ -1,0 +1,93 @@
+//! Where the sender asks its pacer.
+
+use super::flight::Rate;
+use super::{PacedBy, Pacer};
+use crate::connection::Connection;
+use crate::sender::Sender;
+use crate::{Deadline, Nanos};
+
+impl Sender {
+    /// Whether new data that is ready has to wait for its turn; [`poll_timeout`](Self::poll_timeout) then says how long.
+    #[inline]
+    pub(crate) fn holds_back(&mut self, conn: &mut Connection, now: Nanos) -> bool {
+        conn.extras.may_hold_back() && self.is_held(conn, now)
+    }
+
+    #[inline(never)]
+    fn is_held(&mut self, conn: &mut Connection, now: Nanos) -> bool {
+        if self.snd.nxt >= self.snd.data_end {
+            return false;
+        }
+        self.begin_startup(conn);
+        self.is_paced(conn, now)
+    }
+
+    /// True if retransmissions, too, have to wait for their turn: only a permanent pacer makes them wait.
+    #[inline]
+    pub(crate) fn holds_back_repairs(&mut self, conn: &mut Connection, now: Nanos) -> bool {
+        match conn.extras.pacer() {
+            Some(pacer) => !matches!(pacer.by, PacedBy::Startup { .. }) && self.is_paced(conn, now),
+            None => false,
+        }
+    }
+
+    #[inline(never)]
+    fn is_paced(&mut self, conn: &mut Connection, now: Nanos) -> bool {
+        let Some(pacer) = conn.extras.pacer_mut() else { return false };
+        if pacer.is_over(now, self.snd.nxt) {
+            conn.extras.end_pacing();
+            return false;
+        }
+        if pacer.is_ahead(self.snd.nxt) {
+            return false;
+        }
+        let (controller, profile) = (&self.controller, &conn.profile);
+        pacer.set_rate(match &pacer.by {
+            PacedBy::Controller => controller.pacing_rate().map(|rate| Rate::new(rate, 1_000_000_000)),
+            PacedBy::Window(rules) => {
+                let srtt = self.rtt.smoothed(&profile.rto);
+                srtt.map(|srtt| rules.rate(controller.window(), controller.ssthresh(), srtt))
+            }
+            PacedBy::Startup { flight, .. } => Some(flight.rate),
+        });
+        if pacer.holds(now) {
+            return true;
+        }
+        if !pacer.continues_burst(now) {
+            if let Some(scoreboard) = self.recovery.scoreboard_mut() {
+                scoreboard.train.end();
+            }
+        }
+        false
+    }
+
+    /// `bytes` of payload leave.
+    #[inline]
+    pub(crate) fn pace(&mut self, conn: &mut Connection, now: Nanos, bytes: u32) {
+        if conn.extras.pacer().is_some() {
+            self.pace_segment(conn, now, bytes);
+        }
+    }
+
+    fn pace_segment(&mut self, conn: &mut Connection, now: Nanos, bytes: u32) {
+        let train = self.recovery.scoreboard().map_or(1, |scoreboard| scoreboard.train.left().max(1));
+        let Some(pacer) = conn.extras.pacer_mut().filter(|pacer| !pacer.is_ahead(self.snd.nxt)) else { return };
+        if let PacedBy::Startup { began, .. } = &mut pacer.by {
+            began.get_or_insert(now);
+        }
+        pacer.on_sent(now, bytes, train);
+    }
+
+    /// When a segment that is held back may leave.
+    #[inline]
+    pub(crate) fn pacing_deadline(&self, conn: &Connection) -> Deadline {
+        conn.extras.pacer().map_or(Deadline::NEVER, Pacer::deadline)
+    }
+
+    /// Ends the pacing of a start-up scheme: there was a loss.
+    pub(crate) fn end_paced_flight(&mut self, conn: &mut Connection) {
+        if conn.extras.pacer().is_some_and(|pacer| matches!(pacer.by, PacedBy::Startup { .. })) {
+            conn.extras.end_pacing();
+        }
+    }
+}
