@@ -36,12 +36,14 @@ const CONTROL_BYTES: usize = 96;
 pub struct PacketSocket {
     socket: OwnedFd,
     interface: libc::c_int,
+    /// No packet that is still to come was there before.
+    empty_at: Nanos,
 }
 
 /// Metadata of a received packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// Its length; its buffer may have held less.
+    /// Its length, of which less may have been kept.
     pub length: usize,
     /// When it came to the interface. Of CLOCK_MONOTONIC; exact unless the wall clock is set in just that moment, and
     /// then not earlier than the last look that found nothing and not later than now.
@@ -54,24 +56,30 @@ pub struct Taken {
     pub lacks_checksum: bool,
 }
 
-/// Room for one call's answers about packets, to be kept from call to call.
-pub struct Arrival {
+/// Room for the packets of one call, to be kept from call to call.
+pub struct Batch {
+    bytes: Vec<u8>,
+    packet_bytes: usize,
+    taken: [Taken; BATCH],
     addresses: [libc::sockaddr_ll; BATCH],
     control: [Control; BATCH],
-    /// No packet that is still to come was there before.
-    empty_at: Nanos,
 }
 
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 struct Control([u8; CONTROL_BYTES]);
 
-impl Arrival {
-    /// Empty room.
-    pub fn new() -> Box<Arrival> {
-        // SAFETY: a sockaddr_ll is plain numbers, for which zeros are values.
-        let addresses = array::from_fn(|_| unsafe { mem::zeroed() });
-        Box::new(Arrival { addresses, control: [Control([0; CONTROL_BYTES]); BATCH], empty_at: monotonic_ns() })
+impl Batch {
+    /// Room for packets of this number of bytes; of longer ones so many are kept.
+    pub fn new(packet_bytes: usize) -> Box<Batch> {
+        Box::new(Batch {
+            bytes: vec![0; BATCH * packet_bytes],
+            packet_bytes,
+            taken: [Taken::default(); BATCH],
+            // SAFETY: a sockaddr_ll is plain numbers, for which zeros are values.
+            addresses: array::from_fn(|_| unsafe { mem::zeroed() }),
+            control: [Control([0; CONTROL_BYTES]); BATCH],
+        })
     }
 }
 
@@ -90,7 +98,7 @@ impl PacketSocket {
         }
         // Protocol 0: nothing comes before the socket is bound to its interface.
         let socket = socket(libc::AF_PACKET, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK, 0)?;
-        let socket = PacketSocket { socket, interface: index as libc::c_int };
+        let socket = PacketSocket { socket, interface: index as libc::c_int, empty_at: monotonic_ns() };
         socket.prepare(both_ways)?;
         bind(&socket.socket, &socket.address(libc::ETH_P_ALL, [0; 6]))?;
         Ok(socket)
@@ -110,7 +118,7 @@ impl PacketSocket {
         if libc::c_int::from(address.sll_family) != libc::AF_PACKET || address.sll_ifindex == 0 {
             return Err(Error::new(ErrorKind::InvalidInput, "the descriptor is not a packet socket on an interface"));
         }
-        let socket = PacketSocket { socket, interface: address.sll_ifindex };
+        let socket = PacketSocket { socket, interface: address.sll_ifindex, empty_at: monotonic_ns() };
         socket.prepare(false)?;
         // Spares each packet of a busy box the interface's queue. Captures do not see such packets leave, and its
         // interfaces have none.
@@ -151,37 +159,38 @@ impl PacketSocket {
         Ok(statistics.tp_drops)
     }
 
-    /// Receives all waiting packets, up to the number of buffers and [`BATCH`]; describes each in `taken`.
-    /// Returns their number.
+    /// Receives all waiting packets, up to [`BATCH`]: what is known of each, and as much of it as there is room for.
     ///
     /// # Errors
     /// An interface that went down (ENETDOWN) or away; no packet is none.
-    pub fn read(&self, buffers: &mut [&mut [u8]], arrival: &mut Arrival, taken: &mut [Taken; BATCH]) -> Result<usize> {
-        let most = buffers.len().min(BATCH);
+    pub fn read<'b>(
+        &mut self,
+        batch: &'b mut Batch,
+    ) -> Result<impl ExactSizeIterator<Item = (Taken, &'b [u8])> + use<'b>> {
         let before = monotonic_ns();
         let mut parts: [libc::iovec; BATCH] =
             array::from_fn(|_| libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 });
         // SAFETY: an mmsghdr is numbers and pointers, for which zeros are values.
         let mut messages: [libc::mmsghdr; BATCH] = array::from_fn(|_| unsafe { mem::zeroed() });
-        for (index, buffer) in buffers.iter_mut().enumerate().take(most) {
-            parts[index] = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        for (index, room) in batch.bytes.chunks_exact_mut(batch.packet_bytes).enumerate() {
+            parts[index] = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
             let header = &mut messages[index].msg_hdr;
-            header.msg_name = (&raw mut arrival.addresses[index]).cast();
+            header.msg_name = (&raw mut batch.addresses[index]).cast();
             header.msg_namelen = mem::size_of::<libc::sockaddr_ll>() as libc::socklen_t;
             header.msg_iov = &raw mut parts[index];
             header.msg_iovlen = 1;
-            header.msg_control = (&raw mut arrival.control[index]).cast();
+            header.msg_control = (&raw mut batch.control[index]).cast();
             header.msg_controllen = CONTROL_BYTES;
         }
         // MSG_TRUNC: the whole length is reported, not the part that fits.
         let flags = (libc::MSG_DONTWAIT | libc::MSG_TRUNC) as _;
-        // SAFETY: the first `most` headers point at buffers, addresses and control data that are borrowed for writing and
-        // have the lengths given; no timeout is asked for.
+        // SAFETY: the headers point at buffers, addresses and control data that are borrowed for writing and have the
+        // lengths given; no timeout is asked for.
         let found = unsafe {
             libc::recvmmsg(
                 self.socket.as_raw_fd(),
                 messages.as_mut_ptr(),
-                most as libc::c_uint,
+                BATCH as libc::c_uint,
                 flags,
                 std::ptr::null_mut(),
             )
@@ -193,14 +202,14 @@ impl PacketSocket {
         };
         // A stamp says how long ago by the wall clock; counted back from now by the monotonic clock.
         let (wall, now) = (realtime_ns(), monotonic_ns());
-        let earliest = arrival.empty_at;
+        let earliest = self.empty_at;
         let mut last = earliest;
         for (index, message) in messages.iter().enumerate().take(found) {
-            let address = &arrival.addresses[index];
+            let address = &batch.addresses[index];
             let (stamp, lacks_checksum) = notes(&message.msg_hdr);
             let age = stamp.map_or(0, |stamp| wall.saturating_sub(stamp));
             last = now.saturating_sub(age).clamp(earliest, now.max(earliest));
-            taken[index] = Taken {
+            batch.taken[index] = Taken {
                 length: message.msg_len as usize,
                 time: last,
                 outgoing: address.sll_pkttype == libc::PACKET_OUTGOING as libc::c_uchar,
@@ -209,8 +218,9 @@ impl PacketSocket {
             };
         }
         // Packets after the last one of a full batch may be as old as that one.
-        arrival.empty_at = if found < most { before.max(earliest) } else { last };
-        Ok(found)
+        self.empty_at = if found < BATCH { before.max(earliest) } else { last };
+        let packets = batch.taken[..found].iter().zip(batch.bytes.chunks_exact(batch.packet_bytes));
+        Ok(packets.map(|(taken, room)| (*taken, &room[..taken.length.min(room.len())])))
     }
 
     /// Sends an IP packet to a neighbor.

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{Error, ErrorKind, IoSliceMut, Read, Result, Write},
+    io::{Error, ErrorKind, Read, Result, Write},
     os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
     os::unix::fs::OpenOptionsExt,
 };
@@ -47,13 +47,13 @@ impl Tun {
         }
     }
 
-    /// Reads one packet into `packet`, and the part that does not fit into `excess`; its length is the sum.
+    /// Reads one packet into `packet`, or as much of it as there is room for; returns the number of bytes.
     ///
     /// # Errors
     /// `WouldBlock` if there is none; an interface that has been deleted.
     #[inline]
-    pub fn read(&self, packet: &mut [u8], excess: &mut [u8]) -> Result<usize> {
-        (&self.file).read_vectored(&mut [IoSliceMut::new(packet), IoSliceMut::new(excess)])
+    pub fn read(&self, packet: &mut [u8]) -> Result<usize> {
+        (&self.file).read(packet)
     }
 
     /// Gives the kernel one packet.

@@ -1,7 +1,6 @@
 //! A capture on an interface: the headers of all that passes, with the kernel's stamps.
 
 use std::{
-    array,
     ops::ControlFlow,
     os::fd::{AsFd, OwnedFd},
     path::PathBuf,
@@ -9,16 +8,16 @@ use std::{
     time::Duration,
 };
 
-use firstflight_device::{Arrival, BATCH, PacketSocket, Readiness, Taken, Wake, monotonic_ns, wall_ahead_ns};
+use firstflight_device::{BATCH, Batch, PacketSocket, Readiness, Wake, monotonic_ns, wall_ahead_ns};
 use firstflight_records::Row;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
     Error,
-    control::{Answer, Control, Peer},
-    error::refused,
+    control::{self, Answer, Control, Peer},
     kept::{CapturedHeaders, MOST_HEADER_BYTES},
+    refused,
     segments::Rows,
 };
 
@@ -60,13 +59,7 @@ pub fn capture(
     control: OwnedFd,
     mut interrupted: impl FnMut() -> bool,
 ) -> Result<(), Error> {
-    let mut control = Control::new(control).map_err(Error::system("the control socket cannot be used"))?;
-    let ended = LinkCapture::new(interface, mtu).and_then(|mut capture| capture.run(&mut control, &mut interrupted));
-    if let Err(error) = &ended {
-        control.refuse(&error.to_string());
-    }
-    control.finish();
-    ended
+    control::run(control, |control| LinkCapture::new(interface, mtu)?.run(control, &mut interrupted))
 }
 
 #[derive(Debug, Default)]
@@ -85,9 +78,7 @@ struct LinkCapture {
     interface: String,
     socket: PacketSocket,
     mtu: u16,
-    arrival: Box<Arrival>,
-    taken: Box<[Taken; BATCH]>,
-    room: Vec<u8>,
+    batch: Box<Batch>,
     kept: CapturedHeaders,
     rows: Rows,
     counts: Counts,
@@ -96,14 +87,12 @@ struct LinkCapture {
 impl LinkCapture {
     fn new(interface: &str, mtu: u16) -> Result<LinkCapture, Error> {
         let socket = PacketSocket::open(interface, true)
-            .map_err(Error::system(format!("packets of {interface:?} cannot be captured")))?;
+            .map_err(Error::system(format_args!("packets of {interface:?} cannot be captured")))?;
         Ok(LinkCapture {
             interface: interface.into(),
             socket,
             mtu,
-            arrival: Arrival::new(),
-            taken: Box::new([Taken::default(); BATCH]),
-            room: vec![0; BATCH * MOST_HEADER_BYTES],
+            batch: Batch::new(MOST_HEADER_BYTES),
             kept: CapturedHeaders::default(),
             rows: Rows::default(),
             counts: Counts::default(),
@@ -111,12 +100,12 @@ impl LinkCapture {
     }
 
     fn run(&mut self, control: &mut Control, interrupted: &mut impl FnMut() -> bool) -> Result<(), Error> {
-        let kernel = |source| Error::System { what: "waiting for packets failed".into(), source };
-        let mut readiness = Readiness::new().map_err(kernel)?;
-        readiness.add(self.socket.as_fd(), SOCKET).map_err(kernel)?;
-        readiness.add(control.as_fd(), CONTROL).map_err(kernel)?;
+        let kernel = Error::system("waiting for packets failed");
+        let mut readiness = Readiness::new().map_err(&kernel)?;
+        readiness.add(self.socket.as_fd(), SOCKET).map_err(&kernel)?;
+        readiness.add(control.as_fd(), CONTROL).map_err(&kernel)?;
         loop {
-            if readiness.wait().map_err(kernel)? == Wake::Interrupted && interrupted() {
+            if readiness.wait().map_err(&kernel)? == Wake::Interrupted && interrupted() {
                 return Ok(());
             }
             let commanded = readiness.ready().any(|token| token == CONTROL);
@@ -128,7 +117,7 @@ impl LinkCapture {
                 if control.serve(|line| self.handle_command(line)) == Peer::Gone {
                     return Ok(());
                 }
-                readiness.set_writing(control.as_fd(), CONTROL, control.is_sending()).map_err(kernel)?;
+                readiness.set_writing(control.as_fd(), CONTROL, control.is_sending()).map_err(&kernel)?;
             }
         }
     }
@@ -136,13 +125,11 @@ impl LinkCapture {
     /// Reads all that there is.
     fn read(&mut self) -> Result<(), Error> {
         loop {
-            let mut chunks = self.room.chunks_exact_mut(MOST_HEADER_BYTES);
-            let mut buffers: [&mut [u8]; BATCH] = array::from_fn(|_| chunks.next().unwrap_or_default());
-            let found = self.socket.read(&mut buffers, &mut self.arrival, &mut self.taken).map_err(|source| {
-                let what = format!("packets of {:?} can no longer be captured", self.interface);
-                Error::System { what, source }
-            })?;
-            for (taken, seen) in self.taken[..found].iter().zip(self.room.chunks_exact(MOST_HEADER_BYTES)) {
+            let packets = self.socket.read(&mut self.batch);
+            let packets = packets
+                .map_err(Error::system(format_args!("packets of {:?} can no longer be captured", self.interface)))?;
+            let is_full = packets.len() == BATCH;
+            for (taken, seen) in packets {
                 if !taken.is_ip {
                     self.counts.foreign += 1;
                     continue;
@@ -150,11 +137,10 @@ impl LinkCapture {
                 self.counts.packets += 1;
                 self.counts.oversized += u64::from(taken.length > usize::from(self.mtu));
                 self.counts.unchecksummed += u64::from(taken.lacks_checksum);
-                let seen = &seen[..taken.length.min(MOST_HEADER_BYTES)];
                 let bytes = u16::try_from(taken.length).unwrap_or(u16::MAX);
                 self.kept.add(taken.time, 0, taken.outgoing, seen, bytes);
             }
-            if found < BATCH {
+            if !is_full {
                 return Ok(());
             }
         }

@@ -6,8 +6,7 @@
 
 use std::{
     collections::VecDeque,
-    fmt::Display,
-    io::{ErrorKind, Read, Result, Write},
+    io::{self, ErrorKind, Read, Write},
     ops::ControlFlow,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     os::unix::net::UnixStream,
@@ -16,6 +15,8 @@ use std::{
 
 use firstflight_records::{NamedColumns, table::Column};
 use serde_json::{Map, Value, json};
+
+use crate::Error;
 
 /// The longest command names every link of a testbed of 4,000 hosts.
 const MOST_LINE_BYTES: usize = 1 << 24;
@@ -47,12 +48,22 @@ pub struct Control {
     outgoing: VecDeque<u8>,
 }
 
+/// Works with a control socket until that ends; an error is its last answer.
+///
+/// # Errors
+/// A descriptor that is no connected stream socket of the Unix domain; the error of the work.
+pub fn run(socket: OwnedFd, work: impl FnOnce(&mut Control) -> Result<(), Error>) -> Result<(), Error> {
+    let mut control = Control::new(socket).map_err(Error::system("the control socket cannot be used"))?;
+    let ended = work(&mut control);
+    if let Err(error) = &ended {
+        control.refuse(&error.to_string());
+    }
+    control.finish();
+    ended
+}
+
 impl Control {
-    /// Takes over a connected stream socket of the Unix domain.
-    ///
-    /// # Errors
-    /// A descriptor that is none.
-    pub fn new(socket: OwnedFd) -> Result<Control> {
+    fn new(socket: OwnedFd) -> io::Result<Control> {
         let socket = UnixStream::from(socket);
         socket.set_nonblocking(true)?;
         Ok(Control { socket, incoming: Vec::new(), outgoing: VecDeque::new() })
@@ -60,10 +71,7 @@ impl Control {
 
     /// Answers the commands that have come, each as `handle` does, given its line, and sends what can be sent. The other side
     /// has gone when there is nothing more to do: it closed, or `handle` broke off with the last answer.
-    pub fn serve<E: Display>(
-        &mut self,
-        mut handle: impl FnMut(&str) -> std::result::Result<ControlFlow<Answer, Answer>, E>,
-    ) -> Peer {
+    pub fn serve(&mut self, mut handle: impl FnMut(&str) -> Result<ControlFlow<Answer, Answer>, Error>) -> Peer {
         let mut peer = self.receive();
         while let Some(line) = self.next_line() {
             match handle(&line) {
@@ -125,7 +133,7 @@ impl Control {
     }
 
     /// Queues the answer that states the error.
-    pub fn refuse(&mut self, error: &str) {
+    fn refuse(&mut self, error: &str) {
         self.answer(json!({"ok": false, "error": error}), Vec::new());
     }
 
@@ -153,7 +161,7 @@ impl Control {
     }
 
     /// Sends the rest, waiting for the other side to take it, but not for one that has stopped.
-    pub fn finish(&mut self) {
+    fn finish(&mut self) {
         // Whoever has gone does not want it any more.
         let waits = self.socket.set_nonblocking(false).and_then(|()| self.socket.set_write_timeout(Some(LAST_WAIT)));
         if waits.is_ok() {

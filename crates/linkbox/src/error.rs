@@ -1,10 +1,11 @@
-use std::io;
+use std::{fmt::Display, io};
 
 use firstflight_path::SpecError;
 use firstflight_pcap::FileError;
+use firstflight_tcp::ProfileError;
 use thiserror::Error;
 
-/// An error that stops a link box, a capture or a command.
+/// An error that stops a link box, a capture, a host on the wire or a command.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The plan is no JSON, or has a key or a type that it must not have.
@@ -29,6 +30,9 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
+    /// A profile with settings out of range, or that do not go together.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
     /// The packets cannot be written to their file.
     #[error(transparent)]
     File(#[from] FileError),
@@ -36,15 +40,15 @@ pub enum Error {
 
 impl Error {
     /// For `map_err`: the action that failed.
-    pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
-        move |source| Error::System { what: what.into(), source }
+    pub fn system(what: impl Display) -> impl Fn(io::Error) -> Error {
+        move |source| Error::System { what: what.to_string(), source }
     }
 }
 
 /// An [`Error::Refused`], written as for `format!`.
+#[macro_export]
 macro_rules! refused {
     ($($sentence:tt)*) => {
         $crate::Error::Refused(format!($($sentence)*))
     };
 }
-pub(crate) use refused;

@@ -6,7 +6,7 @@ use firstflight_path::Nanos;
 use firstflight_pcap::{CaptureFile, Direction, FileError, Record};
 use firstflight_segment::{Ip, TCP, Tcp};
 
-use crate::{Error, error::refused};
+use crate::{Error, refused};
 
 /// Bytes of headers per allocation.
 const PIECE_BYTES: usize = 1 << 20;

@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
 };
 
-use firstflight_device::{Readiness, Wake, boottime_ns, lock_memory, monotonic_ns, precise_timers};
+use firstflight_device::{Batch, Readiness, Wake, boottime_ns, lock_memory, monotonic_ns, precise_timers};
 use firstflight_path::{LinkOutcome, Nanos};
 use firstflight_segment::{answer_quick_start, mark};
 use serde::Deserialize;
@@ -14,8 +14,7 @@ use serde::Deserialize;
 use crate::{
     Error,
     accounts::Balance,
-    control::{Answer, Control, Peer},
-    error::refused,
+    control::{self, Answer, Control, Peer},
     header,
     kept::CapturedHeaders,
     lateness::Lateness,
@@ -23,7 +22,8 @@ use crate::{
     network::{Event, Network},
     plan::{LinkPlan, Plan},
     pool::Pool,
-    port::{Device, Inside, Port, Staging, crowded},
+    port::{Device, Inside, Port, crowded},
+    refused,
 };
 
 /// A command on the control socket.
@@ -79,13 +79,7 @@ pub fn run(
     control: OwnedFd,
     interrupted: impl FnMut() -> bool,
 ) -> Result<(), Error> {
-    let mut control = Control::new(control).map_err(Error::system("the control socket cannot be used"))?;
-    let ended = LinkBox::new(plan, devices).and_then(|mut running| running.run(&mut control, interrupted));
-    if let Err(error) = &ended {
-        control.refuse(&error.to_string());
-    }
-    control.finish();
-    ended
+    control::run(control, |control| LinkBox::new(plan, devices)?.run(control, interrupted))
 }
 
 /// A running box.
@@ -95,7 +89,7 @@ pub(crate) struct LinkBox {
     /// Ports that are to be read.
     turn: Vec<u16>,
     pool: Pool,
-    staging: Staging,
+    batch: Box<Batch>,
     pub(crate) balance: Balance,
     pub(crate) lateness: Lateness,
     pub(crate) log: Option<Log>,
@@ -122,8 +116,8 @@ impl LinkBox {
         let ports = plan.ports.iter().zip(devices).enumerate();
         let ports: Vec<Port> =
             ports.map(|(index, (port, device))| Port::new(port, index as u16, device)).collect::<Result<_, _>>()?;
-        let pool = Pool::new(plan.mtu.into(), plan.most_packets as usize);
-        let staging = Staging::new(plan.mtu);
+        // One byte more shows that a packet is longer.
+        let pool = Pool::new(usize::from(plan.mtu) + 1, plan.most_packets as usize);
         let lateness = Lateness::new(plan.stall_ns);
         precise_timers().map_err(Error::system("timers cannot be made precise"))?;
         let memory_locked = lock_memory().is_ok();
@@ -132,7 +126,7 @@ impl LinkBox {
             turn: Vec::with_capacity(ports.len()),
             ports,
             pool,
-            staging,
+            batch: Batch::new(plan.mtu.into()),
             balance: Balance::default(),
             lateness,
             log: plan.log.then(Log::new),
@@ -149,16 +143,16 @@ impl LinkBox {
     }
 
     fn run(&mut self, control: &mut Control, mut interrupted: impl FnMut() -> bool) -> Result<(), Error> {
-        let kernel = |source| Error::System { what: "waiting for packets failed".into(), source };
-        let mut readiness = Readiness::new().map_err(kernel)?;
+        let kernel = Error::system("waiting for packets failed");
+        let mut readiness = Readiness::new().map_err(&kernel)?;
         for (index, port) in self.ports.iter().enumerate() {
-            readiness.add(port.as_fd(), index as u64).map_err(kernel)?;
+            readiness.add(port.as_fd(), index as u64).map_err(&kernel)?;
         }
-        readiness.add(control.as_fd(), CONTROL).map_err(kernel)?;
+        readiness.add(control.as_fd(), CONTROL).map_err(&kernel)?;
         loop {
             let before = monotonic_ns();
             let (due, spin) = self.next_wake(before);
-            let wake = readiness.wait_until(due, spin).map_err(kernel)?;
+            let wake = readiness.wait_until(due, spin).map_err(&kernel)?;
             let now = monotonic_ns();
             if due > before && due < now {
                 self.lateness.woke(due, now - due);
@@ -180,7 +174,7 @@ impl LinkBox {
                 if control.serve(|line| self.handle_command(line)) == Peer::Gone {
                     return Ok(());
                 }
-                readiness.set_writing(control.as_fd(), CONTROL, control.is_sending()).map_err(kernel)?;
+                readiness.set_writing(control.as_fd(), CONTROL, control.is_sending()).map_err(&kernel)?;
             }
         }
     }
@@ -192,14 +186,13 @@ impl LinkBox {
             network: &mut self.network,
             pool: &mut self.pool,
             balance: &mut self.balance,
-            staging: &mut self.staging,
             mtu: self.mtu,
             origin: self.origin,
         };
         let mut error = None;
         self.turn.retain(|&index| {
             let port = &mut self.ports[usize::from(index)];
-            if let Err(failed) = port.read(&mut inside) {
+            if let Err(failed) = port.read(&mut inside, &mut self.batch) {
                 error.get_or_insert(failed);
             }
             port.behind().is_some()

@@ -12,8 +12,8 @@ use firstflight_random::{Purpose, Sequence, Stream};
 use crate::{
     Error,
     accounts::LinkCounts,
-    error::refused,
     plan::{LinkPlan, Plan, Way},
+    refused,
 };
 
 /// A packet by the number that its owner gave it.

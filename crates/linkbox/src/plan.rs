@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use firstflight_path::{LinkSpec, Nanos};
 use serde::Deserialize;
 
-use crate::{Error, error::refused};
+use crate::{Error, refused};
 
 /// Links between ports.
 #[derive(Clone, Debug, Deserialize)]
@@ -88,7 +88,6 @@ pub struct PortPlan {
     /// The host's address.
     pub address: IpAddr,
     /// The Ethernet address of the host's end of a veth pair, like "02:00:00:00:00:01": needed for a packet socket.
-    #[serde(default)]
     pub peer_mac: Option<String>,
 }
 

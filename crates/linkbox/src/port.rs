@@ -1,22 +1,21 @@
 //! Ports: devices with their counters.
 
 use std::{
-    array,
     io::{self, ErrorKind},
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
-use firstflight_device::{Arrival, BATCH, MacAddress, PacketSocket, Taken, Tun, mac_address, monotonic_ns};
+use firstflight_device::{BATCH, Batch, MacAddress, PacketSocket, Tun, mac_address, monotonic_ns};
 use firstflight_path::Nanos;
 
 use crate::{
     Error,
     accounts::{Balance, PortCounts},
-    error::refused,
     header::PacketHeader,
     network::Network,
     plan::PortPlan,
     pool::Pool,
+    refused,
 };
 
 /// The device or socket of a port.
@@ -52,26 +51,8 @@ pub(crate) struct Port {
     peer: MacAddress,
     index: u16,
     counts: PortCounts,
-    /// The arguments of a call to a packet socket.
-    arrival: Option<Box<Arrival>>,
     /// The last batch was full, so there may be packets that came before now: the stamp of the last one that was read.
     behind: Option<Nanos>,
-}
-
-/// Room for a batch of packets from any port.
-pub(crate) struct Staging {
-    bytes: Vec<u8>,
-    packet_bytes: usize,
-    taken: Box<[Taken; BATCH]>,
-}
-
-impl Staging {
-    /// Room for packets of `mtu` bytes, and to notice that there are longer ones.
-    pub(crate) fn new(mtu: u16) -> Staging {
-        let packet_bytes = usize::from(mtu).next_multiple_of(64);
-        let bytes = vec![0; (BATCH * packet_bytes).max(usize::from(u16::MAX))];
-        Staging { bytes, packet_bytes, taken: Box::new([Taken::default(); BATCH]) }
-    }
 }
 
 /// The buffers for packets.
@@ -79,7 +60,6 @@ pub(crate) struct Inside<'a> {
     pub(crate) network: &'a mut Network,
     pub(crate) pool: &'a mut Pool,
     pub(crate) balance: &'a mut Balance,
-    pub(crate) staging: &'a mut Staging,
     pub(crate) mtu: u16,
     /// The monotonic clock's time at which the network began.
     pub(crate) origin: Nanos,
@@ -107,9 +87,8 @@ impl Port {
             (_, Some(text)) => mac_address(text)
                 .ok_or_else(|| refused!("port {:?}: peer_mac {text:?} is not like \"02:00:00:00:00:01\"", plan.name))?,
         };
-        let arrival = matches!(device, Device::Packet(_)).then(Arrival::new);
         let name = plan.name.clone();
-        Ok(Port { name, device, peer, index, counts: PortCounts::default(), arrival, behind: None })
+        Ok(Port { name, device, peer, index, counts: PortCounts::default(), behind: None })
     }
 
     /// Not everything that came after this moment has been read; none: nothing is known to be left.
@@ -121,13 +100,13 @@ impl Port {
     ///
     /// # Errors
     /// No room for another packet, a device that is gone.
-    pub(crate) fn read(&mut self, inside: &mut Inside<'_>) -> Result<(), Error> {
+    pub(crate) fn read(&mut self, inside: &mut Inside<'_>, batch: &mut Batch) -> Result<(), Error> {
         if !inside.pool.ensure(BATCH) {
             return Err(crowded(inside.pool.in_use()));
         }
         match self.device {
             Device::Tun(_) => self.read_tun(inside),
-            Device::Packet(_) => self.read_socket(inside),
+            Device::Packet(_) => self.read_socket(inside, batch),
         }
     }
 
@@ -136,7 +115,7 @@ impl Port {
             let Device::Tun(tun) = &self.device else { break };
             let buffer = inside.pool.peek(0);
             let time = monotonic_ns();
-            let length = match tun.read(inside.pool.room(buffer), &mut inside.staging.bytes) {
+            let length = match tun.read(inside.pool.room(buffer)) {
                 Ok(length) => length,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) => return self.failed_to_read(error),
@@ -153,33 +132,27 @@ impl Port {
         Ok(())
     }
 
-    fn read_socket(&mut self, inside: &mut Inside<'_>) -> Result<(), Error> {
-        let (Device::Packet(socket), Some(arrival)) = (&self.device, &mut self.arrival) else { return Ok(()) };
+    fn read_socket(&mut self, inside: &mut Inside<'_>, batch: &mut Batch) -> Result<(), Error> {
+        let Device::Packet(socket) = &mut self.device else { return Ok(()) };
         self.behind = None;
-        let size = inside.staging.packet_bytes;
-        let mut chunks = inside.staging.bytes.chunks_exact_mut(size);
-        let mut buffers: [&mut [u8]; BATCH] = array::from_fn(|_| chunks.next().unwrap_or_default());
-        let found = match socket.read(&mut buffers, arrival, &mut inside.staging.taken) {
-            Ok(found) => found,
+        let packets = match socket.read(batch) {
+            Ok(packets) => packets,
             Err(error) => return self.failed_to_read(error),
         };
-        self.behind = (found == BATCH).then(|| inside.staging.taken[BATCH - 1].time);
-        for index in 0..found {
-            let taken = inside.staging.taken[index];
+        let is_full = packets.len() == BATCH;
+        for (taken, packet) in packets {
+            self.behind = is_full.then_some(taken.time);
             if !taken.is_ip {
                 self.counts.foreign += 1;
             } else if taken.length > usize::from(inside.mtu) {
                 self.counts.oversized += 1;
             } else if taken.lacks_checksum {
                 self.counts.unchecksummed += 1;
-            } else {
-                let header = PacketHeader::at(&inside.staging.bytes[index * size..][..taken.length]);
-                if let Some((hop, header)) = self.route(header, inside) {
-                    let length = usize::from(header.total_bytes);
-                    let buffer = inside.pool.peek(0);
-                    inside.pool.room(buffer)[..length].copy_from_slice(&inside.staging.bytes[index * size..][..length]);
-                    self.enter(taken.time, hop, &header, inside);
-                }
+            } else if let Some((hop, header)) = self.route(PacketHeader::at(packet), inside) {
+                let length = usize::from(header.total_bytes);
+                let buffer = inside.pool.peek(0);
+                inside.pool.room(buffer)[..length].copy_from_slice(&packet[..length]);
+                self.enter(taken.time, hop, &header, inside);
             }
         }
         Ok(())

@@ -7,7 +7,7 @@ use firstflight_path::Nanos;
 use firstflight_records::{LinkInterval, NamedColumns, Row};
 use serde_json::{Value, json};
 
-use crate::{Error, error::refused, link_box::LinkBox};
+use crate::{Error, link_box::LinkBox, refused};
 
 /// The clocks that show a suspension are read one after the other; a suspension takes far longer than the time between.
 const BETWEEN_CLOCKS: Nanos = 1_000_000;

@@ -13,7 +13,6 @@ pub enum QuickStartSpec {
     /// Grants the rate left below a limit, given the link's use and earlier grants (RFC 4782 appendix D, "target").
     Grant {
         /// The limit in bits a second, `qs_thresh * bandwidth`; none: the link's rate.
-        #[serde(default)]
         limit_bps: Option<u64>,
     },
     /// Lowers each request to at most this rate, whatever the link's use.

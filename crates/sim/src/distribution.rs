@@ -37,10 +37,8 @@ pub enum Distribution {
         /// Standard deviation of the logarithm.
         sigma: f64,
         /// Smaller draws become this value.
-        #[serde(default)]
         minimum: Option<f64>,
         /// Larger draws become this value.
-        #[serde(default)]
         maximum: Option<f64>,
     },
     /// Pareto; with a maximum, truncated there (draws beyond it do not occur).
@@ -50,7 +48,6 @@ pub enum Distribution {
         /// Smallest value.
         minimum: f64,
         /// Largest value.
-        #[serde(default)]
         maximum: Option<f64>,
     },
     /// A tabulated distribution function, interpolated; values are multiplied by `scale`, then clipped.
@@ -63,10 +60,8 @@ pub enum Distribution {
         #[serde(default = "one")]
         scale: f64,
         /// Smaller draws become this value.
-        #[serde(default)]
         minimum: Option<f64>,
         /// Larger draws become this value.
-        #[serde(default)]
         maximum: Option<f64>,
     },
 }

@@ -10,10 +10,10 @@ use crate::{
 /// One end of a conversation over a connection. Each call may write, close and report.
 pub trait Application {
     /// The connection is opened by us: data written now is sent after the handshake.
-    fn open(&mut self, now: Nanos, conversation: &mut Conversation);
+    fn open(&mut self, _now: Nanos, _conversation: &mut Conversation) {}
 
     /// The handshake is over.
-    fn connected(&mut self, now: Nanos, conversation: &mut Conversation);
+    fn connected(&mut self, _now: Nanos, _conversation: &mut Conversation) {}
 
     /// The next bytes of the peer's stream.
     fn received(&mut self, now: Nanos, bytes: &[u8], conversation: &mut Conversation);
@@ -22,10 +22,12 @@ pub trait Application {
     fn peer_closed(&mut self, now: Nanos, conversation: &mut Conversation);
 
     /// The connection is over. Data written now is lost.
-    fn over(&mut self, now: Nanos, end: End, conversation: &mut Conversation);
+    fn over(&mut self, _now: Nanos, _end: End, _conversation: &mut Conversation) {}
 
     /// When the application gives up.
-    fn patience(&self) -> Deadline;
+    fn patience(&self) -> Deadline {
+        Deadline::NEVER
+    }
 }
 
 /// An application's requests to its connection.

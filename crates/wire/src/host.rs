@@ -3,10 +3,12 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BinaryHeap},
+    hash::{DefaultHasher, Hash, Hasher},
     net::{IpAddr, SocketAddr},
     sync::Arc,
 };
 
+use firstflight_linkbox::refused;
 use firstflight_records::SegmentEvent;
 use firstflight_segment::{Envelope, read_packet, write_packet_with};
 use firstflight_tcp::{Deadline, Endpoint, Flags, Nanos, Profile, Segment};
@@ -109,10 +111,10 @@ impl Host {
     /// Opens a connection; returns its number and our port.
     ///
     /// # Errors
-    /// [`Error::NoPort`]: none is free for a connection to that peer.
+    /// No port is free for a connection to that peer.
     pub fn open(&mut self, opening: Opening, wire: &mut impl Wire) -> Result<(u32, u16), Error> {
         let Some(port) = self.free_port(opening.peer) else {
-            return Err(Error::NoPort { first: FIRST_PORT, peer: opening.peer });
+            return Err(refused!("all ports from {FIRST_PORT} on are in use for connections to {}", opening.peer));
         };
         let now = wire.now();
         let application = (opening.application)(self.opened);
@@ -320,26 +322,9 @@ impl Host {
     }
 
     // RFC 6528 §3: ISN = M + F(local address, local port, remote address, remote port, secret), where M ticks every 4 µs.
-    fn initial_sequence(&self, now: Nanos, (port, peer): Tuple) -> u32 {
-        let addresses = bits(self.address).rotate_left(32) ^ bits(peer.ip());
-        let ports = u64::from(port) << 16 | u64::from(peer.port());
-        let hash = mix(mix(mix(self.secret) ^ addresses) ^ ports);
-        ((now / 4000) as u32).wrapping_add(hash as u32)
+    fn initial_sequence(&self, now: Nanos, tuple: Tuple) -> u32 {
+        let mut hasher = DefaultHasher::new();
+        (self.secret, self.address, tuple).hash(&mut hasher);
+        ((now / 4000) as u32).wrapping_add(hasher.finish() as u32)
     }
-}
-
-/// An address in 64 bits: one of IPv4 as it is.
-fn bits(address: IpAddr) -> u64 {
-    match address {
-        IpAddr::V4(address) => address.to_bits().into(),
-        IpAddr::V6(address) => mix((address.to_bits() >> 64) as u64) ^ address.to_bits() as u64,
-    }
-}
-
-/// A mixing of all bits: the finaliser of SplitMix64 (Steele, Lea, Flood 2014). Nobody is to be kept from guessing here.
-fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ value >> 31
 }

@@ -11,7 +11,6 @@
 
 mod application;
 mod connection;
-mod error;
 mod host;
 pub mod http;
 mod inbound;
@@ -24,7 +23,7 @@ mod run;
 mod wire;
 
 pub use application::{Application, Conversation};
-pub use error::Error;
+pub use firstflight_linkbox::Error;
 pub use host::{Host, Listener, Opening};
 pub use outbound::Piece;
 pub use plan::{Command, Plan};

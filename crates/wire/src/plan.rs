@@ -3,6 +3,7 @@
 use std::{net::IpAddr, path::PathBuf, sync::Arc};
 
 use firstflight_device::{MacAddress, mac_address};
+use firstflight_linkbox::refused;
 use firstflight_segment::{IPV4_BYTES, IPV6_BYTES, TCP_BYTES};
 use firstflight_tcp::Profile;
 use serde::{Deserialize, Deserializer, de::Error as _};
@@ -30,7 +31,6 @@ pub struct Plan {
     pub segments: bool,
     /// A capture file of all packets that come and leave, pcap if its name ends so, else pcapng; it appears when the
     /// host stops.
-    #[serde(default)]
     pub packets: Option<PathBuf>,
 }
 
@@ -45,7 +45,6 @@ pub enum Command {
         /// The profile of connections to it.
         profile: Arc<Profile>,
         /// Length that each response header is padded to; none: as it comes.
-        #[serde(default)]
         header_bytes: Option<u32>,
     },
     /// Fetches files over a new connection.
@@ -67,10 +66,9 @@ impl Plan {
     /// # Errors
     /// One sentence: what is wrong.
     pub fn from_json(text: &str) -> Result<Plan, Error> {
-        let plan: Plan = serde_json::from_str(text).map_err(Error::Plan)?;
+        let plan: Plan = serde_json::from_str(text).map_err(|error| refused!("the plan cannot be read: {error}"))?;
         if plan.mtu < SMALLEST_MTU {
-            let limit = format!("it must be at least {SMALLEST_MTU}");
-            return Err(Error::OutOfRange { name: "mtu", value: plan.mtu.into(), limit });
+            return Err(refused!("mtu is {}; it must be at least {SMALLEST_MTU}", plan.mtu));
         }
         Ok(plan)
     }
@@ -82,13 +80,13 @@ impl Command {
     /// # Errors
     /// One sentence: what is wrong, and what would be right.
     pub fn from_json(text: &str, address: IpAddr, mtu: u16) -> Result<Command, Error> {
-        let command: Command = serde_json::from_str(text).map_err(Error::Command)?;
+        let command: Command =
+            serde_json::from_str(text).map_err(|error| refused!("the command cannot be read: {error}"))?;
         match &command {
             Command::Listen { profile, header_bytes, .. } => {
                 check_profile(profile, address, mtu)?;
                 if let Some(bytes) = header_bytes.filter(|&bytes| bytes < LEAST_HEADER_BYTES) {
-                    let limit = format!("a header takes at least {LEAST_HEADER_BYTES}");
-                    return Err(Error::OutOfRange { name: "header_bytes", value: bytes, limit });
+                    return Err(refused!("header_bytes is {bytes}; a header takes at least {LEAST_HEADER_BYTES}"));
                 }
             }
             Command::Fetch { profile, what } => {
@@ -110,8 +108,7 @@ fn check_profile(profile: &Profile, address: IpAddr, mtu: u16) -> Result<(), Err
     let headers = TCP_BYTES + if address.is_ipv4() { IPV4_BYTES } else { IPV6_BYTES };
     let (mss, most) = (profile.mss_bytes, u32::from(mtu).saturating_sub(headers as u32));
     if mss > most {
-        let limit = format!("packets of {mtu} bytes hold segments of at most {most}");
-        return Err(Error::OutOfRange { name: "mss_bytes", value: mss, limit });
+        return Err(refused!("mss_bytes is {mss}; packets of {mtu} bytes hold segments of at most {most}"));
     }
     Ok(())
 }

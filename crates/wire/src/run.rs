@@ -8,16 +8,19 @@ use std::{
 };
 
 use firstflight_device::{
-    Arrival, BATCH, MacAddress, PacketSocket, Readiness, Taken, Wake, monotonic_ns, precise_timers, wall_ahead_ns,
+    BATCH, Batch, MacAddress, PacketSocket, Readiness, Taken, Wake, monotonic_ns, precise_timers, wall_ahead_ns,
 };
-use firstflight_linkbox::control::{Answer, Control, Peer};
+use firstflight_linkbox::{
+    Error,
+    control::{self, Answer, Control, Peer},
+    refused,
+};
 use firstflight_pcap::{CaptureFile, Direction, FileError, Record};
 use firstflight_records::Row;
 use firstflight_tcp::{Nanos, Profile};
 use serde_json::{Value, json};
 
 use crate::{
-    Error,
     host::{Host, Listener, Opening},
     http::{Client, Fetch, Server},
     plan::{Command, Plan},
@@ -45,16 +48,11 @@ pub fn run(
     control: OwnedFd,
     interrupted: impl FnMut() -> bool,
 ) -> Result<(), Error> {
-    let mut control = Control::new(control).map_err(Error::system("the control socket cannot be used"))?;
-    let ended = Station::new(plan, socket).and_then(|mut station| {
-        station.run(&mut control, interrupted)?;
+    control::run(control, |control| {
+        let mut station = Station::new(plan, socket)?;
+        station.run(control, interrupted)?;
         station.port.capture.map_or(Ok(()), |capture| Ok(capture.finish()?))
-    });
-    if let Err(error) = &ended {
-        control.refuse(&error.to_string());
-    }
-    control.finish();
-    ended
+    })
 }
 
 /// A capture file in progress, of the packets of the interface.
@@ -138,10 +136,7 @@ fn is_full(error: &std::io::Error) -> bool {
 struct Station {
     host: Host,
     port: Port,
-    arrival: Box<Arrival>,
-    taken: Box<[Taken; BATCH]>,
-    /// Room for a batch of packets.
-    room: Vec<u8>,
+    batch: Box<Batch>,
     mtu: u16,
 }
 
@@ -154,14 +149,7 @@ impl Station {
         }
         let capture = plan.packets.as_deref().map(CaptureWriter::create).transpose()?;
         let port = Port { socket, neighbour: plan.neighbour, sent: 0, unsent: 0, overrun: 0, failure: None, capture };
-        Ok(Station {
-            host,
-            port,
-            arrival: Arrival::new(),
-            taken: Box::new([Taken::default(); BATCH]),
-            room: vec![0; BATCH * usize::from(plan.mtu)],
-            mtu: plan.mtu,
-        })
+        Ok(Station { host, port, batch: Batch::new(plan.mtu.into()), mtu: plan.mtu })
     }
 
     fn run(&mut self, control: &mut Control, mut interrupted: impl FnMut() -> bool) -> Result<(), Error> {
@@ -195,7 +183,7 @@ impl Station {
                 control.answer(json!(report), Vec::new());
             }
             if let Some(error) = self.port.failure.take() {
-                return Err(Error::System { what: "a packet cannot be sent", error });
+                return Err(Error::system("a packet cannot be sent")(error));
             }
             if control.send() == Peer::Gone {
                 peer = Peer::Gone;
@@ -213,21 +201,21 @@ impl Station {
     /// Takes the packets that have come.
     fn receive(&mut self) -> Result<(), Error> {
         for _ in 0..MOST_BATCHES {
-            let mut buffers: Vec<&mut [u8]> = self.room.chunks_exact_mut(self.mtu.into()).collect();
-            let read = self.port.socket.read(&mut buffers, &mut self.arrival, &mut self.taken);
-            let count = read.map_err(Error::system("packets cannot be received"))?;
-            for (taken, bytes) in self.taken[..count].iter().zip(self.room.chunks_exact(self.mtu.into())) {
+            let packets =
+                self.port.socket.read(&mut self.batch).map_err(Error::system("packets cannot be received"))?;
+            let is_full = packets.len() == BATCH;
+            for (taken, packet) in packets {
                 if taken.outgoing || !taken.is_ip {
                     continue;
                 }
-                let Some(packet) = bytes.get(..taken.length).filter(|_| !taken.lacks_checksum) else {
-                    return Err(offloaded(taken, self.mtu));
-                };
+                if taken.lacks_checksum || packet.len() < taken.length {
+                    return Err(offloaded(&taken, self.mtu));
+                }
                 let (host, port) = (&mut self.host, &mut self.port);
                 port.note(|| taken.time, Direction::Inbound, packet);
                 host.handle_packet(packet, port);
             }
-            if count < BATCH {
+            if !is_full {
                 break;
             }
         }
@@ -278,5 +266,14 @@ impl Station {
 }
 
 fn offloaded(taken: &Taken, mtu: u16) -> Error {
-    if taken.lacks_checksum { Error::LacksChecksum } else { Error::Merged { bytes: taken.length, mtu } }
+    if taken.lacks_checksum {
+        return refused!(
+            "a packet came without its checksum: switch tx-checksumming of the interface that sends to us off"
+        );
+    }
+    refused!(
+        "a packet of {} bytes came over an interface of {mtu}: switch the segmentation and receive offloads of both \
+         ends off",
+        taken.length
+    )
 }

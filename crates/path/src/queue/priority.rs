@@ -15,7 +15,6 @@ spec! {
         /// limit of each class; packets that arrive beyond it are dropped
         limit: Limit = Limit::Packets(1000),
         /// CoDel in each class, whose own `limit` counts no more; default: first in, first out
-        #[serde(default)]
         codel: Option<CodelSpec> = None,
     }
 }

@@ -29,10 +29,8 @@ pub struct Application {
     pub clients: u32,
     /// The clients' hosts, assigned round robin: "left", "left[2]", "hub", "spokes", "node[0]" ...; in a population
     /// left out: at the user.
-    #[serde(default)]
     pub client_hosts: Option<String>,
     /// The servers' hosts; in a population left out: at the other end of the user's path.
-    #[serde(default)]
     pub server_hosts: Option<String>,
     /// Choice of a client's server.
     #[serde(default = "server_by_client")]
@@ -62,7 +60,6 @@ pub struct Application {
     #[serde(default)]
     pub service_time_ns: Nanos,
     /// What passes before the first request of a connection; none: the request follows TCP's handshake.
-    #[serde(default)]
     pub handshakes: Option<Box<Handshakes>>,
     /// The clients' activity.
     #[serde(flatten)]

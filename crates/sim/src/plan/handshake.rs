@@ -24,7 +24,6 @@ pub struct Handshakes {
     /// Each connection draws one of them.
     pub kinds: Vec<Handshake>,
     /// Largest payload of a record of requests and responses; none: they are not in records.
-    #[serde(default)]
     pub record_bytes: Option<u32>,
     /// True if a user's row of the table of paths has the handshake: its exchanges choose the kind, from 1, and its bytes
     /// are those of the server's first flight.
@@ -73,7 +72,6 @@ pub struct Flight {
     #[serde(default)]
     pub more_bytes: u32,
     /// Most bytes of one write: each write sends at once what it may. None: all are one.
-    #[serde(default)]
     pub write_bytes: Option<NonZeroU32>,
     /// How long that end computes before.
     #[serde(default)]

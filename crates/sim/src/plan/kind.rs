@@ -70,13 +70,11 @@ pub enum Kind {
         #[serde(default = "one")]
         connections: u32,
         /// Connections that have been idle for so long are not used for the next page; none: all are.
-        #[serde(default)]
         keep_alive_ns: Option<Nanos>,
         /// Bytes of a frame (HTTP/2).
         #[serde(default = "default_frame_bytes")]
         frame_bytes: u32,
         /// Look-ups of the names; none: they are known.
-        #[serde(default)]
         dns: Option<Box<Names>>,
         /// Pages per client; none: no end.
         count: Option<u32>,

@@ -35,16 +35,13 @@ pub struct Plan {
     /// The simulated time.
     pub duration_ns: Nanos,
     /// Length of the links' counting intervals; none: one interval for the whole run.
-    #[serde(default)]
     pub meter_interval_ns: Option<Nanos>,
     /// Bytes of TCP and IP headers in each packet.
     #[serde(default = "default_header_bytes")]
     pub header_bytes: u32,
     /// The network, unless there is a population.
-    #[serde(default)]
     pub network: Option<Network>,
     /// Users with a path each, in place of a network.
-    #[serde(default)]
     pub population: Option<PopulationSpec>,
     /// The applications.
     pub applications: Vec<Application>,

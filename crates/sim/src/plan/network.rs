@@ -56,7 +56,6 @@ pub struct Group {
     /// The name of its links, and of its users if nothing is behind it.
     pub name: String,
     /// The group that it is behind; none: the root.
-    #[serde(default)]
     pub behind: Option<String>,
     /// Links behind each link of that group.
     pub count: u32,
@@ -72,16 +71,12 @@ pub struct Group {
 #[serde(deny_unknown_fields)]
 pub struct LinkLaws {
     /// Bits a second.
-    #[serde(default)]
     pub rate_bps: Option<Distribution>,
     /// Propagation delay.
-    #[serde(default)]
     pub delay_ns: Option<Distribution>,
     /// Probability of loss.
-    #[serde(default)]
     pub loss: Option<Distribution>,
     /// The limit of the queue, where it depends on drawn values.
-    #[serde(default)]
     pub limit: Option<DrawnLimit>,
 }
 

@@ -95,16 +95,12 @@ pub struct TableSpec {
     /// Probability that the link to the user loses a packet.
     pub loss: Column,
     /// Weight of a row in the whole population; none: all equal.
-    #[serde(default)]
     pub weight: Option<Vec<f64>>,
     /// Response sizes, for applications with `size_from_row`.
-    #[serde(default)]
     pub bytes: Option<Vec<f64>>,
     /// Bytes of the server's first flight of a handshake, 0 for none, for applications whose handshakes are `from_row`.
-    #[serde(default)]
     pub tls_bytes: Option<Vec<f64>>,
     /// Times that a client waits for the server in this handshake; none: once.
-    #[serde(default)]
     pub tls_exchanges: Option<Vec<f64>>,
 }
 

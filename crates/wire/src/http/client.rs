@@ -2,11 +2,13 @@
 
 use std::net::SocketAddr;
 
+use firstflight_linkbox::refused;
 use firstflight_tcp::{Deadline, Nanos};
+use httparse::{EMPTY_HEADER, Status};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use super::head::{self, Head};
+use super::{MOST_BYTES, MOST_FIELDS, values};
 use crate::{
     Error,
     application::{Application, Conversation},
@@ -33,7 +35,6 @@ pub struct Fetch {
     #[serde(default)]
     pub sha256: bool,
     /// When to give up, in nanoseconds after the beginning; none: never.
-    #[serde(default)]
     pub most_ns: Option<Nanos>,
 }
 
@@ -43,7 +44,7 @@ impl Fetch {
     /// # Errors
     /// One sentence: what is wrong and what would be right.
     pub fn validate(&self) -> Result<(), Error> {
-        let wrong = |problem| Err(Error::Fetch { fetch: self.fetch, problem });
+        let wrong = |problem: String| Err(refused!("fetch {}: {problem}", self.fetch));
         if self.paths.is_empty() {
             return wrong("there are no paths; give at least one".into());
         }
@@ -158,14 +159,17 @@ impl Client {
     fn take_head(&mut self, bytes: &[u8]) -> Result<usize, &'static str> {
         let before = self.partial.len();
         self.partial.extend_from_slice(bytes);
-        let Some(length) = head::end(&self.partial) else {
-            let fits = self.partial.len() <= head::MOST_BYTES;
-            return if fits { Ok(bytes.len()) } else { Err("the header of the response is longer than 8192 bytes") };
+        let mut fields = [EMPTY_HEADER; MOST_FIELDS];
+        let mut head = httparse::Response::new(&mut fields);
+        let length = match head.parse(&self.partial) {
+            Ok(Status::Complete(length)) => length,
+            Ok(Status::Partial) if self.partial.len() <= MOST_BYTES => return Ok(bytes.len()),
+            Ok(Status::Partial) => return Err("the header of the response is longer than 8192 bytes"),
+            Err(_) => return Err("the header of the response is not one of HTTP/1.1"),
         };
-        let head = Head::read(&self.partial[..length]).ok_or("the header of the response is not one of HTTP/1.1")?;
-        let status = head.line.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)?.parse().ok());
+        let status = head.code.filter(|_| head.version == Some(1));
         self.response.status = status.ok_or("the response is not one of HTTP/1.1")?;
-        let content_length = head.values("Content-Length").next().and_then(|value| value.parse().ok());
+        let content_length = values(head.headers, "Content-Length").next().and_then(|value| value.parse().ok());
         self.missing = Some(content_length.ok_or("the response has no Content-Length, which says where it ends")?);
         self.response.content_length = content_length;
         self.response.header_bytes = length as u64;

@@ -3,19 +3,17 @@
 
 use std::ops::RangeInclusive;
 
-use firstflight_tcp::{Deadline, Nanos};
+use firstflight_tcp::Nanos;
+use httparse::{EMPTY_HEADER, Request, Status};
 
-use super::head::{self, Head};
-use crate::{
-    application::{Application, Conversation},
-    report::End,
-};
+use super::{MOST_BYTES, MOST_FIELDS, values};
+use crate::application::{Application, Conversation};
 
 /// The shortest response header that every answer fits into.
 pub const LEAST_HEADER_BYTES: u32 = 100;
 
 /// Lengths of a header that a path may ask for.
-const HEADER_BYTES: RangeInclusive<u32> = LEAST_HEADER_BYTES..=head::MOST_BYTES as u32;
+const HEADER_BYTES: RangeInclusive<u32> = LEAST_HEADER_BYTES..=MOST_BYTES as u32;
 
 /// The largest file: what a stream of 2^62 bytes has room for many times.
 const LARGEST_BYTES: u64 = 1 << 43;
@@ -40,12 +38,11 @@ impl Server {
         Self { header_bytes, partial: Vec::new(), requests: 0, closing: false }
     }
 
-    fn answer(&mut self, request: &[u8], conversation: &mut Conversation) {
+    fn answer(&mut self, answer: &Answer, conversation: &mut Conversation) {
         self.requests += 1;
-        let answer = Answer::to(request);
         self.closing = answer.close || self.requests == MOST_REQUESTS;
         let least_bytes = answer.header_bytes.unwrap_or(self.header_bytes);
-        conversation.write(header(&answer, self.closing, least_bytes).into_bytes());
+        conversation.write(header(answer, self.closing, least_bytes).into_bytes());
         if !answer.head_only {
             match answer.status {
                 "200 OK" => conversation.write_pattern(answer.length),
@@ -59,39 +56,34 @@ impl Server {
 }
 
 impl Application for Server {
-    fn open(&mut self, _now: Nanos, _conversation: &mut Conversation) {}
-
-    fn connected(&mut self, _now: Nanos, _conversation: &mut Conversation) {}
-
     fn received(&mut self, _now: Nanos, bytes: &[u8], conversation: &mut Conversation) {
         if self.closing {
             return;
         }
         self.partial.extend_from_slice(bytes);
-        let mut requests = std::mem::take(&mut self.partial);
-        let mut done = 0;
-        while let Some(length) = head::end(&requests[done..]).filter(|_| !self.closing) {
-            self.answer(&requests[done..done + length], conversation);
-            done += length;
-        }
-        if !self.closing {
-            requests.drain(..done);
-            if requests.len() > head::MOST_BYTES {
-                return self.answer(&[], conversation);
-            }
-            self.partial = requests;
+        let requests = std::mem::take(&mut self.partial);
+        let mut rest = &requests[..];
+        while !self.closing {
+            let mut fields = [EMPTY_HEADER; MOST_FIELDS];
+            let mut request = Request::new(&mut fields);
+            let answer = match request.parse(rest) {
+                Ok(Status::Complete(length)) => {
+                    rest = &rest[length..];
+                    Answer::to(&request)
+                }
+                Ok(Status::Partial) if rest.len() <= MOST_BYTES => {
+                    self.partial = rest.to_vec();
+                    return;
+                }
+                _ => Answer::refusal("400 Bad Request"),
+            };
+            self.answer(&answer, conversation);
         }
     }
 
     fn peer_closed(&mut self, _now: Nanos, conversation: &mut Conversation) {
         self.closing = true;
         conversation.close();
-    }
-
-    fn over(&mut self, _now: Nanos, _end: End, _conversation: &mut Conversation) {}
-
-    fn patience(&self) -> Deadline {
-        Deadline::NEVER
     }
 }
 
@@ -107,41 +99,33 @@ struct Answer {
 }
 
 impl Answer {
-    fn to(request: &[u8]) -> Answer {
-        let refuse = |status: &'static str| Answer {
-            status,
-            length: status.len() as u64 + 1,
-            header_bytes: None,
-            head_only: false,
-            close: true,
-        };
-        let Some(head) = Head::read(request) else { return refuse("400 Bad Request") };
-        let mut words = head.line.split(' ');
-        let (Some(method), Some(target), Some(version), None) =
-            (words.next(), words.next(), words.next(), words.next())
-        else {
-            return refuse("400 Bad Request");
-        };
+    fn refusal(status: &'static str) -> Answer {
+        Answer { status, length: status.len() as u64 + 1, header_bytes: None, head_only: false, close: true }
+    }
+
+    /// The answer to a request that was read.
+    fn to(request: &Request<'_, '_>) -> Answer {
+        let (method, target) = (request.method.unwrap_or_default(), request.path.unwrap_or_default());
         // RFC 9112 §3.2: a request of HTTP/1.1 has one Host field. A body would have to be read, and none is meant.
-        let has_host = head.values("Host").count() == 1;
-        let has_body = head.values("Transfer-Encoding").next().is_some()
-            || head.values("Content-Length").any(|length| length != "0");
-        let keeps_alive = match version {
-            "HTTP/1.1" if has_host => true,
-            "HTTP/1.0" => head.has_word("Connection", "keep-alive"),
-            _ => return refuse("400 Bad Request"),
+        let has_host = values(request.headers, "Host").count() == 1;
+        let has_body = values(request.headers, "Transfer-Encoding").next().is_some()
+            || values(request.headers, "Content-Length").any(|length| length != "0");
+        let connection = |word: &str| {
+            let words = values(request.headers, "Connection").flat_map(|value| value.split(','));
+            words.map(str::trim).any(|found| found.eq_ignore_ascii_case(word))
         };
-        if has_body {
-            return refuse("400 Bad Request");
+        if has_body || request.version == Some(1) && !has_host {
+            return Answer::refusal("400 Bad Request");
         }
+        let keeps_alive = request.version == Some(1) || connection("keep-alive");
         let head_only = method == "HEAD";
         if method != "GET" && !head_only {
-            return refuse("501 Not Implemented");
+            return Answer::refusal("501 Not Implemented");
         }
-        let close = !keeps_alive || head.has_word("Connection", "close");
+        let close = !keeps_alive || connection("close");
         match file(target) {
             Some((header_bytes, length)) => Answer { status: "200 OK", length, header_bytes, head_only, close },
-            None => Answer { close, head_only, ..refuse("404 Not Found") },
+            None => Answer { close, head_only, ..Answer::refusal("404 Not Found") },
         }
     }
 }
@@ -249,8 +233,10 @@ mod tests {
             ("GET /1 HTTP/1.1\r\n\r\n".into(), "400", true),
             ("GET /1 HTTP/2.0\r\nHost: a\r\n\r\n".into(), "400", true),
             ("GET /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc".into(), "400", true),
-            ("\r\n\r\n".into(), "400", true),
-            ("x".repeat(head::MOST_BYTES + 1), "400", true),
+            ("\r\n\r\nGET\r\n\r\n".into(), "400", true),
+            (format!("GET /1 HTTP/1.1\r\n a: b\r\n{host}"), "400", true),
+            (format!("GET /1 HTTP/1.1\r\na b\r\n{host}"), "400", true),
+            ("x".repeat(MOST_BYTES + 1), "400", true),
         ] {
             let (header, body, close) = answer(&request);
             assert!(header.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {header}");
