@@ -97,7 +97,7 @@ def test_a_replicate_has_the_links_that_are_drawn_for_it() -> None:
     layout = lay_out(scenario(delay.join(NETWORKS["tree"].rsplit('delay = "5ms"', 1))))
 
     def delays(seed: int, replicate: int) -> list[int]:
-        return [way["delay_ns"] for _, way in layout.of_replicate(seed, replicate).directions()]
+        return [way["delay_ns"] for way in layout.of_replicate(seed, replicate).directions().values()]
 
     assert delays(1, 0) == delays(1, 0) != delays(1, 1)
     drawn = [9_000_000 <= delay <= 90_000_000 for delay in delays(1, 0)]

@@ -30,6 +30,8 @@ use crate::{
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 enum Command {
+    /// Nothing but the state.
+    Look,
     /// The counters since the last take.
     Take {
         /// With the table `links`: the meters' intervals since the start or the last reset.
@@ -286,13 +288,14 @@ impl LinkBox {
             .map_err(|error| refused!("unknown command {line:?} for the link emulator: {error}"))?;
         let mut packets = None;
         match command {
-            Command::Stop => return Ok(ControlFlow::Break((self.times(), Vec::new()))),
+            Command::Stop => return Ok(ControlFlow::Break((self.state(), Vec::new()))),
+            Command::Look => {}
             Command::Take { intervals } => return Ok(ControlFlow::Continue(self.take(intervals))),
             Command::Watch { links } => self.watch(links)?,
             Command::Pcapng { path, links } => packets = Some(self.write_kept(&path, links)?),
             Command::Reset { links, replicate, changed } => self.reset(links, replicate, changed)?,
         }
-        let mut answer = self.times();
+        let mut answer = self.state();
         if let Some(packets) = packets {
             answer["packets"] = packets.into();
         }

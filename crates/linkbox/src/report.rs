@@ -13,14 +13,20 @@ use crate::{Error, link_box::LinkBox, refused};
 const BETWEEN_CLOCKS: Nanos = 1_000_000;
 
 impl LinkBox {
-    /// The common part of every answer: the run's origin and now, by the monotonic clock.
-    pub(crate) fn times(&self) -> Value {
-        json!({"ok": true, "origin_ns": self.origin, "now_ns": monotonic_ns(), "replicate": self.replicate})
+    /// The common part of every answer: the run's origin and now, by the monotonic clock, and the packets in the box.
+    pub(crate) fn state(&self) -> Value {
+        json!({
+            "ok": true,
+            "origin_ns": self.origin,
+            "now_ns": monotonic_ns(),
+            "replicate": self.replicate,
+            "under_way": self.network.under_way(),
+        })
     }
 
     /// The events since the last take, with the tables that there are.
     pub(crate) fn take(&mut self, intervals: bool) -> (Value, Vec<NamedColumns>) {
-        let mut answer = self.times();
+        let mut answer = self.state();
         answer["links"] = (0..self.network.lines()).map(|line| self.link(line)).collect();
         let ports = self.ports.iter_mut().map(|port| {
             let mut counts = json!(port.take_counts());
@@ -28,9 +34,7 @@ impl LinkBox {
             counts
         });
         answer["ports"] = ports.collect();
-        let under_way = self.network.under_way();
-        answer["under_way"] = under_way.into();
-        answer["unaccounted"] = self.balance.unaccounted(under_way as u64).into();
+        answer["unaccounted"] = self.balance.unaccounted(self.network.under_way() as u64).into();
         answer["lateness"] = json!(self.lateness.take());
         answer["realtime_priority"] = json!(realtime_priority());
         answer["memory_locked"] = self.memory_locked.into();

@@ -8,7 +8,6 @@ forgotten, links as new, applications, connections closed, nothing in flight, co
 import copy
 import json
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from firstflight.engines.emulate import probe, quic, selfcheck
-from firstflight.engines.emulate.disturbance import STALL_RULE_S, added, beyond_calibration, refuse_losses
+from firstflight.engines.emulate.disturbance import STALL_RULE_S, beyond_calibration, refuse_losses
 from firstflight.engines.emulate.lab import KernelSettings, Lab
 from firstflight.engines.emulate.layout import Layout, lay_out, refuse_links
 from firstflight.engines.emulate.prepared import Prepared, prepare
@@ -203,30 +202,29 @@ class Campaign:
 
     def _server_ends(self, applications: Sequence[Mapping[str, Any]]) -> list[str]:
         """The last links, in the direction of the server, on the paths of applications over QUIC."""
-        asked = {
-            (host, server)
+        ends = {
+            self.layout.path(host, server)[-1]
             for application in applications
             if "quic" in application
             for number, host in application["clients"]
             for server in self.layout.placements[application["number"]].servers_of(number)
         }
-        ends = [route["path"][-1] for route in self.layout.routes if (route["from"], route["to"]) in asked]
-        return list(dict.fromkeys(name if way == "forward" else f"{name}.reverse" for name, way in ends))
+        return [name for name in self.layout.directions() if name in ends]
 
     def patience_s(self, size: int) -> float:
         """A time in which this number of bytes has certainly crossed the slowest link, losses included."""
-        slowest = min((way["rate_bps"] for _, way in self.layout.directions() if way["rate_bps"]), default=1e9)
+        slowest = min((way["rate_bps"] for way in self.layout.directions().values() if way["rate_bps"]), default=1e9)
         return 10.0 + 3 * 8 * size / slowest + 20 * self.round_trip_s()
 
     def round_trip_s(self) -> float:
         """The longest of the layout's round trips, without queues."""
-        links = {link["name"]: link for link in self.layout.links}
-        ways = [sum(links[name][way]["delay_ns"] / 1e9 for name, way in route["path"]) for route in self.layout.routes]
-        return float(2 * max(ways))
+        links = self.layout.directions()
+        paths = [self.layout.path(route["from"], route["to"]) for route in self.layout.routes]
+        return float(2 * max(sum(links[name]["delay_ns"] / 1e9 for name in path) for path in paths))
 
     def emptying_s(self) -> float:
         """The time that every link takes, one after the other, to carry off a full queue."""
-        ways = [way for _, way in self.layout.directions()]
+        ways = self.layout.directions().values()
         return float(
             sum(way["delay_ns"] / 1e9 + _queue_s(way["queue"], way["rate_bps"], self.layout.mtu) for way in ways)
         )
@@ -234,14 +232,9 @@ class Campaign:
     def quiet(self) -> dict[str, Any]:
         """Wait until nothing is in flight; the box's counters since they were taken last."""
         patience_s = _QUIET_S + self.emptying_s()
-        deadline = time.monotonic() + patience_s
-        counters = self.lab.box("take", intervals=True)
-        while counters["under_way"]:
-            if time.monotonic() > deadline:
-                raise MachineError(f"packets are still in flight {patience_s:g} s after the last transfer")
-            time.sleep(0.005)
-            counters = added(counters, self.lab.box("take", intervals=True))
-        return counters
+        if not self.lab.is_quiet(patience_s):
+            raise MachineError(f"packets are still in flight {patience_s:g} s after the last transfer")
+        return self.lab.box("take", intervals=True)
 
 
 def _queue_s(queue: Mapping[str, Any], rate_bps: float | None, packet_bytes: int) -> float:

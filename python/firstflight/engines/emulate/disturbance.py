@@ -79,30 +79,10 @@ def _worst(times: np.ndarray, stalls: list[tuple[int, int]], window: tuple[int, 
 
 # Counters that must be zero at every port.
 _ASTRAY = ("foreign", "unroutable", "oversized", "unchecksummed", "write_errors", "read_errors", "socket_drops")
-# Counters of an answer of the link emulator since the last one.
-_COUNTERS = {"packets", "bytes", "fragments", "belated", "more_stalls", "log_missed", *_ASTRAY}
 # The event of a packet that the queue dropped.
 _DROPPED = 2
 # Of a capture: packets that it could not keep or should not have seen.
 _UNCAPTURED = ("malformed", "foreign", "oversized", "unchecksummed", "socket_drops", "missed")
-
-
-def added(before: Any, after: Any) -> Any:
-    """Two answers of the link emulator as one: counters added up, stalls and logs joined, the rest from the later."""
-    return {key: _added(key, before.get(key), value) for key, value in after.items()}
-
-
-def _added(key: str, before: Any, after: Any) -> Any:
-    if key in ("links", "ports"):
-        return [added(old, new) for old, new in zip(before, after, strict=True)]
-    if key == "stalls":
-        return before + after
-    if key == "tables":
-        logs = {name: (kind, before["crossings"][name][1] + more) for name, (kind, more) in after["crossings"].items()}
-        return after | {"crossings": logs}
-    if isinstance(after, dict):
-        return added(before, after)
-    return before + after if key in _COUNTERS else after
 
 
 def refuse_losses(box: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
@@ -139,7 +119,7 @@ def beyond_calibration(layout: Layout, box: Mapping[str, Any]) -> list[str]:
     """
     log = {name: np.frombuffer(*_column(box, name)) for name in ("link", "bytes", "event", "end_ns")}
     found = []
-    for index, (name, link) in enumerate(layout.directions()):
+    for index, (name, link) in enumerate(layout.directions().items()):
         changing = "rate_schedule" in link
         if not changing and (link["rate_bps"] or 0) <= _native.CALIBRATED_BPS:
             continue

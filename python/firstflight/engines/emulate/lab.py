@@ -4,6 +4,7 @@ import errno
 import getpass
 import os
 import queue
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -51,6 +52,8 @@ Backend = Literal["auto", "tun", "packet"]
 TUN_FIX = "chmod 0666 /dev/net/tun"
 # To make a testbed, and each of its hosts; a busy machine takes that long.
 _BUILD_S, _HOST_S = 120.0, 0.25
+# How often to look whether packets are in flight.
+_LOOK_S = 0.005
 
 
 @dataclass(frozen=True)
@@ -140,6 +143,15 @@ class Lab:
         """
         answer: dict[str, Any] = self.call("box", do=do, **parameters)
         return answer
+
+    def is_quiet(self, within_s: float) -> bool:
+        """Whether no packet is in flight, or none is left within a time."""
+        deadline = time.monotonic() + within_s
+        while self.box("look")["under_way"]:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_LOOK_S)
+        return True
 
     def kernel_dump(self) -> list[dict[str, Any]]:
         """Every net.ipv4.tcp_* of every host: [{"hosts": names, "sysctls": {name: value}}], equal hosts together."""

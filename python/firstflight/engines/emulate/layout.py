@@ -98,9 +98,15 @@ class Layout:
         """The host of that name; KeyError if the testbed has none."""
         return next(host for host in self.hosts if host.name == name)
 
-    def directions(self) -> list[tuple[str, dict[str, Any]]]:
-        """Both directions of each link, named as in the records."""
-        return [(name, link[way]) for link in self.links for name, way in _both_ways(link)]
+    def directions(self) -> dict[str, dict[str, Any]]:
+        """Both directions of each link, by their names in the records, in their order there."""
+        return {name: link[way] for link in self.links for name, way in _both_ways(link)}
+
+    def path(self, source: str, destination: str) -> list[str]:
+        """The links from one host to another, named as in the records."""
+        ends = (source, destination)
+        route = next(route for route in self.routes if (route["from"], route["to"]) == ends)
+        return [name if way == "forward" else f"{name}.reverse" for name, way in route["path"]]
 
     def box_plan(self, seed: int = 0, log: bool = False, spin_ns: int = SPIN_NS) -> dict[str, Any]:
         """Settings of the link emulator. `seed`: of its random losses; `log`: a row for each packet at each link;

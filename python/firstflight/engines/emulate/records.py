@@ -224,10 +224,10 @@ class Replicate:
         self.replicate = replicate
         self._layout = layout
         self._facts = facts
-        self.names = {"link": [name for name, _ in layout.directions()]}
+        self.names = {"link": list(layout.directions())}
         # All links are reset at one moment.
         self._epoch = box["links"][0]["epoch_ns"]
-        self._stalls = Stalls(box, self._epoch, {name: way["delay_ns"] for name, way in layout.directions()})
+        self._stalls = Stalls(box, self._epoch, {name: way["delay_ns"] for name, way in layout.directions().items()})
         self._infos = {
             (layout.host(told["server"]).address, told["address"], told["port"]): told["info"]
             for told in facts["sockets"]
@@ -291,18 +291,17 @@ class Replicate:
         """Rows of `quic`."""
         addresses = {host.address for host in self._layout.hosts if host.name in {row["server"] for row in self._told}}
         seen = seen_by_links(self._facts.get("datagrams", b""), addresses)
-        rates = {name: way["rate_bps"] for name, way in self._layout.directions()}
-        delays = {name: way["delay_ns"] / 1e9 for name, way in self._layout.directions()}
+        links = self._layout.directions()
         rows = []
         for row, end in zip(self._told, self._ends, strict=True):
             if end not in seen:
                 continue
-            there, back = self._path(row["server"], row["host"]), self._path(row["host"], row["server"])
-            rtt_s = sum(delays[name] for name in (*there, *back))
+            there, back = self._paths(row)
+            rtt_s = sum(links[name]["delay_ns"] / 1e9 for name in (*there, *back))
             rows.append(
                 {"replicate": self.replicate, "connection": self._numbers[end]}
                 | {name: row[name] for name in ("application", "client")}
-                | columns(seen[end], rtt_s, rates[there[0]])
+                | columns(seen[end], rtt_s, links[there[0]]["rate_bps"])
             )
         return rows
 
@@ -339,7 +338,7 @@ class Replicate:
                     continue
                 connection = CapturedConnection(segments)
                 if end in crossed:
-                    path = self._path(server, clients[end[1]])
+                    path = self._layout.path(server, clients[end[1]])
                     fates = fate_of(int(segments["from_server"].sum()), crossed[end], path, places)
                     if fates is not None:
                         connection.fates, connection.ways = fates
@@ -347,11 +346,9 @@ class Replicate:
                 found[end] = connection
         return found
 
-    def _path(self, source: str, destination: str) -> list[str]:
-        """The links from one host to another, named as in the records."""
-        wanted = (source, destination)
-        route = next(route for route in self._layout.routes if (route["from"], route["to"]) == wanted)
-        return [name if direction == "forward" else f"{name}.reverse" for name, direction in route["path"]]
+    def _paths(self, row: Row) -> tuple[list[str], list[str]]:
+        """The links of a transfer to its client, and those back."""
+        return self._layout.path(row["server"], row["host"]), self._layout.path(row["host"], row["server"])
 
     def _transfer(self, row: Row, end: Ends, windows: Mapping[str, int]) -> Row:
         connection = self.connections.get(end)
@@ -395,8 +392,7 @@ class Replicate:
         """The longest stall of the box that met a packet of the transfer."""
         origin = self._facts["origin_ns"]
         window = (origin + round(row["start_s"] * 1e9), origin + round(row["ended_s"] * 1e9))
-        paths = [self._path(row["server"], row["host"]), self._path(row["host"], row["server"])]
-        return self._stalls.worst_s(self._crossed.get(end), paths, window)
+        return self._stalls.worst_s(self._crossed.get(end), self._paths(row), window)
 
 
 def _page(row: Row) -> tuple[Any, ...]:

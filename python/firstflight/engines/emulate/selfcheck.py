@@ -197,9 +197,8 @@ def _is_steady(layout: Layout, client: str, server: str) -> bool:
 
 
 def _crossed(layout: Layout, source: str, destination: str) -> list[dict[str, Any]]:
-    links = {link["name"]: link for link in layout.links}
-    path = next(route["path"] for route in layout.routes if (route["from"], route["to"]) == (source, destination))
-    return [links[name][direction] for name, direction in path]
+    links = layout.directions()
+    return [links[name] for name in layout.path(source, destination)]
 
 
 def _rate(campaign: "Campaign") -> dict[str, Any] | None:

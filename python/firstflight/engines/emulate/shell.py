@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from firstflight.engines.emulate.disturbance import added, beyond_calibration
+from firstflight.engines.emulate.disturbance import beyond_calibration
 from firstflight.engines.emulate.lab import Lab
 from firstflight.engines.emulate.layout import Layout, lay_out
 from firstflight.engines.emulate.prepared import host_settings
@@ -128,11 +128,8 @@ class Shell:
         `pcap`: write the packets at the first server's device to it, as pcapng; `links`: the packets at the far ends of
         links that were watched.
         """
-        deadline = time.monotonic() + _QUIET_S
+        self._lab.is_quiet(_QUIET_S)
         box = self._lab.box(intervals=True)
-        while box["under_way"] and time.monotonic() < deadline:
-            time.sleep(0.01)
-            box = added(box, self._lab.box(intervals=True))
         if pcap is not None:
             self._lab.call("write_packets", host=self._roles["server"], path=str(pcap.resolve()))
         if links is not None:

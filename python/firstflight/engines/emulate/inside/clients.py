@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from firstflight.engines.emulate.inside import processes, timed
 from firstflight.engines.emulate.inside.nginx import NEAR_BYTES, PORT, SECURE_PORT
-from firstflight.engines.emulate.inside.processes import Namespace, Watched, WireHost, ending
+from firstflight.engines.emulate.inside.processes import Namespace, Watched, WireHost, ending, reason
 from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.errors import MachineError, RequestError
+
+T = TypeVar("T")
 
 # Clients report a transfer after its timeout by themselves; the additional time that this may take.
 _PATIENCE_S = 20.0
@@ -85,18 +87,33 @@ class Fetcher(Protocol):
 class _Responses:
     """Of a program that all threads fetch by: each gets the responses to its own requests."""
 
-    def __init__(self, of: str, reports: Iterable[dict[str, Any]], key: str) -> None:
-        """`of`: a thread's name; `reports`: each with the number of a request as `key`, read in a thread."""
+    def __init__(self, who: str, reports: Iterable[dict[str, Any]], key: str) -> None:
+        """`who`: the program, for messages; `reports`: each with the number of a request as `key`, read in a thread."""
+        self._who = who
         self._numbers = count()
         self._waiting: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
         self._key = key
-        threading.Thread(target=self._deliver, args=(reports,), name=of, daemon=True).start()
+        threading.Thread(target=self._deliver, args=(reports,), name=f"responses of {who}", daemon=True).start()
 
-    def expect(self, responses: queue.SimpleQueue[dict[str, Any]]) -> int:
-        """The number of a new request, whose response goes to this queue."""
-        number = next(self._numbers)
-        self._waiting[number] = responses
-        return number
+    def to(
+        self, targets: Sequence[Target], within_s: float, begin: Callable[[int, int, float], T]
+    ) -> Iterator[tuple[int, T, dict[str, Any]]]:
+        """Begin a request for each target by its place, the number that the program is to report and the time left;
+        yields, as each is over, its place, what `begin` returned, and the report. MachineError if one does not come.
+        """
+        responses: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        begun: dict[int, tuple[int, T]] = {}
+        deadline = time.monotonic() + within_s
+        for place in range(len(targets)):
+            number = next(self._numbers)
+            self._waiting[number] = responses
+            begun[number] = place, begin(place, number, max(0.0, deadline - time.monotonic()))
+        for _ in targets:
+            try:
+                report = responses.get(timeout=max(0.0, deadline - time.monotonic()) + _PATIENCE_S)
+            except queue.Empty:
+                raise MachineError(f"{self._who} does not report the result of a transfer") from None
+            yield *begun[report[self._key]], report
 
     def _deliver(self, reports: Iterable[dict[str, Any]]) -> None:
         for report in reports:
@@ -186,37 +203,33 @@ class TimedClient:
         self._program = namespace.spawn(command, **pipes)
         Watched(f"the client on host {namespace.name}", self._program, on_death, said)
         assert self._program.stdout is not None
-        self._responses = _Responses(f"responses to {namespace.name}", map(json.loads, self._program.stdout), "number")
+        self._responses = _Responses(
+            f"the client on host {namespace.name}", map(json.loads, self._program.stdout), "number"
+        )
         self._lock = threading.Lock()
 
     def fetch(self, plan: Mapping[str, Any], targets: Sequence[Target], within_s: float) -> Iterator[Fetched]:
         """As Fetcher; of the plan, "no_delay" too, "connection" as `timed` has it, and for each target in "over" what
         `timed` is told about its handshake, its "server_bytes", and "response_bytes".
         """
-        responses: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-        begun = {}
-        for place, ((address, path), over) in enumerate(zip(targets, plan["over"], strict=True)):
-            number = self._responses.expect(responses)
-            begun[number] = place
-            asked = over | {
+
+        def begin(place: int, number: int, left_s: float) -> None:
+            address, path = targets[place]
+            request = {
                 "number": number,
                 "connection": plan["connection"],
                 "address": address,
                 "no_delay": plan["no_delay"],
                 "path": padded(address, path, plan["request_bytes"]),
-                "within_s": within_s,
+                "within_s": left_s,
             }
-            self._tell(asked)
-        for _ in targets:
-            try:
-                told = responses.get(timeout=within_s + _PATIENCE_S)
-            except queue.Empty:
-                raise MachineError("the client does not report the result of a transfer") from None
-            place = begun[told["number"]]
-            if reason := told.pop("reason", None):
-                raise MachineError(f"TLS failed: {reason}")
-            _check(told, plan["over"][place])
-            yield Fetched(**told | {"number": place})
+            self._tell(plan["over"][place] | request)
+
+        for place, _, report in self._responses.to(targets, within_s, begin):
+            if failure := report.pop("reason", None):
+                raise MachineError(f"TLS failed: {failure}")
+            _check(report, plan["over"][place])
+            yield Fetched(**report | {"number": place})
 
     def leave(self, connection: str) -> None:
         """Close a connection that was kept."""
@@ -246,37 +259,28 @@ class OurClient:
 
     def __init__(self, testbed: Testbed, host: str) -> None:
         target = testbed.host(host)
-        self._host = host
         self._wire = WireHost({"address": target.address, "mtu": testbed.mtu}, target.namespace.spawn, testbed.on_death)
         testbed.raise_priority(self._wire.process.pid)
         # The outcome of a connection comes from the server.
         reports = (told for told in iter(self._wire.reports.get, None) if told["report"] == "response")
-        self._responses = _Responses(f"responses to {host}", reports, "fetch")
+        self._responses = _Responses(f"firstflight's TCP on {host}", reports, "fetch")
 
     def fetch(self, plan: Mapping[str, Any], targets: Sequence[Target], within_s: float) -> Iterator[Fetched]:
         """As Fetcher; of the plan, "client_profile" too: the complete TCP profile of these connections."""
-        responses: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-        begun: dict[int, tuple[int, int]] = {}
-        deadline = time.monotonic() + within_s
-        for place, (address, path) in enumerate(targets):
-            number = self._responses.expect(responses)
+
+        def begin(place: int, number: int, left_s: float) -> int:
+            address, path = targets[place]
             what = {
                 "fetch": number,
                 "server": f"{address}:{PORT}",
                 "paths": [path],
                 "request_bytes": plan["request_bytes"],
-                "most_ns": max(0, round((deadline - time.monotonic()) * 1e9)),
+                "most_ns": round(left_s * 1e9),
             }
-            answer = self._wire.ask("fetch", profile=plan["client_profile"], what=what)
-            begun[number] = place, answer["port"]
-        for _ in targets:
-            try:
-                response = responses.get(timeout=max(0.0, deadline - time.monotonic()) + _PATIENCE_S)
-            except queue.Empty:
-                raise MachineError(
-                    f"firstflight's TCP on {self._host} does not report the result of a transfer"
-                ) from None
-            place, port = begun[response["fetch"]]
+            port: int = self._wire.ask("fetch", profile=plan["client_profile"], what=what)["port"]
+            return port
+
+        for place, port, response in self._responses.to(targets, within_s, begin):
             yield _fetched(response, place, port)
 
 
@@ -323,8 +327,8 @@ class QuicClient:
                 ended_at = time.monotonic()
                 _, said = process.communicate(timeout=_PATIENCE_S)
             if not line:
-                last = said.decode(errors="replace").strip().splitlines()[-1:] or [ending(process.returncode)]
-                raise MachineError(f"the QUIC client on host {self._namespace.name} failed: {last[0]}")
+                why = reason(process.returncode, said)
+                raise MachineError(f"the QUIC client on host {self._namespace.name} failed: {why}")
             yield _quic_fetched(number, json.loads(line), ended_at)
 
 

@@ -20,7 +20,7 @@ from firstflight.engines.emulate.inside.applications import Client, StreamClient
 from firstflight.engines.emulate.inside.clients import Fetcher, KernelClient, OurClient, QuicClient, TimedClient
 from firstflight.engines.emulate.inside.exchange import SO_TIMESTAMPNS, arrivals
 from firstflight.engines.emulate.inside.nginx import listening
-from firstflight.engines.emulate.inside.processes import Capture, Namespace, ending
+from firstflight.engines.emulate.inside.processes import Capture, Namespace, reason
 from firstflight.engines.emulate.inside.servers import KernelServer, OurServer, QuicServer, Server
 from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.errors import MachineError
@@ -135,8 +135,7 @@ def run(testbed: Testbed, host: str, program: list[str], within_s: float) -> str
         process.communicate()
         raise MachineError(f"{program[0]} on host {host} did not end within {within_s:g} s") from None
     if process.returncode != 0:
-        last = complaints.decode(errors="replace").strip().splitlines()[-1:] or ["it says nothing"]
-        raise MachineError(f"{program[0]} on host {host} failed ({ending(process.returncode)}): {last[0]}")
+        raise MachineError(f"{program[0]} on host {host} failed: {reason(process.returncode, complaints)}")
     return printed.decode(errors="replace")
 
 

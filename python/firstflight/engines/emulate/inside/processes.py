@@ -105,12 +105,23 @@ class Watched:
 
     def _watch(self) -> None:
         status = self.process.wait()
-        lines: list[str] = []
+        said = b""
         if self._said is not None:
-            lines = os.pread(self._said, 1 << 16, 0).decode(errors="replace").splitlines()
+            said = os.pread(self._said, 1 << 16, 0)
             os.close(self._said)
         if not self._expected.is_set():
-            self._on_death(": ".join([f"{self.name} ended unasked", ending(status), *lines[-1:]]))
+            self._on_death(f"{self.name} ended unasked: {reason(status, said)}")
+
+
+def serving(name: str, namespace: "Namespace", command: Sequence[str], on_death: Callable[[str], None]) -> Watched:
+    """A server of ours in a namespace, which writes a line to stdout when it listens. MachineError if it does not."""
+    said = os.memfd_create("said")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": said}
+    process = namespace.spawn(command, **pipes)
+    assert process.stdout is not None
+    if not process.stdout.readline():
+        raise MachineError(f"{name} does not start: {reason(process.wait(), os.pread(said, 1 << 16, 0))}")
+    return Watched(name, process, on_death, said)
 
 
 def ending(status: int) -> str:
@@ -121,6 +132,11 @@ def ending(status: int) -> str:
         return f"killed by {signal.Signals(-status).name}"
     except ValueError:
         return f"killed by signal {-status}"
+
+
+def reason(status: int, said: bytes) -> str:
+    """Why a process ended: how, and the last line of its complaints."""
+    return ": ".join([ending(status), *said.decode(errors="replace").strip().splitlines()[-1:]])
 
 
 @cache

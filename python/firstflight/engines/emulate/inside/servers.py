@@ -1,9 +1,7 @@
 """The server on a host: nginx over the host's kernel, our own TCP, or a QUIC stack, with the source of its data."""
 
 import json
-import os
 import socket
-import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
@@ -13,7 +11,7 @@ from queue import Empty
 from typing import Any
 
 from firstflight.engines.emulate.inside.nginx import PORT, SECURE_PORT, Nginx, called
-from firstflight.engines.emulate.inside.processes import Capture, Watched, WireHost, ending
+from firstflight.engines.emulate.inside.processes import Capture, Watched, WireHost, serving
 from firstflight.engines.emulate.inside.sockets import ClosingSockets, End
 from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.errors import MachineError, RequestError
@@ -55,27 +53,6 @@ class Server(ABC):
         return None
 
 
-class RealServer:
-    """`real` in a host's namespace, running."""
-
-    def __init__(self, testbed: Testbed, host: str, no_delay: bool, record_bytes: int, chains: list[Any]) -> None:
-        target = testbed.host(host)
-        anyone = "::" if target.family == socket.AF_INET6 else "0.0.0.0"
-        numbers = map(str, (REAL_PORT, int(no_delay), record_bytes))
-        command = [sys.executable, "-I", str(Path(__file__).with_name("real.py")), anyone, *numbers, json.dumps(chains)]
-        said = os.memfd_create("real")
-        process = target.namespace.spawn(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said)
-        assert process.stdout is not None
-        if not process.stdout.readline():
-            lines = os.pread(said, 1 << 16, 0).decode(errors="replace").splitlines()
-            raise MachineError(": ".join([f"the server with ML-DSA on host {host} does not start", *lines[-1:]]))
-        self._watched = Watched(f"the server with ML-DSA on host {host}", process, testbed.on_death, said)
-
-    def stop(self) -> None:
-        """End it and wait."""
-        self._watched.stop()
-
-
 class KernelServer(Server):
     """Nginx, with the kernel's word on each socket that closes and a capture of the device."""
 
@@ -87,7 +64,7 @@ class KernelServer(Server):
         self._nginx = Nginx(
             namespace, directory, told["headers"], told["no_delay"], testbed.on_death, family, told.get("tls")
         )
-        self._real = RealServer(testbed, host, told["no_delay"], **told["real"]) if "real" in told else None
+        self._real = _real(testbed, host, told["no_delay"], **told["real"]) if "real" in told else None
         try:
             self._sockets = namespace.call(ClosingSockets, (PORT, SECURE_PORT, REAL_PORT), family)
         except OSError as error:
@@ -197,15 +174,7 @@ class QuicServer(Server):
         """`told`: "command" of the program, and its "server" settings. MachineError if it does not start."""
         target = testbed.host(host)
         command = [*told["command"], "serve", f"{target.in_url}:{SECURE_PORT}", json.dumps(told["server"])]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        process = target.namespace.spawn(command, **pipes)
-        assert process.stdout is not None
-        # It writes the line when it listens.
-        if not process.stdout.readline():
-            _, said = process.communicate()
-            last = said.decode(errors="replace").strip().splitlines()[-1:] or [ending(process.returncode)]
-            raise MachineError(f"the QUIC server on host {host} does not start: {last[0]}")
-        self._watched = Watched(f"the QUIC server on host {host}", process, testbed.on_death)
+        self._program = serving(f"the QUIC server on host {host}", target.namespace, command, testbed.on_death)
 
     def path(self, size: int, header: int) -> str:
         """As Server: a request is the size of its response, header included."""
@@ -213,7 +182,16 @@ class QuicServer(Server):
 
     def stop(self) -> None:
         """As Server."""
-        self._watched.stop()
+        self._program.stop()
+
+
+def _real(testbed: Testbed, host: str, no_delay: bool, record_bytes: int, chains: list[Any]) -> Watched:
+    """`real` in a host's namespace, running."""
+    target = testbed.host(host)
+    anyone = "::" if target.family == socket.AF_INET6 else "0.0.0.0"
+    numbers = map(str, (REAL_PORT, int(no_delay), record_bytes))
+    command = [sys.executable, "-I", str(Path(__file__).with_name("real.py")), anyone, *numbers, json.dumps(chains)]
+    return serving(f"the server with ML-DSA on host {host}", target.namespace, command, testbed.on_death)
 
 
 def _end(text: str) -> End:
