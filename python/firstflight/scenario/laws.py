@@ -2,15 +2,15 @@
 
 import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar, Union
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationInfo, model_validator
 
 from firstflight.input_files import read_beside
-from firstflight.scenario.table import ScenarioTable, choose
+from firstflight.scenario.table import Made, ScenarioTable, choose
 from firstflight.scenario.units import BitsPerSecond, Bytes, Duration, UnitNumber
 
 # A quantity with a unit, or a plain number where the law counts things.
@@ -144,20 +144,6 @@ _LAWS = {
 }
 
 
-class _Reader:
-    """Turns a quantity or a table into the law of one kind of quantity."""
-
-    def __init__(self, quantity: Any) -> None:
-        self.laws: dict[str, type[ScenarioTable]] = {name: law[quantity] for name, law in _LAWS.items()}  # type: ignore[index]
-
-    def __call__(self, data: Any, info: ValidationInfo) -> Any:
-        if isinstance(data, ScenarioTable):
-            return data
-        if not isinstance(data, dict):
-            return self.laws["constant"].model_validate({"distribution": "constant", "value": data})
-        return choose(data, self.laws, "distribution", "distribution", info.context)
-
-
 def _written(law: Any) -> Any:
     if not isinstance(law, ScenarioTable):
         # A default, as a file would spell it.
@@ -167,46 +153,23 @@ def _written(law: Any) -> Any:
     return law.model_dump(exclude_none=True)
 
 
-_SizeLaws = Constant[Bytes] | Uniform[Bytes] | Exponential[Bytes] | Lognormal[Bytes] | Pareto[Bytes] | Empirical[Bytes]
-SizeLaw = Annotated[
-    _SizeLaws,
-    BeforeValidator(
-        _Reader(Bytes), json_schema_input_type=Bytes | Annotated[_SizeLaws, Field(discriminator="distribution")]
-    ),
-    PlainSerializer(_written),
-]
-_TimeLaws = (
-    Constant[Duration]
-    | Uniform[Duration]
-    | Exponential[Duration]
-    | Lognormal[Duration]
-    | Pareto[Duration]
-    | Empirical[Duration]
-)
-TimeLaw = Annotated[
-    _TimeLaws,
-    BeforeValidator(
-        _Reader(Duration), json_schema_input_type=Duration | Annotated[_TimeLaws, Field(discriminator="distribution")]
-    ),
-    PlainSerializer(_written),
-]
-NotNegative = Annotated[float, Field(ge=0)]
-_CountLaws = (
-    Constant[NotNegative]
-    | Uniform[NotNegative]
-    | Exponential[NotNegative]
-    | Lognormal[NotNegative]
-    | Pareto[NotNegative]
-    | Empirical[NotNegative]
-)
-CountLaw = Annotated[
-    _CountLaws,
-    BeforeValidator(
-        _Reader(NotNegative),
-        json_schema_input_type=NotNegative | Annotated[_CountLaws, Field(discriminator="distribution")],
-    ),
-    PlainSerializer(_written),
-]
+def _laws(quantity: Any, *checks: AfterValidator, prepared: Callable[[Any], Any] = lambda data: data) -> Made:
+    """All laws of one kind of quantity, written as a table or, for the constant one, as a quantity alone."""
+    kinds: dict[str, type[ScenarioTable]] = {name: law[quantity] for name, law in _LAWS.items()}  # type: ignore[index]
+    # By its name a type can be pickled.
+    globals().update({kind.__name__: kind for kind in kinds.values()})
+
+    def read(data: Any, info: ValidationInfo) -> Any:
+        if isinstance(data, ScenarioTable):
+            return data
+        if not isinstance(data, dict):
+            return kinds["constant"].model_validate({"distribution": "constant", "value": data})
+        return choose(prepared(data), kinds, "distribution", "distribution", info.context)
+
+    any_law: Any = Union[tuple(kinds.values())]  # noqa: UP007
+    tables: Any = Annotated[any_law, Field(discriminator="distribution")]
+    before = BeforeValidator(read, json_schema_input_type=quantity | tables)
+    return Made(Annotated[any_law, before, *checks, PlainSerializer(_written)])
 
 
 def _above_zero(law: Any) -> Any:
@@ -218,35 +181,15 @@ def _above_zero(law: Any) -> Any:
     return law
 
 
-_RateLaws = (
-    Constant[BitsPerSecond]
-    | Uniform[BitsPerSecond]
-    | Exponential[BitsPerSecond]
-    | Lognormal[BitsPerSecond]
-    | Pareto[BitsPerSecond]
-    | Empirical[BitsPerSecond]
-)
-RateLaw = Annotated[
-    _RateLaws,
-    BeforeValidator(
-        _Reader(BitsPerSecond),
-        json_schema_input_type=BitsPerSecond | Annotated[_RateLaws, Field(discriminator="distribution")],
-    ),
-    AfterValidator(_above_zero),
-    PlainSerializer(_written),
-]
-Probability = Annotated[float, Field(ge=0, lt=1)]
-
-
-def _probability(data: Any, info: ValidationInfo) -> Any:
-    """As other laws; a measured one runs linearly between its points, since probabilities begin at zero."""
-    if isinstance(data, dict) and data.get("distribution") == "empirical":
-        if data.get("interpolation", "linear") != "linear":
-            raise ValueError(
-                'a measured law of probabilities begins at zero, which has no logarithm: write interpolation = "linear"'
-            )
-        data = data | {"interpolation": "linear"}
-    return _read_probability(data, info)
+def _linear(data: dict[str, Any]) -> dict[str, Any]:
+    """A measured law of probabilities runs linearly between its points, since probabilities begin at zero."""
+    if data.get("distribution") != "empirical":
+        return data
+    if data.get("interpolation", "linear") != "linear":
+        raise ValueError(
+            'a measured law of probabilities begins at zero, which has no logarithm: write interpolation = "linear"'
+        )
+    return data | {"interpolation": "linear"}
 
 
 def _below_one(law: Any) -> Any:
@@ -263,24 +206,12 @@ def _below_one(law: Any) -> Any:
     return law
 
 
-_ProbabilityLaws = (
-    Constant[Probability]
-    | Uniform[Probability]
-    | Lognormal[Probability]
-    | Pareto[Probability]
-    | Empirical[Probability]
-    | Exponential[Probability]
-)
-# After the types are named: pickle finds a type by its name in this module.
-_read_probability = _Reader(Probability)
+SizeLaw = Annotated[ScenarioTable, _laws(Bytes)]
+TimeLaw = Annotated[ScenarioTable, _laws(Duration)]
+CountLaw = Annotated[ScenarioTable, _laws(Annotated[float, Field(ge=0)])]
+RateLaw = Annotated[ScenarioTable, _laws(BitsPerSecond, AfterValidator(_above_zero))]
 ProbabilityLaw = Annotated[
-    _ProbabilityLaws,
-    BeforeValidator(
-        _probability,
-        json_schema_input_type=Probability | Annotated[_ProbabilityLaws, Field(discriminator="distribution")],
-    ),
-    AfterValidator(_below_one),
-    PlainSerializer(_written),
+    ScenarioTable, _laws(Annotated[float, Field(ge=0, lt=1)], AfterValidator(_below_one), prepared=_linear)
 ]
 
 

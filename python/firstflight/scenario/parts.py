@@ -15,18 +15,16 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
-    GetCoreSchemaHandler,
     PlainSerializer,
     TypeAdapter,
     create_model,
     model_validator,
 )
-from pydantic_core import CoreSchema
 
 from firstflight import _native
 from firstflight.errors import RequestError
 from firstflight.scenario.explain import shown
-from firstflight.scenario.table import ScenarioTable, choose
+from firstflight.scenario.table import Made, ScenarioTable, choose
 from firstflight.scenario.units import BitsPerSecond, Bytes, Duration, Packets, UnitNumber
 
 
@@ -251,16 +249,6 @@ def _loss(data: Any) -> Any:
         return choose(data, LOSSES, "kind", "loss")
     # Checked here, so that an error is one of the number alone and not of each model.
     return data if isinstance(data, Part) else _BERNOULLI.validate_python(data)
-
-
-@dataclass(frozen=True)
-class Made:
-    """In an annotation, a type of models that are made here; type checkers see their base."""
-
-    of: Any
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return handler.generate_schema(self.of)
 
 
 _WRITTEN = PlainSerializer(lambda impairment: None if impairment is None else impairment.model_dump(exclude_none=True))

@@ -9,7 +9,8 @@ from pydantic import BeforeValidator, ConfigDict, PlainSerializer, ValidationInf
 
 from firstflight import _native
 from firstflight.input_files import read_beside
-from firstflight.scenario.parts import RATES, Made, Part
+from firstflight.scenario.parts import RATES, Part
+from firstflight.scenario.table import Made
 from firstflight.scenario.units import BitsPerSecond
 
 Unlimited = Literal["unlimited"]

@@ -1,10 +1,18 @@
 """The common part of every table of a scenario file: known keys only, and errors that give the correct form."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from firstflight.counted import nearest
 from firstflight.errors import RequestError
@@ -53,6 +61,16 @@ class ScenarioTable(BaseModel):
             # Checks that see the whole table (low against high) run when pydantic has already assigned.
             self.__dict__.update(before)
             raise RequestError(sentence(error)) from None
+
+
+@dataclass(frozen=True)
+class Made:
+    """In an annotation, a type that is made when the module is read; type checkers see their base."""
+
+    of: Any
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return handler.generate_schema(self.of)
 
 
 def choose(data: Any, kinds: Mapping[str, type[ScenarioTable]], key: str, noun: str, context: Any = None) -> Any:
