@@ -12,7 +12,7 @@ from pydantic import (
 )
 
 from firstflight.scenario.explain import shown
-from firstflight.scenario.laws import Constant, CountLaw, SizeLaw, TimeLaw, law_plan
+from firstflight.scenario.laws import Constant, CountLaw, SizeLaw, TimeLaw, base_units, law_plan
 from firstflight.scenario.queries import Names
 from firstflight.scenario.table import ScenarioTable
 from firstflight.scenario.tcp import Tcp
@@ -159,12 +159,8 @@ class FileTransfer(TcpApplication):
 
     def plan(self) -> dict[str, Any]:
         """The part of the plan that is special to this kind."""
-        return {
-            "size": law_plan(_NO_LAW if isinstance(self.size, str) else self.size),
-            "request_bytes": int(self.request),
-            "gap": law_plan(self.idle_time),
-            "direction": self.direction,
-        }
+        plan = base_units(self, "size request_bytes gap direction", gap="idle_time")
+        return plan | ({"size": law_plan(_NO_LAW)} if self.size == "row" else {})
 
 
 class Level(ScenarioTable):
@@ -289,28 +285,17 @@ class WebPage(TcpApplication):
 
     def plan(self) -> dict[str, Any]:
         """The part of the plan that is special to this kind; `think_time` is none where it follows from the load."""
-        new = {
-            "then": [
-                {"inline": law_plan(level.inline), "inline_count": law_plan(level.inline_count)}
-                for level in self.then or ()
-            ],
-            "hosts": self.hosts,
-            "connections": self.connections or (6 if self.persistent == "keep_alive" else None),
-            "keep_alive_ns": None if self.keep_alive is None else int(self.keep_alive),
-            "frame_bytes": None if self.frame is None else int(self.frame),
+        new = base_units(self, "hosts connections keep_alive_ns frame_bytes") | {
+            "then": [base_units(level, "inline inline_count") for level in self.then or ()],
             "dns": None if self.dns is None else self.dns.plan(),
             "think_from_start": self.load is not None,
         }
-        return {key: value for key, value in new.items() if value} | {
-            "version": self.http_version,
-            "primary": law_plan(self.primary),
-            "inline": law_plan(self.inline),
-            "inline_count": law_plan(self.inline_count),
-            "request_bytes": int(self.request),
-            "think": None if self.think_time is None else law_plan(self.think_time),
-            "parallel": self.parallel,
-            "persistent": "joined" if self.persistent == "single_response" else self.persistent,
-        }
+        if self.persistent == "keep_alive" and self.connections is None:
+            new["connections"] = 6
+        names = "version primary inline inline_count request_bytes think parallel persistent"
+        plan = base_units(self, names, version="http_version", think="think_time")
+        plan["persistent"] = "joined" if self.persistent == "single_response" else self.persistent
+        return {key: value for key, value in new.items() if value} | plan
 
 
 class RequestResponse(TcpApplication):
@@ -325,11 +310,7 @@ class RequestResponse(TcpApplication):
 
     def plan(self) -> dict[str, Any]:
         """The part of the plan that is special to this kind."""
-        return {
-            "request": law_plan(self.request),
-            "response": law_plan(self.response),
-            "think": law_plan(self.think_time),
-        }
+        return base_units(self, "request response think", think="think_time")
 
 
 class Video(TcpApplication):
@@ -356,12 +337,7 @@ class Video(TcpApplication):
 
     def plan(self) -> dict[str, Any]:
         """The part of the plan that is special to this kind."""
-        return {
-            "chunk": law_plan(self.chunk),
-            "request_bytes": int(self.request),
-            "interval_ns": int(self.interval),
-            "buffer_chunks": self.buffer,
-        }
+        return base_units(self, "chunk request_bytes interval_ns buffer_chunks")
 
 
 class Arrivals(TcpApplication):
@@ -402,8 +378,4 @@ class Arrivals(TcpApplication):
 
     def plan(self) -> dict[str, Any]:
         """The part of the plan that is special to this kind; `idle_time` is none where it follows from the load."""
-        return {
-            "size": law_plan(self.size),
-            "request_bytes": int(self.request),
-            "gap": None if self.idle_time is None else law_plan(self.idle_time),
-        }
+        return base_units(self, "size request_bytes gap", gap="idle_time")

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from firstflight.scenario.applications import Application, Count
-from firstflight.scenario.laws import SizeLaw, TimeLaw, largest, law_plan
+from firstflight.scenario.laws import SizeLaw, TimeLaw, base_units, largest
 from firstflight.scenario.queries import UDP_BYTES, Header, Interval, Payload, Queries
 from firstflight.scenario.table import ScenarioTable
 from firstflight.scenario.units import BitsPerSecond, Bytes, Duration
@@ -44,9 +44,6 @@ class StreamApplication(DatagramApplication):
         description="sending time of each client and its server (not `dns`); default: to the end of the run",
     )
 
-    def _length_plan(self) -> int | None:
-        return None if self.length is None else int(self.length)
-
 
 class ConstantRate(StreamApplication):
     """Datagrams of one size at a constant `rate`, headers included; one that takes longer than `deadline` is late."""
@@ -65,13 +62,7 @@ class ConstantRate(StreamApplication):
 
     def plan(self) -> dict[str, Any]:
         """The part of the plan that is special to this kind."""
-        return {
-            "rate_bps": int(self.rate),
-            "payload_bytes": int(self.payload),
-            "direction": self.direction,
-            "length_ns": self._length_plan(),
-            "deadline_ns": None if self.deadline is None else int(self.deadline),
-        }
+        return base_units(self, "rate_bps payload_bytes direction length_ns deadline_ns")
 
 
 class Impairment(ScenarioTable):
@@ -145,14 +136,9 @@ class Voice(StreamApplication):
     def plan(self) -> dict[str, Any]:
         """The part of the plan that is special to this kind."""
         impairment = self.impairment or (_G711[self.concealment] if self.codec == "g711" else None)
-        return {
-            "codec": self.codec,
+        return base_units(self, "codec frame_ns playout_ns direction length_ns") | {
             "bit_rate_bps": self._bit_rate(),
-            "frame_ns": int(self.frame),
-            "playout_ns": int(self.playout),
             "impairment": None if impairment is None else impairment.model_dump(),
-            "direction": self.direction,
-            "length_ns": self._length_plan(),
         }
 
 
@@ -185,14 +171,7 @@ class Game(StreamApplication):
 
     def plan(self) -> dict[str, Any]:
         """The part of the plan that is special to this kind."""
-        return {
-            "client_interval_ns": int(self.client_interval),
-            "tick_ns": int(self.tick),
-            "client_payload": law_plan(self.client_payload),
-            "server_payload": law_plan(self.server_payload),
-            "length_ns": self._length_plan(),
-            "deadline_ns": None if self.deadline is None else int(self.deadline),
-        }
+        return base_units(self, "client_interval_ns tick_ns client_payload server_payload length_ns deadline_ns")
 
 
 class Dns(Queries, DatagramApplication):
@@ -207,4 +186,4 @@ class Dns(Queries, DatagramApplication):
 
     def plan(self) -> dict[str, Any]:
         """The part of the plan that is special to this kind."""
-        return {**self.queries_plan(), "think": law_plan(self.think_time)}
+        return self.queries_plan() | base_units(self, "think", think="think_time")

@@ -253,6 +253,24 @@ def law_plan(law: ScenarioTable, time: Literal["s", "ns"] = "s") -> dict[str, An
     return plan
 
 
+# Endings of a plan's keys for the base units of their values.
+_ENDINGS = ("_ns", "_bytes", "_bps", "_chunks")
+
+
+def base_units(table: Table, names: str, **renamed: str) -> dict[str, Any]:
+    """The values of a table's keys by their `names` in a plan, whose endings are units: laws and quantities as the
+    native module reads them. `renamed`: the keys that a scenario calls otherwise, by their names there.
+    """
+    plan = {}
+    for name in names.split():
+        ending = next((ending for ending in _ENDINGS if name.endswith(ending)), "")
+        value = getattr(table, renamed.get(name, name.removesuffix(ending)))
+        plan[name] = (
+            law_plan(value) if isinstance(value, Table) else int(value) if isinstance(value, Quantity) else value
+        )
+    return plan
+
+
 def _plain(value: Any, time: str) -> Any:
     if isinstance(value, Duration):
         return int(value) if time == "ns" else value.seconds

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
 
+from firstflight.scenario.laws import base_units
 from firstflight.scenario.parts import IMPAIRMENTS, Before, Loss, Part, Queue, impairment
 from firstflight.scenario.rates import Rate, mean_bps
 from firstflight.scenario.table import ScenarioTable, choose
@@ -25,7 +26,7 @@ class Grant(ScenarioTable):
 
     def plan(self) -> dict[str, Any]:
         """The policy as the native module reads it."""
-        return {"policy": self.policy, "limit_bps": None if self.limit is None else int(self.limit)}
+        return base_units(self, "policy limit_bps")
 
 
 class Lower(ScenarioTable):
@@ -36,7 +37,7 @@ class Lower(ScenarioTable):
 
     def plan(self) -> dict[str, Any]:
         """The policy as the native module reads it."""
-        return {"policy": self.policy, "rate_bps": int(self.rate)}
+        return base_units(self, "policy rate_bps")
 
 
 class Refuse(ScenarioTable):

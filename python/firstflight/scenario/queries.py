@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from firstflight.scenario.laws import SizeLaw, TimeLaw, largest, law_plan
+from firstflight.scenario.laws import SizeLaw, TimeLaw, base_units, largest
 from firstflight.scenario.table import ScenarioTable
 from firstflight.scenario.units import Bytes, Duration
 
@@ -66,14 +66,7 @@ class Queries(ScenarioTable):
 
     def queries_plan(self) -> dict[str, Any]:
         """The part of a plan that says how names are looked up."""
-        return {
-            "query_bytes": int(self.query),
-            "answer": law_plan(self.answer),
-            "resolve": law_plan(self.resolve),
-            "timeout_ns": int(self.timeout),
-            "backoff": self.backoff,
-            "attempts": self.attempts,
-        }
+        return base_units(self, "query_bytes answer resolve timeout_ns backoff attempts")
 
 
 class Names(Queries):
@@ -86,4 +79,4 @@ class Names(Queries):
 
     def plan(self) -> dict[str, Any]:
         """The part of the plan of a page."""
-        return {**self.queries_plan(), "ttl_ns": None if self.ttl is None else int(self.ttl)}
+        return self.queries_plan() | base_units(self, "ttl_ns")
