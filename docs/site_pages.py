@@ -17,7 +17,7 @@ from mkdocs.structure.files import File, Files
 from firstflight import Cell
 from firstflight.analysis.claim import GIVEN, counts
 from firstflight.engines import simulate
-from firstflight.explain.page import FURTHER_TERMS, TERMS
+from firstflight.explain.page import TERMS
 from firstflight.explore.page import PAGE
 from firstflight.explore.start import NEIGHBORS
 from firstflight.report.style import css
@@ -27,6 +27,55 @@ ROOT = Path(__file__).parents[1]
 PLAYGROUND = "playground.html"
 # The same as one file, to which the page turns from disk, and the simulator that it loads from a server.
 ALONE, SIMULATOR = "playground-alone.html", "simulator.bin"
+# Of the glossary, in addition to those of `firstflight explain`.
+FURTHER_TERMS = {
+    "access link": "The link between a user and the network: usually the slowest.",
+    "advertised window": "rwnd: number of bytes beyond the last ACK that the receiver allows.",
+    "analytical model": "`--engine model`: the exact times of one transfer without losses, segment by segment, without "
+    "a simulator.",
+    "AQM": "Active queue management: a queue that drops or marks before it is full, such as CoDel or PIE.",
+    "arm": "A part of the users with different TCP settings; paired arms have the same paths and random numbers.",
+    "bandwidth-delay product": "BDP: the bytes that a link transmits in one RTT, needed in flight to fill it.",
+    "bottleneck": "The link of a path at which packets wait.",
+    "CE mark": "Congestion experienced: set by a queue in an ECN-capable packet instead of dropping it (RFC 3168).",
+    "cell": "One point of a study's grid: a scenario with its keys, run in several replicates.",
+    "claim": "A sentence of a publication, or a limit fixed before the first run, checked against a run. Its "
+    "verdict: holds, differs, undecided, cannot be checked.",
+    "completion time": "From opening the connection, or the request on an open one, to the last byte at the receiver.",
+    "confidence interval": "CI: a range that, computed in this way, holds the true value in 95% of cases.",
+    "dropped": "A packet that a queue refuses. A packet can also be lost on a link; the sender only marks it as lost.",
+    "effective cwnd": "The smaller of cwnd and rwnd, which bounds the data in flight.",
+    "engine": "A program that turns a scenario into records: `simulate`, `model`, `emulate`; `observe` reads your own "
+    "traffic.",
+    "first flight": "The data segments sent before the first ACK of data: at most the initial window.",
+    "flow": "One observed connection.",
+    "goodput": "Bytes delivered in order per second, without retransmissions.",
+    "harm budget": "Limits on regressions that a recommended initial window must keep.",
+    "hypothesis": "A claim of this study with a limit fixed before the first run.",
+    "idle time": "Time without data on a connection; after one RTO a restart window may apply.",
+    "in flight": "Sent and neither acknowledged nor marked lost.",
+    "link emulator": "`linkbox`: the process that gives a link of the testbed its rate, delay, queue and losses.",
+    "loss recovery": "Detection and retransmission of lost segments, with a reduction of cwnd.",
+    "marked lost": "Of a segment: the sender takes it for lost and will retransmit it.",
+    "MSS": "Maximum segment size: the most data of one segment.",
+    "pacing": "Sending segments at intervals instead of back to back.",
+    "percentage point": "pp: the difference of two values that are percentages.",
+    "population": "Users drawn from distributions, or from a table of measured paths, one path per user.",
+    "replicate": "One run of a cell, with different random numbers.",
+    "restart window": "The largest cwnd after an idle time (RFC 5681, section 4.1).",
+    "reverse path": "The links that ACKs and requests take, from the client to the server in a download.",
+    "RTO": "Retransmission timeout: time that the sender waits for an ACK before it retransmits (RFC 6298).",
+    "scenario": "A file that says who talks to whom, over which links, with which TCP. It names no engine.",
+    "sensitivity case": "A changed assumption, to test whether the answer depends on it.",
+    "spurious retransmission": "Data retransmitted although the original arrived; F-RTO, timestamps or D-SACK show it.",
+    "SRTT": "Smoothed RTT: the sender's running average of its RTT samples.",
+    "ssthresh": "Slow start threshold: slow start ends when cwnd reaches it.",
+    "tail loss probe": "TLP: a segment sent when ACKs stop, which lets a loss at the end be found without an RTO "
+    "(RFC 8985).",
+    "think time": "Time from a page or response to the user's next request.",
+    "timing tie": "Two events so close that microseconds decide their order.",
+    "user": "One simulated path with its transfers.",
+}
 LINK = r'<a href="https://www.rfc-editor.org/rfc/rfc\1">RFC \1</a>'
 OFCOM = "populations/ofcom/SOURCE.md"
 

@@ -77,7 +77,7 @@ class Trace:
         `handshake` (tcp: SYN and SYN-ACK; tls: data of the TLS handshake), `mark`, the one of `marks` that this row
         completes, and `sender_event`, what the data's sender reports then. RequestError if no connection starts.
         """
-        return as_columns(self._recorded, self.marks, self.sender_events)
+        return as_columns(self.events, self.marks, self.sender_events)
 
     def plot(self, path: str | Path, *others: Trace) -> None:
         """Draw sequence numbers, windows and the queue as .svg, .png or .pdf, with others in their own colors.
@@ -93,7 +93,7 @@ class Trace:
                 draw_together([trace._drawn() for trace in traces], Path(path), self.what)
             else:
                 marks = self.marks | self.slow_start_end
-                draw(self._recorded, Path(path), self._title, self._tables["crossings"], marks)
+                draw(self.events, Path(path), self._title, self._tables["crossings"], marks)
         except OSError as error:
             raise MachineError(f"{error.filename or path} cannot be written: {error.strerror}") from None
         except ValueError as error:
@@ -103,14 +103,11 @@ class Trace:
         """`segments` with times as text, exact to 1 ns."""
         seconds, rest = pl.col("time_ns") // _BILLION, pl.col("time_ns") % _BILLION
         text = seconds.cast(pl.String) + "." + rest.cast(pl.String).str.zfill(9)
-        return self.segments.with_columns(self._recorded.select(text.alias("time_s")))
+        return self.segments.with_columns(self.events.select(text.alias("time_s")))
 
     def csv(self, path: str | Path) -> None:
         """Write `segments` as CSV. RequestError for a file of another program, MachineError if it cannot be written."""
-        try:
-            output.write(Path(path), self.as_text().write_csv().encode())
-        except OSError as error:
-            raise MachineError(f"{error.filename or path} cannot be written: {error.strerror}") from None
+        output.write(Path(path), self.as_text().write_csv().encode())
 
     def pcap(self, path: str | Path, *, at: End = "client", link: str | None = None) -> int:
         """Write all packets at one endpoint, or at the far end of a link, and return their number.
@@ -162,7 +159,7 @@ class Trace:
 
         outcome = self.outcome
         took = f"complete after {1e3 * outcome['completion_time_s']:.1f} ms" if outcome["completed"] else "not complete"
-        return PlottedConnection(f"{self.label}: {took}", self._recorded, self._tables["crossings"], self.marks)
+        return Drawn(f"{self.label}: {took}", self.events, self._tables["crossings"], self.marks)
 
     def _together(self, others: tuple[Trace, ...]) -> list[Trace]:
         from firstflight.report.style import ORDERED
@@ -200,11 +197,6 @@ class Trace:
         return f"{self.what}: {startup}initial window {how}{kernel}"
 
     @property
-    def events(self) -> pl.DataFrame:
-        """The records behind `segments`, with times in integer ns. RequestError if no connection starts."""
-        return self._recorded
-
-    @property
     def outcome(self) -> dict[str, Any]:
         """The first transfer's row of the table `transfers`."""
         return first_transfers(self._tables["transfers"], self.scenario).row(0, named=True)
@@ -239,7 +231,7 @@ class Trace:
     @property
     def data_from(self) -> int:
         """`from_server` of the end that sends more data, without the TLS handshake where there is other data."""
-        sent = self._recorded.filter(pl.col("event") == 0).group_by("from_server")
+        sent = self.events.filter(pl.col("event") == 0).group_by("from_server")
         sums = sent.agg(pl.col("length").filter(~pl.col("is_tls")).sum().alias("data"), pl.col("length").sum())
         return int(sums.sort("data", "length", "from_server", descending=True)["from_server"][0])
 
@@ -248,7 +240,7 @@ class Trace:
         if "sender_events" not in self._tables:
             columns = ("old_state", "new_state", "trigger", "event")
             return pl.DataFrame(schema={"time_s": pl.Float64} | dict.fromkeys(columns, pl.String))
-        connection, end = self._recorded["connection"][0], self.data_from
+        connection, end = self.events["connection"][0], self.data_from
         own = self._tables["sender_events"].filter(pl.col("connection") == connection, pl.col("from_server") == end)
         numbers = own.select(pl.col("old_state", "new_state", "trigger").to_physical()).iter_rows()
         words = [SENDER_EVENTS[old][new][trigger] for old, new, trigger in numbers]
@@ -266,7 +258,8 @@ class Trace:
         return capture(self.scenario, self.seed)
 
     @cached_property
-    def _recorded(self) -> pl.DataFrame:
+    def events(self) -> pl.DataFrame:
+        """The records behind `segments`, with times in integer ns. RequestError if no connection starts."""
         segments = with_handshake(first_connection(self._tables, self.scenario), self._tables, self.scenario)
         if segments.is_empty():
             name, duration = self.scenario.name, self.scenario.duration

@@ -68,7 +68,7 @@ class _WithoutTun:
         self.connection = self
 
     def call(self, name: str, arguments: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-        assert name == "examine_kernel"
+        assert name == "examine"
         return {"kernel": "a kernel", "controls": ["reno"], "tun_refusal": "No such file or directory"}
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from firstflight import observe
-from firstflight.cli.options import Alpha, Fallback, FallbackWindow, Json, Kind, Least, Period, Policy
+from firstflight.cli.options import Alpha, Fallback, Json, Kind, Least, Period, Policy
 from firstflight.cli.terminal import progress_line, show
 from firstflight.counted import counted, escaped, time_span
 from firstflight.errors import RequestError
@@ -36,7 +36,7 @@ def command(
     alpha: Alpha = 0.05,
     period: Period = "60min",
     least: Least = 1000,
-    fallback: Fallback = FallbackWindow.rfc6928,
+    fallback: Fallback = "rfc6928",
     bad: Annotated[
         str | None,
         typer.Option(
@@ -64,7 +64,7 @@ def command(
         output.check(plot, [log])
     link = _bad_link(bad)
     rule = StopRule(alpha, period_s=_seconds("--period", period))
-    settings = Settings(WindowPolicy(policy, max(iw, RFC6928_SEGMENTS)), rule, fallback=fallback.value)
+    settings = Settings(WindowPolicy(policy, max(iw, RFC6928_SEGMENTS)), rule, fallback=fallback)
     observed, notes = connections(observe.read(log, kind), None if loss is None else _rate("--loss", loss), seed)
     if link is not None and observed and link.at > observed[-1].opened:
         last = time_span(observed[-1].opened)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from firstflight.cli.options import STATE, Alpha, Fallback, FallbackWindow, Least, Period, Policy, State
+from firstflight.cli.options import STATE, Alpha, Fallback, Least, Period, Policy, State
 from firstflight.errors import RequestError, require_linux
 from firstflight.guard.brain import Settings
 from firstflight.guard.groups import AsTable, Groups
@@ -45,7 +45,7 @@ def command(
         Path | None,
         typer.Option(metavar="FILE", help="File with one prefix and AS per line, such as 192.0.2.0/24 AS64500."),
     ] = None,
-    fallback: Fallback = FallbackWindow.rfc6928,
+    fallback: Fallback = "rfc6928",
     cgroup: Annotated[
         Path | None,
         typer.Option(
@@ -72,7 +72,7 @@ def command(
     settings = Settings(
         WindowPolicy(policy, max(largest, RFC6928_SEGMENTS), handshake_bytes=handshake_bytes),
         StopRule(alpha=alpha, period_s=_seconds(period)),
-        fallback=fallback.value,
+        fallback=fallback,
         draw="prefix" if cgroup is None else "connection",
         secret=os.urandom(16),
     )

@@ -1,13 +1,11 @@
 """Arguments and options that several commands have. The last ones are those of `guard`."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run's directory.")]
-File = Annotated[Path, typer.Argument(metavar="FILE.toml", help="A scenario file.")]
 Harm = Annotated[str, typer.Option(metavar="BUDGET", help="Limits on regressions.")]
 Jobs = Annotated[int | None, typer.Option(help="Number of threads. Default: one per CPU.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -23,13 +21,6 @@ Settings = Annotated[
 ]
 
 
-class FallbackWindow(StrEnum):
-    """Initial window after a stop of the guard."""
-
-    rfc6928 = "rfc6928"
-    rfc3390 = "rfc3390"
-
-
 Policy = Annotated[str, typer.Option(help="Policy that chooses the window: static, ewma, lossaware or lossaware-disc.")]
 Alpha = Annotated[float, typer.Option(help="Maximum probability that a harmless window is ever stopped.")]
 Period = Annotated[str, typer.Option(help="Interval between draws of the arms; each client counts once per interval.")]
@@ -37,7 +28,7 @@ Least = Annotated[
     int, typer.Option(help="Minimum connections per network. A network with fewer joins a larger one.", min=1)
 ]
 Fallback = Annotated[
-    FallbackWindow,
+    Literal["rfc6928", "rfc3390"],
     typer.Option(
         help="Window after a stop: 10 segments (rfc6928, the system's), or 3 after stops of two groups (rfc3390)."
     ),

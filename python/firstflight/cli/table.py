@@ -1,7 +1,6 @@
 """`firstflight table`."""
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,20 +12,12 @@ from firstflight.records import Run
 from firstflight.studies import of
 
 
-class TableFormat(StrEnum):
-    """The format of a printed table."""
-
-    text = "text"
-    csv = "csv"
-    json = "json"
-
-
 def command(
     directory: Directory,
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="A table's name. Without it, print all names.")
     ] = None,
-    format: Annotated[TableFormat, typer.Option(help="text, csv (tidy) or json.")] = TableFormat.text,
+    format: Annotated[Literal["text", "csv", "json"], typer.Option(help="text, csv (tidy) or json.")] = "text",
 ) -> None:
     """Print a table of a run next to the published values. Without NAME, list the tables."""
     run = Run.open(directory)
@@ -42,7 +33,7 @@ def command(
             else f'"{directory}" has no finished cells yet, so no tables; continue it with "firstflight run"'
         )
     table = study.table(run, name)
-    if format is TableFormat.text:
+    if format == "text":
         show(table.text(room()).rstrip("\n"))
     else:
-        print(getattr(table, format.value)().rstrip("\n"))
+        print(getattr(table, format)().rstrip("\n"))

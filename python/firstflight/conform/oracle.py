@@ -1,11 +1,10 @@
 """Connections of this machine's kernel, recorded as packet scripts and run through a profile."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from firstflight.conform.parameters import Parameters, simpler
 from firstflight.conform.writer import write_script
@@ -63,11 +62,8 @@ class JudgedConnection:
         return re.sub(r"<[^>]*>", "<...>", re.sub(r"\d[\d.]*", "n", sentence))
 
 
-class Recorder(Protocol):
-    """Records connections and judges them, in their order."""
-
-    def __call__(self, connections: Sequence[Parameters]) -> list[JudgedConnection]:
-        """MachineError where the machine does not do it."""
+Recorder = Callable[[Sequence[Parameters]], list[Judged]]
+"""Records connections and judges them, in their order. MachineError where the machine does not do it."""
 
 
 class Kernel:
@@ -77,19 +73,17 @@ class Kernel:
         """MachineError, with the fix, if there are no namespaces or no TUN device."""
         self._inside = Inside(_RECORDER)
         try:
-            found = self._inside.connection.call("examine_kernel", {}, _ASK_S)
+            found = self._inside.connection.call("examine", {}, _ASK_S)
             if found["tun_refusal"] is not None:
                 raise MachineError(f"there is no TUN device ({found['tun_refusal']})", TUN_FIX)
         except BaseException:
             self._inside.close()
             raise
         self.name: str = found["kernel"]
-        self.controls: list[str] = found["controls"]
+        self.controls: list[str] = found["congestion_controls"]
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._inside.close()
 
     def judge(self, connections: Sequence[Parameters]) -> list[JudgedConnection]:

@@ -4,10 +4,11 @@ import os
 import random
 import time
 from bisect import bisect_left
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from firstflight import _native
 from firstflight.errors import MachineError
@@ -34,11 +35,8 @@ _PREFIXES_ASKED = 4
 _MOST_HANDS_OFF = 65_536
 
 
-class Note(Protocol):
-    """The receiver of reports on events."""
-
-    def __call__(self, event: str, prefix: Network | None, reason: str) -> None:
-        """Write an event down."""
+Note = Callable[[str, Network | None, str], None]
+"""Writes down an event of a prefix and its reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from threading import Event
-from types import TracebackType
 from typing import Self
 
 from firstflight.conform.packet import ACK, checksum_of
@@ -77,9 +76,7 @@ class RawPort:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._raw.close()
         self._holder.close()
 

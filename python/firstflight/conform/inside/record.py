@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable
 from functools import partial
 from itertools import count
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
-from firstflight.conform.inside.stage import ADDRESS, PORT, Stage, settings_found, tick_clock
+from firstflight.conform.inside.stage import ADDRESS, PORT, Stage, tick_clock
 from firstflight.conform.packet import ACK, CWR, ECE, SYN, Packet, ack_options, build, parse, syn_options
 from firstflight.conform.parameters import Parameters, from_table
-from firstflight.conform.peer import MS, ReceivingPeer, SendingPeer
-from firstflight.engines.emulate.inside.commands import command, kernel
+from firstflight.conform.peer import MS, Receiver, Sender
+from firstflight.engines.emulate.inside.commands import command
 from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.errors import MachineError
 
@@ -28,26 +28,10 @@ _PEER_PORT, _ISN = 40_000, 0
 _SERVER_END = socket.inet_aton(ADDRESS), PORT
 
 
-class Loop(Protocol):
-    """The interface of the loop for a connection."""
-
-    def later(self, when: int, action: Callable[[], None]) -> None:
-        """Call it then."""
-
-    def inject(self, stage: Stage, packet: bytes) -> None:
-        """A packet for the kernel; its immediate answer is recorded."""
-
-    def drain(self) -> None:
-        """Pass each connection its captured packets."""
-
-    def accepted(self, stage: Stage, end: tuple[bytes, int]) -> socket.socket | None:
-        """The application's socket."""
-
-
-class RecordedConnection:
+class Connection:
     """One recorded connection, and the wire of its scripted peer."""
 
-    def __init__(self, loop: Loop, parameters: Parameters, stage: Stage, number: int) -> None:
+    def __init__(self, loop: "Recorder", parameters: Parameters, stage: Stage, number: int) -> None:
         self.how = parameters
         self.stage = stage
         self.address = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
@@ -202,12 +186,6 @@ STALL = 3 * MS
 
 _stages: dict[tuple[bool, bool, bool], Stage] = {}
 _addresses = count(1)
-
-
-@command
-def examine_kernel(testbed: Testbed) -> dict[str, Any]:
-    """The recorded system, and whether recording is possible here."""
-    return {"kernel": kernel()} | settings_found()
 
 
 @command

@@ -7,7 +7,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Literal
 
 from pyroute2.iproute.linux import IPRoute
 
@@ -161,9 +161,3 @@ def tick_clock() -> tuple[int, int]:
 
 def _hundredths() -> int:
     return round(os.times().elapsed * 100)
-
-
-def settings_found() -> dict[str, Any]:
-    """Version of this kernel and its congestion controls."""
-    available = settings.sysctl(settings.TCP / "tcp_available_congestion_control").split()
-    return {"controls": available, "tun_refusal": settings.tun_refusal()}
