@@ -159,7 +159,7 @@ class Trace:
 
         outcome = self.outcome
         took = f"complete after {1e3 * outcome['completion_time_s']:.1f} ms" if outcome["completed"] else "not complete"
-        return Drawn(f"{self.label}: {took}", self.events, self._tables["crossings"], self.marks)
+        return PlottedConnection(f"{self.label}: {took}", self.events, self._tables["crossings"], self.marks)
 
     def _together(self, others: tuple[Trace, ...]) -> list[Trace]:
         from firstflight.report.style import ORDERED

@@ -62,7 +62,7 @@ class JudgedConnection:
         return re.sub(r"<[^>]*>", "<...>", re.sub(r"\d[\d.]*", "n", sentence))
 
 
-Recorder = Callable[[Sequence[Parameters]], list[Judged]]
+Recorder = Callable[[Sequence[Parameters]], list[JudgedConnection]]
 """Records connections and judges them, in their order. MachineError where the machine does not do it."""
 
 

@@ -257,7 +257,7 @@ def law_plan(law: ScenarioTable, time: Literal["s", "ns"] = "s") -> dict[str, An
 _ENDINGS = ("_ns", "_bytes", "_bps", "_chunks")
 
 
-def base_units(table: Table, names: str, **renamed: str) -> dict[str, Any]:
+def base_units(table: ScenarioTable, names: str, **renamed: str) -> dict[str, Any]:
     """The values of a table's keys by their `names` in a plan, whose endings are units: laws and quantities as the
     native module reads them. `renamed`: the keys that a scenario calls otherwise, by their names there.
     """
@@ -266,7 +266,11 @@ def base_units(table: Table, names: str, **renamed: str) -> dict[str, Any]:
         ending = next((ending for ending in _ENDINGS if name.endswith(ending)), "")
         value = getattr(table, renamed.get(name, name.removesuffix(ending)))
         plan[name] = (
-            law_plan(value) if isinstance(value, Table) else int(value) if isinstance(value, Quantity) else value
+            law_plan(value)
+            if isinstance(value, ScenarioTable)
+            else int(value)
+            if isinstance(value, UnitNumber)
+            else value
         )
     return plan
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from firstflight.conform.inside.stage import ADDRESS, PORT, Stage, tick_clock
 from firstflight.conform.packet import ACK, CWR, ECE, SYN, Packet, ack_options, build, parse, syn_options
 from firstflight.conform.parameters import Parameters, from_table
-from firstflight.conform.peer import MS, Receiver, Sender
+from firstflight.conform.peer import MS, ReceivingPeer, SendingPeer
 from firstflight.engines.emulate.inside.commands import command
 from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.errors import MachineError
@@ -28,10 +28,10 @@ _PEER_PORT, _ISN = 40_000, 0
 _SERVER_END = socket.inet_aton(ADDRESS), PORT
 
 
-class Connection:
+class RecordedConnection:
     """One recorded connection, and the wire of its scripted peer."""
 
-    def __init__(self, loop: "Recorder", parameters: Parameters, stage: Stage, number: int) -> None:
+    def __init__(self, loop: "KernelRecorder", parameters: Parameters, stage: Stage, number: int) -> None:
         self.how = parameters
         self.stage = stage
         self.address = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
