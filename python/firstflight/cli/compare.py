@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from firstflight.advise.arms import RETRANSMISSIONS, ArmsCompared, Change, Side, compare_arms
-from firstflight.advise.budget import DEFAULT, Check
+from firstflight.advise.budget import DEFAULT
 from firstflight.advise.comparison_page import DATA, PAGE, answer, interval, judged, render
 from firstflight.cli.options import Harm, Kind
 from firstflight.cli.terminal import show
@@ -60,7 +60,8 @@ def lines(found: ArmsCompared) -> list[str]:
         f"{'' if found.concurrent else 'as seen'}".rstrip(),
     ]
     made += [_row(each, found.concurrent) for each in found.changes]
-    return [*made, "", "harm budget", *map(_judged, found.checks)]
+    checks = [f"  {check.term.text:<22} {check.verdict:<14} {judged(check)}" for check in found.checks]
+    return [*made, "", "harm budget", *checks]
 
 
 def _side(side: Side) -> str:
@@ -81,7 +82,3 @@ def _row(each: Change, concurrent: bool) -> str:
     unit = " pp" if again else "%"
     seen = "" if concurrent else f"{each.as_seen.value:+.3g}{unit}"
     return f"{each.statistic:<16}{values}  {interval(each.change, unit):<30}{seen}".rstrip()
-
-
-def _judged(each: Check) -> str:
-    return f"  {each.term.text:<22} {each.verdict:<14} {judged(each)}"

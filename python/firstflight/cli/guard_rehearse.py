@@ -81,7 +81,7 @@ def command(
     if as_json:
         print(json.dumps(asdict(result) | {"notes": notes, "verdict": sentence}, allow_nan=False, default=str))
     else:
-        text = [f"{log}: {heading(result)}", *_indented(notes), "", *lines(result, link)]
+        text = [f"{log}: {heading(result)}", *(f"  note: {note}" for note in notes), "", *lines(result, link)]
         show("\n".join(map(escaped, text)))
         # It ends with a command to copy.
         print(escaped(f"verdict: {sentence}"))
@@ -184,10 +184,6 @@ def verdict(
         return f"no harm in any network; begin with `{command} --dry-run`"
     wait = time_span(min(needed) / found.connections * found.span_s)
     return f"nothing stopped; a first network excludes harm after about {wait} of this traffic: `{command} --dry-run`"
-
-
-def _indented(notes: list[str]) -> list[str]:
-    return [f"  note: {note}" for note in notes]
 
 
 def _seconds(option: str, text: str) -> float:

@@ -37,7 +37,7 @@ def command(
     urls = [*(urls or []), *(_read(listed) if listed is not None else [])]
     if not urls:
         raise RequestError("name at least one URL, such as https://example.org/large.jpg, or a --list of them")
-    tell = _print_json if as_json else _print
+    tell = (lambda answer: print(json.dumps(asdict(answer)), flush=True)) if as_json else _print
     answers = probe(urls, _sizes(mss), repeats, pause, tell)
     if any(answer.verdict is None for answer in answers):
         raise typer.Exit(_DOES_NOT_TELL)
@@ -56,10 +56,6 @@ def _sizes(mss: str) -> list[int]:
         return [int(size) for size in mss.split(",")]
     except ValueError:
         raise RequestError(f'--mss is "{mss}"; give sizes in bytes with commas between, such as 64,1460') from None
-
-
-def _print_json(answer: Answer) -> None:
-    print(json.dumps(asdict(answer)), flush=True)
 
 
 def _print(answer: Answer) -> None:

@@ -103,7 +103,9 @@ class Assembly:
             self._held[chunk] if chunk in self._held else chunks.read(self._name, chunk)
             for chunk in sorted(self._chunks(), key=lambda chunk: chunk.start)
         ]
-        store(self._run, self._name, self.cell, {table: _joined([part[table] for part in parts]) for table in parts[0]})
+        # Read piece by piece when it is written.
+        joined = {table: pl.concat([part[table].lazy() for part in parts]) for table in parts[0]}
+        store(self._run, self._name, self.cell, joined)
         self._held.clear()
         chunks.remove(self._name)
 
@@ -113,8 +115,3 @@ def store(run: RunWriter, name: str, cell: Cell, tables: Mapping[str, pl.LazyFra
     counts = tables["counts"].sum().collect().to_dicts()[0] if "counts" in tables else {}
     environment = dict(tables["environment"].unique().collect().iter_rows()) if "environment" in tables else {}
     run.write(name, cell, tables, counts, environment)
-
-
-def _joined(parts: list[pl.DataFrame | pl.LazyFrame]) -> pl.LazyFrame:
-    """One after the other, in the replicates' order; read piece by piece when it is written."""
-    return pl.concat([part.lazy() for part in parts])

@@ -236,16 +236,14 @@ class Brain:
                 self._forget(prefix, "not seen lately")
         in_use = {node.name for unit in self._units.values() for node in unit.chain}
         self._groups.age(elapsed_s, in_use)
-        for name in [name for name, state in self._states.items() if self._is_over(name, state, in_use, at)]:
-            del self._states[name]
+        for name, state in list(self._states.items()):
+            # A group that was stopped is remembered as long as it is held.
+            if self._is_old(state, at) or (name not in in_use and not state.is_held(at)):
+                del self._states[name]
         for name in [name for name, state in self._remembered.items() if self._is_old(state, at)]:
             del self._remembered[name]
         for prefix, unit in self._units.items():
             self._draw(prefix, unit, at)
-
-    def _is_over(self, name: str, state: NetworkGroup, in_use: set[str], at: float) -> bool:
-        """A group that was stopped is remembered as long as it is held."""
-        return self._is_old(state, at) or (name not in in_use and not state.is_held(at))
 
     def _is_old(self, state: NetworkGroup, at: float) -> bool:
         return not state.is_held(at) and at - state.seen_at > self._groups.half_life_s

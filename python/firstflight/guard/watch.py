@@ -73,7 +73,8 @@ def _sockets(family: int, port: int, states: int, most: int) -> list[tuple[Route
     with closing(asking.socket):
         for message in islice(asking.dump(_BY_FAMILY, body), most):
             size = 4 if family == socket.AF_INET else 16
-            local, remote = (_address(message[place : place + size]) for place in (8, 24))
+            # Of an IPv4 client at a socket of IPv6 the last four bytes are its address.
+            local, remote = (message[place : place + size].removeprefix(_MAPPED) for place in (8, 24))
             if remote[:1] == b"\x7f" or remote == bytes(15) + b"\1":
                 continue
             values = dict(attributes(message[72:]))
@@ -81,10 +82,6 @@ def _sockets(family: int, port: int, states: int, most: int) -> list[tuple[Route
             ports = struct.unpack_from(">HH", message, 4)
             found.append((RouteKey(remote, local, mark, values.get(_TOS, b"\0")[0], ports), message[4:40]))
     return found
-
-
-def _address(packed: bytes) -> bytes:
-    return packed[12:] if packed.startswith(_MAPPED) else packed
 
 
 # Windows are removed within a second after a change of rules: a look, and what is decided in it.

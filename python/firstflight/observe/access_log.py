@@ -13,6 +13,7 @@ from firstflight.errors import RequestError
 from firstflight.observe import formats
 from firstflight.observe.formats import FORMATS, NUMBERS, TEXTS, Format
 from firstflight.observe.lines import pieces
+from firstflight.observe.merged import in_order
 from firstflight.observe.problem import Problems
 from firstflight.observe.room import Room
 from firstflight.observe.tables import HELD_BYTES, Parts, Subnets, mean_rate, since_first
@@ -187,10 +188,8 @@ def _clients(rows: pl.DataFrame) -> pl.Series:
     ordered = rows.select("connection", "start_s").with_row_index("order").sort("connection", "order")
     other = pl.col("connection").ne_missing(pl.col("connection").shift()) | pl.col("connection").is_null()
     other |= ((pl.col("start_s") - pl.col("start_s").shift()).abs() > _KEPT_S).fill_null(False)
-    numbered = ordered.with_columns(group=other.fill_null(True).cum_sum()).with_columns(
-        first=pl.col("order").min().over("group")
-    )
-    return numbered.sort("order").select(pl.col("first").rank("dense").cast(pl.UInt32) - 1).to_series()
+    group = ordered.select(other.fill_null(True).cum_sum()).to_series()
+    return in_order(group, ordered["order"]).cast(pl.UInt32)
 
 
 def _client(known: Sequence[str]) -> pl.Expr:

@@ -68,23 +68,12 @@ def _lines(title: str, add: str, parts: list[tuple[str, str]], words: dict[str, 
     for name, word in words.items():
         if word not in best and any(name == variable for _, variable in parts):
             best[word] = name
-    taken: set[str] = set()
-    pattern = ""
-    for at, (text, name) in enumerate(parts):
-        if at and name and not text:
-            raise RequestError(
-                f"the log format has nothing before {name}, so a line cannot be split; put a space there"
-            )
-        pattern += re.escape(text)
-        word = words.get(name, "")
-        if word and best[word] == name and word not in taken:
-            taken.add(word)
-            brackets = r"\[?{}\]?" if name == "t" else "{}"
-            pattern += brackets.format(f"(?P<{word}>{_NUMBER if word in NUMBERS else '.*?'})")
-        elif name:
-            pattern += ".*?"
-    _check(taken)
-    return Format(title, add, f"^{pattern}$")
+    groups = {}
+    for word, name in best.items():
+        group = f"(?P<{word}>{_NUMBER if word in NUMBERS else '.*?'})"
+        groups[name] = rf"\[?{group}\]?" if name == "t" else group
+    _check(set(best))
+    return Format(title, add, nginx_format.line_pattern(parts, groups))
 
 
 def _apache(text: str) -> list[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """nginx's `log_format`: which variables stand where in a line, as a regular expression that takes a line apart."""
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from firstflight.errors import RequestError
@@ -53,23 +54,25 @@ def parse(text: str) -> NginxFormat:
 
     RequestError for two variables that nothing separates.
     """
-    pattern: list[str] = []
-    used: list[str] = []
-    ignored: list[str] = []
-    for at, (between, name) in enumerate(parts(text)):
+    pieces = parts(text)
+    groups = {name: f"(?P<{name}>{'-|[0-9.]*' if name in NUMBERS else '.*?'})" for name in (*NUMBERS, *TEXTS)}
+    names = dict.fromkeys(name for _, name in pieces if name)
+    used = tuple(name for name in names if name in groups)
+    return NginxFormat(line_pattern(pieces, groups), used, tuple(name for name in names if name not in groups))
+
+
+def line_pattern(parts: Sequence[tuple[str, str]], groups: Mapping[str, str]) -> str:
+    """The regular expression of a line of these texts and variables, in turns. `groups`: by variable, what stands for
+    the first of this name. RequestError for two variables that nothing separates.
+    """
+    left, pattern = dict(groups), ""
+    for at, (between, name) in enumerate(parts):
         if at and name and not between:
             raise RequestError(
-                f"the log format has nothing between ${(used or ignored)[-1]} and ${name}, so a line cannot be split; "
-                "put a space there"
+                f"the log format has nothing before {name}, so a line cannot be split; put a space there"
             )
-        pattern.append(re.escape(between))
-        if name in (*NUMBERS, *TEXTS) and name not in used:
-            used.append(name)
-            pattern.append(f"(?P<{name}>{'-|[0-9.]*' if name in NUMBERS else '.*?'})")
-        elif name:
-            ignored.append(name)
-            pattern.append(".*?")
-    return NginxFormat("^" + "".join(pattern) + "$", tuple(used), tuple(ignored))
+        pattern += re.escape(between) + (left.pop(name, ".*?") if name else "")
+    return f"^{pattern}$"
 
 
 def to_configure() -> NginxFormat:

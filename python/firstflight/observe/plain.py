@@ -199,7 +199,12 @@ def read(path: Path, problems: Problems) -> Parts:
             f'{path}: column "{taken[columns[0]]}" is about responses, which need their size; add a column bytes, or '
             "leave it out"
         )
-    connections = Merged(_connection if identity else _own, _path(taken), Room(path))
+
+    def same(rows: pl.DataFrame) -> pl.Series:
+        places = pl.Series(range(rows.height))
+        return in_order(rows["name"], places) if identity else places
+
+    connections = Merged(same, _path(taken), Room(path))
     subnet = Subnets()
     for frame in file.rows(names, problems):
         frame = _converted(frame, taken, known, file.unit, problems)
@@ -297,12 +302,3 @@ def _path(taken: Iterable[str]) -> dict[str, pl.Expr]:
     if "max_rtt_s" in told:
         told["max_rtt_s"] = pl.col("max_rtt_s").max()
     return {"name": pl.col("name").first()} | told
-
-
-def _connection(rows: pl.DataFrame) -> pl.Series:
-    """The number of each row's connection, from 0 in order of appearance."""
-    return in_order(rows["name"], pl.Series(range(rows.height)))
-
-
-def _own(rows: pl.DataFrame) -> pl.Series:
-    return pl.Series(range(rows.height))

@@ -2,11 +2,12 @@
 line is read. A new wrapper is one row here.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import polars as pl
+
+from firstflight.observe.formats import json_object
 
 _MOST = 4
 """Wrappers around each other: a line of syslog that a container's log has, from a collector."""
@@ -84,14 +85,9 @@ def peeled(lines: pl.Series, wrappers: Sequence[Wrapper]) -> pl.Series:
 
 
 def _field(line: str, names: Sequence[str]) -> str | None:
-    if not line.startswith("{"):
-        return None
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
+    whole = json_object(line)
     for name in names:
-        value: object = found
+        value: object = whole
         for part in name.split("."):
             value = value.get(part) if isinstance(value, dict) else None
         if isinstance(value, str):

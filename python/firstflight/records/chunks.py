@@ -58,7 +58,7 @@ class Chunks:
         for chunk in _chunks(place):
             if not files.is_directory_as_written(chunk):
                 shutil.rmtree(chunk)
-        return list(_disjoint(path.name for path in _chunks(place)))
+        return [replicates for replicates, _ in _disjoint(path.name for path in _chunks(place))]
 
     def write(self, name: str, replicates: range, tables: Tables) -> None:
         """Keep a chunk. MachineError if it cannot be written."""
@@ -136,7 +136,7 @@ class SharedChunks:
             found = self._system.find(f"{self._root}/{name}")
         places = [path.rpartition("/")[0] for path in found if path.endswith(f"/{_COMPLETE}")]
         chunks = {place.rpartition("/")[2]: place for place in places}
-        return {replicates: chunks[chunk] for replicates, chunk in _disjoint_names(chunks)}
+        return {replicates: chunks[chunk] for replicates, chunk in _disjoint(chunks)}
 
     def write(self, name: str, replicates: range, tables: Tables) -> str:
         """Store a chunk and return its place. Whoever computes the same chunk meanwhile writes to another place."""
@@ -213,11 +213,7 @@ def _named(replicates: range) -> str:
     return f"{replicates.start}-{replicates.stop}"
 
 
-def _disjoint(names: Iterable[str]) -> Iterator[range]:
-    return (replicates for replicates, _ in _disjoint_names(names))
-
-
-def _disjoint_names(names: Iterable[str]) -> Iterator[tuple[range, str]]:
+def _disjoint(names: Iterable[str]) -> Iterator[tuple[range, str]]:
     """Sessions that cut differently may have done the same replicates, which are the same: one of them is enough."""
     matches = [(match, name) for name in sorted(names) if (match := _CHUNK.fullmatch(name))]
     ranges = [(range(int(match.group(1)), int(match.group(2))), name) for match, name in matches]

@@ -190,7 +190,12 @@ class Run:
         return pl.concat(
             [
                 part.select(
-                    *(pl.lit(_of_type(own[of], dtype), dtype=dtype).alias(of) for of, dtype in types.items()),
+                    *(
+                        pl.lit(own[of] if own[of] is None or dtype != pl.String else str(own[of]), dtype=dtype).alias(
+                            of
+                        )
+                        for of, dtype in types.items()
+                    ),
                     *(value.cast(enums[column]) if column in enums else value for column, value in values.items()),
                 )
                 for own, part in parts
@@ -269,10 +274,6 @@ def _key_types(keys: list[dict[str, Any]]) -> dict[str, type[pl.DataType]]:
         else:
             types[name] = pl.Float64 if any(isinstance(value, float) for value in values) else pl.Int64
     return types
-
-
-def _of_type(value: str | int | float | None, dtype: type[pl.DataType]) -> str | int | float | None:
-    return str(value) if dtype == pl.String and value is not None else value
 
 
 def union(enums: Iterable[pl.DataType]) -> pl.Enum:

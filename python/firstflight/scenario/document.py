@@ -52,7 +52,7 @@ def check(document: dict[str, Any]) -> None:
         place, item, level = waiting.pop()
         if isinstance(item, dict | list | tuple):
             if level > MOST_LEVELS:
-                raise RequestError(f"{_top(place)}: {_too_deep()}")
+                raise RequestError(f"{_steps(place)[0]}: {_too_deep()}")
             if not isinstance(item, dict) and set(map(type, item)) <= {float, int} and _fit(item):
                 continue
             steps = item.items() if isinstance(item, dict) else enumerate(item)
@@ -93,10 +93,6 @@ def _steps(place: _Place) -> list[str | int]:
 
 def _written(place: _Place) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in _steps(place)).removeprefix(".")
-
-
-def _top(place: _Place) -> str | int:
-    return _steps(place)[0]
 
 
 def _too_deep() -> str:

@@ -120,7 +120,8 @@ class Part(ScenarioTable):
             name, value, right = found
             key = next((key for key, native in self.native.items() if native == name), name)
             own = getattr(self, key, None)
-            raise ValueError(f"{key} is {shown(_spelled(own)) if isinstance(own, int | float) else value}; {right}")
+            spelled = str(own) if isinstance(own, UnitNumber) else own
+            raise ValueError(f"{key} is {shown(spelled) if isinstance(own, int | float) else value}; {right}")
         return self
 
 
@@ -134,10 +135,6 @@ def _native_value(value: Any, name: str, link: Before) -> Any:
         plain = set(map(type, value)) <= {float, int}
         return list(value) if plain else [_native_value(one, "", link) for one in value]
     return value
-
-
-def _spelled(value: Any) -> Any:
-    return str(value) if isinstance(value, UnitNumber) else value
 
 
 _UNITS: dict[str, type[UnitNumber]] = {"_ns": Duration, "_bytes": Bytes, "_packets": Packets, "_bps": BitsPerSecond}

@@ -117,7 +117,8 @@ def beyond_calibration(layout: Layout, box: Mapping[str, Any]) -> list[str]:
     The busiest second counts; of a trace the mean over its use, since its milliseconds, each with many packets or none,
     are far longer than a packet takes. Unlimited links have no rate to be late for.
     """
-    log = {name: np.frombuffer(*_column(box, name)) for name in ("link", "bytes", "event", "end_ns")}
+    columns = box["tables"]["crossings"]
+    log = {name: np.frombuffer(*columns[name][::-1]) for name in ("link", "bytes", "event", "end_ns")}
     found = []
     for index, (name, link) in enumerate(layout.directions().items()):
         changing = "rate_schedule" in link
@@ -136,8 +137,3 @@ def beyond_calibration(layout: Layout, box: Mapping[str, Any]) -> list[str]:
                 f"{_native.CALIBRATED_BPS / 1e6:g} Mbit/s"
             )
     return found
-
-
-def _column(box: Mapping[str, Any], name: str) -> tuple[bytes, np.dtype[Any]]:
-    kind, content = box["tables"]["crossings"][name]
-    return content, np.dtype(kind)

@@ -95,11 +95,14 @@ def _first_flight(campaign: "Campaign", cell: "Prepared", application: dict[str,
     receiver, profile = cell.profiles[application["name"]]
     full = segment_bytes({name: min(profile[name], receiver[name]) for name in ("mss_bytes", "timestamps")})
     expected = cell.windows[application["name"]]
-    connection, lost = _captured(
-        campaign, application, client, server, min(expected + 2, _most_at_first(receiver, full)) * full, number
-    )
+    growth = receiver["receive_window_growth"]
+    # A receiver's first window has room for so many: a larger initial window sends no others.
+    room = int(receiver["receive_window_bytes"] if growth is None else growth["initial_bytes"]) // full
+    connection, lost = _captured(campaign, application, client, server, (min(expected, room) + 2) * full, number)
     window = connection.first_window()
-    asked = _round_trip_asked(campaign.layout, client, server)
+    header = IP_HEADER_BYTES[campaign.layout.ip]
+    asked = _one_way(campaign.layout, server, client, header + _SYN_ACK_BYTES)
+    asked += _one_way(campaign.layout, client, server, header + _ACK_BYTES)
     # On a slow link the tail loss probe, two round trips later, leaves before anything is acknowledged as well.
     sizes = connection.first_flight_bytes(within_s=asked)
     where = f"self-check of {client} and {server}"
@@ -109,7 +112,8 @@ def _first_flight(campaign: "Campaign", cell: "Prepared", application: dict[str,
     is_ours = campaign.layout.host(server).stack != "kernel"
     found = connection.round_trip_s()
     is_full = sizes == [full] * expected or (is_ours and _begins_otherwise(profile))
-    latest = asked + RTT_TOLERANCE_S if _is_steady(campaign.layout, client, server) else math.inf
+    crossed = _crossed(campaign.layout, server, client) + _crossed(campaign.layout, client, server)
+    latest = math.inf if any(_NO_STEADY_TIME & link.keys() for link in crossed) else asked + RTT_TOLERANCE_S
     is_in_time = asked - 1e-4 <= found <= latest
     if lost and not (is_full and is_in_time):
         raise _LostError(_lost(lost))
@@ -135,12 +139,6 @@ def _first_flight(campaign: "Campaign", cell: "Prepared", application: dict[str,
 def _begins_otherwise(profile: Mapping[str, Any]) -> bool:
     """Whether the first flight of our own TCP is no whole number of segments known beforehand, sent back to back."""
     return profile["startup"]["scheme"] != "window" or profile["initial_window"]["policy"] not in ("fixed", "linux")
-
-
-def _most_at_first(receiver: dict[str, Any], full: int) -> int:
-    """Segments that a receiver's first window has room for, and two more: a larger initial window sends no others."""
-    growth = receiver["receive_window_growth"]
-    return int(receiver["receive_window_bytes"] if growth is None else growth["initial_bytes"]) // full + 2
 
 
 def _captured(
@@ -178,22 +176,11 @@ def _lost(packets: int) -> str:
     return f"the path lost {packets} packets of the connection, as the scenario wants it"
 
 
-def _round_trip_asked(layout: Layout, client: str, server: str) -> float:
-    header = IP_HEADER_BYTES[layout.ip]
-    there = _one_way(layout, server, client, header + _SYN_ACK_BYTES)
-    return there + _one_way(layout, client, server, header + _ACK_BYTES)
-
-
 def _one_way(layout: Layout, source: str, destination: str, size: int) -> float:
     links = _crossed(layout, source, destination)
     # A token bucket lets single packets pass immediately; of a rate that changes nothing is known.
     lines = [link["rate_bps"] for link in links if link["rate_bps"] and not {"burst", "rate_schedule"} & link.keys()]
     return float(sum(link["delay_ns"] / 1e9 for link in links) + sum(8 * size / rate for rate in lines))
-
-
-def _is_steady(layout: Layout, client: str, server: str) -> bool:
-    crossed = _crossed(layout, server, client) + _crossed(layout, client, server)
-    return not any(_NO_STEADY_TIME & link.keys() for link in crossed)
 
 
 def _crossed(layout: Layout, source: str, destination: str) -> list[dict[str, Any]]:

@@ -65,7 +65,9 @@ class ControlConnection:
                 raise self._end(command)
             self._waiting[number] = mailbox
         try:
-            self._send({"id": number, "do": command, "with": parameters})
+            with self._sending:
+                message = {"id": number, "do": command, "with": parameters}
+                self._line.sendall(json.dumps(message).encode() + b"\n")
             answer = mailbox.get(timeout=timeout_s)
         except queue.Empty:
             raise MachineError(f"the testbed did not answer to {command} within {timeout_s:g} s") from None
@@ -93,10 +95,6 @@ class ControlConnection:
 
     def _end(self, command: str) -> MachineError:
         return MachineError(self._reason or f"the testbed was killed before it answered to {command}")
-
-    def _send(self, message: dict[str, Any]) -> None:
-        with self._sending:
-            self._line.sendall(json.dumps(message).encode() + b"\n")
 
     def _read(self) -> None:
         # Joined when their line is complete: an answer with a capture of a minute has more than a thousand.

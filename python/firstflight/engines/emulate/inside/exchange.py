@@ -54,7 +54,10 @@ class _Exchange:
                 following = (at + self._streams[stream]["interval_ns"], stream)
                 heapq.heapreplace(due, following) if left else heapq.heappop(due)
         deadline = time.monotonic() + self._patience_s
-        while self._awaited() and (left_s := deadline - time.monotonic()) > 0:
+        while (left_s := deadline - time.monotonic()) > 0:
+            arrived = ({number for number, _ in stream} for stream in self.arrived)
+            if all(len(numbers) == len(sent) for numbers, sent in zip(arrived, self.sent, strict=True)):
+                return
             self._receive(left_s)
 
     def _send(self, stream: int) -> None:
@@ -70,10 +73,6 @@ class _Exchange:
                 stream, number = _MARK.unpack_from(payload)
                 # The kernel stamps by the wall clock, which may be set during a run.
                 self.arrived[stream].append((number, time.monotonic_ns() - (time.time_ns() - stamp)))
-
-    def _awaited(self) -> bool:
-        arrived = ({number for number, _ in stream} for stream in self.arrived)
-        return any(len(numbers) < len(sent) for numbers, sent in zip(arrived, self.sent, strict=True))
 
 
 def arrivals(end: socket.socket) -> Iterator[tuple[bytes, int]]:
