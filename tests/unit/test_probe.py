@@ -18,6 +18,8 @@ from firstflight.probe.measure import Scouted, _SilentConnection
 from firstflight.probe.raw import RawPort, Segment, StoppedError
 from firstflight.probe.speech import Http2, Speech, Target, client_context
 
+SCOUTED = Scouted(0.0, 200, None, "HTTP/1.1")
+
 TEN = Flight(
     mss=64,
     segment_bytes=64,
@@ -102,7 +104,7 @@ def test_a_limited_flight_counts_before_a_larger_one_that_was_not():
 def test_segments_that_were_joined_are_counted(lengths: list[int], segments: int) -> None:
     connection = _SilentConnection(cast("RawPort", None), Speech(Target.parse("http://test/"), client_context()), 1460)
     connection._arrivals = [(0.0, length) for length in lengths]
-    assert connection.counted().segments == segments
+    assert connection.flight("silent", SCOUTED).segments == segments
 
 
 @pytest.mark.parametrize(
@@ -353,7 +355,7 @@ def test_whatever_one_server_does_the_rest_of_the_list_is_probed(
     def scout(target: Target, *_: object) -> Scouted:
         if target.host == "bad.example":
             raise problem
-        return Scouted(0.0, 200, None, "HTTP/1.1")
+        return SCOUTED
 
     _without_network(monkeypatch, TWO, scout)
     bad, good = hosts.probe([f"http://{name}/" for name in TWO], (64,), 2, 0.0)
@@ -399,7 +401,7 @@ def test_a_redirection_leads_to_no_address_that_is_nearer_than_the_one_given(
 
 
 def test_a_server_without_data_is_no_small_object(monkeypatch: pytest.MonkeyPatch) -> None:
-    _without_network(monkeypatch, {"a.example": "8.8.8.8"}, lambda *_: Scouted(0.0, 200, None, "HTTP/1.1"))
+    _without_network(monkeypatch, {"a.example": "8.8.8.8"}, lambda *_: SCOUTED)
     empty = replace(TEN, segments=0, bytes=0, limited=False, ended="silent")
     monkeypatch.setattr(hosts, "measure", lambda *_: empty)
     (answer,) = hosts.probe(["http://a.example/"], (64,), 2, 0.0)
@@ -433,7 +435,7 @@ def test_a_server_that_goes_on_without_any_ack_is_ended_early_and_named() -> Non
     connection = _connected([(64 * place, 64) for place in range(200_000)], 64)
     began = time.process_time()
     assert connection.hold() == "flooded"
-    assert connection.counted().segments == 10_001
+    assert connection.flight("silent", SCOUTED).segments == 10_001
     assert time.process_time() - began < 10
     (window,) = judge([replace(TEN, limited=False, ended="flooded")]).windows
     assert window.at_least
@@ -446,7 +448,7 @@ def test_a_packet_far_ahead_counts_nothing_and_is_named(ahead: int, monkeypatch:
     flight = [(1460 * place, 1460) for place in range(10)]
     connection = _connected([*flight[:5], (ahead, 1460), *flight[5:]], 1460)
     assert connection.hold() == "silent"
-    counted = connection.counted()
+    counted = connection.flight("silent", SCOUTED)
     assert (counted.segments, counted.bytes, counted.lost) == (10, 14_600, 0)
     (window,) = judge([replace(TEN, strays=1), TEN]).windows
     assert "1 segment far ahead of all others was left out" in window.doubts

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from firstflight import observe
-from firstflight.cli.options import Alpha, Fallback, Json, Kind, Least, Period, Policy
+from firstflight.cli.options import Alpha, Fallback, Json, Kind, Least, Period, Policy, seconds
 from firstflight.cli.terminal import progress_line, show
 from firstflight.counted import counted, escaped, time_span
 from firstflight.errors import RequestError
@@ -22,7 +22,6 @@ from firstflight.guard.stop_rule import StopAnswer, StopRule
 from firstflight.guard.timeline import chart
 from firstflight.records import output
 from firstflight.report.figure import format_of, picture
-from firstflight.scenario.units import Duration
 
 _MOST_UNDECIDED = 5
 
@@ -63,7 +62,7 @@ def command(
         format_of(plot)
         output.check(plot, [log])
     link = _bad_link(bad)
-    rule = StopRule(alpha, period_s=_seconds("--period", period))
+    rule = StopRule(alpha, period_s=seconds("--period", period))
     settings = Settings(WindowPolicy(policy, max(iw, RFC6928_SEGMENTS)), rule, fallback=fallback)
     observed, notes = connections(observe.read(log, kind), None if loss is None else _rate("--loss", loss), seed)
     if link is not None and observed and link.at > observed[-1].opened:
@@ -186,13 +185,6 @@ def verdict(
     return f"nothing stopped; a first network excludes harm after about {wait} of this traffic: `{command} --dry-run`"
 
 
-def _seconds(option: str, text: str) -> float:
-    try:
-        return Duration(text).seconds
-    except ValueError as error:
-        raise RequestError(f'{option} "{text}": {error}') from None
-
-
 def _rate(option: str, text: str) -> float:
     found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*(%?)\s*", text)
     rate = float(found[1]) / (100 if found[2] else 1) if found else 2.0
@@ -207,4 +199,4 @@ def _bad_link(text: str | None) -> BadLink | None:
     at, equals, rate = text.partition("=")
     if not equals:
         raise RequestError(f'--bad "{text}" is not TIME=RATE; write for example --bad 90min=20%')
-    return BadLink(_seconds("--bad", at), _rate("--bad", rate))
+    return BadLink(seconds("--bad", at), _rate("--bad", rate))

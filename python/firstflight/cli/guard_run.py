@@ -2,14 +2,13 @@
 
 import json
 import os
-import re
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from firstflight.cli.options import STATE, Alpha, Fallback, Least, Period, Policy, State
+from firstflight.cli.options import STATE, Alpha, Fallback, Least, Period, Policy, State, seconds
 from firstflight.errors import RequestError, require_linux
 from firstflight.guard.brain import Settings
 from firstflight.guard.groups import AsTable, Groups
@@ -71,7 +70,7 @@ def command(
         raise RequestError(f"--units {units}: give prefix lengths of IPv4 and IPv6, such as 28,56")
     settings = Settings(
         WindowPolicy(policy, max(largest, RFC6928_SEGMENTS), handshake_bytes=handshake_bytes),
-        StopRule(alpha=alpha, period_s=_seconds(period)),
+        StopRule(alpha=alpha, period_s=seconds("--period", period)),
         fallback=fallback,
         draw="prefix" if cgroup is None else "connection",
         secret=os.urandom(16),
@@ -126,18 +125,6 @@ def _advised(path: Path) -> tuple[int, int]:
             "`firstflight advise` again"
         )
     return window, handshake
-
-
-def _seconds(period: str) -> float:
-    # The scenario's package, which reads every other way of writing a time, takes 17 MB as long as the guard runs.
-    if found := re.fullmatch(r"(\d{1,6})(s|min)", period):
-        return int(found[1]) * (60.0 if found[2] == "min" else 1.0)
-    from firstflight.scenario.units import Duration
-
-    try:
-        return Duration(period).seconds
-    except ValueError as error:
-        raise RequestError(f'--period "{period}": {error}') from None
 
 
 def _numbers(option: str, text: str, most: int) -> list[int]:

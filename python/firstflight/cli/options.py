@@ -1,9 +1,12 @@
 """Arguments and options that several commands have. The last ones are those of `guard`."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+
+from firstflight.errors import RequestError
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run's directory.")]
 Harm = Annotated[str, typer.Option(metavar="BUDGET", help="Limits on regressions.")]
@@ -35,3 +38,16 @@ Fallback = Annotated[
 ]
 State = Annotated[Path, typer.Option(metavar="DIR", help="Journal, decisions and status.")]
 STATE = Path("/var/lib/firstflight-guard")
+
+
+def seconds(option: str, text: str) -> float:
+    """The time that the value of an option spells. RequestError if it spells none."""
+    # The scenario's package, which reads every other way of writing a time, takes 17 MB as long as the guard runs.
+    if found := re.fullmatch(r"(\d{1,6})(s|min)", text):
+        return int(found[1]) * (60.0 if found[2] == "min" else 1.0)
+    from firstflight.scenario.units import Duration
+
+    try:
+        return Duration(text).seconds
+    except ValueError as error:
+        raise RequestError(f'{option} "{text}": {error}') from None

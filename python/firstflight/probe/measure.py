@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean
 from threading import Event
@@ -145,10 +145,8 @@ def measure(
     """Open one connection to `address` and count. MachineError where nothing answers, RequestError where TLS fails."""
     with _opened(target, address, mss, client_context(), stop) as (connection, _):
         ended = connection.hold()
-        counted = connection.counted()
-        settled = connection.settled(scouted.late_s)
-        limited = ended not in ("closed", "flooded") and connection.release()
-        return connection.flight(ended, counted, limited, settled, scouted)
+        flight = connection.flight(ended, scouted)
+        return replace(flight, limited=ended not in ("closed", "flooded") and connection.release())
 
 
 @contextmanager
@@ -212,16 +210,6 @@ class _Stream:
         ready = bytes(self._data[self._handed_on : self.in_order])
         self._handed_on += len(ready)
         return ready
-
-
-@dataclass(frozen=True)
-class _Count:
-    segments: int
-    segment_bytes: int
-    bytes: int
-    lost: int
-    shape: Shape | None
-    spread_s: float
 
 
 class _SilentConnection:
@@ -338,14 +326,31 @@ class _SilentConnection:
         updates = sum(since <= at <= had_s for at in self._updates)
         return updates >= _UPDATES and min(had_s - self._asked_s, self._ended_s - last) > _PATIENCE * late_s
 
-    def counted(self) -> _Count:
-        """The data that the server has sent."""
+    def flight(self, ended: Ended, scouted: Scouted) -> Flight:
+        """What has come; whether more would, `release` shows."""
         size = self._segment_bytes() if self._arrivals else self._mss
         holes = sum(right[0] - left[1] for left, right in pairwise([(0, 0), *self._stream.spans]))
         lost = -(-holes // size)
         lengths = Counter(length for _, length in self._arrivals)
         came = sum(count * self._segments_in(length, size, lengths) for length, count in lengths.items())
-        return _Count(came + lost, size, self._stream.highest, lost, *self._shape())
+        shape, spread_s = self._shape()
+        return Flight(
+            mss=self._mss,
+            segment_bytes=size,
+            segments=came + lost,
+            bytes=self._stream.highest,
+            lost=lost,
+            rtt_s=self._rtt_s,
+            limited=False,
+            ended=ended,
+            shape=shape,
+            spread_s=spread_s,
+            window_bytes=self._window_bytes,
+            settled=self.settled(scouted.late_s),
+            status=scouted.status,
+            protocol=scouted.protocol,
+            strays=self._strays,
+        )
 
     def release(self) -> bool:
         """Acknowledge the received data, and return whether the server had more: it sends beyond the highest byte."""
@@ -359,26 +364,6 @@ class _SilentConnection:
             if self._is_over() or self._stream.highest > highest:
                 break
         return self._stream.highest > highest
-
-    def flight(self, ended: Ended, count: _Count, limited: bool, settled: bool, scouted: Scouted) -> Flight:
-        """The answer."""
-        return Flight(
-            mss=self._mss,
-            segment_bytes=count.segment_bytes,
-            segments=count.segments,
-            bytes=count.bytes,
-            lost=count.lost,
-            rtt_s=self._rtt_s,
-            limited=limited,
-            ended=ended,
-            shape=count.shape,
-            spread_s=count.spread_s,
-            window_bytes=self._window_bytes,
-            settled=settled,
-            status=scouted.status,
-            protocol=scouted.protocol,
-            strays=self._strays,
-        )
 
     def close(self) -> None:
         """Reset the connection, so that the server stops retransmitting."""
