@@ -34,7 +34,10 @@ mod timers;
 use firstflight_segment::{self as segment, sequence};
 
 pub use amounts::{Bytes, Segments};
-pub use connection::{Endpoint, Events, Info, State, Stats};
+pub use connection::Endpoint;
+pub use connection::handshake::State;
+pub use connection::info::{Info, Stats};
+pub use connection::shared::Events;
 pub use event::{CongestionState, SenderEvent, Trigger, event_words};
 pub use firstflight_segment::{
     Ecn, Flags, MOST_SACK_BLOCKS, PathOption, QuickStart, SackBlocks, Segment, SentAt, Timestamps,
@@ -50,7 +53,9 @@ pub use sender::congestion::{
     Acknowledged, CongestionAlgorithm, CongestionAvoidance, CongestionControl, Custom, CustomController, Delivery,
     Hystart, RoundTrip, SlowStartGrowth, Start, Window,
 };
-pub use sender::initial_window::{DestinationMemory, Outcome, PopulationWindow, StartingPoint};
+pub use sender::initial_window::adaptive::PopulationWindow;
+pub use sender::initial_window::remembered::DestinationMemory;
+pub use sender::initial_window::{Outcome, StartingPoint};
 pub use sender::pacing::{PacedFlight, Rate};
 pub use sender::startup::{CustomStartup, FirstSend, Growth, SendState, Startup, StartupScheme};
 pub use timers::Deadline;

@@ -1,8 +1,10 @@
 //! The ways a connection ends.
 
-use super::{Connection, Endpoint, Reset, State, due, feature};
+use super::Endpoint;
+use super::handshake::{State, feature};
+use super::shared::{Connection, Reset, due};
 use crate::Nanos;
-use crate::connection::Events;
+use crate::connection::shared::Events;
 use crate::segment::{Flags, Segment};
 use crate::sequence::{SeqNum, wire};
 
@@ -56,7 +58,6 @@ impl Endpoint {
         self.sender.stop();
         self.receiver.stop();
         self.conn.due = 0;
-        self.conn.extras.end_departures();
     }
 
     pub(crate) fn on_fin_acknowledged(&mut self) {
@@ -75,7 +76,7 @@ impl Endpoint {
             State::Established => {
                 self.conn.handshake.state = State::CloseWait;
                 if self.conn.handshake.has(feature::ADAPTIVE_ACK) {
-                    return self.receiver.hold_ack_of_fin(&mut self.conn);
+                    return self.receiver.hold_ack_of_fin();
                 }
             }
             State::FinWait1 => self.conn.handshake.state = State::Closing,
@@ -111,15 +112,15 @@ impl Endpoint {
     }
 
     fn queue_reset(&mut self, reset: Reset) {
-        self.conn.extras.get_or_new(&self.conn.profile, self.sender.snd().iss).reset = reset;
+        self.receiver.waiting(&self.conn.profile, self.sender.snd().iss).reset = reset;
         self.conn.due |= due::RESET;
     }
 
     pub(crate) fn reset_segment(&mut self, now: Nanos) -> Segment {
         self.conn.stats.segments_sent += 1;
-        let Reset { seq, ack, flags, stamped } = self.conn.extras.reset();
+        let Reset { seq, ack, flags, stamped } = self.receiver.reset();
         // RFC 7323 §3.2: TSopt SHOULD be sent in a RST of the connection.
-        let timestamps = self.conn.extras.memory().filter(|_| stamped).map(|memory| memory.timestamps.option(now));
+        let timestamps = self.receiver.timestamps().filter(|_| stamped).map(|timestamps| timestamps.option(now));
         Segment { seq, ack, flags, timestamps, ..Segment::EMPTY }
     }
 }

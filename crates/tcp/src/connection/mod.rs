@@ -1,109 +1,35 @@
 //! One end of a connection: its state, and its interface to the application.
 //!
 //! An [`Endpoint`] has two halves, [`Sender`] and [`Receiver`], whose fields are their own, and what they share, a
-//! [`Connection`], which their methods are handed. Its [`Handshake`] is written here, but for the bit of a listener.
+//! [`Connection`], which their methods are handed. Its [`Handshake`] is written here alone.
 //! `Endpoint` opens and closes, hands arriving segments to the halves, and makes segments of what they have to send.
 
 mod close;
 pub(crate) mod ecn;
-mod extras;
 pub(crate) mod handshake;
+pub(crate) mod info;
 mod inspect;
+mod open;
 mod options;
 mod path_option;
 mod receive;
+pub(crate) mod shared;
 mod socket_options;
 pub(crate) mod timestamps;
 mod transmit;
 
-use extras::Extras;
-pub use handshake::State;
-pub(crate) use handshake::{Handshake, feature};
-pub use inspect::{Info, Stats};
-
 use crate::event::SenderEvent;
 use crate::profile::Profile;
-use crate::receiver::{Memory, Receiver};
-use crate::segment::Flags;
-use crate::sender::{RecycledSender, Sender};
-use crate::sequence::SeqNum;
+use crate::receiver::Receiver;
+use crate::receiver::memory::{Extras, Memory};
+use crate::sender::Sender;
+use crate::sender::starting_point::RecycledSender;
 use crate::{Deadline, Nanos};
-use bitflags::bitflags;
 use ecn::EcnState;
+use handshake::{Handshake, State, feature};
+use info::Stats;
+use shared::{Connection, Events, due};
 use std::sync::Arc;
-
-bitflags! {
-    /// A set of events for the application.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-    pub struct Events: u8 {
-        /// No event.
-        const NONE = 0;
-        /// The handshake is complete.
-        const CONNECTED = 1;
-        /// New bytes arrived in order.
-        const READABLE = 2;
-        /// All bytes written so far are acknowledged.
-        const SENT = 4;
-        /// The peer's FIN arrived, and all of its data before it.
-        const PEER_CLOSED = 8;
-        /// The connection is over: both sides closed in good order, or [`abort`](crate::Endpoint::abort) was called.
-        const CLOSED = 16;
-        /// The peer reset the connection.
-        const RESET = 32;
-        /// The connection was aborted after too many retransmissions.
-        const TIMED_OUT = 64;
-    }
-}
-
-/// Things to send as soon as the caller polls, as a set of bits.
-pub(crate) mod due {
-    /// The reset in `Extra::reset`.
-    pub const RESET: u8 = 1;
-    /// SYN or SYN-ACK.
-    pub const SYN: u8 = 2;
-    /// An acknowledgment alone, ahead of data.
-    pub const ACK_FIRST: u8 = 4;
-    /// The first unacknowledged segment again.
-    pub const RETRANSMIT: u8 = 8;
-    /// A probe of a closed window.
-    pub const PROBE: u8 = 16;
-    /// Whatever fits a window too small for a full segment.
-    pub const OVERRIDE: u8 = 32;
-    /// An acknowledgment, alone if no data goes out.
-    pub const ACK: u8 = 64;
-    /// The stream, as far as it may: something happened since no more of it could leave.
-    pub const STREAM: u8 = 128;
-    /// State before data.
-    pub const URGENT: u8 = RESET | SYN | ACK_FIRST | RETRANSMIT | PROBE;
-}
-
-/// End of an endless stream: later than any position that a connection can reach.
-pub(crate) const ENDLESS: SeqNum = 1 << 62;
-
-/// A reset that waits to be sent.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Reset {
-    pub(crate) seq: u32,
-    pub(crate) ack: u32,
-    pub(crate) flags: Flags,
-    /// It belongs to a connection with timestamps.
-    pub(crate) stamped: bool,
-}
-
-/// What the halves of an endpoint share.
-#[derive(Clone, Debug)]
-pub(crate) struct Connection {
-    pub profile: Arc<Profile>,
-    /// State that only some connections have.
-    pub extras: Extras,
-    pub handshake: Handshake,
-    /// Things to send, of [`due`].
-    pub due: u8,
-    /// Events that the application has not polled yet.
-    pub events: Events,
-    pub ecn: EcnState,
-    pub stats: Stats,
-}
 
 /// One end of a TCP connection. The crate's documentation holds the contract.
 #[derive(Clone, Debug)]
@@ -137,21 +63,20 @@ impl Endpoint {
 
     fn restart(&mut self, profile: &Arc<Profile>, initial_sequence: u32, state: State) {
         let sender = self.sender.take_memory(&self.conn);
-        let extras = std::mem::take(&mut self.conn.extras);
-        *self = Self::built(Arc::clone(profile), initial_sequence, state, sender, extras);
+        let receiver = self.receiver.take_memory();
+        *self = Self::built(Arc::clone(profile), initial_sequence, state, sender, receiver);
     }
 
     fn new(profile: Arc<Profile>, initial_sequence: u32, state: State) -> Self {
         Self::built(profile, initial_sequence, state, RecycledSender::default(), Extras::default())
     }
 
-    fn built(profile: Arc<Profile>, iss: u32, state: State, sender: RecycledSender, extras: Extras) -> Self {
+    fn built(profile: Arc<Profile>, iss: u32, state: State, sender: RecycledSender, receiver: Extras) -> Self {
         debug_assert_eq!(profile.validate(), Ok(()));
         Self {
             sender: Sender::new_in(sender, &profile, iss),
-            receiver: Receiver::default(),
+            receiver: Receiver::new_in(receiver, &profile, iss),
             conn: Connection {
-                extras: extras.for_another(&profile, iss),
                 handshake: Handshake::new(state, profile.mss_bytes, Memory::features(&profile)),
                 due: 0,
                 events: Events::NONE,
@@ -192,7 +117,7 @@ impl Endpoint {
     /// When to call [`handle_timeout`](Self::handle_timeout) next.
     #[inline]
     pub fn poll_timeout(&self) -> Deadline {
-        self.receiver.ack_timer().earliest(self.sender.deadline(&self.conn))
+        self.receiver.ack_timer().earliest(self.sender.deadline())
     }
 
     /// Events since the last call, which clears them.
@@ -203,12 +128,13 @@ impl Endpoint {
 
     /// From now on the sender's events are kept for [`poll_sender_event`](Self::poll_sender_event).
     pub fn listen(&mut self) {
-        self.sender.listen(&mut self.conn);
+        self.conn.handshake.features |= feature::LISTENER;
+        self.sender.listen(&self.conn);
     }
 
     /// The sender's next event, in the order of time, if somebody [listens](Self::listen).
     pub fn poll_sender_event(&mut self) -> Option<SenderEvent> {
-        self.conn.extras.listener_mut()?.events.pop_front()
+        self.sender.next_event()
     }
 
     fn check_invariants(&self) {

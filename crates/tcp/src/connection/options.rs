@@ -1,64 +1,66 @@
 //! The options that the handshake agreed on, read from every segment that arrives. None of this runs on a connection
 //! without options.
 
-use super::{Connection, Endpoint, State, due, feature};
+use super::Endpoint;
+use super::handshake::{State, feature};
+use super::shared::due;
 use crate::Nanos;
 use crate::profile::EcnPolicy;
 use crate::segment::{Flags, Segment, SentAt, TIMESTAMPS_BYTES};
 use crate::sequence::SeqNum;
 
-impl Connection {
+impl Endpoint {
     /// Takes over the options of the peer's SYN or SYN-ACK, as far as we offer or offered the same, and the room that
     /// they leave of a segment of `largest_bytes`.
     pub(crate) fn negotiate(&mut self, now: Nanos, segment: &Segment, largest_bytes: u32) {
-        let profile = &self.profile;
-        self.handshake.set_mss(largest_bytes);
+        let profile = &self.conn.profile;
+        self.conn.handshake.set_mss(largest_bytes);
         // RFC 2018 §2: SACK options may be sent once SACK-permitted was received; we send and heed them if both did.
         if segment.sack_permitted && profile.sack {
-            self.handshake.features |= feature::SACK;
+            self.conn.handshake.features |= feature::SACK;
         }
         // RFC 7323 §3.2: on if both SYNs carry the option.
         if let Some(theirs) = segment.timestamps.filter(|_| profile.timestamps) {
-            self.handshake.features |= feature::TIMESTAMPS;
-            if let Some(memory) = self.extras.memory_mut() {
-                memory.timestamps.record(now, theirs.value);
+            self.conn.handshake.features |= feature::TIMESTAMPS;
+            if let Some(timestamps) = self.receiver.timestamps_mut() {
+                timestamps.record(now, theirs.value);
             }
             // RFC 6691 §2: the MSS option does not count TCP options; the sender takes them off its segments.
-            self.handshake.set_mss(largest_bytes.saturating_sub(TIMESTAMPS_BYTES).max(1));
+            self.conn.handshake.set_mss(largest_bytes.saturating_sub(TIMESTAMPS_BYTES).max(1));
         }
         if segment.sent_at.is_none() {
             // The peer has no clock in common with us, so samples are round trips.
-            self.handshake.features &= !feature::ACK_ONE_WAY;
+            self.conn.handshake.features &= !feature::ACK_ONE_WAY;
         }
         let bits = Flags::ECE | Flags::CWR;
         let both = segment.flags.contains(bits);
         let granted = if segment.flags.contains(Flags::ACK) {
             // RFC 3168 §6.1.1: an ECN-setup SYN-ACK has ECE and not CWR. A peer that merely reflects has both.
             profile.ecn == EcnPolicy::On && segment.flags.contains(Flags::ECE) && !both
-        } else if self.handshake.state == State::SynSent {
+        } else if self.conn.handshake.state == State::SynSent {
             // Simultaneous open: both SYNs asked.
             profile.ecn == EcnPolicy::On && both
         } else {
             profile.ecn != EcnPolicy::Off && both
         };
         if granted {
-            self.handshake.features |= feature::ECN;
+            self.conn.handshake.features |= feature::ECN;
         }
     }
 
     /// Puts our offers on a SYN, or the agreed options on a SYN-ACK.
     pub(crate) fn offer(&self, now: Nanos, answering: bool, segment: &mut Segment) {
-        let profile = &self.profile;
-        let agreed = |bit| !answering || self.handshake.has(bit);
-        if self.handshake.has(feature::ACK_ONE_WAY) {
+        let profile = &self.conn.profile;
+        let agreed = |bit| !answering || self.conn.handshake.has(bit);
+        if self.conn.handshake.has(feature::ACK_ONE_WAY) {
             segment.sent_at = Some(SentAt::new(now));
         }
         segment.sack_permitted = profile.sack && agreed(feature::SACK);
         if profile.timestamps && agreed(feature::TIMESTAMPS) {
-            segment.timestamps = self.extras.memory().map(|memory| memory.timestamps.option(now));
+            segment.timestamps = self.receiver.timestamps().map(|timestamps| timestamps.option(now));
         }
         if answering {
-            if self.handshake.has(feature::ECN) {
+            if self.conn.handshake.has(feature::ECN) {
                 segment.flags |= Flags::ECE;
             }
         } else if profile.ecn == EcnPolicy::On && !segment.retransmission {
@@ -67,31 +69,22 @@ impl Connection {
         }
     }
 
-    /// Time since we sent the data that the segment acknowledges, by its timestamp: the only measure across a
-    /// retransmission.
-    // RFC 7323 §4.1: with Karn's ambiguity gone, each acknowledgment of new data may be a sample.
-    pub(crate) fn echoed_age(&self, now: Nanos, segment: &Segment) -> Option<Nanos> {
-        let theirs = segment.timestamps.filter(|_| self.handshake.has(feature::TIMESTAMPS))?;
-        self.extras.memory()?.timestamps.age(now, theirs.echo)
-    }
-
     /// Whether the segment that completes the handshake shows that the first copy of our SYN or SYN-ACK arrived.
     // Linux, tcp_try_undo_spurious_syn: the echo is the timestamp of the first copy.
     pub(crate) fn was_syn_repeated_needlessly(&self, segment: &Segment) -> bool {
-        let echo = segment.timestamps.filter(|_| self.handshake.has(feature::TIMESTAMPS)).map(|theirs| theirs.echo);
-        self.profile.undo_spurious_syn
-            && self.stats.syn_retransmissions > 0
-            && echo.zip(self.extras.memory()).is_some_and(|(echo, memory)| memory.timestamps.echoes_first_syn(echo))
+        let echo =
+            segment.timestamps.filter(|_| self.conn.handshake.has(feature::TIMESTAMPS)).map(|theirs| theirs.echo);
+        self.conn.profile.undo_spurious_syn
+            && self.conn.stats.syn_retransmissions > 0
+            && echo.zip(self.receiver.timestamps()).is_some_and(|(echo, timestamps)| timestamps.echoes_first_syn(echo))
     }
 
     /// False if the segment echoes a timestamp that none of our SYNs had.
     pub(crate) fn may_be_echo(&self, now: Nanos, segment: &Segment) -> bool {
-        let theirs = segment.timestamps.filter(|theirs| self.profile.timestamps && theirs.echo != 0);
-        theirs.zip(self.extras.memory()).is_none_or(|(theirs, memory)| memory.timestamps.may_echo(now, theirs.echo))
+        let theirs = segment.timestamps.filter(|theirs| self.conn.profile.timestamps && theirs.echo != 0);
+        theirs.zip(self.receiver.timestamps()).is_none_or(|(theirs, timestamps)| timestamps.may_echo(now, theirs.echo))
     }
-}
 
-impl Endpoint {
     /// Processes the options of an acceptable segment whose acknowledgment was accepted too; true: once its payload is
     /// processed, acknowledgments are quick.
     // Linux, tcp_ack and tcp_data_queue: TS.Recent and ECN's marks are of segments that are not dropped.
@@ -100,7 +93,7 @@ impl Endpoint {
         if self.conn.handshake.has(feature::TIMESTAMPS) {
             self.update_recent(now, seq, segment);
             if self.conn.handshake.has(feature::RECEIVER) {
-                self.receiver.note_echo(&mut self.conn, now, segment);
+                self.receiver.note_echo(now, segment);
             }
         }
         let brings_news = seq + u64::from(segment.payload_bytes) > self.receiver.next();
@@ -118,8 +111,8 @@ impl Endpoint {
     // RFC 7323 §5.3 (PAWS). As in Linux a segment without the option passes.
     #[inline]
     pub(crate) fn passes_paws(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) -> bool {
-        let (Some(theirs), Some(memory)) = (segment.timestamps, self.conn.extras.memory()) else { return true };
-        match memory.timestamps.lag(now, theirs.value) {
+        let (Some(theirs), Some(timestamps)) = (segment.timestamps, self.receiver.timestamps()) else { return true };
+        match timestamps.lag(now, theirs.value) {
             Some(lag) if lag > 0 => self.passes_by_order(seq, segment, lag),
             _ => true,
         }
@@ -133,7 +126,7 @@ impl Endpoint {
         }
         // RFC 7323 §5.3 R1: an older timestamp: send an acknowledgment, and drop the segment.
         self.receiver.note_old_duplicate(&self.conn, seq, segment);
-        self.receiver.enter_quickack(&mut self.conn, None);
+        self.receiver.enter_quickack(None);
         self.conn.due |= due::ACK;
         false
     }
@@ -142,9 +135,10 @@ impl Endpoint {
     // acceptable segments only (§5.3 R3).
     fn update_recent(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) {
         if self.receiver.is_acceptable(&self.conn, seq, segment.sequence_length()) {
-            if let (Some(theirs), Some(memory)) = (segment.timestamps, self.conn.extras.memory_mut()) {
-                if seq <= memory.last_ack_sent && memory.timestamps.lag(now, theirs.value).is_none_or(|lag| lag <= 0) {
-                    memory.timestamps.record(now, theirs.value);
+            let last_ack_sent = self.receiver.last_ack_sent();
+            if let (Some(theirs), Some(timestamps)) = (segment.timestamps, self.receiver.timestamps_mut()) {
+                if seq <= last_ack_sent && timestamps.lag(now, theirs.value).is_none_or(|lag| lag <= 0) {
+                    timestamps.record(now, theirs.value);
                 }
             }
         }

@@ -1,7 +1,9 @@
 //! The option that a SYN carries for the routers on its path, which may lower it, and the answer (Quick-Start, RFC 4782).
 //! All of it happens in the handshake and on the first segment after it.
 
-use super::{Connection, Endpoint, State, feature};
+use super::Endpoint;
+use super::handshake::{State, feature};
+use super::shared::Connection;
 use crate::segment::{Flags, PathOption, QuickStart, Segment};
 
 impl Endpoint {
@@ -21,7 +23,7 @@ impl Endpoint {
             && matches!(self.conn.handshake.state, State::SynSent | State::SynReceived)
             && self.sender.is_ack_of_syn(segment.ack);
         if let Some(rate) = option.response.filter(|_| acknowledges) {
-            if let Some(startup) = self.conn.extras.startup_mut() {
+            if let Some(startup) = self.sender.startup() {
                 startup.scheme_mut().on_rate_granted(rate);
             }
         }
@@ -38,12 +40,12 @@ impl Endpoint {
     pub(crate) fn add_path_request(&mut self, segment: &mut Segment) {
         // RFC 4782 §4.7.2: without a response, resend the SYN or SYN/ACK without the Quick-Start Request.
         let request =
-            match self.sender.startup_scheme(&mut self.conn).map_or(0, |startup| startup.scheme().requested_rate()) {
+            match self.sender.startup_scheme(&self.conn).map_or(0, |startup| startup.scheme().requested_rate()) {
                 rate @ 1.. if !segment.retransmission => QuickStart::Request { rate, approved: true },
                 _ => QuickStart::None,
             };
         // RFC 4782 §4.3: the Quick-Start Response MUST NOT be resent if it is lost.
-        let response = self.conn.take_path_option().and_then(|option| option.response);
+        let response = self.receiver.take_path_option(&mut self.conn).and_then(|option| option.response);
         segment.path_option = PathOption::new(request, response);
     }
 
@@ -51,10 +53,10 @@ impl Endpoint {
     // RFC 4782 §4.4: whether or not the Quick-Start Request was successful, the host MUST send a Report of Approved Rate.
     pub(crate) fn prepare_path_report(&mut self) {
         if self.conn.stats.syn_retransmissions == 0 {
-            if let Some(startup) = self.conn.extras.startup() {
+            if let Some(startup) = self.sender.startup() {
                 if startup.scheme().requested_rate() > 0 {
                     let rate = startup.scheme().granted_rate();
-                    let response = self.conn.take_path_option().and_then(|option| option.response);
+                    let response = self.receiver.take_path_option(&mut self.conn).and_then(|option| option.response);
                     self.queue_path_option(QuickStart::Report { rate }, response);
                 }
             }
@@ -63,20 +65,15 @@ impl Endpoint {
 
     /// The next segment is to carry these.
     fn queue_path_option(&mut self, quick_start: QuickStart, response: Option<u8>) {
-        let extra = self.conn.extras.get_or_new(&self.conn.profile, self.sender.snd().iss);
-        extra.path_option = PathOption::new(quick_start, response);
+        let waiting = self.receiver.waiting(&self.conn.profile, self.sender.snd().iss);
+        waiting.path_option = PathOption::new(quick_start, response);
         self.conn.handshake.features |= feature::PATH_OPTION;
     }
 }
 
 impl Connection {
-    /// The option that waits for the next segment.
-    #[cold]
-    pub(crate) fn take_path_option(&mut self) -> Option<PathOption> {
-        if !self.handshake.has(feature::PATH_OPTION) {
-            return None;
-        }
+    /// No option waits for the next segment any more.
+    pub(crate) fn end_path_option(&mut self) {
         self.handshake.features &= !feature::PATH_OPTION;
-        self.extras.take_path_option()
     }
 }

@@ -1,10 +1,12 @@
 //! A segment arrives on a synchronized connection: whether it is acceptable, and its content.
 
-use super::{Endpoint, State, due, feature};
+use super::Endpoint;
+use super::handshake::{State, feature};
+use super::shared::{Connection, due};
 use crate::Nanos;
-use crate::receiver::Arrival;
+use crate::receiver::payload::Arrival;
 use crate::segment::{Flags, Segment};
-use crate::sender::Answer;
+use crate::sender::acknowledgement::Answer;
 use crate::sequence::{SeqNum, near};
 
 impl Endpoint {
@@ -42,7 +44,8 @@ impl Endpoint {
         if self.conn.handshake.has(feature::TIMESTAMPS) && !self.passes_paws(now, seq, segment) {
             return;
         }
-        match self.sender.on_acknowledgement(&mut self.conn, now, (seq, next), segment) {
+        let age = |conn: &Connection| self.receiver.echoed_age(conn, now, segment);
+        match self.sender.on_acknowledgement(&mut self.conn, now, (seq, next), segment, age) {
             Answer::Refused => return,
             Answer::Taken => {}
             Answer::OfFin => {
@@ -58,7 +61,7 @@ impl Endpoint {
             self.on_payload(now, seq, segment);
         }
         if quickly {
-            self.receiver.enter_quickack(&mut self.conn, Some(2));
+            self.receiver.enter_quickack(Some(2));
         }
     }
 

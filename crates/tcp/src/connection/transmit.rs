@@ -1,9 +1,11 @@
 //! Hands out the segments that are due.
 
-use super::{Connection, Endpoint, State, due};
+use super::Endpoint;
+use super::handshake::State;
+use super::shared::{Connection, due};
 use crate::Nanos;
 use crate::segment::Segment;
-use crate::sender::StreamSegment;
+use crate::sender::transmit::StreamSegment;
 use crate::sequence::SeqNum;
 
 impl Endpoint {
@@ -32,14 +34,14 @@ impl Endpoint {
         // Linux calls tcp_write_xmit on events only, and its decision depends on the time: a train that waits for an
         // ACK leaves if it is asked later, and a window that is in use is so until then.
         if self.conn.due & due::STREAM != 0 && self.conn.handshake.state >= State::Established {
-            if !self.sender.only_receives(&self.conn) {
+            if !self.sender.only_receives() {
                 let room = |conn: &Connection| self.receiver.payload_room(conn);
                 if let Some(data) = self.sender.stream_segment(&mut self.conn, now, room) {
                     self.data_segment(now, &data, segment);
                     return true;
                 }
-                if self.conn.extras.validation().is_some() {
-                    self.sender.validate_window(&mut self.conn, now);
+                if self.sender.validates_window() {
+                    self.sender.validate_window(&self.conn, now);
                 }
             }
             self.conn.due &= !due::STREAM;
@@ -56,7 +58,7 @@ impl Endpoint {
     #[inline]
     pub fn may_transmit(&self) -> bool {
         let due = self.conn.due;
-        due & !due::STREAM != 0 || due != 0 && !self.sender.only_receives(&self.conn)
+        due & !due::STREAM != 0 || due != 0 && !self.sender.only_receives()
     }
 
     #[cold]
@@ -82,9 +84,7 @@ impl Endpoint {
     /// A segment without payload.
     #[inline]
     fn bare_segment(&mut self, now: Nanos, position: SeqNum, into: &mut Segment) {
-        if let Some(pacer) = self.conn.extras.pacer_mut() {
-            pacer.on_bare_sent(now);
-        }
+        self.sender.on_bare_sent(now);
         self.receiver.segment(&mut self.conn, now, position, 0, false, into);
     }
 

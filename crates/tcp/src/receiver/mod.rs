@@ -1,90 +1,27 @@
-//! The receiver with a memory: adaptive acknowledgments and a growing window.
+//! The receiving half of an endpoint: what has arrived, what the application has read, and when to acknowledge.
 
 use crate::connection::handshake::LARGEST_FIELD;
-use crate::connection::timestamps::TimestampState;
 pub(crate) mod ack;
-mod payload;
+pub(crate) mod memory;
+pub(crate) mod payload;
 pub(crate) mod reassembly;
 mod round_trip;
 mod segment_size;
 pub(crate) mod window;
 
-pub(crate) use payload::Arrival;
-
-use crate::connection::{Connection, State, due, feature};
-use crate::profile::{AckPolicy, Profile, RttSamples};
+use crate::connection::handshake::{State, feature};
+use crate::connection::shared::{Connection, Reset, due};
+use crate::connection::timestamps::TimestampState;
+use crate::profile::{AckPolicy, Profile};
 use crate::receiver::ack::Arrivals;
-use crate::receiver::round_trip::RoundTrip;
+use crate::receiver::memory::{Extras, Memory};
 use crate::receiver::segment_size::{Compared, SegmentSize};
-use crate::receiver::window::{Arrived, Block, Blocks, GrowingWindow};
-use crate::segment::{Flags, Segment, TIMESTAMPS_BYTES};
+use crate::receiver::window::{Arrived, Block, GrowingWindow};
+use crate::segment::{Flags, PathOption, Segment, TIMESTAMPS_BYTES};
 use crate::sequence::{SeqNum, origin};
 use crate::{Deadline, Nanos};
 use reassembly::Reassembly;
 use std::num::NonZeroU64;
-
-/// The receiver's state; none of it is used with plain acknowledgments, a fixed window and no timestamps.
-#[derive(Clone, Debug)]
-pub(crate) struct Memory {
-    /// With the adaptive acknowledgment policy.
-    pub arrivals: Option<Arrivals>,
-    /// With a growing window, from the peer's SYN on.
-    pub window: Option<GrowingWindow>,
-    /// The right edge of that window need not be computed again: no data has arrived or been read since the latest segment
-    /// left, at least half of the buffer is free, and the window is scaled.
-    pub edge_is_current: bool,
-    /// Room for the data of that window, until then.
-    spare: Blocks,
-    pub segment_size: SegmentSize,
-    round_trip: RoundTrip,
-    /// Last.ACK.sent: RCV.NXT of the latest segment sent.
-    pub last_ack_sent: SeqNum,
-    /// Every segment that ends before this position is acknowledged immediately (`AckPolicy::Heartbeat`).
-    acknowledge_each_before: SeqNum,
-    pub timestamps: TimestampState,
-}
-
-impl Memory {
-    pub fn new(profile: &Profile, initial_sequence: u32, spare: Blocks) -> Self {
-        let arrivals = match profile.ack {
-            AckPolicy::Adaptive(rules) => Some(Arrivals::new(rules, profile.timer_tick.map(|tick| tick.period_ns))),
-            _ => None,
-        };
-        Self {
-            arrivals,
-            window: None,
-            edge_is_current: false,
-            spare,
-            segment_size: SegmentSize::new(profile.mss_bytes, u32::MAX),
-            round_trip: RoundTrip::default(),
-            last_ack_sent: 0,
-            acknowledge_each_before: 0,
-            timestamps: TimestampState::new(initial_sequence),
-        }
-    }
-
-    /// Memory that a finished receiver leaves to the next one.
-    pub fn take_spare(&mut self) -> Blocks {
-        let spare = std::mem::take(&mut self.spare);
-        self.window.take().map_or(spare, GrowingWindow::into_blocks).emptied()
-    }
-
-    /// True if a connection of this profile has a use for it.
-    pub fn is_needed(profile: &Profile) -> bool {
-        let counts_bytes = matches!(profile.ack, AckPolicy::Heartbeat { every_segment_bytes: Some(_), .. });
-        Self::features(profile) != 0 || profile.timestamps || counts_bytes
-    }
-
-    /// The features of a connection of this profile that look into it whenever something arrives.
-    pub fn features(profile: &Profile) -> u8 {
-        let receiver = match profile.ack {
-            AckPolicy::Adaptive(_) => feature::RECEIVER | feature::ADAPTIVE_ACK,
-            _ if profile.receive_window_growth.is_some() => feature::RECEIVER,
-            _ => 0,
-        };
-        receiver | if profile.rto.samples == RttSamples::AckOneWay { feature::ACK_ONE_WAY } else { 0 }
-    }
-}
 
 /// The receiver of a connection. What it shares with the sender is handed to its methods.
 #[derive(Clone, Debug, Default)]
@@ -105,9 +42,21 @@ pub(crate) struct Receiver {
     unacknowledged_segments: u32,
     /// Expiry of the timer of a delayed acknowledgment.
     ack_timer: Deadline,
+    /// State that only some connections have.
+    extras: Extras,
 }
 
 impl Receiver {
+    /// A receiver that has received nothing, in the memory of one whose connection is over if there is any.
+    pub fn new_in(old: Extras, profile: &Profile, initial_sequence: u32) -> Self {
+        Self { extras: old.for_another(profile, initial_sequence), ..Self::default() }
+    }
+
+    /// Gives up the memory that another receiver can be built in.
+    pub fn take_memory(&mut self) -> Extras {
+        std::mem::take(&mut self.extras)
+    }
+
     /// The peer's SYN arrived.
     pub fn begin(&mut self, irs: u32) {
         self.irs = irs;
@@ -194,21 +143,21 @@ impl Receiver {
 
     /// Data or a FIN arrived: the next segment computes its window again.
     #[inline]
-    pub(crate) fn renew_window(&mut self, conn: &mut Connection) {
+    pub(crate) fn renew_window(&mut self, conn: &Connection) {
         if conn.handshake.has(feature::RECEIVER) {
-            if let Some(memory) = conn.extras.memory_mut() {
+            if let Some(memory) = self.extras.memory_mut() {
                 memory.edge_is_current = false;
             }
         }
     }
 
-    pub(crate) fn last_ack_sent(&self, conn: &Connection) -> SeqNum {
-        conn.extras.memory().map_or(self.nxt, |memory| memory.last_ack_sent)
+    pub(crate) fn last_ack_sent(&self) -> SeqNum {
+        self.extras.memory().map_or(self.nxt, |memory| memory.last_ack_sent)
     }
 
     /// Advertised window: the one in the latest acknowledgment.
-    fn window_in_force(&self, conn: &Connection) -> u32 {
-        u32::try_from(self.edge.saturating_sub(self.last_ack_sent(conn))).unwrap_or(u32::MAX)
+    fn window_in_force(&self) -> u32 {
+        u32::try_from(self.edge.saturating_sub(self.last_ack_sent())).unwrap_or(u32::MAX)
     }
 
     /// Payload of the largest segment that the peer may send [advmss].
@@ -221,11 +170,48 @@ impl Receiver {
         if conn.handshake.has(feature::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 }
     }
 
+    /// The state of the timestamps option, if the profile has it.
+    #[inline]
+    pub fn timestamps(&self) -> Option<&TimestampState> {
+        self.extras.memory().map(|memory| &memory.timestamps)
+    }
+
+    /// The peer's value for the echo, or our first SYN, is noted here.
+    #[inline]
+    pub fn timestamps_mut(&mut self) -> Option<&mut TimestampState> {
+        self.extras.memory_mut().map(|memory| &mut memory.timestamps)
+    }
+
+    /// Time since we sent the data that the segment acknowledges, by its timestamp: the only measure across a
+    /// retransmission.
+    // RFC 7323 §4.1: with Karn's ambiguity gone, each acknowledgment of new data may be a sample.
+    pub fn echoed_age(&self, conn: &Connection, now: Nanos, segment: &Segment) -> Option<Nanos> {
+        let theirs = segment.timestamps.filter(|_| conn.handshake.has(feature::TIMESTAMPS))?;
+        self.timestamps()?.age(now, theirs.echo)
+    }
+
+    /// What waits to be sent in addition to the stream, to be added to.
+    pub fn waiting(&mut self, profile: &Profile, initial_sequence: u32) -> &mut Memory {
+        self.extras.get_or_new(profile, initial_sequence)
+    }
+
+    /// The reset that is due.
+    pub fn reset(&self) -> Reset {
+        self.extras.memory().map_or(Reset::default(), |memory| memory.reset)
+    }
+
+    /// The option that waits for the next segment.
+    #[cold]
+    pub fn take_path_option(&mut self, conn: &mut Connection) -> Option<PathOption> {
+        conn.end_path_option();
+        self.extras.memory_mut()?.path_option.take()
+    }
+
     /// A segment that echoes a timestamp may be a sample of the RTT that the receiver sees.
-    pub(crate) fn note_echo(&mut self, conn: &mut Connection, now: Nanos, segment: &Segment) {
+    pub(crate) fn note_echo(&mut self, now: Nanos, segment: &Segment) {
         let is_read = self.read_next == self.nxt;
         let Some(theirs) = segment.timestamps else { return };
-        if let Some(Memory { round_trip, segment_size, timestamps, .. }) = conn.extras.memory_mut() {
+        if let Some(Memory { round_trip, segment_size, timestamps, .. }) = self.extras.memory_mut() {
             let is_full = segment.sequence_length() >= segment_size.bytes;
             let age = if is_full { timestamps.age(now, theirs.echo) } else { None };
             round_trip.on_echo(theirs.echo, age, is_read);
@@ -233,21 +219,21 @@ impl Receiver {
     }
 
     /// The echo in the segment that ended the handshake does not count.
-    pub(crate) fn forget_echo(&mut self, conn: &mut Connection) {
-        if let Some(memory) = conn.extras.memory_mut() {
+    pub(crate) fn forget_echo(&mut self) {
+        if let Some(memory) = self.extras.memory_mut() {
             memory.round_trip.forget_echo();
         }
     }
 
     /// A segment with payload arrived, in order or ahead of a hole.
     #[inline(always)]
-    fn arrived(&mut self, conn: &mut Connection, now: Nanos, block: Block, segment: &Segment) -> Arrived {
-        let window_bytes = self.window_in_force(conn);
+    fn arrived(&mut self, conn: &Connection, now: Nanos, block: Block, segment: &Segment) -> Arrived {
+        let window_bytes = self.window_in_force();
         let (stamp_bytes, most_bytes) = (self.stamp_bytes(conn), self.largest_segment_bytes(conn));
         let pushes = segment.flags.contains(Flags::PSH);
         let mut arrived =
             Arrived { block, payload_bytes: segment.payload_bytes, is_longer: false, segment_bytes: 0, window_bytes };
-        if let Some(Memory { arrivals, segment_size, window, .. }) = conn.extras.memory_mut() {
+        if let Some(Memory { arrivals, segment_size, window, .. }) = self.extras.memory_mut() {
             let compared = segment_size.learn(segment, stamp_bytes, most_bytes);
             arrived.is_longer = compared == Compared::Longer;
             arrived.segment_bytes = segment_size.bytes;
@@ -262,12 +248,12 @@ impl Receiver {
     }
 
     /// Data arrived in order, and RCV.NXT has moved; no hole that it filled counts yet.
-    fn note_arrival(&mut self, conn: &mut Connection, now: Nanos, rto: Nanos, seq: SeqNum, segment: &Segment) {
+    fn note_arrival(&mut self, conn: &Connection, now: Nanos, rto: Nanos, seq: SeqNum, segment: &Segment) {
         let block = Block::of(seq, segment.payload_bytes, segment.option_bytes()).accepted_up_to(self.nxt);
-        self.make_room(conn, &block, true);
+        self.make_room(&block, true);
         let arrived = self.arrived(conn, now, block, segment);
         let received = self.nxt;
-        let Some(Memory { arrivals, window, round_trip, .. }) = conn.extras.memory_mut() else { return };
+        let Some(Memory { arrivals, window, round_trip, .. }) = self.extras.memory_mut() else { return };
         if let Some(arrivals) = arrivals {
             arrivals.on_data(now, arrived.segment_bytes, arrived.window_bytes, rto);
         }
@@ -282,14 +268,14 @@ impl Receiver {
     }
 
     /// True if RCV.NXT is among the bytes of which every segment is acknowledged.
-    pub(crate) fn wants_each_acknowledged(&self, conn: &Connection) -> bool {
-        conn.extras.memory().is_some_and(|memory| self.nxt < memory.acknowledge_each_before)
+    pub(crate) fn wants_each_acknowledged(&self) -> bool {
+        self.extras.memory().is_some_and(|memory| self.nxt < memory.acknowledge_each_before)
     }
 
     /// The bytes of which every segment is acknowledged begin at RCV.NXT: after the peer's SYN and after disorder.
-    pub(crate) fn acknowledge_each_from_here(&mut self, conn: &mut Connection) {
+    pub(crate) fn acknowledge_each_from_here(&mut self, conn: &Connection) {
         if let AckPolicy::Heartbeat { every_segment_bytes: Some(bytes), .. } = conn.profile.ack {
-            if let Some(memory) = conn.extras.memory_mut() {
+            if let Some(memory) = self.extras.memory_mut() {
                 memory.acknowledge_each_before = self.nxt + u64::from(bytes);
             }
         }
@@ -297,12 +283,12 @@ impl Receiver {
 
     /// Data arrived ahead of a hole and was accepted up to `end`.
     #[inline(never)]
-    pub(crate) fn note_gap(&mut self, conn: &mut Connection, now: Nanos, seq: SeqNum, end: SeqNum, segment: &Segment) {
+    pub(crate) fn note_gap(&mut self, conn: &Connection, now: Nanos, seq: SeqNum, end: SeqNum, segment: &Segment) {
         let block = Block::of(seq, segment.payload_bytes, segment.option_bytes()).accepted_up_to(end);
-        self.make_room(conn, &block, false);
+        self.make_room(&block, false);
         let arrived = self.arrived(conn, now, block, segment);
         let (distance, has_sack) = (self.bytes_ahead(), conn.handshake.has(feature::SACK));
-        if let Some(Memory { window: Some(window), arrivals, .. }) = conn.extras.memory_mut() {
+        if let Some(Memory { window: Some(window), arrivals, .. }) = self.extras.memory_mut() {
             if window.on_gap(&arrived, distance, has_sack) {
                 if let Some(arrivals) = arrivals {
                     arrivals.quickack_once();
@@ -312,16 +298,16 @@ impl Receiver {
     }
 
     /// RCV.NXT has moved on over data that lay ahead of a hole; `before`: up to where it was without.
-    pub(crate) fn note_filled(&mut self, conn: &mut Connection, before: SeqNum) {
+    pub(crate) fn note_filled(&mut self, before: SeqNum) {
         let next = self.nxt;
-        if let Some(Memory { window: Some(window), .. }) = conn.extras.memory_mut() {
+        if let Some(Memory { window: Some(window), .. }) = self.extras.memory_mut() {
             window.on_filled(before, next);
         }
     }
 
     #[inline]
-    fn make_room(&mut self, conn: &mut Connection, block: &Block, in_order: bool) {
-        if let Some(Memory { window: Some(window), arrivals, .. }) = conn.extras.memory_mut() {
+    fn make_room(&mut self, block: &Block, in_order: bool) {
+        if let Some(Memory { window: Some(window), arrivals, .. }) = self.extras.memory_mut() {
             if window.make_room(block, in_order) {
                 if let Some(arrivals) = arrivals {
                     arrivals.end_quick();
@@ -337,7 +323,7 @@ impl Receiver {
 
     /// True if acknowledgments of data ahead of a hole are merged: with SACK, since duplicates say nothing then.
     pub(crate) fn compresses(&self, conn: &Connection) -> bool {
-        conn.handshake.has(feature::SACK) && conn.extras.arrivals().is_some_and(Arrivals::compresses)
+        conn.handshake.has(feature::SACK) && self.extras.arrivals().is_some_and(Arrivals::compresses)
     }
 
     /// When to acknowledge arrived data; `srtt`: the sender's.
@@ -345,15 +331,15 @@ impl Receiver {
     // does not read); or in quick mode; or because something already made it due; or after a delay.
     #[inline(always)]
     pub(crate) fn acknowledge_adaptively(&mut self, conn: &mut Connection, now: Nanos, srtt: Option<Nanos>) {
-        let waiting = self.nxt - self.last_ack_sent(conn);
-        let in_force = u64::from(self.window_in_force(conn));
-        let two = conn.extras.memory().is_some_and(|memory| waiting > u64::from(memory.segment_size.bytes));
+        let waiting = self.nxt - self.last_ack_sent();
+        let in_force = u64::from(self.window_in_force());
+        let two = self.extras.memory().is_some_and(|memory| waiting > u64::from(memory.segment_size.bytes));
         let enough = two && self.select_window(conn) >= in_force;
         // Linux: none counts as none at all, the sender's only if it is shorter.
-        let seen = conn.extras.memory().and_then(|memory| memory.round_trip.get());
+        let seen = self.extras.memory().and_then(|memory| memory.round_trip.get());
         let rtt = seen.map_or(0, |rtt| rtt.min(srtt.unwrap_or(rtt)));
         let due = conn.due & due::ACK != 0;
-        let Some(arrivals) = conn.extras.arrivals_mut() else { return };
+        let Some(arrivals) = self.extras.arrivals_mut() else { return };
         if enough || arrivals.is_quick() || due {
             return self.acknowledge_first(conn);
         }
@@ -375,16 +361,16 @@ impl Receiver {
 
     /// An acknowledgment leaves ahead of any data: Linux sends it before the application hears of the arrival.
     fn acknowledge_first(&mut self, conn: &mut Connection) {
-        if let Some(arrivals) = conn.extras.arrivals_mut() {
+        if let Some(arrivals) = self.extras.arrivals_mut() {
             arrivals.scheduled = true;
         }
         conn.due |= due::ACK | due::ACK_FIRST;
     }
 
     /// The peer should be informed of events immediately, and for `most` acknowledgments more.
-    pub(crate) fn enter_quickack(&mut self, conn: &mut Connection, most: Option<u16>) {
-        let window = self.window_in_force(conn);
-        if let Some(Memory { arrivals: Some(arrivals), segment_size, .. }) = conn.extras.memory_mut() {
+    pub(crate) fn enter_quickack(&mut self, most: Option<u16>) {
+        let window = self.window_in_force();
+        if let Some(Memory { arrivals: Some(arrivals), segment_size, .. }) = self.extras.memory_mut() {
             arrivals.enter_quickack(most, segment_size.bytes, window);
         }
     }
@@ -392,16 +378,16 @@ impl Receiver {
     /// A duplicate that ends here is to be acknowledged.
     // Linux: tcp_data_queue counts that as the acknowledgment of data, tcp_send_dupack, which answers segments that end
     // before the latest acknowledgment, does not.
-    pub(crate) fn schedule_ack_of(&mut self, conn: &mut Connection, end: SeqNum) {
-        if let Some(Memory { arrivals: Some(arrivals), last_ack_sent, .. }) = conn.extras.memory_mut() {
+    pub(crate) fn schedule_ack_of(&mut self, end: SeqNum) {
+        if let Some(Memory { arrivals: Some(arrivals), last_ack_sent, .. }) = self.extras.memory_mut() {
             arrivals.scheduled |= end >= *last_ack_sent;
         }
     }
 
     /// The peer closes, which our application is likely to answer: its data acknowledges the FIN.
     // Linux, tcp_fin: a FIN in ESTABLISHED is not acknowledged before the usual delay.
-    pub(crate) fn hold_ack_of_fin(&mut self, conn: &mut Connection) {
-        if let Some(arrivals) = conn.extras.arrivals_mut() {
+    pub(crate) fn hold_ack_of_fin(&mut self) {
+        if let Some(arrivals) = self.extras.arrivals_mut() {
             arrivals.interactive = true;
             arrivals.scheduled = true;
         }
@@ -414,14 +400,14 @@ impl Receiver {
         }
         self.ack_timer = Deadline::NEVER;
         conn.due |= due::ACK;
-        if let Some(arrivals) = conn.extras.arrivals_mut() {
+        if let Some(arrivals) = self.extras.arrivals_mut() {
             arrivals.on_expiry(rto);
         }
     }
 
     /// A segment leaves, with or without data.
-    pub(crate) fn note_departure(&mut self, conn: &mut Connection, now: Nanos, has_data: bool) {
-        if let Some(arrivals) = conn.extras.arrivals_mut() {
+    pub(crate) fn note_departure(&mut self, now: Nanos, has_data: bool) {
+        if let Some(arrivals) = self.extras.arrivals_mut() {
             arrivals.on_ack_sent();
             if has_data {
                 arrivals.on_data_sent(now);
@@ -435,15 +421,15 @@ impl Receiver {
             return;
         }
         let (read, received, ahead) = (self.read_next, self.nxt, self.bytes_ahead());
-        if let Some(Memory { window: Some(window), edge_is_current, round_trip, .. }) = conn.extras.memory_mut() {
+        if let Some(Memory { window: Some(window), edge_is_current, round_trip, .. }) = self.extras.memory_mut() {
             *edge_is_current = false;
             window.on_read(from, read, received, ahead, round_trip.get());
         }
         // Linux, tcp_cleanup_rbuf: the second segment, if its arrival was not acknowledged yet; and short segments, once
         // everything is read.
-        let waiting = self.nxt - self.last_ack_sent(conn);
+        let waiting = self.nxt - self.last_ack_sent();
         let emptied = self.readable() == 0;
-        let Some(Memory { arrivals: Some(arrivals), segment_size, .. }) = conn.extras.memory() else { return };
+        let Some(Memory { arrivals: Some(arrivals), segment_size, .. }) = self.extras.memory() else { return };
         let second = waiting > u64::from(segment_size.bytes);
         if arrivals.scheduled && (second || emptied && arrivals.is_due_once_read()) {
             self.acknowledge_first(conn);
@@ -451,7 +437,7 @@ impl Receiver {
     }
 
     pub fn set_quick_ack(&mut self, conn: &mut Connection, quick: bool) {
-        let Some(arrivals) = conn.extras.arrivals_mut() else { return };
+        let Some(arrivals) = self.extras.arrivals_mut() else { return };
         arrivals.interactive = !quick;
         if quick && arrivals.scheduled && matches!(conn.handshake.state(), State::Established | State::CloseWait) {
             arrivals.push();
@@ -462,11 +448,11 @@ impl Receiver {
     }
 
     /// The window that the handshake begins with.
-    pub fn begin_receiving(&mut self, conn: &mut Connection, has_sent_syn: bool) {
+    pub fn begin_receiving(&mut self, conn: &Connection, has_sent_syn: bool) {
         // A SYN that has left counted in segments without options.
         let own_mss = self.largest_segment_bytes(conn);
         let window = self.announced_at_first(conn, if has_sent_syn { conn.profile.mss_bytes } else { own_mss });
-        if let Some(memory) = conn.extras.memory_mut() {
+        if let Some(memory) = self.extras.memory_mut() {
             memory.last_ack_sent = self.nxt;
             let most = conn.profile.receive_window_bytes;
             let growth = conn.profile.receive_window_growth.as_ref();
@@ -480,8 +466,8 @@ impl Receiver {
     }
 
     /// The handshake is over, and the clocks of the receiver run.
-    pub(crate) fn begin_clocks(&mut self, conn: &mut Connection, now: Nanos) {
-        let Some(Memory { arrivals, window, .. }) = conn.extras.memory_mut() else { return };
+    pub(crate) fn begin_clocks(&mut self, now: Nanos) {
+        let Some(Memory { arrivals, window, .. }) = self.extras.memory_mut() else { return };
         if let Some(arrivals) = arrivals {
             arrivals.begin(now);
         }

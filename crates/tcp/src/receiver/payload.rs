@@ -1,6 +1,7 @@
 //! Payload arrives: in order, ahead of a hole, or again; and when that is acknowledged.
 
-use crate::connection::{Connection, Events, State, due, feature};
+use crate::connection::handshake::{State, feature};
+use crate::connection::shared::{Connection, Events, due};
 use crate::receiver::Receiver;
 use crate::receiver::ack::{Arrivals, Verdict};
 use crate::receiver::reassembly::BlockFrom;
@@ -42,8 +43,8 @@ impl Receiver {
         if end < self.nxt || (end == self.nxt && !fin) {
             // A duplicate, or only bytes after the peer's FIN.
             self.note_old_duplicate(conn, seq, segment);
-            self.enter_quickack(conn, None);
-            self.schedule_ack_of(conn, end);
+            self.enter_quickack(None);
+            self.schedule_ack_of(end);
             conn.due |= due::ACK;
             return Arrival::Old;
         }
@@ -86,7 +87,7 @@ impl Receiver {
     #[inline]
     fn acknowledge_by_policy(&mut self, conn: &mut Connection, now: Nanos) {
         self.unacknowledged_segments += 1;
-        match conn.profile.ack.on_data(now, self.unacknowledged_segments, || self.wants_each_acknowledged(conn)) {
+        match conn.profile.ack.on_data(now, self.unacknowledged_segments, || self.wants_each_acknowledged()) {
             Verdict::AtOnce => conn.due |= due::ACK,
             Verdict::Until(time) => {
                 if !self.ack_timer.is_set() {
@@ -112,7 +113,7 @@ impl Receiver {
             if let Some((start, end)) = self.reassembly.overlap(seq, beyond) {
                 self.note_duplicate(conn, start, end);
             }
-            if conn.extras.arrivals().is_some_and(Arrivals::has_compressed) {
+            if self.extras.arrivals().is_some_and(Arrivals::has_compressed) {
                 if self.reassembly.insert_while_ack_waits(seq, beyond) {
                     conn.due |= due::ACK;
                 }
@@ -141,7 +142,7 @@ impl Receiver {
         let in_order = self.reassembly.advance(filled);
         self.nxt = self.up_to_fin(in_order);
         if conn.handshake.has(feature::RECEIVER) {
-            self.note_filled(conn, filled);
+            self.note_filled(filled);
         }
         self.acknowledge_each_from_here(conn);
         if self.reassembly.is_empty() || !self.compresses(conn) {
@@ -173,7 +174,7 @@ impl Receiver {
         if length == 0 {
             seq >= self.nxt && seq <= self.edge
         } else if end <= self.nxt {
-            conn.profile.loose_sequence_check && end >= self.last_ack_sent(conn)
+            conn.profile.loose_sequence_check && end >= self.last_ack_sent()
         } else {
             seq < self.edge
         }

@@ -3,7 +3,8 @@
 
 use crate::Nanos;
 use crate::amounts::{Bytes, LARGEST_WINDOW};
-use crate::connection::{Connection, Events, due, feature};
+use crate::connection::handshake::feature;
+use crate::connection::shared::{Connection, Events, due};
 use crate::profile::IdleCheck;
 use crate::segment::{Flags, Segment, SentAt};
 use crate::sender::Sender;
@@ -22,7 +23,8 @@ pub(crate) enum Answer {
 }
 
 impl Sender {
-    /// Processes the acknowledgment field of a segment at `seq`, where the receiver waits for `expected`.
+    /// Processes the acknowledgment field of a segment at `seq`, where the receiver waits for `expected`; `echo_age`: the time
+    /// since we sent what it acknowledges, by its timestamp.
     #[inline]
     pub(crate) fn on_acknowledgement(
         &mut self,
@@ -30,6 +32,7 @@ impl Sender {
         now: Nanos,
         (seq, expected): (SeqNum, SeqNum),
         segment: &Segment,
+        echo_age: impl Fn(&Connection) -> Option<Nanos>,
     ) -> Answer {
         let ack = near(self.snd.una, segment.ack);
         if ack > self.snd.max {
@@ -77,7 +80,7 @@ impl Sender {
             duplicate,
             carries_news: window_changed || segment.sequence_length() > 0,
             sack: &segment.sack,
-            echo_age: conn.echoed_age(now, segment),
+            echo_age: echo_age(conn),
             one_way_sent_at: segment.sent_at.filter(|_| one_way).map(SentAt::nanos),
             echoes_congestion: marked,
         };
@@ -207,7 +210,7 @@ impl Sender {
         if let Some(rtt) = facts.rtt {
             self.on_rtt(conn, now, rtt);
         }
-        self.validate_acknowledged(conn, now, facts);
+        self.validate_acknowledged(now, facts);
         if !facts.edges.is_empty() {
             self.apply_edges(conn, now, facts);
         }
@@ -229,7 +232,7 @@ impl Sender {
 
     /// Step 1.
     #[inline]
-    fn on_rtt(&mut self, conn: &mut Connection, now: Nanos, rtt: Nanos) {
+    fn on_rtt(&mut self, conn: &Connection, now: Nanos, rtt: Nanos) {
         let sample = RoundTrip { rtt, una: self.snd.una, nxt: self.snd.nxt };
         self.controller.on_round_trip(now, &sample);
         self.tell_startup_rtt(conn, now, rtt);
@@ -237,7 +240,7 @@ impl Sender {
 
     /// Step 3, the edges.
     #[cold]
-    fn apply_edges(&mut self, conn: &mut Connection, now: Nanos, facts: &Facts) {
+    fn apply_edges(&mut self, conn: &Connection, now: Nanos, facts: &Facts) {
         let edges = facts.edges;
         if facts.marked {
             self.forbid_cwnd_restore();
@@ -279,7 +282,7 @@ impl Sender {
     }
 
     /// Congestion: the controller sets a new ssthresh, towards which cwnd moves immediately or gradually.
-    fn begin_reduction(&mut self, conn: &mut Connection, now: Nanos, facts: &Facts) {
+    fn begin_reduction(&mut self, conn: &Connection, now: Nanos, facts: &Facts) {
         self.settle_startup(conn, now);
         let cwnd = self.controller.window();
         self.controller.on_congestion(now, self.congestion_base(conn, facts));
@@ -346,7 +349,7 @@ impl Sender {
 
     /// Step 3: growth by the delivered data, if validation allows it.
     #[inline]
-    fn grow(&mut self, conn: &mut Connection, now: Nanos, bytes: u32) {
+    fn grow(&mut self, conn: &Connection, now: Nanos, bytes: u32) {
         let allowed = self.cwnd_may_grow(conn);
         if !self.grow_by_startup(conn, now, bytes, allowed) && allowed {
             self.controller.on_ack(now, Acknowledged { bytes: Bytes(bytes) });
@@ -358,7 +361,7 @@ impl Sender {
     fn apply_rest(&mut self, conn: &mut Connection, now: Nanos, facts: &Facts) {
         let edges = facts.edges;
         if edges.intersects(Edges::TIMED_OUT) {
-            if let Some(validation) = conn.extras.validation_mut() {
+            if let Some(validation) = self.extras.validation_mut() {
                 validation.begin_period(now);
             }
         }
@@ -392,7 +395,7 @@ impl Sender {
 
     /// Step 5: ECN.
     // RFC 3168 §6.1.2: CWR signals to the peer that cwnd was reduced, unless that was undone.
-    fn apply_to_ecn(&mut self, conn: &mut Connection, facts: &Facts) {
+    fn apply_to_ecn(&self, conn: &mut Connection, facts: &Facts) {
         let edges = facts.edges;
         if edges.intersects(Edges::TAIL_LOSS) {
             conn.ecn.queue_cwr();

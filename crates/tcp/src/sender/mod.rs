@@ -1,7 +1,8 @@
 //! The sending half of an endpoint: which segments may be sent and when, and the effect of acknowledgments and silence.
 
-mod acknowledgement;
+pub(crate) mod acknowledgement;
 pub(crate) mod congestion;
+mod extras;
 pub(crate) mod initial_window;
 pub(crate) mod nagle;
 pub(crate) mod pacing;
@@ -10,31 +11,29 @@ pub(crate) mod recovery;
 mod reduction;
 mod rtt;
 mod sequence;
-mod starting_point;
+pub(crate) mod starting_point;
 pub(crate) mod startup;
 mod timers;
 pub(crate) mod trains;
-mod transmit;
+pub(crate) mod transmit;
 pub(crate) mod window_validation;
-pub(crate) mod write_queue;
 
-pub(crate) use acknowledgement::Answer;
-pub(crate) use starting_point::RecycledSender;
-pub(crate) use transmit::StreamSegment;
-
-use crate::connection::{Connection, Info, State};
+use crate::connection::handshake::State;
+use crate::connection::info::Info;
+use crate::connection::shared::Connection;
 use crate::profile::Profile;
 use crate::segment::SentAt;
 use crate::sequence::{SeqNum, near};
 use crate::{Deadline, Nanos};
 use congestion::Controller;
+use extras::Extras;
+use initial_window::Sharing;
 use initial_window::bursts::Bursts;
 use nagle::SmallSegments;
+use pacing::Pacer;
 use recovery::Recovery;
 use rtt::RttEstimator;
 use sequence::{PeerWindow, SendSequence};
-use starting_point::Sharing;
-use timers::Timers;
 
 /// The sender of a connection. What it shares with the receiver is handed to its methods.
 #[derive(Clone, Debug)]
@@ -56,6 +55,40 @@ pub(crate) struct Sender {
     bursts: Bursts,
     /// The initial window that others have left, and the results for others.
     sharing: Sharing,
+    /// State that only some senders have.
+    extras: Extras,
+}
+
+/// The timer of outstanding data or of a closed window: when it expires, and how often it did.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Timers {
+    /// Expiry of the retransmission timer or, if `persisting`, of the persist timer.
+    pub retransmit: Deadline,
+    /// Consecutive expiries of the retransmission timer, or probes without an answer.
+    pub retries: u32,
+    /// Nothing is outstanding, and the peer's window or a cork holds back data: the persist timer runs.
+    pub persisting: bool,
+    /// Probes by which the interval between them has grown.
+    pub persist_backoff: u8,
+}
+
+impl Timers {
+    /// Data leaves, so the persist timer is a retransmission timer again.
+    #[inline]
+    pub fn end_persisting(&mut self) {
+        if self.persisting {
+            // Probes counted, not retransmissions.
+            self.retries = 0;
+        }
+        self.persisting = false;
+        self.persist_backoff = 0;
+    }
+
+    /// The connection is over.
+    pub fn stop(&mut self) {
+        self.retransmit = Deadline::NEVER;
+        self.persisting = false;
+    }
 }
 
 impl Sender {
@@ -103,8 +136,8 @@ impl Sender {
 
     /// When the retransmission or persist timer expires, or a segment that is held back may leave.
     #[inline]
-    pub fn deadline(&self, conn: &Connection) -> Deadline {
-        self.timers.retransmit.earliest(self.pacing_deadline(conn))
+    pub fn deadline(&self) -> Deadline {
+        self.timers.retransmit.earliest(self.pacing_deadline())
     }
 
     /// What holds back a last segment that is not full.
@@ -127,13 +160,20 @@ impl Sender {
     /// The connection is over.
     pub fn stop(&mut self) {
         self.timers.stop();
+        self.extras.end_departures();
         self.snd.closing = true;
+    }
+
+    /// A record ends after the data written so far.
+    pub fn end_record(&mut self, conn: &Connection) {
+        let end = self.snd.wanted_end();
+        self.extras.get_or_new(&conn.profile).record_ends.push(end);
     }
 
     /// Last possible end of a segment that begins at `position`: the end of its record, or of the data.
     #[inline]
-    fn record_end(&self, conn: &Connection, position: SeqNum) -> SeqNum {
-        match conn.extras.record_ends() {
+    fn record_end(&self, position: SeqNum) -> SeqNum {
+        match self.extras.record_ends() {
             None => self.snd.data_end,
             Some(ends) => ends.after(position).map_or(self.snd.data_end, |end| end.min(self.snd.data_end)),
         }
@@ -150,6 +190,7 @@ impl Sender {
         info.srtt_ns = self.srtt(&conn.profile).unwrap_or(0);
         info.rttvar_ns = self.rtt.variation(&conn.profile.rto);
         info.rto_ns = self.rtt.rto();
+        info.pacing_rate = self.extras.pacer().and_then(Pacer::rate);
         info.not_sent_bytes = self.snd.data_end.saturating_sub(self.snd.nxt);
         match &self.recovery {
             Recovery::Counting(counting) => info.recovery_state = counting.state(self.snd.una),
@@ -172,5 +213,20 @@ impl Sender {
         );
         let is_over = matches!(conn.handshake.state(), State::Closed | State::Listen | State::TimeWait);
         debug_assert!(!self.timers.retransmit.is_set() || !is_over);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn probes_of_a_closed_window_do_not_count_as_retransmissions() {
+        let mut timers = Timers { retries: 2, persist_backoff: 2, persisting: true, ..Timers::default() };
+        timers.end_persisting();
+        assert_eq!((timers.retries, timers.persist_backoff, timers.persisting), (0, 0, false));
+        timers.retries = 3;
+        timers.end_persisting();
+        assert_eq!(timers.retries, 3, "those of the retransmission timer stay");
     }
 }

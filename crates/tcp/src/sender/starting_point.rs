@@ -2,13 +2,15 @@
 
 use super::sequence::{PeerWindow, SendSequence};
 use crate::amounts::LARGEST_WINDOW;
+use crate::connection::handshake::{State, feature};
+use crate::connection::shared::{Connection, due};
 use crate::connection::timestamps::round_trip;
-use crate::connection::{Connection, State, due, feature};
 use crate::profile::Profile;
 use crate::segment::{Segment, SentAt};
 use crate::sender::congestion::{Controller, CubicSettings, Other, RenoSettings, Settings, Start};
+use crate::sender::extras::{Extras, Inherited};
 use crate::sender::initial_window::bursts::Bursts;
-use crate::sender::initial_window::{Outcome, StartingPoint};
+use crate::sender::initial_window::{Outcome, Sharing, StartingPoint};
 use crate::sender::recovery::{Recovery, RttSample, Scoreboard};
 use crate::sender::rtt::{LinuxVariation, RttEstimator};
 use crate::sender::{Sender, Timers};
@@ -22,21 +24,7 @@ pub(crate) struct RecycledSender {
     controller: Option<Box<Other>>,
     rtt: Option<Box<LinuxVariation>>,
     scoreboard: Option<Box<Scoreboard>>,
-}
-
-/// What a connection takes over from others, and what it holds for those after it (RFC 9040).
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sharing {
-    /// Initial window that others have left, in segments; none: as the profile's policy says.
-    window: Option<NonZeroU16>,
-    /// Slow start threshold that others have left, in segments; none: as the profile says.
-    pub ssthresh: Option<NonZeroU16>,
-    /// Segments of cwnd with which data began, after lost SYNs reduced the initial window; none before that.
-    pub initial_segments: Option<NonZeroU16>,
-    /// Some of the initial window was retransmitted, or the SYN-ACK was marked on the path.
-    pub initial_window_failed: bool,
-    /// A first flight or restart burst of more than 4 KB lost something.
-    pub burst_was_lost: bool,
+    extras: Extras,
 }
 
 impl Sender {
@@ -55,6 +43,7 @@ impl Sender {
             rtt: RttEstimator::new_in(old.rtt, profile),
             bursts: Bursts::new(initial + 1),
             sharing: Sharing::default(),
+            extras: old.extras.for_another(profile),
         }
     }
 
@@ -65,6 +54,7 @@ impl Sender {
             controller: self.controller.take_memory(&start),
             rtt: self.rtt.take_memory(),
             scoreboard: self.recovery.take_memory(),
+            extras: std::mem::take(&mut self.extras),
         }
     }
 
@@ -91,12 +81,9 @@ impl Sender {
     }
 
     /// Our SYN or SYN-ACK leaves, maybe not for the first time.
-    pub fn on_syn_sent(&mut self, conn: &mut Connection, now: Nanos) {
+    pub fn on_syn_sent(&mut self, conn: &Connection, now: Nanos) {
         if !self.snd.has_sent() {
             self.last_sent_at = Some(SentAt::new(now));
-            if let Some(memory) = conn.extras.memory_mut() {
-                memory.timestamps.note_first_syn(now);
-            }
         }
         self.snd.nxt = self.snd.initial() + 1;
         self.snd.max = self.snd.nxt;
@@ -145,27 +132,27 @@ impl Sender {
         self.controller.restart_window(&Self::start(&conn.profile, self.snd.initial(), conn.handshake.mss(), window));
     }
 
-    /// Our SYN is acknowledged by this segment, and the peer's is known: data may be sent.
+    /// Our SYN is acknowledged by this segment, and the peer's is known: data may be sent. `age`: time since we sent the SYN
+    /// by the timestamp that the segment echoes; `lost`: number of SYNs that were lost.
     #[cold]
-    pub fn establish(&mut self, conn: &mut Connection, now: Nanos, segment: &Segment) {
+    pub fn establish(&mut self, conn: &mut Connection, now: Nanos, segment: &Segment, age: Option<Nanos>, lost: u32) {
         self.snd.una = self.snd.initial() + 1;
         self.snd.nxt = self.snd.una;
         self.timers.retries = 0;
         self.timers.retransmit = Deadline::NEVER;
         self.queue_write(conn, now, 0);
-        let (sample, rtt) = self.handshake_rtt(conn, now, segment);
+        let (sample, rtt) = self.handshake_rtt(conn, now, segment, age);
         let timed = self.last_sent_at.is_some() || conn.handshake.has(feature::ACK_ONE_WAY);
         self.last_sent_at = None;
         self.sample_rtt(conn, now, sample);
-        let repeated = conn.stats.syn_retransmissions;
-        if !timed && repeated > 0 {
+        if !timed && conn.stats.syn_retransmissions > 0 {
             self.rtt.restart_after_syn_loss(&conn.profile.rto);
         }
-        self.begin(conn, now, rtt, if conn.was_syn_repeated_needlessly(segment) { 0 } else { repeated });
+        self.begin(conn, now, rtt, lost);
     }
 
     /// Data begins after this RTT of the handshake, in which this number of SYNs was lost.
-    fn begin(&mut self, conn: &mut Connection, now: Nanos, handshake_rtt: Option<Nanos>, lost: u32) {
+    fn begin(&mut self, conn: &Connection, now: Nanos, handshake_rtt: Option<Nanos>, lost: u32) {
         let profile = &conn.profile;
         let window =
             profile.syn_loss_response.window_bytes(lost, self.initial_window_bytes(conn), conn.handshake.mss());
@@ -177,7 +164,7 @@ impl Sender {
         });
         self.sharing.initial_segments =
             NonZeroU16::new(u16::try_from(window / conn.handshake.mss()).unwrap_or(u16::MAX));
-        if let Some(segments) = self.sharing.ssthresh {
+        if let Some(segments) = self.extras.inherited().ssthresh {
             self.controller.set_ssthresh(u32::from(segments.get()).saturating_mul(conn.handshake.mss()));
         }
         let (sack, rate_based) = (conn.handshake.has(feature::SACK), self.controller.is_rate_based());
@@ -191,7 +178,13 @@ impl Sender {
     }
 
     /// The handshake's RTT: the sample for the estimator, and the first candidate for the shortest RTT.
-    fn handshake_rtt(&self, conn: &Connection, now: Nanos, segment: &Segment) -> (RttSample, Option<Nanos>) {
+    fn handshake_rtt(
+        &self,
+        conn: &Connection,
+        now: Nanos,
+        segment: &Segment,
+        age: Option<Nanos>,
+    ) -> (RttSample, Option<Nanos>) {
         if conn.handshake.has(feature::ACK_ONE_WAY) {
             let ends_backoff = self.last_sent_at.is_some();
             let sample = segment.sent_at.map(SentAt::nanos).map(|sent_at| RttSample::OneWay { sent_at, ends_backoff });
@@ -200,16 +193,17 @@ impl Sender {
             (RttSample::Timed { sent_at }, Some(now - sent_at))
         } else {
             // RFC 7323 §4.1: the echo shows which of several copies was acknowledged.
-            let age = conn.echoed_age(now, segment).filter(|_| conn.stats.syn_retransmissions > 0);
-            let rtt = age.map(round_trip);
+            let rtt = age.filter(|_| conn.stats.syn_retransmissions > 0).map(round_trip);
             (rtt.map_or(RttSample::None, |rtt| RttSample::Timed { sent_at: now.saturating_sub(rtt) }), rtt)
         }
     }
 
     pub fn start_from(&mut self, conn: &Connection, start: StartingPoint) {
         if conn.handshake.state() < State::Established {
-            self.sharing.window = kept(start.window_segments.max(1));
-            self.sharing.ssthresh = start.ssthresh_segments.and_then(kept);
+            self.extras.get_or_new(&conn.profile).inherited = Inherited {
+                window: kept(start.window_segments.max(1)),
+                ssthresh: start.ssthresh_segments.and_then(kept),
+            };
         }
     }
 
@@ -227,7 +221,7 @@ impl Sender {
     }
 
     pub fn initial_window_bytes(&self, conn: &Connection) -> u32 {
-        match self.sharing.window {
+        match self.extras.inherited().window {
             None => conn.profile.initial_window.window_bytes(conn.handshake.mss()),
             Some(segments) => u32::from(segments.get()).saturating_mul(conn.handshake.mss()),
         }

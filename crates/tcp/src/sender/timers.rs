@@ -1,47 +1,16 @@
 //! The retransmission and persist timers, and what is done when they expire.
 
-use crate::connection::{Connection, State, due};
+use crate::connection::handshake::State;
+use crate::connection::shared::{Connection, due};
 use crate::event::Trigger;
 use crate::sender::Sender;
 use crate::sender::recovery::SetTimer;
 use crate::{Deadline, Nanos};
 
-/// The timer of outstanding data or of a closed window: when it expires, and how often it did.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Timers {
-    /// Expiry of the retransmission timer or, if `persisting`, of the persist timer.
-    pub retransmit: Deadline,
-    /// Consecutive expiries of the retransmission timer, or probes without an answer.
-    pub retries: u32,
-    /// Nothing is outstanding, and the peer's window or a cork holds back data: the persist timer runs.
-    pub persisting: bool,
-    /// Probes by which the interval between them has grown.
-    pub persist_backoff: u8,
-}
-
-impl Timers {
-    /// Data leaves, so the persist timer is a retransmission timer again.
-    #[inline]
-    pub fn end_persisting(&mut self) {
-        if self.persisting {
-            // Probes counted, not retransmissions.
-            self.retries = 0;
-        }
-        self.persisting = false;
-        self.persist_backoff = 0;
-    }
-
-    /// The connection is over.
-    pub fn stop(&mut self) {
-        self.retransmit = Deadline::NEVER;
-        self.persisting = false;
-    }
-}
-
 impl Sender {
     /// Time passed; true: the connection is to be given up.
     pub fn on_time(&mut self, conn: &mut Connection, now: Nanos) -> bool {
-        if let Some(pacer) = conn.extras.pacer_mut() {
+        if let Some(pacer) = self.extras.pacer_mut() {
             conn.due |= if pacer.on_time(now) { due::STREAM } else { 0 };
         }
         if !self.timers.retransmit.is_due(now) {
@@ -141,20 +110,5 @@ impl Sender {
         let rules = &conn.profile.rto;
         let factor = u64::from(rules.backoff).saturating_pow(u32::from(self.timers.persist_backoff));
         self.rtt.rto().saturating_mul(factor).min(rules.maximum_ns)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn probes_of_a_closed_window_do_not_count_as_retransmissions() {
-        let mut timers = Timers { retries: 2, persist_backoff: 2, persisting: true, ..Timers::default() };
-        timers.end_persisting();
-        assert_eq!((timers.retries, timers.persist_backoff, timers.persisting), (0, 0, false));
-        timers.retries = 3;
-        timers.end_persisting();
-        assert_eq!(timers.retries, 3, "those of the retransmission timer stay");
     }
 }

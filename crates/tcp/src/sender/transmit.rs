@@ -1,7 +1,7 @@
 //! Decides which segment to send.
 
 use crate::Nanos;
-use crate::connection::{Connection, due};
+use crate::connection::shared::{Connection, due};
 use crate::event::Trigger;
 use crate::profile::{IdleCheck, RestartWindow};
 use crate::segment::{Flags, SentAt};
@@ -22,8 +22,8 @@ impl Sender {
     /// True if all that there is to send is acknowledged, so that there is nothing to retransmit or to probe either, and
     /// there is no window to validate, no pacer and no start-up scheme.
     #[inline]
-    pub fn only_receives(&self, conn: &Connection) -> bool {
-        self.snd.una == self.snd.end() && !conn.extras.may_hold_back() && !self.awaits_validation(conn)
+    pub fn only_receives(&self) -> bool {
+        self.snd.una == self.snd.end() && !self.extras.may_hold_back() && !self.awaits_validation()
     }
 
     /// The next segment of the stream: a retransmission over the scoreboard, a probe, or new data, for which `room` says how
@@ -65,11 +65,8 @@ impl Sender {
             return None;
         }
         let room = room(conn);
-        let length = if pushes {
-            Some(self.pushed_length(conn, room, usable))
-        } else {
-            self.new_data_length(conn, now, room, usable)
-        };
+        let length =
+            if pushes { Some(self.pushed_length(room, usable)) } else { self.new_data_length(conn, now, room, usable) };
         let Some(length) = length else {
             if let Recovery::Scoreboard(scoreboard) = &mut self.recovery {
                 scoreboard.train.stop();
@@ -126,8 +123,8 @@ impl Sender {
     }
 
     /// Amount of new data in one segment that Nagle's algorithm does not hold back.
-    fn pushed_length(&mut self, conn: &Connection, room: u32, usable: u64) -> u32 {
-        let remaining = self.record_end(conn, self.snd.nxt).saturating_sub(self.snd.nxt);
+    fn pushed_length(&mut self, room: u32, usable: u64) -> u32 {
+        let remaining = self.record_end(self.snd.nxt).saturating_sub(self.snd.nxt);
         let length = usable.min(remaining).min(u64::from(room)) as u32;
         if (1..room).contains(&length) {
             self.snd.small_end = self.snd.nxt + u64::from(length);
@@ -174,7 +171,7 @@ impl Sender {
     // least half of the largest window seen, or anything once the override timeout has occurred.
     #[inline]
     fn new_data_length(&mut self, conn: &mut Connection, now: Nanos, room: u32, usable: u64) -> Option<u32> {
-        let remaining = self.record_end(conn, self.snd.nxt).saturating_sub(self.snd.nxt);
+        let remaining = self.record_end(self.snd.nxt).saturating_sub(self.snd.nxt);
         let length = usable.min(remaining).min(u64::from(room)) as u32;
         if length < room && (u64::from(length) < remaining || length == 0) {
             let allowed = if length > 0 {
@@ -251,7 +248,7 @@ impl Sender {
             if self.snd.flight() == 0 {
                 self.controller.on_start(now, last_sent_at.map(SentAt::nanos));
             }
-            self.pace(conn, now, length);
+            self.pace(now, length);
         }
         self.recovery.on_transmit(now, position, end, retransmission);
         self.snd.on_sent(end);
@@ -265,7 +262,7 @@ impl Sender {
 
     /// The first unacknowledged segment again; not more than was sent, and than the peer's window has room for.
     pub fn retransmit_first(&mut self, conn: &mut Connection, now: Nanos) -> StreamSegment {
-        let sent = self.snd.max.min(self.record_end(conn, self.snd.una));
+        let sent = self.snd.max.min(self.record_end(self.snd.una));
         let length =
             sent.saturating_sub(self.snd.una).min(conn.handshake.mss().min(self.peer_window.bytes).into()) as u32;
         self.transmit(conn, now, self.snd.una, length)
@@ -305,7 +302,7 @@ impl Sender {
             self.controller.set_ssthresh(threshold);
         }
         if conn.profile.restart_window != RestartWindow::Off {
-            if let Some(validation) = conn.extras.validation_mut() {
+            if let Some(validation) = self.extras.validation_mut() {
                 validation.on_restart(now);
             }
         }

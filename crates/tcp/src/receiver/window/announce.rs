@@ -2,9 +2,11 @@
 //! is worth a segment.
 
 use crate::connection::handshake::LARGEST_FIELD;
-use crate::connection::{Connection, State, due, feature};
+use crate::connection::handshake::{State, feature};
+use crate::connection::shared::{Connection, due};
+use crate::receiver::Receiver;
+use crate::receiver::memory::Memory;
 use crate::receiver::window::{GrowingWindow, Selected};
-use crate::receiver::{Memory, Receiver};
 use crate::segment::{Flags, MOST_SACK_BLOCKS, Segment, SentAt};
 use crate::sequence::{SeqNum, wire};
 use crate::{Deadline, Nanos};
@@ -49,12 +51,12 @@ impl Receiver {
 
     /// The window that the buffer has room for, from RCV.NXT on.
     // Linux, __tcp_select_window: in less than half of the buffer, no more ACKs are quick.
-    pub(crate) fn select_window(&mut self, conn: &mut Connection) -> u64 {
+    pub(crate) fn select_window(&mut self, conn: &Connection) -> u64 {
         let Some(selected) = self.selected_window(conn) else {
             return self.fixed_edge(conn).saturating_sub(self.nxt);
         };
         if selected.is_tight {
-            if let Some(memory) = conn.extras.memory_mut() {
+            if let Some(memory) = self.extras.memory_mut() {
                 memory.edge_is_current = false;
                 if let Some(arrivals) = &mut memory.arrivals {
                     arrivals.end_quick();
@@ -67,13 +69,13 @@ impl Receiver {
     /// That of a window that grows.
     #[inline]
     fn selected_window(&self, conn: &Connection) -> Option<Selected> {
-        let Memory { window: Some(window), segment_size, .. } = conn.extras.memory()? else { return None };
-        Some(window.select(segment_size.bytes, self.window_in_force(conn), conn.handshake.scaling().rcv_shift))
+        let Memory { window: Some(window), segment_size, .. } = self.extras.memory()? else { return None };
+        Some(window.select(segment_size.bytes, self.window_in_force(), conn.handshake.scaling().rcv_shift))
     }
 
     /// The window field of a segment that leaves now.
     #[inline]
-    fn announce_window(&mut self, conn: &mut Connection) -> u16 {
+    fn announce_window(&mut self, conn: &Connection) -> u16 {
         if !conn.handshake.has(feature::RECEIVER) || !self.move_growing_edge(conn) {
             self.move_fixed_edge(conn);
         }
@@ -83,9 +85,9 @@ impl Receiver {
     /// Moves the right edge of a window that grows; false if the window is of fixed size.
     // Without scaling the selected window depends on the one in force, which an announcement changes.
     #[inline(never)]
-    fn move_growing_edge(&mut self, conn: &mut Connection) -> bool {
+    fn move_growing_edge(&mut self, conn: &Connection) -> bool {
         let is_scaled = conn.handshake.scaling().rcv_shift > 0;
-        let Some(Memory { window: Some(_), edge_is_current, .. }) = conn.extras.memory_mut() else { return false };
+        let Some(Memory { window: Some(_), edge_is_current, .. }) = self.extras.memory_mut() else { return false };
         if std::mem::replace(edge_is_current, is_scaled) {
             let repeats = |now: Selected| !now.is_tight && self.edge_of(conn, now.bytes) == self.edge;
             debug_assert!(self.selected_window(conn).is_some_and(repeats), "what changes the window says so");
@@ -118,7 +120,7 @@ impl Receiver {
     #[inline]
     pub(crate) fn update_window_if_needed(&mut self, conn: &mut Connection) {
         let left = self.window();
-        let wanted = match conn.extras.growing_window().map(GrowingWindow::clamp) {
+        let wanted = match self.extras.growing_window().map(GrowingWindow::clamp) {
             None => {
                 // BSD updates whenever two segments or half of the buffer are free. Here that counts only while the peer
                 // cannot send two segments, so that an application that reads immediately does not disturb the
@@ -142,7 +144,7 @@ impl Receiver {
     /// Completes a segment that leaves on a synchronized connection; false if there was no room for all blocks.
     #[inline(never)]
     fn add_options(&mut self, conn: &mut Connection, now: Nanos, segment: &mut Segment) -> bool {
-        if let Some(memory) = conn.extras.memory_mut() {
+        if let Some(memory) = self.extras.memory_mut() {
             memory.last_ack_sent = self.nxt;
             if conn.handshake.has(feature::TIMESTAMPS) {
                 segment.timestamps = Some(memory.timestamps.option(now));
@@ -155,10 +157,10 @@ impl Receiver {
             conn.ecn.mark(segment);
         }
         if conn.handshake.has(feature::PATH_OPTION) {
-            segment.path_option = conn.take_path_option();
+            segment.path_option = self.take_path_option(conn);
         }
         if conn.handshake.has(feature::ADAPTIVE_ACK) {
-            self.note_departure(conn, now, segment.payload_bytes > 0);
+            self.note_departure(now, segment.payload_bytes > 0);
         }
         // Nothing to report, as nearly always, also without SACK.
         let wanted = if conn.handshake.has(feature::SACK) { self.reassembly.blocks(most_blocks(conn)) } else { 0 };

@@ -1,18 +1,17 @@
 //! The amount that may be sent before the first acknowledgment of data.
 //!
 //! Most policies look at the segment size alone. `remembered` and `adaptive` learn from connections: the learned state
-//! lives outside of any endpoint, in a [`DestinationMemory`] for each destination or a [`PopulationWindow`] for each
-//! population. Their owner asks it before it opens a connection, calls
-//! [`Endpoint::start_from`](crate::Endpoint::start_from) with the result, and hands back the endpoint's
+//! lives outside of any endpoint, in a [`DestinationMemory`](remembered::DestinationMemory) for each destination or a
+//! [`PopulationWindow`](adaptive::PopulationWindow) for each population. Their owner asks it before it opens a connection,
+//! calls [`Endpoint::start_from`](crate::Endpoint::start_from) with the result, and hands back the endpoint's
 //! [`outcome`](crate::Endpoint::outcome) when the connection is over. An endpoint without this call begins with the
 //! policy's value for the case that nothing is known.
 
-mod adaptive;
+pub(crate) mod adaptive;
 pub(crate) mod bursts;
-mod remembered;
+pub(crate) mod remembered;
 
-pub use adaptive::PopulationWindow;
-pub use remembered::DestinationMemory;
+use std::num::NonZeroU16;
 
 /// Starting point of a connection from earlier ones, if there is one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,4 +39,15 @@ pub struct Outcome {
     pub delivered_segments: u32,
     /// Data segments retransmitted.
     pub retransmissions: u32,
+}
+
+/// What a connection holds for those after it (RFC 9040).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sharing {
+    /// Segments of cwnd with which data began, after lost SYNs reduced the initial window; none before that.
+    pub initial_segments: Option<NonZeroU16>,
+    /// Some of the initial window was retransmitted, or the SYN-ACK was marked on the path.
+    pub initial_window_failed: bool,
+    /// A first flight or restart burst of more than 4 KB lost something.
+    pub burst_was_lost: bool,
 }

@@ -2,19 +2,19 @@
 
 use super::flight::Rate;
 use super::{PacedBy, Pacer};
-use crate::connection::Connection;
+use crate::connection::shared::Connection;
 use crate::sender::Sender;
 use crate::{Deadline, Nanos};
 
 impl Sender {
-    /// Whether new data that is ready has to wait for its turn; [`poll_timeout`](Self::poll_timeout) then says how long.
+    /// Whether new data that is ready has to wait for its turn; `poll_timeout` then says how long.
     #[inline]
-    pub(crate) fn holds_back(&mut self, conn: &mut Connection, now: Nanos) -> bool {
-        conn.extras.may_hold_back() && self.is_held(conn, now)
+    pub(crate) fn holds_back(&mut self, conn: &Connection, now: Nanos) -> bool {
+        self.extras.may_hold_back() && self.is_held(conn, now)
     }
 
     #[inline(never)]
-    fn is_held(&mut self, conn: &mut Connection, now: Nanos) -> bool {
+    fn is_held(&mut self, conn: &Connection, now: Nanos) -> bool {
         if self.snd.nxt >= self.snd.data_end {
             return false;
         }
@@ -24,18 +24,18 @@ impl Sender {
 
     /// True if retransmissions, too, have to wait for their turn: only a permanent pacer makes them wait.
     #[inline]
-    pub(crate) fn holds_back_repairs(&mut self, conn: &mut Connection, now: Nanos) -> bool {
-        match conn.extras.pacer() {
+    pub(crate) fn holds_back_repairs(&mut self, conn: &Connection, now: Nanos) -> bool {
+        match self.extras.pacer() {
             Some(pacer) => !matches!(pacer.by, PacedBy::Startup { .. }) && self.is_paced(conn, now),
             None => false,
         }
     }
 
     #[inline(never)]
-    fn is_paced(&mut self, conn: &mut Connection, now: Nanos) -> bool {
-        let Some(pacer) = conn.extras.pacer_mut() else { return false };
+    fn is_paced(&mut self, conn: &Connection, now: Nanos) -> bool {
+        let Some(pacer) = self.extras.pacer_mut() else { return false };
         if pacer.is_over(now, self.snd.nxt) {
-            conn.extras.end_pacing();
+            self.extras.end_pacing();
             return false;
         }
         if pacer.is_ahead(self.snd.nxt) {
@@ -63,31 +63,39 @@ impl Sender {
 
     /// `bytes` of payload leave.
     #[inline]
-    pub(crate) fn pace(&mut self, conn: &mut Connection, now: Nanos, bytes: u32) {
-        if conn.extras.pacer().is_some() {
-            self.pace_segment(conn, now, bytes);
+    pub(crate) fn pace(&mut self, now: Nanos, bytes: u32) {
+        if self.extras.pacer().is_some() {
+            self.pace_segment(now, bytes);
         }
     }
 
-    fn pace_segment(&mut self, conn: &mut Connection, now: Nanos, bytes: u32) {
+    fn pace_segment(&mut self, now: Nanos, bytes: u32) {
         let train = self.recovery.scoreboard().map_or(1, |scoreboard| scoreboard.train.left().max(1));
-        let Some(pacer) = conn.extras.pacer_mut().filter(|pacer| !pacer.is_ahead(self.snd.nxt)) else { return };
+        let Some(pacer) = self.extras.pacer_mut().filter(|pacer| !pacer.is_ahead(self.snd.nxt)) else { return };
         if let PacedBy::Startup { began, .. } = &mut pacer.by {
             began.get_or_insert(now);
         }
         pacer.on_sent(now, bytes, train);
     }
 
+    /// A segment without payload leaves.
+    #[inline]
+    pub(crate) fn on_bare_sent(&mut self, now: Nanos) {
+        if let Some(pacer) = self.extras.pacer_mut() {
+            pacer.on_bare_sent(now);
+        }
+    }
+
     /// When a segment that is held back may leave.
     #[inline]
-    pub(crate) fn pacing_deadline(&self, conn: &Connection) -> Deadline {
-        conn.extras.pacer().map_or(Deadline::NEVER, Pacer::deadline)
+    pub(crate) fn pacing_deadline(&self) -> Deadline {
+        self.extras.pacer().map_or(Deadline::NEVER, Pacer::deadline)
     }
 
     /// Ends the pacing of a start-up scheme: there was a loss.
-    pub(crate) fn end_paced_flight(&mut self, conn: &mut Connection) {
-        if conn.extras.pacer().is_some_and(|pacer| matches!(pacer.by, PacedBy::Startup { .. })) {
-            conn.extras.end_pacing();
+    pub(crate) fn end_paced_flight(&mut self) {
+        if self.extras.pacer().is_some_and(|pacer| matches!(pacer.by, PacedBy::Startup { .. })) {
+            self.extras.end_pacing();
         }
     }
 }

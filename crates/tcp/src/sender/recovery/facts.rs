@@ -81,6 +81,57 @@ pub(crate) enum RttSample {
     OneWay { sent_at: Nanos, ends_backoff: bool },
 }
 
+/// The part of an ACK that counts.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) enum Part {
+    #[default]
+    Nothing,
+    /// It is below SND.UNA.
+    Old,
+    NothingOutstanding,
+    Whole,
+}
+
+/// The result of an ACK.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct AckSummary {
+    pub(super) part: Part,
+    /// Sample for the RTT estimator.
+    pub sample: RttSample,
+    /// RTT of the segment that was delivered last.
+    pub rtt: Option<Nanos>,
+    /// The cumulative acknowledgment advanced.
+    pub(super) advanced: bool,
+    /// It is of data.
+    pub(super) acknowledged: bool,
+    /// A segment was acknowledged cumulatively or selectively that was never sent twice, before the episode.
+    pub(super) original_delivered: bool,
+    /// A segment that was sent twice was acknowledged cumulatively.
+    pub(super) repeated_acknowledged: bool,
+    /// Something was newly acknowledged selectively.
+    pub(super) sacked: bool,
+    /// A DSACK reports a spurious retransmission.
+    pub(super) dsack: bool,
+    /// That retransmission was the tail loss probe.
+    pub(super) dsack_of_probe: bool,
+    /// The peer echoes a CE mark.
+    pub(super) echoes_congestion: bool,
+    /// The retransmission timer has to be restarted.
+    pub(super) set_timer: bool,
+    /// A retransmission was found lost.
+    pub(super) lost_again: bool,
+    /// Neither an advance, nor data, nor a window update, nor a DSACK.
+    pub(super) duplicate: bool,
+    /// The ACK probably waited for the receiver's timer.
+    pub(super) delayed: bool,
+    /// Segments that had been delivered when the segment was sent that was sent last of those delivered now.
+    pub(super) prior_delivered: Option<u32>,
+    /// Segments delivered, or counted so.
+    pub(super) delivered: u32,
+    /// Segments in flight before this ACK.
+    pub(super) prior_in_flight: u32,
+}
+
 bitflags! {
     /// Events of a flight. Several may come with one ACK; the sender draws their consequences in this order.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

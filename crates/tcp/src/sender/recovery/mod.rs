@@ -22,14 +22,12 @@
 //! | `Reduction` in `sender/reduction.rs` | `tcp_init_cwnd_reduction`, `tcp_cwnd_reduction`, `tcp_end_cwnd_reduction` |
 
 mod counting;
-mod facts;
+pub(crate) mod facts;
 pub(crate) mod scoreboard;
 
 pub(crate) use counting::Counting;
-pub(crate) use facts::{
-    Ack, CwndRule, Edges, Facts, FastRecovery, Flight, NextCwnd, RttSample, SetTimer, loss_threshold,
-};
-pub(crate) use scoreboard::{AckSummary, Scoreboard};
+pub(crate) use facts::{Ack, AckSummary, CwndRule, Edges, Facts, FastRecovery, Flight, NextCwnd, RttSample, SetTimer};
+pub(crate) use scoreboard::Scoreboard;
 
 use crate::Nanos;
 use crate::profile::Profile;

@@ -3,11 +3,11 @@
 //! Recovery holds the part of cwnd that belongs to it (RFC 5681's "inflation") apart from the controller's: cwnd in
 //! force is their sum, and leaving recovery drops the inflation.
 
-use super::{
-    Ack, AckSummary, CwndRule, Edges, Facts, FastRecovery, Flight, NextCwnd, RttSample, SetTimer, loss_threshold,
-};
 use crate::Nanos;
 use crate::profile::{RecoveryAlgorithm, RecoveryExit, RenoRules};
+use crate::sender::recovery::facts::{
+    Ack, AckSummary, CwndRule, Edges, Facts, FastRecovery, Flight, NextCwnd, RttSample, SetTimer, loss_threshold,
+};
 use crate::sequence::SeqNum;
 use std::num::NonZeroU64;
 

@@ -1,72 +1,23 @@
 //! One ACK, from its SACK blocks to the facts that the sender acts on: what it delivers
 //! ([`measure`](Scoreboard::measure)), then what that means ([`on_ack`](Scoreboard::on_ack)).
 //!
-//! To be read from top to bottom. What it asks other files is answered by a name: [`Board`] marks segments,
-//! [`Rack`](super::rack::Rack) compares send times, `undo` and `timeout` hold evidence against a recovery.
+//! To be read from top to bottom. What it asks other files is answered by a name: [`Board`](super::board::Board) marks
+//! segments, [`Rack`](super::rack::Rack) compares send times, `undo` and `timeout` hold evidence against a recovery.
 
 use super::board::NewlyLost;
-use super::timer::Timer;
+use super::state::{CaState, Next, Timer};
 use super::undo::answers_earlier;
-use super::{CaState, Next, Scoreboard, sack};
+use super::{Scoreboard, sack};
 use crate::Nanos;
 use crate::connection::timestamps;
-use crate::sender::recovery::{Ack, CwndRule, Edges, Facts, FastRecovery, Flight, NextCwnd, RttSample, SetTimer};
+use crate::sender::recovery::facts::{
+    Ack, AckSummary, CwndRule, Edges, Facts, FastRecovery, Flight, NextCwnd, Part, RttSample, SetTimer,
+};
 use crate::sender::rtt::SendTimes;
 use crate::sequence::SeqNum;
 
 /// Shortest wait before SACKs are held to be void.
 const RENEGING_DELAY: Nanos = 10_000_000;
-
-/// The part of an ACK that counts.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-enum Part {
-    #[default]
-    Nothing,
-    /// It is below SND.UNA.
-    Old,
-    NothingOutstanding,
-    Whole,
-}
-
-/// The result of an ACK.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct AckSummary {
-    part: Part,
-    /// Sample for the RTT estimator.
-    pub sample: RttSample,
-    /// RTT of the segment that was delivered last.
-    pub rtt: Option<Nanos>,
-    /// The cumulative acknowledgment advanced.
-    pub(super) advanced: bool,
-    /// It is of data.
-    pub(super) acknowledged: bool,
-    /// A segment was acknowledged cumulatively or selectively that was never sent twice, before the episode.
-    pub(super) original_delivered: bool,
-    /// A segment that was sent twice was acknowledged cumulatively.
-    repeated_acknowledged: bool,
-    /// Something was newly acknowledged selectively.
-    pub(super) sacked: bool,
-    /// A DSACK reports a spurious retransmission.
-    pub(super) dsack: bool,
-    /// That retransmission was the tail loss probe.
-    pub(super) dsack_of_probe: bool,
-    /// The peer echoes a CE mark.
-    echoes_congestion: bool,
-    /// The retransmission timer has to be restarted.
-    set_timer: bool,
-    /// A retransmission was found lost.
-    lost_again: bool,
-    /// Neither an advance, nor data, nor a window update, nor a DSACK.
-    pub(super) duplicate: bool,
-    /// The ACK probably waited for the receiver's timer.
-    pub(super) delayed: bool,
-    /// Segments that had been delivered when the segment was sent that was sent last of those delivered now.
-    pub(super) prior_delivered: Option<u32>,
-    /// Segments delivered, or counted so.
-    pub(super) delivered: u32,
-    /// Segments in flight before this ACK.
-    pub(super) prior_in_flight: u32,
-}
 
 impl Scoreboard {
     /// Records the data that an ACK delivers, in a summary that begins empty.

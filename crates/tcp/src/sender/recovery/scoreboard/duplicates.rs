@@ -1,27 +1,11 @@
 //! Duplicate acknowledgments in place of SACK blocks: each one says that one more segment was delivered, though not
 //! which (Linux's "Reno SACK" emulation; RFC 6582 §6).
 
-use super::ack::AckSummary;
+use super::Scoreboard;
 use super::board::NewlyLost;
 use super::sack::MOST_REORDERING;
-use super::{CaState, Flight, Scoreboard};
-
-/// Duplicate acknowledgments that stand for segments delivered.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Duplicates {
-    count: u32,
-}
-
-impl Duplicates {
-    #[inline]
-    pub fn count(&self) -> u32 {
-        self.count
-    }
-
-    pub fn forget(&mut self) {
-        self.count = 0;
-    }
-}
+use super::state::CaState;
+use crate::sender::recovery::facts::{AckSummary, Flight};
 
 impl Scoreboard {
     /// A duplicate acknowledgment arrived from a peer without SACK.

@@ -5,62 +5,31 @@
 //! (`board`), with RACK's state (`rack`) and what a SACK option reports (`sack`). Beside it: peers without SACK
 //! (`duplicates`), the timer with its probe of a silent tail (`timer`), recovery after a timeout (`timeout`), and how a
 //! spurious recovery is noticed and undone (`undo`). Here: the state, and what may be sent. Segments are counted, bytes
-//! in [`Facts`].
+//! in [`Facts`](super::facts::Facts).
 
 mod ack;
 mod board;
 mod duplicates;
 mod rack;
 mod sack;
+mod state;
 mod timeout;
 mod timer;
 mod undo;
 
-pub(crate) use ack::AckSummary;
-
-use super::{Ack, CwndRule, Facts, FastRecovery, Flight, SetTimer, loss_threshold};
 use crate::Nanos;
-use crate::connection::Info;
+use crate::connection::info::Info;
 use crate::profile::Profile;
 use crate::sender::congestion::{Delivery, DeliveryRate};
+use crate::sender::recovery::facts::{AckSummary, Flight, SetTimer, loss_threshold};
 use crate::sender::reduction::Reduction;
 use crate::sender::rtt::ShortestRtt;
 use crate::sender::trains::Train;
 use crate::sequence::SeqNum;
 use board::{Board, Sent};
-use duplicates::Duplicates;
 use rack::Rack;
 use sack::SackHistory;
-use timeout::FRto;
-use timer::{Probe, Timer};
-use undo::Undo;
-
-/// State of recovery, in the order of Linux's `tcpi_ca_state`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub(crate) enum CaState {
-    /// Nothing unusual.
-    #[default]
-    Open,
-    /// Something was delivered out of order, or a recovery may have been spurious.
-    Disorder,
-    /// cwnd is being reduced without a loss (an ECN mark, or a loss that a probe recovered).
-    Reduced,
-    /// Fast recovery.
-    Recovery,
-    /// Recovery after a timeout.
-    Loss,
-}
-
-/// The amount that may be sent after an ACK.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Next {
-    #[default]
-    Nothing,
-    /// Lost segments, as cwnd allows.
-    Lost,
-    /// New data, to recognize a spurious timeout (F-RTO); lost segments only if there is none.
-    New,
-}
+use state::{CaState, Duplicates, FRto, Probe, Timer, Undo};
 
 /// Loss recovery of one connection.
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,7 @@
 
 use super::board::{Board, Judgement, NewlyLost};
 use crate::segment::MOST_SACK_BLOCKS;
-use crate::sender::recovery::{Ack, Flight};
+use crate::sender::recovery::facts::{Ack, Flight};
 use crate::sequence::{SeqNum, near};
 
 /// Largest reordering that is believed in, in segments (Linux's `tcp_max_reordering`).

@@ -1,45 +1,9 @@
 //! Recovery after a timeout: everything outstanding is lost, until F-RTO shows by the first ACKs that the timeout was
 //! spurious (RFC 5682).
 
-use super::ack::AckSummary;
-use super::timer::Timer;
-use super::{Ack, CaState, Facts, Flight, Next, Scoreboard, SetTimer};
-use crate::sender::recovery::{Edges, NextCwnd};
-
-/// F-RTO.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct FRto {
-    /// The algorithm runs.
-    running: bool,
-    /// New data has to leave now, even a small segment: only its acknowledgment ends the doubt.
-    offering: bool,
-}
-
-impl FRto {
-    pub fn start(&mut self, allowed: bool) {
-        *self = Self { running: allowed, offering: false };
-    }
-
-    pub fn stop(&mut self) {
-        *self = Self::default();
-    }
-
-    /// New data is called for.
-    pub fn offer(&mut self) {
-        self.offering = true;
-    }
-
-    #[inline]
-    pub fn is_offering(&self) -> bool {
-        self.offering
-    }
-
-    /// New data left.
-    #[inline]
-    pub fn on_sent_new(&mut self) {
-        self.offering = false;
-    }
-}
+use super::Scoreboard;
+use super::state::{CaState, Next, Timer};
+use crate::sender::recovery::facts::{Ack, AckSummary, Edges, Facts, Flight, NextCwnd, SetTimer};
 
 impl Scoreboard {
     /// The retransmission timer expired.

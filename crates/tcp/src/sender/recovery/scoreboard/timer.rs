@@ -2,57 +2,15 @@
 //! When ACKs fail to come for two round trips, a probe leaves, so that a lost tail is recovered by ACKs rather than by the
 //! timeout (RFC 8985 §7).
 
-use super::ack::AckSummary;
+use super::Scoreboard;
 use super::board::Sent;
-use super::{CaState, CwndRule, Facts, FastRecovery, Flight, Scoreboard, SetTimer};
+use super::state::{CaState, Probe, Timer};
 use crate::Nanos;
-use crate::sender::recovery::Edges;
+use crate::sender::recovery::facts::{AckSummary, CwndRule, Edges, Facts, FastRecovery, Flight, SetTimer};
 use crate::sequence::SeqNum;
 
 /// RFC 8985 §7.2: without a sample the probe waits a second.
 const PROBE_WITHOUT_SAMPLE: Nanos = 1_000_000_000;
-
-/// The uses of the one timer for outstanding data.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Timer {
-    #[default]
-    Retransmission,
-    /// RACK waits for segments that may only be reordered.
-    Reordering,
-    /// A tail loss probe is due.
-    Probe,
-}
-
-/// An outstanding probe.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Probe {
-    /// TLP.end_seq: `nxt` when the probe left.
-    end: Option<SeqNum>,
-    /// TLP.is_retrans: the probe was sent before.
-    is_repetition: bool,
-}
-
-impl Probe {
-    pub fn forget(&mut self) {
-        self.end = None;
-    }
-
-    /// True if a probe is outstanding.
-    #[inline]
-    pub fn is_outstanding(&self) -> bool {
-        self.end.is_some()
-    }
-
-    /// True if a probe is outstanding that was sent before.
-    pub fn is_repetition(&self) -> bool {
-        self.end.is_some() && self.is_repetition
-    }
-
-    /// True if a probe is outstanding that ends here.
-    pub fn ends_at(&self, position: SeqNum) -> bool {
-        self.end == Some(position)
-    }
-}
 
 impl Scoreboard {
     /// The timer expired, whichever it was.

@@ -1,60 +1,11 @@
 //! A spurious recovery is undone: it is noticed by timestamps (Eifel, RFC 3522 and 4015) or by DSACKs for all that was
 //! retransmitted (RFC 3708).
 
-use super::{Ack, CaState, Facts, Flight, Scoreboard};
+use super::Scoreboard;
+use super::state::CaState;
 use crate::Nanos;
 use crate::connection::timestamps::TICK;
-use crate::sender::recovery::Edges;
-use crate::sequence::SeqNum;
-
-/// Evidence on whether an episode was spurious.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Undo {
-    /// SND.UNA when the episode began, while it may still prove spurious.
-    marker: Option<SeqNum>,
-    /// Retransmissions of the episode that no DSACK has reported; none: nothing was retransmitted yet (Linux:
-    /// `undo_retrans`).
-    undo_retrans: Option<u32>,
-    /// When the first retransmission of the episode was sent.
-    first_retransmission: Option<Nanos>,
-}
-
-impl Undo {
-    /// True if an episode is in progress that may prove spurious.
-    pub fn is_armed(&self) -> bool {
-        self.marker.is_some()
-    }
-
-    /// An episode begins with this number of retransmissions in flight.
-    pub fn begin_episode(&mut self, una: SeqNum, in_flight: u32) {
-        self.marker = Some(una);
-        self.undo_retrans = (in_flight > 0).then_some(in_flight);
-    }
-
-    /// No undo of this episode.
-    pub fn end_episode(&mut self) {
-        self.marker = None;
-    }
-
-    pub fn on_retransmission(&mut self, now: Nanos) {
-        self.undo_retrans = Some(self.undo_retrans.unwrap_or(0) + 1);
-        self.first_retransmission.get_or_insert(now);
-    }
-
-    /// Nothing that was retransmitted is in flight any more.
-    pub fn forget_retransmissions(&mut self) {
-        self.first_retransmission = None;
-    }
-
-    /// A DSACK that ends at `right` reports this number of segments.
-    pub fn on_dsack(&mut self, right: SeqNum, segments: u32) {
-        if self.marker.is_some_and(|marker| right > marker) {
-            if let Some(undo_retrans) = &mut self.undo_retrans {
-                *undo_retrans = undo_retrans.saturating_sub(segments);
-            }
-        }
-    }
-}
+use crate::sender::recovery::facts::{Ack, Edges, Facts, Flight};
 
 /// True if a timestamp of this age was sent before `sent_at`, at the resolution of the timestamp clock.
 pub(super) fn answers_earlier(now: Nanos, echo_age: Nanos, sent_at: Nanos) -> bool {

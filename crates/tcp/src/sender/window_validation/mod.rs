@@ -3,12 +3,10 @@
 //! The rule is Linux's: the window grows while it limits the sender, in slow start also while it is less than twice the
 //! data that was outstanding; window that was not used for a retransmission timeout is given up by half (RFC 2861).
 
+mod sender;
+
 use crate::Nanos;
-use crate::connection::Connection;
-use crate::event::Trigger;
 use crate::profile::WindowValidation;
-use crate::sender::Sender;
-use crate::sender::recovery::Facts;
 use crate::sequence::SeqNum;
 
 /// The sender after a burst: it can send nothing more now.
@@ -120,79 +118,6 @@ impl Validation {
     pub(crate) fn on_restart(&mut self, now: Nanos) {
         self.used = 0;
         self.used_at = now;
-    }
-}
-
-impl Sender {
-    /// The profile validates windows, and data was sent since the last time.
-    #[inline]
-    pub(crate) fn awaits_validation(&self, conn: &Connection) -> bool {
-        self.snd.sent_since_validation && conn.extras.validation().is_some()
-    }
-
-    /// No more is sent now: records the used part of the window, and gives up a part that was unused for long.
-    pub(crate) fn validate_window(&mut self, conn: &mut Connection, now: Nanos) {
-        if !self.snd.sent_since_validation && self.snd.is_idle() {
-            // Nothing is in flight: whatever the window, it did not limit.
-            return;
-        }
-        let window = self.cwnd_bytes(conn) / conn.handshake.mss();
-        let (outstanding, in_flight, waits) = match self.recovery.scoreboard() {
-            Some(scoreboard) => (scoreboard.outstanding(), scoreboard.in_flight(), scoreboard.train.limited),
-            None => {
-                let segments = self.snd.flight().div_ceil(conn.handshake.mss());
-                (segments, segments, false)
-            }
-        };
-        let limited = in_flight >= window || waits;
-        // Linux, tcp_write_xmit: data that was sent, or could not be; tcp_push_pending_frames: with nothing to send it
-        // is not asked.
-        if !(self.snd.sent_since_validation || limited && self.snd.nxt < self.snd.end()) {
-            return;
-        }
-        self.snd.sent_since_validation = false;
-        let burst = Burst {
-            limited,
-            outstanding_segments: outstanding,
-            una: self.snd.una,
-            nxt: self.snd.nxt,
-            window_segments: window,
-            in_slow_start: self.controller.window() < self.controller.ssthresh(),
-            initial_window_segments: self.initial_window_bytes(conn) / conn.handshake.mss(),
-            rto: self.rtt.rto(),
-            // Linux, tcp_cwnd_application_limited: a full socket buffer (SOCK_NOSPACE) is not the application's limit.
-            open: self.recovery.is_open() && self.snd.unwritten == 0,
-        };
-        let Some(validation) = conn.extras.validation_mut() else { return };
-        let left = validation.on_burst(now, &burst);
-        if let Some(segments) = left.filter(|_| !self.controller.is_rate_based()) {
-            // RFC 2861 §3.1 and Linux's tcp_current_ssthresh: ssthresh = max(ssthresh, 3*cwnd/4).
-            let ssthresh = (window / 2 + window / 4) * conn.handshake.mss();
-            self.controller.set_window(segments * conn.handshake.mss());
-            self.controller.set_ssthresh(self.controller.ssthresh().max(ssthresh));
-            self.publish(conn, now, Trigger::ApplicationLimited);
-        }
-    }
-
-    /// An ACK arrived: outside of recovery the window before it is considered for growth.
-    #[inline]
-    pub(crate) fn validate_acknowledged(&mut self, conn: &mut Connection, now: Nanos, facts: &Facts) {
-        if let Some(validation) = conn.extras.validation_mut() {
-            if facts.advanced && !facts.fast_recovery.was_on() {
-                validation.begin_period(now);
-            }
-        }
-    }
-
-    /// True if the delivered data lets cwnd grow.
-    // Linux asks with the window that a recovery ends with (tcp_cong_avoid).
-    #[inline]
-    pub(crate) fn cwnd_may_grow(&self, conn: &Connection) -> bool {
-        let window = self.controller.window();
-        let in_slow_start = window < self.controller.ssthresh();
-        conn.extras
-            .validation()
-            .is_none_or(|validation| validation.allows_growth(window / conn.handshake.mss(), in_slow_start))
     }
 }
 

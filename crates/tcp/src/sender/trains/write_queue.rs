@@ -3,9 +3,7 @@
 
 use crate::Nanos;
 use crate::connection::handshake::DEFAULT_MSS;
-use crate::connection::{Connection, ENDLESS, State, due};
 use crate::profile::SendBuffer;
-use crate::sender::Sender;
 use crate::sequence::SeqNum;
 use std::collections::VecDeque;
 
@@ -13,16 +11,16 @@ use std::collections::VecDeque;
 pub(crate) const LONGEST_BYTES: u64 = 65_215;
 /// `tcp_sndbuf_expand`: two windows, with BBR three, and ten segments at least, each with the memory that a segment takes
 /// in an sk_buff.
-const BUFFER_WINDOWS: u64 = 2;
-const BUFFER_WINDOWS_BBR: u64 = 3;
+pub(super) const BUFFER_WINDOWS: u64 = 2;
+pub(super) const BUFFER_WINDOWS_BBR: u64 = 3;
 const MIN_WINDOW: u64 = 10;
 /// `MAX_TCP_HEADER` and `skb_shared_info`, of a kernel with drivers for wireless interfaces; without, 64 bytes less.
-const HEADERS: u64 = 640;
-const SK_BUFF: u64 = 256;
+pub(super) const HEADERS: u64 = 640;
+pub(super) const SK_BUFF: u64 = 256;
 
 impl SendBuffer {
     /// Bytes of a buffer that is sized for a window of `cwnd` bytes.
-    fn bytes(&self, mss: u32, cwnd: u32, windows: u64) -> u32 {
+    pub(super) fn bytes(&self, mss: u32, cwnd: u32, windows: u64) -> u32 {
         let mss = u64::from(mss.max(1));
         let segment = (mss + HEADERS).next_power_of_two() + SK_BUFF;
         let wanted = windows * MIN_WINDOW.max(u64::from(cwnd) / mss) * segment;
@@ -65,7 +63,7 @@ impl WriteQueue {
     /// The application's data after `end` is copied; `next` is the next position to send. The last sk_buff is filled up
     /// first.
     // Linux, tcp_sendmsg_locked.
-    fn copy(&mut self, now: Nanos, next: SeqNum, end: SeqNum, size: u64) {
+    pub(super) fn copy(&mut self, now: Nanos, next: SeqNum, end: SeqNum, size: u64) {
         self.pushed = self.pushed.max(end);
         let last = self.sizes.back().map_or(0, |&(begin, size)| begin + end.saturating_sub(begin) / size * size);
         if last <= next {
@@ -127,84 +125,11 @@ pub(crate) fn half_window(largest_peer_window: u32) -> u32 {
     if largest_peer_window > DEFAULT_MSS { largest_peer_window / 2 } else { largest_peer_window }
 }
 
-impl Sender {
-    /// The application writes `bytes` more: as much as the buffer has room for, and the rest later.
-    #[inline]
-    pub(crate) fn queue_write(&mut self, conn: &mut Connection, now: Nanos, bytes: u64) {
-        self.snd.unwritten = self.snd.unwritten.saturating_add(bytes).min(ENDLESS.saturating_sub(self.snd.data_end));
-        // Linux, tcp_sendmsg_locked: data written during the handshake is copied at its end.
-        if conn.handshake.state() >= State::Established || conn.profile.recovery.scoreboard().trains.is_none() {
-            self.copy(conn, now, true);
-        }
-    }
-
-    /// An application that waits for room in the buffer writes more if the kernel wakes it.
-    #[inline]
-    pub(crate) fn write_more(&mut self, conn: &mut Connection, now: Nanos) {
-        if self.snd.unwritten > 0 {
-            self.copy(conn, now, false);
-        }
-    }
-
-    /// The bytes that an application can write now, in sk_buffs of `size` bytes.
-    fn room(&mut self, conn: &Connection, writing: bool, size: u64) -> u64 {
-        let Some(rules) = conn.profile.send_buffer else { return u64::MAX };
-        let (cwnd, mss, unsent) =
-            (self.controller.window(), conn.handshake.mss().max(1), self.snd.data_end.saturating_sub(self.snd.nxt));
-        let (in_flight, sk_buffs) = match self.recovery.scoreboard() {
-            Some(scoreboard) => (scoreboard.in_flight(), scoreboard.sk_buffs()),
-            None => (self.snd.flight() / mss, self.snd.flight().div_ceil(mss)),
-        };
-        let memory = self.snd.data_end.saturating_sub(self.snd.una)
-            + (u64::from(sk_buffs) + unsent.div_ceil(size)) * (HEADERS + SK_BUFF);
-        // Linux, tcp_should_expand_sndbuf: the buffer does not grow while it is cwnd that limits the sender.
-        if self.snd.buffer == 0 || unsent == 0 && in_flight < cwnd / mss {
-            let windows = if self.controller.is_rate_based() { BUFFER_WINDOWS_BBR } else { BUFFER_WINDOWS };
-            self.snd.buffer = self.snd.buffer.max(rules.bytes(mss, cwnd, windows));
-        }
-        let buffer = u64::from(self.snd.buffer);
-        // Linux, sk_stream_write_space: a waiting application is woken when a third of the buffer is free. It begins an
-        // sk_buff as long as there is room (sk_stream_memory_free).
-        if memory >= buffer || !writing && 3 * memory > 2 * buffer {
-            return 0;
-        }
-        // With nothing before it, an sk_buff is sent train by train while it is filled (tcp_push_one). Its rest takes more
-        // data without a look at the room: all that cwnd allows, if nothing paces.
-        let edge = self.snd.una + u64::from(self.peer_window.limited_bytes);
-        let free = u64::from((cwnd / mss).saturating_sub(in_flight)) * u64::from(mss);
-        let sent =
-            if unsent == 0 && conn.extras.pacer().is_none() { free.min(edge.saturating_sub(self.snd.nxt)) } else { 0 };
-        let more = buffer.saturating_sub(memory + sent).div_ceil(size + HEADERS + SK_BUFF);
-        sent + more.max(u64::from(sent > 0)) * size
-    }
-
-    fn copy(&mut self, conn: &mut Connection, now: Nanos, writing: bool) {
-        let size = size_goal(conn.handshake.mss(), self.peer_window.largest_bytes);
-        let bytes = self.room(conn, writing, size).min(self.snd.unwritten);
-        if bytes == 0 {
-            return;
-        }
-        let (next, end) = (self.snd.nxt, self.snd.data_end);
-        self.snd.unwritten -= bytes;
-        self.snd.data_end += bytes;
-        self.snd.closing |= self.snd.closes_later && self.snd.unwritten == 0;
-        conn.due |= due::STREAM;
-        if let Some(scoreboard) = self.recovery.scoreboard_mut() {
-            if !writing && end.saturating_sub(next) < u64::from(conn.handshake.mss()) {
-                // Linux, tcp_rate_check_app_limited.
-                scoreboard.limit_by_application(self.controller.window() / conn.handshake.mss());
-            }
-            if conn.profile.recovery.scoreboard().trains.is_some() {
-                scoreboard.train.queue.copy(now, next, end, size);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::{Endpoint, Events};
+    use crate::connection::Endpoint;
+    use crate::connection::shared::Events;
     use crate::profile::Profile;
     use crate::segment::Segment;
     use std::sync::Arc;

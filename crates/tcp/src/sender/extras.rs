@@ -1,16 +1,13 @@
-//! State that plain TCP does not need, behind one pointer. A connection without it is small and skips it with one test.
+//! State that a sender of plain TCP does not need, behind one pointer. A sender without it is small and skips it with one
+//! test.
 
-use super::Reset;
-use super::socket_options::RecordEnds;
 use crate::event::Listener;
-use crate::profile::{Profile, WindowValidation};
-use crate::receiver::Memory;
-use crate::receiver::ack::Arrivals;
-use crate::receiver::window::{Blocks, GrowingWindow};
-use crate::segment::PathOption;
+use crate::profile::Profile;
 use crate::sender::pacing::Pacer;
 use crate::sender::startup::StartupState;
 use crate::sender::window_validation::Validation;
+use crate::sequence::SeqNum;
+use std::num::NonZeroU16;
 
 /// All of it, or nothing.
 #[derive(Clone, Debug, Default)]
@@ -19,15 +16,11 @@ pub(crate) struct Extras(Option<Box<Extra>>);
 #[derive(Clone, Debug)]
 pub(crate) struct Extra {
     pub departure: Option<Box<Departure>>,
-    /// The next segment's message to the routers on the path.
-    pub path_option: Option<PathOption>,
-    pub memory: Memory,
     pub validation: Option<Validation>,
     /// Ends of records, in order: places that no segment spans.
     pub record_ends: RecordEnds,
-    /// The reset that is due.
-    pub reset: Reset,
     pub listener: Option<Box<Listener>>,
+    pub inherited: Inherited,
 }
 
 /// Decides when data is sent, in addition to windows. Present only while there is something to do.
@@ -37,40 +30,64 @@ pub(crate) struct Departure {
     pub pacer: Option<Pacer>,
 }
 
+/// What earlier connections have left, in segments; none: as the profile says.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Inherited {
+    pub window: Option<NonZeroU16>,
+    pub ssthresh: Option<NonZeroU16>,
+}
+
+/// Ends of records, in order: places that no segment spans.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RecordEnds(Vec<SeqNum>);
+
+impl RecordEnds {
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A record ends here.
+    pub fn push(&mut self, end: SeqNum) {
+        if self.0.last() != Some(&end) {
+            self.0.push(end);
+        }
+    }
+
+    #[cold]
+    pub fn after(&self, position: SeqNum) -> Option<SeqNum> {
+        self.0.get(self.0.partition_point(|end| *end <= position)).copied()
+    }
+}
+
 impl Extra {
-    fn new(profile: &Profile, initial_sequence: u32, spare: Blocks) -> Self {
+    fn new(profile: &Profile) -> Self {
         Self {
             departure: None,
-            path_option: None,
-            memory: Memory::new(profile, initial_sequence, spare),
             validation: Validation::new(profile.window_validation),
             record_ends: RecordEnds::default(),
-            reset: Reset::default(),
             listener: None,
+            inherited: Inherited::default(),
         }
     }
 }
 
 impl Extras {
-    /// State that a connection of this profile needs from the beginning. Reuses the memory of a finished one, if there
-    /// is any.
-    pub fn for_another(self, profile: &Profile, initial_sequence: u32) -> Self {
-        let needed = Memory::is_needed(profile) || profile.window_validation != WindowValidation::Off;
-        if !needed {
+    /// State that a sender of this profile needs from the beginning, in the memory of a finished one if there is any.
+    pub fn for_another(self, profile: &Profile) -> Self {
+        let new = Extra::new(profile);
+        if new.validation.is_none() {
             return Self(None);
         }
-        let Some(mut old) = self.0 else {
-            return Self(Some(Box::new(Extra::new(profile, initial_sequence, Blocks::default()))));
-        };
-        let spare = old.memory.take_spare();
-        *old = Extra::new(profile, initial_sequence, spare);
+        let Some(mut old) = self.0 else { return Self(Some(Box::new(new))) };
+        *old = new;
         Self(Some(old))
     }
 
     /// To be added to.
     #[cold]
-    pub fn get_or_new(&mut self, profile: &Profile, initial_sequence: u32) -> &mut Extra {
-        self.0.get_or_insert_with(|| Box::new(Extra::new(profile, initial_sequence, Blocks::default())))
+    pub fn get_or_new(&mut self, profile: &Profile) -> &mut Extra {
+        self.0.get_or_insert_with(|| Box::new(Extra::new(profile)))
     }
 
     /// Whether there is a start-up scheme or a pacer.
@@ -137,33 +154,6 @@ impl Extras {
         self.0.as_deref_mut()?.validation.as_mut()
     }
 
-    #[inline]
-    pub fn memory(&self) -> Option<&Memory> {
-        Some(&self.0.as_deref()?.memory)
-    }
-
-    #[inline]
-    pub fn memory_mut(&mut self) -> Option<&mut Memory> {
-        Some(&mut self.0.as_deref_mut()?.memory)
-    }
-
-    /// With the adaptive acknowledgment policy.
-    #[inline]
-    pub fn arrivals(&self) -> Option<&Arrivals> {
-        self.memory()?.arrivals.as_ref()
-    }
-
-    #[inline]
-    pub fn arrivals_mut(&mut self) -> Option<&mut Arrivals> {
-        self.memory_mut()?.arrivals.as_mut()
-    }
-
-    /// A window that grows.
-    #[inline]
-    pub fn growing_window(&self) -> Option<&GrowingWindow> {
-        self.memory()?.window.as_ref()
-    }
-
     /// Ends of records, if there are any.
     #[inline]
     pub fn record_ends(&self) -> Option<&RecordEnds> {
@@ -171,16 +161,16 @@ impl Extras {
     }
 
     /// If somebody listens.
+    pub fn listener(&self) -> Option<&Listener> {
+        self.0.as_deref()?.listener.as_deref()
+    }
+
     pub fn listener_mut(&mut self) -> Option<&mut Listener> {
         self.0.as_deref_mut()?.listener.as_deref_mut()
     }
 
-    pub fn take_path_option(&mut self) -> Option<PathOption> {
-        self.0.as_deref_mut()?.path_option.take()
-    }
-
-    /// The reset that is due.
-    pub fn reset(&self) -> Reset {
-        self.0.as_deref().map_or(Reset::default(), |extra| extra.reset)
+    #[inline]
+    pub fn inherited(&self) -> Inherited {
+        self.0.as_deref().map_or(Inherited::default(), |extra| extra.inherited)
     }
 }

@@ -2,13 +2,12 @@
 //! long as a millisecond's worth of the pacing rate, and a shorter one waits for the next ACK if that is due. A train is
 //! one burst to the [pacer](super::pacing), if there is one.
 
+mod sender;
+pub(crate) mod write_queue;
+
 use crate::Nanos;
-use crate::connection::Connection;
-use crate::profile::{Trains, WindowPacing};
-use crate::segment::SentAt;
-use crate::sender::Sender;
-use crate::sender::pacing::{PacedBy, Pacer};
-use crate::sender::write_queue::{LONGEST_BYTES, Push, WriteQueue, size_goal};
+use crate::profile::Trains;
+use write_queue::{LONGEST_BYTES, WriteQueue};
 
 const MILLISECOND: Nanos = 1_000_000;
 /// Linux: `tcp_tso_rtt_log`.
@@ -142,99 +141,6 @@ impl Train {
     #[inline]
     pub(crate) fn stop(&mut self) {
         (self.left, self.several) = (0, false);
-    }
-}
-
-impl Sender {
-    /// True if a segment of new data leaves now, as part of a train.
-    #[inline]
-    pub(crate) fn train_may_leave(&mut self, conn: &mut Connection, now: Nanos, peer_room: u64) -> bool {
-        let Some(scoreboard) = self.recovery.scoreboard_mut() else { return true };
-        if scoreboard.train.left > 0 {
-            return true;
-        }
-        let Some(rules) = conn.profile.recovery.scoreboard().trains else { return true };
-        self.next_train(conn, now, peer_room, rules)
-    }
-
-    /// Bytes of data that the next train may have.
-    // Linux, tcp_mss_split_point: without the part of a segment that Nagle's algorithm or a cork holds back behind the
-    // others of the train; a record ends a train (tcp_tso_should_defer, eor).
-    fn free_bytes(&self, conn: &Connection) -> u64 {
-        let (snd, mss) = (&self.snd, u64::from(conn.handshake.mss()));
-        let end = self.record_end(conn, snd.nxt);
-        let bytes = end.saturating_sub(snd.nxt);
-        let held = end == snd.data_end && !snd.closing && snd.small.holds_back(snd.una, snd.nxt + mss, snd.small_end);
-        if held { bytes / mss * mss } else { bytes }
-    }
-
-    fn next_train(&mut self, conn: &mut Connection, now: Nanos, peer_room: u64, rules: Trains) -> bool {
-        self.write_more(conn, now);
-        let waiting = self.snd.data_end.saturating_sub(self.snd.nxt);
-        let free = self.free_bytes(conn);
-        let pacer = conn.extras.pacer();
-        let in_flight_of_scheme = pacer.is_some_and(|pacer| matches!(pacer.by, PacedBy::Startup { .. }));
-        let Some(scoreboard) = self.recovery.scoreboard_mut() else { return true };
-        // A single segment is Nagle's affair; a start-up scheme spreads its flight segment by segment.
-        if waiting <= u64::from(conn.handshake.mss()) || in_flight_of_scheme {
-            return true;
-        }
-        let queue = &mut scoreboard.train.queue;
-        let first_queued = queue.first_bytes(now, self.snd.nxt);
-        let half = u64::from(self.peer_window.largest_bytes / 2);
-        let push = if waiting > first_queued { queue.push(now, self.snd.nxt, first_queued, half) } else { Push::None };
-        let size = size_goal(conn.handshake.mss(), self.peer_window.largest_bytes);
-        let window = self.controller.window();
-        let srtt = self.rtt.smoothed(&conn.profile.rto);
-        let by_window = || Some(WindowPacing::LINUX.rate(window, self.controller.ssthresh(), srtt?).bytes_per_second());
-        let room = Room {
-            now,
-            mss: conn.handshake.mss(),
-            window,
-            segments: (window / conn.handshake.mss()).saturating_sub(scoreboard.load(&conn.profile)),
-            rate: pacer.and_then(Pacer::rate).or_else(by_window),
-            min_segments: self.controller.min_train_segments(),
-            peer_room,
-            peer_window: u64::from(self.peer_window.bytes),
-            waiting,
-            closing: self.snd.closing,
-            free,
-            srtt,
-            shortest_rtt: scoreboard.shortest_rtt(),
-            last_sent_at: pacer.and_then(Pacer::release).or(self.last_sent_at.map(SentAt::nanos)),
-            head_sent_at: scoreboard.head_sent_at(),
-        };
-        let full = rules.full(&room);
-        // Linux, tcp_tso_should_defer: recovery does not wait.
-        let waits = !scoreboard.is_repairing()
-            && push != Push::One
-            && rules.waits(&room, full)
-            && (push == Push::Forced || !room.takes_first(first_queued, full));
-        if waits {
-            let free = u64::from(room.segments) * u64::from(conn.handshake.mss());
-            scoreboard.train.limited = free < peer_room && free <= waiting;
-            return false;
-        }
-        let first = first_queued.max(u64::from(room.length(full)) * u64::from(conn.handshake.mss())).min(waiting);
-        let first = if push == Push::None { first } else { first_queued };
-        // The window cuts off a part within an sk_buff, behind a whole segment of it.
-        let within = if peer_room <= first { peer_room } else { (peer_room - first) % size };
-        let behind_whole = self.snd.nxt + u64::from(conn.handshake.mss());
-        let holds_part = within <= u64::from(conn.handshake.mss())
-            || self.snd.small.holds_back(self.snd.una, behind_whole, self.snd.small_end);
-        let mut length = room.departing(full, holds_part);
-        if push == Push::Forced {
-            length = length.min(first_queued.div_ceil(conn.handshake.mss().into()) as u32);
-        }
-        let end = self.snd.nxt + u64::from(length) * u64::from(conn.handshake.mss());
-        match push {
-            Push::None => {}
-            Push::One => scoreboard.train.queue.restart_first(end),
-            Push::Forced => scoreboard.train.queue.rest = end,
-        }
-        (scoreboard.train.left, scoreboard.train.several) = (length, length > 1);
-        scoreboard.train.limited = false;
-        true
     }
 }
 

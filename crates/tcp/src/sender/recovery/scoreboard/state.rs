@@ -1,0 +1,174 @@
+//! The state of recovery, part by part.
+
+use crate::Nanos;
+use crate::sequence::SeqNum;
+
+/// State of recovery, in the order of Linux's `tcpi_ca_state`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub(crate) enum CaState {
+    /// Nothing unusual.
+    #[default]
+    Open,
+    /// Something was delivered out of order, or a recovery may have been spurious.
+    Disorder,
+    /// cwnd is being reduced without a loss (an ECN mark, or a loss that a probe recovered).
+    Reduced,
+    /// Fast recovery.
+    Recovery,
+    /// Recovery after a timeout.
+    Loss,
+}
+
+/// The amount that may be sent after an ACK.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Next {
+    #[default]
+    Nothing,
+    /// Lost segments, as cwnd allows.
+    Lost,
+    /// New data, to recognize a spurious timeout (F-RTO); lost segments only if there is none.
+    New,
+}
+
+/// Duplicate acknowledgments that stand for segments delivered.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Duplicates {
+    pub(super) count: u32,
+}
+
+impl Duplicates {
+    #[inline]
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    pub fn forget(&mut self) {
+        self.count = 0;
+    }
+}
+
+/// The uses of the one timer for outstanding data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Timer {
+    #[default]
+    Retransmission,
+    /// RACK waits for segments that may only be reordered.
+    Reordering,
+    /// A tail loss probe is due.
+    Probe,
+}
+
+/// An outstanding probe.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Probe {
+    /// TLP.end_seq: `nxt` when the probe left.
+    pub(super) end: Option<SeqNum>,
+    /// TLP.is_retrans: the probe was sent before.
+    pub(super) is_repetition: bool,
+}
+
+impl Probe {
+    pub fn forget(&mut self) {
+        self.end = None;
+    }
+
+    /// True if a probe is outstanding.
+    #[inline]
+    pub fn is_outstanding(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// True if a probe is outstanding that was sent before.
+    pub fn is_repetition(&self) -> bool {
+        self.end.is_some() && self.is_repetition
+    }
+
+    /// True if a probe is outstanding that ends here.
+    pub fn ends_at(&self, position: SeqNum) -> bool {
+        self.end == Some(position)
+    }
+}
+
+/// F-RTO.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FRto {
+    /// The algorithm runs.
+    pub(super) running: bool,
+    /// New data has to leave now, even a small segment: only its acknowledgment ends the doubt.
+    offering: bool,
+}
+
+impl FRto {
+    pub fn start(&mut self, allowed: bool) {
+        *self = Self { running: allowed, offering: false };
+    }
+
+    pub fn stop(&mut self) {
+        *self = Self::default();
+    }
+
+    /// New data is called for.
+    pub fn offer(&mut self) {
+        self.offering = true;
+    }
+
+    #[inline]
+    pub fn is_offering(&self) -> bool {
+        self.offering
+    }
+
+    /// New data left.
+    #[inline]
+    pub fn on_sent_new(&mut self) {
+        self.offering = false;
+    }
+}
+
+/// Evidence on whether an episode was spurious.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Undo {
+    /// SND.UNA when the episode began, while it may still prove spurious.
+    marker: Option<SeqNum>,
+    /// Retransmissions of the episode that no DSACK has reported; none: nothing was retransmitted yet (Linux:
+    /// `undo_retrans`).
+    pub(super) undo_retrans: Option<u32>,
+    /// When the first retransmission of the episode was sent.
+    pub(super) first_retransmission: Option<Nanos>,
+}
+
+impl Undo {
+    /// True if an episode is in progress that may prove spurious.
+    pub fn is_armed(&self) -> bool {
+        self.marker.is_some()
+    }
+
+    /// An episode begins with this number of retransmissions in flight.
+    pub fn begin_episode(&mut self, una: SeqNum, in_flight: u32) {
+        self.marker = Some(una);
+        self.undo_retrans = (in_flight > 0).then_some(in_flight);
+    }
+
+    /// No undo of this episode.
+    pub fn end_episode(&mut self) {
+        self.marker = None;
+    }
+
+    pub fn on_retransmission(&mut self, now: Nanos) {
+        self.undo_retrans = Some(self.undo_retrans.unwrap_or(0) + 1);
+        self.first_retransmission.get_or_insert(now);
+    }
+
+    /// Nothing that was retransmitted is in flight any more.
+    pub fn forget_retransmissions(&mut self) {
+        self.first_retransmission = None;
+    }
+
+    /// A DSACK that ends at `right` reports this number of segments.
+    pub fn on_dsack(&mut self, right: SeqNum, segments: u32) {
+        if self.marker.is_some_and(|marker| right > marker) {
+            if let Some(undo_retrans) = &mut self.undo_retrans {
+                *undo_retrans = undo_retrans.saturating_sub(segments);
+            }
+        }
+    }
+}
