@@ -19,7 +19,8 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from firstflight.engines.emulate.lab import KernelSettings, Lab
+from firstflight.engines.emulate.kernel import KernelSettings
+from firstflight.engines.emulate.lab import Lab
 from firstflight.engines.emulate.layout import Layout, lay_out
 from firstflight.engines.emulate.prepared import Prepared
 from firstflight.observe.nginx_format import LOG_FORMAT

@@ -10,7 +10,8 @@ import pytest
 
 import emulations
 import testbeds
-from firstflight.engines.emulate.lab import Backend, KernelSettings
+from firstflight.engines.emulate.kernel import KernelSettings
+from firstflight.engines.emulate.lab import Backend
 from firstflight.engines.emulate.start import explain
 from firstflight.errors import MachineError, RequestError
 from testbeds import Lab

@@ -5,7 +5,8 @@ import pytest
 
 from firstflight.engines import simulate
 from firstflight.engines.emulate.campaign import Campaign, jobs
-from firstflight.engines.emulate.layout import MOST_HOSTS, Layout, lay_out
+from firstflight.engines.emulate.layout import MOST_HOSTS, lay_out
+from firstflight.engines.emulate.prepared import host_settings, prepare
 from firstflight.errors import RequestError
 from firstflight.scenario import Cell, Scenario
 
@@ -31,19 +32,13 @@ def scenario(network: str, *applications: str) -> Scenario:
     return Scenario.from_toml(text.replace("kind", 'name = "only"\nkind', 1))
 
 
-def crossed(layout: Layout, source: str, destination: str) -> list[str]:
-    """The links from one host to another, by the records' names."""
-    path = next(route["path"] for route in layout.routes if (route["from"], route["to"]) == (source, destination))
-    return [name if way == "forward" else f"{name}.reverse" for name, way in path]
-
-
 @pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS)
 def test_a_pair_of_hosts_has_the_links_that_its_packets_cross_in_the_simulator(network: str) -> None:
     layout = lay_out(scenario(network))
     simulated = simulate.capture(scenario(network), seed=1)["crossings"]["link"]
     placement = layout.placements[0]
     client, server = placement.clients[0], placement.servers_of(0)[0]
-    there, back = crossed(layout, client, server), crossed(layout, server, client)
+    there, back = layout.path(client, server), layout.path(server, client)
     # The first packet is the SYN, the second its answer.
     assert simulated.cast(str).to_list()[: len(there + back)] == there + back
 
@@ -89,7 +84,7 @@ def test_a_client_of_a_tree_asks_its_neighbor_over_the_links_that_they_do_not_sh
     own = 'client_hosts = "users[1]"\nserver_hosts = "home[0]"'
     layout = lay_out(scenario(NETWORKS["tree"], own))
     assert [host.name for host in layout.hosts] == ["home[0]", "home[1]"]
-    assert crossed(layout, "home[1]", "home[0]") == ["home[1].reverse", "home[0]"]
+    assert layout.path("home[1]", "home[0]") == ["home[1].reverse", "home[0]"]
 
 
 def test_a_replicate_has_the_links_that_are_drawn_for_it() -> None:
@@ -160,3 +155,14 @@ def test_pages_and_fast_networks_have_the_machine_for_themselves() -> None:
     )
     fast = files.replace("network.links[0].rate", "20Mbit")
     assert [jobs([Cell({}, made)]) > 1 for made in (files, pages, fast)] == [True, False, False]
+
+
+def test_what_programs_set_on_their_sockets_need_not_be_the_same_for_a_pair_of_hosts_but_for_a_server() -> None:
+    both = scenario(NETWORKS["one link"], "", 'name = "other"\nclient_tcp = { nagle = "off" }')
+    layout = lay_out(both)
+    assert host_settings(both, layout, 1).keys() == {"node[0]", "node[1]"}
+    (cell,) = prepare(Cell({}, both), layout, 1, range(1))
+    assert [application["no_delay"] for application in cell.applications] == [False, True]
+    served = scenario(NETWORKS["one link"], "", 'name = "other"\nserver_tcp = { nagle = "off" }')
+    with pytest.raises(RequestError, match=r"application.other.server_tcp.nagle: a server has one value"):
+        prepare(Cell({}, served), lay_out(served), 1, range(1))

@@ -17,7 +17,8 @@ import polars as pl
 
 from firstflight.engines.emulate import probe, quic, selfcheck
 from firstflight.engines.emulate.disturbance import STALL_RULE_S, beyond_calibration, refuse_losses
-from firstflight.engines.emulate.lab import KernelSettings, Lab
+from firstflight.engines.emulate.kernel import KernelSettings
+from firstflight.engines.emulate.lab import Lab
 from firstflight.engines.emulate.layout import Layout, lay_out, refuse_links
 from firstflight.engines.emulate.prepared import Prepared, prepare
 from firstflight.engines.emulate.records import CellRecords, Replicate

@@ -4,11 +4,11 @@ A kernel has no setting for some parts of a profile. Such a part must be Linux's
 `linux`), else the request is refused: nothing runs with other settings than asked.
 """
 
+import dataclasses
 import platform
 import re
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -99,20 +99,18 @@ _HYSTART = Path("/sys/module/tcp_cubic/parameters")
 _HYSTART_DETECT = {"off": ("0", None), "hystart": ("1", "3"), "ack_train": ("1", "1"), "delay": ("1", "2")}
 
 
-@dataclass(frozen=True)
-class EndSettings:
-    """Settings of one endpoint's kernel.
-
-    `sysctls`: name to value, as the kernel writes it back, with single blanks. `route`: attributes of the routes to the
-    other hosts: `initcwnd` and `advmss` (segments, bytes), `congctl`, and where needed `quickack` and `rto_min`.
-    `missing`: sysctls that the kernel may lack, for then it behaves as requested. `no_delay`: TCP_NODELAY, which is not
-    a setting of the kernel but of the program.
+@dataclasses.dataclass(frozen=True)
+class KernelSettings:
+    """Settings of one host's kernel. `sysctls` by name ("net.ipv4.tcp_sack": "1"); `route` the attributes of its route
+    to everyone, by iproute2's names (initcwnd in segments, congctl, advmss in bytes, quickack 0 or 1, rto_min in ms);
+    `peers` those towards single hosts, by name, which replace `route` as a whole there; `missing` the sysctls that an
+    older kernel lacks and does not need.
     """
 
-    sysctls: Mapping[str, str]
-    route: Mapping[str, int | str]
-    missing: tuple[str, ...]
-    no_delay: bool
+    sysctls: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    route: Mapping[str, int | str] = dataclasses.field(default_factory=dict)
+    peers: Mapping[str, Mapping[str, int | str]] = dataclasses.field(default_factory=dict)
+    missing: Sequence[str] = ()
 
 
 def segment_bytes(profile: Mapping[str, Any]) -> int:
@@ -135,7 +133,7 @@ def initial_window_segments(profile: Mapping[str, Any], where: str) -> int:
     return initial_window_bytes(policy, segment) // segment
 
 
-def kernel_settings(profile: Mapping[str, Any], where: str) -> EndSettings:
+def kernel_settings(profile: Mapping[str, Any], where: str) -> KernelSettings:
     """The settings with which a kernel behaves as a complete profile says. `where` begins each refusal, such as
     "application.web.server_tcp".
 
@@ -151,7 +149,7 @@ def kernel_settings(profile: Mapping[str, Any], where: str) -> EndSettings:
     _undo(where, profile, rules)
     sysctls = _PINNED | _buffers(where, profile) | _switches(where, profile, rules) | _timers(where, profile)
     missing = tuple(name for name, value in _MAY_BE_MISSING.items() if sysctls.get(name) == value)
-    return EndSettings(sysctls, _route(where, profile, rules, linux), missing, profile["nagle"] == "off")
+    return KernelSettings(sysctls, _route(where, profile, rules, linux), missing=missing)
 
 
 def tick_ns() -> int:

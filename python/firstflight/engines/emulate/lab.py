@@ -5,11 +5,11 @@ import getpass
 import os
 import queue
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from firstflight.engines.emulate.kernel import KernelSettings
 from firstflight.engines.emulate.layout import HOST_MAC, NETWORKS, SPIN_NS, Layout
 from firstflight.engines.emulate.start import Inside
 from firstflight.errors import MachineError
@@ -53,20 +53,6 @@ TUN_FIX = "chmod 0666 /dev/net/tun"
 _BUILD_S, _HOST_S = 120.0, 0.25
 # How often to look whether packets are in flight.
 _LOOK_S = 0.005
-
-
-@dataclass(frozen=True)
-class KernelSettings:
-    """Settings of one host's kernel. `sysctls` by name ("net.ipv4.tcp_sack": "1"); `route` the attributes of its route
-    to everyone, by iproute2's names (initcwnd in segments, congctl, advmss in bytes, quickack 0 or 1, rto_min in ms);
-    `peers` those towards single hosts, by name, which replace `route` as a whole there; `missing` the sysctls that an
-    older kernel lacks and does not need.
-    """
-
-    sysctls: Mapping[str, str] = field(default_factory=dict)
-    route: Mapping[str, int | str] = field(default_factory=dict)
-    peers: Mapping[str, Mapping[str, int | str]] = field(default_factory=dict)
-    missing: Sequence[str] = ()
 
 
 class Lab:

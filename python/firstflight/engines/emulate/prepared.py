@@ -10,8 +10,7 @@ from typing import Any
 from firstflight import _native
 from firstflight.engines.emulate import probe, quic
 from firstflight.engines.emulate.draws import Draws, arm_of_user
-from firstflight.engines.emulate.kernel import EndSettings, initial_window_segments, kernel_settings
-from firstflight.engines.emulate.lab import KernelSettings
+from firstflight.engines.emulate.kernel import KernelSettings, initial_window_segments, kernel_settings
 from firstflight.engines.emulate.layout import Layout, Placement
 from firstflight.errors import RequestError
 from firstflight.scenario import Cell, Scenario
@@ -30,6 +29,9 @@ _ML_DSA = ("ml-dsa-44", "ml-dsa-65", "ml-dsa-87")
 _TICKETS = 2
 _UDP_HEADER_BYTES = 8
 _OPENSSL_WRITES_BYTES = 4096
+
+HostEnds = dict[str, dict[str, KernelSettings]]
+"""By host and peer."""
 
 
 def _two_servers(where: str, host: str) -> RequestError:
@@ -66,7 +68,7 @@ class Prepared:
         self.applications: list[dict[str, Any]] = []
         flows = json.loads(_native.datagram_flows(cell.plan))
         shares = [arm.share for arm in scenario.arm or []]
-        ends: dict[str, dict[str, EndSettings]] = {}
+        ends: HostEnds = {}
         for index, (application, placement) in enumerate(
             zip(self.plan["applications"], layout.placements, strict=True)
         ):
@@ -106,7 +108,7 @@ class Prepared:
         application: dict[str, Any],
         clients: Sequence[tuple[int, str]],
         placement: Placement,
-        ends: dict[str, dict[str, EndSettings]],
+        ends: HostEnds,
     ) -> dict[str, Any]:
         """As `_tcp`, for an application over QUIC. Its hosts have the kernel settings of TCP, which it does not use."""
         name = application["name"]
@@ -130,7 +132,7 @@ class Prepared:
         application: dict[str, Any],
         clients: Sequence[tuple[int, str]],
         placement: Placement,
-        ends: dict[str, dict[str, EndSettings]],
+        ends: HostEnds,
     ) -> dict[str, Any]:
         """The settings of both endpoints of application `index`, for its clients in one arm, (number, host) of each;
         returns the TCP settings for its clients.
@@ -153,7 +155,12 @@ class Prepared:
                     _join_ours(told, application["server_tcp"], where)
                 else:
                     _join(ends, server_host, client_host, server, where)
-                    told["no_delay"] = server.no_delay
+                    no_delay = application["server_tcp"]["nagle"] == "off"
+                    if told.setdefault("no_delay", no_delay) != no_delay:
+                        raise RequestError(
+                            f"{where}.server_tcp.nagle: a server has one value for all; give the applications "
+                            "different server_hosts"
+                        )
                 if "handshakes" in application:
                     _join_tls(told, application, scenario.application[index].tls, where)
                 if application["response_header_bytes"] not in told["headers"]:
@@ -162,7 +169,8 @@ class Prepared:
                     raise RequestError(
                         f"{where}.response_header: firstflight's server has one value for all; set the same"
                     )
-        return {"client_profile": application["client_tcp"]} if client is None else {"no_delay": client.no_delay}
+        profile = application["client_tcp"]
+        return {"client_profile": profile} if client is None else {"no_delay": profile["nagle"] == "off"}
 
 
 def _told(
@@ -204,7 +212,7 @@ def _in_arm(application: dict[str, Any], arm: int, plan: Mapping[str, Any]) -> d
     return application | ends | {"name": name}
 
 
-def _client_settings(application: Mapping[str, Any], stack: str, where: str) -> EndSettings | None:
+def _client_settings(application: Mapping[str, Any], stack: str, where: str) -> KernelSettings | None:
     """Settings of the client's kernel, None for our own TCP."""
     if stack == "kernel":
         return kernel_settings(application["client_tcp"], f"{where}.client_tcp")
@@ -217,7 +225,7 @@ def _client_settings(application: Mapping[str, Any], stack: str, where: str) -> 
     return None
 
 
-def _server_settings(profile: dict[str, Any], stack: str, where: str) -> tuple[EndSettings | None, int]:
+def _server_settings(profile: dict[str, Any], stack: str, where: str) -> tuple[KernelSettings | None, int]:
     """Settings of the server's kernel, None for our own TCP, and its initial window in segments."""
     if stack == "kernel":
         return kernel_settings(profile, where), initial_window_segments(profile, where)
@@ -266,7 +274,7 @@ def is_real(tls: Tls) -> bool:
     return is_asked and tls.chain in _ML_DSA and probe.has_ml_dsa()
 
 
-def _join(ends: dict[str, dict[str, EndSettings]], host: str, peer: str, settings: EndSettings, where: str) -> None:
+def _join(ends: HostEnds, host: str, peer: str, settings: KernelSettings, where: str) -> None:
     if ends.setdefault(host, {}).setdefault(peer, settings) != settings:
         raise RequestError(
             f"{where}: two applications or arms set different TCP between {host} and {peer}, but the kernel has one "
@@ -275,10 +283,10 @@ def _join(ends: dict[str, dict[str, EndSettings]], host: str, peer: str, setting
         )
 
 
-def _host_settings(host: str, peers: Mapping[str, EndSettings], scenario: Scenario) -> KernelSettings:
+def _host_settings(host: str, peers: Mapping[str, KernelSettings], scenario: Scenario) -> KernelSettings:
     first = next(iter(peers.values()))
     for settings in peers.values():
-        if (settings.sysctls, settings.no_delay) != (first.sysctls, first.no_delay):
+        if settings.sysctls != first.sysctls:
             differing = [name for name in first.sysctls if settings.sysctls.get(name) != first.sysctls[name]]
             raise RequestError(
                 f'scenario "{scenario.name}": applications or arms on host {host} want different TCP '
@@ -296,7 +304,7 @@ def host_settings(scenario: Scenario, layout: Layout, seed: int) -> dict[str, Ke
     replicate. RequestError for arms of connections, for our own TCP, and for settings that a kernel does not have.
     """
     _refuse_arms(scenario)
-    ends: dict[str, dict[str, EndSettings]] = {}
+    ends: HostEnds = {}
     plan = scenario.to_plan()
     shares = [arm.share for arm in scenario.arm or []]
     for told, placement in zip(plan["applications"], layout.placements, strict=True):
