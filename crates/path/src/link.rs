@@ -131,11 +131,13 @@ pub struct Link {
     delay: Nanos,
     /// When the line has sent everything accepted so far; with a bucket, until when its tokens are negative.
     free_at: Nanos,
-    /// Bytes that may wait if the link is simple and its limit is one in bytes; else 0. Packets likewise.
+    /// Bytes that may wait if the link is plain and its limit is one in bytes; else 0. Packets likewise.
     room_bytes: u64,
     room_packets: u32,
-    /// The queue is drop tail and nothing else acts: every accepted packet arrives.
+    /// It is plain and loses nothing: every accepted packet arrives.
     is_simple: bool,
+    /// The queue is drop tail, and nothing acts behind it but losses.
+    is_plain: bool,
     /// There is something in `loss`.
     may_lose: bool,
     backlog: Backlog,
@@ -265,6 +267,7 @@ impl Link {
         // `restart` sets everything but the meter.
         let mut link = Link {
             is_simple: false,
+            is_plain: false,
             room_packets: 0,
             room_bytes: 0,
             rate: Rate::INFINITE,
@@ -292,10 +295,11 @@ impl Link {
         let loss = Loss::new(spec, &key)?;
         let rare = Rare::new(spec, rate, key)?;
         self.may_lose = loss.are_possible();
-        (self.is_simple, (self.room_packets, self.room_bytes)) = match &queue {
-            Queue::DropTail(queue) if rare.is_none() && !self.may_lose => (true, queue.room()),
+        (self.is_plain, (self.room_packets, self.room_bytes)) = match &queue {
+            Queue::DropTail(queue) if rare.is_none() => (true, queue.room()),
             _ => (false, (0, 0)),
         };
+        self.is_simple = self.is_plain && !self.may_lose;
         self.backlog.restart();
         (self.rate, self.delay, self.free_at) = (rate, spec.delay_ns, 0);
         (self.loss, self.queue, self.rare) = (loss, queue, rare);
@@ -313,7 +317,16 @@ impl Link {
         mut queue_draws: impl FnMut() -> f64,
         loss_draw: impl FnOnce() -> f64,
     ) -> LinkOutcome {
-        let OfferedPacket { bytes, ecn_capable, .. } = packet;
+        let OfferedPacket { bytes, ecn_capable, carries_data, .. } = packet;
+        if self.is_plain {
+            if let Some(arrival) = self.accept(now, bytes) {
+                if self.may_lose && self.loss.is_lost(carries_data, loss_draw) {
+                    self.meter.lost(now);
+                    return LinkOutcome::Lost;
+                }
+                return LinkOutcome::Arrives(arrival);
+            }
+        }
         let line_busy = self.free_at > now;
         if line_busy {
             self.backlog.advance(now);
@@ -322,12 +335,8 @@ impl Link {
         }
         let backlog = &self.backlog;
         let free_at = self.free_at;
-        let arrival = || Arrival { now, bytes, ecn_capable, backlog, line_busy, free_at };
-        // A separate arm, so that drop tail is inlined and `Arrival` is never built in memory.
-        let mut decide = || match &mut self.queue {
-            Queue::DropTail(queue) => queue.on_arrival(arrival(), &mut queue_draws),
-            queue => queue.on_arrival(arrival(), &mut queue_draws),
-        };
+        let arrival = Arrival { now, bytes, ecn_capable, backlog, line_busy, free_at };
+        let mut decide = || self.queue.on_arrival(arrival, &mut queue_draws);
         let mut joins = false;
         let verdict = match self.rare.as_mut().and_then(|rare| rare.gso.as_mut()) {
             None => decide(),
@@ -367,9 +376,13 @@ impl Link {
     // Inlined by force: the simulator's hop is this and little else.
     #[inline(always)]
     pub fn pass(&mut self, now: Nanos, bytes: u32) -> Option<Nanos> {
-        if !self.is_simple {
-            return None;
-        }
+        if self.is_simple { self.accept(now, bytes) } else { None }
+    }
+
+    /// When a packet of `bytes` arrives that a plain link has room for, if it is not lost. None, and no effect, if there is
+    /// no room or its transmission falls into two intervals of the meter.
+    #[inline(always)]
+    fn accept(&mut self, now: Nanos, bytes: u32) -> Option<Nanos> {
         let serialization = self.rate.serialization(bytes);
         let start = self.free_at;
         let end = if start <= now {

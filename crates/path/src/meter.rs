@@ -124,6 +124,14 @@ impl Meter {
         }
     }
 
+    /// The packet that arrived at `now` and was accepted is lost after its transmission.
+    #[inline]
+    pub(crate) fn lost(&mut self, now: Nanos) {
+        if let Some(interval) = self.at(now) {
+            interval.lost_packets += 1;
+        }
+    }
+
     /// The packet that arrived at `now` and was accepted got a mark.
     #[cold]
     pub(crate) fn marked(&mut self, now: Nanos) {
@@ -209,9 +217,7 @@ impl Meter {
     fn accepted_over_borders(&mut self, now: Nanos, start: Nanos, finish: Nanos, bytes: u32, waiting: u32, lost: bool) {
         self.waited(now, start, waiting);
         if lost {
-            if let Some(interval) = self.at(now) {
-                interval.lost_packets += 1;
-            }
+            self.lost(now);
         }
         if finish > start {
             self.span(start, finish, |interval, time| interval.busy += time);
