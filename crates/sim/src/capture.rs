@@ -5,7 +5,7 @@ use firstflight_tcp::{Endpoint, Segment};
 
 use crate::{
     connection::{Connection, SERVER},
-    records::{AtEnd, Crossing, SegmentEvent, SenderEventRow, Sight},
+    records::{AtEnd, Crossing, NO_LINK, RECEIVED, SegmentEvent, SenderEventRow, Sight},
 };
 
 /// Something that happened to a segment that the end `sender` sent.
@@ -50,6 +50,13 @@ impl Capture {
             window_bytes: from.advertised_window_bytes(segment),
         };
         self.events.push(sight.row(Some(at_end(&connection.ends[observer])), segment));
+    }
+
+    /// An end has dealt with a segment.
+    #[cold]
+    pub fn received(&mut self, time: Nanos, connection: &Connection, side: usize, segment: &Segment) {
+        let (sender, observer) = (1 - side, side);
+        self.note(connection, &Note { time, event: RECEIVED, link: NO_LINK, sender, observer, segment });
     }
 
     /// A connection is over, or the run: what its ends have published.

@@ -265,9 +265,8 @@ impl Simulation<'_> {
         }
         packet.open_into(&mut self.options, &mut self.segment);
         connection.ends[side].handle_segment(self.now, &self.segment);
-        if self.is_watched {
-            let segment = self.segment;
-            self.note_received(slot, side, &segment);
+        if let Some(capture) = &mut self.capture {
+            capture.received(self.now, connection, side, &self.segment);
         }
         self.react(applications, slot, side);
     }
@@ -276,12 +275,12 @@ impl Simulation<'_> {
     #[inline(always)]
     fn react(&mut self, applications: &mut impl Applications, slot: u32, side: usize) {
         let connection = &mut self.connections[slot];
-        let generation = connection.generation;
         let events = connection.ends[side].poll_events();
         if !events.is_empty() {
             // Of most segments no application hears.
             let is_awaited = events.contains(Events::READABLE) && connection.read_all(side);
             if is_awaited || events != Events::READABLE {
+                let generation = connection.generation;
                 applications.on_events(self, slot, side, events, is_awaited);
                 if self.connections[slot].generation != generation {
                     return;
@@ -300,19 +299,19 @@ impl Simulation<'_> {
 
     #[inline(always)]
     fn pump_at_once(&mut self, slot: u32, side: usize) {
-        if self.connections[slot].ends[side].may_transmit() {
-            self.send(slot, side);
-        }
-        self.arm(slot, side);
+        let end = &self.connections[slot].ends[side];
+        let deadline = if end.may_transmit() { self.send(slot, side) } else { end.poll_timeout() };
+        self.arm(slot, side, deadline);
     }
 
+    /// Sends the segments that an endpoint has to send; its deadline then.
     #[inline(never)]
-    fn send(&mut self, slot: u32, side: usize) {
+    fn send(&mut self, slot: u32, side: usize) -> Deadline {
         loop {
             let connection = &mut self.connections[slot];
             let segment = &mut self.segment;
             if !connection.ends[side].poll_transmit_into(self.now, segment) {
-                break;
+                return connection.ends[side].poll_timeout();
             }
             let to = (2 * slot + (1 - side) as u32, connection.generation);
             let first = (connection.first_hop[side], self.plan.header_bytes);
@@ -328,9 +327,8 @@ impl Simulation<'_> {
 
     /// Sets an end's timer, unless it has one that expires before its deadline.
     #[inline(always)]
-    fn arm(&mut self, slot: u32, side: usize) {
+    fn arm(&mut self, slot: u32, side: usize, deadline: Deadline) {
         let end = 2 * slot + side as u32;
-        let deadline = self.connections[slot].ends[side].poll_timeout();
         if let Some(time) = deadline.time().filter(|_| deadline < self.timers.of_endpoint(end)) {
             self.set_timer(time, Wake::Endpoint(end));
         }

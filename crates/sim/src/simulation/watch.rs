@@ -8,7 +8,7 @@ use crate::{
     capture::{Capture, Note},
     connection::SERVER,
     packet::{Datagram, Packet},
-    records::{Crossing, NO_CONNECTION, NO_LINK, RECEIVED, SENT},
+    records::{Crossing, NO_CONNECTION, NO_LINK, SENT},
     tap::{Identity, Load, Sight, Tap, Watched},
 };
 
@@ -122,16 +122,6 @@ impl Simulation<'_> {
             bytes: flow.header_bytes + datagram.payload_bytes,
             rtp: flow.call.map(|call| call.rtp),
         })
-    }
-
-    /// For those who watch segments: an end has dealt with one.
-    #[cold]
-    pub(super) fn note_received(&mut self, slot: u32, side: usize, segment: &Segment) {
-        if let Some(capture) = &mut self.capture {
-            let (sender, observer) = (1 - side, side);
-            let note = Note { time: self.now, event: RECEIVED, link: NO_LINK, sender, observer, segment };
-            capture.note(&self.connections[slot], &note);
-        }
     }
 
     /// For those who watch links: a copy of a packet reaches the far end of one at `at`.
