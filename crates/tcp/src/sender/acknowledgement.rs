@@ -165,13 +165,10 @@ impl Sender {
     pub(super) fn recovery_at<'a>(&'a mut self, conn: &'a Connection, now: Nanos) -> (&'a mut Recovery, Flight<'a>) {
         let flight = Flight {
             now,
-            una: self.snd.una,
-            nxt: self.snd.nxt,
-            highest: self.snd.max,
-            data_end: self.snd.data_end,
+            snd: &self.snd,
+            peer_window: &self.peer_window,
             mss: conn.handshake.mss(),
             cwnd: self.controller.window(),
-            has_new_data: self.has_new_data(conn),
             retries: self.timers.retries,
             retransmissions: conn.stats.retransmissions,
             profile: &conn.profile,

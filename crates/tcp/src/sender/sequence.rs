@@ -123,6 +123,14 @@ impl SendSequence {
         self.end().saturating_sub(self.nxt)
     }
 
+    /// True if the application and the peer's window would let a segment of new data leave.
+    #[inline]
+    pub fn has_new_data(&self, peer_window: &PeerWindow, mss: u32) -> bool {
+        let room = (self.una + u64::from(peer_window.limited_bytes)).saturating_sub(self.nxt);
+        let waiting = self.unsent();
+        waiting > 0 && room >= waiting.min(u64::from(mss))
+    }
+
     /// True if all that was sent is acknowledged.
     #[inline]
     pub fn is_idle(&self) -> bool {

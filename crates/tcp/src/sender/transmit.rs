@@ -117,9 +117,7 @@ impl Sender {
     /// True if the application and the peer's window would let a segment of new data leave.
     #[inline]
     pub(crate) fn has_new_data(&self, conn: &Connection) -> bool {
-        let room = (self.snd.una + u64::from(self.peer_window.limited_bytes)).saturating_sub(self.snd.nxt);
-        let waiting = self.snd.unsent();
-        waiting > 0 && room >= waiting.min(u64::from(conn.handshake.mss()))
+        self.snd.has_new_data(&self.peer_window, conn.handshake.mss())
     }
 
     /// Amount of new data in one segment that Nagle's algorithm does not hold back.

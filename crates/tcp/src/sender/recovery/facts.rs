@@ -5,6 +5,7 @@ use crate::profile::Profile;
 use crate::segment::SackBlocks;
 use crate::sender::congestion::Delivery;
 use crate::sender::rtt::RttEstimator;
+use crate::sender::sequence::{PeerWindow, SendSequence};
 use crate::sequence::SeqNum;
 use bitflags::bitflags;
 
@@ -12,19 +13,11 @@ use bitflags::bitflags;
 #[derive(Clone, Copy)]
 pub(crate) struct Flight<'a> {
     pub now: Nanos,
-    /// SND.UNA: first position not acknowledged.
-    pub una: SeqNum,
-    /// SND.NXT: next position to send.
-    pub nxt: SeqNum,
-    /// One past the highest position ever sent.
-    pub highest: SeqNum,
-    /// One past the last byte of data: a FIN there is no data.
-    pub data_end: SeqNum,
+    pub snd: &'a SendSequence,
+    pub peer_window: &'a PeerWindow,
     pub mss: u32,
     /// The congestion controller's cwnd, bytes.
     pub cwnd: u32,
-    /// New data could be sent if cwnd allowed it.
-    pub has_new_data: bool,
     /// Consecutive expiries of the retransmission timer.
     pub retries: u32,
     /// Retransmitted segments so far.
@@ -34,14 +27,15 @@ pub(crate) struct Flight<'a> {
 }
 
 impl Flight<'_> {
-    /// Bytes counted as in flight.
-    pub fn bytes(&self) -> u32 {
-        (self.nxt - self.una) as u32
+    /// Of the bytes in flight, those of data.
+    pub fn data_bytes(&self) -> u32 {
+        let data_end = self.snd.data_end;
+        (self.snd.nxt.min(data_end) - self.snd.una.min(data_end)) as u32
     }
 
-    /// Of these, bytes of data.
-    pub fn data_bytes(&self) -> u32 {
-        (self.nxt.min(self.data_end) - self.una.min(self.data_end)) as u32
+    /// New data could be sent if cwnd allowed it.
+    pub fn has_new_data(&self) -> bool {
+        self.snd.has_new_data(self.peer_window, self.mss)
     }
 }
 

@@ -129,7 +129,7 @@ impl Counting {
             self.leave();
         }
         // RFC 6298 §5.2 and §5.3: stop the timer when all is acknowledged, restart it when new data is.
-        facts.timer = if flight.una == flight.nxt { SetTimer::Stop } else { SetTimer::Rto };
+        facts.timer = if flight.snd.una == flight.snd.nxt { SetTimer::Stop } else { SetTimer::Rto };
         if self.recovering {
             self.on_ack_in_recovery(flight, ack, facts);
         } else {
@@ -145,15 +145,15 @@ impl Counting {
             // data and two segments, if cwnd is inflated beyond ssthresh.
             let plus_two = RecoveryAlgorithm::Reno(RenoRules { exit: RecoveryExit::FlightPlusTwo });
             if flight.profile.recovery == plus_two && self.inflation > 0 {
-                facts.next_cwnd = NextCwnd::Bytes((flight.bytes().div_ceil(flight.mss) + 2) * flight.mss);
+                facts.next_cwnd = NextCwnd::Bytes((flight.snd.flight().div_ceil(flight.mss) + 2) * flight.mss);
             }
             facts.edges.insert(Edges::LEFT);
             return self.leave();
         };
-        if flight.una >= self.recover {
+        if flight.snd.una >= self.recover {
             // RFC 6582 §3.2 step 3, full acknowledgment, option (1): cwnd = min (ssthresh, max (FlightSize, SMSS) +
             // SMSS), which avoids a burst.
-            facts.next_cwnd = NextCwnd::SsthreshUpTo(flight.bytes().max(flight.mss) + flight.mss);
+            facts.next_cwnd = NextCwnd::SsthreshUpTo(flight.snd.flight().max(flight.mss) + flight.mss);
             facts.edges.insert(Edges::LEFT);
             return self.leave();
         }
@@ -182,17 +182,17 @@ impl Counting {
         }
         // RFC 6582 §3.2 step 2: enter only if the cumulative acknowledgment covers more than recover. A retransmission
         // timeout sets it for all; NewReno and Tahoe set it themselves as well.
-        if flight.una <= self.recover && !self.heuristic_says_lost(flight) {
+        if flight.snd.una <= self.recover && !self.heuristic_says_lost(flight) {
             return;
         }
         let profile = flight.profile;
         let segments = flight.data_bytes().div_ceil(flight.mss);
         let ordinary = profile.duplicate_ack_threshold;
-        let threshold = loss_threshold(profile.early_retransmit, segments, flight.has_new_data, ordinary);
+        let threshold = loss_threshold(profile.early_retransmit, segments, flight.has_new_data(), ordinary);
         if self.duplicate_acks != threshold {
             if self.duplicate_acks < threshold && profile.limited_transmit {
                 if self.duplicate_acks == 1 {
-                    self.limited_from = NonZeroU64::new(flight.highest);
+                    self.limited_from = NonZeroU64::new(flight.snd.max);
                 }
                 self.inflation = (self.duplicate_acks.min(MOST_SEGMENTS) * flight.mss) as i32;
                 self.inflated = true;
@@ -205,8 +205,8 @@ impl Counting {
                 // Jacobson 1988; ns-2's Agent/TCP: half of cwnd into ssthresh, one segment into cwnd, sending resumes at
                 // the hole. As in ns-2 (`bugFix_`), duplicates of data sent before the last such event do not start
                 // another.
-                self.recover = flight.highest;
-                facts.flight = flight.bytes();
+                self.recover = flight.snd.max;
+                facts.flight = flight.snd.flight();
                 facts.edges.insert(Edges::RESTARTED);
                 facts.go_back = true;
             }
@@ -216,7 +216,7 @@ impl Counting {
             RecoveryAlgorithm::Reno(_) => self.enter(flight, facts),
             RecoveryAlgorithm::NewReno(_) | RecoveryAlgorithm::Scoreboard(_) => {
                 // RFC 6582 §3.2 step 2.
-                self.recover = flight.highest;
+                self.recover = flight.snd.max;
                 self.enter(flight, facts);
             }
         }
@@ -240,7 +240,7 @@ impl Counting {
     #[cold]
     fn on_mark(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, facts: &mut Facts) {
         if !self.recovering && ack.prior_una >= self.answered && ack.prior_flight > 0 {
-            self.answered = flight.highest;
+            self.answered = flight.snd.max;
             facts.flight = ack.prior_flight;
             facts.edges.insert(Edges::REDUCED);
         }
@@ -252,12 +252,12 @@ impl Counting {
     // Go back N: everything outstanding is retransmitted as cwnd allows; the cumulative acknowledgment skips the
     // data that the peer already holds.
     pub fn on_timeout(&mut self, flight: &Flight<'_>) -> Facts {
-        self.recover = flight.highest;
-        self.answered = flight.highest;
+        self.recover = flight.snd.max;
+        self.answered = flight.snd.max;
         self.duplicate_acks = 0;
         self.leave();
         let mut facts = Facts { first: flight.retries == 0, go_back: true, ..Facts::default() };
-        facts.flight = flight.bytes();
+        facts.flight = flight.snd.flight();
         facts.edges.insert(Edges::TIMED_OUT);
         facts
     }
@@ -266,10 +266,10 @@ impl Counting {
     // for the segments that have left the network and are buffered at the receiver.
     fn enter(&mut self, flight: &Flight<'_>, facts: &mut Facts) {
         // Without the bytes that limited transmit sent, says step 2.
-        let limited = self.limited_from.map_or(0, |from| (flight.highest - from.get()) as u32);
-        facts.flight = flight.bytes().saturating_sub(limited);
+        let limited = self.limited_from.map_or(0, |from| (flight.snd.max - from.get()) as u32);
+        facts.flight = flight.snd.flight().saturating_sub(limited);
         facts.edges.insert(Edges::ENTERED);
-        self.answered = flight.highest;
+        self.answered = flight.snd.max;
         self.inflation = 0i32.saturating_add_unsigned(self.duplicate_acks.saturating_mul(flight.mss));
         self.recovering = true;
         self.inflated = true;
@@ -287,6 +287,6 @@ impl Counting {
 
 /// The first unacknowledged segment is lost.
 fn retransmit_first(flight: &Flight<'_>, facts: &mut Facts) {
-    facts.lost = (flight.highest - flight.una).min(u64::from(flight.mss)) as u32;
+    facts.lost = (flight.snd.max - flight.snd.una).min(u64::from(flight.mss)) as u32;
     facts.retransmit = true;
 }

@@ -175,7 +175,7 @@ impl Scoreboard {
         while let Some(sent) = self
             .board
             .pop_acknowledged(ack.ack)
-            .or_else(|| self.board.trim_acknowledged(flight.una, flight.mss, flight.data_end, before.as_ref()))
+            .or_else(|| self.board.trim_acknowledged(flight.snd.una, flight.mss, flight.snd.data_end, before.as_ref()))
         {
             taken += 1;
             before = Some(sent);
@@ -218,7 +218,7 @@ impl Scoreboard {
         if self.sack {
             // A hole that was never retransmitted got filled: that was reordering.
             if lowest_original < highest_delivered {
-                let highest = self.board.highest_sacked().max(flight.una);
+                let highest = self.board.highest_sacked().max(flight.snd.una);
                 self.note_reordering(flight.mss, lowest_original, highest);
             }
         } else {
@@ -317,7 +317,7 @@ impl Scoreboard {
         }
         if self.state == CaState::Open {
             self.undo.forget_retransmissions();
-        } else if flight.una >= self.high && self.leave(flight, ack, facts) {
+        } else if flight.snd.una >= self.high && self.leave(flight, ack, facts) {
             return Next::Nothing;
         }
         match self.state {
@@ -381,7 +381,7 @@ impl Scoreboard {
     fn leave(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, facts: &mut Facts) -> bool {
         match self.state {
             // The reduction ends with something sent after its beginning, so that it lasts a full round trip.
-            CaState::Reduced if flight.una != self.high => {
+            CaState::Reduced if flight.snd.una != self.high => {
                 reduction_is_complete(facts);
                 self.state = CaState::Open;
             }
@@ -464,7 +464,7 @@ impl Scoreboard {
 
     /// Congestion: from here on cwnd moves towards a new ssthresh.
     pub(super) fn begin_reduction(&mut self, flight: &Flight<'_>) {
-        self.high = flight.nxt;
+        self.high = flight.snd.nxt;
         self.probe.forget();
         self.probing = false;
     }
@@ -497,7 +497,7 @@ impl Scoreboard {
         let state = if disorder { CaState::Disorder } else { CaState::Open };
         if self.state != state {
             self.state = state;
-            self.high = flight.nxt;
+            self.high = flight.snd.nxt;
         }
     }
 
@@ -516,7 +516,7 @@ impl Scoreboard {
             Next::Nothing => {}
             Next::Lost => self.repairing = true,
             // RFC 5682 §2.1 step 2.b; without new data the algorithm ends and lost segments are sent.
-            Next::New if flight.has_new_data => self.f_rto.offer(),
+            Next::New if flight.has_new_data() => self.f_rto.offer(),
             Next::New => {
                 self.f_rto.stop();
                 self.repairing = true;

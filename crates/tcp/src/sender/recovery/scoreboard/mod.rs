@@ -180,7 +180,7 @@ impl Scoreboard {
     /// Duplicates, or segments SACKed, that mean a loss.
     fn threshold(&self, flight: &Flight<'_>) -> u32 {
         let (enabled, outstanding) = (flight.profile.early_retransmit, self.board.len());
-        loss_threshold(enabled, outstanding, flight.has_new_data, self.reordering)
+        loss_threshold(enabled, outstanding, flight.has_new_data(), self.reordering)
     }
 
     /// cwnd is being reduced bit by bit.
@@ -198,12 +198,9 @@ impl Scoreboard {
         }
         self.board.push(flight.now, start, length, self.delivered, self.train.left() > 0);
         self.f_rto.on_sent_new();
-        let mut timer = SetTimer::Keep;
-        if first || self.timer == Timer::Probe {
-            timer = self.restart_timer(flight);
-        }
-        if !self.probing {
-            timer = timer.then(self.schedule_probe(flight, false));
+        let timer = if self.probing { SetTimer::Keep } else { self.schedule_probe(flight, false) };
+        if timer == SetTimer::Keep && (first || self.timer == Timer::Probe) {
+            return self.restart_timer(flight);
         }
         timer
     }
@@ -246,8 +243,8 @@ impl Scoreboard {
     /// The next segment that may be retransmitted now: its number, its state, and whether it is a probe of the tail.
     /// Nothing from `edge` on has room in the peer's window.
     pub fn next_to_retransmit(&mut self, flight: &Flight<'_>, edge: SeqNum) -> Option<(u64, Sent, bool)> {
-        self.board.cut_acknowledged(flight.una);
-        if self.probing && !flight.has_new_data {
+        self.board.cut_acknowledged(flight.snd.una);
+        if self.probing && !flight.has_new_data() {
             let last = self.board.numbers().end.checked_sub(1).filter(|_| !self.board.is_empty())?;
             self.probing = false;
             let last = self.fit(flight, edge, last)?;
@@ -270,9 +267,9 @@ impl Scoreboard {
     fn fit(&mut self, flight: &Flight<'_>, edge: SeqNum, number: u64) -> Option<u64> {
         let sent = self.board.get(number);
         if sent.start >= edge {
-            return (sent.start == flight.una).then_some(number);
+            return (sent.start == flight.snd.una).then_some(number);
         }
-        if sent.end().min(flight.data_end) > edge {
+        if sent.end().min(flight.snd.data_end) > edge {
             self.board.split(number, edge);
             if let Some(rate) = &mut self.rate {
                 rate.split(number);
@@ -288,7 +285,7 @@ impl Scoreboard {
         if lost.is_some()
             || self.state != CaState::Recovery
             || flight.profile.recovery.scoreboard().rack
-            || flight.has_new_data
+            || flight.has_new_data()
         {
             return lost;
         }

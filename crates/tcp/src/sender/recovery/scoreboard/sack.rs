@@ -22,12 +22,12 @@ impl Reported {
         let mut reported = Self { duplicate: None, blocks: Default::default(), count: 0 };
         for (index, &[left, right]) in ack.sack.as_slice().iter().enumerate() {
             let (left, right) = (near(ack.prior_una, left), near(ack.prior_una, right));
-            if right <= left || right > flight.nxt {
+            if right <= left || right > flight.snd.nxt {
                 continue;
             }
             if index == 0 && is_duplicate(left, right, ack) {
                 reported.duplicate = Some((left, right));
-            } else if right > ack.ack && left >= flight.una.min(ack.prior_una) {
+            } else if right > ack.ack && left >= flight.snd.una.min(ack.prior_una) {
                 reported.blocks[reported.count] = (left, right);
                 reported.count += 1;
             }

@@ -14,7 +14,7 @@ impl Scoreboard {
         facts.edges.insert(Edges::TIMED_OUT);
         facts.reducing = self.is_reducing();
         facts.first = self.state <= CaState::Disorder
-            || flight.una >= self.high
+            || flight.snd.una >= self.high
             || self.state == CaState::Loss && flight.retries == 0;
         if facts.first {
             self.begin_episode(flight);
@@ -71,7 +71,7 @@ impl Scoreboard {
         summary: &mut AckSummary,
         facts: &mut Facts,
     ) -> Next {
-        let recovered = flight.una >= self.high;
+        let recovered = flight.snd.una >= self.high;
         if summary.advanced && self.undo_after_timeout(flight, ack, facts, false) {
             return Next::Nothing;
         }
@@ -83,7 +83,7 @@ impl Scoreboard {
             return Next::Nothing;
         }
         if !self.sack {
-            if flight.nxt > self.high && summary.duplicate {
+            if flight.snd.nxt > self.high && summary.duplicate {
                 self.on_duplicate(summary);
             } else if summary.advanced {
                 self.duplicates.forget();
@@ -111,15 +111,15 @@ impl Scoreboard {
             self.f_rto.stop();
             return Some(Next::Nothing);
         }
-        if flight.nxt > self.high {
+        if flight.snd.nxt > self.high {
             // RFC 5682 §2.1 step 3.a: a duplicate after new data was sent: the loss was real.
             if summary.sacked || summary.duplicate {
                 self.f_rto.stop();
             }
         } else if summary.advanced && !recovered {
             // RFC 5682 §2.1 step 2.b: transmit new data, if there is any, and watch its acknowledgment.
-            self.high = flight.nxt;
-            if flight.has_new_data {
+            self.high = flight.snd.nxt;
+            if flight.has_new_data() {
                 return Some(Next::New);
             }
             self.f_rto.stop();

@@ -119,7 +119,7 @@ impl Scoreboard {
         if let Some(number) = retransmitted {
             self.repeat(flight.now, number, false);
         }
-        self.probe = Probe { end: Some(flight.nxt), is_repetition: retransmitted.is_some() };
+        self.probe = Probe { end: Some(flight.snd.nxt), is_repetition: retransmitted.is_some() };
         self.probing = false;
         self.restart_timer(flight)
     }

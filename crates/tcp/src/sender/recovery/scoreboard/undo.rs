@@ -27,7 +27,7 @@ impl Scoreboard {
             (Some(first), Some(age)) => answers_earlier(flight.now, age, first),
             // Nothing of the episode was retransmitted yet, so nothing repeated can have been delivered; unless, without
             // SACK, the recovery is over and only waits for something beyond it to be acknowledged (`must_stay`).
-            (None, _) => !self.any_repeated() && (self.sack || flight.una < self.high),
+            (None, _) => !self.any_repeated() && (self.sack || flight.snd.una < self.high),
             (Some(_), None) => false,
         }
     }
@@ -42,7 +42,7 @@ impl Scoreboard {
     // a DSACK of that one must not count as an explanation of a recovery.
     pub(super) fn begin_episode(&mut self, flight: &Flight<'_>) {
         let probe = u32::from(self.probe.is_repetition());
-        self.undo.begin_episode(flight.una, self.board.in_repair() + probe);
+        self.undo.begin_episode(flight.snd.una, self.board.in_repair() + probe);
     }
 
     /// True if the first segment in flight is a retransmission.
@@ -79,7 +79,7 @@ impl Scoreboard {
     /// something beyond `high` is acknowledged.
     // RFC 6582 §3.2 step 2: "recover".
     fn must_stay(&mut self, flight: &Flight<'_>) -> bool {
-        let stays = !self.sack && flight.una == self.high;
+        let stays = !self.sack && flight.snd.una == self.high;
         if stays && !self.any_repeated() {
             self.undo.forget_retransmissions();
         }
