@@ -85,26 +85,14 @@ impl Endpoint {
         theirs.zip(self.receiver.timestamps()).is_none_or(|(theirs, timestamps)| timestamps.may_echo(now, theirs.echo))
     }
 
-    /// Processes the options of an acceptable segment whose acknowledgment was accepted too; true: once its payload is
-    /// processed, acknowledgments are quick.
-    // Linux, tcp_ack and tcp_data_queue: TS.Recent and ECN's marks are of segments that are not dropped.
+    /// The timestamps of an acceptable segment whose acknowledgment was accepted too.
+    // Linux, tcp_ack: TS.Recent is of segments that are not dropped.
     #[inline(never)]
-    pub(crate) fn note_options(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) -> bool {
-        if self.conn.handshake.has(feature::TIMESTAMPS) {
-            self.update_recent(now, seq, segment);
-            if self.conn.handshake.has(feature::RECEIVER) {
-                self.receiver.note_echo(now, segment);
-            }
+    pub(crate) fn note_timestamps(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) {
+        self.update_recent(now, seq, segment);
+        if self.conn.handshake.has(feature::RECEIVER) {
+            self.receiver.note_echo(now, segment);
         }
-        let brings_news = seq + u64::from(segment.payload_bytes) > self.receiver.next();
-        if !self.conn.handshake.has(feature::ECN) || segment.payload_bytes == 0 || !brings_news {
-            return false;
-        }
-        let (acknowledge, quickly) = self.conn.ecn.on_data(segment);
-        if acknowledge {
-            self.conn.due |= due::ACK;
-        }
-        quickly
     }
 
     /// True if a segment is no old duplicate by its timestamp; one that is, is to be dropped.

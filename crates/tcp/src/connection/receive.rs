@@ -55,13 +55,11 @@ impl Endpoint {
                 }
             }
         }
-        let quickly =
-            self.conn.handshake.has(feature::TIMESTAMPS | feature::ECN) && self.note_options(now, seq, segment);
+        if self.conn.handshake.has(feature::TIMESTAMPS) {
+            self.note_timestamps(now, seq, segment);
+        }
         if segment.payload_bytes > 0 || segment.flags.contains(Flags::FIN) {
             self.on_payload(now, seq, segment);
-        }
-        if quickly {
-            self.receiver.enter_quickack(Some(2));
         }
     }
 

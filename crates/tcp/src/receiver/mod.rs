@@ -23,6 +23,10 @@ use crate::{Deadline, Nanos};
 use reassembly::Reassembly;
 use std::num::NonZeroU64;
 
+/// Quick acknowledgments from a mark on: the sender may be down to a window of one segment.
+// Linux, tcp_data_ecn_check.
+const AFTER_A_MARK: u16 = 2;
+
 /// The receiver of a connection. What it shares with the sender is handed to its methods.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Receiver {
@@ -247,8 +251,18 @@ impl Receiver {
         arrived
     }
 
-    /// Data arrived in order, and RCV.NXT has moved; no hole that it filled counts yet.
-    fn note_arrival(&mut self, conn: &Connection, now: Nanos, rto: Nanos, seq: SeqNum, segment: &Segment) {
+    /// Data arrived in order, and RCV.NXT has moved; no hole that it filled counts yet. `quickly`: acknowledgments are
+    /// quick from here on.
+    // Linux, tcp_event_data_recv: the marks count before the window grows, which makes one more acknowledgment quick.
+    fn note_arrival(
+        &mut self,
+        conn: &Connection,
+        now: Nanos,
+        rto: Nanos,
+        seq: SeqNum,
+        segment: &Segment,
+        quickly: bool,
+    ) {
         let block = Block::of(seq, segment.payload_bytes, segment.option_bytes()).accepted_up_to(self.nxt);
         self.make_room(&block, true);
         let arrived = self.arrived(conn, now, block, segment);
@@ -256,6 +270,9 @@ impl Receiver {
         let Some(Memory { arrivals, window, round_trip, .. }) = self.extras.memory_mut() else { return };
         if let Some(arrivals) = arrivals {
             arrivals.on_data(now, arrived.segment_bytes, arrived.window_bytes, rto);
+            if quickly {
+                arrivals.enter_quickack(Some(AFTER_A_MARK), arrived.segment_bytes, arrived.window_bytes);
+            }
         }
         round_trip.on_data(now, received, arrived.window_bytes);
         if let Some(window) = window {
@@ -281,12 +298,23 @@ impl Receiver {
         }
     }
 
-    /// Data arrived ahead of a hole and was accepted up to `end`.
+    /// Data arrived ahead of a hole and was accepted up to `end`; `quickly`: acknowledgments are quick from here on.
     #[inline(never)]
-    pub(crate) fn note_gap(&mut self, conn: &Connection, now: Nanos, seq: SeqNum, end: SeqNum, segment: &Segment) {
+    pub(crate) fn note_gap(
+        &mut self,
+        conn: &Connection,
+        now: Nanos,
+        seq: SeqNum,
+        end: SeqNum,
+        segment: &Segment,
+        quickly: bool,
+    ) {
         let block = Block::of(seq, segment.payload_bytes, segment.option_bytes()).accepted_up_to(end);
         self.make_room(&block, false);
         let arrived = self.arrived(conn, now, block, segment);
+        if quickly {
+            self.enter_quickack(Some(AFTER_A_MARK));
+        }
         let (distance, has_sack) = (self.bytes_ahead(), conn.handshake.has(feature::SACK));
         if let Some(Memory { window: Some(window), arrivals, .. }) = self.extras.memory_mut() {
             if window.on_gap(&arrived, distance, has_sack) {

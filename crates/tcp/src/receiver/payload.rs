@@ -20,6 +20,19 @@ pub(crate) enum Arrival {
     End,
 }
 
+/// The marks and flags of new data; true: with it begins a time of quick acknowledgments.
+#[inline]
+fn note_marks(conn: &mut Connection, segment: &Segment) -> bool {
+    if !conn.handshake.has(feature::ECN) {
+        return false;
+    }
+    let (acknowledge, quickly) = conn.ecn.on_data(segment);
+    if acknowledge {
+        conn.due |= due::ACK;
+    }
+    quickly
+}
+
 impl Receiver {
     /// Payload, FIN or both; `rto`: the sender's.
     #[inline]
@@ -50,8 +63,9 @@ impl Receiver {
         }
         if seq > self.nxt {
             self.on_gap(conn, seq, end, fin);
+            let quickly = segment.payload_bytes > 0 && note_marks(conn, segment);
             if conn.handshake.has(feature::RECEIVER) {
-                self.note_gap(conn, now, seq, end, segment);
+                self.note_gap(conn, now, seq, end, segment, quickly);
             }
             return Arrival::New;
         }
@@ -61,8 +75,9 @@ impl Receiver {
         if end > self.nxt {
             let before = std::mem::replace(&mut self.nxt, end);
             conn.events |= Events::READABLE;
+            let quickly = note_marks(conn, segment);
             if conn.handshake.has(feature::RECEIVER) {
-                self.note_arrival(conn, now, rto, seq, segment);
+                self.note_arrival(conn, now, rto, seq, segment, quickly);
             }
             if self.reassembly.is_empty() {
                 self.acknowledge_by_policy(conn, now);
