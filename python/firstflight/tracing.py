@@ -241,11 +241,11 @@ class Trace:
             columns = ("old_state", "new_state", "trigger", "event")
             return pl.DataFrame(schema={"time_s": pl.Float64} | dict.fromkeys(columns, pl.String))
         connection, end = self.events["connection"][0], self.data_from
-        own = self._tables["sender_events"].filter(pl.col("connection") == connection, pl.col("from_server") == end)
-        numbers = own.select(pl.col("old_state", "new_state", "trigger").to_physical()).iter_rows()
+        events = self._tables["sender_events"].filter(pl.col("connection") == connection, pl.col("from_server") == end)
+        numbers = events.select(pl.col("old_state", "new_state", "trigger").to_physical()).iter_rows()
         words = [SENDER_EVENTS[old][new][trigger] for old, new, trigger in numbers]
         time_s = (pl.col("time_ns") / _BILLION).alias("time_s")
-        return own.with_columns(time_s, pl.Series("event", words, pl.String))
+        return events.with_columns(time_s, pl.Series("event", words, pl.String))
 
     @cached_property
     def _tables(self) -> dict[str, pl.DataFrame]:
@@ -291,11 +291,11 @@ def with_handshake(segments: pl.DataFrame, tables: dict[str, pl.DataFrame], scen
     does not count.
     """
     connection = segments["connection"].head(1).to_list()
-    own = tables.get("handshakes", pl.DataFrame(schema={"connection": pl.UInt32}))
-    own = own.filter(pl.col("connection").is_in(connection))
-    if own.is_empty():
+    handshakes = tables.get("handshakes", pl.DataFrame(schema={"connection": pl.UInt32}))
+    handshakes = handshakes.filter(pl.col("connection").is_in(connection))
+    if handshakes.is_empty():
         return segments.with_columns(pl.lit(False).alias("is_tls"))
-    row = own.row(0, named=True)
+    row = handshakes.row(0, named=True)
     client_bytes = row["client_bytes"]
     if row["resumption"] == _EARLY_DATA:
         kinds = scenario.to_plan()["applications"][0]["handshakes"]["kinds"]

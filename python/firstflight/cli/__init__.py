@@ -119,7 +119,7 @@ def _in_ascii(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end]
-    return "".join(_IN_ASCII.get(one, one.encode("ascii", "backslashreplace").decode()) for one in text), error.end
+    return "".join(_IN_ASCII.get(char, char.encode("ascii", "backslashreplace").decode()) for char in text), error.end
 
 
 def _interrupted() -> None:

@@ -101,7 +101,7 @@ def lines(advice: Advice) -> list[str]:
     """The advice as a terminal shows it."""
     flows, current = advice.flows, advice.current
     seen = f"{current.share_percent:.0f}% of {current.flows:,} that show it" if current.known else "assumed"
-    found = [
+    output = [
         f"{flows.source}: {counted(flows.read, flows.unit)}, {flows.usable:,} usable, {flows.simulated:,} simulated; "
         f"current initial window: {current.window} ({seen})",
         *(f"  skipped: {text}" for text in flows.left_out),
@@ -114,7 +114,7 @@ def lines(advice: Advice) -> list[str]:
         "",
     ]
     reference = advice.cases[0].name
-    found.append(f"{'window':>8}{'mean':>9}{'median':>9}{'95th':>9}{'99th':>9}{'retransmitted':>15}   in all cases")
+    output.append(f"{'window':>8}{'mean':>9}{'median':>9}{'95th':>9}{'99th':>9}{'retransmitted':>15}   in all cases")
     again = {cost.initial_window: cost for cost in advice.costs if (cost.name, cost.case) == (SENT_AGAIN, reference)}
     for place, window in enumerate(advice.candidates):
         changes = {
@@ -125,37 +125,38 @@ def lines(advice: Advice) -> list[str]:
         shown = "".join(map(_shown, (changes[name] for name in ("mean", "p50", "p95", "p99"))))
         points = again[window].change_points.value
         why = stopped_by(advice.decision.candidate_results[place], len(advice.cases))
-        found.append(f"{window:>8}{shown}{points:+12.2f} pp   {why}")
+        output.append(f"{window:>8}{shown}{points:+12.2f} pp   {why}")
     if advice.certificates is not None:
-        found += ["", *_certificates(advice.certificates)]
+        output += ["", *_certificates(advice.certificates)]
     if advice.command:
-        found += [
+        output += [
             "",
             "To set it:",
             f"  {advice.command}",
             "  or raise it under watch: firstflight guard (see the page)",
         ]
     elif advice.deploy:
-        found += ["", f"{advice.deploy[0].title}: {advice.deploy[0].note}"]
-    return found
+        output += ["", f"{advice.deploy[0].title}: {advice.deploy[0].note}"]
+    return output
 
 
-def _certificates(found: Certificates) -> list[str]:
-    width = max(len(each.certificates) for each in found.options)
+def _certificates(certificates: Certificates) -> list[str]:
+    width = max(len(option.certificates) for option in certificates.options)
     head = f"{'certificates':<{width}}{'IW':>5}{'records':>9}{'handshake':>11}{'first usable':>14}{'last byte':>11}"
     rows = [
-        f"{each.certificates:<{width}}{each.initial_window:>5}{each.record_size:>9}{1e3 * each.handshake_s:>8.0f} ms"
-        f"{1e3 * each.first_usable_byte_s:>11.0f} ms{1e3 * each.last_byte_s:>8.0f} ms"
-        + (f"{each.change_percent.value:+8.1f}%" if each is not found.options[0] else "")
-        for each in found.options
+        f"{option.certificates:<{width}}{option.initial_window:>5}{option.record_size:>9}"
+        f"{1e3 * option.handshake_s:>8.0f} ms{1e3 * option.first_usable_byte_s:>11.0f} ms"
+        f"{1e3 * option.last_byte_s:>8.0f} ms"
+        + (f"{option.change_percent.value:+8.1f}%" if option is not certificates.options[0] else "")
+        for option in certificates.options
     ]
-    return [*found.answer, "", head, *rows]
+    return [*certificates.answer, "", head, *rows]
 
 
 def _outliers(advice: Advice) -> list[str]:
     """The outliers; where they turn the result, the answer has them."""
-    found = advice.outliers and advice.outliers.sentence(advice.decision)
-    return [found] if found and found not in advice.answer else []
+    sentence = advice.outliers and advice.outliers.sentence(advice.decision)
+    return [sentence] if sentence and sentence not in advice.answer else []
 
 
 def _shown(change: Estimate) -> str:

@@ -47,20 +47,20 @@ def command(
     print(f"\n{out / PAGE}")
 
 
-def lines(found: ArmsCompared) -> list[str]:
+def lines(comparison: ArmsCompared) -> list[str]:
     """The comparison as a terminal shows it."""
     made = [
-        f"before  {_side(found.before)}",
-        f"after   {_side(found.after)}",
+        f"before  {_side(comparison.before)}",
+        f"after   {_side(comparison.after)}",
         "",
-        answer(found),
-        *(f"  doubt: {text}" for text in found.doubts),
+        answer(comparison),
+        *(f"  doubt: {text}" for text in comparison.doubts),
         "",
         f"{'statistic':<16}{'before':>10}{'after':>10}  {'change (95% CI)':<30}"
-        f"{'' if found.concurrent else 'as seen'}".rstrip(),
+        f"{'' if comparison.concurrent else 'as seen'}".rstrip(),
     ]
-    made += [_row(each, found.concurrent) for each in found.changes]
-    checks = [f"  {check.term.text:<22} {check.verdict:<14} {judged(check)}" for check in found.checks]
+    made += [_row(change, comparison.concurrent) for change in comparison.changes]
+    checks = [f"  {check.term.text:<22} {check.verdict:<14} {judged(check)}" for check in comparison.checks]
     return [*made, "", "harm budget", *checks]
 
 
@@ -74,11 +74,11 @@ def _side(side: Side) -> str:
     )
 
 
-def _row(each: Change, concurrent: bool) -> str:
-    again = each.statistic == RETRANSMISSIONS
+def _row(change: Change, concurrent: bool) -> str:
+    again = change.statistic == RETRANSMISSIONS
     values = "".join(
-        f"{value.value:>9.2f}%" if again else f"{1e3 * value.value:>7.0f} ms" for value in (each.before, each.after)
+        f"{value.value:>9.2f}%" if again else f"{1e3 * value.value:>7.0f} ms" for value in (change.before, change.after)
     )
     unit = " pp" if again else "%"
-    seen = "" if concurrent else f"{each.as_seen.value:+.3g}{unit}"
-    return f"{each.statistic:<16}{values}  {interval(each.change, unit):<30}{seen}".rstrip()
+    seen = "" if concurrent else f"{change.as_seen.value:+.3g}{unit}"
+    return f"{change.statistic:<16}{values}  {interval(change.change, unit):<30}{seen}".rstrip()

@@ -40,9 +40,9 @@ def command(
         print(f"{kernel.name}; seed {seed}; {', '.join(controls)}")
         _print_matches(judged)
         kinds: dict[str, list[int]] = {}
-        for number, one in enumerate(judged):
-            if not one.matches:
-                kinds.setdefault(one.part, []).append(number)
+        for number, connection in enumerate(judged):
+            if not connection.matches:
+                kinds.setdefault(connection.part, []).append(number)
         # Each attempt is a connection in real time, so one of each kind is shrunk.
         shortest = [min(numbers, key=lambda number: judged[number].length) for numbers in kinds.values()]
         shrunk = dict(zip(shortest, shrink([judged[number] for number in shortest], kernel.judge), strict=True))
@@ -60,30 +60,30 @@ def command(
 def _controls(asked: str | None, offered: list[str]) -> list[str]:
     if asked is None:
         return [name for name in _CONTROLS if name in offered]
-    wanted = [name.strip() for name in asked.split(",")]
-    for name in wanted:
+    names = [name.strip() for name in asked.split(",")]
+    for name in names:
         if name not in offered:
             raise MachineError(
                 f'this kernel has no congestion control "{name}"; it has {", ".join(sorted(offered))}; '
                 f"a module may bring it: modprobe tcp_{name}"
             )
-    return wanted
+    return names
 
 
-def _name(number: int, one: JudgedConnection) -> str:
-    return f"{number:04}-{one.parameters.family.replace(' ', '-')}"
+def _name(number: int, connection: JudgedConnection) -> str:
+    return f"{number:04}-{connection.parameters.family.replace(' ', '-')}"
 
 
 def _write(directory: Path, judged: list[JudgedConnection], shrunk: dict[int, JudgedConnection]) -> None:
-    scripts = {f"{_name(number, one)}.pkt": one.script for number, one in enumerate(judged)}
-    scripts |= {f"{_name(number, one)}-shrunk.pkt": one.script for number, one in shrunk.items()}
+    scripts = {f"{_name(number, connection)}.pkt": connection.script for number, connection in enumerate(judged)}
+    scripts |= {f"{_name(number, connection)}-shrunk.pkt": connection.script for number, connection in shrunk.items()}
     directory.parent.mkdir(parents=True, exist_ok=True)
     write_directory(directory, ((name, script.encode()) for name, script in scripts.items()))
 
 
 def _print_matches(judged: list[JudgedConnection]) -> None:
-    of = Counter(one.parameters.family for one in judged)
-    matching = Counter(one.parameters.family for one in judged if one.matches)
+    of = Counter(connection.parameters.family for connection in judged)
+    matching = Counter(connection.parameters.family for connection in judged if connection.matches)
     for family in FAMILIES:
         if of[family]:
             print(f"{family:16}{matching[family]:5} of {of[family]:4} match")

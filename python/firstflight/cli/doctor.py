@@ -29,7 +29,7 @@ class Finding:
 
     name: str
     needed_for: str
-    found: str
+    state: str
     ok: bool
     required: bool
     fix: str
@@ -43,7 +43,7 @@ def command(as_json: Json = False) -> None:
     else:
         for finding in findings:
             mark = "ok" if finding.ok else "missing"
-            show(f"{mark:7}  {finding.name:14} {finding.found}")
+            show(f"{mark:7}  {finding.name:14} {finding.state}")
             if not finding.ok:
                 show(f"         {'':14} needed for {finding.needed_for}; fix:")
                 # A break in a command would be copied with it.
@@ -97,7 +97,7 @@ def _emulation() -> list[Finding]:
     }
     return [
         *(
-            Finding(ability.name, needed_for[ability.name], ability.found, ability.ok, False, ability.fix)
+            Finding(ability.name, needed_for[ability.name], ability.state, ability.ok, False, ability.fix)
             for ability in probe.abilities()
         ),
         _offloads(),
@@ -113,12 +113,12 @@ def _offloads() -> Finding:
         with contextlib.suppress(OSError):
             if device != "lo" and any("segmentation" in name for name in offloads_on(device)):
                 segmenting.append(device)
-    found = "no interface segments packets: a queue entry is one segment"
+    state = "no interface segments packets: a queue entry is one segment"
     if segmenting:
-        found = (
+        state = (
             f"on, for {', '.join(segmenting)}: a queue entry is a packet of several segments; simulate with gso = true"
         )
-    return Finding("offloads", "comparing short queues", found, True, False, "")
+    return Finding("offloads", "comparing short queues", state, True, False, "")
 
 
 def _native() -> Finding:
@@ -127,11 +127,11 @@ def _native() -> Finding:
         from firstflight import _native
 
         builds = ", ".join(f"{name} {machine.code_version(name)}" for name in NAMES)
-        found = f"{_native.version()}, builds: {builds}"
+        state = f"{_native.version()}, builds: {builds}"
     except ImportError as error:
         return Finding("native module", "every command", str(error), False, True, fix)
     ok = _native.version() == machine.version()
-    return Finding("native module", "every command", found, ok, True, "" if ok else fix)
+    return Finding("native module", "every command", state, ok, True, "" if ok else fix)
 
 
 def _disk() -> Finding:
@@ -150,9 +150,9 @@ def _package(name: str) -> str:
 
 def _extra(name: str, needed_for: str, *packages: str) -> Finding:
     versions = {package: _package(package) for package in packages}
-    found = ", ".join(f"{package} {version or 'not found'}" for package, version in versions.items())
+    state = ", ".join(f"{package} {version or 'not found'}" for package, version in versions.items())
     ok = all(versions.values())
-    return Finding(name, needed_for, found, ok, False, "" if ok else f'pip install "firstflight[{name}]"')
+    return Finding(name, needed_for, state, ok, False, "" if ok else f'pip install "firstflight[{name}]"')
 
 
 def _tool(name: str, needed_for: str, command: tuple[str, ...], fix: str) -> Finding:

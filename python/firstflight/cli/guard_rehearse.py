@@ -90,22 +90,22 @@ def command(
             print(plot)
 
 
-def heading(found: Rehearsal) -> str:
+def heading(rehearsal: Rehearsal) -> str:
     """The amount of data read."""
-    return f"{counted(found.connections, 'connection')} in {time_span(found.span_s)}"
+    return f"{counted(rehearsal.connections, 'connection')} in {time_span(rehearsal.span_s)}"
 
 
-def lines(found: Rehearsal, bad: BadLink | None) -> list[str]:
+def lines(rehearsal: Rehearsal, bad: BadLink | None) -> list[str]:
     """The numbers of cases that would have been raised, stopped, missed and left undecided."""
-    share = 100 * found.raised / found.connections
-    if found.first_raised_at is None:
+    share = 100 * rehearsal.raised / rehearsal.connections
+    if rehearsal.first_raised_at is None:
         said = ["raised: nothing"]
     else:
         said = [
-            f"raised: {counted(found.raised, 'connection')} ({share:.0f}%), to {found.largest_window} segments at "
-            f"most, first after {time_span(found.first_raised_at)}"
+            f"raised: {counted(rehearsal.raised, 'connection')} ({share:.0f}%), to {rehearsal.largest_window} segments "
+            f"at most, first after {time_span(rehearsal.first_raised_at)}"
         ]
-    for stop in found.stops:
+    for stop in rehearsal.stops:
         evidence = stop.evidence
         network = evidence.get("network", stop.group)
         said.append(
@@ -118,14 +118,14 @@ def lines(found: Rehearsal, bad: BadLink | None) -> list[str]:
                 f"  {time_span(stop.at - bad.at)} after the link turned bad: "
                 f"{counted(stop.raised_since_bad or 0, 'raised connection')} later, {stop.harmed} of them harmed"
             )
-    if not found.stops:
+    if not rehearsal.stops:
         said.append("stopped: nothing")
     if bad is not None:
-        harmed = counted(found.harmed, "connection")
-        said.append(f"missed: {', '.join(found.missed) or 'nothing'} ({harmed} harmed in total)")
+        harmed = counted(rehearsal.harmed, "connection")
+        said.append(f"missed: {', '.join(rehearsal.missed) or 'nothing'} ({harmed} harmed in total)")
     undecided = [
         (verdict.more_connections, name)
-        for name, verdict in found.verdicts.items()
+        for name, verdict in rehearsal.verdicts.items()
         if verdict.answer in (StopAnswer.CONTINUE, StopAnswer.TOO_FEW) and verdict.more_connections is not None
     ]
     for more, name in sorted(undecided)[:_MOST_UNDECIDED]:
@@ -136,7 +136,7 @@ def lines(found: Rehearsal, bad: BadLink | None) -> list[str]:
 
 
 def verdict(
-    found: Rehearsal,
+    rehearsal: Rehearsal,
     groups: Groups,
     rule: StopRule,
     *,
@@ -148,13 +148,14 @@ def verdict(
     bad: bool,
 ) -> str:
     """What to do next, in one sentence."""
-    if found.raised == 0:
+    if rehearsal.raised == 0:
         most = groups.largest()
         if iw <= RFC6928_SEGMENTS:
             return f"nothing to raise: {iw} segments are not more than the system's; give --iw 11 or more"
-        if found.span_s < 2 * rule.period_s:
+        if rehearsal.span_s < 2 * rule.period_s:
             return (
-                f"the log is too short: arms are drawn once per period; give --period {max(found.span_s // 10, 1):.0f}s"
+                f"the log is too short: arms are drawn once per period; give "
+                f"--period {max(rehearsal.span_s // 10, 1):.0f}s"
             )
         if most is not None and most.connections < least:
             return (
@@ -164,30 +165,30 @@ def verdict(
         return f"nothing larger was learned from this log with --policy {policy}; --policy static raises immediately"
     if not judged:
         return "undecided: the log has no losses, so no harm could be seen; give --loss 2%, or a capture of the server"
-    names = ", ".join(str(stop.evidence.get("network", stop.group)) for stop in found.stops[:_MOST_UNDECIDED])
-    if bad and found.missed:
+    names = ", ".join(str(stop.evidence.get("network", stop.group)) for stop in rehearsal.stops[:_MOST_UNDECIDED])
+    if bad and rehearsal.missed:
         return (
-            f"harm would go on in {', '.join(found.missed[:_MOST_UNDECIDED])}: too few connections there; rehearse a "
-            "longer log, or run with a smaller --iw"
+            f"harm would go on in {', '.join(rehearsal.missed[:_MOST_UNDECIDED])}: too few connections there; rehearse "
+            "a longer log, or run with a smaller --iw"
         )
     command = f"sudo firstflight guard run --iw {iw} --policy {policy} --period {period}"
     command += f" --least {least}"
-    if any(stop.raised_since_bad for stop in found.stops):
+    if any(stop.raised_since_bad for stop in rehearsal.stops):
         return f"the bad link is found ({names}); begin with `{command} --dry-run`"
-    if found.stops:
+    if rehearsal.stops:
         return (
             f"stopped without a bad link in {names}: losses rose there by chance or with time; leave these networks out"
         )
-    needed = [one.more_connections for one in found.verdicts.values() if one.more_connections is not None]
+    needed = [group.more_connections for group in rehearsal.verdicts.values() if group.more_connections is not None]
     if not needed:
         return f"no harm in any network; begin with `{command} --dry-run`"
-    wait = time_span(min(needed) / found.connections * found.span_s)
+    wait = time_span(min(needed) / rehearsal.connections * rehearsal.span_s)
     return f"nothing stopped; a first network excludes harm after about {wait} of this traffic: `{command} --dry-run`"
 
 
 def _rate(option: str, text: str) -> float:
-    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*(%?)\s*", text)
-    rate = float(found[1]) / (100 if found[2] else 1) if found else 2.0
+    number = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*(%?)\s*", text)
+    rate = float(number[1]) / (100 if number[2] else 1) if number else 2.0
     if not 0 <= rate <= 1:
         raise RequestError(f'{option} "{text}" is no share of connections; write for example 2%')
     return rate

@@ -129,9 +129,9 @@ def _advised(path: Path) -> tuple[int, int]:
 
 def _numbers(option: str, text: str, most: int) -> list[int]:
     try:
-        found = [int(word) for word in text.split(",") if word.strip()]
+        numbers = [int(word) for word in text.split(",") if word.strip()]
     except ValueError:
-        found = [-1]
-    if not all(0 <= number <= most for number in found):
+        numbers = [-1]
+    if not all(0 <= number <= most for number in numbers):
         raise RequestError(f'{option} "{text}": give whole numbers from 0 to {most}, separated by commas')
-    return found
+    return numbers

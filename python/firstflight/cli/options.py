@@ -43,8 +43,8 @@ STATE = Path("/var/lib/firstflight-guard")
 def seconds(option: str, text: str) -> float:
     """The time that the value of an option spells. RequestError if it spells none."""
     # The scenario's package, which reads every other way of writing a time, takes 17 MB as long as the guard runs.
-    if found := re.fullmatch(r"(\d{1,6})(s|min)", text):
-        return int(found[1]) * (60.0 if found[2] == "min" else 1.0)
+    if match := re.fullmatch(r"(\d{1,6})(s|min)", text):
+        return int(match[1]) * (60.0 if match[2] == "min" else 1.0)
     from firstflight.scenario.units import Duration
 
     try:

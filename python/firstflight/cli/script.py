@@ -74,7 +74,7 @@ def find_scripts(paths: list[Path]) -> list[Path]:
     scripts: list[Path] = []
     for path in paths:
         if path.is_dir():
-            scripts += sorted(found for found in path.rglob(f"*{_SUFFIX}") if found.is_file())
+            scripts += sorted(script for script in path.rglob(f"*{_SUFFIX}") if script.is_file())
         elif path.exists():
             scripts.append(path)
         else:

@@ -54,8 +54,8 @@ class JudgedConnection:
     def part(self) -> str:
         """The kind of difference, without its numbers: fields of tcp_info, or parts of a segment."""
         asserted = dict(re.findall(r"(tcpi_\w+) == (-?\d+)", self.reason))
-        found = re.findall(r"(tcpi_\w+) is (-?\d+)", self.reason)
-        fields = [name for name, value in found if asserted.get(name) != value]
+        assertions = re.findall(r"(tcpi_\w+) is (-?\d+)", self.reason)
+        fields = [name for name, value in assertions if asserted.get(name) != value]
         if fields:
             return ", ".join(fields)
         sentence = re.sub(r"^line \d+: ", "", self.reason)
@@ -73,14 +73,14 @@ class Kernel:
         """MachineError, with the fix, if there are no namespaces or no TUN device."""
         self._inside = Inside(_RECORDER)
         try:
-            found = self._inside.connection.call("examine", {}, _ASK_S)
-            if found["tun_refusal"] is not None:
-                raise MachineError(f"there is no TUN device ({found['tun_refusal']})", TUN_FIX)
+            kernel = self._inside.connection.call("examine", {}, _ASK_S)
+            if kernel["tun_refusal"] is not None:
+                raise MachineError(f"there is no TUN device ({kernel['tun_refusal']})", TUN_FIX)
         except BaseException:
             self._inside.close()
             raise
-        self.name: str = found["kernel"]
-        self.controls: list[str] = found["congestion_controls"]
+        self.name: str = kernel["kernel"]
+        self.controls: list[str] = kernel["congestion_controls"]
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -92,11 +92,11 @@ class Kernel:
         for _ in range(_ATTEMPTS - 1):
             again = [
                 n
-                for n, one in enumerate(judged)
-                if one.verdict == "error" or (not one.matches and one.stall_ns > _STALL_NS)
+                for n, connection in enumerate(judged)
+                if connection.verdict == "error" or (not connection.matches and connection.stall_ns > _STALL_NS)
             ]
-            for place, one in zip(again, self._once([connections[n] for n in again]), strict=True):
-                judged[place] = one
+            for place, connection in zip(again, self._once([connections[n] for n in again]), strict=True):
+                judged[place] = connection
         return judged
 
     def _once(self, connections: Sequence[Parameters]) -> list[JudgedConnection]:
@@ -105,7 +105,7 @@ class Kernel:
             some = connections[start : start + _BATCH]
             tables = {"connections": [asdict(parameters) for parameters in some]}
             recordings = self._inside.connection.call("record", tables, _BATCH_S)
-            judged += [judge(how, one, self.name) for how, one in zip(some, recordings, strict=True)]
+            judged += [judge(how, recording, self.name) for how, recording in zip(some, recordings, strict=True)]
         return judged
 
 
@@ -134,19 +134,20 @@ _TRIED = 24
 
 def shrink(mismatches: Sequence[JudgedConnection], record: Recorder) -> list[JudgedConnection]:
     """The simplest connection found for each, in their order; simpler ones of all of them are recorded together."""
-    found = list(mismatches)
-    open_places = list(range(len(found)))
+    smallest = list(mismatches)
+    open_places = list(range(len(smallest)))
     for _ in range(_ROUNDS):
-        tried = [list(simpler(found[place].parameters))[:_TRIED] for place in open_places]
-        judged = iter(record([one for some in tried for one in some]) if any(tried) else [])
+        tried = [list(simpler(smallest[place].parameters))[:_TRIED] for place in open_places]
+        judged = iter(record([parameters for some in tried for parameters in some]) if any(tried) else [])
         still_open = []
         for place, some in zip(open_places, tried, strict=True):
             answers = [next(judged) for _ in some]
-            parts = [one for one in answers if one.verdict == found[place].verdict and one.part == found[place].part]
+            kind = smallest[place].verdict, smallest[place].part
+            parts = [answer for answer in answers if (answer.verdict, answer.part) == kind]
             if parts:
-                found[place] = min(parts, key=lambda one: one.length)
+                smallest[place] = min(parts, key=lambda answer: answer.length)
                 still_open.append(place)
         open_places = still_open
         if not open_places:
             break
-    return found
+    return smallest

@@ -123,13 +123,13 @@ def ack_options(stamps: tuple[int, int] | None, blocks: list[tuple[int, int]]) -
 
 def read_options(raw: bytes) -> list[tuple[int, bytes]]:
     """Kind and value of each option of a TCP header."""
-    found, at = [], 0
+    options, at = [], 0
     while at < len(raw):
         kind = raw[at]
         size = 1 if kind <= _NOP or at + 1 >= len(raw) else max(2, raw[at + 1])
-        found.append((kind, raw[at + 2 : at + size]))
+        options.append((kind, raw[at + 2 : at + size]))
         at += size
-    return found
+    return options
 
 
 def checksum_of(data: bytes) -> int:

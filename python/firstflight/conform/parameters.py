@@ -277,24 +277,24 @@ FAMILIES = {
 """By name, the functions that make a family's parameters from the usual ones."""
 
 
-def simpler(found: Parameters) -> Iterator[Parameters]:
+def simpler(parameters: Parameters) -> Iterator[Parameters]:
     """Connections with one thing less, the largest steps first."""
     for name in ("losses", "writes", "swaps", "repeats", "windows", "marks"):
-        if name == "writes" and found.requests:
+        if name == "writes" and parameters.requests:
             continue
-        many = getattr(found, name)
+        many = getattr(parameters, name)
         least = 1 if name == "writes" else 0
         for size in sorted({len(many) // 2, 1} - {0}, reverse=True):
             for start in range(0, len(many), size):
                 fewer = many[:start] + many[start + size :]
                 if least <= len(fewer) < len(many):
-                    yield dataclasses.replace(found, **{name: fewer})
-    for place, (at, count) in enumerate(found.writes):
-        for less in (count // 2 // found.mss * found.mss, count - found.mss):
+                    yield dataclasses.replace(parameters, **{name: fewer})
+    for place, (at, count) in enumerate(parameters.writes):
+        for less in (count // 2 // parameters.mss * parameters.mss, count - parameters.mss):
             if 0 < less < count:
-                writes = (*found.writes[:place], (at, less), *found.writes[place + 1 :])
-                yield dataclasses.replace(found, writes=writes)
-    plain = Parameters(found.family, direction=found.direction)
+                writes = (*parameters.writes[:place], (at, less), *parameters.writes[place + 1 :])
+                yield dataclasses.replace(parameters, writes=writes)
+    plain = Parameters(parameters.family, direction=parameters.direction)
     for name in (
         "acks",
         "timestamps",
@@ -312,14 +312,14 @@ def simpler(found: Parameters) -> Iterator[Parameters]:
         "rtt_ms",
         "mss",
     ):
-        if getattr(found, name) != getattr(plain, name):
-            changed = dataclasses.replace(found, **{name: getattr(plain, name)})
+        if getattr(parameters, name) != getattr(plain, name):
+            changed = dataclasses.replace(parameters, **{name: getattr(plain, name)})
             if name == "mss":
-                writes = tuple((at, max(1, count * plain.mss // found.mss)) for at, count in found.writes)
+                writes = tuple((at, max(1, count * plain.mss // parameters.mss)) for at, count in parameters.writes)
                 changed = dataclasses.replace(changed, writes=writes)
             yield changed
-    if found.iw > 1 and found.direction == "sender":
-        yield dataclasses.replace(found, iw=found.iw // 2)
+    if parameters.iw > 1 and parameters.direction == "sender":
+        yield dataclasses.replace(parameters, iw=parameters.iw // 2)
 
 
 def from_table(table: dict[str, Any]) -> Parameters:

@@ -59,7 +59,7 @@ def write_script(parameters: Parameters, recording: dict[str, Any], kernel: str)
 
 
 def _preamble(parameters: Parameters) -> list[str]:
-    told = SYSCTLS | {
+    sysctls = SYSCTLS | {
         "net.ipv4.tcp_congestion_control": parameters.cc,
         "net.ipv4.tcp_sack": str(int(parameters.sack)),
         "net.ipv4.tcp_timestamps": str(int(parameters.timestamps)),
@@ -67,7 +67,7 @@ def _preamble(parameters: Parameters) -> list[str]:
         "net.ipv4.tcp_min_tso_segs": "2" if parameters.trains else "1",
         "net.ipv4.tcp_comp_sack_nr": "44" if parameters.compressed else "0",
     }
-    quoted = {name: f'"{value}"' if " " in value else value for name, value in told.items()}
+    quoted = {name: f'"{value}"' if " " in value else value for name, value in sysctls.items()}
     lines = [f"sysctl -q {name}={value}" for name, value in quoted.items()]
     route = f"initcwnd {parameters.iw}" + (f" mtu {JUMBO}" if parameters.jumbo else "")
     lines.append(f"ip route replace 192.0.2.1 via 192.168.0.2 dev tun0 {route}")

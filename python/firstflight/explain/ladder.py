@@ -107,23 +107,23 @@ def _ladder(of: Transfer, last_s: float, at: str = "") -> str:
 
 def _bands(of: Transfer, scale: float) -> Iterable[str]:
     """The rounds, each second one shaded."""
-    began = [*(one.began_s for one in of.rounds), _last_s(of)]
-    for place, (one, start, end) in enumerate(zip(of.rounds, began, began[1:], strict=False)):
+    began = [*(round_.began_s for round_ in of.rounds), _last_s(of)]
+    for place, (round_, start, end) in enumerate(zip(of.rounds, began, began[1:], strict=False)):
         top, height = _TOP + start * scale, (end - start) * scale
         if place % 2 == 0:
             width = _RECEIVER - _AXIS
             yield f'<rect class="band" x="{_AXIS}" y="{top:.1f}" width="{width}" height="{height:.1f}"/>'
         label = f'x="{_SENDER - 8}" text-anchor="end"'
-        name = of.end(one.from_sender) if one.number is None else f"round {one.number}"
+        name = of.end(round_.from_sender) if round_.number is None else f"round {round_.number}"
         if height >= _LINE:
             yield f'<text {label} y="{top + 14:.1f}">{name}</text>'
         if height >= 2 * _LINE:
-            count = one.segments + one.retransmissions
+            count = round_.segments + round_.retransmissions
             yield f'<text class="faint" {label} y="{top + 30:.1f}">{count} seg.</text>'
 
 
 def _has_tls(of: Transfer) -> bool:
-    return any(one.tls for one in of.rounds)
+    return any(round_.tls for round_ in of.rounds)
 
 
 def _marks(marks: Mapping[str, float], at_sender: bool, scale: float) -> Iterable[str]:

@@ -102,12 +102,12 @@ def page(title: str, transfers: Sequence[Transfer]) -> str:
     def with_terms(text: str) -> Markup:
         """The text with the first appearance of each term on the page marked."""
 
-        def mark(found: re.Match[str]) -> str:
-            term = _NAMES[found[0].lower()]
+        def mark(match: re.Match[str]) -> str:
+            term = _NAMES[match[0].lower()]
             if term in explained:
-                return found[0]
+                return match[0]
             explained.add(term)
-            return f'<dfn tabindex="0" title="{escape(TERMS[term])}">{found[0]}</dfn>'
+            return f'<dfn tabindex="0" title="{escape(TERMS[term])}">{match[0]}</dfn>'
 
         return Markup(_PATTERN.sub(mark, str(escape(text))))
 
@@ -117,8 +117,8 @@ def page(title: str, transfers: Sequence[Transfer]) -> str:
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         title=title,
         sentences=[first_flight(transfers), comparison(transfers), cost(transfers)],
-        transfers=[(heading(of), [line(one, of) for one in of.rounds]) for of in transfers],
-        ladders=[Markup(one) for one in ladders(transfers)],
+        transfers=[(heading(of), [line(round_, of) for round_ in of.rounds]) for of in transfers],
+        ladders=[Markup(svg) for svg in ladders(transfers)],
         caption=caption(transfers),
         theme=Markup(css()),
         ladder_style=Markup(style("var(--{})".format)),

@@ -67,7 +67,7 @@ class Transfer:
     @property
     def round_trips(self) -> int:
         """How many rounds have a number: each takes an RTT."""
-        return sum(one.number is not None for one in self.rounds)
+        return sum(round_.number is not None for round_ in self.rounds)
 
     def end(self, is_sender: bool) -> str:
         """The role of an end: the data's sender or the other."""
@@ -132,9 +132,9 @@ def _crossings(events: pl.DataFrame, sender: int) -> list[Crossing]:
 
 def _rounds(crossings: list[Crossing]) -> list[Round]:
     """The rounds of the data's sender, and those in which the other end sends its part of the TLS handshake."""
-    own = _batches([c for c in crossings if c.carries_data], [c for c in crossings if not c.from_sender])
+    data = _batches([c for c in crossings if c.carries_data], [c for c in crossings if not c.from_sender])
     others = [c for c in crossings if not c.from_sender and c.is_tls]
-    ordered = sorted(own + _batches(others, [c for c in crossings if c.from_sender]), key=lambda sent: sent[0].sent_s)
+    ordered = sorted(data + _batches(others, [c for c in crossings if c.from_sender]), key=lambda sent: sent[0].sent_s)
     rounds: list[Round] = []
     number = 0
     for sent, after in zip(ordered, [*ordered[1:], None], strict=True):

@@ -215,12 +215,12 @@ class Brain:
         events = group.parts[stopped]
         group.trial.leave_out(events)
         network = ip_network(stopped)
-        for part, own in list(group.parts.items()):
+        for part, before in list(group.parts.items()):
             other = ip_network(part)
             if other.version == network.version and other.subnet_of(network):  # type: ignore[arg-type]
                 del group.parts[part]
             elif other.version == network.version and network.subnet_of(other):  # type: ignore[arg-type]
-                group.parts[part] = Events(*(old - new for old, new in zip(own, events, strict=True)))
+                group.parts[part] = Events(*(old - new for old, new in zip(before, events, strict=True)))
 
     def _advance(self, at: float) -> None:
         """Begin a period: age, regroup, draw arms, set windows."""
@@ -264,9 +264,9 @@ class Brain:
 
         So a network's many prefixes lower no window of a network that has fewer.
         """
-        own = self._by_network.get(name, OrderedDict())
-        if len(own) * len(self._by_network) > len(self._units):
-            return own
+        prefixes = self._by_network.get(name, OrderedDict())
+        if len(prefixes) * len(self._by_network) > len(self._units):
+            return prefixes
         return max(self._by_network.values(), key=len)
 
     def _forget(self, prefix: Network, reason: str) -> None:

@@ -108,13 +108,13 @@ class Closed:
         return Counts(*self._source.counts())
 
     def _of(self, packed: bytes) -> Network:
-        found = self._networks.get(packed)
-        if found is None:
+        network = self._networks.get(packed)
+        if network is None:
             if len(self._networks) >= _NETWORKS_KEPT:
                 self._networks.clear()
             kind, length = self._kinds[len(packed)]
-            found = self._networks[packed] = kind((packed, length))
-        return found
+            network = self._networks[packed] = kind((packed, length))
+        return network
 
 
 def outcome(at: float, prefix: Network, row: Row, began: Began, compared: int) -> Outcome:

@@ -50,9 +50,9 @@ class AsTable:
         """The AS of a prefix; None if no entry holds it."""
         for length in self._lengths[prefix.version]:
             if length <= prefix.prefixlen:
-                found = self._prefixes.get(prefix.supernet(new_prefix=length))
-                if found is not None:
-                    return found
+                group = self._prefixes.get(prefix.supernet(new_prefix=length))
+                if group is not None:
+                    return group
         return None
 
 

@@ -93,19 +93,19 @@ def is_held(directory: Path) -> bool:
 
 def _check_owner(directory: Path) -> None:
     """Nobody else may put links in the place of our files, least of all where the guard runs as root."""
-    own, found = os.geteuid(), directory.stat()
-    if found.st_uid != own:
+    user, state = os.geteuid(), directory.stat()
+    if state.st_uid != user:
         raise MachineError(
-            f"{directory}: belongs to user {found.st_uid}, not to the guard's ({own}); run as that user or name "
+            f"{directory}: belongs to user {state.st_uid}, not to the guard's ({user}); run as that user or name "
             "another directory with --state"
         )
-    if found.st_mode & 0o022:
+    if state.st_mode & 0o022:
         raise MachineError(
-            f"{directory}: other users can write there (mode {found.st_mode & 0o777:o}); `chmod 700` it or name "
+            f"{directory}: other users can write there (mode {state.st_mode & 0o777:o}); `chmod 700` it or name "
             "another directory with --state"
         )
     # systemd's DynamicUser makes the directory a link of root's.
-    linked = directory.is_symlink() and (own == 0 or directory.lstat().st_uid != 0)
+    linked = directory.is_symlink() and (user == 0 or directory.lstat().st_uid != 0)
     for path in [directory] if linked else [path for path in directory.iterdir() if path.is_symlink()]:
         raise MachineError(f"{path}: is a link; remove it or name another directory with --state")
 
@@ -123,9 +123,9 @@ def undo(journal: Journal, routes: Routes) -> tuple[list[Network], list[Network]
     for prefix, segments, route in intended:
         # The kernel's list lacks routes while others change some, so one that is not in it is tried, too. One with
         # another window has been changed by somebody else: IPv6 would remove it as ours.
-        found = there.get(prefix)
+        present = there.get(prefix)
         try:
-            if (found is None or found.initial_window == segments) and routes.remove(route):
+            if (present is None or present.initial_window == segments) and routes.remove(route):
                 removed.append(prefix)
             over.append((prefix, segments))
         except OSError as error:

@@ -51,11 +51,11 @@ class Metrics:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                found = self.path == "/metrics"
-                self.send_response(200 if found else 404)
+                is_here = self.path == "/metrics"
+                self.send_response(200 if is_here else 404)
                 self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
                 self.end_headers()
-                self.wfile.write(metrics._text if found else b"see /metrics\n")
+                self.wfile.write(metrics._text if is_here else b"see /metrics\n")
 
             def log_message(self, *_: Any) -> None:
                 """Scrapes are no news."""
@@ -107,7 +107,7 @@ class Metrics:
             lines.extend(f"firstflight_guard_{name}{labels} {value:.15g}" for labels, value in values)
 
         for place, (name, meaning) in enumerate(_COUNTERS.items()):
-            by_arm = [(f'{{group="{g}",arm="{a}"}}', found[place]) for (g, a), found in self._counted.items()]
+            by_arm = [(f'{{group="{g}",arm="{a}"}}', numbers[place]) for (g, a), numbers in self._counted.items()]
             metric(f"{name}_total", "counter", meaning, by_arm)
         for name, (which, meaning) in _TOTALS.items():
             metric(f"{name}_total", "counter", meaning, [("", getattr(counts, which))])
@@ -118,6 +118,6 @@ class Metrics:
             metric("barred", "gauge", "1 while policy routing forbids routes.", [("", status["barred"] is not None)])
             waiting = [("", status["windows_waiting"])]
             metric("waiting_prefixes", "gauge", "Prefixes without their window until routes have settled.", waiting)
-        evidence = [(f'{{group="{found["group"]}"}}', found["e_value"]) for found in status["groups"]]
+        evidence = [(f'{{group="{group["group"]}"}}', group["e_value"]) for group in status["groups"]]
         metric("e_value", "gauge", "Evidence that the raised arm is worse; 1/alpha stops it.", evidence)
         self._text = ("\n".join(lines) + "\n").encode()

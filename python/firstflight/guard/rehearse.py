@@ -121,8 +121,8 @@ def connections(log: Observation, loss: float | None, seed: int) -> tuple[list[L
     )
     rows, left_out = _without_outliers(rows, log.source.began_s or 0.0)
     random, networks = Random(seed), [_network(name) for name in log.source.networks]
-    found = [_connection(row, loss, random, networks) for row in rows.iter_rows(named=True)]
-    return found, [*left_out, *_notes(rows, loss, found, named=None not in networks)]
+    logged = [_connection(row, loss, random, networks) for row in rows.iter_rows(named=True)]
+    return logged, [*left_out, *_notes(rows, loss, logged, named=None not in networks)]
 
 
 def _without_outliers(rows: pl.DataFrame, began_s: float) -> tuple[pl.DataFrame, list[str]]:
@@ -210,9 +210,9 @@ def _prefix(subnet: int | None, client: int, networks: Sequence[Network | None])
     return IPv4Network((0x0A000000 + number, 32))
 
 
-def _notes(rows: pl.DataFrame, loss: float | None, found: Sequence[LoggedConnection], *, named: bool) -> list[str]:
+def _notes(rows: pl.DataFrame, loss: float | None, logged: Sequence[LoggedConnection], *, named: bool) -> list[str]:
     notes = ["a larger window is assumed to change only the losses of the bad link"]
-    untold = sum(connection.lost is None for connection in found)
+    untold = sum(connection.lost is None for connection in logged)
     if rows["lost"].null_count() == rows.height and rows["retransmissions"].null_count() == rows.height:
         notes.append(
             "no losses in the log: the rule sees none; give --loss, such as 2%"
@@ -238,7 +238,7 @@ class _Replay:
     def __init__(self, brain: Brain, bad: BadLink | None, seed: int) -> None:
         self.brain, self.bad, self.random = brain, bad, Random(seed)
         self.windows: dict[Network, int] = {}
-        self.found = Rehearsal()
+        self.rehearsal = Rehearsal()
         self.since_bad: dict[str, list[int]] = {}
         self.stopped: set[str] = set()
 
@@ -247,13 +247,13 @@ class _Replay:
         window = self.windows.get(connection.prefix, RFC6928_SEGMENTS)
         # A prefix on RFC 3390's window is no arm of a trial, so it is reported as control.
         arm: Arm = "raised" if window > RFC6928_SEGMENTS else "control"
-        self.found.connections += 1
-        self.found.largest_window = max(self.found.largest_window, window)
+        self.rehearsal.connections += 1
+        self.rehearsal.largest_window = max(self.rehearsal.largest_window, window)
         harmed = False
         if arm == "raised":
-            self.found.raised += 1
-            if self.found.first_raised_at is None:
-                self.found.first_raised_at = connection.opened
+            self.rehearsal.raised += 1
+            if self.rehearsal.first_raised_at is None:
+                self.rehearsal.first_raised_at = connection.opened
             if self.bad is not None and connection.opened >= self.bad.at:
                 harmed = self.random.random() < self.bad.rate
         delivered = -(-connection.bytes // MSS_BYTES)
@@ -275,7 +275,7 @@ class _Replay:
 
     def closed(self, outcome: Outcome, harmed: bool) -> None:
         """Pass a finished connection to the brain and carry out its decision."""
-        self.found.harmed += harmed
+        self.rehearsal.harmed += harmed
         if self.bad is not None and outcome.at >= self.bad.at and outcome.arm == "raised":
             group = self.brain.group_of(outcome.prefix)
             if group is not None:
@@ -296,7 +296,7 @@ class _Replay:
             if decision.reason.startswith("stopped") and group not in self.stopped:
                 self.stopped.add(group)
                 raised, harmed = self.since_bad.get(group, (0, 0)) if self.bad is not None else (None, None)
-                self.found.stops.append(Stop(group, at, raised, harmed, decision.evidence))
+                self.rehearsal.stops.append(Stop(group, at, raised, harmed, decision.evidence))
                 stopped_now = True
             elif not decision.reason.startswith(("stopped", "held")):
                 self.stopped.discard(group)
@@ -306,7 +306,7 @@ class _Replay:
     def note(self, at: float) -> None:
         """Keep the state for the timeline."""
         raised = sum(window > RFC6928_SEGMENTS for window in self.windows.values())
-        self.found.moments.append(Moment(at, raised, self.brain.e_values()))
+        self.rehearsal.moments.append(Moment(at, raised, self.brain.e_values()))
 
 
 def rehearse(
@@ -340,10 +340,10 @@ def rehearse(
     while open_now:
         at, _, outcome, harmed = heapq.heappop(open_now)
         replay.closed(outcome, harmed)
-        replay.found.span_s = at
-    replay.note(replay.found.span_s)
-    found = replay.found
-    found.verdicts = brain.verdicts()
-    caught = {stop.group for stop in found.stops}
-    found.missed = [name for name, (_, harmed) in replay.since_bad.items() if harmed and name not in caught]
-    return found
+        replay.rehearsal.span_s = at
+    replay.note(replay.rehearsal.span_s)
+    rehearsal = replay.rehearsal
+    rehearsal.verdicts = brain.verdicts()
+    caught = {stop.group for stop in rehearsal.stops}
+    rehearsal.missed = [name for name, (_, harmed) in replay.since_bad.items() if harmed and name not in caught]
+    return rehearsal

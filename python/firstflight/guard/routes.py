@@ -73,8 +73,8 @@ class Route:
     @property
     def initial_window(self) -> int | None:
         """Its `initcwnd`."""
-        found = dict(attributes(self.attributes.get(_METRICS, b""))).get(_INITCWND)
-        return None if found is None else int(struct.unpack("=I", found)[0])
+        value = dict(attributes(self.attributes.get(_METRICS, b""))).get(_INITCWND)
+        return None if value is None else int(struct.unpack("=I", value)[0])
 
     @property
     def is_main(self) -> bool:
@@ -112,8 +112,8 @@ class Route:
         return cls(packed[:12], dict(attributes(packed[12:])), requester, removed)
 
     def _number(self, kind: int) -> int | None:
-        found = self.attributes.get(kind)
-        return None if found is None else int(struct.unpack("=I", found)[0])
+        value = self.attributes.get(kind)
+        return None if value is None else int(struct.unpack("=I", value)[0])
 
 
 class RouteKey(NamedTuple):
@@ -176,8 +176,8 @@ class Routes:
             (answer,) = self._asking.ask(_GETROUTE, 0, body, single=True)
         except OSError as error:
             return (error.errno,)
-        found = Route.read(answer)
-        return (found.header[7], *(found.attributes.get(kind) for kind in (_OIF, _GATEWAY, _VIA, _PREFSRC, _ENCAP)))
+        route = Route.read(answer)
+        return (route.header[7], *(route.attributes.get(kind) for kind in (_OIF, _GATEWAY, _VIA, _PREFSRC, _ENCAP)))
 
     def add(self, route: Route) -> None:
         """Set a route of ours that is not there."""
@@ -199,22 +199,22 @@ class Routes:
 
     def ours(self) -> dict[Network, Route]:
         """All routes that are ours. While others change routes the kernel's list may lack some."""
-        found = {}
+        routes = {}
         for family in _FAMILIES:
             for answer in self._asking.dump(_GETROUTE, _header(family, 0, PROTOCOL, 0, 0, kind=0)):
                 route = Route.read(answer)
                 if route.is_ours:
-                    found[route.network] = route
-        return found
+                    routes[route.network] = route
+        return routes
 
     def changes_by_others(self) -> list[Route] | None:
         """Routes of the main table that others set or removed since the last call; None if events were lost."""
-        found: list[Route] = []
+        routes: list[Route] = []
         while True:
             try:
                 message = self._events.recv(1 << 16)
             except BlockingIOError:
-                return found
+                return routes
             except OSError as error:
                 if error.errno != errno.ENOBUFS:
                     raise
@@ -231,7 +231,7 @@ class Routes:
                     continue
                 route = Route.read(body, port, kind == _DELROUTE)
                 if route.is_main:
-                    found.append(route)
+                    routes.append(route)
                     self._policy_known &= not route.selects
 
     def policy_routing(self) -> str | None:
@@ -264,13 +264,13 @@ class Routes:
 
     def _odd_route(self) -> str | None:
         for family, command in _FAMILIES.items():
-            found = None
+            route = None
             for answer in self._asking.dump(_GETROUTE, _header(family, 0, 0, 0, 0, kind=0)):
                 if answer[2] or answer[3]:
-                    found = Route.read(answer)
-            if found is not None:
-                by = "source" if found.header[2] else "TOS"
-                return f"`{command} route` has a route by {by} to {found.network}"
+                    route = Route.read(answer)
+            if route is not None:
+                by = "source" if route.header[2] else "TOS"
+                return f"`{command} route` has a route by {by} to {route.network}"
         return None
 
     def _change(self, kind: int, flags: int, route: Route) -> None:

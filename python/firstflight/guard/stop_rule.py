@@ -245,7 +245,7 @@ class Trial:
 
     def e_value_without(self, part: Events) -> float:
         """The e-value of this stage without some of its events."""
-        rest = [own - other for own, other in zip(self.events(), part, strict=True)]
+        rest = [whole - other for whole, other in zip(self.events(), part, strict=True)]
         return _exp((log_e_value(rest[0], rest[1], self.share), log_e_value(rest[2], rest[3], self.share)))
 
     def leave_out(self, part: Events) -> None:

@@ -16,20 +16,20 @@ _LEAST_E, _MOST_E = 1e-3, 1e4
 _UNITS = (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
 
 
-def chart(found: Rehearsal, alpha: float, bad: BadLink | None) -> alt.TopLevelMixin:
+def chart(rehearsal: Rehearsal, alpha: float, bad: BadLink | None) -> alt.TopLevelMixin:
     """The groups with the largest e-values, at most eight; e-values are drawn between 0.001 and 10,000."""
     largest: dict[str, float] = {}
-    for moment in found.moments:
+    for moment in rehearsal.moments:
         for name, value in moment.e_values.items():
             largest[name] = max(value, largest.get(name, 0.0))
-    for stop in found.stops:
+    for stop in rehearsal.stops:
         largest[stop.group] = math.inf
     shown = sorted(sorted(largest, key=lambda name: -largest[name])[:_MOST_GROUPS])
-    unit, length = next((pair for pair in _UNITS if found.span_s >= 5 * pair[1]), _UNITS[-1])
-    raised = [{"at": moment.at / length, "raised": moment.raised_prefixes} for moment in found.moments]
+    unit, length = next((pair for pair in _UNITS if rehearsal.span_s >= 5 * pair[1]), _UNITS[-1])
+    raised = [{"at": moment.at / length, "raised": moment.raised_prefixes} for moment in rehearsal.moments]
     evidence: list[dict[str, Any]] = [
         {"at": moment.at / length, "group": name, "e": min(max(moment.e_values[name], _LEAST_E), _MOST_E)}
-        for moment in found.moments
+        for moment in rehearsal.moments
         for name in shown
         if name in moment.e_values
     ]
@@ -39,7 +39,7 @@ def chart(found: Rehearsal, alpha: float, bad: BadLink | None) -> alt.TopLevelMi
     x = alt.X(
         "at:Q",
         title=unit,
-        scale=alt.Scale(domain=[0, found.span_s / length], nice=False),
+        scale=alt.Scale(domain=[0, rehearsal.span_s / length], nice=False),
         axis=alt.Axis(tickCount=8, labelOverlap=True),
     )
     prefixes = (
@@ -65,13 +65,15 @@ def chart(found: Rehearsal, alpha: float, bad: BadLink | None) -> alt.TopLevelMi
     rule = alt.Chart(inline(limit)).mark_rule(color=_ALARM, strokeDash=[6, 4]).encode(y="e:Q")
     said = alt.Chart(inline(limit)).mark_text(align="left", dx=4, dy=-7, color=_ALARM).encode(y="e:Q", x=alt.value(0))
     above, below = [prefixes], [lines, rule, said.encode(text="said:N")]
-    for stop in found.stops:
+    for stop in rehearsal.stops:
         at = alt.Chart(inline([{"at": stop.at / length}])).mark_rule(color=_ALARM).encode(x="at:Q")
         above.append(at)
         below.append(at)
     if bad is not None:
         # A group stops soon after, so its rule would cross words on the right.
-        side: dict[str, Any] = {"align": "left", "dx": 4} if bad.at < found.span_s / 4 else {"align": "right", "dx": -4}
+        side: dict[str, Any] = (
+            {"align": "left", "dx": 4} if bad.at < rehearsal.span_s / 4 else {"align": "right", "dx": -4}
+        )
         begun = alt.Chart(inline([{"at": bad.at / length, "said": "bad link from here"}])).encode(x="at:Q")
         above += [
             begun.mark_rule(color=BASE, strokeDash=[2, 3]),
@@ -79,7 +81,7 @@ def chart(found: Rehearsal, alpha: float, bad: BadLink | None) -> alt.TopLevelMi
         ]
         below.append(begun.mark_rule(color=BASE, strokeDash=[2, 3]))
     title = alt.TitleParams(
-        _finding(found, bad),
+        _finding(rehearsal, bad),
         subtitle="Above: prefixes with a raised window. Below: e-value of each group; red: where it falls back.",
         anchor="start",
         offset=10,
@@ -88,13 +90,13 @@ def chart(found: Rehearsal, alpha: float, bad: BadLink | None) -> alt.TopLevelMi
     return plot
 
 
-def _finding(found: Rehearsal, bad: BadLink | None) -> str:
-    if not found.stops:
+def _finding(rehearsal: Rehearsal, bad: BadLink | None) -> str:
+    if not rehearsal.stops:
         return "No group falls back"
-    first = found.stops[0]
+    first = rehearsal.stops[0]
     after = ""
     if bad is not None and first.at >= bad.at:
         after = f", {time_span(first.at - bad.at)} after the link turned bad"
-    others = len(found.stops) - 1
+    others = len(rehearsal.stops) - 1
     more = f", and {counted(others, 'other group')} later" if others else ""
     return f"{first.group} falls back after {time_span(first.at)}{after}{more}"

@@ -68,7 +68,7 @@ def _sockets(family: int, port: int, states: int, most: int) -> list[tuple[Route
     # struct inet_diag_req_v2, its inet_diag_sockid with the local port alone.
     body = struct.pack("=BBBBI", family, socket.IPPROTO_TCP, 1 << _TOS - 1, 0, states)
     body += struct.pack(">H", port) + bytes(46)
-    found = []
+    sockets = []
     asking = Asking(_SOCK_DIAG)
     with closing(asking.socket):
         for message in islice(asking.dump(_BY_FAMILY, body), most):
@@ -80,8 +80,8 @@ def _sockets(family: int, port: int, states: int, most: int) -> list[tuple[Route
             values = dict(attributes(message[72:]))
             mark = struct.unpack("=I", values.get(_MARK, bytes(4)))[0]
             ports = struct.unpack_from(">HH", message, 4)
-            found.append((RouteKey(remote, local, mark, values.get(_TOS, b"\0")[0], ports), message[4:40]))
-    return found
+            sockets.append((RouteKey(remote, local, mark, values.get(_TOS, b"\0")[0], ports), message[4:40]))
+    return sockets
 
 
 # Windows are removed within a second after a change of rules: a look, and what is decided in it.
@@ -254,12 +254,12 @@ class _Watch:
                 if began is None:
                     self._uncertain += 1
                     continue
-                found = outcome(now, prefix, row, began, self._host.settings.policy.ceiling)
-                self._metrics.count(found)
+                result = outcome(now, prefix, row, began, self._host.settings.policy.ceiling)
+                self._metrics.count(result)
                 if not (self._host.acts and began.judged):
                     # Learned from, and not judged: it has not the window that was drawn.
-                    found = replace(found, first_flight_lost=None, timeouts=0)
-                outcomes.append(found)
+                    result = replace(result, first_flight_lost=None, timeouts=0)
+                outcomes.append(result)
             for decision in self._brain.decide(outcomes, now):
                 if decision.initial_window is None:
                     self._decided.pop(decision.prefix, None)
@@ -285,13 +285,13 @@ class _Watch:
         self._looked = now
         clients, unfinished = self._sockets.look(self._closed.network)
         self._windows.connected(clients)
-        found = []
+        outcomes = []
         for prefix in unfinished:
             began = self._windows.began(prefix)
             if began is not None and began.judged:
                 self._unfinished += 1
-                found.append(unfinished_handshake(now, prefix, began))
-        return found
+                outcomes.append(unfinished_handshake(now, prefix, began))
+        return outcomes
 
     def _show(self, now: float) -> None:
         counts = self._closed.counts()

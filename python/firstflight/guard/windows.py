@@ -90,7 +90,7 @@ class Windows:
     def connected(self, clients: dict[Network, list[RouteKey]]) -> None:
         """Some of the connections that are open now, by prefix: the paths that a route of ours must not change."""
         self._clients = clients
-        kinds = {(len(one.remote), one.source, one.mark, one.tos): one for some in clients.values() for one in some}
+        kinds = {(len(key.remote), key.source, key.mark, key.tos): key for some in clients.values() for key in some}
         self._kinds = list(kinds.values())[:_KINDS_ASKED]
 
     def began(self, prefix: Network, row: Row | None = None) -> Began | None:
@@ -185,11 +185,11 @@ class Windows:
         self._set[prefix] = _Set(segments, route, length, now if old is None else old.since)
         self._changed[prefix] = now
         try:
-            found = self._routes.used_for(prefix)
+            used = self._routes.used_for(prefix)
         except RouteError:
-            found = None
-        if found is None or not found.is_ours or found.initial_window != segments:
-            self._give_up(prefix, f"read back: {found.network if found else 'no route'} is used instead")
+            used = None
+        if used is None or not used.is_ours or used.initial_window != segments:
+            self._give_up(prefix, f"read back: {used.network if used else 'no route'} is used instead")
         elif [self._routes.path(client) for client in clients] != before:
             self._give_up(prefix, "read back: packets of its clients would take another way")
         else:
@@ -197,8 +197,8 @@ class Windows:
 
     def _asked(self, prefix: Network) -> list[RouteKey]:
         """Connections by which the way to a prefix is looked up: its own, else such as others have."""
-        own, address = self._clients.get(prefix, [])[:_CLIENTS_ASKED], prefix.network_address.packed
-        return own or [kind._replace(remote=address) for kind in self._kinds if len(kind.remote) == len(address)]
+        clients, address = self._clients.get(prefix, [])[:_CLIENTS_ASKED], prefix.network_address.packed
+        return clients or [kind._replace(remote=address) for kind in self._kinds if len(kind.remote) == len(address)]
 
     def _follow(self, changes: list[Route], now: float) -> None:
         covering: dict[Network, None] = {}
@@ -228,12 +228,12 @@ class Windows:
         there = self._routes.ours()
         gone = []
         for prefix, ours in self._set.items():
-            found = there.get(prefix)
-            if found is None:
+            used = there.get(prefix)
+            if used is None:
                 # The kernel's list lacks some while others change routes.
                 with suppress(RouteError):
-                    found = self._routes.used_for(prefix)
-            if found is None or not found.is_ours or found.initial_window != ours.segments:
+                    used = self._routes.used_for(prefix)
+            if used is None or not used.is_ours or used.initial_window != ours.segments:
                 gone.append(prefix)
         self._step_back(gone, "our route is gone", now)
         connected = [prefix for prefix in self._clients if prefix in self._set]

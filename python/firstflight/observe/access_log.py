@@ -96,7 +96,7 @@ _CLIENT_PORT = r"^(\d{1,3}(?:\.\d{1,3}){3}:\d{1,5}|\[[0-9a-fA-F:.]+\]:\d{1,5})(?
 def read(path: Path, problems: Problems, form: Format | None, wrappers: Sequence[Wrapper] = ()) -> Parts:
     """The parts of an access log. RequestError if it is of no format that is known."""
     if form is None:
-        titles = ", ".join(each.title for each in FORMATS)
+        titles = ", ".join(entry.title for entry in FORMATS)
         raise RequestError(f"{path} is no access log of a known format ({titles}); give its own with --format")
     room, subnets, sample = Room(path), Subnets(), RowSample()
     for frame in _rows(path, problems, form, wrappers):
@@ -118,17 +118,17 @@ def read(path: Path, problems: Problems, form: Format | None, wrappers: Sequence
         places = subnets.numbers(made["address"]).alias("subnet"), _moments(made["at"]).alias("start_s")
         sample.add(made.with_columns(*places).drop("line", "address", "at"))
         room.keep_only(*sample.held)
-    found = sample.rows
-    if found is None:
+    rows = sample.rows
+    if rows is None:
         return Parts()
-    return replace(_parts(found, form, sample), networks=subnets.networks())
+    return replace(_parts(rows, form, sample), networks=subnets.networks())
 
 
-def _parts(found: pl.DataFrame, form: Format, sample: RowSample) -> Parts:
+def _parts(sampled: pl.DataFrame, form: Format, sample: RowSample) -> Parts:
     if form.whole:
-        found = found.with_columns(connection=pl.int_range(pl.len(), dtype=pl.UInt64))
-    apart = found["connection"].null_count()
-    rows = found.with_columns(client=_clients(found))
+        sampled = sampled.with_columns(connection=pl.int_range(pl.len(), dtype=pl.UInt64))
+    apart = sampled["connection"].null_count()
+    rows = sampled.with_columns(client=_clients(sampled))
     connections = rows.group_by("client").agg(pl.col("rtt_s").min(), pl.col("subnet").first()).sort("client")
     handshakes = rows.group_by("client").agg(pl.col("tls_s").max().alias("time_s")).sort("client")
     handshakes = handshakes.filter(pl.col("time_s") > 0)
@@ -144,7 +144,7 @@ def _parts(found: pl.DataFrame, form: Format, sample: RowSample) -> Parts:
         .group_by("client")
         .agg(pl.col("min_down_bps").max(), pl.col("min_completion_time_s").max())
     )
-    told = "sizes" if rows["time_s"].null_count() == rows.height else "sizes and times"
+    content = "sizes" if rows["time_s"].null_count() == rows.height else "sizes and times"
     if form.whole:
         known = "each line is a connection"
     elif apart == rows.height:
@@ -154,7 +154,7 @@ def _parts(found: pl.DataFrame, form: Format, sample: RowSample) -> Parts:
     else:
         known = "the client's port or a number identifies the connection of a line"
         known += f", but of {counted(apart, 'line')}" if apart else ""
-    notes = [f"it has {told}; {known}"]
+    notes = [f"it has {content}; {known}"]
     if sample.note:
         notes.append(sample.note)
     if rows["rtt_s"].null_count() == rows.height:
@@ -217,22 +217,22 @@ def _moments(text: pl.Series) -> pl.Series:
     with the response, so they are late by its time.
     """
     zoned = ("%d/%b/%Y:%H:%M:%S %z", "%Y-%m-%dT%H:%M:%S%.f%#z")
-    each = [text.str.to_datetime(form, time_unit="us", time_zone="UTC", strict=False) for form in zoned]
+    moments = [text.str.to_datetime(form, time_unit="us", time_zone="UTC", strict=False) for form in zoned]
     for form in ("%d/%b/%Y:%H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f"):
-        each.append(text.str.to_datetime(form, time_unit="us", strict=False).dt.replace_time_zone("UTC"))
+        moments.append(text.str.to_datetime(form, time_unit="us", strict=False).dt.replace_time_zone("UTC"))
     number = text.cast(pl.Float64, strict=False)
     units = [
         pl.when(number.is_between(least, 1e3 * least, closed="left")).then(number / unit)
         for least, unit in ((1e11, 1e3), (1e14, 1e6), (1e17, 1e9))
     ]
     since_1970 = pl.coalesce(pl.when(number < 1e11).then(number), *units)
-    return pl.select(pl.coalesce(*(moment.dt.epoch("us") / 1e6 for moment in each), since_1970)).to_series()
+    return pl.select(pl.coalesce(*(moment.dt.epoch("us") / 1e6 for moment in moments), since_1970)).to_series()
 
 
-def _seconds(told: str, names: Iterable[str], known: Sequence[str]) -> pl.Expr:
+def _seconds(column: str, names: Iterable[str], known: Sequence[str]) -> pl.Expr:
     """A number in its own unit, from the first of the words that a line has."""
-    found = [_number(name) for name in names if name in known]
-    return pl.coalesce(*found, pl.lit(None, dtype=pl.Float64)).alias(told)
+    times = [_number(name) for name in names if name in known]
+    return pl.coalesce(*times, pl.lit(None, dtype=pl.Float64)).alias(column)
 
 
 def _number(name: str) -> pl.Expr:
@@ -258,10 +258,10 @@ def _rows(path: Path, problems: Problems, form: Format, wrappers: Sequence[Wrapp
             yield pl.concat([frame.select("line"), groups], how="horizontal").filter(fits)
             continue
         if form.shape == "json":
-            found = [formats.json_object(text) for text in frame["text"]]
-            none = pl.Series([row is None for row in found], dtype=pl.Boolean)
+            objects = [formats.json_object(text) for text in frame["text"]]
+            none = pl.Series([row is None for row in objects], dtype=pl.Boolean)
             problems.add("not a JSON object", frame.filter(none)["line"])
-            kept = [{"line": line} | words(row) for line, row in zip(frame["line"], found, strict=True) if row]
+            kept = [{"line": line} | words(row) for line, row in zip(frame["line"], objects, strict=True) if row]
             yield pl.DataFrame(kept, schema=columns)
             continue
         # The fields may change in the middle, as when the server was set up anew.

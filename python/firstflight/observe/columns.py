@@ -76,16 +76,16 @@ class ColumnFile:
             whole = pl.col("line").list.len() == len(self.names)
             problems.add(f"not {len(self.names)} fields, as the first line has", frame.filter(~whole)[PLACE])
             frame = frame.filter(whole)
-            wanted = [pl.col("line").list.get(index).str.strip_chars().alias(name) for name, index in at.items()]
-            yield frame.select(pl.col(PLACE), *wanted)
+            columns = [pl.col("line").list.get(index).str.strip_chars().alias(name) for name, index in at.items()]
+            yield frame.select(pl.col(PLACE), *columns)
 
     def _parquet_rows(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
-        wanted = [self._leaves[name].alias(name) for name in names]
+        columns = [self._leaves[name].alias(name) for name in names]
         table = scan(self.path)
         try:
             height = int(table.select(pl.len()).collect().item())
             for start in range(0, height, _ROWS_AT_ONCE):
-                frame = table.slice(start, _ROWS_AT_ONCE).select(wanted).collect()
+                frame = table.slice(start, _ROWS_AT_ONCE).select(columns).collect()
                 yield frame.with_columns(pl.int_range(start + 1, start + 1 + pl.len()).alias(PLACE))
         except unreadable() as error:
             reason = str(error).splitlines()[0]
@@ -103,10 +103,10 @@ def _json_rows(frame: pl.DataFrame, names: Sequence[str], problems: Problems) ->
     rows: list[dict[str, object]] = []
     odd: list[int] = []
     for place, line in frame.iter_rows():
-        if (found := json_object(line)) is not None:
-            told = dict(leaves(found, lists=True))
+        if (entry := json_object(line)) is not None:
+            values = dict(leaves(entry, lists=True))
             rows.append(
-                {PLACE: place} | {name: None if (value := told.get(name)) is None else str(value) for name in names}
+                {PLACE: place} | {name: None if (value := values.get(name)) is None else str(value) for name in names}
             )
         elif line.strip():
             odd.append(place)

@@ -85,11 +85,11 @@ _JSON_RTT = f'in nginx add "tcpinfo_rtt":"$tcpinfo_rtt"; in Fastly client.socket
 
 def _json(title: str, add: str, sure: str, **names: str) -> Format:
     """A JSON format whose own names come before the usual ones."""
-    own = _words(**names)
+    given = _words(**names)
     return Format(
         title,
         add,
-        names=own | {name: _JSON[name] for name in _JSON if name not in own},
+        names=given | {name: _JSON[name] for name in _JSON if name not in given},
         sure=tuple(sure.split()),
         shape="json",
     )
@@ -233,10 +233,10 @@ def fits(form: Format | nginx_format.NginxFormat, lines: Sequence[str]) -> bool:
     """Whether most of these lines are of a format that was given."""
     if isinstance(form, Format) and form.shape == "json":
         words = JsonWords(form)
-        found = [bool(words(json_object(line))) for line in lines]
+        fitting = [bool(words(json_object(line))) for line in lines]
     else:
-        found = pl.Series(lines, dtype=pl.String).str.contains(form.pattern).to_list()
-    return 2 * sum(found) > len(found)
+        fitting = pl.Series(lines, dtype=pl.String).str.contains(form.pattern).to_list()
+    return 2 * sum(fitting) > len(fitting)
 
 
 def has_sure(form: Format, rows: Iterable[object]) -> bool:
@@ -250,10 +250,10 @@ def json_object(text: str) -> dict[str, object] | None:
     if not text.lstrip().startswith("{"):
         return None
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 # No log has objects so deep in each other.

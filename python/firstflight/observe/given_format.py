@@ -81,15 +81,15 @@ def _apache(text: str) -> list[tuple[str, str]]:
     written = _LOG_FORMAT.sub("", text).strip()
     if written[:1] in ("'", '"') and (quoted := re.match(r"(['\"])((?:\\.|(?!\1).)*)\1", written)):
         written = quoted[2]
-    written = re.sub(r"\\(.)", lambda found: {"t": "\t", "n": "\n"}.get(found[1], found[1]), written)
+    written = re.sub(r"\\(.)", lambda match: {"t": "\t", "n": "\n"}.get(match[1], match[1]), written)
     parts, before, at = [], "", 0
-    for found in _DIRECTIVE.finditer(written):
-        before += written[at : found.start()]
-        at = found.end()
-        if found[2] == "%":
+    for match in _DIRECTIVE.finditer(written):
+        before += written[at : match.start()]
+        at = match.end()
+        if match[2] == "%":
             before += "%"
             continue
-        parts.append((before, (found[1] or "").lower() + found[2]))
+        parts.append((before, (match[1] or "").lower() + match[2]))
         before = ""
     return [*parts, (before + written[at:], "")]
 

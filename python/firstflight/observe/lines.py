@@ -165,12 +165,12 @@ def _entries(value: object) -> list[object]:
 def _values(text: bytes) -> list[object] | None:
     """The JSON values of a text; None if it holds anything else."""
     decoder, words = json.JSONDecoder(), text.decode("utf-8-sig", errors="replace").strip()
-    found = []
+    values = []
     try:
         while words:
             value, end = decoder.raw_decode(words)
-            found.append(value)
+            values.append(value)
             words = words[end:].lstrip().removeprefix(",").lstrip()
     except (ValueError, RecursionError):
         return None
-    return found
+    return values

@@ -21,9 +21,9 @@ class Merged:
     continue from their own results.
     """
 
-    def __init__(self, same: Merge, told: dict[str, pl.Expr], room: Room) -> None:
+    def __init__(self, same: Merge, columns: dict[str, pl.Expr], room: Room) -> None:
         self._same = same
-        self._told = told
+        self._told = columns
         self._room = room
         self._rows: list[pl.DataFrame] = []
         self._merged = 0

@@ -50,7 +50,7 @@ def read(path: Path, problems: Problems) -> Parts:
     limits = ((throughput, 1e6, PATH["down"]), (rtt, rtt_factor, PATH["rtt"]), (most, 1e-6, PATH["max_rtt"]))
     bounded = [(name, factor, quantity) for name, factor, quantity in limits if name is not None]
     subnet = Subnets()
-    found: list[pl.DataFrame] = []
+    frames: list[pl.DataFrame] = []
     room = Room(path)
     for frame in file.rows(taken, problems):
         for name in (throughput, rtt, loss, most):
@@ -73,9 +73,9 @@ def read(path: Path, problems: Problems) -> Parts:
             columns["max_rtt_s"] = pl.max_horizontal(pl.lit(seconds(frame[most], 1e6)), columns["rtt_s"])
         if address is not None:
             columns["subnet"] = pl.lit(subnet.numbers(frame[address].cast(pl.String)))
-        found.append(frame.select(**columns))
-        room.add(found[-1])
-    tests = pl.concat(found) if found else pl.DataFrame(schema={"rtt_s": pl.Float64})
+        frames.append(frame.select(**columns))
+        room.add(frames[-1])
+    tests = pl.concat(frames) if frames else pl.DataFrame(schema={"rtt_s": pl.Float64})
     upward = any(name.startswith(_UPLOAD) for name in plain)
     ignored = tuple(name for name in file.names if name not in taken)
     return _parts(tests, upward, ignored)

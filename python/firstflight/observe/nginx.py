@@ -142,13 +142,13 @@ def _handshakes(connections: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     if "tls_version" not in connections.columns:
         return pl.DataFrame({"client": []}), []
     over = connections.filter(pl.col("tls_version").is_not_null())
-    told = {"version": "tls_version"} | ({"resumed": "tls_resumed"} if "tls_resumed" in over.columns else {})
-    found = over.select("client", **told)
+    columns = {"version": "tls_version"} | ({"resumed": "tls_resumed"} if "tls_resumed" in over.columns else {})
+    handshakes = over.select("client", **columns)
     note = f"{counted(over.height, 'connection')} over TLS, {int((over['tls_version'] == 13).sum()):,} of them TLS 1.3"
     if "tls_curve" in over.columns:
         hybrid = int(over["tls_curve"].str.contains("(?i)mlkem|0x11ec").sum())
         note += f", {hybrid:,} with a post-quantum key exchange"
-    return found, [note] if over.height else []
+    return handshakes, [note] if over.height else []
 
 
 def _responses(frame: pl.DataFrame, form: NginxFormat) -> pl.DataFrame:

@@ -85,11 +85,11 @@ def to_configure() -> NginxFormat:
 def parts(text: str) -> list[tuple[str, str]]:
     """The text before each variable, and its name; the last one empty."""
     written = _string(text)
-    found, at = [], 0
+    pairs, at = [], 0
     for variable in _VARIABLE.finditer(written):
-        found.append((written[at : variable.start()], variable[1] or variable[2]))
+        pairs.append((written[at : variable.start()], variable[1] or variable[2]))
         at = variable.end()
-    return [*found, (written[at:], "")]
+    return [*pairs, (written[at:], "")]
 
 
 def _string(text: str) -> str:

@@ -146,25 +146,25 @@ def recognizes(names: list[str]) -> bool:
 def has_more(names: list[str]) -> bool:
     """Whether there is a column with a meaning that no access log has."""
     known = accepted()
-    found = {known[plain][0].column for name in names if (plain := _plain(name)) in known}
-    return not found <= {"rtt_s", "bytes", "start_s"}
+    columns = {known[plain][0].column for name in names if (plain := _plain(name)) in known}
+    return not columns <= {"rtt_s", "bytes", "start_s"}
 
 
 def suggestions(names: list[str]) -> str:
     """For columns that are not recognized but similar to known ones: the right name of each; empty if there is none."""
     known = accepted()
     taken = {_plain(name) for name in names} & known.keys()
-    found = []
+    sentences = []
     for name in names:
         plain = _plain(name)
         if plain in known or plain in (*CONNECTION, _SUBNET, _ADDRESS):
             continue
-        same_unit = [each for each in known if each.endswith(f"_{plain.rpartition('_')[2]}")]
+        same_unit = [column for column in known if column.endswith(f"_{plain.rpartition('_')[2]}")]
         near = difflib.get_close_matches(plain, same_unit or known, n=1, cutoff=0.81)
-        wanted = _UNCLEAR.get(plain) or (near[0] if near else None)
-        if wanted is not None and wanted.split()[0].strip(",") not in taken:
-            found.append(f'write "{name}" as {wanted}')
-    return "; ".join(found)
+        better = _UNCLEAR.get(plain) or (near[0] if near else None)
+        if better is not None and better.split()[0].strip(",") not in taken:
+            sentences.append(f'write "{name}" as {better}')
+    return "; ".join(sentences)
 
 
 def read(path: Path, problems: Problems) -> Parts:
@@ -213,23 +213,23 @@ def read(path: Path, problems: Problems) -> Parts:
         elif _SUBNET in taken:
             frame = frame.with_columns(subnet.numbers_of_names(frame[_SUBNET]).alias(_SUBNET))
         # A row without a name is a separate connection.
-        own = pl.coalesce(pl.col(identity), pl.format("row {}", PLACE)) if identity else pl.lit(None, dtype=pl.String)
-        frame = frame.with_columns(own.alias("name"), pl.int_range(pl.len()).alias(OF))
+        label = pl.coalesce(pl.col(identity), pl.format("row {}", PLACE)) if identity else pl.lit(None, dtype=pl.String)
+        frame = frame.with_columns(label.alias("name"), pl.int_range(pl.len()).alias(OF))
         # Without a size there is no response.
         sized = frame.filter(pl.col("bytes").is_not_null()) if columns else frame.clear()
         connections.add(frame.select(*_path(taken)), responses=sized.select(OF, *columns))
     ignored = tuple(name for name in file.names if name not in names)
     notes = (f"{IGNORED} that may have another name here: {meant}",) if meant else ()
-    found, beside = connections.done()
-    if found.is_empty():
+    clients, beside = connections.done()
+    if clients.is_empty():
         return Parts(ignored=ignored, notes=notes)
     responses, began_s = since_first(beside["responses"])
-    found = found.with_row_index("client")
-    handshakes = found.select("client", **{column: told for told, column in TLS.items() if told in taken})
+    clients = clients.with_row_index("client")
+    handshakes = clients.select("client", **{column: key for key, column in TLS.items() if key in taken})
     is_seen = [pl.col(name).is_not_null() for name in handshakes.columns if name != "client"]
     handshakes = handshakes.filter(pl.any_horizontal(is_seen)) if is_seen else handshakes.clear()
     bounds = _bounds(responses)
-    return Parts(responses, found, began_s, ignored, notes, bounds, handshakes, subnet.networks())
+    return Parts(responses, clients, began_s, ignored, notes, bounds, handshakes, subnet.networks())
 
 
 def _bounds(responses: pl.DataFrame) -> pl.DataFrame:
@@ -273,8 +273,8 @@ def _converted(
     if "buffer_time_s" not in taken or "down_bps" not in taken:
         return frame
     size = (pl.col("buffer_time_s") * pl.col("down_bps") / 8).round().cast(pl.Int64)
-    told = [pl.col("buffer_bytes")] if "buffer_bytes" in taken else []
-    return frame.with_columns(pl.coalesce(*told, size).alias("buffer_bytes"))
+    given = [pl.col("buffer_bytes")] if "buffer_bytes" in taken else []
+    return frame.with_columns(pl.coalesce(*given, size).alias("buffer_bytes"))
 
 
 def _valid(
@@ -296,9 +296,9 @@ def _path(taken: Iterable[str]) -> dict[str, pl.Expr]:
         kept.append("buffer_bytes")
     if _ADDRESS in taken or _SUBNET in taken:
         kept.append(_SUBNET)
-    told = {name: pl.col(name).drop_nulls().first() for name in kept}
-    if "rtt_s" in told:
-        told["rtt_s"] = pl.col("rtt_s").min()
-    if "max_rtt_s" in told:
-        told["max_rtt_s"] = pl.col("max_rtt_s").max()
-    return {"name": pl.col("name").first()} | told
+    columns = {name: pl.col(name).drop_nulls().first() for name in kept}
+    if "rtt_s" in columns:
+        columns["rtt_s"] = pl.col("rtt_s").min()
+    if "max_rtt_s" in columns:
+        columns["max_rtt_s"] = pl.col("max_rtt_s").max()
+    return {"name": pl.col("name").first()} | columns

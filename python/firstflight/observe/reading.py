@@ -94,43 +94,43 @@ def _read(
     mss_bytes: int,
 ) -> Observation:
     if form is not None:
-        found = _given(path, form)
+        log = _given(path, form)
     elif kind in ("log", "nginx"):
-        found = next((each for each in _logs(_lines(path)) if each.kind == kind), _Found(kind))
+        log = next((entry for entry in _logs(_lines(path)) if entry.kind == kind), _Found(kind))
     else:
-        found = _Found(kind) if kind else _found(path, beginning)
+        log = _Found(kind) if kind else _found(path, beginning)
     problems = Problems()
-    if found.kind == "capture" and (packer := packed_by(path)):
+    if log.kind == "capture" and (packer := packed_by(path)):
         unpack = {"gzip": "gunzip", "bzip2": "bunzip2", "xz": "unxz"}[packer]
         raise RequestError(
             f"{path} is packed by {packer}, and captures are read as they are; unpack it first ({unpack})"
         )
-    parts = _parts(path, found, mss_bytes, problems)
-    told = problems.found()
+    parts = _parts(path, log, mss_bytes, problems)
+    problems_found = problems.found()
     if parts.connections.is_empty():
-        reason = "".join(f": {said}" for said in (*told, *parts.notes)[:1])
-        raise RequestError(f"{path} holds no connection that can be read as {found.title}{reason}")
+        reason = "".join(f": {said}" for said in (*problems_found, *parts.notes)[:1])
+        raise RequestError(f"{path} holds no connection that can be read as {log.title}{reason}")
     source = TrafficSource(
-        path, found.kind, parts.began_s, parts.ignored, parts.notes, found.title, parts.lines_apart, parts.networks
+        path, log.kind, parts.began_s, parts.ignored, parts.notes, log.title, parts.lines_apart, parts.networks
     )
     return Observation(
         tables.transfers(parts.responses),
         tables.users(parts.connections),
         tables.bounds(parts.bounds),
         tables.handshakes(parts.handshakes),
-        told,
+        problems_found,
         source,
     )
 
 
-def _parts(path: Path, found: _Found, mss_bytes: int, problems: Problems) -> Parts:
-    form = found.form
-    match found.kind:
+def _parts(path: Path, log: _Found, mss_bytes: int, problems: Problems) -> Parts:
+    form = log.form
+    match log.kind:
         case "nginx":
-            own = None if isinstance(form, formats.Format) else form
-            return nginx.read(path, problems, own, mss_bytes, found.around)
+            given = None if isinstance(form, formats.Format) else form
+            return nginx.read(path, problems, given, mss_bytes, log.around)
         case "log":
-            return access_log.read(path, problems, form if isinstance(form, formats.Format) else None, found.around)
+            return access_log.read(path, problems, form if isinstance(form, formats.Format) else None, log.around)
         case "ss":
             return ss.read(path, problems)
         case "capture":
@@ -169,13 +169,13 @@ def _given(path: Path, form: formats.Format | nginx_format.NginxFormat) -> _Foun
 
 def _logs(lines: list[str]) -> list[_Found]:
     """The kinds of log that these may be, by what is around their lines."""
-    found = []
+    logs = []
     for around, inner in wrappers.layers(lines):
         if any(nginx.recognizes(line) for line in inner[:20]):
-            found.append(_Found("nginx", None, around))
+            logs.append(_Found("nginx", None, around))
         if (form := formats.recognized(inner[:20])) is not None:
-            found.append(_Found("log", form, around))
-    return found
+            logs.append(_Found("log", form, around))
+    return logs
 
 
 def _found(path: Path, beginning: bytes) -> _Found:

@@ -70,19 +70,19 @@ def _told(numbered: pl.DataFrame, heads: pl.DataFrame, others: pl.DataFrame, pro
     parted = parted.with_columns(info=following).with_columns(answered=_indented(pl.col("info")))
     paired = parted.filter("answered").select("ends", "info", "place", at=pl.col("place") + 1)
     whole = heads.filter("whole").select("ends", "info", "place", at="place")
-    found = pl.concat([whole, paired]).sort("place") if whole.height else paired
-    found = found.select("place", "at", "ends", *_numbers(pl.col("info")))
+    sockets = pl.concat([whole, paired]).sort("place") if whole.height else paired
+    sockets = sockets.select("place", "at", "ends", *_numbers(pl.col("info")))
     beyond = pl.max_horizontal(pl.exclude("place", "at", "ends")) >= _BEYOND
     beyond |= pl.any_horizontal(pl.col(name) >= 2**32 for name in _COUNTED)
     beyond |= pl.col("bytes_retrans") > pl.col("bytes_sent")
-    found = found.with_columns(beyond=beyond.fill_null(False))
+    sockets = sockets.with_columns(beyond=beyond.fill_null(False))
     without = ~pl.col("beyond") & pl.col("rtt").is_null()
     indented = numbered.filter(_indented(pl.col("line"))).select("place", "line")
     if indented.height > paired.height:
         others = pl.concat([others, indented.join(paired, left_on="place", right_on="at", how="anti")]).sort("place")
     odd = others.filter((pl.col("line") != "") & ~pl.col("line").str.contains(_PASSED))
     untold = parted.filter(~pl.col("answered"))["place"]
-    cannot, silent = found.filter("beyond"), found.filter(without)
+    cannot, silent = sockets.filter("beyond"), sockets.filter(without)
     _add(
         problems,
         # Noticed in the line after, before problems of that line.
@@ -91,13 +91,13 @@ def _told(numbered: pl.DataFrame, heads: pl.DataFrame, others: pl.DataFrame, pro
         ("a socket with a number that cannot be", cannot["place"], cannot["at"]),
         ("a socket without a round trip", silent["place"], silent["at"]),
     )
-    return found.filter(~pl.col("beyond") & ~without)
+    return sockets.filter(~pl.col("beyond") & ~without)
 
 
-def _add(problems: Problems, *found: tuple[str, pl.Series, pl.Series]) -> None:
+def _add(problems: Problems, *kinds: tuple[str, pl.Series, pl.Series]) -> None:
     """The problems, each with the places where it was found, in the order of the file."""
-    met = [(noticed[0], what, places) for what, places, noticed in found if places.len()]
-    for _, what, places in sorted(met, key=lambda each: float(each[0])):
+    met = [(noticed[0], what, places) for what, places, noticed in kinds if places.len()]
+    for _, what, places in sorted(met, key=lambda entry: float(entry[0])):
         problems.add(what, places)
 
 
@@ -155,15 +155,15 @@ def lacks(lines: list[str]) -> str | None:
 def read(path: Path, problems: Problems) -> Parts:
     """The parts of one snapshot or many. A socket that has sent nothing is not among them."""
     sockets = Merged(_socket, _TOLD, Room(path))
-    for told in sockets_told(path, problems):
-        sockets.add(_rows(told))
-    found, _ = sockets.done()
-    if found.is_empty():
+    for batch in sockets_told(path, problems):
+        sockets.add(_rows(batch))
+    rows, _ = sockets.done()
+    if rows.is_empty():
         return Parts()
     # A kernel before 4.19 reports no bytes_sent; acknowledged bytes were sent.
     size = pl.coalesce(pl.col("bytes_sent") - pl.col("bytes_retrans").fill_null(0.0), pl.col("bytes_acked"))
     acknowledged = pl.col("bytes_acked").fill_null(0.0).cast(pl.Int64)
-    frame = found.with_columns(bytes=size.cast(pl.Int64)).filter(pl.col("bytes") != 0)
+    frame = rows.with_columns(bytes=size.cast(pl.Int64)).filter(pl.col("bytes") != 0)
     address = frame["ends"].str.extract(r" (\S+):[\w.-]+$").str.strip_chars("[]").str.split("%").list.first()
     connections = frame.select(
         "down_bps",
@@ -180,16 +180,16 @@ def read(path: Path, problems: Problems) -> Parts:
         retransmissions=pl.col("retrans").fill_null(0.0).cast(pl.Int64),
     )
     responses = connections.select("client", "bytes", "delivered_bytes", "segments_sent", "retransmissions")
-    silent = found.height - frame.height
+    silent = rows.height - frame.height
     left_out = counted(silent, "socket had sent nothing and is", "sockets had sent nothing and are")
     notes = (f"{left_out} left out",) if silent else ()
     return Parts(responses, connections, notes=notes, bounds=connections.select("client", "min_down_bps"))
 
 
-def _rows(told: pl.DataFrame) -> pl.DataFrame:
+def _rows(sockets: pl.DataFrame) -> pl.DataFrame:
     """The data of each snapshot on a socket, as `Merged` takes it."""
     at_least = (pl.col("busy") > 0) & (pl.col("bytes_acked") > 0)
-    return told.select(
+    return sockets.select(
         "ends",
         *_LAST,
         first_sent=pl.col("bytes_sent"),

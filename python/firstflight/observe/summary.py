@@ -49,16 +49,16 @@ def lines(seen: Observation, width: int | None = None) -> list[str]:
     what is known; what is not; rows that were left out. The medians are a table where it fits into `width` characters.
     """
     source = seen.source
-    told = [f"{source.path}: {source.form}"]
+    text = [f"{source.path}: {source.form}"]
     if source.lines_apart:
-        told.append("  connections  not in this log: each response counts as a connection")
+        text.append("  connections  not in this log: each response counts as a connection")
     else:
-        told.append(f"  connections  {seen.users.height:,}")
-    told.append(f"  responses    {seen.transfers.height:,}")
-    told.extend(f"  note         {note}" for note in source.notes)
+        text.append(f"  connections  {seen.users.height:,}")
+    text.append(f"  responses    {seen.transfers.height:,}")
+    text.extend(f"  note         {note}" for note in source.notes)
     start = seen.transfers["start_s"].drop_nulls()
     if start.len():
-        told.append(f"  time span    {_number(float(start.max()) - float(start.min()))} s")  # type: ignore[arg-type]
+        text.append(f"  time span    {_number(float(start.max()) - float(start.min()))} s")  # type: ignore[arg-type]
     known = [row for of in _MEDIANS if (row := _median(seen, *of))]
     known += _resumed(seen)
     known += _share(seen, "retransmissions", "retransmissions", "segments_sent")
@@ -71,14 +71,14 @@ def lines(seen: Observation, width: int | None = None) -> list[str]:
         table = [f"  {name:28} {shown:>30}  {of}" for name, shown, of in rows]
         if width is not None and max(map(len, table)) > width:
             table = ["  median (10%, 90%), known of", *(f"  {name}: {shown}, {of}" for name, shown, of in known)]
-        told += table
+        text += table
     unknown = seen.unknown()
     missing = [column for table, columns in _WANTED.items() for column in columns if column in unknown[table]]
-    told.append(f"  missing in this format: {', '.join(missing) or 'nothing that advise uses'}")
+    text.append(f"  missing in this format: {', '.join(missing) or 'nothing that advise uses'}")
     if source.ignored:
-        told.append(f"  ignored columns: {', '.join(source.ignored)}")
-    told.extend(f"  left out: {problem}" for problem in seen.problems)
-    return told
+        text.append(f"  ignored columns: {', '.join(source.ignored)}")
+    text.extend(f"  left out: {problem}" for problem in seen.problems)
+    return text
 
 
 def _median(seen: Observation, table: str, column: str, name: str, factor: float, unit: str) -> _Row | None:

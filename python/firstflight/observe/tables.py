@@ -119,11 +119,11 @@ class Subnets:
         first, second, third, fourth = parts.get_columns()
         whole = (pl.max_horizontal(first, second, third, fourth) < 256) & fourth.is_not_null()
         sites = pl.select(pl.when(whole).then((first * 256 + second) * 256 + third)).to_series()
-        found: list[int | None] = []
+        numbers: list[int | None] = []
         for address, known in zip(distinct, sites, strict=True):
             site = _site(address) if known is None else known
-            found.append(None if site is None else self._numbers.setdefault(site, len(self._numbers)))
-        return _replaced(addresses, distinct, found)
+            numbers.append(None if site is None else self._numbers.setdefault(site, len(self._numbers)))
+        return _replaced(addresses, distinct, numbers)
 
     def networks(self) -> tuple[str, ...]:
         """The network, or the name that was given, by number."""
@@ -132,8 +132,8 @@ class Subnets:
     def numbers_of_names(self, names: pl.Series) -> pl.Series:
         """The same for networks that have a name already; null for none."""
         distinct = names.drop_nulls().unique(maintain_order=True)
-        found = [self._numbers.setdefault(name, len(self._numbers)) for name in distinct]
-        return _replaced(names, distinct, found)
+        numbers = [self._numbers.setdefault(name, len(self._numbers)) for name in distinct]
+        return _replaced(names, distinct, numbers)
 
 
 def network_of(site: int) -> str:

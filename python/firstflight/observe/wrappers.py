@@ -65,12 +65,12 @@ def around(lines: Sequence[str]) -> Wrapper | None:
 
 def layers(lines: Sequence[str]) -> Iterator[tuple[tuple[Wrapper, ...], list[str]]]:
     """The wrappers around these lines, the outer ones first, and the lines within: none of them, one more each time."""
-    found: tuple[Wrapper, ...] = ()
-    yield found, list(lines)
-    while len(found) < _MOST and (wrapper := around(lines)) is not None:
-        found = (*found, wrapper)
+    wrappers: tuple[Wrapper, ...] = ()
+    yield wrappers, list(lines)
+    while len(wrappers) < _MOST and (wrapper := around(lines)) is not None:
+        wrappers = (*wrappers, wrapper)
         lines = [line for line in peeled(pl.Series(lines, dtype=pl.String), (wrapper,)) if line]
-        yield found, lines
+        yield wrappers, lines
 
 
 def peeled(lines: pl.Series, wrappers: Sequence[Wrapper]) -> pl.Series:

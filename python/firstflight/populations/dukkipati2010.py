@@ -111,7 +111,7 @@ def bdp_shares(rtts: Points, downs: Points, correlation: float) -> tuple[float, 
     below = [0.0]
     for edge in edges("bdp"):
         share = np.clip(np.interp(math.log(8 * edge) - log_rtt, log_down, p), 1e-300, 1 - 1e-16)
-        scores = np.array([normal.inv_cdf(one) for one in share])
+        scores = np.array([normal.inv_cdf(level) for level in share])
         given = np.frombuffer(normal_cdf((scores - correlation * score) / math.sqrt(1 - correlation**2)))
         below.append(float((weight * given).sum()))
     return tuple(float(100 * step) for step in np.diff([*below, 1.0]))
@@ -122,10 +122,10 @@ def _logarithmic(points: Points) -> tuple[npt.NDArray[np.float64], npt.NDArray[n
     return p, np.log(values)
 
 
-def distance(found: tuple[float, ...], published: tuple[float, ...]) -> float:
+def distance(sampled: tuple[float, ...], published: tuple[float, ...]) -> float:
     """Share of the users, percent, that stand in another bucket: half the sum of the differences."""
     scale = 100 / sum(published)
-    return sum(abs(ours - scale * theirs) for ours, theirs in zip(found, published, strict=True)) / 2
+    return sum(abs(ours - scale * theirs) for ours, theirs in zip(sampled, published, strict=True)) / 2
 
 
 def empirical(points: Points) -> dict[str, Any]:

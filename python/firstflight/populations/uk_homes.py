@@ -66,12 +66,12 @@ def homes(year: Year, buffers: Buffers = "nearest") -> pl.DataFrame:
     Columns: `home` (u32, number of the row), `technology`, `area`, `rtt_s`, `down_bps`, `up_bps`, `buffer_s` (>= 0),
     `buffer_measured` (bool), `loss` (a share), `weight` (0: not in the country's figures) and `web_page_s`, measured.
     """
-    found = _published(year)
+    table = _published(year)
     donors = _published(2023)
-    return found.with_columns(
-        _filled(found, donors, "buffer_s", buffers).clip(lower_bound=0.0),
+    return table.with_columns(
+        _filled(table, donors, "buffer_s", buffers).clip(lower_bound=0.0),
         pl.col("buffer_s").is_not_null().alias("buffer_measured"),
-        _filled(found, donors, "up_bps", "nearest"),
+        _filled(table, donors, "up_bps", "nearest"),
         pl.col("weight").fill_null(0.0),
     ).select(
         "home",
@@ -102,17 +102,17 @@ def _published(year: Year) -> pl.DataFrame:
     )
 
 
-def _filled(found: pl.DataFrame, donors: pl.DataFrame, column: str, how: Buffers) -> pl.Series:
+def _filled(table: pl.DataFrame, donors: pl.DataFrame, column: str, how: Buffers) -> pl.Series:
     """`column` with missing values taken from homes of 2023 of the same technology."""
-    values = found[column].to_list()
+    values = table[column].to_list()
     known = donors.drop_nulls(column)
-    for place, (technology, rate, value) in enumerate(found.select("technology", "down_bps", column).iter_rows()):
+    for place, (technology, rate, value) in enumerate(table.select("technology", "down_bps", column).iter_rows()):
         if value is None:
-            own = known.filter(pl.col("technology").is_in(_DONORS.get(technology, (technology,))))
+            group = known.filter(pl.col("technology").is_in(_DONORS.get(technology, (technology,))))
             if how == "nearest":
                 # By the ratio of the rates; of two as near, the first in the file.
-                far = (own["down_bps"] / rate).log().abs()
-                values[place] = own[column][far.arg_min()]
+                far = (group["down_bps"] / rate).log().abs()
+                values[place] = group[column][far.arg_min()]
             else:
-                values[place] = own[column].quantile(_QUANTILE[how], "linear")
+                values[place] = group[column].quantile(_QUANTILE[how], "linear")
     return pl.Series(column, values, dtype=pl.Float64)

@@ -101,9 +101,9 @@ def _side_by_side(tasks: Sequence[Callable[[], Any]], stop: Event) -> list[Any]:
     threads = [Thread(target=work, daemon=True) for _ in range(min(SIDE_BY_SIDE, len(tasks)))]
     for thread in threads:
         thread.start()
-    found: dict[int, Any] = {}
+    results: dict[int, Any] = {}
     try:
-        while len(found) < len(tasks):
+        while len(results) < len(tasks):
             try:
                 # A signal may be another thread's to take, which wakes nobody here.
                 at, result, error = done.get(timeout=_LOOK_S)
@@ -111,7 +111,7 @@ def _side_by_side(tasks: Sequence[Callable[[], Any]], stop: Event) -> list[Any]:
                 continue
             if error is not None:
                 raise error
-            found[at] = result
+            results[at] = result
     except BaseException:
         # Connections are reset.
         stop.set()
@@ -119,7 +119,7 @@ def _side_by_side(tasks: Sequence[Callable[[], Any]], stop: Event) -> list[Any]:
         for thread in threads:
             thread.join(max(0.0, until - time.monotonic()))
         raise
-    return [found[at] for at in range(len(tasks))]
+    return [results[at] for at in range(len(tasks))]
 
 
 def _probe_one(asked: str, target: Target, mss: Sequence[int], repeats: int, pause_s: float, stop: Event) -> Answer:
@@ -139,13 +139,13 @@ def _probe_one(asked: str, target: Target, mss: Sequence[int], repeats: int, pau
             if scouted.redirection is None:
                 break
             target = Target.parse(scouted.redirection)
-            found = _resolve(target)
-            if _reach(found[1]) not in ("public", given):
+            resolved = _resolve(target)
+            if _reach(resolved[1]) not in ("public", given):
                 raise RequestError(
-                    f"it redirects to {target.url}, at a {_reach(found[1])} address ({found[1]}), which is not "
+                    f"it redirects to {target.url}, at a {_reach(resolved[1])} address ({resolved[1]}), which is not "
                     "followed; give that URL if you want it"
                 )
-            address = found
+            address = resolved
             pause()
             scouted = scout(target, address, stop)
         if scouted.handshake is not None:
@@ -167,10 +167,10 @@ def _probe_one(asked: str, target: Target, mss: Sequence[int], repeats: int, pau
     except Exception as failure:
         # Whatever a server answers, the others of a list are probed.
         error = f"its answer cannot be dealt with: {failure}"
-    told = [flight for flight in flights if flight.bytes]
-    if flights and not told:
+    answered = [flight for flight in flights if flight.bytes]
+    if flights and not answered:
         error = error or "the server sent no data before the first ACK"
-    verdict = judge(told) if told else None
+    verdict = judge(answered) if answered else None
     return Answer(asked, target.url, address and address[1], tuple(flights), verdict, error, handshakes)
 
 
@@ -184,21 +184,21 @@ def _server(target: Target) -> str:
 
 def _reach(address: str) -> str:
     """The part of the network that an address is in: "public", or one that a redirection must not lead to."""
-    found = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(found, ipaddress.IPv6Address):
-        found = found.ipv4_mapped or found.sixtofour or found
-    if found in _NAT64:
-        found = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
-    kinds = {"loopback": found.is_loopback, "link-local": found.is_link_local, "private": not found.is_global}
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address):
+        ip = ip.ipv4_mapped or ip.sixtofour or ip
+    if ip in _NAT64:
+        ip = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+    kinds = {"loopback": ip.is_loopback, "link-local": ip.is_link_local, "private": not ip.is_global}
     return next((kind for kind, holds in kinds.items() if holds), "public")
 
 
 def _resolve(target: Target) -> tuple[socket.AddressFamily, str]:
     try:
-        found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+        ends = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except socket.gaierror as error:
         raise MachineError(f"{target.host} has no address: {error.strerror}") from None
     except ValueError:
         raise MachineError(f"{target.host} has no address: it is no name of a host") from None
-    family, _, _, _, end = found[0]
+    family, _, _, _, end = ends[0]
     return family, str(end[0])

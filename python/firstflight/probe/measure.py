@@ -114,10 +114,10 @@ class Scouted:
 
 def scout(target: Target, address: tuple[socket.AddressFamily, str], stop: Event) -> Scouted:
     """Ask as any client does, and read the response's beginning. Errors as of `measure`."""
-    found = _scout(target, address, client_context(), stop)
+    scouted = _scout(target, address, client_context(), stop)
     # The address of a redirection is read over HTTP/1.1 alone.
-    is_unread = found.protocol.endswith(HTTP2) and (found.status or 0) // 100 == 3
-    return _scout(target, address, client_context(["http/1.1"]), stop) if is_unread else found
+    is_unread = scouted.protocol.endswith(HTTP2) and (scouted.status or 0) // 100 == 3
+    return _scout(target, address, client_context(["http/1.1"]), stop) if is_unread else scouted
 
 
 def other_hello(

@@ -85,9 +85,9 @@ def _string(text: str) -> bytes:
 
 
 def _status(block: bytes) -> int | None:
-    if (found := _STATUS.match(block)) is None:
+    if (match := _STATUS.match(block)) is None:
         return None
-    static, digits, two, three = found.groups()
+    static, digits, two, three = match.groups()
     if static is not None:
         return _STATIC[static[0] - 0x88]
     return int(digits) if digits is not None else _HUFFMAN.get(two or three)
@@ -205,11 +205,11 @@ class Speech:
         for line in fields.partition(b"\r\n\r\n")[0].split(b"\r\n"):
             name, _, value = line.partition(b":")
             if name.strip().lower() == b"location":
-                told = value.strip().decode("latin-1")
+                location = value.strip().decode("latin-1")
                 try:
-                    return urljoin(self._target.url, told)
+                    return urljoin(self._target.url, location)
                 except ValueError as error:
-                    raise RequestError(f"it redirects to {told}, which is no URL: {error}") from None
+                    raise RequestError(f"it redirects to {location}, which is no URL: {error}") from None
         return None
 
     def status(self) -> int | None:
@@ -232,7 +232,7 @@ class Speech:
             return "", []
         # `get_unverified_chain` of Python 3.13.
         chain = self._secure._sslobj.get_unverified_chain() or []  # type: ignore[attr-defined]
-        return self._secure.version() or "", [ssl.PEM_cert_to_DER_cert(one.public_bytes()) for one in chain]
+        return self._secure.version() or "", [ssl.PEM_cert_to_DER_cert(cert.public_bytes()) for cert in chain]
 
     def _ask(self) -> bytes:
         if self.has_asked:

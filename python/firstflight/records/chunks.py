@@ -89,9 +89,9 @@ class Chunks:
 
     def keep_only(self, names: Iterable[str]) -> None:
         """Forget the chunks of all other cells, and files that a killed process left half-written."""
-        wanted = set(names)
+        kept = set(names)
         for place in self._cells():
-            if place.name not in wanted:
+            if place.name not in kept:
                 self.remove(place.name)
             else:
                 files.remove_unfinished(place, _CHUNK)
@@ -119,8 +119,8 @@ class SharedChunks:
             import fsspec
 
             with self._explained():
-                found: tuple[AbstractFileSystem, str] = fsspec.url_to_fs(self.url, use_listings_cache=False)
-                self._system, self._root = found
+                filesystem: tuple[AbstractFileSystem, str] = fsspec.url_to_fs(self.url, use_listings_cache=False)
+                self._system, self._root = filesystem
                 protocol = self._system.protocol
                 self._protocols = {protocol} if isinstance(protocol, str) else set(protocol)
         except ImportError as error:
@@ -133,8 +133,8 @@ class SharedChunks:
         with self._explained():
             self._system.invalidate_cache()
             # Of a place that is not there yet nothing is found; of a bucket that does not exist, an error.
-            found = self._system.find(f"{self._root}/{name}")
-        places = [path.rpartition("/")[0] for path in found if path.endswith(f"/{_COMPLETE}")]
+            paths = self._system.find(f"{self._root}/{name}")
+        places = [path.rpartition("/")[0] for path in paths if path.endswith(f"/{_COMPLETE}")]
         chunks = {place.rpartition("/")[2]: place for place in places}
         return {replicates: chunks[chunk] for replicates, chunk in _disjoint(chunks)}
 
@@ -160,9 +160,9 @@ class SharedChunks:
                     "machines share, and that no other run uses meanwhile"
                 )
             # Not `cat`, which takes paths for patterns.
-            found: dict[str, bytes] = {path: self._system.cat_file(path) for path in paths}
+            by_path: dict[str, bytes] = {path: self._system.cat_file(path) for path in paths}
             written = self._system.cat_file(f"{place}/{_COMPLETE}")
-        content = {path.rpartition("/")[2]: data for path, data in sorted(found.items())}
+        content = {path.rpartition("/")[2]: data for path, data in sorted(by_path.items())}
         if sorted(files.sums(content.items()).splitlines()) != sorted(written.splitlines()):
             raise MachineError(
                 f"{place} is damaged: its content differs from the worker's; delete it and run the same command "
@@ -218,7 +218,7 @@ def _disjoint(names: Iterable[str]) -> Iterator[tuple[range, str]]:
     matches = [(match, name) for name in sorted(names) if (match := _CHUNK.fullmatch(name))]
     ranges = [(range(int(match.group(1)), int(match.group(2))), name) for match, name in matches]
     start = 0
-    for replicates, name in sorted(ranges, key=lambda found: (found[0].start, -found[0].stop)):
+    for replicates, name in sorted(ranges, key=lambda chunk: (chunk[0].start, -chunk[0].stop)):
         if replicates.start >= start:
             yield replicates, name
             start = replicates.stop

@@ -196,9 +196,9 @@ def move_aside(directory: Path) -> Path:
 
 def set_aside_before(directory: Path) -> list[Path]:
     """The runs that were moved away from `directory`, oldest first."""
-    found = [
+    places = [
         path
         for path in directory.parent.glob(f"{glob.escape(directory.name)}.*")
         if path.suffix[1:].isdigit() and (path / DOCUMENT).exists()
     ]
-    return sorted(found, key=lambda path: int(path.suffix[1:]))
+    return sorted(places, key=lambda path: int(path.suffix[1:]))

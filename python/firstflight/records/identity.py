@@ -40,30 +40,30 @@ class Identity:
         """The differences from `other` (of a run.json), in words, if these cells are to join it."""
         if self.study != other["study"]:
             return [f'it is of "{other["study"]}", not "{self.study}"']
-        found = []
+        sentences = []
         if self.engine != other["engine"]:
-            found.append(f"its engine is {other['engine']}, not {self.engine}")
+            sentences.append(f"its engine is {other['engine']}, not {self.engine}")
         if self.seed != other["seed"]:
-            found.append(f"its seed is {other['seed']}, not {self.seed}")
+            sentences.append(f"its seed is {other['seed']}, not {self.seed}")
         if self.replicates != other["replicates"]:
-            found.append(f"it has {other['replicates']} replicates a cell, not {self.replicates}")
+            sentences.append(f"it has {other['replicates']} replicates a cell, not {self.replicates}")
         if self.scenario != other["scenario"]:
-            found.append("its scenario was another")
+            sentences.append("its scenario was another")
         if self.vary != other.get("vary"):
-            found.append(f"it varies {_varied(other.get('vary'))}, not {_varied(self.vary)}")
+            sentences.append(f"it varies {_varied(other.get('vary'))}, not {_varied(self.vary)}")
         if self.kept != (other.get("kept") or {}):
-            found.append("it was run with another --records")
+            sentences.append("it was run with another --records")
         for engine, code in self.code(cells).items():
             if code != (before := other["code"].get(engine, code)):
-                found.append(f"it was made by another version of the code ({before}, now {code})")
+                sentences.append(f"it was made by another version of the code ({before}, now {code})")
         for engine, facts in self.surroundings.items():
             before = other["surroundings"].get(engine, facts)
             names = [name for name in before | facts if before.get(name) != facts.get(name)]
-            found += [
+            sentences += [
                 f"its {name} was {before.get(name, 'not there')}, now {facts.get(name, 'not there')}"
                 for name in names[:_MOST_NAMED]
             ]
-        return found
+        return sentences
 
     def cell_hash(self, cell: Cell) -> str:
         """The name of a cell's records: a hash of only their inputs."""
@@ -158,14 +158,14 @@ def extended(
 
 def _profiles(known: list[dict[str, Any]], cells: Iterable[Cell]) -> list[dict[str, Any]]:
     """The distinct effective TCP profiles, each with the first end that uses it."""
-    found = list(known)
+    profiles = list(known)
     for cell in cells:
         for application in json.loads(cell.plan)["applications"]:
             for end in ("client_tcp", "server_tcp"):
-                if all(entry["effective"] != application[end] for entry in found):
+                if all(entry["effective"] != application[end] for entry in profiles):
                     first = {"cell": cell.key, "application": application["name"], "end": end.removesuffix("_tcp")}
-                    found.append({"first_used_by": first, "effective": application[end]})
-    return found
+                    profiles.append({"first_used_by": first, "effective": application[end]})
+    return profiles
 
 
 def check_keys(cells: Sequence[Cell]) -> None:

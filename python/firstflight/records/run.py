@@ -178,10 +178,10 @@ class Run:
         if name not in (*schema.STORED, *schema.CAPTURED):
             raise RequestError(f'a run has no table "{name}"; {nearest(name, (*schema.STORED, *schema.CAPTURED))}')
         types = _key_types([cell["key"] for cell in self._document["cells"]])
-        for own in key:
-            if own not in types:
-                raise RequestError(f'the cells of this run have no key "{own}"; {nearest(own, types)}')
-        parts = [(own, scan(self._sound(place, name, own))) for own, place in self._finished(name, **key)]
+        for axis in key:
+            if axis not in types:
+                raise RequestError(f'the cells of this run have no key "{axis}"; {nearest(axis, types)}')
+        parts = [(keys, scan(self._sound(place, name, keys))) for keys, place in self._finished(name, **key)]
         values = schema.from_stored(name, self.kept.get(name))
         if not parts:
             return pl.DataFrame(schema={**types, **schema.empty(name).select(*values).schema}).lazy()
@@ -191,14 +191,14 @@ class Run:
             [
                 part.select(
                     *(
-                        pl.lit(own[of] if own[of] is None or dtype != pl.String else str(own[of]), dtype=dtype).alias(
-                            of
-                        )
+                        pl.lit(
+                            keys[of] if keys[of] is None or dtype != pl.String else str(keys[of]), dtype=dtype
+                        ).alias(of)
                         for of, dtype in types.items()
                     ),
                     *(value.cast(enums[column]) if column in enums else value for column, value in values.items()),
                 )
-                for own, part in parts
+                for keys, part in parts
             ]
         )
 
@@ -233,11 +233,11 @@ class Run:
     def _finished(self, table: str = "links", **key: str | int | float) -> Iterator[tuple[dict[str, Any], Path]]:
         """Key and place of each finished cell that has the table and, in its key, these values; all have `links`."""
         for cell in self._document["cells"]:
-            own = cell["key"]
-            asked = table in schema.stored(cell["capture"]) and all(own[of] == value for of, value in key.items())
+            keys = cell["key"]
+            asked = table in schema.stored(cell["capture"]) and all(keys[of] == value for of, value in key.items())
             # The file system is asked last: a study of hundreds of cells looks at one of them hundreds of times.
             if asked and self.is_finished(cell["hash"]):
-                yield own, self._place(cell["hash"])
+                yield keys, self._place(cell["hash"])
 
     def _noted(self, place: Path, key: dict[str, Any]) -> dict[str, Any]:
         """The document that `write` stored with the cell's tables."""

@@ -128,7 +128,7 @@ def conforms(table: str, frame: pl.DataFrame) -> None:
     if frame.columns != expected:
         raise ValueError(f"{table}: the columns are {frame.columns}, not {expected}")
     for column in TABLES[table]:
-        found = frame.schema[column.name]
-        fits = isinstance(found, pl.Enum) if column.dtype is None else found == column.dtype
+        dtype = frame.schema[column.name]
+        fits = isinstance(dtype, pl.Enum) if column.dtype is None else dtype == column.dtype
         if not fits:
-            raise ValueError(f"{table}.{column.name} is {found}, not {column.dtype or 'Enum'}")
+            raise ValueError(f"{table}.{column.name} is {dtype}, not {column.dtype or 'Enum'}")

@@ -41,7 +41,7 @@ def copied(table: dict[str, Any]) -> dict[str, Any]:
 def _copied(value: Any) -> Any:
     if isinstance(value, dict):
         return copied(value)
-    return [_copied(one) for one in value] if isinstance(value, list) else value
+    return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
 def check(document: dict[str, Any]) -> None:
@@ -63,17 +63,17 @@ def check(document: dict[str, Any]) -> None:
                         raise RequestError(
                             f'the key "{str(key)[:20]}..." has {len(str(key))} characters; none is so long'
                         )
-                    if (found := control(str(key))) is not None:
+                    if (character := control(str(key))) is not None:
                         raise RequestError(
-                            f'the key "{escaped(str(key))}" has a control character ({found}); remove it'
+                            f'the key "{escaped(str(key))}" has a control character ({character}); remove it'
                         )
         elif isinstance(item, str):
             if len(item) > _MOST_CHARACTERS:
                 raise RequestError(
                     f"{_written(place)}: this text has {len(item)} characters; write at most {_MOST_CHARACTERS}"
                 )
-            if (found := control(item)) is not None:
-                raise RequestError(f"{_written(place)}: {_has_control(found)}")
+            if (character := control(item)) is not None:
+                raise RequestError(f"{_written(place)}: {_has_control(character)}")
         elif isinstance(item, int) and not -_MOST <= item < _MOST:
             raise RequestError(f"{_written(place)}: {_too_large('the number')}")
 
@@ -103,13 +103,13 @@ def _too_large(what: str) -> str:
     return f"{what} is too large; write one of at most {_MOST - 1}"
 
 
-def _has_control(found: str) -> str:
-    return f"this text has a control character ({found}), which terminals obey and figures cannot show; remove it"
+def _has_control(character: str) -> str:
+    return f"this text has a control character ({character}), which terminals obey and figures cannot show; remove it"
 
 
 def _shows(text: str) -> str:
-    if (found := control(text)) is not None:
-        raise ValueError(_has_control(found))
+    if (character := control(text)) is not None:
+        raise ValueError(_has_control(character))
     return text
 
 

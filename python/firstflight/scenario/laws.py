@@ -303,9 +303,9 @@ def read_points(name: str, directory: Path | None) -> tuple[tuple[float, float],
         except ValueError:
             if not points and not _is_number(row[0]):
                 continue
-            found = ",".join(row)
+            written = ",".join(row)
             raise ValueError(
-                f'{path}, line {line}: "{found}" is not "cumulative probability, value", such as "0.5,2112"'
+                f'{path}, line {line}: "{written}" is not "cumulative probability, value", such as "0.5,2112"'
             ) from None
         points.append((probability, value))
         lines.append(line)

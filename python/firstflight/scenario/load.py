@@ -17,12 +17,12 @@ _LINK = re.compile(r"([a-z][a-z0-9_-]*)(?:\[([0-9]{1,9})\])?(\.reverse)?")
 def mean(law: "ScenarioTable") -> float:
     """Mean of a law, in base units; ValueError for one that has none, or one that no size or number can be."""
     try:
-        found = _mean(law)
+        value = _mean(law)
     except (OverflowError, ZeroDivisionError):
-        found = math.inf
-    if not found < _MOST:
+        value = math.inf
+    if not value < _MOST:
         raise ValueError("the mean of this distribution is too large; narrow it, or give a maximum")
-    return found
+    return value
 
 
 def _mean(law: "ScenarioTable") -> float:
@@ -91,12 +91,12 @@ def link_rate_bps(network: dict[str, Any], name: str) -> int:
     pair = None
     if match is not None:
         group, index = match.group(1), int(match.group(2) or 0)
-        found = network.get(group)
+        links = network.get(group)
         trees = [item for item in network.get("group", []) if item["name"] == group]
-        if isinstance(found, dict):
-            pair = found
-        elif isinstance(found, list) and group != "group" and index < len(found):
-            pair = found[index]
+        if isinstance(links, dict):
+            pair = links
+        elif isinstance(links, list) and group != "group" and index < len(links):
+            pair = links[index]
         elif trees:
             if "rate_bps" in trees[0]["draw"][match.group(3) is not None]:
                 raise RequestError(f'the rate of "{name}" is drawn from a law; name a link of one rate')

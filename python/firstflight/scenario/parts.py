@@ -115,13 +115,13 @@ class Part(ScenarioTable):
     @model_validator(mode="after")
     def _possible(self) -> Self:
         plan: Any = self.plan()
-        found = _native.check_link(json.dumps(_LINK | {self.place: [plan] if self.place == "impairments" else plan}))
-        if found is not None:
-            name, value, right = found
+        refusal = _native.check_link(json.dumps(_LINK | {self.place: [plan] if self.place == "impairments" else plan}))
+        if refusal is not None:
+            name, value, right = refusal
             key = next((key for key, native in self.native.items() if native == name), name)
-            own = getattr(self, key, None)
-            spelled = str(own) if isinstance(own, UnitNumber) else own
-            raise ValueError(f"{key} is {shown(spelled) if isinstance(own, int | float) else value}; {right}")
+            given = getattr(self, key, None)
+            spelled = str(given) if isinstance(given, UnitNumber) else given
+            raise ValueError(f"{key} is {shown(spelled) if isinstance(given, int | float) else value}; {right}")
         return self
 
 
@@ -133,7 +133,7 @@ def _native_value(value: Any, name: str, link: Before) -> Any:
     if isinstance(value, list | tuple):
         # A trace has a hundred thousand times.
         plain = set(map(type, value)) <= {float, int}
-        return list(value) if plain else [_native_value(one, "", link) for one in value]
+        return list(value) if plain else [_native_value(item, "", link) for item in value]
     return value
 
 
@@ -164,8 +164,8 @@ def _type(name: str, described: Any, bounds: list[tuple[str, Any]]) -> tuple[str
             return name, Literal[tuple(of)], lambda word: word
         if form == "part":
             return name, _PARTS[of], lambda default: default
-        key, inner, own = _type(name, of, bounds)
-        return key, inner | None, lambda default: None if default is None else own(default)
+        key, inner, convert = _type(name, of, bounds)
+        return key, inner | None, lambda default: None if default is None else convert(default)
     if described in _INTEGERS:
         ending = next((ending for ending in _UNITS if name.endswith(ending)), "")
         if ending:
@@ -200,9 +200,9 @@ def _made(place: str, part: dict[str, Any], chosen_by: str | None) -> type[Part]
     fields: dict[str, Any] = {} if chosen_by is None else {chosen_by: (Literal[kind], kind)}
     native = {}
     for field in part["fields"]:
-        key, values, own = _type(field["name"], field["type"], [tuple(bound) for bound in field["bounds"]])
+        key, values, convert = _type(field["name"], field["type"], [tuple(bound) for bound in field["bounds"]])
         native[key] = field["name"]
-        given = {"default": own(field["default"])} if "default" in field else {}
+        given = {"default": convert(field["default"])} if "default" in field else {}
         fields[key] = (values, Field(description=field["doc"].replace("\n", " "), **given))
     made = create_model(part["name"], __base__=Part, __doc__=part["doc"], __module__=__name__, **fields)
     made.place, made.kind_name, made.native = place, kind, native

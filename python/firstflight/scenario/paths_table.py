@@ -150,11 +150,11 @@ def _numbers(path: Path, values: pl.Series, place: _Place) -> pl.Series:
     numbers = numbers.cast(pl.Float64)
     if numbers.null_count():
         index = int(numbers.is_null().arg_true()[0])
-        found = values[index]
+        value = values[index]
         raise ValueError(
             f"{place(index)}there is no value; fill it or leave the row out"
-            if found is None or not str(found).strip()
-            else f'{place(index)}"{found}" is not a number'
+            if value is None or not str(value).strip()
+            else f'{place(index)}"{value}" is not a number'
         )
     return numbers
 

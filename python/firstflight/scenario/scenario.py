@@ -511,12 +511,12 @@ def _step(table: Any, step: str, following: str, path: str) -> Any:
     # A kind by its name alone, such as recovery = "scoreboard", has rules to step into, too.
     if table.setdefault(key, {}) == following:
         table[key] = {following: {}}
-    found = table[key]
+    value = table[key]
     if index is not None:
-        if not isinstance(found, list) or int(index) >= len(found):
+        if not isinstance(value, list) or int(index) >= len(value):
             raise RequestError(f'"{path}": there is no {step}')
-        return found[int(index)]
-    return found
+        return value[int(index)]
+    return value
 
 
 # By the key that names a file: its contents as read.

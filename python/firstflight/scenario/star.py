@@ -59,9 +59,9 @@ def star_of_users(scenario: "Scenario", seed: int, replicate: int = 0, users: in
         "spokes": spokes,
     }
     document["application"] = [
-        one
+        application
         for index, item in enumerate(scenario.application)
-        for one in _applications(
+        for application in _applications(
             item,
             item.model_dump(exclude_none=True) | {"name": scenario.names()[index], "user_fraction": 1.0},
             drawn["runs"][index],

@@ -79,11 +79,11 @@ _IN_NO_PROFILE = {
 @cache
 def examples() -> dict[str, list[Any]]:
     """The values that each field has in profiles and choices, by its path; a table's fields have their own paths."""
-    found: dict[str, list[Any]] = {}
+    by_name: dict[str, list[Any]] = {}
 
     def collect(table: dict[str, Any], where: str) -> None:
         for name, value in table.items():
-            found.setdefault(where + name, []).append(value)
+            by_name.setdefault(where + name, []).append(value)
             if isinstance(value, dict):
                 collect(value, f"{where}{name}.")
 
@@ -93,7 +93,7 @@ def examples() -> dict[str, list[Any]]:
         for table in values:
             if isinstance(table, dict):
                 collect(table, f"{name}.")
-    return found
+    return by_name
 
 
 def profile(name: str) -> dict[str, Any]:
@@ -376,14 +376,14 @@ def _field_schema(path: str) -> dict[str, Any]:
     table = next((value for value in values if isinstance(value, dict)), None)
     unit = next((unit for ending, unit in UNITS.items() if path.endswith(ending)), None)
     if table is not None:
-        found = _table_schema(table, f"{path}.")
+        schema = _table_schema(table, f"{path}.")
     elif unit is not None:
-        found = TypeAdapter(unit).json_schema()
+        schema = TypeAdapter(unit).json_schema()
     elif any(isinstance(value, bool) for value in values):
-        found = {"type": "boolean"}
+        schema = {"type": "boolean"}
     else:
-        found = {"type": "integer", "minimum": 0}
-    return {"anyOf": [{"const": "none"}, found]} if None in values else found
+        schema = {"type": "integer", "minimum": 0}
+    return {"anyOf": [{"const": "none"}, schema]} if None in values else schema
 
 
 def _choice_schema(path: str, values: list[Any]) -> list[dict[str, Any]]:

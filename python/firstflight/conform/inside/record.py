@@ -237,12 +237,12 @@ class KernelRecorder:
             )
         return [
             {
-                "events": sorted(one.events, key=lambda e: e[1]),
+                "events": sorted(connection.events, key=lambda e: e[1]),
                 "tick_ns": tick,
                 "clock_ns": ahead,
-                "stall_ns": one.stall,
+                "stall_ns": connection.stall,
             }
-            for one in self._all
+            for connection in self._all
         ]
 
     def later(self, when: int, action: Callable[[], None]) -> None:
@@ -279,11 +279,11 @@ class KernelRecorder:
 
     def _set_routes(self, action: Literal["add", "del"]) -> None:
         for stage in _stages.values():
-            here = (one for one in self._all if one.stage is stage)
-            stage.set_routes(action, [(one.address, one.how) for one in here])
+            here = (connection for connection in self._all if connection.stage is stage)
+            stage.set_routes(action, [(connection.address, connection.how) for connection in here])
 
     def _end(self, now: int) -> None:
-        for connection in [one for one in self._live.values() if one.close_if_over(now)]:
+        for connection in [live for live in self._live.values() if live.close_if_over(now)]:
             del self._live[connection.end]
 
     def _act(self, expected: int) -> None:

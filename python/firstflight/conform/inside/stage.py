@@ -106,14 +106,14 @@ class Stage:
         """MachineError where the kernel refuses the namespace, the device or a setting."""
         self._namespace = Namespace(f"conform {number}")
         self.tun = settings.open_tun(self._namespace, f"conform{number}")
-        wanted = settings.everywhere() | SYSCTLS
-        wanted |= {"net.ipv4.tcp_slow_start_after_idle": str(int(restart))}
-        wanted |= {"net.ipv4.tcp_min_tso_segs": "2" if trains else "1"}
-        wanted |= {"net.ipv4.tcp_comp_sack_nr": "44" if compressed else "0"}
-        self._namespace.call(self._build, wanted)
+        sysctls = settings.everywhere() | SYSCTLS
+        sysctls |= {"net.ipv4.tcp_slow_start_after_idle": str(int(restart))}
+        sysctls |= {"net.ipv4.tcp_min_tso_segs": "2" if trains else "1"}
+        sysctls |= {"net.ipv4.tcp_comp_sack_nr": "44" if compressed else "0"}
+        self._namespace.call(self._build, sysctls)
 
-    def _build(self, wanted: dict[str, str]) -> None:
-        settings.set_sysctls("of the recorded kernel", wanted)
+    def _build(self, sysctls: dict[str, str]) -> None:
+        settings.set_sysctls("of the recorded kernel", sysctls)
         self._routes = IPRoute()
         self._routes.link("set", index=socket.if_nametoindex("lo"), state="up")
         self._device = settings.bring_up(self._routes, DEVICE, JUMBO)

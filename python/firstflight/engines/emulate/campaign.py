@@ -56,8 +56,7 @@ def run_together(
     layout = lay_out(scenario)
     refuse_links(layout, scenario)
     prepared = [
-        prepare(cell, layout, seed, range(first, first + wanted))
-        for cell, wanted in zip(cells, replicates, strict=True)
+        prepare(cell, layout, seed, range(first, first + count)) for cell, count in zip(cells, replicates, strict=True)
     ]
     records = [CellRecords(cell) for cell in cells]
     with Lab(layout, seed=seed, log=True) as lab:

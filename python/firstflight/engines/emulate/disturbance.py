@@ -32,15 +32,15 @@ class Stalls:
     """
 
     def __init__(self, box: Mapping[str, Any], epoch_ns: int, delays: Mapping[str, int]) -> None:
-        told = box["lateness"]["stalls"]
-        self._late = sorted((s["due_ns"], s["late_ns"]) for s in told if s["port"] is not None)
-        self._away = sorted((s["due_ns"], s["late_ns"]) for s in told if s["port"] is None)
+        stalls = box["lateness"]["stalls"]
+        self._late = sorted((s["due_ns"], s["late_ns"]) for s in stalls if s["port"] is not None)
+        self._away = sorted((s["due_ns"], s["late_ns"]) for s in stalls if s["port"] is None)
         self._epoch = epoch_ns
         self._delays = delays
         # The time from which stalls are not listed, and their assumed value: the worst of the listed ones.
         self._unlisted: tuple[int, int] | None = None
         if box["lateness"].get("more_stalls"):
-            self._unlisted = told[:_LISTED][-1]["due_ns"], max(s["late_ns"] for s in told)
+            self._unlisted = stalls[:_LISTED][-1]["due_ns"], max(s["late_ns"] for s in stalls)
 
     def worst_s(self, crossings: pl.DataFrame | None, paths: Sequence[Sequence[str]], window: tuple[int, int]) -> float:
         """The worst stall in seconds that met a packet of a connection within a window of time, in ns of
@@ -119,7 +119,7 @@ def beyond_calibration(layout: Layout, box: Mapping[str, Any]) -> list[str]:
     """
     columns = box["tables"]["crossings"]
     log = {name: np.frombuffer(*columns[name][::-1]) for name in ("link", "bytes", "event", "end_ns")}
-    found = []
+    sentences = []
     for index, (name, link) in enumerate(layout.directions().items()):
         changing = "rate_schedule" in link
         if not changing and (link["rate_bps"] or 0) <= _native.CALIBRATED_BPS:
@@ -128,12 +128,12 @@ def beyond_calibration(layout: Layout, box: Mapping[str, Any]) -> list[str]:
         seconds = log["end_ns"][sent] // 10**9
         if not seconds.size:
             continue
-        each = np.bincount(seconds - seconds.min(), weights=8 * log["bytes"][sent].astype(float))
+        by_second = np.bincount(seconds - seconds.min(), weights=8 * log["bytes"][sent].astype(float))
         is_trace = changing and link["rate_schedule"]["kind"] == "trace"
-        bps = each.mean() if is_trace else each.max()
+        bps = by_second.mean() if is_trace else by_second.max()
         if bps > _native.CALIBRATED_BPS:
-            found.append(
+            sentences.append(
                 f"{name} carried {bps / 1e6:.0f} Mbit/s, and the link emulator is accurate up to "
                 f"{_native.CALIBRATED_BPS / 1e6:g} Mbit/s"
             )
-    return found
+    return sentences

@@ -171,14 +171,14 @@ def _scoreboard(where: str, profile: Mapping[str, Any], linux: Mapping[str, Any]
 
 def _ticks(where: str, profile: Mapping[str, Any]) -> None:
     """A profile without ticks says nothing of them; one that has ticks must have this kernel's."""
-    tick, found = profile["timer_tick"], tick_ns()
+    tick, actual = profile["timer_tick"], tick_ns()
     if tick is None:
         return
     asked = tick["period_ns"]
-    if asked != found:
+    if asked != actual:
         raise MachineError(
-            f"{where}.timer_tick.period: this kernel was built with ticks of {found} ns, not {asked}; write "
-            f'"{found}ns", or timer_tick = "none", or stack = "firstflight" for this end'
+            f"{where}.timer_tick.period: this kernel was built with ticks of {actual} ns, not {asked}; write "
+            f'"{actual}ns", or timer_tick = "none", or stack = "firstflight" for this end'
         )
     if not tick["wheel"]:
         raise RequestError(
@@ -353,11 +353,11 @@ def _congestion_control(where: str, profile: Mapping[str, Any]) -> str:
         )
     switch, detect = _HYSTART_DETECT[asked]
     for name, value in (("hystart", switch), ("hystart_detect", detect)):
-        found = _module_parameter(name)
-        if value is not None and found is not None and found != value:
+        actual = _module_parameter(name)
+        if value is not None and actual is not None and actual != value:
             raise MachineError(
                 f'{where}.congestion_control: hystart = "{asked}" needs {_HYSTART / name} = {value}, and this machine '
-                f"has {found} for all its namespaces; change it there, or write what it has"
+                f"has {actual} for all its namespaces; change it there, or write what it has"
             )
     return algorithm
 

@@ -162,13 +162,13 @@ class Lab:
         return self._inside
 
     def _build(self, inside: Inside) -> None:
-        found = self.call("examine")
-        backend, reason = self._choose(found.pop("tun_refusal"))
+        facts = self.call("examine")
+        backend, reason = self._choose(facts.pop("tun_refusal"))
         hosts = [asdict(host) for host in self.layout.hosts]
         network = {"hosts": hosts, "mac": HOST_MAC, "network": str(NETWORKS[self.layout.ip])}
         patience_s = _BUILD_S + _HOST_S * len(hosts)
         self.call("build", timeout_s=patience_s, backend=backend, plan=self._plan, **network)
-        self.facts = found | {
+        self.facts = facts | {
             "backend": backend,
             "backend_reason": reason,
             "realtime": self._refusal is None,

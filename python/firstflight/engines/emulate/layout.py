@@ -135,8 +135,8 @@ def lay_out(scenario: Scenario) -> Layout:
     plan = scenario.to_plan()
     check_named("emulate", "plan", plan, PLAN)
     for application in plan["applications"]:
-        if own := OF_KIND.get(application["kind"]):
-            check_named("emulate", f"application.{application['name']}", application, f"{APPLICATION} {own}")
+        if command := OF_KIND.get(application["kind"]):
+            check_named("emulate", f"application.{application['name']}", application, f"{APPLICATION} {command}")
     network = plan["network"]
     known = {group: [f"{group}[{index}]" for index in range(count)] for group, count in groups.items()}
     if "users" in known:
@@ -213,7 +213,7 @@ def _links(network: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _without_wake(link: dict[str, Any]) -> dict[str, Any]:
     """Real hosts wake as they do: the link emulator does not add the simulator's `wake` to it."""
     for way in (link[name] for name in _OPPOSITE):
-        if kept := [each for each in way.pop("impairments", []) if each["kind"] != "wake"]:
+        if kept := [impairment for impairment in way.pop("impairments", []) if impairment["kind"] != "wake"]:
             way["impairments"] = kept
     return link
 

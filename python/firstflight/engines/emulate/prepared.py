@@ -115,16 +115,16 @@ class Prepared:
         where = f'scenario "{self.cell.scenario.name}": application.{name}'
         over_tcp = self.cell.scenario.application[index]
         assert isinstance(over_tcp, FileTransfer)
-        told = {"quic": quic.settings(application, over_tcp, where)}
+        settings = {"quic": quic.settings(application, over_tcp, where)}
         servers = {server for number, _ in clients for server in placement.servers_of(number)}
         for server in servers:
-            if self.servers.pop(server, told) != told:
+            if self.servers.pop(server, settings) != settings:
                 raise _two_servers(where, server)
         without_tls = {key: value for key, value in application.items() if key != "handshakes"}
         more = self._tcp(index, without_tls, clients, placement, ends)
         del self.profiles[name]
-        self.servers |= dict.fromkeys(servers, told)
-        return more | told
+        self.servers |= dict.fromkeys(servers, settings)
+        return more | settings
 
     def _tcp(
         self,
@@ -148,24 +148,24 @@ class Prepared:
             for server_host in placement.servers_of(number):
                 if client is not None:
                     _join(ends, client_host, server_host, client, where)
-                told = self.servers.setdefault(server_host, {"headers": []})
-                if "quic" in told:
+                settings = self.servers.setdefault(server_host, {"headers": []})
+                if "quic" in settings:
                     raise _two_servers(where, server_host)
                 if server is None:
-                    _join_ours(told, application["server_tcp"], where)
+                    _join_ours(settings, application["server_tcp"], where)
                 else:
                     _join(ends, server_host, client_host, server, where)
                     no_delay = application["server_tcp"]["nagle"] == "off"
-                    if told.setdefault("no_delay", no_delay) != no_delay:
+                    if settings.setdefault("no_delay", no_delay) != no_delay:
                         raise RequestError(
                             f"{where}.server_tcp.nagle: a server has one value for all; give the applications "
                             "different server_hosts"
                         )
                 if "handshakes" in application:
-                    _join_tls(told, application, scenario.application[index].tls, where)
-                if application["response_header_bytes"] not in told["headers"]:
-                    told["headers"].append(application["response_header_bytes"])
-                if server is None and len(told["headers"]) > 1:
+                    _join_tls(settings, application, scenario.application[index].tls, where)
+                if application["response_header_bytes"] not in settings["headers"]:
+                    settings["headers"].append(application["response_header_bytes"])
+                if server is None and len(settings["headers"]) > 1:
                     raise RequestError(
                         f"{where}.response_header: firstflight's server has one value for all; set the same"
                     )
@@ -181,14 +181,14 @@ def _told(
     if "quic" in application:
         # It is the stack's own.
         left_out.append("handshakes")
-    told = {key: value for key, value in application.items() if key not in left_out}
-    return told | {"number": index, "clients": clients, "servers": placement.servers}
+    settings = {key: value for key, value in application.items() if key not in left_out}
+    return settings | {"number": index, "clients": clients, "servers": placement.servers}
 
 
 def prepare(cell: Cell, layout: Layout, seed: int, replicates: range) -> list[Prepared]:
     """A cell for each replicate; it is the same for all if nothing is drawn."""
     _refuse_arms(cell.scenario)
-    if not cell.scenario.arm and all(one["share"] == 1 for one in cell.scenario.to_plan()["applications"]):
+    if not cell.scenario.arm and all(plan["share"] == 1 for plan in cell.scenario.to_plan()["applications"]):
         return [Prepared(cell, layout)] * len(replicates)
     return [Prepared(cell, layout, seed, replicate) for replicate in replicates]
 
@@ -236,30 +236,30 @@ def _server_settings(profile: dict[str, Any], stack: str, where: str) -> tuple[K
     return None, initial_window_segments(profile, where) if first is None else int(first)
 
 
-def _join_ours(told: dict[str, Any], profile: dict[str, Any], where: str) -> None:
-    if told.setdefault("profile", profile) != profile:
+def _join_ours(settings: dict[str, Any], profile: dict[str, Any], where: str) -> None:
+    if settings.setdefault("profile", profile) != profile:
         raise RequestError(
             f"{where}: a server of firstflight's TCP has one profile for all; give the applications different hosts"
         )
 
 
-def _join_tls(told: dict[str, Any], application: Mapping[str, Any], asked: Tls | None, where: str) -> None:
+def _join_tls(settings: dict[str, Any], application: Mapping[str, Any], asked: Tls | None, where: str) -> None:
     """A server's TLS: what nginx is told, or the chains of ML-DSA."""
     handshakes = application["handshakes"]
     if application["is_real"]:
         assert asked is not None
         tls = {"record_bytes": handshakes["record_bytes"]}
-        chains = told.setdefault("real", tls | {"chains": []})["chains"]
+        chains = settings.setdefault("real", tls | {"chains": []})["chains"]
         flight = handshakes["kinds"][0]["flights"][1]
         size = int(flight["bytes"]["value"]) + flight.get("more_bytes", 0)
         chain = [asked.chain, 1 if asked.intermediates is None else asked.intermediates, size]
         chains += [] if chain in chains else [chain]
-        found = {"record_bytes": told["real"]["record_bytes"]}
+        first = {"record_bytes": settings["real"]["record_bytes"]}
     else:
         has_tickets = any(kind["tickets_bytes"] for kind in handshakes["kinds"])
         tls = {"record_bytes": handshakes["record_bytes"], "tickets": _TICKETS if has_tickets else 0}
-        found = told.setdefault("tls", tls)
-    if found != tls:
+        first = settings.setdefault("tls", tls)
+    if first != tls:
         raise RequestError(
             f"{where}.tls: a server has one record_size and tickets or none for all; give the applications different "
             "server_hosts"
@@ -307,10 +307,10 @@ def host_settings(scenario: Scenario, layout: Layout, seed: int) -> dict[str, Ke
     ends: HostEnds = {}
     plan = scenario.to_plan()
     shares = [arm.share for arm in scenario.arm or []]
-    for told, placement in zip(plan["applications"], layout.placements, strict=True):
-        where = f'scenario "{scenario.name}": application.{told["name"]}'
+    for item, placement in zip(plan["applications"], layout.placements, strict=True):
+        where = f'scenario "{scenario.name}": application.{item["name"]}'
         for index, client in enumerate(placement.clients):
-            application = _in_arm(told, arm_of_user(shares, seed, 0, index), plan)
+            application = _in_arm(item, arm_of_user(shares, seed, 0, index), plan)
             for server in placement.servers_of(index):
                 for host, peer, end in ((client, server, "client_tcp"), (server, client, "server_tcp")):
                     if layout.host(host).stack != "kernel":

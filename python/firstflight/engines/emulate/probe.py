@@ -27,7 +27,7 @@ class Ability:
     """One feature that a testbed needs or profits from; `fix` is empty if it is there."""
 
     name: str
-    found: str
+    state: str
     ok: bool
     fix: str
 
@@ -41,19 +41,19 @@ def abilities() -> Iterator[Ability]:
     yield _realtime()
     yield _program("nginx", ("-v",), "apt-get install nginx-light")
     yield _curl()
-    found = "pyOpenSSL" if has_ml_dsa() else "padded certificates instead"
-    yield Ability("ML-DSA", found, has_ml_dsa(), "" if has_ml_dsa() else 'pip install "firstflight[pq]"')
+    backend = "pyOpenSSL" if has_ml_dsa() else "padded certificates instead"
+    yield Ability("ML-DSA", backend, has_ml_dsa(), "" if has_ml_dsa() else 'pip install "firstflight[pq]"')
 
 
 def surroundings() -> dict[str, str]:
     """The environment of a run's records besides scenario and code, by name. MachineError without a testbed."""
     inside = Inside()
     try:
-        found: dict[str, str] = inside.connection.call("surroundings", {}, _PATIENCE_S)
+        answer: dict[str, str] = inside.connection.call("surroundings", {}, _PATIENCE_S)
     finally:
         inside.close()
-    programs = {name: _program(name, option, "").found for name, option in _PROGRAMS.items()}
-    return found | programs | {"tls": f"{ssl.OPENSSL_VERSION}, {'with' if has_ml_dsa() else 'without'} ML-DSA"}
+    programs = {name: _program(name, option, "").state for name, option in _PROGRAMS.items()}
+    return answer | programs | {"tls": f"{ssl.OPENSSL_VERSION}, {'with' if has_ml_dsa() else 'without'} ML-DSA"}
 
 
 @cache
@@ -72,7 +72,7 @@ def _namespaces() -> Iterator[Ability]:
         yield Ability("namespaces", error.reason, False, error.fix)
         return
     try:
-        found = inside.connection.call("abilities", {}, _PATIENCE_S)
+        answer = inside.connection.call("abilities", {}, _PATIENCE_S)
     except FirstflightError as error:
         yield Ability("namespaces", str(error), False, "run as root on a kernel with veth and packet sockets")
         return
@@ -83,9 +83,9 @@ def _namespaces() -> Iterator[Ability]:
         ("tun", "tun_refusal", "TUN devices", TUN_FIX),
         ("packets", "packet_refusal", "veth and AF_PACKET", "modprobe -a veth af_packet"),
     ):
-        refusal = found[key]
+        refusal = answer[key]
         yield Ability(name, refusal or there, refusal is None, command if refusal else "")
-    usable = found["usable_on_a_route"]
+    usable = answer["usable_on_a_route"]
     ok = {"reno", "cubic"} <= set(usable)
     yield Ability("congestion", f"{', '.join(usable)} on a route", ok, "" if ok else "modprobe tcp_cubic")
 
@@ -102,12 +102,12 @@ def _realtime() -> Ability:
 
 
 def _program(name: str, version: tuple[str, ...], command: str) -> Ability:
-    found = shutil.which(name, path=search_path())
-    if found is None:
+    path = shutil.which(name, path=search_path())
+    if path is None:
         return Ability(name, "not found", False, command)
     try:
         done = subprocess.run(
-            [found, *version], capture_output=True, text=True, timeout=_PATIENCE_S, check=True, **harmless()
+            [path, *version], capture_output=True, text=True, timeout=_PATIENCE_S, check=True, **harmless()
         )
     except (OSError, subprocess.SubprocessError) as error:
         return Ability(name, str(error), False, command)
@@ -126,6 +126,6 @@ def _curl() -> Ability:
         done = subprocess.run(command, capture_output=True, timeout=_PATIENCE_S, check=True, **harmless())
         json.loads(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError):
-        reason = f"{there.found}, without --parallel or %{{json}}"
+        reason = f"{there.state}, without --parallel or %{{json}}"
         return Ability("curl", reason, False, "install curl 7.70 or later")
-    return Ability("curl", " ".join(there.found.split()[:2]), True, "")
+    return Ability("curl", " ".join(there.state.split()[:2]), True, "")

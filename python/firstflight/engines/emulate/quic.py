@@ -51,9 +51,9 @@ def settings(plan: Mapping[str, Any], application: FileTransfer, where: str) -> 
         )
     window = initial_window_bytes(server["initial_window"], datagram)
     control = server["congestion_control"]["algorithm"]
-    told = {"datagram_bytes": datagram, "congestion_control": control, "flight_bytes": flight}
+    of_server = {"datagram_bytes": datagram, "congestion_control": control, "flight_bytes": flight}
     if application.quic_stack != "aioquic":
-        told |= {"initial_window_bytes": window}
+        of_server |= {"initial_window_bytes": window}
     elif window != 10 * datagram:
         raise RequestError(
             f"{where}.server_tcp.initial_window: that of aioquic is a constant, 10 datagrams; write 10, or "
@@ -65,7 +65,7 @@ def settings(plan: Mapping[str, Any], application: FileTransfer, where: str) -> 
             'smaller chain, or quic_stack = "quinn"'
         )
     client = {"datagram_bytes": datagram, "hello_bytes": hello, "request_bytes": plan["request_bytes"]}
-    return {"command": command(application), "server": told, "client": client}
+    return {"command": command(application), "server": of_server, "client": client}
 
 
 def _flights(plan: Mapping[str, Any], where: str) -> tuple[int, int]:
@@ -110,40 +110,43 @@ class SeenDatagram(NamedTuple):
 
 def seen_by_links(pcapng: bytes, servers: Container[str]) -> dict[Ends, list[SeenDatagram]]:
     """Datagrams by the ends of their connection. `pcapng`: packets at the servers' ends; `servers`: their addresses."""
-    found: dict[Ends, list[SeenDatagram]] = {}
+    datagrams: dict[Ends, list[SeenDatagram]] = {}
     for time_ns, packet in _packets(pcapng):
         if (datagram := _datagram(packet)) is None:
             continue
         (source, source_port), (target, target_port), payload_bytes, head = datagram
         from_server = source in servers
         ends = (source, target, target_port) if from_server else (target, source, source_port)
-        found.setdefault(ends, []).append(SeenDatagram(time_ns, from_server, payload_bytes, head))
-    return found
+        datagrams.setdefault(ends, []).append(SeenDatagram(time_ns, from_server, payload_bytes, head))
+    return datagrams
 
 
 def columns(seen: Sequence[SeenDatagram], rtt_s: float, rate_bps: float | None) -> dict[str, Any]:
     """The columns of `quic` for a connection's datagrams. `rate_bps`: of the server's first link; None: unlimited."""
     # Before the server has sent anything, a client has no keys for a Handshake packet; it may pad behind an Initial.
-    first_sent = next((place for place, one in enumerate(seen) if one.from_server), len(seen))
-    answers = takewhile(lambda one: one.from_server or _is_initial_alone(one), seen[first_sent:])
+    first_sent = next((place for place, datagram in enumerate(seen) if datagram.from_server), len(seen))
+    answers = takewhile(lambda datagram: datagram.from_server or _is_initial_alone(datagram), seen[first_sent:])
     unvalidated = [*seen[:first_sent], *answers]
     received = sent = 0
     amplification = 0.0
-    for one in unvalidated:
-        received, sent = received + one.size * (not one.from_server), sent + one.size * one.from_server
-        if one.from_server and received:
+    for datagram in unvalidated:
+        if not datagram.from_server:
+            received += datagram.size
+            continue
+        sent += datagram.size
+        if received:
             amplification = max(amplification, sent / received)
     is_validated = len(unvalidated) < len(seen)
-    server = [one for one in seen if one.from_server]
+    server = [datagram for datagram in seen if datagram.from_server]
     flight = _first_flight(server, rtt_s)
-    initials = [one.size for one in seen if not one.from_server and _is_long(one.head, _INITIAL)]
+    initials = [datagram.size for datagram in seen if not datagram.from_server and _is_long(datagram.head, _INITIAL)]
     return {
         "validation_s": (seen[len(unvalidated)].time_ns - seen[0].time_ns) / 1e9 if is_validated else None,
         "client_bytes": received,
         "server_bytes": sent,
         "amplification": amplification,
         "min_initial_bytes": min(initials, default=None),
-        "flight_bytes": sum(one.size for one in flight),
+        "flight_bytes": sum(datagram.size for datagram in flight),
         "flight_s": (flight[-1].time_ns - flight[0].time_ns) / 1e9 if flight else None,
         "burst_bytes": _longest_burst(flight, 8e9 / rate_bps if rate_bps else 0.0),
     }
@@ -153,19 +156,19 @@ def _first_flight(server: list[SeenDatagram], rtt_s: float) -> list[SeenDatagram
     """The server's datagrams from the first full one with a short header on, before an answer can have come. Smaller
     ones come before the request does: new connection IDs, tickets.
     """
-    begun = [one for one in server if one.size >= _LEAST_DATAGRAM_BYTES and not one.head[0] & _LONG]
+    begun = [datagram for datagram in server if datagram.size >= _LEAST_DATAGRAM_BYTES and not datagram.head[0] & _LONG]
     if not begun:
         return []
     first = begun[0].time_ns
-    return [one for one in server if 0 <= one.time_ns - first < _FLIGHT_RTTS * rtt_s * 1e9]
+    return [datagram for datagram in server if 0 <= datagram.time_ns - first < _FLIGHT_RTTS * rtt_s * 1e9]
 
 
 def _longest_burst(flight: list[SeenDatagram], byte_ns: float) -> int:
     """`byte_ns`: time that a byte takes on the link."""
     longest = run = flight[0].size if flight else 0
-    for before, one in pairwise(flight):
-        idle_ns = one.time_ns - before.time_ns - one.size * byte_ns
-        run = one.size + (run if idle_ns < _BACK_TO_BACK_NS else 0)
+    for before, datagram in pairwise(flight):
+        idle_ns = datagram.time_ns - before.time_ns - datagram.size * byte_ns
+        run = datagram.size + (run if idle_ns < _BACK_TO_BACK_NS else 0)
         longest = max(longest, run)
     return longest
 
@@ -174,16 +177,16 @@ def _is_long(head: bytes, kind: int) -> bool:
     return bool(head) and bool(head[0] & _LONG) and head[0] & _TYPE == kind
 
 
-def _is_initial_alone(one: SeenDatagram) -> bool:
+def _is_initial_alone(datagram: SeenDatagram) -> bool:
     """Whether the datagram holds an Initial packet and no other: then it does not validate the client's address."""
-    if not _is_long(one.head, _INITIAL):
+    if not _is_long(datagram.head, _INITIAL):
         return False
     at = 5
     for _ in ("destination", "source"):
-        at += 1 + one.head[at]
-    token, at = _varint(one.head, at)
-    length, at = _varint(one.head, at + token)
-    return at + length >= one.size
+        at += 1 + datagram.head[at]
+    token, at = _varint(datagram.head, at)
+    length, at = _varint(datagram.head, at + token)
+    return at + length >= datagram.size
 
 
 def _varint(head: bytes, at: int) -> tuple[int, int]:

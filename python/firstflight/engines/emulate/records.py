@@ -201,7 +201,7 @@ class CellRecords:
         """The tables of the schema, `environment`, with these facts by name, and `counts`."""
         names = {"application": self.cell.scenario.recorded_names()}
         tables = {name: _frame(name, self.rows[name], names) for name in ("transfers", "pages")}
-        if any("handshakes" in one for one in json.loads(self.cell.plan)["applications"]):
+        if any("handshakes" in application for application in json.loads(self.cell.plan)["applications"]):
             tables["handshakes"] = _frame("handshakes", self.rows["handshakes"], names)
         streams = _native.stream_reports(self.cell.plan, self.rows["streams"])
         tables["streams"] = native_frame("streams", streams, names)
@@ -229,8 +229,8 @@ class Replicate:
         self._epoch = box["links"][0]["epoch_ns"]
         self._stalls = Stalls(box, self._epoch, {name: way["delay_ns"] for name, way in layout.directions().items()})
         self._infos = {
-            (layout.host(told["server"]).address, told["address"], told["port"]): told["info"]
-            for told in facts["sockets"]
+            (layout.host(entry["server"]).address, entry["address"], entry["port"]): entry["info"]
+            for entry in facts["sockets"]
         }
         self._told = sorted(facts["transfers"], key=lambda row: (row["start_s"], row["application"], row["client"]))
         self._ends = [self._end(row, place) for place, row in enumerate(self._told)]
@@ -328,7 +328,7 @@ class Replicate:
         origin = self._facts["origin_ns"]
         places = {name: index for index, name in enumerate(self.names["link"])}
         clients = {host.address: host.name for host in self._layout.hosts}
-        found = {}
+        connections = {}
         for server, capture in self._facts["captures"].items():
             rows = native_frame("segments", capture["tables"]["segments"], self.names).with_columns(
                 pl.col.time_ns - capture.get("since_ns", 0), pl.lit(self.replicate, pl.UInt32).alias("replicate")
@@ -343,8 +343,8 @@ class Replicate:
                     if fates is not None:
                         connection.fates, connection.ways = fates
                         connection.ways[:, 1] += self._epoch - origin
-                found[end] = connection
-        return found
+                connections[end] = connection
+        return connections
 
     def _paths(self, row: Row) -> tuple[list[str], list[str]]:
         """The links of a transfer to its client, and those back."""
@@ -403,8 +403,8 @@ def _frame(table: str, rows: Sequence[Row], names: Mapping[str, list[str]]) -> p
     """Rows as a table of the schema. A time that is None, or not in the row, did not happen: NaN; all else is null."""
 
     def values(column: schema.Column) -> list[Any]:
-        found = [row.get(column.name) for row in rows]
-        return [math.nan if one is None else one for one in found] if column.dtype == pl.Float64 else found
+        cells = [row.get(column.name) for row in rows]
+        return [math.nan if value is None else value for value in cells] if column.dtype == pl.Float64 else cells
 
     columns = schema.TABLES[table]
     return pl.DataFrame([pl.Series(c.name, values(c), dtype=c.dtype or pl.Enum(names[c.name])) for c in columns])

@@ -52,7 +52,7 @@ _TRAIN_WAIT_S, _TRAIN_ANSWER_S = 2.0, 30.0
 
 def check(campaign: "Campaign", cells: Sequence["Prepared"]) -> dict[str, Any]:
     """The measurement, for the provenance. SelfCheckError gives the measured and the expected value."""
-    found: dict[str, Any] = {}
+    checks: dict[str, Any] = {}
     done: list[dict[str, Any]] = []
     for cell in cells:
         settings = {"hosts": cell.hosts, "servers": cell.servers}
@@ -60,13 +60,13 @@ def check(campaign: "Campaign", cells: Sequence["Prepared"]) -> dict[str, Any]:
             continue
         done.append(settings)
         campaign.configure(cell)
-        first = next((one["number"] for one in cell.applications if one["name"] in cell.profiles), None)
+        first = next((entry["number"] for entry in cell.applications if entry["name"] in cell.profiles), None)
         for application in cell.applications:
             # All arms of the first that is TCP.
             if application["number"] == first:
-                found[f"first_flight_{len(found) + 1}"] = _tried(partial(_first_flight, campaign, cell, application))
-    found["rate"] = _tried(lambda number: _rate(campaign))
-    return {"self_check": found}
+                checks[f"first_flight_{len(checks) + 1}"] = _tried(partial(_first_flight, campaign, cell, application))
+    checks["rate"] = _tried(lambda number: _rate(campaign))
+    return {"self_check": checks}
 
 
 class _LostError(SelfCheckError):
@@ -110,11 +110,11 @@ def _first_flight(campaign: "Campaign", cell: "Prepared", application: dict[str,
         # The receiver's window is part of the scenario; then it, and not the sender, bounds the first flight.
         expected = window // full
     is_ours = campaign.layout.host(server).stack != "kernel"
-    found = connection.round_trip_s()
+    rtt_s = connection.round_trip_s()
     is_full = sizes == [full] * expected or (is_ours and _begins_otherwise(profile))
     crossed = _crossed(campaign.layout, server, client) + _crossed(campaign.layout, client, server)
     latest = math.inf if any(_NO_STEADY_TIME & link.keys() for link in crossed) else asked + RTT_TOLERANCE_S
-    is_in_time = asked - 1e-4 <= found <= latest
+    is_in_time = asked - 1e-4 <= rtt_s <= latest
     if lost and not (is_full and is_in_time):
         raise _LostError(_lost(lost))
     if not is_full:
@@ -125,13 +125,13 @@ def _first_flight(campaign: "Campaign", cell: "Prepared", application: dict[str,
     if not is_in_time:
         raise SelfCheckError(
             f"{where}: the round trip should be {asked * 1e3:.3f} ms to within {RTT_TOLERANCE_S * 1e3:g} ms and was "
-            f"{found * 1e3:.3f} ms"
+            f"{rtt_s * 1e3:.3f} ms"
         )
     return {
         "segments": len(sizes),
         "segment_bytes": full,
         "window_bytes": window,
-        "round_trip_s": round(found, 6),
+        "round_trip_s": round(rtt_s, 6),
         "round_trip_asked_s": round(asked, 6),
     }
 
@@ -228,13 +228,13 @@ def _rate(campaign: "Campaign") -> dict[str, Any] | None:
     if None in received:
         raise MachineError(f"self-check: of {len(received)} packets from {server} to {client} not all arrived")
     arrived = [received[at : at + packets] for at in range(0, len(received), packets)]
-    found = min((8 * size / spacing for spacing in _spacings(arrived)), key=lambda rate: abs(rate - asked))
-    if abs(found / asked - 1) > RATE_TOLERANCE:
+    bps = min((8 * size / spacing for spacing in _spacings(arrived)), key=lambda rate: abs(rate - asked))
+    if abs(bps / asked - 1) > RATE_TOLERANCE:
         raise SelfCheckError(
             f"self-check of {server} and {client}: the rate should be {asked / 1e6:g} Mbit/s to within "
-            f"{RATE_TOLERANCE * 100:g}% and was {found / 1e6:.4f} Mbit/s"
+            f"{RATE_TOLERANCE * 100:g}% and was {bps / 1e6:.4f} Mbit/s"
         )
-    return {"bps": round(found), "asked_bps": asked}
+    return {"bps": round(bps), "asked_bps": asked}
 
 
 def _spacings(trains: list[list[int]]) -> Iterator[float]:

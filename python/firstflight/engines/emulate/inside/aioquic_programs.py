@@ -69,21 +69,21 @@ def _flights(protocols: list[str], certificate: x509.Certificate, key: ec.Ellipt
     return sent[0], sent[1]
 
 
-async def _serve(address: str, port: int, told: dict[str, Any]) -> None:
+async def _serve(address: str, port: int, settings: dict[str, Any]) -> None:
     padding = flight = 0
     for _ in range(_MOST_STEPS):
         certificate, key = _certificate(padding)
         _, flight = _flights([_PROTOCOL], certificate, key)
-        if abs(flight - told["flight_bytes"]) <= _NEAR_BYTES:
+        if abs(flight - settings["flight_bytes"]) <= _NEAR_BYTES:
             break
-        padding += told["flight_bytes"] - flight
+        padding += settings["flight_bytes"] - flight
         if padding < 0:
-            sys.exit(f"the server's flight has {flight} bytes without padding, not {told['flight_bytes']}")
+            sys.exit(f"the server's flight has {flight} bytes without padding, not {settings['flight_bytes']}")
     configuration = QuicConfiguration(
         is_client=False,
         alpn_protocols=[_PROTOCOL],
-        max_datagram_size=told["datagram_bytes"],
-        congestion_control_algorithm=told["congestion_control"],
+        max_datagram_size=settings["datagram_bytes"],
+        congestion_control_algorithm=settings["congestion_control"],
     )
     configuration.certificate, configuration.private_key = certificate, key
 
@@ -117,7 +117,7 @@ async def _fetch(address: str, port: int, asked: dict[str, Any]) -> None:
         server_name=_NAME,
         verify_mode=ssl.CERT_NONE,
     )
-    told: dict[str, Any] = {
+    report: dict[str, Any] = {
         "port": _free_port(),
         "connect_s": 0.0,
         "first_byte_s": 0.0,
@@ -127,23 +127,23 @@ async def _fetch(address: str, port: int, asked: dict[str, Any]) -> None:
     start = time.monotonic()
 
     async def exchange() -> None:
-        async with connect(address, port, configuration=configuration, local_port=told["port"]) as connection:
-            told["connect_s"] = time.monotonic() - start
+        async with connect(address, port, configuration=configuration, local_port=report["port"]) as connection:
+            report["connect_s"] = time.monotonic() - start
             reader, writer = await connection.create_stream()
             writer.write(str(asked["response_bytes"]).ljust(asked["request_bytes"]).encode())
             writer.write_eof()
             while more := await reader.read(1 << 16):
-                if not told["body_bytes"]:
-                    told["first_byte_s"] = time.monotonic() - start
-                told["body_bytes"] += len(more)
-            told["total_s"] = time.monotonic() - start
-            told["completed"] = told["body_bytes"] == asked["response_bytes"]
-            print(json.dumps(told), flush=True)
+                if not report["body_bytes"]:
+                    report["first_byte_s"] = time.monotonic() - start
+                report["body_bytes"] += len(more)
+            report["total_s"] = time.monotonic() - start
+            report["completed"] = report["body_bytes"] == asked["response_bytes"]
+            print(json.dumps(report), flush=True)
 
     with contextlib.suppress(TimeoutError, ConnectionError):
         await asyncio.wait_for(exchange(), asked["within_s"])
-    if not told["completed"]:
-        print(json.dumps(told | {"total_s": time.monotonic() - start}), flush=True)
+    if not report["completed"]:
+        print(json.dumps(report | {"total_s": time.monotonic() - start}), flush=True)
 
 
 def main() -> None:

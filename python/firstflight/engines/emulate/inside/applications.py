@@ -111,19 +111,19 @@ class Client:
 
     def fetch(self, objects: Sequence[tuple[int, int, int]], page: int | None) -> list[Fetched]:
         """Fetch objects concurrently, each (number, size, index of its connection), and note each transfer."""
-        found = [self.target(size, index) for _, size, index in objects]
+        targets = [self.target(size, index) for _, size, index in objects]
         plan = self.plan
         if "handshakes" in plan:
-            over = [self.over(host, size) for (host, _), (_, size, _) in zip(found, objects, strict=True)]
+            over = [self.over(host, size) for (host, _), (_, size, _) in zip(targets, objects, strict=True)]
             plan = plan | {"over": over, "connection": None}
         fetched = []
         within = self.seen.left()
         if within <= _LEAST_S:
             return []
-        for one in self.fetcher.fetch(plan, [target for _, target in found], within):
-            number, size, _ = objects[one.number]
-            self.note(found[one.number][0], size, page, number, one)
-            fetched.append(one)
+        for response in self.fetcher.fetch(plan, [target for _, target in targets], within):
+            number, size, _ = objects[response.number]
+            self.note(targets[response.number][0], size, page, number, response)
+            fetched.append(response)
         return fetched
 
     def over(self, host: str, size: int) -> dict[str, Any]:
@@ -144,7 +144,7 @@ class Client:
             "response_bytes": size,
         }
 
-    def note(self, server: str, size: int, page: int | None, number: int, one: Fetched) -> None:
+    def note(self, server: str, size: int, page: int | None, number: int, fetched: Fetched) -> None:
         """A row of `transfers`, as far as the client knows it."""
         header = self.plan["response_header_bytes"]
         self.seen.transfers.append(
@@ -155,24 +155,24 @@ class Client:
                 "object": number,
                 "host": self.host,
                 "server": server,
-                "port": one.port,
-                "start_s": one.start_s - self.seen.origin_s,
-                "handshake_time_s": one.connect_s or None,
-                "first_byte_time_s": one.first_byte_s or None,
-                "completion_time_s": one.total_s if one.completed else None,
-                "ended_s": one.start_s + one.total_s - self.seen.origin_s,
+                "port": fetched.port,
+                "start_s": fetched.start_s - self.seen.origin_s,
+                "handshake_time_s": fetched.connect_s or None,
+                "first_byte_time_s": fetched.first_byte_s or None,
+                "completion_time_s": fetched.total_s if fetched.completed else None,
+                "ended_s": fetched.start_s + fetched.total_s - self.seen.origin_s,
                 "bytes": size + header,
-                "delivered_bytes": one.body_bytes + (one.header_bytes if header else 0),
-                "response_bytes": one.body_bytes + one.header_bytes
-                if one.received_bytes is None
-                else one.received_bytes,
-                "tls_handshake_time_s": one.secured_s or None,
-                "first_usable_byte_time_s": one.usable_s or None,
-                "client_bytes": one.client_bytes,
-                "server_bytes": one.server_bytes,
-                "resumption": int(one.resumed),
+                "delivered_bytes": fetched.body_bytes + (fetched.header_bytes if header else 0),
+                "response_bytes": fetched.body_bytes + fetched.header_bytes
+                if fetched.received_bytes is None
+                else fetched.received_bytes,
+                "tls_handshake_time_s": fetched.secured_s or None,
+                "first_usable_byte_time_s": fetched.usable_s or None,
+                "client_bytes": fetched.client_bytes,
+                "server_bytes": fetched.server_bytes,
+                "resumption": int(fetched.resumed),
                 "over_tls": "handshakes" in self.plan,
-                "completed": int(one.completed),
+                "completed": int(fetched.completed),
                 "over_quic": "quic" in self.plan,
             }
         )
@@ -227,10 +227,10 @@ def _inline(client: Client, objects: list[tuple[int, int, int]], page: int) -> l
         return client.fetch(objects, page)
     fetched: list[Fetched] = []
 
-    def fetch(one: tuple[int, int, int]) -> None:
-        fetched.extend(client.fetch([one], page))
+    def fetch(item: tuple[int, int, int]) -> None:
+        fetched.extend(client.fetch([item], page))
 
-    run_at_once([partial(fetch, one) for one in objects], parallel)
+    run_at_once([partial(fetch, item) for item in objects], parallel)
     return fetched
 
 
@@ -238,8 +238,8 @@ def _note_page(
     client: Client, page: int, count: int, objects: list[tuple[int, int, int]], fetched: list[Fetched], began: float
 ) -> None:
     start = fetched[0].start_s - client.seen.origin_s if fetched else began
-    completed = len(fetched) == len(objects) and all(one.completed for one in fetched)
-    end = max((one.start_s + one.total_s for one in fetched), default=math.nan) - client.seen.origin_s
+    completed = len(fetched) == len(objects) and all(response.completed for response in fetched)
+    end = max((response.start_s + response.total_s for response in fetched), default=math.nan) - client.seen.origin_s
     header = client.plan["response_header_bytes"]
     client.seen.pages.append(
         {
@@ -269,8 +269,8 @@ def _exchanges(client: Client) -> Iterator[float]:
             host, target = client.target(size, 0)
             over = (over or client.over(host, size)) | {"response_bytes": size}
             more = {"over": [over], "connection": connection, "request_bytes": asked}
-            for one in client.fetcher.fetch(plan | more, [target], max(client.seen.left(), 0.0)):
-                client.note(host, size, None, number, one)
+            for response in client.fetcher.fetch(plan | more, [target], max(client.seen.left(), 0.0)):
+                client.note(host, size, None, number, response)
             yield draws.seconds(plan["think"], "think", number)
     finally:
         client.fetcher.leave(connection)
@@ -308,16 +308,16 @@ class StreamClient:
         start = self._draws.seconds(self._plan["start"], "start", 0)
         flows = [flow | self._sizes(flow, start, seen.end_s - seen.origin_s) for flow in self._plan["flows"]]
         origin_ns = round(seen.origin_s * 1e9)
-        told = {"streams": [self._told(flow, origin_ns) for flow in flows], "patience_s": patience_s}
-        output, _ = self._program.communicate(json.dumps(told).encode() + b"\n")
+        request = {"streams": [self._told(flow, origin_ns) for flow in flows], "patience_s": patience_s}
+        output, _ = self._program.communicate(json.dumps(request).encode() + b"\n")
         for end in self._ends:
             end.close()
         if self._program.returncode:
             name = self._plan["name"]
             raise MachineError(f"the program of {name} ended unasked: {ending(self._program.returncode)}")
-        found = json.loads(output)
+        times = json.loads(output)
         end_ns = round(seen.end_s * 1e9)
-        for flow, sent, arrived in zip(flows, found["sent"], found["arrived"], strict=True):
+        for flow, sent, arrived in zip(flows, times["sent"], times["arrived"], strict=True):
             seen.streams.append(
                 {
                     "application": self._plan["number"],

@@ -242,15 +242,15 @@ class TimedClient:
             self._program.stdin.flush()
 
 
-def _check(told: Mapping[str, Any], over: Mapping[str, Any]) -> None:
+def _check(report: Mapping[str, Any], over: Mapping[str, Any]) -> None:
     """MachineError if the server's flight on the wire was not the scenario's."""
-    if not told["secured_s"] or told["connect_s"] is None:
+    if not report["secured_s"] or report["connect_s"] is None:
         return
-    if told["resumed"] != over["resumed"]:
+    if report["resumed"] != over["resumed"]:
         raise MachineError("tls: the server did not resume a connection as the scenario wants it")
-    if not over["resumed"] and abs(told["server_bytes"] - over["server_bytes"]) > NEAR_BYTES:
+    if not over["resumed"] and abs(report["server_bytes"] - over["server_bytes"]) > NEAR_BYTES:
         raise MachineError(
-            f"tls: the server's flight should have {over['server_bytes']} bytes and had {told['server_bytes']}"
+            f"tls: the server's flight should have {over['server_bytes']} bytes and had {report['server_bytes']}"
         )
 
 
@@ -262,7 +262,7 @@ class OurClient:
         self._wire = WireHost({"address": target.address, "mtu": testbed.mtu}, target.namespace.spawn, testbed.on_death)
         testbed.raise_priority(self._wire.process.pid)
         # The outcome of a connection comes from the server.
-        reports = (told for told in iter(self._wire.reports.get, None) if told["report"] == "response")
+        reports = (report for report in iter(self._wire.reports.get, None) if report["report"] == "response")
         self._responses = _Responses(f"firstflight's TCP on {host}", reports, "fetch")
 
     def fetch(self, plan: Mapping[str, Any], targets: Sequence[Target], within_s: float) -> Iterator[Fetched]:
@@ -332,18 +332,18 @@ class QuicClient:
             yield _quic_fetched(number, json.loads(line), ended_at)
 
 
-def _quic_fetched(number: int, told: Mapping[str, Any], ended_at: float) -> Fetched:
+def _quic_fetched(number: int, report: Mapping[str, Any], ended_at: float) -> Fetched:
     return Fetched(
         number=number,
-        start_s=ended_at - told["total_s"],
-        port=told["port"],
-        connect_s=told["connect_s"],
-        first_byte_s=told["first_byte_s"],
-        total_s=told["total_s"],
-        body_bytes=told["body_bytes"],
+        start_s=ended_at - report["total_s"],
+        port=report["port"],
+        connect_s=report["connect_s"],
+        first_byte_s=report["first_byte_s"],
+        total_s=report["total_s"],
+        body_bytes=report["body_bytes"],
         header_bytes=0,
-        completed=told["completed"],
+        completed=report["completed"],
         # The handshake is that of TLS, and no byte waits for the end of a record.
-        secured_s=told["connect_s"],
-        usable_s=told["first_byte_s"],
+        secured_s=report["connect_s"],
+        usable_s=report["first_byte_s"],
     )

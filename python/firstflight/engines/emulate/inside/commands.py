@@ -106,13 +106,13 @@ def dump(testbed: Testbed) -> list[dict[str, Any]]:
     groups: list[dict[str, Any]] = []
     asked = [(host, host.namespace.begin(settings.dump)) for host in testbed.hosts.values() if host.stack == "kernel"]
     for host, answer in asked:
-        found = answer.result()
+        sysctls = answer.result()
         for group in groups:
-            if group["sysctls"] == found:
+            if group["sysctls"] == sysctls:
                 group["hosts"].append(host.name)
                 break
         else:
-            groups.append({"hosts": [host.name], "sysctls": found})
+            groups.append({"hosts": [host.name], "sysctls": sysctls})
     return groups
 
 
@@ -203,15 +203,15 @@ def start_servers(testbed: Testbed, hosts: dict[str, dict[str, Any]]) -> None:
         if name not in ours:
             before.stop()
     _SERVERS.clear()
-    for number, (name, told) in enumerate(hosts.items()):
-        if "quic" in told:
-            _SERVERS[name] = QuicServer(testbed, name, told["quic"])
+    for number, (name, server_settings) in enumerate(hosts.items()):
+        if "quic" in server_settings:
+            _SERVERS[name] = QuicServer(testbed, name, server_settings["quic"])
         elif testbed.host(name).stack == "kernel":
-            _SERVERS[name] = KernelServer(testbed, name, _FILES / f"nginx{number}", told)
+            _SERVERS[name] = KernelServer(testbed, name, _FILES / f"nginx{number}", server_settings)
         else:
             # To listen again takes no time, to start does.
             server = ours.get(name) or OurServer(testbed, name)
-            server.listen(told)
+            server.listen(server_settings)
             _SERVERS[name] = server
     for host in testbed.hosts.values():
         # An idle one costs nothing, and to start one takes its time.
@@ -248,7 +248,7 @@ def run_replicate(
         stream.ready()
     seen = clock(duration_s)
     clients: list[Callable[[], None]] = [partial(stream.run, seen, close_s + empty_s) for stream in streams]
-    for application in (one for one in applications if one not in of_datagrams):
+    for application in (item for item in applications if item not in of_datagrams):
         offered = tuple((name, testbed.host(name).in_url, _SERVERS[name]) for name in application["servers"])
         for index, host in application["clients"]:
             draws = Draws(seed, replicate, application["number"], index)
@@ -269,8 +269,8 @@ def run_replicate(
             for row in seen.transfers
             if row["server"] == name and row["port"]
         }
-        found = server.closed(ends, max(0.0, deadline - time.monotonic()))
-        infos += [{"server": name, "address": end[0], "port": end[1], "info": info} for end, info in found.items()]
+        closed = server.closed(ends, max(0.0, deadline - time.monotonic()))
+        infos += [{"server": name, "address": end[0], "port": end[1], "info": info} for end, info in closed.items()]
     origin_ns = round(seen.origin_s * 1e9)
     captured = {name: server.segments(origin_ns, replicate) for name, server in _SERVERS.items()}
     return {

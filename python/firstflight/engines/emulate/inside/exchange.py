@@ -31,10 +31,10 @@ _MAX_BYTES = 1 << 16
 
 
 class _Exchange:
-    def __init__(self, told: dict[str, Any]) -> None:
-        self._streams = told["streams"]
-        self._patience_s = told["patience_s"]
-        ends = {one[which] for one in self._streams for which in ("from", "to")}
+    def __init__(self, plan: dict[str, Any]) -> None:
+        self._streams = plan["streams"]
+        self._patience_s = plan["patience_s"]
+        ends = {stream[which] for stream in self._streams for which in ("from", "to")}
         self._sockets = {fd: socket.socket(fileno=fd) for fd in ends}
         for end in self._sockets.values():
             end.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
@@ -43,7 +43,7 @@ class _Exchange:
 
     def run(self) -> None:
         """Send all datagrams, then receive until all have arrived or the patience is over."""
-        due = [(one["start_ns"], number) for number, one in enumerate(self._streams) if one["sizes"]]
+        due = [(plan["start_ns"], number) for number, plan in enumerate(self._streams) if plan["sizes"]]
         heapq.heapify(due)
         while due:
             at, stream = due[0]
@@ -61,10 +61,10 @@ class _Exchange:
             self._receive(left_s)
 
     def _send(self, stream: int) -> None:
-        one, number = self._streams[stream], len(self.sent[stream])
-        payload = _MARK.pack(stream, number).ljust(one["sizes"][number], b"\0")
+        plan, number = self._streams[stream], len(self.sent[stream])
+        payload = _MARK.pack(stream, number).ljust(plan["sizes"][number], b"\0")
         self.sent[stream].append(time.monotonic_ns())
-        self._sockets[one["from"]].sendto(payload, tuple(one["address"]))
+        self._sockets[plan["from"]].sendto(payload, tuple(plan["address"]))
 
     def _receive(self, within_s: float) -> None:
         readable, _, _ = select.select(self._sockets.values(), [], [], max(0.0, within_s))

@@ -110,10 +110,10 @@ class Nginx:
         processes.give(directory)
         self._program = processes.find("nginx", "nginx-light")
         self._watched = self._start({0: [""] * _LARGEST_DIGITS})
-        wanted = {header for header in headers if header}
-        if wanted:
-            own = [self._own_header(digits) for digits in range(1, _LARGEST_DIGITS + 1)]
-            pads = {header: [_pad(header, length) for length in own] for header in wanted}
+        sizes = {header for header in headers if header}
+        if sizes:
+            lengths = [self._own_header(digits) for digits in range(1, _LARGEST_DIGITS + 1)]
+            pads = {header: [_pad(header, length) for length in lengths] for header in sizes}
             self.stop()
             self._watched = self._start(pads | {0: [""] * _LARGEST_DIGITS})
 
@@ -230,10 +230,10 @@ class PaddedCertificates:
             name = called(flight_bytes)
             padding, smallest = 0, 0
             for _ in range(_MOST_TRIES):
-                found = self._flight(name, padding)
-                smallest = smallest or found
-                padding += flight_bytes - found
-                if abs(found - flight_bytes) <= NEAR_BYTES:
+                flight = self._flight(name, padding)
+                smallest = smallest or flight
+                padding += flight_bytes - flight
+                if abs(flight - flight_bytes) <= NEAR_BYTES:
                     self._made[flight_bytes] = name
                     return name
                 if not 0 <= padding <= _MOST_PADDING:
@@ -275,15 +275,15 @@ def _accepts(place: Path) -> bool:
         return asked.connect_ex(str(place)) == 0
 
 
-def _pad(header: int, own: int) -> str:
-    """The directive that makes a header of `own` bytes one of `header`."""
-    missing = header - own
+def _pad(header: int, unpadded: int) -> str:
+    """The directive that makes a header of `unpadded` bytes one of `header`."""
+    missing = header - unpadded
     if missing == 0:
         return ""
     if missing < _SHORTEST_PAD:
         raise RequestError(
-            f"response_header: nginx cannot make a header of {header} bytes; its own has {own}, and the next it can "
-            f"make has {own + _SHORTEST_PAD}"
+            f"response_header: nginx cannot make a header of {header} bytes; its own has {unpadded}, and the next it "
+            f"can make has {unpadded + _SHORTEST_PAD}"
         )
     return f'\n            add_header X "{"x" * (missing - _SHORTEST_PAD + 1)}";'
 

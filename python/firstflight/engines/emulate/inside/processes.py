@@ -142,10 +142,10 @@ def reason(status: int, said: bytes) -> str:
 @cache
 def find(name: str, package: str) -> str:
     """The absolute path of a program; MachineError with the package that provides it."""
-    found = shutil.which(name, path=search_path())
-    if found is None:
+    path = shutil.which(name, path=search_path())
+    if path is None:
         raise MachineError(f"there is no {name} on this machine", f"apt-get install {package}")
-    return found
+    return path
 
 
 def spawn(namespace: Namespace, command: Sequence[str], **pipes: Any) -> subprocess.Popen[bytes]:

@@ -56,15 +56,15 @@ class Server(ABC):
 class KernelServer(Server):
     """Nginx, with the kernel's word on each socket that closes and a capture of the device."""
 
-    def __init__(self, testbed: Testbed, host: str, directory: Path, told: dict[str, Any]) -> None:
-        """`told`: "headers", bytes of each response header that will be asked for, "no_delay" and, if it is asked over
+    def __init__(self, testbed: Testbed, host: str, directory: Path, plan: dict[str, Any]) -> None:
+        """`plan`: "headers", bytes of each response header that will be asked for, "no_delay" and, if it is asked over
         TLS, "tls"; "real" with "record_bytes" and "chains" for chains of ML-DSA.
         """
         namespace, family = testbed.host(host).namespace, testbed.host(host).family
         self._nginx = Nginx(
-            namespace, directory, told["headers"], told["no_delay"], testbed.on_death, family, told.get("tls")
+            namespace, directory, plan["headers"], plan["no_delay"], testbed.on_death, family, plan.get("tls")
         )
-        self._real = _real(testbed, host, told["no_delay"], **told["real"]) if "real" in told else None
+        self._real = _real(testbed, host, plan["no_delay"], **plan["real"]) if "real" in plan else None
         try:
             self._sockets = namespace.call(ClosingSockets, (PORT, SECURE_PORT, REAL_PORT), family)
         except OSError as error:
@@ -88,8 +88,8 @@ class KernelServer(Server):
 
     def closed(self, ends: set[End], within_s: float) -> dict[End, dict[str, Any]]:
         """As Server, by the names of the kernel's `struct tcp_info`."""
-        found: dict[End, dict[str, Any]] = {**self._sockets.take(ends, within_s)}
-        return found
+        infos: dict[End, dict[str, Any]] = {**self._sockets.take(ends, within_s)}
+        return infos
 
     def segments(self, origin_ns: int, replicate: int) -> dict[str, Any]:
         """As Server."""
@@ -116,10 +116,10 @@ class OurServer(Server):
         self._listening: dict[str, Any] = {}
         self._over: dict[int, dict[str, Any]] = {}
 
-    def listen(self, told: dict[str, Any]) -> None:
+    def listen(self, plan: dict[str, Any]) -> None:
         """Serve with these settings from now on: "profile", complete, and "headers", one length at most."""
-        header = next((length for length in told["headers"] if length), None)
-        self._listening = {"port": PORT, "profile": told["profile"], "header_bytes": header}
+        header = next((length for length in plan["headers"] if length), None)
+        self._listening = {"port": PORT, "profile": plan["profile"], "header_bytes": header}
         self._wire.ask("listen", **self._listening)
 
     def path(self, size: int, header: int) -> str:
@@ -170,10 +170,10 @@ class OurServer(Server):
 class QuicServer(Server):
     """A QUIC stack's. The kernel has no data on its connections, and the link's packets are the only capture."""
 
-    def __init__(self, testbed: Testbed, host: str, told: Mapping[str, Any]) -> None:
-        """`told`: "command" of the program, and its "server" settings. MachineError if it does not start."""
+    def __init__(self, testbed: Testbed, host: str, plan: Mapping[str, Any]) -> None:
+        """`plan`: "command" of the program, and its "server" settings. MachineError if it does not start."""
         target = testbed.host(host)
-        command = [*told["command"], "serve", f"{target.in_url}:{SECURE_PORT}", json.dumps(told["server"])]
+        command = [*plan["command"], "serve", f"{target.in_url}:{SECURE_PORT}", json.dumps(plan["server"])]
         self._program = serving(f"the QUIC server on host {host}", target.namespace, command, testbed.on_death)
 
     def path(self, size: int, header: int) -> str:

@@ -80,11 +80,11 @@ def no_ipv6() -> dict[str, str]:
     return _NO_IPV6 if (SYS / "net/ipv6").is_dir() else {}
 
 
-def set_sysctls(host: str, wanted: dict[str, str], missing: Container[str] = ()) -> None:
+def set_sysctls(host: str, sysctls: dict[str, str], missing: Container[str] = ()) -> None:
     """Write and read back, in the calling thread's namespace. MachineError with the value found instead, and for a
     sysctl that the kernel lacks and that is not in `missing`.
     """
-    for name, value in wanted.items():
+    for name, value in sysctls.items():
         # As root, files outside of net would be the machine's own.
         if not name.startswith("net."):
             raise MachineError(f"host {host}: {name} is no setting of a host's network")
@@ -96,13 +96,13 @@ def set_sysctls(host: str, wanted: dict[str, str], missing: Container[str] = ())
                 continue
             raise MachineError(f"host {host}: this kernel has no {name} within a namespace (asked: {value})") from None
         except OSError as error:
-            found = sysctl(path)
+            actual = sysctl(path)
             raise MachineError(
-                f"host {host}: the kernel refuses {name} = {value} ({error.strerror}); it is {found}"
+                f"host {host}: the kernel refuses {name} = {value} ({error.strerror}); it is {actual}"
             ) from None
-        found = sysctl(path)
-        if found.split() != value.split():
-            raise MachineError(f"host {host}: {name} was set to {value} and reads {found}")
+        actual = sysctl(path)
+        if actual.split() != value.split():
+            raise MachineError(f"host {host}: {name} was set to {value} and reads {actual}")
 
 
 def sysctl(path: Path) -> str:
@@ -115,12 +115,12 @@ def sysctl(path: Path) -> str:
 
 def dump() -> dict[str, str]:
     """Every net.ipv4.tcp_* of the calling thread's namespace, and its other settings that affect a transfer."""
-    found = {f"net.ipv4.{path.name}": sysctl(path) for path in sorted(TCP.glob("tcp_*"))}
+    sysctls = {f"net.ipv4.{path.name}": sysctl(path) for path in sorted(TCP.glob("tcp_*"))}
     for name in ("net.core.rmem_max", "net.core.wmem_max", "net.core.default_qdisc", "net.ipv4.ip_no_pmtu_disc"):
         path = SYS / name.replace(".", "/")
         if path.exists():
-            found[name] = sysctl(path)
-    return found
+            sysctls[name] = sysctl(path)
+    return sysctls
 
 
 def set_route(netlink: IPRoute, host: str, address: str, to: str, device: int, attributes: dict[str, Any]) -> None:
@@ -142,14 +142,14 @@ def set_route(netlink: IPRoute, host: str, address: str, to: str, device: int, a
                 f"a module may bring it: modprobe tcp_{control}"
             ) from None
         raise MachineError(f"host {host}: the kernel refuses a route to {to} with {attributes}: {error}") from None
-    found = route_attributes(netlink).get(to)
-    if found != metrics:
-        raise MachineError(f"host {host}: the route to {to} was given {metrics} and has {found}")
+    actual = route_attributes(netlink).get(to)
+    if actual != metrics:
+        raise MachineError(f"host {host}: the route to {to} was given {metrics} and has {actual}")
 
 
 def route_attributes(netlink: IPRoute) -> dict[str, dict[str, Any]]:
     """The attributes by pyroute2's names of each route of the main table but the kernel's own, by destination."""
-    found = {}
+    routes = {}
     for family in (socket.AF_INET, socket.AF_INET6):
         for route in netlink.get_routes(family=family, table=_MAIN_TABLE):
             if route["proto"] != _STATIC:
@@ -157,8 +157,8 @@ def route_attributes(netlink: IPRoute) -> dict[str, dict[str, Any]]:
             metrics = route.get("metrics")
             attributes = metrics["attrs"] if metrics else []
             to = f"{route.get('dst')}/{route['dst_len']}"
-            found[to] = {name.removeprefix("RTAX_").lower(): value for name, value in attributes}
-    return found
+            routes[to] = {name.removeprefix("RTAX_").lower(): value for name, value in attributes}
+    return routes
 
 
 def _family(to: str) -> socket.AddressFamily:

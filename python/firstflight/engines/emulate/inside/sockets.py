@@ -85,10 +85,10 @@ class ClosingSockets:
         with self._arrived:
             while not ends <= self._closed.keys() and (left := deadline - time.monotonic()) > 0:
                 self._arrived.wait(left)
-            found, self._closed = self._closed, {}
-        if not ends <= found.keys():
-            found = dict(self._open()) | found
-        return found
+            infos, self._closed = self._closed, {}
+        if not ends <= infos.keys():
+            infos = dict(self._open()) | infos
+        return infos
 
     def close(self) -> None:
         """Listen no more."""
@@ -120,8 +120,8 @@ class ClosingSockets:
 
     def _connections(self, bodies: Iterable[bytes]) -> Iterator[tuple[End, dict[str, int]]]:
         for body in bodies:
-            family, state, _, _, own, other, _, destination, *_ = _DIAG.unpack_from(body)
-            if family != self._family or state == _LISTEN or int.from_bytes(own) not in self._ports:
+            family, state, _, _, port, other, _, destination, *_ = _DIAG.unpack_from(body)
+            if family != self._family or state == _LISTEN or int.from_bytes(port) not in self._ports:
                 continue
             info = dict(attributes(body[_DIAG.size :])).get(_INET_DIAG_INFO)
             if info is not None:
@@ -131,13 +131,13 @@ class ClosingSockets:
 
 def tcp_info(raw: bytes) -> dict[str, int]:
     """The kernel's `struct tcp_info` by its names less `tcpi_`, as far as this kernel fills it."""
-    found: dict[str, int] = {}
+    info: dict[str, int] = {}
     at = 0
     for code, names in _FIELDS:
         size = struct.calcsize(code)
         for name in names.split():
             if at + size > len(raw):
-                return found
-            (found[name],) = struct.unpack_from(f"={code}", raw, at)
+                return info
+            (info[name],) = struct.unpack_from(f"={code}", raw, at)
             at += size
-    return found
+    return info

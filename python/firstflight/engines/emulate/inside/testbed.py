@@ -96,8 +96,8 @@ class Testbed:
         self.network, self.backend, self.mtu = network, backend, plan["mtu"]
         middle = Namespace("the middle")
         middle.call(_prepare_middle)
-        for told in hosts:
-            self.hosts[told["name"]] = Host(told["name"], told["address"], told["stack"], Namespace(told["name"]))
+        for entry in hosts:
+            self.hosts[entry["name"]] = Host(entry["name"], entry["address"], entry["stack"], Namespace(entry["name"]))
         fds = [self._attach(host, middle, f"h{place}", mac) for place, host in enumerate(self.hosts.values())]
         self._box = Box(plan, fds, self._end)
         self.raise_priority(self._box.process.pid)

@@ -205,59 +205,59 @@ class _LastConnection:
         self._received = 0
         self._arrivals: deque[tuple[int, float]] = deque()
 
-    def ask(self, asked: dict[str, Any], told: dict[str, Any]) -> None:
-        """One request and its response; `told` is filled as far as it comes."""
-        began = told["start_s"] = time.monotonic()
+    def ask(self, asked: dict[str, Any], report: dict[str, Any]) -> None:
+        """One request and its response; `report` is filled as far as it comes."""
+        began = report["start_s"] = time.monotonic()
         self._deadline = began + asked["within_s"]
         before = self._received
         try:
             if not self._is_open:
-                self._connect(asked, told)
-            told["port"] = self._end.getsockname()[1]
+                self._connect(asked, report)
+            report["port"] = self._end.getsockname()[1]
             self._tls.write(f"GET {asked['path']} HTTP/1.1\r\nHost: {self._server}\r\n\r\n".encode())
             self._wait_until()
             self._end.sendall(self._tls.take())
-            self._receive(asked, told)
-            told["completed"] = True
+            self._receive(asked, report)
+            report["completed"] = True
             self.sessions[self._server] = self._tls.session()
         finally:
-            told["total_s"] = time.monotonic() - began
-            told["received_bytes"] = self._received - before
-            if asked["connection"] is None or not told["completed"]:
+            report["total_s"] = time.monotonic() - began
+            report["received_bytes"] = self._received - before
+            if asked["connection"] is None or not report["completed"]:
                 self.close()
 
     def close(self) -> None:
         """Close it, without a word to the server."""
         self._end.close()
 
-    def _connect(self, asked: dict[str, Any], told: dict[str, Any]) -> None:
-        began = told["start_s"]
+    def _connect(self, asked: dict[str, Any], report: dict[str, Any]) -> None:
+        began = report["start_s"]
         self._wait_until()
         self._end.connect((self._server.strip("[]"), asked["port"]))
-        told["connect_s"] = time.monotonic() - began
-        told["port"] = self._end.getsockname()[1]
+        report["connect_s"] = time.monotonic() - began
+        report["port"] = self._end.getsockname()[1]
         self._is_open = True
         if self._is_plain:
             return
-        told["client_bytes"], told["server_bytes"] = shaken(self._tls, self._end)
-        told["secured_s"] = time.monotonic() - began
-        self._received = told["server_bytes"]
-        told["resumed"] = self._tls.resumed
+        report["client_bytes"], report["server_bytes"] = shaken(self._tls, self._end)
+        report["secured_s"] = time.monotonic() - began
+        self._received = report["server_bytes"]
+        report["resumed"] = self._tls.resumed
 
-    def _receive(self, asked: dict[str, Any], told: dict[str, Any]) -> None:
+    def _receive(self, asked: dict[str, Any], report: dict[str, Any]) -> None:
         head = b""
         for began_at, data in self._records():
-            if not told["first_byte_s"]:
-                told["first_byte_s"] = began_at - told["start_s"]
-                told["usable_s"] = 0.0 if self._is_plain else time.monotonic() - told["start_s"]
-            if told["header_bytes"]:
-                told["body_bytes"] += len(data)
+            if not report["first_byte_s"]:
+                report["first_byte_s"] = began_at - report["start_s"]
+                report["usable_s"] = 0.0 if self._is_plain else time.monotonic() - report["start_s"]
+            if report["header_bytes"]:
+                report["body_bytes"] += len(data)
             else:
                 head += data
                 if (end := head.find(_END_OF_HEADER)) >= 0:
-                    told["header_bytes"] = end + len(_END_OF_HEADER)
-                    told["body_bytes"] = len(head) - told["header_bytes"]
-            if told["body_bytes"] >= asked["response_bytes"]:
+                    report["header_bytes"] = end + len(_END_OF_HEADER)
+                    report["body_bytes"] = len(head) - report["header_bytes"]
+            if report["body_bytes"] >= asked["response_bytes"]:
                 return
 
     def _records(self) -> Iterator[tuple[float, bytes]]:
@@ -305,7 +305,7 @@ class _Client:
 
     def answer(self, asked: dict[str, Any]) -> None:
         """One line."""
-        told = _told()
+        report = _told()
         connection = self._open.pop(asked["connection"], None)
         if asked["path"] is None:
             if connection is not None:
@@ -313,15 +313,15 @@ class _Client:
             return
         try:
             connection = connection or _LastConnection(self._kind, asked)
-            connection.ask(asked, told)
+            connection.ask(asked, report)
             if asked["connection"] is not None:
                 self._open[asked["connection"]] = connection
         except _ERRORS as error:
-            told["reason"] = str(error)
+            report["reason"] = str(error)
         except (OSError, FailedError):
             pass
         with self._writing:
-            print(json.dumps({"number": asked["number"]} | told), flush=True)
+            print(json.dumps({"number": asked["number"]} | report), flush=True)
 
 
 if sys.argv[1:] == ["real"]:
