@@ -55,15 +55,15 @@ def compare(run_a: Run | str | Path, run_b: Run | str | Path) -> Table:
                 f'"{run.directory}" keeps the columns that its study needs, and not those compared here; run it with '
                 "--records all"
             )
-    found: list[Compared] = []
+    pairs: list[Compared] = []
     order: dict[str, list[str | int | float]] = {_RUN: [_A, _B]}
     for key, cell_a, cell_b in _paired(a, b):
         cells: Any = _Pair({_A: (a, cell_a), _B: (b, cell_b)})
         of_users = _is_population(a, cell_a) and _is_population(b, cell_b)
         for name, value in key.items():
             order.setdefault(name, []).append(value)
-        found += [replace(one, others=key) for one in compared(cells, {_RUN: order[_RUN]}, of_users)]
-    tables = comparison_tables(found, order)
+        pairs += [replace(result, others=key) for result in compared(cells, {_RUN: order[_RUN]}, of_users)]
+    tables = comparison_tables(pairs, order)
     if not tables:
         raise RequestError("the runs have no application in common of which both finished something; nothing compares")
     return replace(tables[0], name="comparison", title=f"{b.study} (b) compared with {a.study} (a)")

@@ -10,13 +10,13 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069
 
 def control(text: str) -> str | None:
     """The first such character of `text`, by its code and place: "U+001B at character 2"; None if it has none."""
-    found = _CONTROL.search(text)
-    return None if found is None else f"U+{ord(found[0]):04X} at character {found.start() + 1}"
+    match = _CONTROL.search(text)
+    return None if match is None else f"U+{ord(match[0]):04X} at character {match.start() + 1}"
 
 
 def escaped(text: str) -> str:
     """`text` with each such character spelled by its code, as in Python."""
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape", "surrogatepass").decode("ascii"), text)
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape", "surrogatepass").decode("ascii"), text)
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:

@@ -25,8 +25,8 @@ def or_packaged(path: str | os.PathLike[str]) -> Path:
     """`path`; for one under `examples/` that the working directory lacks, the package's own file of that name."""
     path = Path(path)
     if path.parts[:1] == ("examples",) and not os.access(path, os.F_OK):
-        own = Path(__file__).parent / path
-        return own if os.access(own, os.F_OK) else path
+        packaged = Path(__file__).parent / path
+        return packaged if os.access(packaged, os.F_OK) else path
     return path
 
 

@@ -91,9 +91,9 @@ def _run(statements: list[ast.stmt], source: str, names: _Names) -> None:
                     _run(node.body if _value(node.test, names) else node.orelse, source, names)
                 case ast.Assert() if not _value(node.test, names):
                     inside = dict.fromkeys(part.id for part in ast.walk(node.test) if isinstance(part, ast.Name))
-                    found = ", ".join(f"{name} is {names[name]}" for name in inside if name not in _FUNCTIONS)
-                    found = found or (str(_value(node.msg, names)) if node.msg else "it never holds")
-                    raise _StopError("differs", f"assert {ast.get_source_segment(source, node.test)}: {found}")
+                    values = ", ".join(f"{name} is {names[name]}" for name in inside if name not in _FUNCTIONS)
+                    values = values or (str(_value(node.msg, names)) if node.msg else "it never holds")
+                    raise _StopError("differs", f"assert {ast.get_source_segment(source, node.test)}: {values}")
                 case ast.Assign() | ast.AugAssign() | ast.Expr():
                     exec(compile(ast.Module([node], []), "%{ }%", "exec"), {"__builtins__": {}}, names)
         except _StopError as stop:

@@ -78,7 +78,7 @@ def about_bytes(scenario: Scenario, capture: bool = False) -> dict[str, int]:
 
 def _files(scenario: Scenario, capture: bool) -> dict[str, int]:
     """Of the applications whose files arrive whether or not those before are done."""
-    found = {}
+    sizes = {}
     for index, (name, application) in enumerate(zip(scenario.names(), scenario.application, strict=True)):
         if not isinstance(application, Arrivals):
             continue
@@ -93,14 +93,14 @@ def _files(scenario: Scenario, capture: bool) -> dict[str, int]:
         if scenario.population is not None:
             # One user after the other; what is sent is the path's affair.
             rows = scenario.population.users if scenario.population.records == "rows" else 0
-            found[f"{rows * files:,.0f} files"] = int(_FILE * rows * files)
+            sizes[f"{rows * files:,.0f} files"] = int(_FILE * rows * files)
             continue
         share = min(1.0, _capacity_bytes(scenario, application) / max(1.0, files * bytes_))
         needed = files * (share * _FILE + (1 - share) * _OPEN_FILE)
         if capture:
             needed += _CAPTURED_SEGMENT * files * share * (1 + bytes_ / scenario.full_payload_bytes(index))
-        found[f'{files:,.0f} files of "{name}"'] = int(needed)
-    return found
+        sizes[f'{files:,.0f} files of "{name}"'] = int(needed)
+    return sizes
 
 
 def _capacity_bytes(scenario: Scenario, application: Arrivals) -> float:

@@ -58,10 +58,10 @@ def sweep(
     if virtual:
         _in_virtual_time(run, identity, virtual, jobs or usable_cpus(), on_replicates, place)
     # One engine after the other, and real time last: it suffers from neighbors.
-    for name, wanted in real.items():
+    for name, of_engine in real.items():
         in_real_time = find(name)
         assert isinstance(in_real_time, RealTime)
-        _in_real_time(run, identity, in_real_time, wanted, jobs, on_replicates)
+        _in_real_time(run, identity, in_real_time, of_engine, jobs, on_replicates)
 
 
 def _in_virtual_time(

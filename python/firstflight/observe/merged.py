@@ -17,13 +17,13 @@ Merge = Callable[[pl.DataFrame], pl.Series]
 
 class Merged:
     """Rows of connections, merged as they come. `same` gives for rows in the order of their appearance the connection
-    of each, from 0 in the order of appearance, and `told` the values kept from the rows of one: both must be able to
+    of each, from 0 in the order of appearance, and `columns` the values kept from the rows of one: both must be able to
     continue from their own results.
     """
 
     def __init__(self, same: Merge, columns: dict[str, pl.Expr], room: Room) -> None:
         self._same = same
-        self._told = columns
+        self._columns = columns
         self._room = room
         self._rows: list[pl.DataFrame] = []
         self._merged = 0
@@ -54,7 +54,7 @@ class Merged:
     def _merge(self) -> None:
         rows = pl.concat(self._rows)
         number = self._same(rows).cast(pl.UInt32)
-        grouped = rows.with_columns(number.alias("number")).group_by("number").agg(**self._told).sort("number")
+        grouped = rows.with_columns(number.alias("number")).group_by("number").agg(**self._columns).sort("number")
         # Two connections that were kept apart may turn out to be one, and then the numbers of others move.
         if number.head(self._merged).n_unique() < self._merged:
             for frames in self._settled.values():

@@ -38,14 +38,14 @@ def read(path: Path, problems: Problems) -> Parts:
     """The parts of a table of tests. RequestError without throughput or round trip."""
     file = ColumnFile(path)
     plain = {_plain(name): name for name in file.names}
-    throughput, rtt = _found(plain, _THROUGHPUT), _found(plain, _MIN_RTT_MS)
+    throughput, rtt = _first(plain, _THROUGHPUT), _first(plain, _MIN_RTT_MS)
     rtt_factor = 1e-3
     if rtt is None:
         rtt, rtt_factor = _ending(plain, _MIN_RTT_US), 1e-6
     if throughput is None or rtt is None:
         missing = "a.MeanThroughputMbps" if throughput is None else "a.MinRTT"
         raise RequestError(f"{path} has no column {missing}; export it, or use --kind table for a table of your own")
-    loss, most, address = _found(plain, _LOSS), _ending(plain, _RTT_US), _found(plain, _ADDRESS)
+    loss, most, address = _first(plain, _LOSS), _ending(plain, _RTT_US), _first(plain, _ADDRESS)
     taken = [name for name in (throughput, rtt, loss, most, address) if name is not None]
     limits = ((throughput, 1e6, PATH["down"]), (rtt, rtt_factor, PATH["rtt"]), (most, 1e-6, PATH["max_rtt"]))
     bounded = [(name, factor, quantity) for name, factor, quantity in limits if name is not None]
@@ -95,7 +95,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[^a-z]", "", name.lower())
 
 
-def _found(plain: dict[str, str], names: Iterable[str]) -> str | None:
+def _first(plain: dict[str, str], names: Iterable[str]) -> str | None:
     return next((plain[name] for name in names if name in plain), None)
 
 

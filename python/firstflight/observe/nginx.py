@@ -48,7 +48,7 @@ def read(
 ) -> Parts:
     """The parts of an access log of a format that has an RTT and a size; by default the one to configure."""
     form = form or nginx_format.to_configure()
-    connections = Merged(lambda rows: _connection(rows, form), _told(form), Room(path))
+    connections = Merged(lambda rows: _connection(rows, form), _kept(form), Room(path))
     subnet = Subnets()
     for first, lines in pieces(path, problems):
         frame = _paths(_lines(first, peeled(lines, wrappers), form, problems), form, mss_bytes)
@@ -118,7 +118,7 @@ def _rows(frame: pl.DataFrame, form: NginxFormat, subnet: Subnets) -> pl.DataFra
     return frame.select(*_identity(form), **columns)
 
 
-def _told(form: NginxFormat) -> dict[str, pl.Expr]:
+def _kept(form: NginxFormat) -> dict[str, pl.Expr]:
     first = [*_identity(form), "anew", *(["subnet"] if "remote_addr" in form.variables else [])]
     return (
         {name: pl.col(name).first() for name in first}

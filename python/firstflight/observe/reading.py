@@ -44,7 +44,7 @@ WAY_OUT = (
 
 
 @dataclass(frozen=True)
-class _Found:
+class _FileKind:
     """The kind of a file; of a log, its format and the wrappers around its lines."""
 
     kind: str
@@ -94,24 +94,24 @@ def _read(
     mss_bytes: int,
 ) -> Observation:
     if form is not None:
-        log = _given(path, form)
+        file = _given(path, form)
     elif kind in ("log", "nginx"):
-        log = next((entry for entry in _logs(_lines(path)) if entry.kind == kind), _Found(kind))
+        file = next((entry for entry in _logs(_lines(path)) if entry.kind == kind), _FileKind(kind))
     else:
-        log = _Found(kind) if kind else _found(path, beginning)
+        file = _FileKind(kind) if kind else _recognized(path, beginning)
     problems = Problems()
-    if log.kind == "capture" and (packer := packed_by(path)):
+    if file.kind == "capture" and (packer := packed_by(path)):
         unpack = {"gzip": "gunzip", "bzip2": "bunzip2", "xz": "unxz"}[packer]
         raise RequestError(
             f"{path} is packed by {packer}, and captures are read as they are; unpack it first ({unpack})"
         )
-    parts = _parts(path, log, mss_bytes, problems)
+    parts = _parts(path, file, mss_bytes, problems)
     problems_found = problems.found()
     if parts.connections.is_empty():
         reason = "".join(f": {said}" for said in (*problems_found, *parts.notes)[:1])
-        raise RequestError(f"{path} holds no connection that can be read as {log.title}{reason}")
+        raise RequestError(f"{path} holds no connection that can be read as {file.title}{reason}")
     source = TrafficSource(
-        path, log.kind, parts.began_s, parts.ignored, parts.notes, log.title, parts.lines_apart, parts.networks
+        path, file.kind, parts.began_s, parts.ignored, parts.notes, file.title, parts.lines_apart, parts.networks
     )
     return Observation(
         tables.transfers(parts.responses),
@@ -123,14 +123,14 @@ def _read(
     )
 
 
-def _parts(path: Path, log: _Found, mss_bytes: int, problems: Problems) -> Parts:
-    form = log.form
-    match log.kind:
+def _parts(path: Path, file: _FileKind, mss_bytes: int, problems: Problems) -> Parts:
+    form = file.form
+    match file.kind:
         case "nginx":
             given = None if isinstance(form, formats.Format) else form
-            return nginx.read(path, problems, given, mss_bytes, log.around)
+            return nginx.read(path, problems, given, mss_bytes, file.around)
         case "log":
-            return access_log.read(path, problems, form if isinstance(form, formats.Format) else None, log.around)
+            return access_log.read(path, problems, form if isinstance(form, formats.Format) else None, file.around)
         case "ss":
             return ss.read(path, problems)
         case "capture":
@@ -158,39 +158,39 @@ def _lines(path: Path) -> list[str]:
     return [line for line in first if line][:200]
 
 
-def _given(path: Path, form: formats.Format | nginx_format.NginxFormat) -> _Found:
+def _given(path: Path, form: formats.Format | nginx_format.NginxFormat) -> _FileKind:
     """A format that was given, and the wrappers around its lines."""
     kind = "log" if isinstance(form, formats.Format) else "nginx"
     for around, lines in wrappers.layers(_lines(path)):
         if formats.fits(form, lines[:20]):
-            return _Found(kind, form, around)
-    return _Found(kind, form)
+            return _FileKind(kind, form, around)
+    return _FileKind(kind, form)
 
 
-def _logs(lines: list[str]) -> list[_Found]:
+def _logs(lines: list[str]) -> list[_FileKind]:
     """The kinds of log that these may be, by what is around their lines."""
     logs = []
     for around, inner in wrappers.layers(lines):
         if any(nginx.recognizes(line) for line in inner[:20]):
-            logs.append(_Found("nginx", None, around))
+            logs.append(_FileKind("nginx", None, around))
         if (form := formats.recognized(inner[:20])) is not None:
-            logs.append(_Found("log", form, around))
+            logs.append(_FileKind("log", form, around))
     return logs
 
 
-def _found(path: Path, beginning: bytes) -> _Found:
+def _recognized(path: Path, beginning: bytes) -> _FileKind:
     """The kind of the file, by its content."""
     if capture.recognizes(beginning):
-        return _Found("capture")
+        return _FileKind("capture")
     lines = [] if beginning.startswith(PARQUET) else _lines(path)
     if ss.recognizes(lines):
-        return _Found("ss")
+        return _FileKind("ss")
     if (wrong := ss.lacks(lines)) is not None:
         raise RequestError(f"{path} {wrong}")
     is_table = b"\0" not in beginning[:256] or beginning.startswith(PARQUET)
     names = ColumnFile(path).names if is_table else []
     if ndt7.recognizes(names):
-        return _Found("ndt7")
+        return _FileKind("ndt7")
     if logs := _logs(lines):
         is_json = isinstance(logs[0].form, formats.Format) and logs[0].form.shape == "json" and not logs[0].around
         # Of JSON lines, those with columns that only a table has.
@@ -198,7 +198,7 @@ def _found(path: Path, beginning: bytes) -> _Found:
             return logs[0]
     # Its own message reports an error in its names.
     if plain.recognizes(names) or plain.suggestions(names):
-        return _Found("table")
+        return _FileKind("table")
     kinds = "; ".join(f"{name}: {what}" for name, what in KINDS.items())
     raise RequestError(
         f"{path} is of no kind that is recognized; say which with --kind ({kinds}), or for a log of another format "

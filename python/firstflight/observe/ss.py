@@ -33,7 +33,7 @@ _COUNTED = ("data_segs_out", "retrans")
 _UNTOLD = "a socket without data"
 
 
-def sockets_told(path: Path, problems: Problems) -> Iterator[pl.DataFrame]:
+def socket_tables(path: Path, problems: Problems) -> Iterator[pl.DataFrame]:
     """The data on sockets, one row per report, in the order of the file: `ends`, and the numbers, null where there is
     none: `rtt`, `minrtt`, `mss`, `cwnd`, `bytes_sent`, `bytes_retrans`, `bytes_acked`, `data_segs_out`, `retrans`,
     `busy` as ss has them, `delivery_bps` in bit/s.
@@ -47,7 +47,7 @@ def sockets_told(path: Path, problems: Problems) -> Iterator[pl.DataFrame]:
         numbered = pl.DataFrame({"place": pl.int_range(end - lines.len(), end, eager=True), "line": lines})
         heads, others = _heads(numbered)
         held = lines.tail(heads.filter(~pl.col("whole") & (pl.col("place") == end - 1)).height)
-        yield _told(numbered, heads.filter(pl.col("place") < end - held.len()), others, problems)
+        yield _table(numbered, heads.filter(pl.col("place") < end - held.len()), others, problems)
     if held.len():
         problems.add(_UNTOLD, [end - 1])
 
@@ -62,7 +62,7 @@ def _heads(numbered: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     return heads, outer.filter(~named).select("place", "line")
 
 
-def _told(numbered: pl.DataFrame, heads: pl.DataFrame, others: pl.DataFrame, problems: Problems) -> pl.DataFrame:
+def _table(numbered: pl.DataFrame, heads: pl.DataFrame, others: pl.DataFrame, problems: Problems) -> pl.DataFrame:
     start = numbered["place"][0] if numbered.height else 1
     parted = heads.filter(~pl.col("whole"))
     # The data is in the next line.
@@ -155,7 +155,7 @@ def lacks(lines: list[str]) -> str | None:
 def read(path: Path, problems: Problems) -> Parts:
     """The parts of one snapshot or many. A socket that has sent nothing is not among them."""
     sockets = Merged(_socket, _TOLD, Room(path))
-    for batch in sockets_told(path, problems):
+    for batch in socket_tables(path, problems):
         sockets.add(_rows(batch))
     rows, _ = sockets.done()
     if rows.is_empty():

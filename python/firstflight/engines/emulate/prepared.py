@@ -97,7 +97,7 @@ class Prepared:
                     for number, host in clients
                     if Draws(seed, replicate, index, number).uniform("share", 0) < application["share"]
                 ]
-                self.applications += [_told(index, in_arm | more, running, placement)] if running else []
+                self.applications += [_settings(index, in_arm | more, running, placement)] if running else []
         kinds = {application["is_real"] for application in self.applications if "is_real" in application}
         self.tls = {"tls": " and ".join(_TLS[kind] for kind in sorted(kinds))} if kinds else {}
         self.hosts = {host: _host_settings(host, peers, scenario) for host, peers in ends.items()}
@@ -173,7 +173,7 @@ class Prepared:
         return {"client_profile": profile} if client is None else {"no_delay": profile["nagle"] == "off"}
 
 
-def _told(
+def _settings(
     index: int, application: dict[str, Any], clients: Sequence[tuple[int, str]], placement: Placement
 ) -> dict[str, Any]:
     """The plan of application `index` for `run_replicate`."""

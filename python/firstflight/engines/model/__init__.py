@@ -52,13 +52,13 @@ def run_cell(cell: Cell, seed: int, replicates: int, first_replicate: int = 0) -
     """
     transfer = from_scenario(cell.scenario)
     # As in the simulator, a transfer that would start after the end of the run leaves no row.
-    wanted = range(first_replicate, first_replicate + replicates) if transfer.start_ns <= transfer.duration_ns else ()
-    row = _row(transfer, compute(transfer)) if wanted else {}
+    numbers = range(first_replicate, first_replicate + replicates) if transfer.start_ns <= transfer.duration_ns else ()
+    row = _row(transfer, compute(transfer)) if numbers else {}
     schema = {
         column.name: pl.Enum([transfer.application]) if column.dtype is None else column.dtype
         for column in TABLES["transfers"]
     }
-    transfers = pl.DataFrame([row | {"replicate": replicate} for replicate in wanted], schema=schema)
+    transfers = pl.DataFrame([row | {"replicate": replicate} for replicate in numbers], schema=schema)
     return {"transfers": transfers, "pages": empty("pages"), "links": empty("links")}
 
 

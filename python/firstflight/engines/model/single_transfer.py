@@ -41,11 +41,11 @@ _KNOWN: dict[str, tuple[Any, ...]] = {
 def check_tcp(end: str, tcp: dict[str, Any]) -> None:
     """RequestError, naming the field, if the profile `tcp` of `end` ("client" or "server") is beyond the model."""
     for path, known in _KNOWN.items():
-        found: Any = tcp
+        setting: Any = tcp
         for key in path.split("."):
             # Some variants of `ack` have no such key.
-            found = found.get(key)
-        variant = _variant(found)
+            setting = setting.get(key)
+        variant = _variant(setting)
         if variant not in known:
             values = " or ".join(_written(value) for value in known)
             name = path.removesuffix("_ns").removesuffix("_bytes")
@@ -55,11 +55,11 @@ def check_tcp(end: str, tcp: dict[str, Any]) -> None:
             )
 
 
-def _variant(found: Any) -> Any:
+def _variant(setting: Any) -> Any:
     """Of a table, the variant: its one key where that holds a table of rules, and else the value of its first."""
-    if not isinstance(found, dict):
-        return found
-    key, value = next(iter(found.items()))
+    if not isinstance(setting, dict):
+        return setting
+    key, value = next(iter(setting.items()))
     return key if isinstance(value, dict) else value
 
 

@@ -308,7 +308,7 @@ class StreamClient:
         start = self._draws.seconds(self._plan["start"], "start", 0)
         flows = [flow | self._sizes(flow, start, seen.end_s - seen.origin_s) for flow in self._plan["flows"]]
         origin_ns = round(seen.origin_s * 1e9)
-        request = {"streams": [self._told(flow, origin_ns) for flow in flows], "patience_s": patience_s}
+        request = {"streams": [self._stream(flow, origin_ns) for flow in flows], "patience_s": patience_s}
         output, _ = self._program.communicate(json.dumps(request).encode() + b"\n")
         for end in self._ends:
             end.close()
@@ -342,7 +342,7 @@ class StreamClient:
         sizes = [self._draws.size(flow["payload"], purpose, number) for number in numbers]
         return {"start_ns": start, "sizes": sizes}
 
-    def _told(self, flow: dict[str, Any], origin_ns: int) -> dict[str, Any]:
+    def _stream(self, flow: dict[str, Any], origin_ns: int) -> dict[str, Any]:
         client, server = self._ends
         source, target = (server, client) if flow["from_server"] else (client, server)
         more = flow["header_bytes"] - self._header_bytes

@@ -192,7 +192,7 @@ class _LastConnection:
         self._server = asked["address"]
         session = self.sessions.get(self._server) if asked["resumed"] else None
         if asked["resumed"] and session is None:
-            _LastConnection(kind, asked | {"resumed": False}).ask(asked | {"connection": None}, _told())
+            _LastConnection(kind, asked | {"resumed": False}).ask(asked | {"connection": None}, _empty_report())
             session = self.sessions.get(self._server)
         self._tls = opened(kind, asked["name"], asked["hello_bytes"], session)
         self._is_plain = kind == "plain"
@@ -291,7 +291,7 @@ class _LastConnection:
         self._end.settimeout(left)
 
 
-def _told() -> dict[str, Any]:
+def _empty_report() -> dict[str, Any]:
     times = {"start_s": 0.0, "connect_s": None, "secured_s": 0.0, "first_byte_s": 0.0, "usable_s": 0.0}
     counts = dict.fromkeys(("port", "client_bytes", "server_bytes", "body_bytes", "header_bytes"), 0)
     return times | counts | {"completed": False, "resumed": False}
@@ -305,7 +305,7 @@ class _Client:
 
     def answer(self, asked: dict[str, Any]) -> None:
         """One line."""
-        report = _told()
+        report = _empty_report()
         connection = self._open.pop(asked["connection"], None)
         if asked["path"] is None:
             if connection is not None:
