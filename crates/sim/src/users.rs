@@ -9,9 +9,9 @@ use firstflight_path::{
 
 use crate::{
     NO_REPLICATES, PlanError,
-    application::{Client, Clients},
+    application::Clients,
     plan::{LinkPair, Network, Plan},
-    population::{Keep, Path, Paths, PopulationSpec, aggregate::Accounts, arm_of_user, runs_application},
+    population::{Keep, Path, Paths, PopulationSpec},
     records::Records,
     simulation::Simulation,
     topology::Topology,
@@ -49,19 +49,17 @@ pub(crate) fn run(
     let paths = Paths::new(population, plan.largest_packet_bytes())?;
     let (mut simulation, mut clients) = set_up(plan, population, seed)?;
     for replicate in replicates {
-        (simulation.replicate, clients.replicate) = (replicate, replicate);
+        simulation.replicate = replicate;
+        clients.begin_replicate(replicate);
         simulation.connections.restart_numbers();
         for first in (0..population.users).step_by(BATCH as usize) {
             let batch = first..population.users.min(first.saturating_add(BATCH));
             let drawn = paths.of(seed, replicate, batch.clone())?;
             for (user, path) in batch.zip(&drawn) {
-                run_user(&mut simulation, &mut clients, user, path)?;
+                run_user(&mut simulation, &mut clients, seed, user, path)?;
             }
         }
-        let Records { aggregates, histograms, .. } = &mut simulation.records;
-        if let (Some(accounts), Some(aggregates), Some(histograms)) = (&mut clients.accounts, aggregates, histograms) {
-            accounts.close(replicate, aggregates, histograms)?;
-        }
+        clients.close_accounts(&mut simulation.records)?;
     }
     Ok(simulation.records)
 }
@@ -82,7 +80,7 @@ fn set_up<'p>(
     let records = &mut simulation.records;
     records.link_names.clear();
     if population.keep == Keep::Aggregates {
-        clients.accounts = Some(Box::new(Accounts::new(plan, &population.buckets)));
+        clients.keep_aggregates(&population.buckets);
         records.handshakes = None;
         records.aggregates = Some(Vec::new());
         records.histograms = Some(Vec::new());
@@ -101,25 +99,16 @@ fn set_up<'p>(
 fn run_user(
     simulation: &mut Simulation<'_>,
     clients: &mut Clients<'_>,
+    seed: u64,
     user: u32,
     path: &Path,
 ) -> Result<(), PlanError> {
-    let &mut Clients { plan, seed, replicate, .. } = clients;
+    let replicate = simulation.replicate;
     simulation
         .restart(seed, user, path)
         .map_err(PlanError::within(format_args!("user {user} of replicate {replicate}")))?;
-    (clients.row_bytes, clients.row_handshake) = (path.bytes, path.handshake);
-    clients.clients.clear();
-    let arm = arm_of_user(plan, seed, replicate, user);
-    for application in 0..plan.applications.len() {
-        if runs_application(plan, seed, replicate, application, user) {
-            clients.clients.push(Client::new(application as u16, user, USER_HOST, arm));
-        }
-    }
+    clients.begin_user(user, USER_HOST, path);
     clients.start(simulation);
-    if let Some(accounts) = &mut clients.accounts {
-        accounts.begin_user(path);
-    }
     simulation.run(clients);
     simulation.close_queues();
     clients.book_unfinished(simulation);

@@ -1,6 +1,5 @@
 //! The receiving half of an endpoint: what has arrived, what the application has read, and when to acknowledge.
 
-use crate::connection::handshake::LARGEST_FIELD;
 pub(crate) mod ack;
 pub(crate) mod memory;
 pub(crate) mod payload;
@@ -9,7 +8,7 @@ mod round_trip;
 mod segment_size;
 pub(crate) mod window;
 
-use crate::connection::handshake::{State, feature};
+use crate::connection::handshake::{LARGEST_FIELD, State, feature};
 use crate::connection::shared::{Connection, Reset, due};
 use crate::connection::timestamps::TimestampState;
 use crate::profile::{AckPolicy, Profile};

@@ -53,7 +53,7 @@ pub(crate) struct Sender {
     rtt: RttEstimator,
     /// The first flight, and the data after an idle time.
     bursts: Bursts,
-    /// The initial window that others have left, and the results for others.
+    /// The results for others.
     sharing: Sharing,
     /// State that only some senders have.
     extras: Extras,

@@ -1,8 +1,7 @@
 //! The receiver's fields of every segment: its acknowledgment and its window. Also: when an update of the window
 //! is worth a segment.
 
-use crate::connection::handshake::LARGEST_FIELD;
-use crate::connection::handshake::{State, feature};
+use crate::connection::handshake::{LARGEST_FIELD, State, feature};
 use crate::connection::shared::{Connection, due};
 use crate::receiver::Receiver;
 use crate::receiver::memory::Memory;
