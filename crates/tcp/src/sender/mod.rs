@@ -25,7 +25,7 @@ use crate::profile::Profile;
 use crate::segment::SentAt;
 use crate::sequence::{SeqNum, near};
 use crate::{Deadline, Nanos};
-use congestion::Controller;
+use congestion::controller::Controller;
 use extras::Extras;
 use initial_window::Sharing;
 use initial_window::bursts::Bursts;

@@ -7,7 +7,8 @@ use crate::connection::shared::{Connection, due};
 use crate::connection::timestamps::round_trip;
 use crate::profile::Profile;
 use crate::segment::{Segment, SentAt};
-use crate::sender::congestion::{Controller, CubicSettings, Other, RenoSettings, Settings, Start};
+use crate::sender::congestion::controller::Controller;
+use crate::sender::congestion::{CongestionAlgorithm, CubicSettings, Other, RenoSettings, Settings, Start};
 use crate::sender::extras::{Extras, Inherited};
 use crate::sender::initial_window::bursts::Bursts;
 use crate::sender::initial_window::{Outcome, Sharing, StartingPoint};
@@ -38,7 +39,7 @@ impl Sender {
             peer_window: PeerWindow::default(),
             timers: Timers::default(),
             last_sent_at: None,
-            controller: Controller::new_in(old.controller, &start),
+            controller: Controller::new_in(old.controller, Self::algorithm(profile), &start),
             recovery: Recovery::new_in(old.scoreboard, profile, initial),
             rtt: RttEstimator::new_in(old.rtt, profile),
             bursts: Bursts::new(initial + 1),
@@ -58,6 +59,10 @@ impl Sender {
         }
     }
 
+    fn algorithm(profile: &Profile) -> CongestionAlgorithm {
+        profile.startup.controller(profile.congestion_control)
+    }
+
     fn start(profile: &Profile, initial: SeqNum, mss_bytes: u32, window_bytes: u32) -> Start {
         Start {
             mss_bytes,
@@ -68,7 +73,6 @@ impl Sender {
             rtt: None,
             established_at: None,
             settings: Settings {
-                algorithm: profile.startup.controller(profile.congestion_control),
                 reno: RenoSettings {
                     slow_start_growth: profile.slow_start_growth,
                     congestion_avoidance: profile.congestion_avoidance,
@@ -157,11 +161,14 @@ impl Sender {
         let window =
             profile.syn_loss_response.window_bytes(lost, self.initial_window_bytes(conn), conn.handshake.mss());
         let rtt = self.rtt.smoothed(&profile.rto);
-        self.controller.restart(&Start {
-            rtt,
-            established_at: Some(now),
-            ..Self::start(profile, self.snd.initial(), conn.handshake.mss(), window)
-        });
+        self.controller.restart(
+            Self::algorithm(profile),
+            &Start {
+                rtt,
+                established_at: Some(now),
+                ..Self::start(profile, self.snd.initial(), conn.handshake.mss(), window)
+            },
+        );
         self.sharing.initial_segments =
             NonZeroU16::new(u16::try_from(window / conn.handshake.mss()).unwrap_or(u16::MAX));
         if let Some(segments) = self.extras.inherited().ssthresh {

@@ -5,7 +5,8 @@
 mod laws;
 mod snapshots;
 
-use super::{Acknowledged, CongestionAlgorithm, Controller, Delivery, RoundTrip, Start};
+use super::controller::Controller;
+use super::{Acknowledged, CongestionAlgorithm, Delivery, RoundTrip, Start};
 use crate::Nanos;
 use crate::amounts::Bytes;
 use crate::sequence::SeqNum;
@@ -92,7 +93,7 @@ struct Alone {
 
 impl Alone {
     fn new(algorithm: CongestionAlgorithm, path: Path) -> Self {
-        let mut start = Start { established_at: Some(0), ..Start::of(algorithm, 10) };
+        let mut start = Start { established_at: Some(0), ..Start::of(10) };
         start.settings.bbr_seed = 1;
         let round = Round {
             number: 1,
@@ -105,7 +106,7 @@ impl Alone {
             events: Vec::new(),
         };
         Self {
-            controller: Controller::new_in(None, &start),
+            controller: Controller::new_in(None, algorithm, &start),
             path,
             now: 0,
             una: 1,

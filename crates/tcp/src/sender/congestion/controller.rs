@@ -2,8 +2,9 @@
 
 use super::law::{Acknowledged, CongestionControl, Delivery, RoundTrip};
 use super::reno::Reno;
+use super::start::Start;
 use super::window::Window;
-use super::{Other, Start};
+use super::{CongestionAlgorithm, Other};
 use crate::Nanos;
 use crate::amounts::Bytes;
 use crate::event::Trigger;
@@ -29,10 +30,10 @@ const _: () = assert!(size_of::<Controller>() <= 32);
 
 impl Law {
     /// A new law, in the memory of an old one if there is one.
-    fn new_in(old: Option<Box<Other>>, start: &Start) -> Self {
+    fn new_in(old: Option<Box<Other>>, algorithm: CongestionAlgorithm, start: &Start) -> Self {
         let renewed = match old {
-            Some(mut memory) => memory.renew(start).then_some(memory),
-            None => Other::new(start).map(Box::new),
+            Some(mut memory) => memory.renew(algorithm, start).then_some(memory),
+            None => Other::new(algorithm, start).map(Box::new),
         };
         match renewed {
             None => Self::Reno(Reno::new(start)),
@@ -44,8 +45,8 @@ impl Law {
 
 impl Controller {
     /// A new controller, in the memory of an old one if there is one.
-    pub(crate) fn new_in(old: Option<Box<Other>>, start: &Start) -> Self {
-        Self { window: Window::new(start), law: Law::new_in(old, start) }
+    pub(crate) fn new_in(old: Option<Box<Other>>, algorithm: CongestionAlgorithm, start: &Start) -> Self {
+        Self { window: Window::new(start), law: Law::new_in(old, algorithm, start) }
     }
 
     /// Puts the window at its beginning and leaves the law alone.
@@ -62,9 +63,9 @@ impl Controller {
     }
 
     /// Becomes a new controller in the memory of the old one.
-    pub(crate) fn restart(&mut self, start: &Start) {
+    pub(crate) fn restart(&mut self, algorithm: CongestionAlgorithm, start: &Start) {
         let memory = self.take_memory(start);
-        *self = Self::new_in(memory, start);
+        *self = Self::new_in(memory, algorithm, start);
     }
 
     /// The law and the window that it changes.

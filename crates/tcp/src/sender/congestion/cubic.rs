@@ -6,8 +6,10 @@
 //! window grows by at least a twentieth a round trip.
 
 use super::hystart::Progress;
+use super::law::{Acknowledged, CongestionControl, RoundTrip};
 use super::slow_start_exit::{Hystart, SlowStartExit};
-use super::{Acknowledged, CongestionControl, RoundTrip, Start, Window};
+use super::start::Start;
+use super::window::Window;
 use crate::Nanos;
 use crate::amounts::{Bytes, Segments};
 use crate::event::Trigger;
@@ -32,15 +34,6 @@ const RENO_EIGHTHS: u32 = 8 * (SCALE + BETA) / 3 / (SCALE - BETA);
 const SLOWEST_WITHOUT_LOSS: u32 = 20;
 /// One segment of growth for at least this number acknowledged: 1.5 windows a round trip, as RFC 9438 §4.4 bounds it.
 const FASTEST: u32 = 2;
-
-/// The settings of CUBIC.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CubicSettings {
-    /// Tick of the system's clock, in which it counts time.
-    pub tick_ns: Nanos,
-    /// The profile paces the data that the window allows.
-    pub paced: bool,
-}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Cubic {
@@ -352,12 +345,13 @@ impl CongestionControl for Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sender::congestion::{CongestionAlgorithm, Controller};
+    use crate::sender::congestion::CongestionAlgorithm;
+    use crate::sender::congestion::controller::Controller;
 
     const MSS: u32 = 1000;
 
     fn cubic(window: u32) -> Controller {
-        Controller::new_in(None, &Start::of(CongestionAlgorithm::Cubic { hystart: Hystart::Off }, window))
+        Controller::new_in(None, CongestionAlgorithm::Cubic { hystart: Hystart::Off }, &Start::of(window))
     }
 
     /// `count` acknowledgments of a segment each, a millisecond apart.

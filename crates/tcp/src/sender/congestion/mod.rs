@@ -10,7 +10,7 @@
 #[path = "../../../tests/alone/mod.rs"]
 mod alone;
 mod bbr;
-mod controller;
+pub(crate) mod controller;
 mod cubic;
 mod delivery_rate;
 mod hystart;
@@ -20,107 +20,23 @@ mod max_filter;
 mod reno;
 mod shortest;
 mod slow_start_exit;
+mod start;
 mod vegas;
 mod westwood;
 mod window;
 
-pub(crate) use controller::Controller;
-pub(crate) use cubic::CubicSettings;
 pub(crate) use delivery_rate::DeliveryRate;
 pub(in crate::sender) use hystart::{Detectors, Hystart as LinuxHystart, Progress};
 pub use law::{Acknowledged, CongestionControl, Custom, Delivery, RoundTrip};
-pub(crate) use reno::RenoSettings;
 pub use slow_start_exit::Hystart;
+pub use start::{CongestionAvoidance, SlowStartGrowth, Start};
+pub(crate) use start::{CubicSettings, RenoSettings, Settings};
 pub use window::Window;
 
-use crate::Nanos;
 use serde::{Deserialize, Serialize};
-
-/// Growth of cwnd in slow start.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SlowStartGrowth {
-    /// One segment for each acknowledgment of new data.
-    PerAck,
-    /// The bytes newly acknowledged, at most one segment (RFC 5681).
-    AbcL1,
-    /// The bytes newly acknowledged, however many, up to the threshold; the rest counts towards congestion
-    /// avoidance (Linux).
-    AbcUnlimited,
-}
-
-/// Growth of cwnd in congestion avoidance.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CongestionAvoidance {
-    /// SMSS²/cwnd for each acknowledgment of new data.
-    PerAck,
-    /// One segment for each window of bytes acknowledged.
-    PerWindow,
-}
 
 /// A controller of the crate's user: made for a connection when it begins, and again when the handshake is complete.
 pub type CustomController = Custom<fn(&Start) -> Box<dyn CongestionControl>>;
-
-/// What every algorithm begins with.
-#[derive(Clone, Copy, Debug)]
-pub struct Start {
-    /// Effective segment size.
-    pub mss_bytes: u32,
-    /// cwnd to begin with.
-    pub window_bytes: u32,
-    /// ssthresh to begin with; without one, slow start ends at the first congestion.
-    pub ssthresh_bytes: Option<u32>,
-    /// cwnd after a timeout.
-    pub loss_window_bytes: u32,
-    /// RTT from the handshake; none before it is over, or if it gives no sample.
-    pub rtt: Option<Nanos>,
-    /// When the handshake was over; none before.
-    pub established_at: Option<Nanos>,
-    pub(crate) settings: Settings,
-}
-
-/// The algorithm of a connection, and what each of them takes from elsewhere in the profile.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Settings {
-    pub algorithm: CongestionAlgorithm,
-    pub reno: RenoSettings,
-    pub cubic: CubicSettings,
-    /// Stands in for the randomness of BBR's first phase.
-    pub bbr_seed: u32,
-}
-
-impl Start {
-    /// A connection before its handshake, to try a controller without one. cwnd after a timeout is one segment.
-    pub fn new(mss_bytes: u32, window_bytes: u32) -> Self {
-        Self {
-            mss_bytes,
-            window_bytes,
-            ssthresh_bytes: None,
-            loss_window_bytes: mss_bytes,
-            rtt: None,
-            established_at: None,
-            settings: Settings {
-                algorithm: CongestionAlgorithm::Reno,
-                reno: RenoSettings {
-                    slow_start_growth: SlowStartGrowth::AbcUnlimited,
-                    congestion_avoidance: CongestionAvoidance::PerWindow,
-                    whole_segment_ssthresh: true,
-                },
-                cubic: CubicSettings { tick_ns: 1_000_000, paced: false },
-                bbr_seed: 0,
-            },
-        }
-    }
-
-    /// A window of segments of 1000 bytes.
-    #[cfg(test)]
-    pub(crate) fn of(algorithm: CongestionAlgorithm, window_segments: u32) -> Self {
-        let mut start = Self::new(1000, window_segments * 1000);
-        start.settings.algorithm = algorithm;
-        start
-    }
-}
 
 /// Declares the algorithms other than Reno: one entry for each, with its parameters, its file and its type.
 macro_rules! algorithms {
@@ -147,8 +63,8 @@ macro_rules! algorithms {
 
         impl Other {
             /// None for Reno.
-            fn new(start: &Start) -> Option<Self> {
-                Some(match start.settings.algorithm {
+            fn new(algorithm: CongestionAlgorithm, start: &Start) -> Option<Self> {
+                Some(match algorithm {
                     CongestionAlgorithm::Reno => return None,
                     $(CongestionAlgorithm::$name $({ $($field),+ })? => {
                         Self::$name($file::$law::new(start $($(, $field)+)?))
@@ -159,13 +75,13 @@ macro_rules! algorithms {
 
             /// Begins anew in the same memory; false for Reno.
             // The enum is as large as its largest algorithm; of one that stays the same only the state is written.
-            fn renew(&mut self, start: &Start) -> bool {
-                match (start.settings.algorithm, self) {
+            fn renew(&mut self, algorithm: CongestionAlgorithm, start: &Start) -> bool {
+                match (algorithm, self) {
                     $((CongestionAlgorithm::$name $({ $($field),+ })?, Self::$name(law)) => {
                         *law = $file::$law::new(start $($(, $field)+)?);
                         true
                     })+
-                    (_, other) => match Self::new(start) {
+                    (_, other) => match Self::new(algorithm, start) {
                         Some(new) => {
                             *other = new;
                             true

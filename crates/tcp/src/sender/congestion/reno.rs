@@ -1,16 +1,10 @@
 //! Slow start and congestion avoidance as RFC 5681 states them, with the counting variants in use.
 
-use super::{Acknowledged, CongestionAvoidance, CongestionControl, SlowStartGrowth, Start, Window};
+use super::law::{Acknowledged, CongestionControl};
+use super::start::{CongestionAvoidance, RenoSettings, SlowStartGrowth, Start};
+use super::window::Window;
 use crate::Nanos;
 use crate::amounts::{Bytes, Segments};
-
-/// The settings of Reno, and of those that grow as it does. As in the profile.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RenoSettings {
-    pub slow_start_growth: SlowStartGrowth,
-    pub congestion_avoidance: CongestionAvoidance,
-    pub whole_segment_ssthresh: bool,
-}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Reno {
@@ -108,14 +102,15 @@ impl CongestionControl for Reno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sender::congestion::{CongestionAlgorithm, Controller};
+    use crate::sender::congestion::CongestionAlgorithm;
+    use crate::sender::congestion::controller::Controller;
 
     fn reno(slow_start_growth: SlowStartGrowth, window_bytes: u32, ssthresh_bytes: Option<u32>) -> Controller {
-        Controller::new_in(None, &start(slow_start_growth, window_bytes, ssthresh_bytes))
+        Controller::new_in(None, CongestionAlgorithm::Reno, &start(slow_start_growth, window_bytes, ssthresh_bytes))
     }
 
     fn start(slow_start_growth: SlowStartGrowth, window_bytes: u32, ssthresh_bytes: Option<u32>) -> Start {
-        let mut start = Start { window_bytes, ssthresh_bytes, ..Start::of(CongestionAlgorithm::Reno, 0) };
+        let mut start = Start { window_bytes, ssthresh_bytes, ..Start::of(0) };
         start.settings.reno.slow_start_growth = slow_start_growth;
         start.settings.reno.whole_segment_ssthresh = false;
         start
@@ -165,7 +160,7 @@ mod tests {
             for (whole_segment_ssthresh, expected) in [(false, 5500), (true, 5000)] {
                 let mut start = start(growth, 11_000, Some(10_000));
                 start.settings.reno.whole_segment_ssthresh = whole_segment_ssthresh;
-                let mut reno = Controller::new_in(None, &start);
+                let mut reno = Controller::new_in(None, CongestionAlgorithm::Reno, &start);
                 reno.on_congestion(0, 11_000);
                 assert_eq!(reno.ssthresh(), expected, "{growth:?}");
             }

@@ -1,8 +1,8 @@
 //! Rules that end slow start before a loss does.
 
-use super::RoundTrip;
 use super::hystart::{self, Detectors, Progress};
 use super::hystart_plus_plus::HystartPlusPlus;
+use super::law::RoundTrip;
 use crate::Nanos;
 use crate::amounts::Bytes;
 use crate::event::Trigger;

@@ -6,9 +6,11 @@
 //! each other one; the actual rate is taken from the shortest round trip of a round; after a recovery or an idle time a
 //! whole round trip of acknowledgments is waited for.
 
+use super::law::{Acknowledged, CongestionControl, RoundTrip};
 use super::reno::Reno;
 use super::shortest::Shortest;
-use super::{Acknowledged, CongestionControl, RoundTrip, Start, Window};
+use super::start::Start;
+use super::window::Window;
 use crate::Nanos;
 use crate::amounts::{Bytes, Segments};
 use crate::event::Trigger;
@@ -151,7 +153,8 @@ impl CongestionControl for Vegas {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sender::congestion::{CongestionAlgorithm, Controller};
+    use crate::sender::congestion::CongestionAlgorithm;
+    use crate::sender::congestion::controller::Controller;
 
     const MSS: u32 = 1000;
     /// BaseRTT in microseconds.
@@ -166,8 +169,8 @@ mod tests {
     impl Rounds {
         /// After a round without queueing.
         fn new(cwnd: u32, ssthresh: u32) -> Self {
-            let start = Start { ssthresh_bytes: Some(2 * MSS), ..Start::of(CongestionAlgorithm::Vegas, 2) };
-            let mut rounds = Self { vegas: Controller::new_in(None, &start), end: 0 };
+            let start = Start { ssthresh_bytes: Some(2 * MSS), ..Start::of(2) };
+            let mut rounds = Self { vegas: Controller::new_in(None, CongestionAlgorithm::Vegas, &start), end: 0 };
             rounds.vegas.on_start(0, None);
             rounds.round(&[BASE; 3]);
             assert_eq!(rounds.state(), (3, 2));

@@ -6,8 +6,10 @@
 //! filters of 7/8. As in the paper, the threshold is set when loss is noticed; Linux sets it at the end of fast
 //! recovery, having halved on the way there.
 
+use super::law::{Acknowledged, CongestionControl, RoundTrip};
 use super::reno::Reno;
-use super::{Acknowledged, CongestionControl, RoundTrip, Start, Window};
+use super::start::Start;
+use super::window::Window;
 use crate::Nanos;
 use crate::amounts::Bytes;
 use crate::sequence::SeqNum;
@@ -100,12 +102,13 @@ impl CongestionControl for Westwood {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sender::congestion::{CongestionAlgorithm, Controller};
+    use crate::sender::congestion::CongestionAlgorithm;
+    use crate::sender::congestion::controller::Controller;
 
     const MSS: u32 = 1000;
 
     fn westwood() -> Controller {
-        Controller::new_in(None, &Start::of(CongestionAlgorithm::Westwood, 100))
+        Controller::new_in(None, CongestionAlgorithm::Westwood, &Start::of(100))
     }
 
     /// ACKs up to `una` at times in ms, with an RTT in ms.

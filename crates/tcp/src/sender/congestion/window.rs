@@ -1,6 +1,6 @@
 //! The values that a controller changes: cwnd and ssthresh.
 
-use super::Start;
+use super::start::Start;
 use crate::amounts::{Bytes, LARGEST_WINDOW, Segments};
 
 /// cwnd and ssthresh of a sender. The sender owns them; laws and start-up schemes ask for another cwnd, and

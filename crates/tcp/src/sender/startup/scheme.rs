@@ -3,7 +3,8 @@
 use crate::Nanos;
 use crate::amounts::Bytes;
 use crate::event::Trigger;
-use crate::sender::congestion::{Acknowledged, Controller, Custom, Window};
+use crate::sender::congestion::controller::Controller;
+use crate::sender::congestion::{Acknowledged, Custom, Window};
 use crate::sender::pacing::flight::PacedFlight;
 use crate::sequence::SeqNum;
 use dyn_clone::DynClone;

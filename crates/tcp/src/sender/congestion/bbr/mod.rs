@@ -17,17 +17,21 @@
 //! against.
 
 mod aggregation;
+mod bandwidth;
 mod modes;
 #[cfg(test)]
 mod tests;
 mod window;
 
+use super::law::{Acknowledged, CongestionControl, Delivery, RoundTrip};
 use super::max_filter::MaxFilter;
-use super::{Acknowledged, CongestionControl, Delivery, RoundTrip, Start, Window};
+use super::start::Start;
+use super::window::Window;
 use crate::Nanos;
 use crate::amounts::{Bytes, Segments};
 use crate::event::Trigger;
 use aggregation::Aggregation;
+use bandwidth::{BANDWIDTH_SHIFT, MICROSECOND, bandwidth};
 
 const SECOND: Nanos = 1_000_000_000;
 /// Gains are in units of 1/256.
@@ -51,10 +55,6 @@ const LEAST: Segments = Segments(4);
 /// The pipe is full when the bandwidth did not grow by a quarter in three rounds.
 const FULL_GROWTH: u64 = (UNIT * 5 / 4) as u64;
 const FULL_ROUNDS: u32 = 3;
-/// Bandwidths are in segments per microsecond, times 2^24; Linux's (`BW_SCALE`) and rounded down as its are, which shows when
-/// a few segments are delivered in a second.
-const BANDWIDTH_SHIFT: u32 = 24;
-const MICROSECOND: Nanos = 1_000;
 /// The rate stays this percentage below the bandwidth.
 const MARGIN_PERCENT: u64 = 1;
 /// Linux's aggregates: a millisecond's worth (2^-10 s), at most this number of bytes and segments; two segments from
@@ -212,16 +212,6 @@ impl Bbr {
             self.bandwidth.update(BANDWIDTH_ROUNDS, self.rounds, bandwidth);
         }
     }
-}
-
-/// That of `segments` in a time.
-fn bandwidth(segments: u64, time: Nanos) -> u64 {
-    (segments << BANDWIDTH_SHIFT) / (time / MICROSECOND).max(1)
-}
-
-/// Segments that a bandwidth delivers in a time, rounded down, times 2^[`BANDWIDTH_SHIFT`].
-fn scaled_product(bandwidth: u64, time: Nanos) -> u128 {
-    u128::from(bandwidth) * u128::from(time / MICROSECOND)
 }
 
 impl CongestionControl for Bbr {

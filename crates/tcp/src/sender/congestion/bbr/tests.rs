@@ -1,7 +1,6 @@
 //! BBR's response to a loss, a timeout and idleness, per acknowledgment.
 
 use super::*;
-use crate::sender::congestion::CongestionAlgorithm;
 use std::collections::BTreeSet;
 
 const MSS: u32 = 1000;
@@ -10,7 +9,7 @@ const MILLISECOND: Nanos = 1_000_000;
 const THOUSAND: u64 = 16_777;
 
 fn start(seed: u32) -> Start {
-    let mut start = Start { established_at: Some(0), ..Start::of(CongestionAlgorithm::Bbr, 10) };
+    let mut start = Start { established_at: Some(0), ..Start::of(10) };
     start.settings.bbr_seed = seed;
     start
 }

@@ -1,9 +1,7 @@
 //! BBR's window: the target for data in flight, and the effect of recovery on it.
 
-use super::{
-    AGGREGATE_BYTES, AGGREGATE_SEGMENTS, AGGREGATE_SHIFT, BANDWIDTH_SHIFT, Bbr, INITIAL, LEAST, Mode, Repair, UNIT,
-    scaled_product,
-};
+use super::bandwidth::{BANDWIDTH_SHIFT, scaled_product};
+use super::{AGGREGATE_BYTES, AGGREGATE_SEGMENTS, AGGREGATE_SHIFT, Bbr, INITIAL, LEAST, Mode, Repair, UNIT};
 use crate::amounts::{Bytes, LARGEST_WINDOW, Segments};
 use crate::sender::congestion::{CongestionControl, Delivery, Window};
 
