@@ -73,7 +73,7 @@ mutants: export CARGO_PROFILE_DEV_DEBUG = 0
 mutants: export PROPTEST_DISABLE_FAILURE_PERSISTENCE = 1
 mutants:
 	-$(call MUTANTS,path) --file 'crates/path/src/**'
-	-$(call MUTANTS,tcp) --file 'crates/tcp/src/sender/**' --file 'crates/tcp/src/receiver/**'
+	-$(call MUTANTS,tcp) --file 'crates/tcp/src/sender/**' --file 'crates/tcp/src/receiver/**' --file 'crates/tcp/src/profile/*_window.rs'
 
 lint: setup
 	cargo fmt --all --check

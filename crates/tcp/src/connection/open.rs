@@ -141,8 +141,10 @@ impl Endpoint {
             self.conn.handshake.set_mss(self.mss_within_half_window(segment));
         }
         self.receiver.begin_clocks(now);
-        let age = self.receiver.echoed_age(&self.conn, now, segment);
-        let lost = if self.was_syn_repeated_needlessly(segment) { 0 } else { self.conn.stats.syn_retransmissions };
+        let repeated = self.conn.stats.syn_retransmissions;
+        // RFC 7323 §4.1: the echo shows which of several copies was acknowledged.
+        let age = if repeated > 0 { self.receiver.echoed_age(&self.conn, now, segment) } else { None };
+        let lost = if self.was_syn_repeated_needlessly(segment) { 0 } else { repeated };
         self.sender.establish(&mut self.conn, now, segment, age, lost);
         self.prepare_path_report();
     }

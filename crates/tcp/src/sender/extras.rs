@@ -2,7 +2,7 @@
 //! test.
 
 use crate::event::Listener;
-use crate::profile::Profile;
+use crate::profile::{Profile, WindowValidation};
 use crate::sender::pacing::Pacer;
 use crate::sender::startup::StartupState;
 use crate::sender::window_validation::Validation;
@@ -75,12 +75,11 @@ impl Extra {
 impl Extras {
     /// State that a sender of this profile needs from the beginning, in the memory of a finished one if there is any.
     pub fn for_another(self, profile: &Profile) -> Self {
-        let new = Extra::new(profile);
-        if new.validation.is_none() {
+        if profile.window_validation == WindowValidation::Off {
             return Self(None);
         }
-        let Some(mut old) = self.0 else { return Self(Some(Box::new(new))) };
-        *old = new;
+        let Some(mut old) = self.0 else { return Self(Some(Box::new(Extra::new(profile)))) };
+        *old = Extra::new(profile);
         Self(Some(old))
     }
 

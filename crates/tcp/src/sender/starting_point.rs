@@ -136,8 +136,8 @@ impl Sender {
         self.controller.restart_window(&Self::start(&conn.profile, self.snd.initial(), conn.handshake.mss(), window));
     }
 
-    /// Our SYN is acknowledged by this segment, and the peer's is known: data may be sent. `age`: time since we sent the SYN
-    /// by the timestamp that the segment echoes; `lost`: number of SYNs that were lost.
+    /// Our SYN is acknowledged by this segment, and the peer's is known: data may be sent. `age`: of a SYN that was
+    /// sent several times, since the one was sent whose timestamp the segment echoes; `lost`: number of SYNs that were lost.
     #[cold]
     pub fn establish(&mut self, conn: &mut Connection, now: Nanos, segment: &Segment, age: Option<Nanos>, lost: u32) {
         self.snd.una = self.snd.initial() + 1;
@@ -199,8 +199,7 @@ impl Sender {
         } else if let Some(sent_at) = self.last_sent_at.map(SentAt::nanos) {
             (RttSample::Timed { sent_at }, Some(now - sent_at))
         } else {
-            // RFC 7323 §4.1: the echo shows which of several copies was acknowledged.
-            let rtt = age.filter(|_| conn.stats.syn_retransmissions > 0).map(round_trip);
+            let rtt = age.map(round_trip);
             (rtt.map_or(RttSample::None, |rtt| RttSample::Timed { sent_at: now.saturating_sub(rtt) }), rtt)
         }
     }
