@@ -119,7 +119,7 @@ impl Scoreboard {
     /// Segments delivered out of order, or counted so.
     #[inline]
     pub fn sacked(&self) -> u32 {
-        self.board.sacked() + self.duplicates.count()
+        self.board.sacked() + self.duplicates.count
     }
 
     /// Segments sent and not acknowledged cumulatively.

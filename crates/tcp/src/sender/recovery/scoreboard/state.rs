@@ -37,11 +37,6 @@ pub(crate) struct Duplicates {
 }
 
 impl Duplicates {
-    #[inline]
-    pub fn count(&self) -> u32 {
-        self.count
-    }
-
     pub fn forget(&mut self) {
         self.count = 0;
     }
