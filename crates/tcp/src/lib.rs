@@ -62,3 +62,6 @@ pub use timers::Deadline;
 
 /// Nanoseconds of the caller's clock.
 pub type Nanos = u64;
+
+const MILLISECOND: Nanos = 1_000_000;
+const SECOND: Nanos = 1_000_000_000;

@@ -16,14 +16,11 @@ pub use recovery::{NewRenoRules, RecoveryAlgorithm, RecoveryExit, RenoRules, Sco
 pub use restart_window::{IdleCheck, RestartWindow};
 pub use sending::{Nagle, SendBuffer, Trains, WindowPacing};
 
-use crate::Nanos;
 use crate::segment::TIMESTAMPS_BYTES;
 use crate::sender::congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowStartGrowth};
 use crate::sender::startup::Startup;
+use crate::{MILLISECOND, Nanos, SECOND};
 use serde::{Deserialize, Serialize};
-
-const MILLISECOND: Nanos = 1_000_000;
-const SECOND: Nanos = 1_000_000_000;
 
 /// Behavior of one endpoint of a connection. Shared by all connections with the same behavior.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

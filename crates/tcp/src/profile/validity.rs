@@ -1,7 +1,8 @@
 //! Which profiles make sense: every field within its range, and none without effect beside the others.
 
 use super::error::{LONGEST_TIMEOUT, ProfileError, only_with, within, within_given};
-use super::{AckPolicy, Profile, RestartWindow, RtoEstimator, RtoRules, RttSamples, SECOND};
+use super::{AckPolicy, Profile, RestartWindow, RtoEstimator, RtoRules, RttSamples};
+use crate::SECOND;
 use crate::amounts::LARGEST_WINDOW;
 use crate::segment::TIMESTAMPS_BYTES;
 use crate::sender::congestion::CongestionAlgorithm;

@@ -1,8 +1,8 @@
 //! The clock that timers expire on: exact, by ticks, or by the slots of a timer wheel.
 
 use super::Deadline;
-use crate::Nanos;
 use crate::profile::{Profile, TimerTick};
+use crate::{MILLISECOND, Nanos};
 
 /// A slot of the wheel's first level is a tick; that of each further level is eight times longer.
 const LEVEL_SHIFT: u32 = 3;
@@ -10,7 +10,6 @@ const LEVEL_SHIFT: u32 = 3;
 const LEVEL_SLOTS: u64 = 64;
 /// Levels: of more than 100 ticks a second Linux has nine, of fewer eight, which reach as far as any timer here.
 const LEVELS: u32 = 9;
-const MILLISECOND: Nanos = 1_000_000;
 
 impl Profile {
     /// When a timer expires that is set now for this deadline.

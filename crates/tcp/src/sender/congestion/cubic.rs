@@ -10,13 +10,11 @@ use super::law::{Acknowledged, CongestionControl, RoundTrip};
 use super::slow_start_exit::{Hystart, SlowStartExit};
 use super::start::Start;
 use super::window::Window;
-use crate::Nanos;
 use crate::amounts::{Bytes, Segments};
 use crate::event::Trigger;
+use crate::{MILLISECOND, Nanos, SECOND};
 use std::num::NonZeroU32;
 
-const MILLISECOND: Nanos = 1_000_000;
-const SECOND: Nanos = 1_000_000_000;
 /// A fraction of one is in units of 1/1024.
 const SCALE: u32 = 1024;
 /// Multiplicative decrease factor beta, 0.7.

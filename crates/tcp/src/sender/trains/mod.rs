@@ -5,11 +5,10 @@
 mod sender;
 pub(crate) mod write_queue;
 
-use crate::Nanos;
 use crate::profile::Trains;
+use crate::{MILLISECOND, Nanos};
 use write_queue::{LONGEST_BYTES, WriteQueue};
 
-const MILLISECOND: Nanos = 1_000_000;
 /// Linux: `tcp_tso_rtt_log`.
 const RTT_SHIFT: u32 = 9;
 /// A millisecond is taken to be 1/1024 s (Linux: `sk_pacing_shift`).

@@ -27,13 +27,12 @@ use super::law::{Acknowledged, CongestionControl, Delivery, RoundTrip};
 use super::max_filter::MaxFilter;
 use super::start::Start;
 use super::window::Window;
-use crate::Nanos;
 use crate::amounts::{Bytes, Segments};
 use crate::event::Trigger;
+use crate::{Nanos, SECOND};
 use aggregation::Aggregation;
 use bandwidth::{BANDWIDTH_SHIFT, MICROSECOND, bandwidth};
 
-const SECOND: Nanos = 1_000_000_000;
 /// Gains are in units of 1/256.
 const UNIT: u32 = 256;
 /// 2/ln 2: the smallest gain that lets the rate double each round.
