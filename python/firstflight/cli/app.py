@@ -85,9 +85,9 @@ def _top(
     context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
 ) -> None:
     if version:
-        from firstflight.records.machine import version as package_version
+        from importlib.metadata import version as version_of
 
-        print(package_version())
+        print(version_of("firstflight"))
         raise typer.Exit
     if context.invoked_subcommand is None:
         print(context.get_help(), file=sys.stderr)

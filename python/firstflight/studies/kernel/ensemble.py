@@ -299,13 +299,17 @@ def chance(members: int) -> float:
 
 
 def rank_correlation(values: np.ndarray[Any, Any], order: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Spearman's, of `values` along their last axis and `order`, of the same length; equal values share a rank. NaN
-    where a value is, and where all values are equal.
-    """
-    from scipy.stats import rankdata
-
-    apart, places = (rankdata(of, axis=-1) for of in (values, order))
+    """Spearman's, of `values` along their last axis and `order`, of the same length; NaN where all values are equal."""
+    apart, places = ranks(values), ranks(order)
     apart, places = apart - apart.mean(axis=-1, keepdims=True), places - places.mean()
     with np.errstate(invalid="ignore"):
         found: np.ndarray[Any, Any] = apart @ places / np.sqrt((apart**2).sum(axis=-1) * (places**2).sum())
+    return found
+
+
+def ranks(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Ranks along the last axis, from 1; equal values have the mean of theirs, and all are NaN if a value is."""
+    own, others = values[..., np.newaxis], values[..., np.newaxis, :]
+    places = (own > others).sum(axis=-1) + ((own == others).sum(axis=-1) + 1) / 2
+    found: np.ndarray[Any, Any] = np.where(np.isnan(values).any(axis=-1, keepdims=True), np.nan, places)
     return found

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import xarray as xr
-from scipy.stats import ks_2samp
 
 from firstflight.analysis.claim import Expectation
 from firstflight.analysis.table import Table
@@ -104,6 +103,8 @@ class Together:
 
 
 def _probability(emulated: np.ndarray[Any, Any], simulated: np.ndarray[Any, Any]) -> float:
+    from scipy.stats import ks_2samp  # late: the list of studies does not need it
+
     sides = [of[~np.isnan(of)] for of in (emulated, simulated)]
     return float(ks_2samp(*sides).pvalue) if all(map(len, sides)) else np.nan
 

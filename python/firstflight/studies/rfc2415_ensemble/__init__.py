@@ -65,11 +65,13 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     return rfc2415.own_delays(scenario, labels[k.MEMBER], of["access"]) if labels[k.MEMBER] else scenario
 
 
-CLOCK = pl.col(k.MEMBER).replace_strict(
-    ENSEMBLE.values[k.MEMBER].values.tolist(),
-    ENSEMBLE.values.sel(parameter="page_clock").values.tolist(),
-    return_dtype=pl.Float64,
-)
+def clock(members: pl.Series) -> pl.Series:
+    """The member's page clock. The list of studies does not wait for the members to be drawn."""
+    values = ENSEMBLE.values.sel(parameter="page_clock")
+    return members.replace_strict(values[k.MEMBER].values, values.values, return_dtype=pl.Float64)
+
+
+CLOCK = pl.col(k.MEMBER).map_batches(clock, return_dtype=pl.Float64, is_elementwise=True)
 PAGE_DELAY = (pl.col("completion_time_s") - CLOCK * pl.col("connect_time_s")).median()
 FILE_DELAY = pl.col("completion_time_s").median()
 BUSY = 100 * rfc2415.BUSY / rfc2415.INTERVAL

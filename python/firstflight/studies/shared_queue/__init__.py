@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import xarray as xr
-from scipy.stats import rankdata
 
 from firstflight.records import Run
 from firstflight.studies import kernel as k
+from firstflight.studies.kernel.ensemble import ranks
 
 APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
 ADOPTERS, OTHERS = APPLICATION == "page.adopters", APPLICATION == "page"
@@ -106,9 +106,9 @@ def larger(harmed: xr.DataArray, shown: xr.DataArray) -> xr.DataArray:
     """The frequency with which a scene with harm has a larger signal than one without; equal ones count half."""
     # Mann and Whitney: the ranks of scenes with harm, less those that they have among themselves; ties have their mean.
     last = [["scene"]]
-    ranks = xr.apply_ufunc(rankdata, shown, kwargs={"axis": -1}, input_core_dims=last, output_core_dims=last)
+    places = xr.apply_ufunc(ranks, shown, input_core_dims=last, output_core_dims=last)
     count = harmed.sum("scene")
-    found = (ranks * harmed).sum("scene") - count * (count + 1) / 2
+    found = (places * harmed).sum("scene") - count * (count + 1) / 2
     share: xr.DataArray = found / (count * (harmed.sizes["scene"] - count))
     return share
 
