@@ -221,7 +221,9 @@ def test_a_result_that_two_grids_move_only_together_lacks_both() -> None:
 
 def test_an_answer_has_the_sentences_that_say_something_and_lack_nothing() -> None:
     of = Quantity("time", "Time", "ms", pl.col("time").mean())
-    times = of.measure(pl.DataFrame({"iw": [3], "replicate": [0], "time": [7.0]}), {"iw": [3, 10]})
+    times = of.measure(
+        of.by_replicate(pl.DataFrame({"iw": [3], "replicate": [0], "time": [7.0]}), ["iw"]), {"iw": [3, 10]}
+    )
 
     def sentences(q: Quantities) -> list[str]:
         return [f"{float(q.time.sel(iw=3, draw=0)):g} ms", "", f"{float(q.time.sel(iw=10, draw=0)):g} ms"]

@@ -362,7 +362,7 @@ def test_a_median_over_cells_cannot_be_checked_where_no_single_label_moves_it(ti
 
 def test_what_no_run_can_have_says_why() -> None:
     nothing = xr.DataArray(float("nan"))
-    measured = TIME.measure(rows({(3, 0): 30, (10, 0): 20}), {"iw": IWS}).where(lambda of: of["iw"] > 3)
+    measured = of_rows(TIME, rows({(3, 0): 30, (10, 0): 20}), {"iw": IWS}).where(lambda of: of["iw"] > 3)
     (found,) = judge(lambda q: [claim(nothing, note="It is lost.")], only(measured))
     assert (found.verdict, found.reason) == ("cannot be checked", "It is lost.")
 
@@ -372,7 +372,7 @@ def test_quartiles_and_sums_over_replicates() -> None:
     summaries: Sequence[Summary] = ("lower quartile", "upper quartile", "sum")
     for over in summaries:
         of = Observed("time", "Time", "ms", pl.col("time").mean(), summary=over)
-        measured = of.measure(rows({(3, 0): 30, (3, 1): 36, (3, 2): 90, (3, 3): 92, (3, 4): 93}), {"iw": [3]})
+        measured = of_rows(of, rows({(3, 0): 30, (3, 1): 36, (3, 2): 90, (3, 3): 92, (3, 4): 93}), {"iw": [3]})
         found[over] = float(measured.sel(iw=3, draw=0))
     assert found == {"lower quartile": 36, "upper quartile": 92, "sum": 341}
 
@@ -420,18 +420,22 @@ def rows(times: dict[tuple[int, int], float]) -> pl.DataFrame:
     return pl.DataFrame([{"iw": iw, "replicate": replicate, "time": time} for (iw, replicate), time in times.items()])
 
 
+def of_rows(of: Quantity, rows: pl.DataFrame, coordinates: Mapping[str, Sequence[Any]]) -> xr.DataArray:
+    return of.measure(of.by_replicate(rows, coordinates), coordinates)
+
+
 def test_a_median_has_the_interval_of_resampled_replicates_and_stands_without_some() -> None:
     of = Observed("time", "Time", "ms", pl.col("time").mean())
-    measured = of.measure(rows({(3, 0): 30, (3, 1): 36, (3, 2): 90, (10, 0): 20, (10, 2): 24}), {"iw": IWS})
+    measured = of_rows(of, rows({(3, 0): 30, (3, 1): 36, (3, 2): 90, (10, 0): 20, (10, 2): 24}), {"iw": IWS})
     few, many = estimate(measured.sel(iw=3)), estimate(measured.sel(iw=10))
     assert (few.value, few.low, few.high) == (36, 30, 90)
     assert (many.value, many.low, many.high) == (22, 20, 24)
 
 
 def test_quantities_with_different_kinds_of_intervals_do_not_mix() -> None:
-    mean = Quantity("mean", "Mean", "ms", pl.col("time").mean()).measure(rows({(3, 0): 30, (3, 1): 36}), {"iw": [3]})
-    median = Observed("median", "Median", "ms", pl.col("time").mean()).measure(
-        rows({(3, 0): 30, (3, 1): 36}), {"iw": [3]}
+    mean = of_rows(Quantity("mean", "Mean", "ms", pl.col("time").mean()), rows({(3, 0): 30, (3, 1): 36}), {"iw": [3]})
+    median = of_rows(
+        Observed("median", "Median", "ms", pl.col("time").mean()), rows({(3, 0): 30, (3, 1): 36}), {"iw": [3]}
     )
     with pytest.raises(ValueError, match="different kinds of intervals"):
         estimate((mean - median).sel(iw=3).rename("mixed"))
@@ -439,7 +443,7 @@ def test_quantities_with_different_kinds_of_intervals_do_not_mix() -> None:
 
 def test_labels_without_a_value_are_left_out_by_at() -> None:
     of = Quantity("time", "Time", "ms", pl.col("time").mean(), at={"iw": [10]})
-    measured = of.measure(rows({(3, 0): 30, (10, 0): 20}), {"iw": IWS})
+    measured = of_rows(of, rows({(3, 0): 30, (10, 0): 20}), {"iw": IWS})
     assert measured["iw"].values.tolist() == [10]
     assert float(measured.sel(iw=10, draw=0)) == 20
     assert not Quantities({of: measured}).absent()[""].any()
@@ -529,13 +533,13 @@ def test_labels_of_records_are_in_the_order_of_the_scenario() -> None:
         schema_overrides={"application": pl.Enum(["b", "a"])},
     )
     of = Quantity("time", "Time", "s", pl.col("time").mean(), by=("application",))
-    measured = of.measure(records, {"iw": [3]})
+    measured = of_rows(of, records, {"iw": [3]})
     assert measured["application"].values.tolist() == ["b", "a"]
     assert estimate(measured.sel(iw=3, application="a")).value == 2.5
 
 
 def test_single_observations_stay_paired_until_they_are_summarized() -> None:
-    times = EACH.measure(ROWS, {"iw": IWS})
+    times = of_rows(EACH, ROWS, {"iw": IWS})
     saved = times.sel(iw=3, drop=True) - times.sel(iw=10, drop=True)
     # Saved by user: 10 and 10, 25 and 25, 24 and none.
     found = estimate(observed(saved, "user", "replicate"))
@@ -549,7 +553,7 @@ def test_single_observations_stay_paired_until_they_are_summarized() -> None:
 
 
 def test_places_of_as_many_observations_draw_their_own_resamples() -> None:
-    times = EACH.measure(ROWS, {"iw": IWS})
+    times = of_rows(EACH, ROWS, {"iw": IWS})
     alike = xr.concat([times.sel(iw=3, drop=True)] * 2, "copy")
     # With draws in common these two would err together, and their ratio would never move.
     medians = observed(alike, "user", "replicate")
@@ -569,12 +573,12 @@ def test_a_result_about_the_cells_that_there_are_lacks_none_unless_there_is_none
         (True, all_of_it, "cannot be checked"),
     ):
         of = replace(EACH, partial=partial)
-        [judged] = judge(one, Quantities({of: of.measure(rows, {"iw": IWS})}))
+        [judged] = judge(one, Quantities({of: of_rows(of, rows, {"iw": IWS})}))
         assert judged.verdict == verdict
 
 
 def test_a_line_has_bars_between_other_quantities_a_base_and_an_axis_linear_about_zero() -> None:
-    times = EACH.measure(ROWS, {"iw": IWS}).rename(user="who").assign_coords(who=["a", "b", "c"])
+    times = of_rows(EACH, ROWS, {"iw": IWS}).rename(user="who").assign_coords(who=["a", "b", "c"])
     ends = (
         observed(times, "replicate", summary="lower quartile"),
         observed(times, "replicate", summary="upper quartile"),
@@ -594,7 +598,7 @@ def test_a_line_has_bars_between_other_quantities_a_base_and_an_axis_linear_abou
 
 
 def test_the_legend_of_sources_has_the_lines_of_the_picture_and_no_axis_begins_far_below_zero() -> None:
-    times = EACH.measure(ROWS, {"iw": IWS})
+    times = of_rows(EACH, ROWS, {"iw": IWS})
     found = observed(times, "replicate")
     figure = lines(found - found.isel(draw=0).min(), "Time", "", "iw", "user", beside={"a book": found.isel(draw=0)})
     assert figure is not None

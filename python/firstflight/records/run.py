@@ -175,6 +175,10 @@ class Run:
         `key` keeps the cells with these values; other cells' records are not read. RequestError for an unknown table or
         key.
         """
+        return pl.concat(self.parts(name, **key))
+
+    def parts(self, name: str, /, **key: str | int | float) -> list[pl.LazyFrame]:
+        """A `table` of each cell; without a cell one that is empty."""
         if name not in (*schema.STORED, *schema.CAPTURED):
             raise RequestError(f'a run has no table "{name}"; {nearest(name, (*schema.STORED, *schema.CAPTURED))}')
         types = _key_types([cell["key"] for cell in self._document["cells"]])
@@ -184,23 +188,19 @@ class Run:
         parts = [(keys, scan(self._sound(place, name, keys))) for keys, place in self._finished(name, **key)]
         values = schema.from_stored(name, self.kept.get(name))
         if not parts:
-            return pl.DataFrame(schema={**types, **schema.empty(name).select(*values).schema}).lazy()
+            return [pl.LazyFrame(schema={**types, **schema.empty(name).select(*values).schema})]
         named = [column.name for column in schema.TABLES[name] if column.dtype is None and column.name in values]
         enums = {column: union(part.collect_schema()[column] for _, part in parts) for column in named}
-        return pl.concat(
-            [
-                part.select(
-                    *(
-                        pl.lit(
-                            keys[of] if keys[of] is None or dtype != pl.String else str(keys[of]), dtype=dtype
-                        ).alias(of)
-                        for of, dtype in types.items()
-                    ),
-                    *(value.cast(enums[column]) if column in enums else value for column, value in values.items()),
-                )
-                for keys, part in parts
-            ]
-        )
+        return [
+            part.select(
+                *(
+                    pl.lit(keys[of] if keys[of] is None or dtype != pl.String else str(keys[of]), dtype=dtype).alias(of)
+                    for of, dtype in types.items()
+                ),
+                *(value.cast(enums[column]) if column in enums else value for column, value in values.items()),
+            )
+            for keys, part in parts
+        ]
 
     def __repr__(self) -> str:
         """The run's request, its progress and its records."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import Any, ClassVar, Literal
@@ -174,14 +174,20 @@ class Quantity:
         where = () if self.where is None else self.where.meta.root_names()
         return {*self.by, *self.value.meta.root_names(), *where}
 
-    def measure(self, records: pl.DataFrame, coordinates: Mapping[str, Sequence[Any]]) -> xr.DataArray:
-        """The quantity in all cells of `coordinates`, with dimensions `(*coordinates, *by, draw)`; NaN without rows."""
+    def by_replicate(self, records: pl.DataFrame, keys: Iterable[str], one_cell: bool = False) -> pl.DataFrame:
+        """The `value` of each replicate of each cell in `records`. Those of `one_cell` need no grouping by its keys."""
+        read = records if self.where is None else records.filter(self.where)
+        by, of_cell = ([], keys) if one_cell else (keys, [])
+        value = self.value.cast(pl.Float64).alias("value")
+        groups = read.group_by(*by, *self.by, "replicate", maintain_order=True)
+        return groups.agg(value, *(pl.col(key).first() for key in of_cell))
+
+    def measure(self, rows: pl.DataFrame, coordinates: Mapping[str, Sequence[Any]]) -> xr.DataArray:
+        """From `by_replicate`, the quantity in all cells of `coordinates`, with dimensions `(*coordinates, *by, draw)`;
+        NaN without rows.
+        """
         labels = self.all_labels(coordinates)
         keys = [*coordinates, *self.by]
-        # To filter is to copy.
-        read = records.select({*keys, "replicate", *self.columns()})
-        read = read if self.where is None else read.filter(self.where)
-        rows = read.group_by(*keys, "replicate", maintain_order=True).agg(self.value.cast(pl.Float64).alias("value"))
         if not isinstance(self.by, Mapping):
             # Names of the records are in the order of the scenario.
             labels |= {name: rows[name].unique().sort().cast(pl.String).to_list() for name in self.by}
@@ -295,13 +301,15 @@ def measured(
             found |= {of: of.described(array.assign_coords({METHOD: _PAIRED})) for of, array in drawn.items()}
             continue
         columns = {*coordinates[grid], "replicate"}.union(*(quantity.columns() for quantity in own))
-        rows = records(run) if callable(records) else run.table(str(records), **of_grid)
-        # Sums of floating-point numbers depend in the last digit on how a lazy frame is cut into parts. The streaming
-        # engine needs 10 ms a file, and there may be thousands.
-        frame = rows.select(sorted(columns)).collect(engine="in-memory")
-        found |= {quantity: quantity.measure(frame, coordinates[grid]) for quantity in own}
-        # Before the next is read: the largest is most of a report's memory.
-        del frame
+        values: dict[Quantity, list[pl.DataFrame]] = {of: [] for of in own}
+        # The rows of one cell are in memory at a time.
+        for part in [records(run)] if callable(records) else run.parts(str(records), **of_grid):
+            # Sums of floating-point numbers depend in the last digit on how a lazy frame is cut into parts. The
+            # streaming engine needs 10 ms a file, and there may be thousands.
+            rows = part.select(sorted(columns)).collect(engine="in-memory")
+            for of in own:
+                values[of].append(of.by_replicate(rows, coordinates[grid], not callable(records)))
+        found |= {of: of.measure(pl.concat(by), coordinates[grid]) for of, by in values.items()}
     most = max([0, *(array.sizes[DRAW] for of, array in found.items() if of.is_jackknifed)])
     # An experiment that the run lacks has as many draws as another, with which it may be compared.
     for quantity, array in found.items():

@@ -35,7 +35,7 @@ RED = {
 At = Mapping[str, Sequence[Any]]
 DONE = pl.col("completed") == 1
 # Servers are on the right, so the data direction of the bottleneck is its reverse link.
-BOTTLENECK = pl.col("link").cast(pl.String) == "bottleneck.reverse"
+BOTTLENECK = pl.col("link") == "bottleneck.reverse"
 # The start of a page's clock. RFC 2415 does not say. FITTED, for each of its two HTTP models (which were two
 # application classes in its ns-2, with their own code): of HTTP/1.1 when the client opens the page's first
 # connection, of HTTP/1.0 when that connection is up, one round trip later. No law of file sizes fits both models with
@@ -53,7 +53,7 @@ SIZES: At = {"http": ["1.0"], "ftps": [0], "iw": [1]}
 
 def of(application: str) -> pl.Expr:
     """Rows of one application."""
-    return pl.col("application").cast(pl.String) == application
+    return pl.col("application") == application
 
 
 SIZED = (pl.col("ftps") == 0) & (pl.col("iw") == 1) & (pl.col("http") == "1.0") & of("web")
