@@ -15,6 +15,7 @@ for another. Changing the code or the scenario changes it; a directory holds one
 import html
 import json
 from collections.abc import Hashable, Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -181,7 +182,7 @@ class Run:
         """A `table` of each cell; without a cell one that is empty."""
         if name not in (*schema.STORED, *schema.CAPTURED):
             raise RequestError(f'a run has no table "{name}"; {nearest(name, (*schema.STORED, *schema.CAPTURED))}')
-        types = _key_types([cell["key"] for cell in self._document["cells"]])
+        types = self._key_types
         for axis in key:
             if axis not in types:
                 raise RequestError(f'the cells of this run have no key "{axis}"; {nearest(axis, types)}')
@@ -234,10 +235,25 @@ class Run:
         """Key and place of each finished cell that has the table and, in its key, these values; all have `links`."""
         for cell in self._document["cells"]:
             keys = cell["key"]
-            asked = table in schema.stored(cell["capture"]) and all(keys[of] == value for of, value in key.items())
             # The file system is asked last: a study of hundreds of cells looks at one of them hundreds of times.
-            if asked and self.is_finished(cell["hash"]):
+            if (
+                key.items() <= keys.items()
+                and table in schema.stored(cell["capture"])
+                and self.is_finished(cell["hash"])
+            ):
                 yield keys, self._place(cell["hash"])
+
+    @cached_property
+    def _key_types(self) -> dict[str, type[pl.DataType]]:
+        keys = [cell["key"] for cell in self._document["cells"]]
+        types: dict[str, type[pl.DataType]] = {}
+        for name in keys[0] if keys else ():
+            values = [key[name] for key in keys]
+            if any(isinstance(value, str) for value in values):
+                types[name] = pl.String
+            else:
+                types[name] = pl.Float64 if any(isinstance(value, float) for value in values) else pl.Int64
+        return types
 
     def _noted(self, place: Path, key: dict[str, Any]) -> dict[str, Any]:
         """The document that `write` stored with the cell's tables."""
@@ -263,17 +279,6 @@ def named(directory: str | Path) -> Path:
     except UnicodeEncodeError:
         raise RequestError(f"the name of the directory {str(path)!a} is not UTF-8; choose another") from None
     return path
-
-
-def _key_types(keys: list[dict[str, Any]]) -> dict[str, type[pl.DataType]]:
-    types: dict[str, type[pl.DataType]] = {}
-    for name in keys[0] if keys else ():
-        values = [key[name] for key in keys]
-        if any(isinstance(value, str) for value in values):
-            types[name] = pl.String
-        else:
-            types[name] = pl.Float64 if any(isinstance(value, float) for value in values) else pl.Int64
-    return types
 
 
 def union(enums: Iterable[pl.DataType]) -> pl.Enum:

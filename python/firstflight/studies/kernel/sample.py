@@ -67,20 +67,21 @@ def draws(
         if not wanted:
             continue
         rows = sample.rows(run, {**own, **piece})
-        clusters = rows.select(sample.cluster).unique().sort(sample.cluster).with_row_index(_CLUSTER)
-        drawn = _drawn(clusters.height)
+        cluster = _numbered(rows.select(sample.cluster))
+        rows = rows.with_columns(pl.Series(_CLUSTER, cluster))
+        drawn = _drawn(int(cluster.max(initial=-1)) + 1)
         alike: dict[object, list[Sampled]] = {}
         for quantity in wanted:
             left = {key: of for key, of in labels[quantity].items() if key not in piece}
             if quantity.percentiles:
-                _put(found[quantity], labels[quantity], piece, _percentiles(quantity, rows, left, clusters, drawn))
+                _put(found[quantity], labels[quantity], piece, _percentiles(quantity, rows, left, drawn))
             else:
                 alike.setdefault((id(quantity.where), id(quantity.weight), repr(left)), []).append(quantity)
         for same in alike.values():
             left = {key: of for key, of in labels[same[0]].items() if key not in piece}
             # Of cells that the run lacks there is not even a sum.
             there = {key: [label for label in left[key] if label in rows[key]] for key in sample.together}
-            made = _sums(same, rows, left | there, clusters, drawn)
+            made = _sums(same, rows, left | there, drawn)
             for quantity, drawn_values in zip(same, made, strict=True):
                 _put(found[quantity], labels[quantity], piece | there, drawn_values)
     numbers = {DRAW: np.arange(1 + RESAMPLES)}
@@ -104,25 +105,33 @@ def _drawn(clusters: int) -> Array:
     return np.array([np.ones(clusters), *counts], dtype=np.float64)
 
 
-def _sums(
-    quantities: Sequence[Sampled], rows: pl.DataFrame, labels: Labels, clusters: pl.DataFrame, drawn: Array
-) -> list[Array]:
+def _numbered(clusters: pl.DataFrame) -> Array:
+    """The number of each row's cluster, from 0, in the order of their columns, which hold whole numbers from 0."""
+    code = np.zeros(clusters.height, dtype=np.int64)
+    for column in clusters:
+        values = column.to_numpy().astype(np.int64)
+        code = code * (1 + values.max(initial=0)) + values
+    there = np.zeros(code.max(initial=-1) + 1, dtype=bool)
+    there[code] = True
+    numbers: Array = (np.cumsum(there) - 1)[code]
+    return numbers
+
+
+def _sums(quantities: Sequence[Sampled], rows: pl.DataFrame, labels: Labels, drawn: Array) -> list[Array]:
     """Means or sums of quantities of the same units."""
-    by = [name for name in clusters.columns if name != _CLUSTER]
     weight = quantities[0].weight
     own = [pl.len() if weight is None else weight.sum()]
     own += [(of.value if weight is None else of.value * weight).sum() for of in quantities]
     own = [of.cast(pl.Float64).alias(f"_{place}") for place, of in enumerate(own)]
     units = rows if quantities[0].where is None else rows.filter(quantities[0].where)
-    sums = units.group_by(*labels, *by, maintain_order=True).agg(pl.len().cast(pl.Float64).alias("_"), *own)
-    sums = sums.join(clusters, on=by, maintain_order="left")
+    sums = units.group_by(*labels, _CLUSTER, maintain_order=True).agg(pl.len().cast(pl.Float64).alias("_"), *own)
     places = [_places(key, of, sums.schema[key]) for key, of in labels.items()]
-    at = sums.select(*places, pl.col(_CLUSTER).cast(pl.Int32)).to_numpy().T
+    at = sums.select(*places, _CLUSTER).to_numpy().T
     kept = (at >= 0).all(axis=0)
-    columns = np.zeros([1 + len(own), *map(len, labels.values()), clusters.height])
+    columns = np.zeros([1 + len(own), *map(len, labels.values()), drawn.shape[-1]])
     for name, column in zip(["_", *(f"_{place}" for place in range(len(own)))], columns, strict=True):
         column[tuple(at[:, kept])] = sums[name].to_numpy()[kept]
-    totals = (columns.reshape(-1, clusters.height) @ drawn.T).reshape(*columns.shape[:-1], len(drawn))
+    totals = (columns.reshape(-1, drawn.shape[-1]) @ drawn.T).reshape(*columns.shape[:-1], len(drawn))
     count, there = columns[0].sum(axis=-1), (columns[0] > 0).sum(axis=-1)
     few = (count < least_units("mean")) | (there < np.minimum(LEAST_BLOCKS, count))
     below = np.where(totals[1] == 0, np.nan, totals[1])
@@ -139,30 +148,32 @@ def _places(key: str, labels: Sequence[Any], dtype: pl.DataType) -> pl.Expr:
     return column.replace_strict(places, default=-1, return_dtype=pl.Int32)
 
 
-def _percentiles(quantity: Sampled, rows: pl.DataFrame, labels: Labels, clusters: pl.DataFrame, drawn: Array) -> Array:
+def _percentiles(quantity: Sampled, rows: pl.DataFrame, labels: Labels, drawn: Array) -> Array:
     """Percentiles of the value; infinite where too few finished."""
     others = {key: of for key, of in labels.items() if key != PERCENTILE}
     found = np.full([*map(len, labels.values()), len(drawn)], np.nan)
-    count = clusters.height
-    by = [name for name in clusters.columns if name != _CLUSTER]
+    count = drawn.shape[-1]
     blocks = Blocks(np.arange(count), np.zeros(1, dtype=np.int64), np.array([count]))
     for place in itertools.product(*(enumerate(of) for of in others.values())):
         here = [pl.col(key) == label for key, (_, label) in zip(others, place, strict=True)]
         units = rows if quantity.where is None else rows.filter(quantity.where)
         weights = (pl.lit(1.0) if quantity.weight is None else quantity.weight).alias("weight")
-        own = units.filter(*here).select(quantity.value.cast(pl.Float64).alias("value"), weights, *by).sort("value")
+        own = (
+            units.filter(*here).select(quantity.value.cast(pl.Float64).alias("value"), weights, _CLUSTER).sort("value")
+        )
         if not own.height:
             continue
-        cluster = own.join(clusters, on=by, how="left", maintain_order="left")[_CLUSTER].to_numpy().astype(np.int64)
+        cluster = own[_CLUSTER].to_numpy()
         weight = own["weight"].to_numpy()
         arm = ArmRows(
             own["value"].to_numpy().reshape(-1, 1), weight, cluster, np.zeros(count, int), own.height, 0, 0, 0
         )
         # Kish: units of equal weight with the same information as these.
         worth = round(weight.sum() ** 2 / (weight**2).sum())
+        there = np.count_nonzero(np.bincount(cluster))
         for at, percentile in enumerate(quantity.percentiles):
             made = Quantile(arm, blocks, weight, percentile / 100)
-            few = worth < least_units(f"p{percentile}") or len(np.unique(cluster)) < min(LEAST_BLOCKS, own.height)
+            few = worth < least_units(f"p{percentile}") or there < min(LEAST_BLOCKS, own.height)
             values = made.of((drawn[:1] if few else drawn) @ made.columns)
             found[(*(index for index, _ in place), at)][: len(values)] = values
     return found
