@@ -299,7 +299,9 @@ def chance(members: int) -> float:
 
 
 def rank_correlation(values: np.ndarray[Any, Any], order: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Spearman's, of `values` along their last axis and `order`, of the same length; NaN where all values are equal."""
+    """Spearman's, of `values` along their last axis and `order`, of the same length; equal values share a rank. NaN
+    where a value is, and where all values are equal.
+    """
     apart, places = ranks(values), ranks(order)
     apart, places = apart - apart.mean(axis=-1, keepdims=True), places - places.mean()
     with np.errstate(invalid="ignore"):
