@@ -197,7 +197,7 @@ impl Sender {
     /// 1. RTT: the controller and the start-up scheme get the sample that the estimator has taken.
     /// 2. Validation: cwnd may have been used up to here.
     /// 3. Congestion control: the edges, each in the order of [`Edges`]; then cwnd is reduced, or grows by the start-up
-    ///    scheme's or the controller's law if validation allows it, or follows the delivery rate.
+    ///    scheme's or the controller's algorithm if validation allows it, or follows the delivery rate.
     /// 4. Start-up: the effect of the edges on the scheme, which may replace cwnd and ssthresh.
     /// 5. What is rare: ECN (a smaller cwnd is signaled to the peer by CWR), statistics, retransmissions, the back-off.
     /// 6. The timer.

@@ -131,7 +131,8 @@ impl Sender {
     pub fn learn_peer(&mut self, conn: &Connection, segment: &Segment) {
         self.peer_window.set(u32::from(segment.window), self.max_send_window(conn));
         self.snd.begin_window(origin(segment.seq), self.snd.una);
-        // The controller must not hold a window in segments of the old size; its law begins when the handshake is complete.
+        // The controller must not hold a window in segments of the old size; its algorithm begins when the handshake is
+        // complete.
         let window = self.initial_window_bytes(conn);
         self.controller.restart_window(&Self::start(&conn.profile, self.snd.initial(), conn.handshake.mss(), window));
     }

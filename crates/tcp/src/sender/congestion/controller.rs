@@ -1,6 +1,6 @@
-//! The sender's window together with the law that changes it.
+//! The sender's window together with the algorithm that changes it.
 
-use super::law::{Acknowledged, CongestionControl, Delivery, RoundTrip};
+use super::interface::{Acknowledged, CongestionControl, Delivery, RoundTrip};
 use super::reno::Reno;
 use super::start::Start;
 use super::window::Window;
@@ -9,16 +9,16 @@ use crate::Nanos;
 use crate::amounts::Bytes;
 use crate::event::Trigger;
 
-/// The sender's cwnd and ssthresh, and the law that changes them. Reno, which plain TCP asks for, is distinguished from
-/// the others by one comparison and keeps its state here.
+/// The sender's cwnd and ssthresh, and the algorithm that changes them. Reno, which plain TCP asks for, is distinguished
+/// from the others by one comparison and keeps its state here.
 #[derive(Clone, Debug)]
 pub(crate) struct Controller {
     window: Window,
-    law: Law,
+    algorithm: Algorithm,
 }
 
 #[derive(Clone, Debug)]
-enum Law {
+enum Algorithm {
     Reno(Reno),
     Other(Box<Other>),
     /// One that says of itself that it is rate-based: asked for with almost every segment, and always the same.
@@ -28,8 +28,8 @@ enum Law {
 // An endpoint holds its controller, and a simulation holds very many endpoints.
 const _: () = assert!(size_of::<Controller>() <= 32);
 
-impl Law {
-    /// A new law, in the memory of an old one if there is one.
+impl Algorithm {
+    /// A new algorithm, in the memory of an old one if there is one.
     fn new_in(old: Option<Box<Other>>, algorithm: CongestionAlgorithm, start: &Start) -> Self {
         let renewed = match old {
             Some(mut memory) => memory.renew(algorithm, start).then_some(memory),
@@ -37,7 +37,7 @@ impl Law {
         };
         match renewed {
             None => Self::Reno(Reno::new(start)),
-            Some(other) if other.law().is_rate_based() => Self::RateBased(other),
+            Some(other) if other.algorithm().is_rate_based() => Self::RateBased(other),
             Some(other) => Self::Other(other),
         }
     }
@@ -46,19 +46,19 @@ impl Law {
 impl Controller {
     /// A new controller, in the memory of an old one if there is one.
     pub(crate) fn new_in(old: Option<Box<Other>>, algorithm: CongestionAlgorithm, start: &Start) -> Self {
-        Self { window: Window::new(start), law: Law::new_in(old, algorithm, start) }
+        Self { window: Window::new(start), algorithm: Algorithm::new_in(old, algorithm, start) }
     }
 
-    /// Puts the window at its beginning and leaves the law alone.
+    /// Puts the window at its beginning and leaves the algorithm alone.
     pub(crate) fn restart_window(&mut self, start: &Start) {
         self.window = Window::new(start);
     }
 
     /// Gives up the memory that another controller can be built in, for a controller without any.
     pub(crate) fn take_memory(&mut self, start: &Start) -> Option<Box<Other>> {
-        match std::mem::replace(&mut self.law, Law::Reno(Reno::new(start))) {
-            Law::Reno(_) => None,
-            Law::Other(memory) | Law::RateBased(memory) => Some(memory),
+        match std::mem::replace(&mut self.algorithm, Algorithm::Reno(Reno::new(start))) {
+            Algorithm::Reno(_) => None,
+            Algorithm::Other(memory) | Algorithm::RateBased(memory) => Some(memory),
         }
     }
 
@@ -68,56 +68,58 @@ impl Controller {
         *self = Self::new_in(memory, algorithm, start);
     }
 
-    /// The law and the window that it changes.
+    /// The algorithm and the window that it changes.
     #[inline]
     fn parts(&mut self) -> (&mut dyn CongestionControl, &mut Window) {
-        let law = match &mut self.law {
-            Law::Reno(reno) => reno,
-            Law::Other(other) | Law::RateBased(other) => other.law_mut(),
+        let algorithm = match &mut self.algorithm {
+            Algorithm::Reno(reno) => reno,
+            Algorithm::Other(other) | Algorithm::RateBased(other) => other.algorithm_mut(),
         };
-        (law, &mut self.window)
+        (algorithm, &mut self.window)
     }
 
     #[inline]
     pub(crate) fn on_start(&mut self, now: Nanos, last_sent_at: Option<Nanos>) {
-        if let Law::Other(other) | Law::RateBased(other) = &mut self.law {
-            other.law_mut().on_start(&mut self.window, now, last_sent_at);
+        if let Algorithm::Other(other) | Algorithm::RateBased(other) = &mut self.algorithm {
+            other.algorithm_mut().on_start(&mut self.window, now, last_sent_at);
         }
     }
 
     #[inline]
     pub(crate) fn on_round_trip(&mut self, now: Nanos, sample: &RoundTrip) {
-        if let Law::Other(other) | Law::RateBased(other) = &mut self.law {
-            other.law_mut().on_round_trip(&mut self.window, now, sample);
+        if let Algorithm::Other(other) | Algorithm::RateBased(other) = &mut self.algorithm {
+            other.algorithm_mut().on_round_trip(&mut self.window, now, sample);
         }
     }
 
     #[inline]
     pub(crate) fn on_ack(&mut self, now: Nanos, acknowledged: Acknowledged) {
-        match &mut self.law {
-            Law::Reno(reno) => reno.on_ack(&mut self.window, now, acknowledged),
-            Law::Other(other) | Law::RateBased(other) => other.law_mut().on_ack(&mut self.window, now, acknowledged),
+        match &mut self.algorithm {
+            Algorithm::Reno(reno) => reno.on_ack(&mut self.window, now, acknowledged),
+            Algorithm::Other(other) | Algorithm::RateBased(other) => {
+                other.algorithm_mut().on_ack(&mut self.window, now, acknowledged)
+            }
         }
     }
 
     pub(crate) fn on_delivery(&mut self, now: Nanos, delivery: &Delivery) {
-        let (law, window) = self.parts();
-        law.on_delivery(window, now, delivery);
+        let (algorithm, window) = self.parts();
+        algorithm.on_delivery(window, now, delivery);
     }
 
     pub(crate) fn on_congestion(&mut self, now: Nanos, flight_bytes: u32) {
-        let (law, window) = self.parts();
-        law.on_congestion(window, now, Bytes(flight_bytes));
+        let (algorithm, window) = self.parts();
+        algorithm.on_congestion(window, now, Bytes(flight_bytes));
     }
 
     pub(crate) fn on_timeout(&mut self, now: Nanos, flight_bytes: u32, first: bool) {
-        let (law, window) = self.parts();
-        law.on_timeout(window, now, Bytes(flight_bytes), first);
+        let (algorithm, window) = self.parts();
+        algorithm.on_timeout(window, now, Bytes(flight_bytes), first);
     }
 
     pub(crate) fn on_undo(&mut self, now: Nanos, cwnd: u32, ssthresh: u32) {
-        let (law, window) = self.parts();
-        law.on_undo(window, now, Bytes(cwnd), Bytes(ssthresh));
+        let (algorithm, window) = self.parts();
+        algorithm.on_undo(window, now, Bytes(cwnd), Bytes(ssthresh));
     }
 
     /// cwnd and ssthresh, for a start-up scheme to change.
@@ -161,49 +163,49 @@ impl Controller {
 
     #[inline]
     pub(crate) fn pacing_rate(&self) -> Option<u64> {
-        match &self.law {
-            Law::Reno(_) => None,
-            Law::Other(other) | Law::RateBased(other) => other.law().pacing_rate(),
+        match &self.algorithm {
+            Algorithm::Reno(_) => None,
+            Algorithm::Other(other) | Algorithm::RateBased(other) => other.algorithm().pacing_rate(),
         }
     }
 
-    fn law(&self) -> &dyn CongestionControl {
-        match &self.law {
-            Law::Reno(reno) => reno,
-            Law::Other(other) | Law::RateBased(other) => other.law(),
+    fn algorithm(&self) -> &dyn CongestionControl {
+        match &self.algorithm {
+            Algorithm::Reno(reno) => reno,
+            Algorithm::Other(other) | Algorithm::RateBased(other) => other.algorithm(),
         }
     }
 
     pub(crate) fn in_slow_start(&self) -> bool {
-        self.law().in_slow_start(&self.window)
+        self.algorithm().in_slow_start(&self.window)
     }
 
-    /// Why the law ended slow start when it lowered ssthresh without congestion.
+    /// Why the algorithm ended slow start when it lowered ssthresh without congestion.
     pub(crate) fn slow_start_end(&self) -> Option<Trigger> {
-        self.law().slow_start_end()
+        self.algorithm().slow_start_end()
     }
 
     pub(crate) fn min_train_segments(&self) -> Option<u32> {
-        match &self.law {
-            Law::Reno(_) => None,
-            Law::Other(other) | Law::RateBased(other) => other.law().min_train_segments(),
+        match &self.algorithm {
+            Algorithm::Reno(_) => None,
+            Algorithm::Other(other) | Algorithm::RateBased(other) => other.algorithm().min_train_segments(),
         }
     }
 
     #[inline]
     pub(crate) fn is_rate_based(&self) -> bool {
-        matches!(self.law, Law::RateBased(_))
+        matches!(self.algorithm, Algorithm::RateBased(_))
     }
 
     /// BBR's state.
     #[cfg(test)]
     pub(crate) fn bbr(&self) -> Option<&super::bbr::Bbr> {
-        match &self.law {
-            Law::Other(other) | Law::RateBased(other) => match &**other {
+        match &self.algorithm {
+            Algorithm::Other(other) | Algorithm::RateBased(other) => match &**other {
                 Other::Bbr(bbr) => Some(bbr),
                 _ => None,
             },
-            Law::Reno(_) => None,
+            Algorithm::Reno(_) => None,
         }
     }
 }

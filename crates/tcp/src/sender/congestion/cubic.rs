@@ -6,7 +6,7 @@
 //! window grows by at least a twentieth a round trip.
 
 use super::hystart::Progress;
-use super::law::{Acknowledged, CongestionControl, RoundTrip};
+use super::interface::{Acknowledged, CongestionControl, RoundTrip};
 use super::slow_start_exit::{Hystart, SlowStartExit};
 use super::start::Start;
 use super::window::Window;

@@ -4,7 +4,7 @@
 //! Linux's rounding: times are whole microseconds. Before 6.14 rounds were counted only from a window of
 //! [`LOW_WINDOW`] on, so that the first of them began later.
 
-use super::law::RoundTrip;
+use super::interface::RoundTrip;
 use super::shortest::Shortest;
 use crate::Nanos;
 use crate::amounts::{Bytes, Segments};

@@ -1,7 +1,7 @@
 //! HyStart++ (RFC 9406): when the round trip rises in slow start, growth becomes four times slower (conservative slow
 //! start); if the rise lasts, slow start ends, and if it does not, slow start goes on as before.
 
-use super::law::RoundTrip;
+use super::interface::RoundTrip;
 use super::shortest::Shortest;
 use crate::Nanos;
 use crate::amounts::{Bytes, Segments};

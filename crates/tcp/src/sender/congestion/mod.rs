@@ -1,6 +1,6 @@
 //! Congestion control: cwnd outside of recovery, and the response to loss.
 //!
-//! The sender owns cwnd and ssthresh, a [`Window`]. A controller is a law over it: it knows nothing of timers or
+//! The sender owns cwnd and ssthresh, a [`Window`]. A controller is an algorithm over it: it knows nothing of timers or
 //! retransmission. Recovery decides *that* there was congestion, the controller decides *how much* to send from then on.
 //! One file an algorithm, and one entry in `algorithms!` below. Users of the crate bring their own as
 //! [`CongestionAlgorithm::Custom`]; `examples/own_controller.rs` shows it. Reno, the yardstick of the simulator's speed,
@@ -15,7 +15,7 @@ mod cubic;
 mod delivery_rate;
 mod hystart;
 mod hystart_plus_plus;
-mod law;
+mod interface;
 mod max_filter;
 mod reno;
 mod shortest;
@@ -27,7 +27,7 @@ mod window;
 
 pub(crate) use delivery_rate::DeliveryRate;
 pub(in crate::sender) use hystart::{Detectors, Hystart as LinuxHystart, Progress};
-pub use law::{Acknowledged, CongestionControl, Custom, Delivery, RoundTrip};
+pub use interface::{Acknowledged, CongestionControl, Custom, Delivery, RoundTrip};
 pub use slow_start_exit::Hystart;
 pub use start::{CongestionAvoidance, SlowStartGrowth, Start};
 pub(crate) use start::{CubicSettings, RenoSettings, Settings};
@@ -40,7 +40,7 @@ pub type CustomController = Custom<fn(&Start) -> Box<dyn CongestionControl>>;
 
 /// Declares the algorithms other than Reno: one entry for each, with its parameters, its file and its type.
 macro_rules! algorithms {
-    ($($(#[$doc:meta])* $name:ident $({ $($(#[$about:meta])* $field:ident: $type:ty),+ })? => $file:ident::$law:ident;)+) => {
+    ($($(#[$doc:meta])* $name:ident $({ $($(#[$about:meta])* $field:ident: $type:ty),+ })? => $file:ident::$state:ident;)+) => {
         /// Congestion control algorithm.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
         #[serde(tag = "algorithm", rename_all = "snake_case", deny_unknown_fields)]
@@ -57,7 +57,7 @@ macro_rules! algorithms {
         /// The algorithms with more state than Reno.
         #[derive(Clone, Debug)]
         pub(crate) enum Other {
-            $($name($file::$law),)+
+            $($name($file::$state),)+
             Custom(Box<dyn CongestionControl>),
         }
 
@@ -67,7 +67,7 @@ macro_rules! algorithms {
                 Some(match algorithm {
                     CongestionAlgorithm::Reno => return None,
                     $(CongestionAlgorithm::$name $({ $($field),+ })? => {
-                        Self::$name($file::$law::new(start $($(, $field)+)?))
+                        Self::$name($file::$state::new(start $($(, $field)+)?))
                     })+
                     CongestionAlgorithm::Custom(custom) => Self::Custom((custom.build)(start)),
                 })
@@ -77,8 +77,8 @@ macro_rules! algorithms {
             // The enum is as large as its largest algorithm; of one that stays the same only the state is written.
             fn renew(&mut self, algorithm: CongestionAlgorithm, start: &Start) -> bool {
                 match (algorithm, self) {
-                    $((CongestionAlgorithm::$name $({ $($field),+ })?, Self::$name(law)) => {
-                        *law = $file::$law::new(start $($(, $field)+)?);
+                    $((CongestionAlgorithm::$name $({ $($field),+ })?, Self::$name(algorithm)) => {
+                        *algorithm = $file::$state::new(start $($(, $field)+)?);
                         true
                     })+
                     (_, other) => match Self::new(algorithm, start) {
@@ -91,17 +91,17 @@ macro_rules! algorithms {
                 }
             }
 
-            fn law(&self) -> &dyn CongestionControl {
+            fn algorithm(&self) -> &dyn CongestionControl {
                 match self {
-                    $(Self::$name(law) => law,)+
-                    Self::Custom(law) => &**law,
+                    $(Self::$name(algorithm) => algorithm,)+
+                    Self::Custom(algorithm) => &**algorithm,
                 }
             }
 
-            fn law_mut(&mut self) -> &mut dyn CongestionControl {
+            fn algorithm_mut(&mut self) -> &mut dyn CongestionControl {
                 match self {
-                    $(Self::$name(law) => law,)+
-                    Self::Custom(law) => &mut **law,
+                    $(Self::$name(algorithm) => algorithm,)+
+                    Self::Custom(algorithm) => &mut **algorithm,
                 }
             }
         }

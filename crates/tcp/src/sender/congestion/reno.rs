@@ -1,6 +1,6 @@
 //! Slow start and congestion avoidance as RFC 5681 states them, with the counting variants in use.
 
-use super::law::{Acknowledged, CongestionControl};
+use super::interface::{Acknowledged, CongestionControl};
 use super::start::{CongestionAvoidance, RenoSettings, SlowStartGrowth, Start};
 use super::window::Window;
 use crate::Nanos;

@@ -2,7 +2,7 @@
 
 use super::hystart::{self, Detectors, Progress};
 use super::hystart_plus_plus::HystartPlusPlus;
-use super::law::RoundTrip;
+use super::interface::RoundTrip;
 use crate::Nanos;
 use crate::amounts::Bytes;
 use crate::event::Trigger;

@@ -6,7 +6,7 @@
 //! each other one; the actual rate is taken from the shortest round trip of a round; after a recovery or an idle time a
 //! whole round trip of acknowledgments is waited for.
 
-use super::law::{Acknowledged, CongestionControl, RoundTrip};
+use super::interface::{Acknowledged, CongestionControl, RoundTrip};
 use super::reno::Reno;
 use super::shortest::Shortest;
 use super::start::Start;

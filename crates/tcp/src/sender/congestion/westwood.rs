@@ -6,7 +6,7 @@
 //! filters of 7/8. As in the paper, the threshold is set when loss is noticed; Linux sets it at the end of fast
 //! recovery, having halved on the way there.
 
-use super::law::{Acknowledged, CongestionControl, RoundTrip};
+use super::interface::{Acknowledged, CongestionControl, RoundTrip};
 use super::reno::Reno;
 use super::start::Start;
 use super::window::Window;

@@ -3,7 +3,7 @@
 use super::start::Start;
 use crate::amounts::{Bytes, LARGEST_WINDOW, Segments};
 
-/// cwnd and ssthresh of a sender. The sender owns them; laws and start-up schemes ask for another cwnd, and
+/// cwnd and ssthresh of a sender. The sender owns them; algorithms and start-up schemes ask for another cwnd, and
 /// [`Window::set_cwnd`] alone writes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Window {

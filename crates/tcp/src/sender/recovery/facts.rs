@@ -194,7 +194,7 @@ pub(crate) enum NextCwnd {
 pub(crate) enum CwndRule {
     #[default]
     Keep,
-    /// It grows by the controller's law for the delivered data.
+    /// It grows by the controller's algorithm for the delivered data.
     Grow,
     /// It moves towards ssthresh as these segments are delivered (proportional rate reduction).
     Reduce { segments: u32 },

@@ -43,7 +43,7 @@ pub struct SendState {
     pub mss_bytes: u32,
 }
 
-/// New data is acknowledged outside of recovery: cwnd may grow, by the scheme's law or by the controller's.
+/// New data is acknowledged outside of recovery: cwnd may grow, by the scheme's algorithm or by the controller's.
 #[derive(Debug)]
 pub struct Growth<'a> {
     /// Time of the ACK.
@@ -70,7 +70,7 @@ impl Growth<'_> {
         self.controller.window_mut()
     }
 
-    /// Growth by the controller's law.
+    /// Growth by the controller's algorithm.
     pub fn by_controller(&mut self) {
         if self.allowed {
             self.controller.on_ack(self.now, Acknowledged { bytes: self.bytes });

@@ -23,7 +23,7 @@ mod modes;
 mod tests;
 mod window;
 
-use super::law::{Acknowledged, CongestionControl, Delivery, RoundTrip};
+use super::interface::{Acknowledged, CongestionControl, Delivery, RoundTrip};
 use super::max_filter::MaxFilter;
 use super::start::Start;
 use super::window::Window;

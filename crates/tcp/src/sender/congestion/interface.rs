@@ -1,4 +1,4 @@
-//! The interface of a congestion controller: a law for cwnd, and the sender's reports to it.
+//! The interface of a congestion controller: an algorithm for cwnd, and the sender's reports to it.
 
 use super::window::Window;
 use crate::Nanos;
@@ -57,7 +57,7 @@ pub struct Delivery {
     pub in_loss: bool,
 }
 
-/// A congestion control algorithm: a law over the sender's [`Window`].
+/// A congestion control algorithm: it changes the sender's [`Window`].
 pub trait CongestionControl: DynClone + std::fmt::Debug + Send + Sync {
     /// Data is sent with nothing in flight: the first, or after idleness, or after a timeout that took all of it for lost.
     /// `last_sent_at`: when data was last sent, retransmissions included; none for the first.
@@ -99,13 +99,13 @@ pub trait CongestionControl: DynClone + std::fmt::Debug + Send + Sync {
         None
     }
     /// True if cwnd follows from deliveries alone, so that recovery leaves it alone (BBR). Needs a scoreboard. Asked
-    /// once, when the law is built.
+    /// once, when the algorithm is built.
     fn is_rate_based(&self) -> bool {
         false
     }
 }
 
-// Endpoints are cloned, with the law in its box.
+// Endpoints are cloned, with the algorithm in its box.
 dyn_clone::clone_trait_object!(CongestionControl);
 
 /// A controller or start-up scheme of the crate's user: how one is made for a connection.
