@@ -17,7 +17,7 @@ from typing import Any
 
 from firstflight.errors import FirstflightError, MachineError
 from firstflight.guard.brain import Brain, Settings
-from firstflight.guard.closed import Closed, Counts, outcome, unfinished_handshake
+from firstflight.guard.closed import Closed, outcome, unfinished_handshake
 from firstflight.guard.groups import Groups
 from firstflight.guard.journal import Journal
 from firstflight.guard.memory import Memory
@@ -311,7 +311,7 @@ class _Watch:
             "groups": [{"group": name} | asdict(verdict) for name, verdict in verdicts[:_GROUPS_SHOWN]],
             "groups_in_all": len(verdicts),
         }
-        self._metrics.show(status, Counts(*counts))
+        self._metrics.show(status, counts)
         new = self._host.state / (STATUS + ".new")
         new.write_text(json.dumps(status, default=str), encoding="utf-8")
         new.replace(self._host.state / STATUS)

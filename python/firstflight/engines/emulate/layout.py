@@ -269,9 +269,8 @@ def _path(network: dict[str, Any], source: str, destination: str) -> Iterator[Cr
 
 def _star_link(host: str, to_router: bool) -> Crossing:
     """The hub's forward direction leads to the users, as do the spokes'."""
-    if host == "hub[0]":
-        return "hub", "forward" if to_router else "reverse"
-    return host, "reverse" if to_router else "forward"
+    is_hub = host == "hub[0]"
+    return "hub" if is_hub else host, "forward" if is_hub == to_router else "reverse"
 
 
 def _from_root(groups: list[dict[str, Any]], host: str) -> Iterator[Crossing]:

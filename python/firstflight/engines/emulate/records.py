@@ -59,12 +59,13 @@ class CapturedConnection:
     def __post_init__(self) -> None:
         rows = self.segments
         server = rows["from_server"].to_numpy() == 1
-        acknowledges = ~server & (rows["flags"].to_numpy() & (_SYN | _ACK) == _ACK)
+        flags = rows["flags"].to_numpy()
         self._times = rows["time_ns"].to_numpy()
         self._server = server
         self._data = server & (rows["length"].to_numpy() > 0)
         self._again = rows["retransmission"].to_numpy() == 1
-        self._acks = acknowledges
+        self._acks = ~server & (flags & (_SYN | _ACK) == _ACK)
+        self._syn_acks = server & (flags & _SYN > 0)
         # In bytes of the server's stream, from 0.
         self._starts = rows["seq"].to_numpy().astype(np.int64) - 1
 
@@ -101,7 +102,7 @@ class CapturedConnection:
 
     def syn_acks(self) -> int:
         """SYN-ACKs that the server sent."""
-        return int((self._server & (self.segments["flags"].to_numpy() & _SYN > 0)).sum())
+        return int(self._syn_acks.sum())
 
     def first_window(self) -> int:
         """The receive window in bytes that ended the client's handshake; 0 if nothing did."""
@@ -110,7 +111,7 @@ class CapturedConnection:
 
     def round_trip_s(self) -> float:
         """From the first SYN-ACK to the acknowledgment that ended the handshake, at the server; NaN without these."""
-        syn_acks = self._times[self._server & (self.segments["flags"].to_numpy() & _SYN > 0)]
+        syn_acks = self._times[self._syn_acks]
         acks = self._times[self._acks]
         return float(acks[0] - syn_acks[0]) / 1e9 if syn_acks.size and acks.size else float("nan")
 
@@ -183,7 +184,7 @@ class CellRecords:
         box: Mapping[str, Any],
         windows: Mapping[str, int],
     ) -> None:
-        """The result of one replicate. `layout`: with its links; `facts`: answer of `inside.replicates.run_replicate`;
+        """The result of one replicate. `layout`: with its links; `facts`: answer of `inside.commands.run_replicate`;
         `box`: the link box's counters of the replicate; `windows`: initial window in segments by application.
         """
         joined = Replicate(replicate, layout, facts, box)
@@ -232,15 +233,15 @@ class Replicate:
             (layout.host(entry["server"]).address, entry["address"], entry["port"]): entry["info"]
             for entry in facts["sockets"]
         }
-        self._told = sorted(facts["transfers"], key=lambda row: (row["start_s"], row["application"], row["client"]))
-        self._ends = [self._end(row, place) for place, row in enumerate(self._told)]
+        self._rows = sorted(facts["transfers"], key=lambda row: (row["start_s"], row["application"], row["client"]))
+        self._ends = [self._end(row, place) for place, row in enumerate(self._rows)]
         self._numbers = {end: number for number, end in enumerate(dict.fromkeys(self._ends))}
         self.connections = self._connections(box)
         self._sent: dict[Ends, int] = {}
 
     def transfers(self, windows: Mapping[str, int]) -> list[Row]:
         """Rows of `transfers`."""
-        return [self._transfer(row, end, windows) for row, end in zip(self._told, self._ends, strict=True)]
+        return [self._transfer(row, end, windows) for row, end in zip(self._rows, self._ends, strict=True)]
 
     def pages(self, transfers: Sequence[Row]) -> list[Row]:
         """Rows of `pages`, with the sums of their transfers; a sum of which a part is not known is null."""
@@ -254,7 +255,7 @@ class Replicate:
 
     def handshakes(self) -> list[Row]:
         """Rows of `handshakes`: one for each connection over TLS."""
-        rows = {end: row for row, end in zip(reversed(self._told), reversed(self._ends), strict=True)}
+        rows = {end: row for row, end in zip(reversed(self._rows), reversed(self._ends), strict=True)}
         return [self._handshake(rows[end], end) for end in self._numbers if rows[end]["over_tls"]]
 
     def _handshake(self, row: Row, end: Ends) -> Row:
@@ -289,11 +290,11 @@ class Replicate:
 
     def quic(self) -> list[Row]:
         """Rows of `quic`."""
-        addresses = {host.address for host in self._layout.hosts if host.name in {row["server"] for row in self._told}}
+        addresses = {host.address for host in self._layout.hosts if host.name in {row["server"] for row in self._rows}}
         seen = seen_by_links(self._facts.get("datagrams", b""), addresses)
         links = self._layout.directions()
         rows = []
-        for row, end in zip(self._told, self._ends, strict=True):
+        for row, end in zip(self._rows, self._ends, strict=True):
             if end not in seen:
                 continue
             there, back = self._paths(row)

@@ -24,12 +24,10 @@ from typing import Any, NoReturn
 
 from pyroute2.netlink.exceptions import NetlinkError
 
-from firstflight.engines.emulate.inside.commands import COMMANDS
+from firstflight.engines.emulate.inside.commands import COMMANDS, FILES
 from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.errors import FirstflightError, MachineError, RequestError
 
-# Files of a testbed (a server's documents, for one) live in memory, in a file system that is invisible outside.
-FILES = "/dev/shm"
 _LAST_WORD_S = 0.5
 _KINDS = {RequestError: "request", MachineError: "machine"}
 
@@ -118,7 +116,7 @@ def _prepare() -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.mount(b"tmpfs", FILES.encode(), b"tmpfs", 0, b"mode=0755") != 0:
+    if libc.mount(b"tmpfs", bytes(FILES), b"tmpfs", 0, b"mode=0755") != 0:
         reason = os.strerror(ctypes.get_errno())
         raise MachineError(f"no file system in memory can be mounted on {FILES} inside the testbed: {reason}")
 

@@ -25,7 +25,8 @@ from firstflight.engines.emulate.inside.servers import KernelServer, OurServer, 
 from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.errors import MachineError
 
-_FILES = Path("/dev/shm")
+# Files of a testbed (a server's documents, for one) live in memory, in a file system that is invisible outside.
+FILES = Path("/dev/shm")
 _NAMES = Path("/etc/hosts")
 _MS_BIND = 0x1000
 # By host; from `start_captures` on.
@@ -148,7 +149,7 @@ def open_doors(testbed: Testbed, names: dict[str, list[str]]) -> dict[str, int]:
     namespace, by host, in this process.
     """
     lines = [f"{testbed.host(host).address} {' '.join(called)}" for host, called in names.items()]
-    file = _FILES / "hosts"
+    file = FILES / "hosts"
     file.write_text("\n".join(["127.0.0.1 localhost", "::1 localhost", *lines, ""]), encoding="ascii")
     if ctypes.CDLL(None, use_errno=True).mount(bytes(file), bytes(_NAMES), None, _MS_BIND, None) != 0:
         reason = os.strerror(ctypes.get_errno())
@@ -159,7 +160,7 @@ def open_doors(testbed: Testbed, names: dict[str, list[str]]) -> dict[str, int]:
 @command
 def keep_file(testbed: Testbed, name: str, content: str) -> str:
     """Keep a file that vanishes with the testbed; its path, for programs of the user's."""
-    file = _FILES / name
+    file = FILES / name
     file.parent.mkdir(exist_ok=True)
     file.write_text(content, encoding="utf-8")
     return str(file)
@@ -207,7 +208,7 @@ def start_servers(testbed: Testbed, hosts: dict[str, dict[str, Any]]) -> None:
         if "quic" in server_settings:
             _SERVERS[name] = QuicServer(testbed, name, server_settings["quic"])
         elif testbed.host(name).stack == "kernel":
-            _SERVERS[name] = KernelServer(testbed, name, _FILES / f"nginx{number}", server_settings)
+            _SERVERS[name] = KernelServer(testbed, name, FILES / f"nginx{number}", server_settings)
         else:
             # To listen again takes no time, to start does.
             server = ours.get(name) or OurServer(testbed, name)
@@ -248,7 +249,7 @@ def run_replicate(
         stream.ready()
     seen = clock(duration_s)
     clients: list[Callable[[], None]] = [partial(stream.run, seen, close_s + empty_s) for stream in streams]
-    for application in (item for item in applications if item not in of_datagrams):
+    for application in (item for item in applications if "flows" not in item):
         offered = tuple((name, testbed.host(name).in_url, _SERVERS[name]) for name in application["servers"])
         for index, host in application["clients"]:
             draws = Draws(seed, replicate, application["number"], index)
