@@ -22,6 +22,10 @@
 //! acknowledgments, timers, recovery, congestion control and its validation.
 //!
 //! To find a rule, follow one ACK through the files: `ONE_ACK.md` beside this crate's manifest.
+//!
+//! Imports go one way: `connection/`, with the endpoint, imports `sender/` and `receiver/`, and these import `profile/`.
+//! Below it lie the start-up schemes and congestion controllers, which know no sender. The state that both halves share
+//! stands in files of `connection/` that import neither of them.
 
 mod amounts;
 mod connection;
