@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def _studies() -> list[Sequence[str]]:
-    return [(f"`{s.name}`", ", ".join(s.engines), s.shows, s.source) for s in studies.all()]
+    return [(f"`{name}`", ", ".join(s["engines"]), s["shows"], s["source"]) for name, s in studies.listed()]
 
 
 def _profile_rows() -> Iterator[Sequence[str]]:

@@ -78,7 +78,7 @@ def test_a_failure_of_the_machine_in_any_command_is_one_sentence(
 
     before = signal.getsignal(signal.SIGINT)
     monkeypatch.setattr("firstflight.cli._discard_output", lambda: None)
-    monkeypatch.setattr("firstflight.cli.studies.all_studies", fail)
+    monkeypatch.setattr("firstflight.cli.studies.listed", fail)
     try:
         answer = firstflight("studies")
     finally:

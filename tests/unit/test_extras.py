@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from firstflight._native import chi_squared_tail, normal_cdf, student_cdf, student_quantile
+from firstflight.studies import NAMES
 
 ROOT = Path(__file__).parents[2]
 CORE = """
@@ -39,7 +40,6 @@ def core(tmp_path: Path) -> Core:
         ("figures", ["report", "run"]),
         ("figures", ["explain", "--out", "explained.png"]),
         ("figures", ["trace", ROOT / "examples" / "download.toml", "--plot", "traced.svg"]),
-        ("studies", ["studies"]),
         ("studies", ["run", "lost-syn"]),
         ("studies", ["scorecard", "iw10"]),
     ],
@@ -51,6 +51,12 @@ def test_what_needs_an_extra_names_it_before_any_work(core: Core, tmp_path: Path
     assert err.endswith(f'is not installed; fix: pip install "firstflight[{extra}]"\n')
     assert err.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_the_studies_are_listed_with_the_core_alone(core: Core) -> None:
+    status, out, err = core("studies")
+    assert (status, err) == (0, "")
+    assert [line.split()[0] for line in out.splitlines() if not line.startswith(" ")] == list(NAMES)
 
 
 def test_an_explanation_is_drawn_with_the_core_alone(core: Core, tmp_path: Path) -> None:

@@ -1,10 +1,10 @@
 """`firstflight studies`."""
 
 from firstflight.cli.terminal import show
-from firstflight.studies import all as all_studies
+from firstflight.studies import listed
 
 
 def command() -> None:
     """List the studies: name, source, engines and subject."""
-    for study in all_studies():
-        show(f"{study.name}  ({', '.join(study.engines)})\n  {study.shows}\n  {study.source}")
+    for name, said in listed():
+        show(f"{name}  ({', '.join(said['engines'])})\n  {said['shows']}\n  {said['source']}")

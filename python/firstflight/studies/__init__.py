@@ -1,7 +1,9 @@
 """The registry of studies. Each is imported when it is asked for."""
 
 import importlib
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -9,7 +11,7 @@ from firstflight import records
 from firstflight.counted import nearest
 from firstflight.errors import RequestError, missing_extra
 from firstflight.scenario import Cell, Scenario
-from firstflight.studies.study import Study
+from firstflight.studies.study import Study, declared
 from firstflight.studies.varied import SingleScenario, VariedScenario
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ ADVICE = "advise"
 # `firstflight scorecard` stores a run of this name, whose cells name the scheme.
 SCORECARD = "scorecard"
 
-__all__ = ["NAMES", "Cell", "Run", "SingleScenario", "Study", "VariedScenario", "all", "find", "of"]
+__all__ = ["NAMES", "Cell", "Run", "SingleScenario", "Study", "VariedScenario", "find", "listed", "of"]
 
 
 def find(name: str) -> Study:
@@ -72,9 +74,10 @@ def find(name: str) -> Study:
     return study
 
 
-def all() -> list[Study]:
-    """Every study, in the registry's order."""
-    return [find(name) for name in _STUDIES]
+def listed() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Name and study.toml of every study, in the registry's order. None is imported."""
+    for name in _STUDIES:
+        yield name, declared(Path(__file__).parent / name.replace("-", "_"))
 
 
 def of(run: records.Run) -> Study:

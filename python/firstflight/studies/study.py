@@ -2,10 +2,14 @@
 
 import html
 import shlex
+import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from firstflight.counted import listed
+from firstflight.errors import RequestError
 from firstflight.scenario import Cell
 
 if TYPE_CHECKING:
@@ -15,7 +19,7 @@ if TYPE_CHECKING:
     from firstflight.report.figure import Figure
     from firstflight.studies.scorecard.case import Judged, Verdict
 
-__all__ = ["Cell", "Study"]
+__all__ = ["Cell", "Study", "declared"]
 
 
 class Study(ABC):
@@ -118,3 +122,18 @@ class Study(ABC):
     def words(self) -> list[str]:
         """Arguments of the command that runs it."""
         return ["run", self.name]
+
+
+def declared(folder: Path) -> dict[str, Any]:
+    """The document in the folder's study.toml. RequestError if it cannot be read or lacks a part of a study."""
+    path = folder / "study.toml"
+    try:
+        said = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RequestError(f"{path}: {error}") from error
+    wanted = ("title", "shows", "source", "question", "limitations", "engines", "replicates")
+    if lacking := [key for key in wanted if key not in said]:
+        raise RequestError(f"{path}: {listed(lacking)} {'are' if lacking[1:] else 'is'} missing")
+    if "grid" not in said and "grids" not in said:
+        raise RequestError(f"{path}: it has no grid; write [grid], or [grids.NAME] for each of several")
+    return said

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import tomllib
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, wraps
@@ -15,7 +14,7 @@ import xarray as xr
 
 from firstflight.analysis.claim import Claim
 from firstflight.analysis.table import VALUE_COLUMNS, Table
-from firstflight.counted import listed, nearest
+from firstflight.counted import nearest
 from firstflight.errors import RequestError
 from firstflight.records import TABLES, Run, empty
 from firstflight.report.figure import Figure
@@ -24,7 +23,7 @@ from firstflight.studies.kernel.claim import ClaimSpec, depending, judge
 from firstflight.studies.kernel.grid import EXPERIMENT, Build, Grid, Label
 from firstflight.studies.kernel.quantity import Quantities, Quantity, measured
 from firstflight.studies.kernel.sample import DRAW, METHOD, PERCENTILE, REPLICATE
-from firstflight.studies.study import Study
+from firstflight.studies.study import Study, declared
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -69,7 +68,7 @@ class DeclaredStudy(Study):
         build: Build | None = None,
     ) -> None:
         """`folder` holds study.toml and its scenario files; `build` sets the values that have to be computed."""
-        self._declared = said = _declared(folder / "study.toml")
+        self._declared = said = declared(folder)
         self.name = folder.name.replace("_", "-")  # type: ignore[misc]
         self.title, self.source, self.shows = said["title"], said["source"], said["shows"]  # type: ignore[misc]
         self.asked, self.limitations = said["question"], tuple(said["limitations"])  # type: ignore[misc]
@@ -81,9 +80,9 @@ class DeclaredStudy(Study):
     @cached_property
     def grids(self) -> dict[str, Grid]:
         """The grids of study.toml by name; a single one has an empty name."""
-        declared = self._declared.get("grids") or {"": self._declared["grid"]}
+        grids = self._declared.get("grids") or {"": self._declared["grid"]}
         shared = self._declared.get("keys", {})
-        return {name: Grid(self._folder, name, said, shared, self._build) for name, said in declared.items()}
+        return {name: Grid(self._folder, name, said, shared, self._build) for name, said in grids.items()}
 
     def keys(self, engine: str) -> list[dict[str, Label | None]]:
         """See `Study`."""
@@ -221,20 +220,6 @@ class DeclaredStudy(Study):
             return []
         sentences = depending(self._answer, self.quantities(run), lambda own, other: own != other, listed=False)
         return [sentence for sentence, lacking in sentences if sentence and not lacking]
-
-
-def _declared(path: Path) -> dict[str, Any]:
-    """The document of a study.toml that has all of a study."""
-    try:
-        said = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise RequestError(f"{path}: {error}") from error
-    wanted = ("title", "shows", "source", "question", "limitations", "engines", "replicates")
-    if lacking := [key for key in wanted if key not in said]:
-        raise RequestError(f"{path}: {listed(lacking)} {'are' if lacking[1:] else 'is'} missing")
-    if "grid" not in said and "grids" not in said:
-        raise RequestError(f"{path}: it has no grid; write [grid], or [grids.NAME] for each of several")
-    return said
 
 
 _TAKEN = (
