@@ -79,7 +79,7 @@ def _percentiles(advice: Advice) -> Figure | None:
         )
         bars = base.mark_rule(strokeWidth=5, opacity=0.35).encode(y=alt.Y("low:Q", title=_CHANGE), y2="high:Q")
         dots = base.mark_point(filled=True, size=60, opacity=1).encode(y=alt.Y("change:Q", title=_CHANGE))
-        picture: alt.TopLevelMixin = alt.layer(bars, dots).properties(width=width, height=210)
+        picture: alt.TopLevelMixin = alt.layer(bars, dots, width=width, height=210)
         return picture
 
     return Figure(
@@ -157,7 +157,12 @@ def _bucket_panels(points: list[dict[str, Any]], width: int) -> alt.TopLevelMixi
             x=alt.value(inner + _SHARE_PX), text="share:N"
         )
         panels.append(
-            alt.layer(zero, bars, dots, notes, shares).properties(
+            alt.layer(
+                zero,
+                bars,
+                dots,
+                notes,
+                shares,
                 width=inner,
                 height=22 * len(order),
                 title=alt.TitleParams(dimension, anchor="start", frame="group", fontSize=12.5),
@@ -192,7 +197,7 @@ def _cost(advice: Advice) -> Figure | None:
         behind = base.mark_line(color=BASE, strokeDash=[3, 3]).properties(data=_of(cases[0]))
         line = base.mark_line(color=ORDERED[0], strokeWidth=2, point=alt.OverlayMarkDef(size=40, color=ORDERED[0]))
         title = alt.TitleParams(case, anchor="start", frame="group", fontSize=12, fontWeight="normal")
-        return alt.layer(behind, line.properties(data=_of(case))).properties(width=inner, height=90, title=title)
+        return alt.layer(behind, line.properties(data=_of(case)), width=inner, height=90, title=title)
 
     def _of(case: str) -> alt.Data:
         return inline([point | {"place": windows.index(point["iw"])} for point in points if point["case"] == case])

@@ -194,7 +194,7 @@ def _times(lines: pl.DataFrame, marks: list[dict[str, Any]], axis: _Bytes, headi
             align="left", baseline="middle", fontSize=12, fontWeight="bold"
         )
         layers.append(ends.encode(x=alt.value(axis.width + 8), y=y, text="name:N", color=_color(marks)))
-    return alt.LayerChart(layer=layers).properties(width=axis.width, height=height, title=heading)
+    return alt.LayerChart(layer=layers, width=axis.width, height=height, title=heading)
 
 
 def _users(dots: pl.DataFrame, marks: list[dict[str, Any]], axis: _Bytes, heading: alt.TitleParams) -> alt.LayerChart:
@@ -219,7 +219,7 @@ def _users(dots: pl.DataFrame, marks: list[dict[str, Any]], axis: _Bytes, headin
             align="right", baseline="top", dx=-4, dy=5, fontSize=11 if axis.wide else 10
         )
         layers.append(note.encode(x=alt.value(axis.width), y=alt.value(0), text="text:N"))
-    return alt.LayerChart(layer=layers).properties(width=axis.width, height=190 if axis.wide else 140, title=heading)
+    return alt.LayerChart(layer=layers, width=axis.width, height=190 if axis.wide else 140, title=heading)
 
 
 def _color(marks: list[dict[str, Any]]) -> alt.Color:

@@ -76,7 +76,7 @@ def _sequence(
         layers.append(letters.mark_text(text="R", dy=-8, fontSize=11, fontWeight="bold"))
     tls = _TLS if any(not own[sequence.TLS].is_empty() for own in marks) else ""
     titles = alt.TitleParams(wrapped(title), subtitle=_MARKS.format(tls=tls), anchor="start", offset=8)
-    return alt.LayerChart(layer=layers).properties(width=panel.width, height=sequence.HEIGHT, title=titles)
+    return alt.LayerChart(layer=layers, width=panel.width, height=sequence.HEIGHT, title=titles)
 
 
 def _first_data_s(connection: Connection) -> float:

@@ -94,8 +94,8 @@ def chart(connection: Connection, panel: Panel, title: str) -> alt.LayerChart:
     layers.append(letter.mark_text(**style, stroke=PAPER, strokeWidth=3, color=PAPER))
     layers.append(letter.mark_text(**style).encode(color=shade))
     layers += _ends(connection, panel)
-    return alt.LayerChart(layer=layers).properties(
-        width=panel.width, height=HEIGHT, title=alt.TitleParams(wrapped(title), anchor="start", offset=8)
+    return alt.LayerChart(
+        layer=layers, width=panel.width, height=HEIGHT, title=alt.TitleParams(wrapped(title), anchor="start", offset=8)
     )
 
 

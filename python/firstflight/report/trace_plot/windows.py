@@ -58,7 +58,7 @@ def chart(connection: Connection, panel: Panel) -> alt.LayerChart | None:
             color=alt.value(ORDERED[0]),
         )
     )
-    return alt.LayerChart(layer=[behind, before]).properties(width=panel.width, height=HEIGHT, title=heading(HEADING))
+    return alt.LayerChart(layer=[behind, before], width=panel.width, height=HEIGHT, title=heading(HEADING))
 
 
 def windows(connection: Connection) -> pl.DataFrame:

@@ -275,7 +275,7 @@ class Matched:
         said = once.mark_text(align="right", dy=-6, color=ORDERED[1], text=f"published: {self.published:g}")
         limit = once.mark_rule(color=BASE).encode(x=alt.datum(CUTOFF))
         layers = [limit, printed, points, ring, name, said.encode(x=alt.value(width), y=alt.datum(self.published))]
-        picture: alt.TopLevelMixin = alt.layer(*layers, data=inline(rows)).properties(width=width, height=280)
+        picture: alt.TopLevelMixin = alt.layer(*layers, data=inline(rows), width=width, height=280)
         return picture
 
 

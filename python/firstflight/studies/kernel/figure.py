@@ -149,8 +149,8 @@ def _chart(
         drawn.insert(0, alt.Chart().mark_rule(color=BASE, strokeDash=[5, 4]).encode(y=alt.datum(values.base)))
     panels = quantity.sizes[columns] if columns else 1
     abreast = min(panels, 4 if width > 400 else 2)
-    chart = alt.layer(*drawn, data=inline(rows)).properties(
-        width=max(width // abreast - 40, 100), height=240 if width > 400 else 180
+    chart = alt.layer(
+        *drawn, data=inline(rows), width=max(width // abreast - 40, 100), height=240 if width > 400 else 180
     )
     if columns is None:
         return chart
@@ -296,26 +296,22 @@ def panels(
         # Few rows are higher.
         height = max(320 // quantity.sizes[rows], 80) if wide else 64
         size = {"width": (560 if wide else 230) // quantity.sizes[columns], "height": height}
-        picture: alt.TopLevelMixin = (
-            alt.layer(*layers, data=inline(found))
-            .properties(**size)
-            .facet(
-                title=heading,
-                row=alt.Row(
-                    f"{rows}:N",
-                    sort=titles(quantity[rows]),
-                    title=None,
-                    # Letters may be wider in the reader's font than where the picture was laid out.
-                    header=alt.Header(
-                        labelAngle=0,
-                        labelAlign="left",
-                        labelPadding=32 if wide else 20,
-                        labelFontSize=12 if wide else _SMALL,
-                    ),
+        picture: alt.TopLevelMixin = alt.layer(*layers, data=inline(found), **size).facet(
+            title=heading,
+            row=alt.Row(
+                f"{rows}:N",
+                sort=titles(quantity[rows]),
+                title=None,
+                # Letters may be wider in the reader's font than where the picture was laid out.
+                header=alt.Header(
+                    labelAngle=0,
+                    labelAlign="left",
+                    labelPadding=32 if wide else 20,
+                    labelFontSize=12 if wide else _SMALL,
                 ),
-                column=alt.Column(f"{columns}:N", sort=titles(quantity[columns]), title=None),
-                spacing=10 if wide else 6,
-            )
+            ),
+            column=alt.Column(f"{columns}:N", sort=titles(quantity[columns]), title=None),
+            spacing=10 if wide else 6,
         )
         return picture
 
@@ -372,17 +368,15 @@ def heat_map(
         )
         # On a telephone numbers of many columns have no room.
         layers = [cells] if many and not wide else [cells, text]
-        picture: alt.TopLevelMixin = (
-            alt.layer(*layers, data=inline(found))
-            .properties(
-                width=alt.Step((34 if many else 42) if wide else 17 if many else 22),
-                height=alt.Step(28 if wide else 22),
-            )
-            .facet(
-                alt.Facet(f"{columns}:N", sort=titles(quantity[columns]), title=None),
-                columns=1 if many else quantity.sizes[columns],
-                spacing=14 if wide else 8,
-            )
+        picture: alt.TopLevelMixin = alt.layer(
+            *layers,
+            data=inline(found),
+            width=alt.Step((34 if many else 42) if wide else 17 if many else 22),
+            height=alt.Step(28 if wide else 22),
+        ).facet(
+            alt.Facet(f"{columns}:N", sort=titles(quantity[columns]), title=None),
+            columns=1 if many else quantity.sizes[columns],
+            spacing=14 if wide else 8,
         )
         return picture
 
@@ -428,11 +422,13 @@ def scatter(
             )
         )
         rule = alt.Chart().mark_rule(color=BASE, strokeDash=[4, 3]).encode(y=alt.datum(base))
-        picture: alt.TopLevelMixin = (
-            alt.layer(rule, points, data=inline(found))
-            .properties(width=(570 if wide else 250) // quantity.sizes[columns], height=220 if wide else 190)
-            .facet(column=alt.Column(f"{columns}:N", sort=titles(quantity[columns]), title=None), spacing=14)
-        )
+        picture: alt.TopLevelMixin = alt.layer(
+            rule,
+            points,
+            data=inline(found),
+            width=(570 if wide else 250) // quantity.sizes[columns],
+            height=220 if wide else 190,
+        ).facet(column=alt.Column(f"{columns}:N", sort=titles(quantity[columns]), title=None), spacing=14)
         return picture
 
     return Figure(str(quantity.name), title, caption, chart(True), chart(False), extremes(quantity, keys))
@@ -481,9 +477,7 @@ def intervals(
                 x=alt.X("low:Q", title=heading_of(quantity)), x2="high:Q"
             )
             points = marks.mark_point(size=50, filled=True, opacity=1).encode(x=x)
-            return alt.layer(zero, spread, points).properties(
-                width=480 if wide else 190, height=alt.Step(13), title=panel
-            )
+            return alt.layer(zero, spread, points, width=480 if wide else 190, height=alt.Step(13), title=panel)
 
         here = {str(row[rows]) for row in found}
         picture: alt.TopLevelMixin = alt.vconcat(*(one(panel) for panel in titles(quantity[rows]) if panel in here))
@@ -536,7 +530,7 @@ def bars(
         written = [{by: label, "share": share} for label, share in zip(order, above, strict=True)]
         text = alt.Chart(inline(written)).mark_text(fontSize=8.5, color=SOFT, baseline="bottom")
         layers.append(text.encode(x=x, y=alt.value(-3), text="share:N"))
-    return alt.LayerChart(layer=layers).properties(width=step * len(order), height=height)
+    return alt.LayerChart(layer=layers, width=step * len(order), height=height)
 
 
 def forest(

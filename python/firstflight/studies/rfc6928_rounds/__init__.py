@@ -137,7 +137,7 @@ def _chart(measured: dict[tuple[int, int], float], width: int) -> alt.TopLevelMi
     dots = alt.Chart(inline(_points(measured))).mark_point(size=46, filled=True, opacity=1)
     cross = alt.Chart(inline(_points(slips))).mark_point(shape="cross", angle=45, size=110, filled=True, opacity=1)
     layers = [layer.encode(x=x, y=y, color=color) for layer in (steps, dots, cross)]
-    return alt.layer(*layers).properties(width=width, height=320 if width > 400 else 240)
+    return alt.layer(*layers, width=width, height=320 if width > 400 else 240)
 
 
 def _points(trips: Mapping[tuple[int, int], float]) -> list[dict[str, Any]]:
