@@ -3,14 +3,8 @@
 use crate::Nanos;
 
 /// Nanoseconds since the machine started, without the time it was suspended. Never goes back.
-#[inline]
 pub fn monotonic_ns() -> Nanos {
     read(libc::CLOCK_MONOTONIC)
-}
-
-/// As [`monotonic_ns`], with the time it was suspended: how far the two drift apart is how long that was.
-pub fn boottime_ns() -> Nanos {
-    read(libc::CLOCK_BOOTTIME)
 }
 
 /// The offset that converts a time of [`monotonic_ns`] to nanoseconds since 1970, by the wall clock as it stands now.
@@ -23,7 +17,6 @@ pub(crate) fn realtime_ns() -> Nanos {
     read(libc::CLOCK_REALTIME)
 }
 
-#[inline]
 fn read(clock: libc::clockid_t) -> Nanos {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` outlives the call, which writes nothing else; these clocks exist on every Linux.
@@ -32,7 +25,6 @@ fn read(clock: libc::clockid_t) -> Nanos {
 }
 
 /// A timespec as nanoseconds; the kernel gives none before 1970.
-#[inline]
 pub(crate) fn nanos(time: libc::timespec) -> Nanos {
     time.tv_sec as Nanos * 1_000_000_000 + time.tv_nsec as Nanos
 }

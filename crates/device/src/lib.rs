@@ -18,11 +18,11 @@ use std::{
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
 };
 
-pub use clock::{boottime_ns, monotonic_ns, wall_ahead_ns};
+pub use clock::{monotonic_ns, wall_ahead_ns};
 pub use closed::{Closed, ClosedConnections, Counts, Filter};
 pub use drawn::{Drawn, DrawnWindows};
 pub use packet_socket::{BATCH, Batch, MacAddress, PacketSocket, Taken, mac_address};
-pub use process::{duplicate, lock_memory, precise_timers, realtime_priority};
+pub use process::{duplicate, lock_memory, precise_timers};
 pub use readiness::{Readiness, Wake};
 pub use tun::Tun;
 

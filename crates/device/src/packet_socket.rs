@@ -227,7 +227,6 @@ impl PacketSocket {
     ///
     /// # Errors
     /// An interface that is down (ENETDOWN), no room there (ENOBUFS), a packet that is too long for it (EMSGSIZE).
-    #[inline]
     pub fn write(&self, packet: &[u8], neighbour: MacAddress) -> Result<()> {
         let is_version_6 = packet.first().is_some_and(|first| first >> 4 == 6);
         let address = self.address(if is_version_6 { libc::ETH_P_IPV6 } else { libc::ETH_P_IP }, neighbour);

@@ -29,16 +29,6 @@ pub fn lock_memory() -> Result<()> {
     Ok(mlockall(MlockAllFlags::MCL_CURRENT)?)
 }
 
-/// The calling thread's priority in the real-time class; none: it is in the normal class.
-pub fn realtime_priority() -> Option<i32> {
-    // SAFETY: an sched_param is plain numbers, for which zeros are values.
-    let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
-    // SAFETY: both calls ask about the calling thread; `param` outlives the second, which writes nothing else.
-    let class = unsafe { (libc::sched_getscheduler(0), libc::sched_getparam(0, &mut param)).0 };
-    let class = class & !libc::SCHED_RESET_ON_FORK;
-    (class == libc::SCHED_FIFO || class == libc::SCHED_RR).then_some(param.sched_priority)
-}
-
 /// Another descriptor of the object of `fd`: how a number from elsewhere becomes an owned one.
 ///
 /// # Errors

@@ -51,7 +51,6 @@ impl Tun {
     ///
     /// # Errors
     /// `WouldBlock` if there is none; an interface that has been deleted.
-    #[inline]
     pub fn read(&self, packet: &mut [u8]) -> Result<usize> {
         (&self.file).read(packet)
     }
@@ -60,7 +59,6 @@ impl Tun {
     ///
     /// # Errors
     /// The kernel's error: an interface that is down (EIO), no packet at all (EINVAL).
-    #[inline]
     pub fn write(&self, packet: &[u8]) -> Result<()> {
         (&self.file).write(packet).map(drop)
     }

@@ -14,7 +14,6 @@ pub struct Count {
 
 impl Count {
     /// One packet more.
-    #[inline]
     pub fn add(&mut self, bytes: u32) {
         self.packets += 1;
         self.bytes += u64::from(bytes);
@@ -40,7 +39,6 @@ pub struct LinkCounts {
 
 impl LinkCounts {
     /// One packet more.
-    #[inline]
     pub(crate) fn record(&mut self, bytes: u32, outcome: LinkOutcome) {
         self.offered.add(bytes);
         match outcome {
@@ -63,8 +61,6 @@ pub struct PortCounts {
     pub incoming: Count,
     /// Packets that were handed over to the host.
     pub out: Count,
-    /// Of those that came in, fragments.
-    pub fragments: u64,
     /// Not IPv4, or no whole packet: not forwarded.
     pub foreign: u64,
     /// To an address without a route from here: not forwarded.
@@ -79,11 +75,6 @@ pub struct PortCounts {
     pub read_errors: u64,
     /// Packets lost before the box could read them, as far as the device reports it (packet sockets do, TUN does not).
     pub socket_drops: u64,
-    /// Packets whose timestamp is before events that the network had already processed: they count as arrived later by
-    /// this difference.
-    pub belated: u64,
-    /// By how much at most.
-    pub belated_max_ns: u64,
     /// The last error of the device.
     pub last_error: Option<String>,
 }

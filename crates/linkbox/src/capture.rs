@@ -172,21 +172,20 @@ impl LinkCapture {
     }
 
     fn take(&mut self, origin: u64, replicate: u32) -> Answer {
-        let (table, omitted) = self.rows.of(&self.kept, origin, replicate);
+        let (table, malformed) = self.rows.of(&self.kept, origin, replicate);
         let dropped = self.socket.dropped_packets().map_or(0, u64::from);
         self.counts.socket_drops += dropped;
         let mut answer = times();
-        let connections = self.rows.ends().iter().map(|ends| json!([ends.client, ends.server]));
+        let connections = self.rows.connections.ends.iter().map(|ends| json!([ends.client, ends.server]));
         answer["connections"] = connections.collect();
         answer["counts"] = json!({
             "packets": self.counts.packets,
-            "other": omitted.other,
-            "malformed": omitted.malformed,
+            "malformed": malformed,
             "foreign": self.counts.foreign,
             "oversized": self.counts.oversized,
             "unchecksummed": self.counts.unchecksummed,
             "socket_drops": self.counts.socket_drops,
-            "missed": self.kept.missed(),
+            "missed": self.kept.missed,
         });
         self.kept.clear();
         self.counts = Counts::default();

@@ -30,7 +30,8 @@ pub(crate) struct Member {
 pub(crate) struct Connections {
     /// By protocol and ends, the one with the lower address first: the number, and the first sequence number.
     numbers: HashMap<(u8, SocketAddr, SocketAddr), (u32, u32)>,
-    ends: Vec<Ends>,
+    /// The ends of each, by number.
+    pub(crate) ends: Vec<Ends>,
 }
 
 impl Connections {
@@ -53,11 +54,6 @@ impl Connections {
             }
         };
         Member { connection: number, from_server: self.ends[number as usize].server == from }
-    }
-
-    /// The ends of each, by number.
-    pub(crate) fn ends(&self) -> &[Ends] {
-        &self.ends
     }
 
     /// Forgets all; numbers begin with 0 again.
@@ -116,7 +112,7 @@ mod tests {
         let answer = connections.of(&packet(80, 4000, Flags::SYN | Flags::ACK, 9));
         assert_eq!(syn, Member { connection: 0, from_server: false });
         assert_eq!(answer, Member { connection: 0, from_server: true });
-        assert_eq!(connections.ends()[0].server.port(), 80);
+        assert_eq!(connections.ends[0].server.port(), 80);
     }
 
     #[test]

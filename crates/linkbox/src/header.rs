@@ -12,12 +12,10 @@ pub(crate) struct PacketHeader {
     pub(crate) total_bytes: u16,
     pub(crate) destination: IpAddr,
     pub(crate) offered: OfferedPacket,
-    pub(crate) is_fragment: bool,
 }
 
 impl PacketHeader {
     /// Reads the header of a packet. None: it is no whole IP packet.
-    #[inline]
     pub(crate) fn at(packet: &[u8]) -> Option<PacketHeader> {
         let ip = Ip::at(packet)?;
         let body = packet.get(ip.header_bytes..ip.total_bytes)?;
@@ -40,7 +38,6 @@ impl PacketHeader {
                 connection: flow(packet, &ip, if ip.is_later_fragment { &[] } else { body }),
                 class: ip.traffic_class >> 5,
             },
-            is_fragment: ip.is_fragment,
         })
     }
 }
@@ -54,7 +51,6 @@ fn flow(packet: &[u8], ip: &Ip, body: &[u8]) -> u32 {
 }
 
 /// True if there are IPv4 options in a packet that [`PacketHeader::at`] found whole.
-#[inline]
 pub(crate) fn has_options(packet: &[u8]) -> bool {
     Ipv4::at(packet).is_some_and(|ip| ip.version() == 4 && ip.header_bytes() > IPV4_BYTES)
 }
@@ -122,7 +118,7 @@ mod tests {
         let mut bytes = between(ADDRESSES[1], segment);
         bytes[0] |= 5 << 1;
         let header = PacketHeader::at(&bytes).unwrap();
-        assert_eq!((header.total_bytes, header.destination, header.is_fragment), (61, ADDRESSES[1][1], false));
+        assert_eq!((header.total_bytes, header.destination), (61, ADDRESSES[1][1]));
         let OfferedPacket { ecn_capable, carries_data, class, .. } = header.offered;
         assert_eq!((ecn_capable, carries_data, class), (true, true, 5));
         let other = PacketHeader::at(&between([ADDRESSES[1][0]; 2], segment)).unwrap();
@@ -152,6 +148,6 @@ mod tests {
         let mut bytes = packet(Segment::EMPTY);
         bytes[6..8].copy_from_slice(&5u16.to_be_bytes());
         let header = PacketHeader::at(&bytes).unwrap();
-        assert!(header.is_fragment && header.offered.carries_data);
+        assert!(header.offered.carries_data);
     }
 }

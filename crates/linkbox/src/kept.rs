@@ -52,7 +52,8 @@ pub(crate) struct KeptPacket<'a> {
 pub(crate) struct CapturedHeaders {
     pieces: Vec<Vec<u8>>,
     entries: Vec<Vec<Entry>>,
-    missed: u64,
+    /// Packets that found no room.
+    pub(crate) missed: u64,
 }
 
 const PIECE_ENTRIES: usize = 8192;
@@ -90,11 +91,6 @@ impl CapturedHeaders {
             headers: &self.pieces[entry.piece as usize][entry.at as usize..][..usize::from(entry.kept_bytes)],
             bytes: entry.bytes,
         })
-    }
-
-    /// Packets that found no room.
-    pub(crate) fn missed(&self) -> u64 {
-        self.missed
     }
 
     /// Forgets all.

@@ -11,7 +11,10 @@ const LONGEST: Nanos = 60_000_000_000;
 /// Stalls kept between two takes.
 const MOST_STALLS: usize = 4096;
 
-/// A packet that was handed over later than the plan's `stall_ns`, or a time for which the box was not let run.
+/// A packet handed over later than this is listed among the stalls.
+const STALL: Nanos = 1_000_000;
+
+/// A packet that was handed over later than [`STALL`], or a time for which the box was not let run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Stall {
     /// When it was due, by the monotonic clock.
@@ -27,7 +30,6 @@ pub(crate) struct Stall {
 pub(crate) struct Lateness {
     times: Histogram<u64>,
     max: Nanos,
-    stall: Nanos,
     stalls: Vec<Stall>,
     more_stalls: u64,
 }
@@ -45,26 +47,23 @@ pub(crate) struct Report {
 }
 
 impl Lateness {
-    /// `stall`: later packets are listed.
-    pub(crate) fn new(stall: Nanos) -> Lateness {
+    pub(crate) fn new() -> Lateness {
         let times = Histogram::new_with_max(LONGEST, DIGITS).expect("bounds that a histogram can have");
-        Lateness { times, max: 0, stall, stalls: Vec::with_capacity(MOST_STALLS), more_stalls: 0 }
+        Lateness { times, max: 0, stalls: Vec::with_capacity(MOST_STALLS), more_stalls: 0 }
     }
 
     /// A packet due at `due` was handed over `late` after it.
-    #[inline]
     pub(crate) fn record(&mut self, due: Nanos, late: Nanos, port: u16) {
         self.times.saturating_record(late);
         self.max = self.max.max(late);
-        if late > self.stall {
+        if late > STALL {
             self.stalled(due, late, Some(port));
         }
     }
 
     /// The box was to wake at `due` and woke `late` after it.
-    #[inline]
     pub(crate) fn woke(&mut self, due: Nanos, late: Nanos) {
-        if late > self.stall {
+        if late > STALL {
             self.stalled(due, late, None);
         }
     }
@@ -102,12 +101,12 @@ mod tests {
 
     #[test]
     fn quantiles_maximum_and_stalls_are_those_since_the_last_take() {
-        let mut lateness = Lateness::new(1000);
+        let mut lateness = Lateness::new();
         (1..=100).for_each(|late| lateness.record(7, late, 0));
-        lateness.record(9, 5000, 3);
+        lateness.record(9, 5_000_000, 3);
         let report = lateness.take();
-        assert_eq!((report.p50_ns, report.p99_ns, report.max_ns), (51, 100, 5000));
-        assert_eq!(report.stalls, [Stall { due_ns: 9, late_ns: 5000, port: Some(3) }]);
+        assert_eq!((report.p50_ns, report.p99_ns, report.max_ns), (51, 100, 5_000_000));
+        assert_eq!(report.stalls, [Stall { due_ns: 9, late_ns: 5_000_000, port: Some(3) }]);
         assert_eq!(lateness.take().packets, 0);
         lateness.record(9, u64::MAX, 3);
         assert_eq!(lateness.take().max_ns, u64::MAX);

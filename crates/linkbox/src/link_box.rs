@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
 };
 
-use firstflight_device::{Batch, Readiness, Wake, boottime_ns, lock_memory, monotonic_ns, precise_timers};
+use firstflight_device::{Batch, Readiness, Wake, lock_memory, monotonic_ns, precise_timers};
 use firstflight_path::{LinkOutcome, Nanos};
 use firstflight_segment::{answer_quick_start, mark};
 use serde::Deserialize;
@@ -104,9 +104,6 @@ pub(crate) struct LinkBox {
     mtu: u16,
     spin: Nanos,
     pub(crate) origin: Nanos,
-    /// Lead of the clock that counts suspension at the start.
-    pub(crate) suspended_before: Nanos,
-    pub(crate) memory_locked: bool,
 }
 
 impl LinkBox {
@@ -120,9 +117,9 @@ impl LinkBox {
             ports.map(|(index, (port, device))| Port::new(port, index as u16, device)).collect::<Result<_, _>>()?;
         // One byte more shows that a packet is longer.
         let pool = Pool::new(usize::from(plan.mtu) + 1, plan.most_packets as usize);
-        let lateness = Lateness::new(plan.stall_ns);
         precise_timers().map_err(Error::system("timers cannot be made precise"))?;
-        let memory_locked = lock_memory().is_ok();
+        // Without the privilege the pages stay as they are.
+        let _ = lock_memory();
         Ok(LinkBox {
             network,
             turn: Vec::with_capacity(ports.len()),
@@ -130,7 +127,7 @@ impl LinkBox {
             pool,
             batch: Batch::new(plan.mtu.into()),
             balance: Balance::default(),
-            lateness,
+            lateness: Lateness::new(),
             log: plan.log.then(Log::new),
             kept: CapturedHeaders::default(),
             is_watched: vec![false; 2 * plan.links.len()],
@@ -139,8 +136,6 @@ impl LinkBox {
             mtu: plan.mtu,
             spin: plan.spin_ns,
             origin: monotonic_ns(),
-            suspended_before: boottime_ns().saturating_sub(monotonic_ns()),
-            memory_locked,
         })
     }
 
@@ -197,7 +192,7 @@ impl LinkBox {
             if let Err(failed) = port.read(&mut inside, &mut self.batch) {
                 error.get_or_insert(failed);
             }
-            port.behind().is_some()
+            port.behind.is_some()
         });
         error.map_or(Ok(()), Err)
     }
@@ -217,7 +212,7 @@ impl LinkBox {
     /// # Errors
     /// No room for a copy of a packet.
     fn advance(&mut self, now: Nanos) -> Result<(), Error> {
-        let behind = self.turn.iter().filter_map(|&index| self.ports[usize::from(index)].behind());
+        let behind = self.turn.iter().filter_map(|&index| self.ports[usize::from(index)].behind);
         let until = behind.min().unwrap_or(now);
         let until = until.saturating_sub(self.origin);
         while let Some(event) = self.network.next(until) {
@@ -249,7 +244,7 @@ impl LinkBox {
                     if let Some(copy) = copy {
                         let twin = self.pool.copy(packet).ok_or_else(|| crowded(self.pool.in_use()))?;
                         self.balance.entered += 1;
-                        self.keep(twin, link, false, copy.at());
+                        self.keep(twin, link, false, copy.at);
                         self.network.send_copy(copy, twin);
                     }
                 }
@@ -268,7 +263,6 @@ impl LinkBox {
     }
 
     /// Keeps the headers of a packet that passes the far end of a watched link.
-    #[inline]
     fn keep(&mut self, packet: u32, link: u16, outgoing: bool, at: Nanos) {
         if self.is_watched[usize::from(link)] {
             let bytes = self.pool.packet(packet);
@@ -314,7 +308,7 @@ impl LinkBox {
         self.network.reset(links.as_ref().unwrap_or(&self.link_names), replicate, now)?;
         self.replicate = replicate;
         if let (None, Some(log)) = (links, &mut self.log) {
-            log.forget_connections();
+            log.connections.clear();
         }
         Ok(())
     }

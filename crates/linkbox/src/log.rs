@@ -3,7 +3,7 @@
 use firstflight_path::{LinkOutcome, Nanos};
 use firstflight_records::Crossing;
 
-use crate::connections::{Connections, Ends};
+use crate::connections::Connections;
 
 /// Rows per allocation, so that none is moved later.
 const PIECE: usize = 8192;
@@ -15,7 +15,7 @@ const MOST: usize = 4 << 20;
 #[derive(Debug)]
 pub(crate) struct Log {
     pieces: Vec<Vec<Crossing>>,
-    connections: Connections,
+    pub(crate) connections: Connections,
     /// Rows that found no room.
     missed: u64,
 }
@@ -67,15 +67,5 @@ impl Log {
         self.pieces.truncate(1);
         self.pieces.iter_mut().for_each(Vec::clear);
         (rows, std::mem::take(&mut self.missed))
-    }
-
-    /// The ends of the connections, by number.
-    pub(crate) fn ends(&self) -> &[Ends] {
-        self.connections.ends()
-    }
-
-    /// Numbers connections from 0 again.
-    pub(crate) fn forget_connections(&mut self) {
-        self.connections.clear();
     }
 }

@@ -51,17 +51,11 @@ pub enum Event {
 /// The second of two packets that a link makes of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copied {
-    at: Nanos,
+    /// When it reaches the link's far end.
+    pub at: Nanos,
     hop: u32,
     leaves: u16,
     offered: OfferedPacket,
-}
-
-impl Copied {
-    /// When it reaches the link's far end.
-    pub fn at(&self) -> Nanos {
-        self.at
-    }
 }
 
 /// One direction of a link.
@@ -235,7 +229,6 @@ impl Network {
     }
 
     /// The first hop from a port to an address; none: there is no route.
-    #[inline]
     pub fn route(&self, port: u16, destination: IpAddr) -> Option<u32> {
         let routes = &self.routes[usize::from(port)];
         let place = routes.binary_search_by_key(&destination, |&(address, _)| address).ok()?;
@@ -244,7 +237,6 @@ impl Network {
 
     /// A packet comes in at `time` and takes the route that begins with `hop`. Returns how far `time` lies before
     /// events that the network has already processed: the packet counts as arrived later by this time.
-    #[inline]
     pub fn enter(&mut self, time: Nanos, hop: u32, packet: Handle, mut offered: OfferedPacket) -> Nanos {
         if offered.class == 0 {
             offered.class = self.classes[hop as usize];
@@ -254,21 +246,18 @@ impl Network {
         at - time
     }
 
-    #[inline]
     fn schedule(&mut self, time: Nanos, packet: Handle, hop: u32, leaves: u16, offered: OfferedPacket) {
         self.steps.push(Reverse(Step { time, order: self.order, packet, hop, leaves, offered }));
         self.order += 1;
     }
 
     /// When the next thing happens; none: nothing is in progress.
-    #[inline]
     pub fn next_time(&self) -> Option<Nanos> {
         self.steps.peek().map(|Reverse(step)| step.time)
     }
 
     /// The next event until `until`, that time included. Packets that come in later count as arrived after the
     /// reported events.
-    #[inline]
     pub fn next(&mut self, until: Nanos) -> Option<Event> {
         loop {
             if let Some(event) = self.happened.pop_front() {

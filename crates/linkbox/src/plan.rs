@@ -38,9 +38,6 @@ pub struct Plan {
     /// Packets that may be in flight concurrently; with more the box ends with an error.
     #[serde(default = "many")]
     pub most_packets: u32,
-    /// A packet handed over later than this is listed among the stalls.
-    #[serde(default = "millisecond")]
-    pub stall_ns: Nanos,
 }
 
 /// RFC 791 §3.2: the packet size that every link carries.
@@ -61,10 +58,6 @@ fn ethernet() -> u16 {
 
 fn many() -> u32 {
     65_536
-}
-
-fn millisecond() -> Nanos {
-    1_000_000
 }
 
 /// A link.

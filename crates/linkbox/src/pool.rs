@@ -41,7 +41,6 @@ impl Pool {
     }
 
     /// Makes sure of `count` free buffers; false: this number is not possible.
-    #[inline]
     pub(crate) fn ensure(&mut self, count: usize) -> bool {
         while self.free.len() < count {
             if !self.grow() {
@@ -51,14 +50,12 @@ impl Pool {
         true
     }
 
-    /// The `index`-th buffer that will be given out next.
-    #[inline]
-    pub(crate) fn peek(&self, index: usize) -> u32 {
-        self.free[self.free.len() - 1 - index]
+    /// The buffer that will be given out next.
+    pub(crate) fn next(&self) -> u32 {
+        self.free[self.free.len() - 1]
     }
 
     /// Gives out the next buffer for a packet of `length` bytes.
-    #[inline]
     pub(crate) fn take(&mut self, length: u16) -> Option<u32> {
         let buffer = self.free.pop()?;
         self.lengths[buffer as usize] = length;
@@ -75,7 +72,6 @@ impl Pool {
     }
 
     /// Takes a buffer back.
-    #[inline]
     pub(crate) fn give_back(&mut self, buffer: u32) {
         self.free.push(buffer);
     }
@@ -86,21 +82,18 @@ impl Pool {
     }
 
     /// All of a buffer.
-    #[inline]
     pub(crate) fn room(&mut self, buffer: u32) -> &mut [u8] {
         let (piece, place) = (buffer as usize / PIECE, buffer as usize % PIECE);
         &mut self.pieces[piece][place * self.buffer_bytes..][..self.buffer_bytes]
     }
 
     /// The packet in a buffer.
-    #[inline]
     pub(crate) fn packet(&self, buffer: u32) -> &[u8] {
         let (piece, place) = (buffer as usize / PIECE, buffer as usize % PIECE);
         &self.pieces[piece][place * self.buffer_bytes..][..usize::from(self.lengths[buffer as usize])]
     }
 
     /// As [`Pool::packet`], to write into.
-    #[inline]
     pub(crate) fn packet_mut(&mut self, buffer: u32) -> &mut [u8] {
         let length = usize::from(self.lengths[buffer as usize]);
         &mut self.room(buffer)[..length]
@@ -116,7 +109,7 @@ mod tests {
         let mut pool = Pool::new(1500, 1500);
         let mut taken = 0;
         while pool.ensure(1) {
-            let next = pool.peek(0);
+            let next = pool.next();
             assert_eq!(pool.take(7), Some(next));
             taken += 1;
         }

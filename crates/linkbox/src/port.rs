@@ -51,8 +51,9 @@ pub(crate) struct Port {
     peer: MacAddress,
     index: u16,
     counts: PortCounts,
-    /// The last batch was full, so there may be packets that came before now: the stamp of the last one that was read.
-    behind: Option<Nanos>,
+    /// The stamp of the last packet of a full batch, after which not everything has been read; none: nothing is known to
+    /// be left.
+    pub(crate) behind: Option<Nanos>,
 }
 
 /// The buffers for packets.
@@ -91,11 +92,6 @@ impl Port {
         Ok(Port { name, device, peer, index, counts: PortCounts::default(), behind: None })
     }
 
-    /// Not everything that came after this moment has been read; none: nothing is known to be left.
-    pub(crate) fn behind(&self) -> Option<Nanos> {
-        self.behind
-    }
-
     /// Reads the waiting packets, at most a batch.
     ///
     /// # Errors
@@ -113,7 +109,7 @@ impl Port {
     fn read_tun(&mut self, inside: &mut Inside<'_>) -> Result<(), Error> {
         for _ in 0..BATCH {
             let Device::Tun(tun) = &self.device else { break };
-            let buffer = inside.pool.peek(0);
+            let buffer = inside.pool.next();
             let time = monotonic_ns();
             let length = match tun.read(inside.pool.room(buffer)) {
                 Ok(length) => length,
@@ -150,7 +146,7 @@ impl Port {
                 self.counts.unchecksummed += 1;
             } else if let Some((hop, header)) = self.route(PacketHeader::at(packet), inside) {
                 let length = usize::from(header.total_bytes);
-                let buffer = inside.pool.peek(0);
+                let buffer = inside.pool.next();
                 inside.pool.room(buffer)[..length].copy_from_slice(&packet[..length]);
                 self.enter(taken.time, hop, &header, inside);
             }
@@ -159,7 +155,6 @@ impl Port {
     }
 
     /// True if a packet is forwarded: with its first hop.
-    #[inline]
     fn route(&mut self, header: Option<PacketHeader>, inside: &Inside<'_>) -> Option<(u32, PacketHeader)> {
         let Some(header) = header else {
             self.counts.foreign += 1;
@@ -169,21 +164,15 @@ impl Port {
             self.counts.unroutable += 1;
             return None;
         };
-        self.counts.fragments += u64::from(header.is_fragment);
         Some((hop, header))
     }
 
     /// The packet in the next buffer enters the network.
-    #[inline]
     fn enter(&mut self, time: Nanos, hop: u32, header: &PacketHeader, inside: &mut Inside<'_>) {
         let Some(buffer) = inside.pool.take(header.total_bytes) else { return };
         self.counts.incoming.add(header.offered.bytes);
         inside.balance.entered += 1;
-        let behind = inside.network.enter(time.saturating_sub(inside.origin), hop, buffer, header.offered);
-        if behind > 0 {
-            self.counts.belated += 1;
-            self.counts.belated_max_ns = self.counts.belated_max_ns.max(behind);
-        }
+        inside.network.enter(time.saturating_sub(inside.origin), hop, buffer, header.offered);
     }
 
     #[cold]
@@ -198,7 +187,6 @@ impl Port {
     }
 
     /// Hands a packet over.
-    #[inline]
     pub(crate) fn write(&mut self, packet: &[u8]) {
         let written = match &self.device {
             Device::Tun(tun) => tun.write(packet),

@@ -2,15 +2,11 @@
 
 use std::path::Path;
 
-use firstflight_device::{boottime_ns, monotonic_ns, realtime_priority, wall_ahead_ns};
-use firstflight_path::Nanos;
+use firstflight_device::{monotonic_ns, wall_ahead_ns};
 use firstflight_records::{LinkInterval, NamedColumns, Row};
 use serde_json::{Value, json};
 
 use crate::{Error, link_box::LinkBox, refused};
-
-/// The clocks that show a suspension are read one after the other; a suspension takes far longer than the time between.
-const BETWEEN_CLOCKS: Nanos = 1_000_000;
 
 impl LinkBox {
     /// The common part of every answer: the run's origin and now, by the monotonic clock, and the packets in the box.
@@ -36,10 +32,6 @@ impl LinkBox {
         answer["ports"] = ports.collect();
         answer["unaccounted"] = self.balance.unaccounted(self.network.under_way() as u64).into();
         answer["lateness"] = json!(self.lateness.take());
-        answer["realtime_priority"] = json!(realtime_priority());
-        answer["memory_locked"] = self.memory_locked.into();
-        let suspended = boottime_ns().saturating_sub(monotonic_ns()).saturating_sub(self.suspended_before);
-        answer["suspended_ns"] = if suspended > BETWEEN_CLOCKS { suspended } else { 0 }.into();
         let mut tables = Vec::new();
         if intervals {
             tables.push(Row::columns(&self.intervals()));
@@ -47,7 +39,7 @@ impl LinkBox {
         if let Some(log) = &mut self.log {
             let (crossings, missed) = log.take();
             answer["log_missed"] = missed.into();
-            answer["connections"] = log.ends().iter().map(|ends| json!([ends.client, ends.server])).collect();
+            answer["connections"] = log.connections.ends.iter().map(|ends| json!([ends.client, ends.server])).collect();
             tables.push(Row::columns(&crossings));
         }
         (answer, tables)

@@ -5,7 +5,7 @@ use firstflight_segment::{Ip, TCP, read_headers};
 use firstflight_tcp::{Flags, Segment};
 
 use crate::{
-    connections::{Connections, Ends},
+    connections::Connections,
     kept::{CapturedHeaders, KeptPacket},
 };
 
@@ -23,39 +23,25 @@ struct End {
 
 const UNSEEN: End = End { initial: None, scale: None, sent_up_to: 0 };
 
-/// Packets that make no rows, and why.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Omitted {
-    /// Other protocols than TCP.
-    pub(crate) other: u64,
-    /// Packets that cannot be read.
-    pub(crate) malformed: u64,
-}
-
 /// Makes rows, and stores the state that they need from earlier packets.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
-    connections: Connections,
+    pub(crate) connections: Connections,
     /// Client and server, by connection.
     ends: Vec<[End; 2]>,
 }
 
 impl Rows {
-    /// The rows of packets; times count from `origin`, by the monotonic clock.
-    pub(crate) fn of(&mut self, kept: &CapturedHeaders, origin: u64, replicate: u32) -> (Vec<SegmentEvent>, Omitted) {
-        let mut table = Vec::new();
-        let mut omitted = Omitted::default();
-        for packet in kept.packets() {
-            if Ip::at(packet.headers).is_none_or(|ip| ip.protocol != TCP) {
-                omitted.other += 1;
-                continue;
-            }
-            match self.row(&packet, origin, replicate) {
-                Some(row) => table.push(row),
-                None => omitted.malformed += 1,
-            }
-        }
-        (table, omitted)
+    /// The rows of packets, and how many of TCP cannot be read; times count from `origin`, by the monotonic clock.
+    pub(crate) fn of(&mut self, kept: &CapturedHeaders, origin: u64, replicate: u32) -> (Vec<SegmentEvent>, usize) {
+        let is_tcp = |packet: &KeptPacket<'_>| Ip::at(packet.headers).is_some_and(|ip| ip.protocol == TCP);
+        let mut malformed = 0;
+        let row = |packet| {
+            let row = self.row(&packet, origin, replicate);
+            malformed += usize::from(row.is_none());
+            row
+        };
+        (kept.packets().filter(is_tcp).filter_map(row).collect(), malformed)
     }
 
     fn row(&mut self, packet: &KeptPacket<'_>, origin: u64, replicate: u32) -> Option<SegmentEvent> {
@@ -83,11 +69,6 @@ impl Rows {
             window_bytes: u64::from(segment.window) << shift(ends, from, &segment),
         };
         Some(SegmentEvent { retransmission: u8::from(repeats), ..sight.row(None, &segment) })
-    }
-
-    /// The ends of the connections, by number.
-    pub(crate) fn ends(&self) -> &[Ends] {
-        self.connections.ends()
     }
 
     /// Forgets the connections; numbers begin with 0 again.
@@ -150,8 +131,8 @@ mod tests {
             write_packet(segment, &envelope, &mut bytes).unwrap();
             kept.add(100_000 + 1000 * index as u64, 0, *source == SERVER, &bytes, bytes.len() as u16);
         }
-        let (table, omitted) = Rows::default().of(&kept, 50_000, 3);
-        assert_eq!((omitted.other, omitted.malformed), (0, 0));
+        let (table, malformed) = Rows::default().of(&kept, 50_000, 3);
+        assert_eq!(malformed, 0);
         table
     }
 

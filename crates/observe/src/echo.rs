@@ -8,25 +8,15 @@ use crate::stream::SeqNum;
 /// The client's echoes on a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Echoes {
-    state: EchoState,
+    /// The client asks for an answer to a mark.
+    echoing: bool,
+    /// ACKs up to this position may repeat an echo that the sender has answered.
+    answered: SeqNum,
     marks: u32,
     /// The client's SYN asked for accurate ECN.
     asked_accurate: bool,
     /// The flags count marks (AccECN, RFC 9768), so ECE alone shows nothing.
     accurate: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum EchoState {
-    /// ACKs up to this position may repeat an echo that the sender has answered.
-    Quiet(SeqNum),
-    Echoing,
-}
-
-impl Default for EchoState {
-    fn default() -> Self {
-        Self::Quiet(0)
-    }
 }
 
 /// The three bits by which the ends agree on ECN.
@@ -48,18 +38,16 @@ impl Echoes {
 
     /// The client acknowledges all before a position.
     pub(crate) fn acknowledge(&mut self, position: SeqNum, flags: Flags) {
-        if let EchoState::Quiet(answered) = self.state {
-            if flags.contains(Flags::ECE) && position > answered {
-                self.state = EchoState::Echoing;
-                self.marks += 1;
-            }
+        if !self.echoing && flags.contains(Flags::ECE) && position > self.answered {
+            self.echoing = true;
+            self.marks += 1;
         }
     }
 
     /// The server sends new data at a position.
     pub(crate) fn send(&mut self, start: SeqNum, flags: Flags) {
-        if flags.contains(Flags::CWR) && matches!(self.state, EchoState::Echoing) {
-            self.state = EchoState::Quiet(start);
+        if flags.contains(Flags::CWR) && self.echoing {
+            (self.echoing, self.answered) = (false, start);
         }
     }
 

@@ -9,8 +9,9 @@
 use crate::stream::SeqNum;
 
 /// Stage of the counting.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Stage {
+    #[default]
     Open,
     /// The first acknowledgment of data was seen then, with this timestamp.
     Acknowledged {
@@ -33,9 +34,9 @@ pub(crate) struct Sight {
 }
 
 /// The count.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct FirstFlight {
-    segments: u32,
+    pub(crate) segments: u32,
     state: Stage,
     /// Its first byte.
     begin: SeqNum,
@@ -48,7 +49,7 @@ pub(crate) struct FirstFlight {
 impl FirstFlight {
     /// That of the bytes from a position on.
     pub(crate) fn new(begin: SeqNum) -> Self {
-        Self { segments: 0, state: Stage::Open, begin, end: begin, lost: 0 }
+        Self { begin, end: begin, ..Self::default() }
     }
 
     /// True if data sent now still belongs to it.
@@ -97,10 +98,6 @@ impl FirstFlight {
             self.state = Stage::Acknowledged { time, timestamp };
         }
     }
-
-    pub(crate) fn segments(&self) -> u32 {
-        self.segments
-    }
 }
 
 #[cfg(test)]
@@ -120,7 +117,7 @@ mod tests {
             flight.send(10, 10, &at(0, stamps[0], SERVER_TAKES));
             flight.acknowledge(1, 100, stamps[1]);
             flight.send(2, 2, &at(101, stamps[1], SERVER_TAKES));
-            assert_eq!(flight.segments(), 10);
+            assert_eq!(flight.segments, 10);
         }
     }
 
@@ -131,7 +128,7 @@ mod tests {
         flight.acknowledge(1, 1, Some(9));
         flight.send(9, 9, &at(300, Some(5), 100));
         flight.send(2, 2, &at(301, Some(9), 100));
-        assert_eq!(flight.segments(), 10);
+        assert_eq!(flight.segments, 10);
     }
 
     #[test]
@@ -142,7 +139,7 @@ mod tests {
         flight.resend(1, 2000, 1000, false);
         flight.resend(2, 4000, 1000, false);
         flight.resend(1, 10_000, 1000, false);
-        assert_eq!((flight.segments(), flight.lost()), (10, 3));
+        assert_eq!((flight.segments, flight.lost()), (10, 3));
     }
 
     #[test]
@@ -150,7 +147,7 @@ mod tests {
         let mut flight = FirstFlight::new(0);
         flight.send(9, 10_000, &at(0, None, 0));
         flight.resend(1, 2000, 1000, true);
-        assert_eq!((flight.segments(), flight.lost()), (10, 1));
+        assert_eq!((flight.segments, flight.lost()), (10, 1));
     }
 
     #[test]
@@ -160,6 +157,6 @@ mod tests {
         flight.acknowledge(1, 1, None);
         flight.send(9, 9, &at(90, None, 100));
         flight.send(2, 2, &at(101, None, 100));
-        assert_eq!(flight.segments(), 10);
+        assert_eq!(flight.segments, 10);
     }
 }

@@ -7,7 +7,7 @@ use firstflight_segment::{Flags, IPV4_BYTES, Ipv4, Ipv6, Options, TCP, TCP_BYTES
 use crate::capture::Record;
 
 /// An end: address, IPv4 as ::ffff:a.b.c.d (RFC 4291 §2.5.5.2), and port.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub(crate) struct End {
     pub(crate) address: u128,
     pub(crate) port: u16,

@@ -3,7 +3,7 @@
 use crate::stream::SeqNum;
 
 /// Data from the server since the last request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Response {
     pub(crate) start: i64,
     pub(crate) begin: SeqNum,
@@ -18,17 +18,7 @@ pub(crate) struct Response {
 
 impl Response {
     pub(crate) fn new(start: i64, begin: SeqNum, time: i64) -> Self {
-        Self {
-            start,
-            begin,
-            end: begin,
-            first_sent: time,
-            last_sent: time,
-            first_acked: None,
-            last_acked: None,
-            segments: 0,
-            retransmissions: 0,
-        }
+        Self { start, begin, end: begin, first_sent: time, last_sent: time, ..Self::default() }
     }
 
     /// Segments that end at a position are sent.

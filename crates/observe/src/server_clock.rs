@@ -10,8 +10,9 @@ pub(crate) struct ServerClock {
     first_seen: i64,
     last: i64,
     last_seen: i64,
-    /// Of the differences to the capture's clock.
-    least: i64,
+    /// The least difference between when a segment was seen and its timestamp: the way without a queue.
+    pub(crate) least: i64,
+    /// The largest.
     most: i64,
 }
 
@@ -46,11 +47,6 @@ impl ServerClock {
     /// When the last segment was sent at the latest: within the millisecond that its timestamp names.
     pub(crate) fn latest(&self) -> i64 {
         self.last + MS
-    }
-
-    /// The least difference between when a segment was seen and its timestamp: the way without a queue.
-    pub(crate) fn least(&self) -> i64 {
-        self.least
     }
 
     /// Difference of the times in flight of the slowest and the fastest segment.

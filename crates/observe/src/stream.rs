@@ -64,7 +64,7 @@ pub(crate) struct Stream {
     /// Sequence number of the position 0.
     base: Option<u32>,
     /// Behind the last byte seen.
-    next: SeqNum,
+    pub(crate) next: SeqNum,
     /// Behind the last byte acknowledged.
     acked: SeqNum,
     /// Up to here data was sent twice, so an acknowledgment does not show which transmission it is for.
@@ -96,10 +96,6 @@ impl Stream {
     /// A sequence number, where the first byte has 1 and a SYN 0.
     pub(crate) fn relative(&self, seq: u32) -> u32 {
         seq.wrapping_sub(self.base.unwrap_or(seq)).wrapping_add(1)
-    }
-
-    pub(crate) fn next(&self) -> SeqNum {
-        self.next
     }
 
     /// Behind the last byte that was both seen and acknowledged.
@@ -248,7 +244,7 @@ mod tests {
             assert_eq!(stream.position(seq), step * 1000);
             assert_eq!(stream.send(step * 1000, 1000, step), Place::Next);
         }
-        assert_eq!(stream.next(), 10_000);
+        assert_eq!(stream.next, 10_000);
     }
 
     #[test]

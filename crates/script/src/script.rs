@@ -121,6 +121,8 @@ pub enum EcnMark {
 /// A system call.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Call {
+    /// Line of the script.
+    pub line: u32,
     /// Its name.
     pub name: String,
     /// Its arguments.

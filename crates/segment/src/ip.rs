@@ -28,7 +28,6 @@ pub struct Ip {
 impl Ip {
     /// The packet that begins with these bytes, which may end behind its header. None: its header is not whole, or gives
     /// lengths that cannot be.
-    #[inline]
     pub fn at(packet: &[u8]) -> Option<Self> {
         let found = match packet.first()? >> 4 {
             4 => Self::of_version_4(packet)?,
@@ -38,7 +37,6 @@ impl Ip {
         (found.header_bytes <= found.total_bytes).then_some(found)
     }
 
-    #[inline]
     fn of_version_4(packet: &[u8]) -> Option<Self> {
         let ip = Ipv4::at(packet).filter(|ip| ip.header_bytes() >= IPV4_BYTES)?;
         Some(Self {
@@ -69,7 +67,6 @@ impl Ip {
     }
 
     /// The ECN bits.
-    #[inline]
     pub fn ecn(&self) -> Ecn {
         Ecn::of(self.traffic_class)
     }

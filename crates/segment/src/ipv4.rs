@@ -24,77 +24,64 @@ pub struct Ipv4<'a>(&'a [u8; FIXED_BYTES]);
 
 impl<'a> Ipv4<'a> {
     /// The header at the beginning of these bytes, if they have its fixed part.
-    #[inline]
     pub fn at(packet: &'a [u8]) -> Option<Self> {
         packet.first_chunk().map(Self)
     }
 
     /// Version of the Internet Protocol.
-    #[inline]
     pub fn version(self) -> u8 {
         self.0[0] >> 4
     }
 
     /// Bytes of the header, which may be fewer than its fixed part has.
-    #[inline]
     pub fn header_bytes(self) -> usize {
         usize::from(self.0[0] & 15) * 4
     }
 
     /// Bytes of the packet as its header says; 0 where a card was to divide it.
-    #[inline]
     pub fn total_bytes(self) -> u16 {
         self.half(2)
     }
 
     /// Identification.
-    #[inline]
     pub fn identification(self) -> u16 {
         self.half(4)
     }
 
     /// True if it begins behind the beginning of a packet.
-    #[inline]
     pub fn is_later_fragment(self) -> bool {
         self.half(6) & FRAGMENT_OFFSET != 0
     }
 
     /// True if it is not all of a packet.
-    #[inline]
     pub fn is_fragment(self) -> bool {
         self.half(6) & (FRAGMENT_OFFSET | MORE_FRAGMENTS) != 0
     }
 
     /// Hops that it may still take.
-    #[inline]
     pub fn time_to_live(self) -> u8 {
         self.0[8]
     }
 
     /// Protocol that it carries.
-    #[inline]
     pub fn protocol(self) -> u8 {
         self.0[9]
     }
 
     /// Its source address.
-    #[inline]
     pub fn source(self) -> Ipv4Addr {
         self.address(12)
     }
 
     /// Its destination address.
-    #[inline]
     pub fn destination(self) -> Ipv4Addr {
         self.address(16)
     }
 
-    #[inline]
     fn half(self, at: usize) -> u16 {
         u16::from_be_bytes([self.0[at], self.0[at + 1]])
     }
 
-    #[inline]
     fn address(self, at: usize) -> Ipv4Addr {
         Ipv4Addr::new(self.0[at], self.0[at + 1], self.0[at + 2], self.0[at + 3])
     }

@@ -29,13 +29,11 @@ pub struct Upper {
 
 impl<'a> Ipv6<'a> {
     /// The header at the beginning of these bytes, if it is complete there.
-    #[inline]
     pub fn at(packet: &'a [u8]) -> Option<Self> {
         Some(Self { fixed: packet.first_chunk()?, packet })
     }
 
     /// Bytes of the packet as its header says, which is none where a card was to divide it.
-    #[inline]
     pub fn total_bytes(self) -> Option<usize> {
         match u16::from_be_bytes([self.fixed[4], self.fixed[5]]) {
             0 => None,
@@ -44,19 +42,16 @@ impl<'a> Ipv6<'a> {
     }
 
     /// Its source address.
-    #[inline]
     pub fn source(self) -> u128 {
         self.address(8)
     }
 
     /// Its destination address.
-    #[inline]
     pub fn destination(self) -> u128 {
         self.address(24)
     }
 
     /// Hops that it may still take.
-    #[inline]
     pub fn hop_limit(self) -> u8 {
         self.fixed[7]
     }
@@ -85,7 +80,6 @@ impl<'a> Ipv6<'a> {
         Some(upper)
     }
 
-    #[inline]
     fn address(self, from: usize) -> u128 {
         self.fixed[from..from + 16].iter().fold(0, |sum: u128, &byte| sum << 8 | u128::from(byte))
     }

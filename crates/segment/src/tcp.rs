@@ -21,67 +21,56 @@ pub struct Tcp<'a>(&'a [u8; FIXED_BYTES]);
 
 impl<'a> Tcp<'a> {
     /// The header at the beginning of these bytes, if they have its fixed part.
-    #[inline]
     pub fn at(segment: &'a [u8]) -> Option<Self> {
         segment.first_chunk().map(Self)
     }
 
     /// Port of the sender.
-    #[inline]
     pub fn source_port(self) -> u16 {
         self.half(0)
     }
 
     /// Port of the receiver.
-    #[inline]
     pub fn destination_port(self) -> u16 {
         self.half(2)
     }
 
     /// Sequence number.
-    #[inline]
     pub fn seq(self) -> u32 {
         word(self.0, 4)
     }
 
     /// Acknowledgment number.
-    #[inline]
     pub fn ack(self) -> u32 {
         word(self.0, 8)
     }
 
     /// Bytes of the header, which may be fewer than its fixed part has.
-    #[inline]
     pub fn header_bytes(self) -> usize {
         usize::from(self.0[12] >> 4) * 4
     }
 
     /// Control bits.
-    #[inline]
     pub fn flags(self) -> Flags {
         Flags::from_bits_truncate(self.half(12))
     }
 
     /// Window field, before scaling.
-    #[inline]
     pub fn window(self) -> u16 {
         self.half(14)
     }
 
-    #[inline]
     fn half(self, at: usize) -> u16 {
         u16::from_be_bytes([self.0[at], self.0[at + 1]])
     }
 }
 
 /// Ports of the sender and the receiver: TCP's header and UDP's begin with them.
-#[inline]
 pub fn ports(body: &[u8]) -> Option<[u16; 2]> {
     let &[a, b, c, d] = body.first_chunk()?;
     Some([u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])])
 }
 
-#[inline]
 fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }

@@ -95,7 +95,6 @@ impl Connection {
         self.outbound.forget(self.endpoint.acknowledged_bytes());
         let events = self.endpoint.poll_events();
         if events.contains(Events::CONNECTED) {
-            self.life.connected_at_ns = Some(now);
             self.talk(now, books, |application, conversation| application.connected(now, conversation));
         }
         if segment.payload_bytes > 0 {
@@ -151,7 +150,7 @@ impl Connection {
             let mut conversation = Conversation::default();
             self.application.over(now, end, &mut conversation);
             books.reports.append(&mut conversation.reports);
-            books.reports.push(Report::Connection(Box::new(ConnectionFacts::of(&self.life, &self.endpoint, end, now))));
+            books.reports.push(Report::Connection(Box::new(ConnectionFacts::of(&self.life, &self.endpoint, end))));
         }
     }
 

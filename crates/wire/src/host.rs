@@ -279,8 +279,6 @@ impl Host {
             opened_here: listener.is_none(),
             local: SocketAddr::new(self.address, tuple.0),
             peer: tuple.1,
-            opened_at_ns: now,
-            connected_at_ns: None,
         };
         self.opened += 1;
         self.connections.insert(tuple, Connection::new(endpoint, life, listener, application));

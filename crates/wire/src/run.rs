@@ -101,7 +101,6 @@ struct Port {
 }
 
 impl Port {
-    #[inline]
     fn note(&mut self, time: impl FnOnce() -> Nanos, direction: Direction, packet: &[u8]) {
         if let Some(capture) = &mut self.capture {
             capture.note(time(), direction, packet);
@@ -110,7 +109,6 @@ impl Port {
 }
 
 impl Wire for Port {
-    #[inline]
     fn now(&mut self) -> Nanos {
         monotonic_ns()
     }
@@ -259,8 +257,6 @@ impl Station {
             "sent": self.port.sent,
             "unsent": self.port.unsent,
             "socket_drops": self.port.overrun,
-            "connections": self.host.connections(),
-            "now_ns": self.port.now(),
         }))
     }
 }

@@ -6,6 +6,7 @@ use crate::{packet::Seen, problems::Trouble, secures::Secures, stream::Place, tl
 impl Connection {
     /// The client acknowledges data.
     pub(super) fn acknowledged_by_client(&mut self, seen: &Seen<'_>, time: i64) -> Option<Trouble> {
+        self.complete(seen.ack, time);
         let Some(position) = self.server_sends.locate(seen.ack) else { return Some(Trouble::Outside) };
         if position <= 0 {
             return None;
@@ -25,10 +26,9 @@ impl Connection {
         }
         match told.sent {
             Some(sent) if !recovering => {
-                let idle = self.to_client.least();
-                self.clock_was_set |= self.to_client.is_too_long(time - sent);
-                self.to_client.add(time - sent, told.lone);
-                let idle = idle.or(self.to_client.least()).unwrap_or_default();
+                let idle = self.to_client.least;
+                self.clock_was_set |= self.to_client.add(time - sent, told.lone);
+                let idle = idle.or(self.to_client.least).unwrap_or_default();
                 if told.lone {
                     // Its acknowledgment may have been held back (RFC 9293 §3.8.6.3), and this delay is not the line's.
                     self.at_server.interrupt();
@@ -59,7 +59,7 @@ impl Connection {
         let Some(position) = self.client_sends.locate(seen.seq) else { return Some(Trouble::Outside) };
         if position == 0 {
             self.is_tls |= tls::begins_with_record(seen);
-            if self.server_sends.next() == 0 && self.secures.is_none() {
+            if self.server_sends.next == 0 && self.secures.is_none() {
                 if let Some(handshake) = tls::Handshake::begin(seen) {
                     self.secures = Some(Box::new(Secures::new(handshake, time)));
                     self.request = None;
@@ -73,7 +73,7 @@ impl Connection {
         }
         if let Some(secures) = &mut self.secures {
             let asks = secures.handshake.client_sends(position, seen, matches!(place, Place::Missing(_)));
-            secures.end_flight(self.server_sends.next(), time);
+            secures.end_flight(self.server_sends.next, time);
             if !asks {
                 return None;
             }
@@ -91,7 +91,7 @@ impl Connection {
         if self.is_tls && tls::is_alert(seen) {
             return None;
         }
-        let has_all = self.server_sends.delivered() >= self.server_sends.next();
+        let has_all = self.server_sends.delivered() >= self.server_sends.next;
         if self.response.is_none() || has_all {
             self.request.get_or_insert(time);
         }

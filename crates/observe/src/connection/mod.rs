@@ -60,7 +60,7 @@ pub(crate) enum Stage {
 }
 
 /// The connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Connection {
     pub(crate) number: u32,
     pub(crate) client: End,
@@ -120,33 +120,9 @@ impl Connection {
             server_port: server.port,
             began: time,
             initial: (seen.flags & SYN_ACK == Flags::SYN).then_some(seen.seq),
-            handshake: Handshake::default(),
-            client_sends: Stream::default(),
-            server_sends: Stream::default(),
-            to_client: RoundTrips::default(),
-            to_server: RoundTrips::default(),
-            mss: [None; 2],
-            header: 0,
-            option_bytes: 0,
-            flight: FirstFlight::new(0),
-            answer_flight: None,
-            echoes: Echoes::default(),
-            at_server: Busy::default(),
-            at_client: Busy::default(),
-            series: 0,
-            clock: None,
-            response: None,
-            objects: 0,
-            request: None,
-            is_tls: false,
-            early_data: false,
-            secures: None,
-            most_bps: 0.0,
-            reset: false,
             era,
-            clock_was_set: false,
-            unseen: false,
             offset,
+            ..Self::default()
         }
     }
 
@@ -198,21 +174,17 @@ impl Connection {
             Side::Server => (&mut self.server_sends, &mut self.client_sends),
         };
         own.begin(seen.seq);
-        if seen.flags.contains(Flags::ACK) {
+        let acks = seen.flags.contains(Flags::ACK);
+        if acks {
             other.begin(seen.ack);
-        }
-        if side == Side::Client && seen.flags.contains(Flags::ACK) {
-            self.complete(seen.ack, time);
         }
         let trouble = match side {
             Side::Client => {
-                let trouble =
-                    (seen.flags.contains(Flags::ACK)).then(|| self.acknowledged_by_client(seen, time)).flatten();
+                let trouble = acks.then(|| self.acknowledged_by_client(seen, time)).flatten();
                 self.ask(seen, time).or(trouble)
             }
             Side::Server => {
-                let trouble =
-                    (seen.flags.contains(Flags::ACK)).then(|| self.acknowledged_by_server(seen, time)).flatten();
+                let trouble = acks.then(|| self.acknowledged_by_server(seen, time)).flatten();
                 if let Some((value, _)) = seen.options.timestamps {
                     let clock = self.clock.get_or_insert_with(|| ServerClock::new(value, time));
                     self.clock_was_set |= clock.stood_still(value, time);
@@ -249,28 +221,28 @@ impl Connection {
             self.handshake.other_answer = Some((first, seen.options.mss));
             return Some(Trouble::OtherAnswer);
         }
-        let stream = match side {
-            Side::Client => &mut self.client_sends,
-            Side::Server => &mut self.server_sends,
-        };
-        stream.begin(first);
         self.mss[side as usize] = seen.options.mss;
-        match side {
-            Side::Client => self.echoes.syn(seen.flags),
-            Side::Server => self.echoes.syn_ack(seen.flags),
-        }
-        let handshake = &mut self.handshake;
-        let moment = if side == Side::Client { &mut handshake.syn } else { &mut handshake.syn_ack };
+        let moment = match side {
+            Side::Client => {
+                self.client_sends.begin(first);
+                self.echoes.syn(seen.flags);
+                &mut self.handshake.syn
+            }
+            Side::Server => {
+                self.server_sends.begin(first);
+                self.echoes.syn_ack(seen.flags);
+                &mut self.handshake.syn_ack
+            }
+        };
         if moment.is_some() {
-            handshake.repeated = true;
+            self.handshake.repeated = true;
             return None;
         }
         *moment = Some(time);
         if side == Side::Server {
             self.client_sends.begin(seen.ack);
             if let Some(syn) = self.handshake.syn.filter(|_| !self.handshake.repeated) {
-                self.clock_was_set |= self.to_server.is_too_long(time - syn);
-                self.to_server.add(time - syn, false);
+                self.clock_was_set |= self.to_server.add(time - syn, false);
             }
         }
         None
@@ -281,13 +253,12 @@ impl Connection {
         let handshake = &mut self.handshake;
         if handshake.complete.is_none() {
             handshake.complete = Some(time);
-            let other = handshake.other_answer.filter(|(first, _)| *first == ack && self.server_sends.next() == 0);
+            let other = handshake.other_answer.filter(|(first, _)| *first == ack && self.server_sends.next == 0);
             if let Some((first, mss)) = other {
                 self.server_sends.begin_again(first);
                 self.mss[Side::Server as usize] = mss;
             } else if let Some(syn_ack) = handshake.syn_ack.filter(|_| !handshake.repeated) {
-                self.clock_was_set |= self.to_client.is_too_long(time - syn_ack);
-                self.to_client.add(time - syn_ack, false);
+                self.clock_was_set |= self.to_client.add(time - syn_ack, false);
             }
         }
     }
@@ -300,7 +271,7 @@ impl Connection {
 
     /// True if the capture was taken nearer to the client.
     fn is_at_client(&self) -> bool {
-        matches!((self.to_server.least(), self.to_client.least()), (Some(server), Some(client)) if server > client)
+        matches!((self.to_server.least, self.to_client.least), (Some(server), Some(client)) if server > client)
     }
 
     /// Those that are counted.
@@ -317,7 +288,7 @@ impl Connection {
 
     /// Least round trip of the whole path.
     fn round_trip(&self) -> Option<i64> {
-        match (self.to_client.least(), self.to_server.least()) {
+        match (self.to_client.least, self.to_server.least) {
             (None, None) => None,
             (client, server) => Some(client.unwrap_or_default() + server.unwrap_or_default()),
         }
@@ -328,7 +299,7 @@ impl Connection {
             let clock = self.clock.filter(|clock| clock.is_plausible())?;
             self.round_trip()? + clock.variation()
         } else {
-            self.to_client.most()? + self.to_server.least().unwrap_or_default()
+            self.to_client.most? + self.to_server.least.unwrap_or_default()
         };
         (most < round_trip::LONGEST).then_some(most)
     }

@@ -22,8 +22,7 @@ impl Connection {
     pub(super) fn acknowledged_by_server(&mut self, seen: &Seen<'_>, time: i64) -> Option<Trouble> {
         let Some(position) = self.client_sends.locate(seen.ack) else { return Some(Trouble::Outside) };
         if let Some(sent) = self.client_sends.acknowledge(position).and_then(|told| told.sent) {
-            self.clock_was_set |= self.to_server.is_too_long(time - sent);
-            self.to_server.add(time - sent, false);
+            self.clock_was_set |= self.to_server.add(time - sent, false);
         }
         None
     }
@@ -33,13 +32,13 @@ impl Connection {
         let Some(start) = self.server_sends.locate(seen.seq) else { return Some(Trouble::Outside) };
         // A probe of a window or of a silent client repeats one old byte (RFC 9293 §3.8.4). Data before the first
         // byte of a connection that had begun before the capture may be late as well as retransmitted.
-        if seen.payload <= 1 && start < self.server_sends.next() || start < 0 {
+        if seen.payload <= 1 && start < self.server_sends.next || start < 0 {
             return None;
         }
         self.header = seen.header;
         self.option_bytes = seen.options.bytes;
         let segments = seen.payload.div_ceil(u32::from(self.segment_bytes()));
-        let before = self.server_sends.next();
+        let before = self.server_sends.next;
         let place = self.server_sends.send(start, seen.payload, time);
         let is_retransmission = match place {
             Place::Again(Some(since)) if since < TWICE_WITHIN => return Some(Trouble::Twice),
@@ -60,7 +59,7 @@ impl Connection {
             self.at_server.interrupt();
         }
         let echo = seen.options.timestamps.map(|(_, echo)| echo);
-        let to_server = self.to_server.least().unwrap_or_default();
+        let to_server = self.to_server.least.unwrap_or_default();
         let sight = Sight { time, echo, to_server, at_server: !self.is_at_client() };
         let is_new = matches!(place, Place::Next | Place::Ahead);
         let is_alert = self.is_tls && tls::is_alert(seen);
@@ -91,7 +90,7 @@ impl Connection {
             }
         }
         self.arrive(place, time, seen);
-        let end = self.server_sends.next();
+        let end = self.server_sends.next;
         let part = match &mut self.secures {
             Some(secures) if is_handshake => secures.part_at(start),
             _ if is_alert => None,
@@ -164,7 +163,7 @@ impl Connection {
     fn arrive(&mut self, place: Place, time: i64, seen: &Seen<'_>) {
         match (place, self.clock) {
             (Place::Next, Some(clock)) => {
-                self.at_client.add(time, i64::from(seen.payload), clock.latest(), clock.least());
+                self.at_client.add(time, i64::from(seen.payload), clock.latest(), clock.least);
             }
             _ => self.at_client.interrupt(),
         }

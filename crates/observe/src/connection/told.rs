@@ -21,7 +21,7 @@ impl Connection {
         // Captures on several processors are not quite in order.
         let since = |time: Option<i64>| time.map_or(f64::NAN, |time| (time - response.start).max(0) as f64 / 1e9);
         // At the server the last acknowledgment came an RTT after its data was sent.
-        let away = if at_client { 0 } else { self.to_client.least().unwrap_or_default() };
+        let away = if at_client { 0 } else { self.to_client.least.unwrap_or_default() };
         let took = last.map_or(0, |last| last - response.first_sent - away);
         // The first packet's own time on the line may be missing from that, so its bytes do not count.
         let counted = delivered - i64::from(self.segment_bytes());
@@ -31,7 +31,7 @@ impl Connection {
         }
         let first_object = self.objects == 0;
         let [first_flight_segments, first_flight_lost_segments] = match (first_object, self.initial) {
-            (true, Some(_)) => [self.flight.segments(), self.flight.lost()],
+            (true, Some(_)) => [self.flight.segments, self.flight.lost()],
             (true, None) => [UNKNOWN; 2],
             (false, _) => [0; 2],
         };
@@ -92,7 +92,7 @@ impl Connection {
             at_client: u8::from(at_client),
             from_start: u8::from(self.initial.is_some()),
             answer_flight_segments: match self.answer_flight {
-                Some(flight) if self.objects > 0 => flight.segments(),
+                Some(flight) if self.objects > 0 => flight.segments,
                 _ => UNKNOWN,
             },
             tls: u8::from(self.is_tls),

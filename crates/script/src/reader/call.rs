@@ -6,7 +6,7 @@ use crate::problem::{DEEPEST, Problem, malformed};
 use crate::script::{Argument, Call, When};
 
 impl Reader<'_> {
-    pub(super) fn call(&mut self, when: When) -> Result<Call, Problem> {
+    pub(super) fn call(&mut self, line: u32, when: When) -> Result<Call, Problem> {
         let returns = self.returns(when)?;
         let TokenKind::Word(name) = self.peek() else {
             return Err(self.unexpected("the name of a system call"));
@@ -28,7 +28,7 @@ impl Reader<'_> {
             None
         };
         self.skip_note()?;
-        Ok(Call { name: name.to_owned(), arguments, result, error, returns })
+        Ok(Call { line, name: name.to_owned(), arguments, result, error, returns })
     }
 
     /// `(Broken pipe)` after an error or a result.

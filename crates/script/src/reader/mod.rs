@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
         let action = match self.peek() {
             TokenKind::Sign('<') => Action::Inject(self.packet(true)?),
             TokenKind::Sign('>') => Action::Expect(self.packet(false)?),
-            TokenKind::Word(_) | TokenKind::Ellipsis => Action::Call(self.call(when)?),
+            TokenKind::Word(_) | TokenKind::Ellipsis => Action::Call(self.call(line, when)?),
             TokenKind::Shell(text) => Action::Command(self.block(text)),
             TokenKind::Code(text) => Action::Check(self.block(text)),
             _ => {

@@ -14,6 +14,13 @@ pub(super) enum Role {
     Connected(usize),
 }
 
+impl Role {
+    /// The index of the connection.
+    pub fn connection(&self) -> Option<usize> {
+        if let Self::Connected(index) = self { Some(*index) } else { None }
+    }
+}
+
 /// Socket options, as far as they say something about a connection to come.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct SocketOptions {

@@ -1,5 +1,6 @@
 //! The result of a system call, and its errors.
 
+use super::stop::Stop;
 use std::fmt;
 
 /// The result of a call.
@@ -9,6 +10,24 @@ pub(super) enum Outcome {
     Failed(Errno),
     /// It cannot go on before something else happens.
     WouldBlock,
+}
+
+/// Why a call has no outcome of its own: the error that it ends with, or the end of the run.
+pub(super) enum Halt {
+    Failed(Errno),
+    Stop(Stop),
+}
+
+impl From<Errno> for Halt {
+    fn from(errno: Errno) -> Self {
+        Self::Failed(errno)
+    }
+}
+
+impl<S: Into<Stop>> From<S> for Halt {
+    fn from(stop: S) -> Self {
+        Self::Stop(stop.into())
+    }
 }
 
 /// An error that a call here can end with: its number on Linux, for `SO_ERROR`, and its name.

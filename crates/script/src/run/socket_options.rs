@@ -1,10 +1,9 @@
 //! `setsockopt` and `getsockopt`, and the profile that options and settings make together.
 
 use super::Runner;
-use super::calls::arguments::{integer, shown, symbols, wrong};
-use super::connection::Connection;
-use super::descriptors::{Role, SocketOptions};
-use super::errno::{Errno, Outcome};
+use super::calls::arguments::{field, shown, symbols, wrong};
+use super::descriptors::SocketOptions;
+use super::errno::{Errno, Halt, Outcome};
 use super::stop::Stop;
 use crate::problem::{Problem, unsupported};
 use crate::refusal::Refusal;
@@ -55,65 +54,54 @@ impl Runner<'_> {
         Ok(profile)
     }
 
-    /// Options that act on an open connection.
-    pub(super) fn apply_options(&self, connection: &mut Connection, options: &SocketOptions) {
-        connection.set_cork(options.cork);
-    }
-
-    pub(super) fn setsockopt(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
-        let number = integer(line, call, 0, "a descriptor")?;
-        let name = symbols(line, call, 2, "an option, such as SO_REUSEADDR")?;
+    pub(super) fn setsockopt(&mut self, call: &Call) -> Result<Outcome, Halt> {
+        let name = symbols(call, 2, "an option, such as SO_REUSEADDR")?;
         let name = name.first().map_or("", String::as_str);
-        let Some(mut open) = self.descriptors.open.get(&number).cloned() else {
-            return Ok(Outcome::Failed(Errno::EBADF));
-        };
-        let connected = match open.role {
-            Role::Connected(index) => Some(index),
-            _ => None,
-        };
+        let mut open = self.descriptor(call)?.1.clone();
+        let connected = open.role.connection();
         let options = &mut open.options;
         match name {
-            "TCP_NODELAY" => options.no_delay = value(line, call)? != 0,
-            "TCP_CORK" => options.cork = value(line, call)? != 0,
+            "TCP_NODELAY" => options.no_delay = value(call)? != 0,
+            "TCP_CORK" => options.cork = value(call)? != 0,
             "TCP_QUICKACK" => {
-                let quick = value(line, call)? != 0;
+                let quick = value(call)? != 0;
                 if let Some(index) = connected {
                     self.world.connections[index].endpoint.set_quick_ack(quick);
                 }
             }
-            "TCP_SYNCNT" => match value(line, call)? {
+            "TCP_SYNCNT" => match value(call)? {
                 retries @ 1..=127 => options.syn_retries = Some(retries as u32),
                 _ => return Ok(Outcome::Failed(Errno::EINVAL)),
             },
             "TCP_MAXSEG" if connected.is_some() => {
-                unsupported!(line, "TCP_MAXSEG of an open connection is not modeled")
+                unsupported!(call.line, "TCP_MAXSEG of an open connection is not modeled")
             }
-            "TCP_MAXSEG" => match value(line, call)? {
+            "TCP_MAXSEG" => match value(call)? {
                 bytes @ 88..=32767 => options.segment_bytes = Some(bytes),
                 0 => options.segment_bytes = None,
                 _ => return Ok(Outcome::Failed(Errno::EINVAL)),
             },
             "TCP_CONGESTION" if connected.is_some() => {
-                unsupported!(line, "TCP_CONGESTION of an open connection is not modeled")
+                unsupported!(call.line, "TCP_CONGESTION of an open connection is not modeled")
             }
             "TCP_CONGESTION" => match call.arguments.get(3) {
                 Some(Argument::Text(name)) => options.congestion_control = Some(name.clone()),
-                other => return Err(wrong(line, call, 3, "the name of an algorithm in quotes", other).into()),
+                other => return Err(wrong(call, 3, "the name of an algorithm in quotes", other).into()),
             },
             "SO_SNDBUF" | "SO_SNDBUFFORCE" => {
-                options.send_buffer_bytes = Some(value(line, call)?.saturating_mul(2).max(SMALLEST_SEND_BUFFER));
+                options.send_buffer_bytes = Some(value(call)?.saturating_mul(2).max(SMALLEST_SEND_BUFFER));
             }
             "SO_RCVBUF" | "SO_RCVBUFFORCE" if connected.is_some() => {
-                unsupported!(line, "SO_RCVBUF of an open connection is not modeled")
+                unsupported!(call.line, "SO_RCVBUF of an open connection is not modeled")
             }
             "SO_RCVBUF" | "SO_RCVBUFFORCE" => {
-                let bytes = value(line, call)?.saturating_mul(2).max(SMALLEST_RECEIVE_BUFFER);
+                let bytes = value(call)?.saturating_mul(2).max(SMALLEST_RECEIVE_BUFFER);
                 options.receive_buffer_bytes = Some(bytes);
             }
-            "SO_LINGER" => options.resets_on_close = lingers_for_nothing(line, call)?,
-            "SO_KEEPALIVE" if value(line, call)? == 0 => {}
+            "SO_LINGER" => options.resets_on_close = lingers_for_nothing(call)?,
+            "SO_KEEPALIVE" if value(call)? == 0 => {}
             name if WITHOUT_EFFECT.split_whitespace().any(|known| known == name) => {}
-            name => unsupported!(line, "the socket option {name} is not modeled"),
+            name => unsupported!(call.line, "the socket option {name} is not modeled"),
         }
         if let Some(index) = connected {
             let connection = &mut self.world.connections[index];
@@ -128,23 +116,15 @@ impl Runner<'_> {
                 _ => {}
             }
         }
-        if let Some(stored) = self.descriptors.open.get_mut(&number) {
-            *stored = open;
-        }
+        *self.descriptor(call)?.1 = open;
         Ok(Outcome::Returned(0))
     }
 
-    pub(super) fn getsockopt(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
-        let number = integer(line, call, 0, "a descriptor")?;
-        let name = symbols(line, call, 2, "an option, such as TCP_MAXSEG")?;
+    pub(super) fn getsockopt(&mut self, call: &Call) -> Result<Outcome, Halt> {
+        let name = symbols(call, 2, "an option, such as TCP_MAXSEG")?;
         let name = name.first().map_or("", String::as_str);
-        let Some(open) = self.descriptors.open.get(&number).cloned() else {
-            return Ok(Outcome::Failed(Errno::EBADF));
-        };
-        let connection = match open.role {
-            Role::Connected(index) => Some(index),
-            _ => None,
-        };
+        let open = self.descriptor(call)?.1.clone();
+        let connection = open.role.connection();
         let options = &open.options;
         let found = match name {
             "TCP_MAXSEG" => match connection.map(|index| &self.world.connections[index]) {
@@ -162,51 +142,51 @@ impl Runner<'_> {
                 let settings = &self.plan.environment.settings;
                 let usual = settings.get("congestion_control.algorithm").and_then(|name| name.as_str());
                 let name = options.congestion_control.as_deref().or(usual).unwrap_or("").to_owned();
-                self.check_value(line, call, 3, &Argument::Text(name))?;
+                self.check_value(call, 3, &Argument::Text(name))?;
                 return Ok(Outcome::Returned(0));
             }
-            name => unsupported!(line, "asking for the socket option {name} is not modeled"),
+            name => unsupported!(call.line, "asking for the socket option {name} is not modeled"),
         };
-        self.check_value(line, call, 3, &Argument::Integer(found))?;
+        self.check_value(call, 3, &Argument::Integer(found))?;
         Ok(Outcome::Returned(0))
     }
 
     /// Compares a call's result with the script's value, plain or as `[value]`.
-    pub(super) fn check_value(&self, line: u32, call: &Call, place: usize, found: &Argument) -> Result<(), Stop> {
+    pub(super) fn check_value(&self, call: &Call, place: usize, found: &Argument) -> Result<(), Stop> {
         let expected = match call.arguments.get(place) {
             Some(Argument::List(items)) if items.len() == 1 => &items[0],
             Some(argument) => argument,
-            None => return Err(wrong(line, call, place, "the value expected, such as [1460]", None).into()),
+            None => return Err(wrong(call, place, "the value expected, such as [1460]", None).into()),
         };
         if matches!(expected, Argument::Ellipsis) || expected == found {
             return Ok(());
         }
         let sentence = format!("{}() found {} instead of {}", call.name, shown(found), shown(expected));
-        Err(self.differs(line, sentence))
+        Err(self.differs(call.line, sentence))
     }
 }
 
 /// The value that is set: `[1]` or `1`.
-fn value(line: u32, call: &Call) -> Result<i64, Problem> {
+fn value(call: &Call) -> Result<i64, Problem> {
     match call.arguments.get(3) {
         Some(Argument::Integer(number)) => Ok(*number),
         Some(Argument::List(items)) => match items.as_slice() {
             [Argument::Integer(number)] => Ok(*number),
-            _ => Err(wrong(line, call, 3, "one number, such as [1]", call.arguments.get(3))),
+            _ => Err(wrong(call, 3, "one number, such as [1]", call.arguments.get(3))),
         },
-        other => Err(wrong(line, call, 3, "a number, such as [1]", other)),
+        other => Err(wrong(call, 3, "a number, such as [1]", other)),
     }
 }
 
 /// True if `{onoff=1, linger=0}` is set.
-fn lingers_for_nothing(line: u32, call: &Call) -> Result<bool, Problem> {
-    let number = |name: &str| match super::calls::arguments::field(call.arguments.get(3), name) {
+fn lingers_for_nothing(call: &Call) -> Result<bool, Problem> {
+    let number = |name: &str| match field(call.arguments.get(3), name) {
         Some(Argument::Integer(number)) => Ok(*number),
-        _ => Err(wrong(line, call, 3, "{onoff=1, linger=0}", call.arguments.get(3))),
+        _ => Err(wrong(call, 3, "{onoff=1, linger=0}", call.arguments.get(3))),
     };
     match (number("onoff")?, number("linger")?) {
         (0, _) => Ok(false),
         (_, 0) => Ok(true),
-        _ => Err(Problem::unsupported(line, "SO_LINGER with a time is not modeled")),
+        _ => Err(Problem::unsupported(call.line, "SO_LINGER with a time is not modeled")),
     }
 }

@@ -171,7 +171,6 @@ impl Client {
         self.response.status = status.ok_or("the response is not one of HTTP/1.1")?;
         let content_length = values(head.headers, "Content-Length").next().and_then(|value| value.parse().ok());
         self.missing = Some(content_length.ok_or("the response has no Content-Length, which says where it ends")?);
-        self.response.content_length = content_length;
         self.response.header_bytes = length as u64;
         self.partial.clear();
         Ok(length - before)

@@ -4,31 +4,26 @@ use crate::problem::Problem;
 use crate::script::{Argument, Call};
 
 /// A whole number among the arguments, by its place.
-pub(in crate::run) fn integer(line: u32, call: &Call, place: usize, what: &str) -> Result<i64, Problem> {
+pub(in crate::run) fn integer(call: &Call, place: usize, what: &str) -> Result<i64, Problem> {
     match call.arguments.get(place) {
         Some(Argument::Integer(number)) => Ok(*number),
-        other => Err(wrong(line, call, place, &format!("{what}, a whole number"), other)),
+        other => Err(wrong(call, place, &format!("{what}, a whole number"), other)),
     }
 }
 
 /// A symbol, or several joined by `|`; none for 0.
-pub(in crate::run) fn symbols<'a>(
-    line: u32,
-    call: &'a Call,
-    place: usize,
-    what: &str,
-) -> Result<&'a [String], Problem> {
+pub(in crate::run) fn symbols<'a>(call: &'a Call, place: usize, what: &str) -> Result<&'a [String], Problem> {
     match call.arguments.get(place) {
         Some(Argument::Symbols(symbols)) => Ok(symbols),
         Some(Argument::Integer(0)) => Ok(&[]),
-        other => Err(wrong(line, call, place, what, other)),
+        other => Err(wrong(call, place, what, other)),
     }
 }
 
 /// An invalid argument.
-pub(in crate::run) fn wrong(line: u32, call: &Call, place: usize, what: &str, found: Option<&Argument>) -> Problem {
+pub(in crate::run) fn wrong(call: &Call, place: usize, what: &str, found: Option<&Argument>) -> Problem {
     let found = found.map_or("nothing".to_owned(), shown);
-    Problem::malformed(line, format!("argument {} of {}() is {found}; it should be {what}", place + 1, call.name))
+    Problem::malformed(call.line, format!("argument {} of {}() is {found}; it should be {what}", place + 1, call.name))
 }
 
 /// The lengths that an iovec array adds up to: `[{..., 40}, {..., 60}]`.

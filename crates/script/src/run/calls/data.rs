@@ -4,28 +4,25 @@ use super::Outcome;
 use super::arguments::{field, integer, vector_bytes, wrong};
 use crate::problem::{Problem, unsupported};
 use crate::run::Runner;
-use crate::run::descriptors::{Descriptor, Role};
-use crate::run::errno::Errno;
-use crate::run::stop::Stop;
+use crate::run::descriptors::Descriptor;
+use crate::run::errno::{Errno, Halt};
 use crate::script::{Argument, Call};
 
 impl Runner<'_> {
-    pub(super) fn read(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
+    pub(super) fn read(&mut self, call: &Call) -> Result<Outcome, Halt> {
         let (wanted, flags) = match call.name.as_str() {
             "recvmsg" => {
                 if field(call.arguments.get(1), "msg_control").is_some_and(|control| !is_empty(control)) {
-                    unsupported!(line, "control messages of recvmsg() are not modeled");
+                    unsupported!(call.line, "control messages of recvmsg() are not modeled");
                 }
-                (message_bytes(line, call)?, 2)
+                (message_bytes(call)?, 2)
             }
-            "readv" => (vector(line, call)?, usize::MAX),
-            _ => (integer(line, call, 2, "a length in bytes")?, 3),
+            "readv" => (vector(call)?, usize::MAX),
+            _ => (integer(call, 2, "a length in bytes")?, 3),
         };
-        let waits = self.flags(line, call, flags, &["MSG_DONTWAIT", "MSG_TRUNC", "MSG_NOSIGNAL"])?;
-        let (open, index) = match self.stream(line, call)? {
-            Ok(found) => found,
-            Err(errno) => return Ok(Outcome::Failed(errno)),
-        };
+        let waits = self.flags(call, flags, &["MSG_DONTWAIT", "MSG_TRUNC", "MSG_NOSIGNAL"])?;
+        let (open, index) = self.connected(call, Errno::ENOTCONN)?;
+        let open = open.clone();
         let connection = &mut self.world.connections[index];
         let taken = connection.endpoint.read(u64::try_from(wanted).unwrap_or(0));
         if taken > 0 {
@@ -40,21 +37,19 @@ impl Runner<'_> {
         Ok(if open.blocks && waits { Outcome::WouldBlock } else { Outcome::Failed(Errno::EAGAIN) })
     }
 
-    pub(super) fn write(&mut self, line: u32, call: &Call, written: &mut i64) -> Result<Outcome, Stop> {
+    pub(super) fn write(&mut self, call: &Call, written: &mut i64) -> Result<Outcome, Halt> {
         let (bytes, flags) = match call.name.as_str() {
-            "sendmsg" => (message_bytes(line, call)?, 2),
-            "writev" => (vector(line, call)?, usize::MAX),
-            _ => (integer(line, call, 2, "a length in bytes")?, 3),
+            "sendmsg" => (message_bytes(call)?, 2),
+            "writev" => (vector(call)?, usize::MAX),
+            _ => (integer(call, 2, "a length in bytes")?, 3),
         };
         let bytes =
-            u64::try_from(bytes).map_err(|_| Problem::malformed(line, "a negative number of bytes is written"))?;
+            u64::try_from(bytes).map_err(|_| Problem::malformed(call.line, "a negative number of bytes is written"))?;
         let known = ["MSG_DONTWAIT", "MSG_NOSIGNAL", "MSG_EOR", "MSG_MORE"];
-        let waits = self.flags(line, call, flags, &known)?;
+        let waits = self.flags(call, flags, &known)?;
         let has = |name: &str| matches!(call.arguments.get(flags), Some(Argument::Symbols(set)) if set.iter().any(|flag| flag == name));
-        let (open, index) = match self.stream(line, call)? {
-            Ok(found) => found,
-            Err(errno) => return Ok(Outcome::Failed(errno)),
-        };
+        let (open, index) = self.connected(call, Errno::EPIPE)?;
+        let open = open.clone();
         let now = self.world.clock();
         let room = self.send_room(&open, index, *written > 0);
         let connection = &mut self.world.connections[index];
@@ -98,22 +93,11 @@ impl Runner<'_> {
         if waiting && queued > buffer - buffer / 3 { 0 } else { buffer.saturating_sub(queued) }
     }
 
-    /// The connection that the first argument names, or the error that the call ends with.
-    fn stream(&self, line: u32, call: &Call) -> Result<Result<(Descriptor, usize), Errno>, Stop> {
-        let number = integer(line, call, 0, "a descriptor")?;
-        let Some(open) = self.descriptors.open.get(&number) else { return Ok(Err(Errno::EBADF)) };
-        Ok(match open.role {
-            Role::Connected(index) => Ok((open.clone(), index)),
-            _ if call.name.starts_with('r') => Err(Errno::ENOTCONN),
-            _ => Err(Errno::EPIPE),
-        })
-    }
-
     /// True if the flags let the call wait; those that are not modeled are refused.
-    fn flags(&self, line: u32, call: &Call, place: usize, known: &[&str]) -> Result<bool, Stop> {
+    fn flags(&self, call: &Call, place: usize, known: &[&str]) -> Result<bool, Problem> {
         let Some(Argument::Symbols(set)) = call.arguments.get(place) else { return Ok(true) };
         match set.iter().find(|flag| !known.contains(&flag.as_str())) {
-            Some(flag) => Err(Problem::unsupported(line, format!("{flag} of {}() is not modeled", call.name)).into()),
+            Some(flag) => Err(Problem::unsupported(call.line, format!("{flag} of {}() is not modeled", call.name))),
             None => Ok(!set.iter().any(|flag| flag == "MSG_DONTWAIT")),
         }
     }
@@ -124,13 +108,13 @@ fn is_empty(control: &Argument) -> bool {
 }
 
 /// Bytes of `{msg_name(...)=..., msg_iov(1)=[{..., 40}], msg_flags=0}`.
-fn message_bytes(line: u32, call: &Call) -> Result<i64, Problem> {
+fn message_bytes(call: &Call) -> Result<i64, Problem> {
     let message = call.arguments.get(1);
     vector_bytes(field(message, "msg_iov"))
-        .ok_or_else(|| wrong(line, call, 1, "a message with msg_iov(1)=[{..., 1000}]", message))
+        .ok_or_else(|| wrong(call, 1, "a message with msg_iov(1)=[{..., 1000}]", message))
 }
 
-fn vector(line: u32, call: &Call) -> Result<i64, Problem> {
+fn vector(call: &Call) -> Result<i64, Problem> {
     let argument = call.arguments.get(1);
-    vector_bytes(argument).ok_or_else(|| wrong(line, call, 1, "a vector such as [{..., 1000}]", argument))
+    vector_bytes(argument).ok_or_else(|| wrong(call, 1, "a vector such as [{..., 1000}]", argument))
 }

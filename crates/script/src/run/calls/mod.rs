@@ -4,16 +4,17 @@ pub(super) mod arguments;
 mod data;
 mod sockets;
 
-use super::errno::Outcome;
+use super::descriptors::Descriptor;
+use super::errno::{Errno, Halt, Outcome};
 use super::stop::Stop;
 use super::{Runner, seconds};
 use crate::problem::Problem;
 use crate::script::{Argument, Call, Event, When};
+use arguments::integer;
 use firstflight_tcp::Nanos;
 
 /// A call that has not returned yet.
 pub(super) struct Blocked {
-    pub line: u32,
     pub call: Call,
     /// When the script says that it returns.
     pub returns: Nanos,
@@ -29,10 +30,10 @@ impl Runner<'_> {
             _ => end,
         });
         let mut written = 0;
-        let outcome = self.attempt(event.line, call, &mut written)?;
+        let outcome = self.attempt(call, &mut written)?;
         match (outcome, returns) {
             (Outcome::WouldBlock, Some(returns)) => {
-                self.blocked = Some(Blocked { line: event.line, call: call.clone(), returns, written });
+                self.blocked = Some(Blocked { call: call.clone(), returns, written });
                 Ok(())
             }
             (Outcome::WouldBlock, None) => {
@@ -41,42 +42,58 @@ impl Runner<'_> {
                     call.name,
                     seconds(self.world.now)
                 );
-                Err(self.differs(event.line, sentence))
+                Err(self.differs(call.line, sentence))
             }
             (outcome, returns) => {
                 if let Some(returns) = returns {
-                    self.check_return_time(event.line, &call.name, returns)?;
+                    self.check_return_time(call, returns)?;
                 }
-                self.check_result(event.line, call, outcome)
+                self.check_result(call, outcome)
             }
         }
     }
 
     /// Makes the call, or tries again. `written` stores the part that a call completed before it had to wait.
-    pub(super) fn attempt(&mut self, line: u32, call: &Call, written: &mut i64) -> Result<Outcome, Stop> {
+    pub(super) fn attempt(&mut self, call: &Call, written: &mut i64) -> Result<Outcome, Stop> {
         let outcome = match call.name.as_str() {
-            "socket" => self.socket(line, call),
-            "bind" => self.bind(line, call),
-            "listen" => self.listen(line, call),
-            "accept" | "accept4" => self.accept(line, call),
-            "connect" => self.connect(line, call),
-            "read" | "recv" | "recvfrom" | "recvmsg" | "readv" => self.read(line, call),
-            "write" | "send" | "sendto" | "sendmsg" | "writev" => self.write(line, call, written),
-            "shutdown" => self.shutdown(line, call),
-            "close" => self.close(line, call),
-            "fcntl" => self.fcntl(line, call),
-            "ioctl" => self.ioctl(line, call),
-            "setsockopt" => self.setsockopt(line, call),
-            "getsockopt" => self.getsockopt(line, call),
-            name => Err(Problem::unsupported(line, format!("the system call {name}() is not modeled")).into()),
-        }?;
+            "socket" => self.socket(call),
+            "bind" => self.bind(call),
+            "listen" => self.listen(call),
+            "accept" | "accept4" => self.accept(call),
+            "connect" => self.connect(call),
+            "read" | "recv" | "recvfrom" | "recvmsg" | "readv" => self.read(call),
+            "write" | "send" | "sendto" | "sendmsg" | "writev" => self.write(call, written),
+            "shutdown" => self.shutdown(call),
+            "close" => self.close(call),
+            "fcntl" => self.fcntl(call),
+            "ioctl" => self.ioctl(call),
+            "setsockopt" => self.setsockopt(call),
+            "getsockopt" => self.getsockopt(call),
+            name => Err(Problem::unsupported(call.line, format!("the system call {name}() is not modeled")).into()),
+        };
         for index in 0..self.world.connections.len() {
             self.world.flush(index);
         }
-        Ok(outcome)
+        outcome.or_else(|halt| match halt {
+            Halt::Failed(errno) => Ok(Outcome::Failed(errno)),
+            Halt::Stop(stop) => Err(stop),
+        })
     }
 
-    pub(super) fn check_result(&mut self, line: u32, call: &Call, outcome: Outcome) -> Result<(), Stop> {
+    /// The number that the first argument is, and the descriptor of that number.
+    pub(super) fn descriptor(&mut self, call: &Call) -> Result<(i64, &mut Descriptor), Halt> {
+        let number = integer(call, 0, "a descriptor")?;
+        self.descriptors.open.get_mut(&number).map(|open| (number, open)).ok_or(Errno::EBADF.into())
+    }
+
+    /// The same of one that is an end of a connection, with that one's place; `unless`: the error for another.
+    pub(super) fn connected(&mut self, call: &Call, unless: Errno) -> Result<(&mut Descriptor, usize), Halt> {
+        let (_, open) = self.descriptor(call)?;
+        let index = open.role.connection().ok_or(unless)?;
+        Ok((open, index))
+    }
+
+    pub(super) fn check_result(&mut self, call: &Call, outcome: Outcome) -> Result<(), Stop> {
         let Some(expected) = &call.result else { return Ok(()) };
         let (same, came) = match outcome {
             Outcome::Returned(number) => {
@@ -93,25 +110,25 @@ impl Runner<'_> {
         }
         let error = call.error.as_ref().map_or(String::new(), |error| format!(" {error}"));
         let sentence = format!("{}() returned {came} instead of {}{error}", call.name, arguments::shown(expected));
-        Err(self.differs(line, sentence))
+        Err(self.differs(call.line, sentence))
     }
 
     /// Tries the blocked call again; to be done after everything that may have changed its prospects.
     pub(super) fn resume(&mut self) -> Result<(), Stop> {
         let Some(mut blocked) = self.blocked.take() else { return Ok(()) };
-        match self.attempt(blocked.line, &blocked.call, &mut blocked.written)? {
+        match self.attempt(&blocked.call, &mut blocked.written)? {
             Outcome::WouldBlock => {
                 let latest = blocked.returns.saturating_add(self.plan.tolerance_ns);
                 if self.world.now > latest {
                     let sentence = format!("{}() has not returned by {}", blocked.call.name, seconds(latest));
-                    return Err(self.differs(blocked.line, sentence));
+                    return Err(self.differs(blocked.call.line, sentence));
                 }
                 self.blocked = Some(blocked);
                 Ok(())
             }
             outcome => {
-                self.check_return_time(blocked.line, &blocked.call.name, blocked.returns)?;
-                self.check_result(blocked.line, &blocked.call, outcome)
+                self.check_return_time(&blocked.call, blocked.returns)?;
+                self.check_result(&blocked.call, outcome)
             }
         }
     }
@@ -129,12 +146,13 @@ impl Runner<'_> {
         }
     }
 
-    pub(super) fn check_return_time(&mut self, line: u32, name: &str, returns: Nanos) -> Result<(), Stop> {
+    pub(super) fn check_return_time(&mut self, call: &Call, returns: Nanos) -> Result<(), Stop> {
         if self.world.now.abs_diff(returns) <= self.plan.tolerance_ns {
             return Ok(());
         }
-        let sentence = format!("{name}() returned at {} instead of {}", seconds(self.world.now), seconds(returns));
-        Err(self.differs(line, sentence))
+        let sentence =
+            format!("{}() returned at {} instead of {}", call.name, seconds(self.world.now), seconds(returns));
+        Err(self.differs(call.line, sentence))
     }
 
     /// Something happened otherwise than the script says, after all segments so far.

@@ -6,8 +6,7 @@ use crate::problem::{Problem, unsupported};
 use crate::run::Runner;
 use crate::run::connection::Connection;
 use crate::run::descriptors::{Descriptor, Role, SocketOptions};
-use crate::run::errno::Errno;
-use crate::run::stop::Stop;
+use crate::run::errno::{Errno, Halt};
 use crate::script::{Argument, Call};
 use firstflight_tcp::State;
 
@@ -16,14 +15,14 @@ const O_RDWR: i64 = 0x2;
 const O_NONBLOCK: i64 = 0x800;
 
 impl Runner<'_> {
-    pub(super) fn socket(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
-        let kind = symbols(line, call, 1, "a type of socket, such as SOCK_STREAM")?;
+    pub(super) fn socket(&mut self, call: &Call) -> Result<Outcome, Halt> {
+        let kind = symbols(call, 1, "a type of socket, such as SOCK_STREAM")?;
         if kind.first().is_none_or(|kind| kind != "SOCK_STREAM") {
-            unsupported!(line, "only sockets of SOCK_STREAM (TCP) are modeled");
+            unsupported!(call.line, "only sockets of SOCK_STREAM (TCP) are modeled");
         }
         if let Some(Argument::Symbols(protocol)) = call.arguments.get(2) {
             if protocol.first().is_none_or(|protocol| protocol != "IPPROTO_TCP") {
-                unsupported!(line, "only the protocol IPPROTO_TCP is modeled");
+                unsupported!(call.line, "only the protocol IPPROTO_TCP is modeled");
             }
         }
         let blocks = !kind.iter().any(|flag| flag == "SOCK_NONBLOCK");
@@ -37,32 +36,25 @@ impl Runner<'_> {
         }
     }
 
-    pub(super) fn bind(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
-        let number = integer(line, call, 0, "a descriptor")?;
-        Ok(match self.descriptors.open.get(&number).map(|open| &open.role) {
-            None => Outcome::Failed(Errno::EBADF),
-            Some(Role::Fresh) => Outcome::Returned(0),
-            Some(_) => Outcome::Failed(Errno::EINVAL),
-        })
+    pub(super) fn bind(&mut self, call: &Call) -> Result<Outcome, Halt> {
+        match self.descriptor(call)?.1.role {
+            Role::Fresh => Ok(Outcome::Returned(0)),
+            _ => Err(Errno::EINVAL.into()),
+        }
     }
 
-    pub(super) fn listen(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
-        let number = integer(line, call, 0, "a descriptor")?;
-        Ok(match self.descriptors.open.get_mut(&number) {
-            None => Outcome::Failed(Errno::EBADF),
-            Some(open) if matches!(open.role, Role::Fresh | Role::Listening) => {
-                open.role = Role::Listening;
-                Outcome::Returned(0)
-            }
-            Some(_) => Outcome::Failed(Errno::EINVAL),
-        })
+    pub(super) fn listen(&mut self, call: &Call) -> Result<Outcome, Halt> {
+        let (_, open) = self.descriptor(call)?;
+        if let Role::Connected(_) = open.role {
+            return Err(Errno::EINVAL.into());
+        }
+        open.role = Role::Listening;
+        Ok(Outcome::Returned(0))
     }
 
-    pub(super) fn accept(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
-        let number = integer(line, call, 0, "a descriptor")?;
-        let Some(listener) = self.descriptors.open.get(&number).cloned() else {
-            return Ok(Outcome::Failed(Errno::EBADF));
-        };
+    pub(super) fn accept(&mut self, call: &Call) -> Result<Outcome, Halt> {
+        let (number, listener) = self.descriptor(call)?;
+        let listener = listener.clone();
         if listener.role != Role::Listening {
             return Ok(Outcome::Failed(Errno::EINVAL));
         }
@@ -80,24 +72,20 @@ impl Runner<'_> {
         Ok(outcome)
     }
 
-    pub(super) fn connect(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
-        let number = integer(line, call, 0, "a descriptor")?;
-        let Some(open) = self.descriptors.open.get(&number).cloned() else {
-            return Ok(Outcome::Failed(Errno::EBADF));
-        };
+    pub(super) fn connect(&mut self, call: &Call) -> Result<Outcome, Halt> {
+        let (_, open) = self.descriptor(call)?;
+        let open = open.clone();
         match open.role {
             Role::Listening => Ok(Outcome::Failed(Errno::EISCONN)),
             Role::Connected(index) => Ok(self.await_connection(index, open.blocks, Errno::EALREADY)),
             Role::Fresh => {
                 let profile = self.profile_for(&open.options);
-                let profile = profile.map_err(|refusal| Problem::unsupported(line, refusal))?;
+                let profile = profile.map_err(|refusal| Problem::unsupported(call.line, refusal))?;
                 let mut connection = Connection::client(profile, self.plan.initial_sequence);
-                self.apply_options(&mut connection, &open.options);
+                connection.set_cork(open.options.cork);
                 connection.endpoint.connect(self.world.clock());
                 let index = self.world.add(connection);
-                if let Some(open) = self.descriptors.open.get_mut(&number) {
-                    open.role = Role::Connected(index);
-                }
+                self.descriptor(call)?.1.role = Role::Connected(index);
                 Ok(self.await_connection(index, open.blocks, Errno::EINPROGRESS))
             }
         }
@@ -120,18 +108,16 @@ impl Runner<'_> {
         }
     }
 
-    pub(super) fn shutdown(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
-        let number = integer(line, call, 0, "a descriptor")?;
-        let how = symbols(line, call, 1, "SHUT_RD, SHUT_WR or SHUT_RDWR")?;
+    pub(super) fn shutdown(&mut self, call: &Call) -> Result<Outcome, Halt> {
+        let how = symbols(call, 1, "SHUT_RD, SHUT_WR or SHUT_RDWR")?;
         let (reading, writing) = match how.first().map(String::as_str) {
             Some("SHUT_RD") => (true, false),
             Some("SHUT_WR") => (false, true),
             Some("SHUT_RDWR") => (true, true),
-            _ => return Err(wrong(line, call, 1, "SHUT_RD, SHUT_WR or SHUT_RDWR", call.arguments.get(1)).into()),
+            _ => return Err(wrong(call, 1, "SHUT_RD, SHUT_WR or SHUT_RDWR", call.arguments.get(1)).into()),
         };
         let now = self.world.clock();
-        let Some(open) = self.descriptors.open.get(&number) else { return Ok(Outcome::Failed(Errno::EBADF)) };
-        let Role::Connected(index) = open.role else { return Ok(Outcome::Failed(Errno::ENOTCONN)) };
+        let (_, index) = self.connected(call, Errno::ENOTCONN)?;
         let connection = &mut self.world.connections[index];
         if connection.endpoint.is_finished() {
             return Ok(Outcome::Failed(Errno::ENOTCONN));
@@ -144,10 +130,10 @@ impl Runner<'_> {
         Ok(Outcome::Returned(0))
     }
 
-    pub(super) fn close(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
-        let number = integer(line, call, 0, "a descriptor")?;
+    pub(super) fn close(&mut self, call: &Call) -> Result<Outcome, Halt> {
         let now = self.world.clock();
-        let Some(open) = self.descriptors.open.remove(&number) else { return Ok(Outcome::Failed(Errno::EBADF)) };
+        let number = integer(call, 0, "a descriptor")?;
+        let open = self.descriptors.open.remove(&number).ok_or(Errno::EBADF)?;
         match open.role {
             Role::Fresh => {}
             Role::Listening => {
@@ -173,37 +159,34 @@ impl Runner<'_> {
         Ok(Outcome::Returned(0))
     }
 
-    pub(super) fn fcntl(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
-        let number = integer(line, call, 0, "a descriptor")?;
-        let what = symbols(line, call, 1, "F_GETFL or F_SETFL")?;
-        let Some(open) = self.descriptors.open.get_mut(&number) else { return Ok(Outcome::Failed(Errno::EBADF)) };
+    pub(super) fn fcntl(&mut self, call: &Call) -> Result<Outcome, Halt> {
+        let what = symbols(call, 1, "F_GETFL or F_SETFL")?;
+        let (_, open) = self.descriptor(call)?;
         match what.first().map(String::as_str) {
             Some("F_GETFL") => Ok(Outcome::Returned(if open.blocks { O_RDWR } else { O_RDWR | O_NONBLOCK })),
             Some("F_SETFL") => {
                 open.blocks = match call.arguments.get(2) {
                     Some(Argument::Symbols(flags)) => !flags.iter().any(|flag| flag == "O_NONBLOCK"),
                     Some(Argument::Integer(flags)) => flags & O_NONBLOCK == 0,
-                    other => return Err(wrong(line, call, 2, "flags, such as O_RDWR|O_NONBLOCK", other).into()),
+                    other => return Err(wrong(call, 2, "flags, such as O_RDWR|O_NONBLOCK", other).into()),
                 };
                 Ok(Outcome::Returned(0))
             }
-            _ => Err(Problem::unsupported(line, "of fcntl() only F_GETFL and F_SETFL are modeled").into()),
+            _ => Err(Problem::unsupported(call.line, "of fcntl() only F_GETFL and F_SETFL are modeled").into()),
         }
     }
 
-    pub(super) fn ioctl(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
-        let number = integer(line, call, 0, "a descriptor")?;
-        let what = symbols(line, call, 1, "SIOCINQ or SIOCOUTQ")?;
-        let Some(open) = self.descriptors.open.get(&number) else { return Ok(Outcome::Failed(Errno::EBADF)) };
-        let Role::Connected(index) = open.role else { return Ok(Outcome::Failed(Errno::EINVAL)) };
+    pub(super) fn ioctl(&mut self, call: &Call) -> Result<Outcome, Halt> {
+        let what = symbols(call, 1, "SIOCINQ or SIOCOUTQ")?;
+        let (_, index) = self.connected(call, Errno::EINVAL)?;
         let endpoint = &self.world.connections[index].endpoint;
         let found = match what.first().map(String::as_str) {
             Some("SIOCINQ" | "FIONREAD") => endpoint.readable_bytes(),
             Some("SIOCOUTQ" | "TIOCOUTQ") => endpoint.info().not_sent_bytes + u64::from(endpoint.flight_bytes()),
             Some("SIOCOUTQNSD") => endpoint.info().not_sent_bytes,
-            _ => unsupported!(line, "of ioctl() only SIOCINQ and SIOCOUTQ are modeled"),
+            _ => unsupported!(call.line, "of ioctl() only SIOCINQ and SIOCOUTQ are modeled"),
         };
-        self.check_value(line, call, 2, &Argument::Integer(found as i64))?;
+        self.check_value(call, 2, &Argument::Integer(found as i64))?;
         Ok(Outcome::Returned(0))
     }
 }
