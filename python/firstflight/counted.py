@@ -19,9 +19,9 @@ def escaped(text: str) -> str:
     return _CONTROL.sub(lambda match: match[0].encode("unicode_escape", "surrogatepass").decode("ascii"), text)
 
 
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """The number and its noun: 1 connection, 2,000 connections; `many` if it is not `one` with an s."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+def counted(number: int, noun: str, many: str | None = None) -> str:
+    """The number and its noun: 1 connection, 2,000 connections; `many` if it is not `noun` with an s."""
+    return f"{number:,} {noun if number == 1 else many or noun + 's'}"
 
 
 _SIGNS = {"percent": "%", "percentage points": "pp", "ratio": ""}

@@ -202,7 +202,7 @@ def advise(
     costs = tuple(_costs(measured))
     harm = tuple(_harm(measured, experiment))
     users = tuple(_users(measured.responses(reference), measured.current, window) for window in measured.candidates)
-    checks = tuple(check for each in evidence.checks.values() for check in each)
+    checks = tuple(check for pair_checks in evidence.checks.values() for check in pair_checks)
     needed = missing(decision, evidence, experiment, measured, tuple(budget))
     far_out = outliers(measured, evidence, decision, budget, population.rows)
     compared(steps, steps)
@@ -305,13 +305,13 @@ def _harm(measured: Measurements, experiment: Experiment) -> Iterator[OtherConne
 
 def _users(responses: pl.DataFrame, current: int, window: int) -> UserShares:
     """Each user's own mean time over the replicates, with both windows."""
-    own = (
+    times = (
         responses.filter(pl.col("iw").is_in([current, window]))
         .group_by("client", "iw", maintain_order=True)
         .agg(pl.col("time_s").fill_nan(float("inf")).mean(), pl.col("weight").first())
         .pivot("iw", index=["client", "weight"], values="time_s")
     )
-    before, after, weight = (own[name].to_numpy() for name in (str(current), str(window), "weight"))
+    before, after, weight = (times[name].to_numpy() for name in (str(current), str(window), "weight"))
     change = 100 * (after / before - 1)
     share = 100 / weight.sum()
     faster, slower = change < -MATTERS_PERCENT, change > MATTERS_PERCENT
@@ -357,15 +357,17 @@ def _quantiles(population: FittedPopulation) -> Iterator[Mapping[str, Any]]:
             continue
         known = shown[column].drop_nulls() / scale
         if known.len() and not (column in ("rtt_s", "down_bps", "bytes") and population.assumed_percent(column) == 100):
-            found = {f"p{100 * p:g}": float(known.quantile(p, "linear") or 0.0) for p in (0.05, 0.25, 0.5, 0.75, 0.95)}
-            yield {"what": title, "unit": unit, "known": known.len()} | found
+            percentiles = {
+                f"p{100 * p:g}": float(known.quantile(p, "linear") or 0.0) for p in (0.05, 0.25, 0.5, 0.75, 0.95)
+            }
+            yield {"what": title, "unit": unit, "known": known.len()} | percentiles
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Estimate):
         return {"value": _plain(value.value), "low": _plain(value.low), "high": _plain(value.high)}
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

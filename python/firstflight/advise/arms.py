@@ -115,9 +115,9 @@ def compare_arms(
     budget = parse(harm)
     _check_two_files(before, after)
     read = [observe.read(path, kind) for path in (before, after)]
-    every_row = [_rows(one) for one in read]
+    every_row = [_rows(observation) for observation in read]
     arms, logged = _timed(every_row)
-    spans = [_span(one) for one in read]
+    spans = [_span(observation) for observation in read]
     _check_times(spans, concurrent)
     every = _cells(
         pl.concat([rows.with_columns(arm=pl.lit(name)) for rows, name in zip(arms, (BEFORE, AFTER), strict=True)])
@@ -132,17 +132,17 @@ def compare_arms(
         )
     sides = [
         Side(
-            one.source.path,
+            observation.source.path,
             whole.height,
             rows.filter(pl.col("arm") == name).height,
-            current_window(own),
-            _median(own, "rtt_s"),
-            _median(own, "bytes"),
+            current_window(arm),
+            _median(arm, "rtt_s"),
+            _median(arm, "bytes"),
             *span,
-            int(own["time_s"].is_nan().sum()),
-            tuple(map(str, one.problems)),
+            int(arm["time_s"].is_nan().sum()),
+            tuple(map(str, observation.problems)),
         )
-        for one, whole, own, name, span in zip(read, every_row, arms, (BEFORE, AFTER), spans, strict=True)
+        for observation, whole, arm, name, span in zip(read, every_row, arms, (BEFORE, AFTER), spans, strict=True)
     ]
     measured = _Measured(rows, every, seed)
     changes = tuple(measured.changes())
@@ -152,28 +152,30 @@ def compare_arms(
             "counts for responses above 256 KiB only; compare captures: tcpdump -i any -s 96 -w flows.pcap 'tcp "
             "port 443'"
         )
-    checks = tuple(each for term in budget for each in measured.checks(term, sides[1].current.window))
-    found = list(_doubts(sides[0], sides[1], concurrent, logged, p_value, every.height - rows.height))
+    checks = tuple(check for term in budget for check in measured.checks(term, sides[1].current.window))
+    doubts = list(_doubts(sides[0], sides[1], concurrent, logged, p_value, every.height - rows.height))
     if changes[0].statistic == RETRANSMISSIONS:
         # The times that are missing may stand in a column of another name.
-        notes = [f"{one.source.path.name}: {note}" for one in read for note in one.source.notes]
-        found = [*(note for note in notes if IGNORED in note), *found]
+        notes = [f"{observation.source.path.name}: {note}" for observation in read for note in observation.source.notes]
+        doubts = [*(note for note in notes if IGNORED in note), *doubts]
     outcome = _outcome(changes, checks)
-    found += _hinging(rows, seed, budget, sides[1].current.window)
-    return ArmsCompared(sides[0], sides[1], concurrent, outcome, changes, checks, p_value, tuple(found))
+    doubts += _hinging(rows, seed, budget, sides[1].current.window)
+    return ArmsCompared(sides[0], sides[1], concurrent, outcome, changes, checks, p_value, tuple(doubts))
 
 
 def _hinging(rows: pl.DataFrame, seed: int, budget: Sequence[Term], window: int) -> Iterator[str]:
     """The responses whose time outweighs that of many others in their arm, and the outcome without them."""
     places, shares = [], []
     for name in (BEFORE, AFTER):
-        own = rows.filter(pl.col("arm") == name)
-        times = (own["time_s"] * own["weight"]).cast(pl.Float64).fill_null(math.nan).to_numpy()
+        arm_rows = rows.filter(pl.col("arm") == name)
+        times = (arm_rows["time_s"] * arm_rows["weight"]).cast(pl.Float64).fill_null(math.nan).to_numpy()
         far = hinging(times)
         if len(far):
-            places += own["connection"].gather(far).to_list()
+            places += arm_rows["connection"].gather(far).to_list()
             share = 100 * times[far].sum() / np.nansum(times)
-            records = [f"{described(own.row(at, named=True))} in {own['time_s'][at]:,.3g} s" for at in far.tolist()]
+            records = [
+                f"{described(arm_rows.row(at, named=True))} in {arm_rows['time_s'][at]:,.3g} s" for at in far.tolist()
+            ]
             makes = "makes" if len(far) == 1 else "make"
             of = f"{counted(len(far), 'response')} of {name} {makes} up {share:.0f}% of its time"
             shares.append(f"{of} ({listed(records)})")
@@ -182,7 +184,7 @@ def _hinging(rows: pl.DataFrame, seed: int, budget: Sequence[Term], window: int)
     rest = rows.filter(~pl.col("connection").is_in(places))
     measured = _Measured(rest, rest, seed)
     changes = tuple(measured.changes())
-    outcome = _outcome(changes, tuple(each for term in budget for each in measured.checks(term, window)))
+    outcome = _outcome(changes, tuple(check for term in budget for check in measured.checks(term, window)))
     mean = changes[0].change
     what, rest_of = ("outlier", "it") if len(places) == 1 else ("outliers", "them")
     yield (
@@ -218,9 +220,9 @@ def _rows(observed: Observation) -> pl.DataFrame:
         (pl.col("bytes") / 1448).ceil().alias("segments"),
         (rtt * pl.col("down_bps") / 8).alias("bdp_bytes"),
         *(
-            pl.when(unfinished).then(float("nan")).otherwise(told).alias(name)
-            for name, told in (("time_s", "completion_time_s"), ("logged_s", "min_completion_time_s"))
-            if frame[told].count()
+            pl.when(unfinished).then(float("nan")).otherwise(column).alias(name)
+            for name, column in (("time_s", "completion_time_s"), ("logged_s", "min_completion_time_s"))
+            if frame[column].count()
         ),
     )
 
@@ -251,14 +253,14 @@ def _check_times(spans: list[tuple[float | None, float | None]], concurrent: boo
         raise RequestError("--concurrent: the two data sets do not overlap in time; leave it out")
 
 
-def _overlap(one: tuple[float | None, float | None], other: tuple[float | None, float | None]) -> float | None:
+def _overlap(span: tuple[float | None, float | None], other: tuple[float | None, float | None]) -> float | None:
     """The part of the shorter span that both cover, 0 to 1; None where times are unknown."""
-    if one[0] is None or one[1] is None or other[0] is None or other[1] is None:
+    if span[0] is None or span[1] is None or other[0] is None or other[1] is None:
         return None
-    together = min(one[1], other[1]) - max(one[0], other[0])
+    together = min(span[1], other[1]) - max(span[0], other[0])
     if together < 0:
         return 0.0
-    shorter = min(one[1] - one[0], other[1] - other[0])
+    shorter = min(span[1] - span[0], other[1] - other[0])
     return 1.0 if shorter == 0 else together / shorter
 
 
@@ -274,10 +276,10 @@ def _cells(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _counts(rows: pl.DataFrame) -> pl.DataFrame:
     """Connections and weight of each cell, in each arm."""
-    own = {name: pl.col("arm") == name for name in (BEFORE, AFTER)}
+    in_arm = {name: pl.col("arm") == name for name in (BEFORE, AFTER)}
     return rows.group_by("cell", maintain_order=True).agg(
-        *(mine.sum().alias(f"{name}_count") for name, mine in own.items()),
-        *(pl.col("weight").filter(mine).sum().alias(f"{name}_weight") for name, mine in own.items()),
+        *(mine.sum().alias(f"{name}_count") for name, mine in in_arm.items()),
+        *(pl.col("weight").filter(mine).sum().alias(f"{name}_weight") for name, mine in in_arm.items()),
     )
 
 
@@ -303,8 +305,8 @@ def _evened(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _median(rows: pl.DataFrame, column: str) -> float | None:
-    found = rows[column].drop_nulls().median()
-    return None if found is None else float(found)  # type: ignore[arg-type]
+    median = rows[column].drop_nulls().median()
+    return None if median is None else float(median)  # type: ignore[arg-type]
 
 
 class _Measured:
@@ -313,7 +315,7 @@ class _Measured:
     def __init__(self, rows: pl.DataFrame, every: pl.DataFrame, seed: int) -> None:
         self._rows, self._every = rows, every
         subnets = [rows.filter(pl.col("arm") == name)["subnet"] for name in (BEFORE, AFTER)]
-        enough = all(not each.null_count() and each.n_unique() >= LEAST_BLOCKS for each in subnets)
+        enough = all(not column.null_count() and column.n_unique() >= LEAST_BLOCKS for column in subnets)
         self._design = Design(
             arm="arm",
             baseline=BEFORE,
@@ -346,14 +348,14 @@ class _Measured:
     def changes(self) -> Iterator[Change]:
         """Each statistic that both data sets have."""
         for statistic in (*(STATISTICS if self._timed else ()), *([RETRANSMISSIONS] if self._counted else ())):
-            own = self._own(statistic)
-            seen = own if self._rows is self._every else self._compare(statistic, self._every)
+            adjusted = self._own(statistic)
+            seen = adjusted if self._rows is self._every else self._compare(statistic, self._every)
             scale = 100 if statistic == RETRANSMISSIONS else 1
             yield Change(
                 statistic,
-                own.baseline.times(scale),
-                own.treatment.times(scale),
-                *(_change(each, statistic) for each in (own, seen)),
+                adjusted.baseline.times(scale),
+                adjusted.treatment.times(scale),
+                *(_change(comparison, statistic) for comparison in (adjusted, seen)),
             )
 
     def checks(self, term: Term, window: int) -> list[Check]:
@@ -370,45 +372,45 @@ class _Measured:
             return [check(term, window, "observed", nothing, self._rows.height, reason=lacking)]
         if term.name == "groups":
             return self._worst_buckets(term, window)
-        found = self._own(term.name)
+        comparison = self._own(term.name)
         statistic = "rate" if term.name == RETRANSMISSIONS else term.name
-        lacks = 2 * least_units(statistic) if found.evidence is None else None
+        lacks = 2 * least_units(statistic) if comparison.evidence is None else None
         return [
             check(
                 term,
                 window,
                 "observed",
-                _change(found, term.name),
+                _change(comparison, term.name),
                 self._rows.height,
-                there=found.units,
-                reason=found.reason,
+                there=comparison.units,
+                reason=comparison.reason,
                 lacks=lacks,
             )
         ]
 
     def _worst_buckets(self, term: Term, window: int) -> list[Check]:
         """The bucket of each dimension that reaches furthest up, one over the limit before the others."""
-        known = [each for each in DIMENSIONS if self._told(each.column)]
-        groups = {each.title: grouped(self._rows, each, self._design) for each in known}
+        known = [dimension for dimension in DIMENSIONS if self._told(dimension.column)]
+        groups = {dimension.title: grouped(self._rows, dimension, self._design) for dimension in known}
         return [
-            check(term, window, "observed", found, self._rows.height, there=units, where=where)
-            for where, units, found in worst(groups, term.limit)
+            check(term, window, "observed", change, self._rows.height, there=units, where=where)
+            for where, units, change in worst(groups, term.limit)
         ]
 
 
-def _change(found: Comparison, statistic: str) -> Estimate:
-    return found.difference.times(100) if statistic == RETRANSMISSIONS else found.percent
+def _change(comparison: Comparison, statistic: str) -> Estimate:
+    return comparison.difference.times(100) if statistic == RETRANSMISSIONS else comparison.percent
 
 
 def _outcome(changes: tuple[Change, ...], checks: tuple[Check, ...]) -> Conclusion:
     """Over the budget before all else; faster or slower by the interval of the mean."""
-    if any(each.verdict == "over" for each in checks):
+    if any(check.verdict == "over" for check in checks):
         return "over the budget"
-    mean = next((each.change for each in changes if each.statistic == "mean"), Estimate(math.nan))
+    mean = next((change.change for change in changes if change.statistic == "mean"), Estimate(math.nan))
     if mean.low > 0:
         return "slower"
     if mean.high < 0:
-        return "faster, budget inconclusive" if any(each.verdict == "inconclusive" for each in checks) else "faster"
+        return "faster, budget inconclusive" if any(check.verdict == "inconclusive" for check in checks) else "faster"
     return "inconclusive"
 
 
@@ -445,9 +447,9 @@ def _doubts(before: Side, after: Side, concurrent: bool, logged: bool, p_value: 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_plain(entry) for entry in value]
     if isinstance(value, Path):
         return value.name
     return None if isinstance(value, float) and not math.isfinite(value) else value

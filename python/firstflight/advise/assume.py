@@ -98,22 +98,22 @@ class Assumed:
 
 def parse(terms: Sequence[str]) -> Assumed:
     """The assumptions of `KEY=VALUE` terms. RequestError, one sentence, for one that is not right."""
-    found: dict[str, object] = {}
+    assumptions: dict[str, object] = {}
     for term in terms:
         key, equals, value = (part.strip() for part in term.partition("="))
         if key not in KEYS:
             raise RequestError(f'--assume "{term}": nothing is called "{key}"; {nearest(key, tuple(KEYS))}')
-        if key in found:
+        if key in assumptions:
             raise RequestError(f'--assume "{term}": {key} is there twice; keep one')
         if not (equals and value):
             raise RequestError(f'--assume "{term}" is not KEY=VALUE; write for example {key}={_EXAMPLE[key]}')
         try:
-            found |= _read(key, value)
+            assumptions |= _read(key, value)
         except ValueError as error:
             raise RequestError(f'--assume "{term}": {error}') from None
-    if "rtt_s" in found and "paths" in found:
+    if "rtt_s" in assumptions and "paths" in assumptions:
         raise RequestError("--assume rtt=... and paths=... both give an RTT; leave one of them out")
-    return Assumed(**found)  # type: ignore[arg-type]
+    return Assumed(**assumptions)  # type: ignore[arg-type]
 
 
 def _read(key: str, value: str) -> dict[str, object]:

@@ -130,7 +130,7 @@ def check(
     term: Term,
     initial_window: int,
     case: str,
-    found: Estimate,
+    change: Estimate,
     flows: int,
     *,
     there: int | None = None,
@@ -148,25 +148,25 @@ def check(
     verdict: Verdict
     needed = None
     part = there / flows if there else 1.0
-    if math.isnan(found.value) or math.isnan(found.low) or math.isnan(found.high):
+    if math.isnan(change.value) or math.isnan(change.low) or math.isnan(change.high):
         verdict, needed = ("too few flows", math.ceil(lacks / part)) if lacks else ("no data", None)
-    elif found.high <= term.limit:
+    elif change.high <= term.limit:
         verdict = "within"
-    elif found.low > term.limit:
+    elif change.low > term.limit:
         verdict = "over"
     else:
-        verdict, needed = "inconclusive", flows_to_settle(found, term.limit, flows)
+        verdict, needed = "inconclusive", flows_to_settle(change, term.limit, flows)
     needed_there = None if needed is None or there is None else math.ceil(round(part * needed, 6))
-    return Check(term, initial_window, case, found, verdict, needed, where, reason, needed_there)
+    return Check(term, initial_window, case, change, verdict, needed, where, reason, needed_there)
 
 
-def flows_to_settle(found: Estimate, limit: float, flows: int) -> int | None:
+def flows_to_settle(estimate: Estimate, limit: float, flows: int) -> int | None:
     """The number of flows for an interval that ends at `limit`, if the value stays; None if the value is at it.
 
     The half-width of an interval falls with the square root of the number of independent flows.
     """
-    distance = abs(found.value - limit)
-    half = found.high - found.value if limit > found.value else found.value - found.low
+    distance = abs(estimate.value - limit)
+    half = estimate.high - estimate.value if limit > estimate.value else estimate.value - estimate.low
     if distance == 0 or not math.isfinite(half):
         return None
     return max(flows, math.ceil(flows * (half / distance) ** 2))

@@ -183,9 +183,9 @@ class CertificateExperiment(Study):
         options: list[Option] = []
         today = _of(rows, cells[0])
         for cell in cells:
-            own = _of(rows, cell)
+            responses = _of(rows, cell)
             # Each against today, whose rows are there twice for today itself.
-            both = pl.concat([today.with_columns(option=pl.lit(0)), own.with_columns(option=pl.lit(1))])
+            both = pl.concat([today.with_columns(option=pl.lit(0)), responses.with_columns(option=pl.lit(1))])
             design = Design(
                 arm="option", baseline=0, treatment=1, unit=["client"], weight="weight", resamples=RESAMPLES, seed=1
             )
@@ -198,12 +198,12 @@ class CertificateExperiment(Study):
                     str(cell.key["certificates"]),
                     window,
                     str(cell.key["record_size"]),
-                    _mean(own, pl.col("tls_handshake_time_s") - pl.col("handshake_time_s")),
-                    _mean(own, pl.col("first_usable_byte_time_s")),
-                    _mean(own, pl.col("time_s")),
+                    _mean(responses, pl.col("tls_handshake_time_s") - pl.col("handshake_time_s")),
+                    _mean(responses, pl.col("first_usable_byte_time_s")),
+                    _mean(responses, pl.col("time_s")),
                     change,
                     100 * float((weights * (flights > window * MSS_BYTES)).sum()),
-                    100 * int(own["retransmissions"].sum()) / int(own["segments_sent"].sum()),
+                    100 * int(responses["retransmissions"].sum()) / int(responses["segments_sent"].sum()),
                 )
             )
         changed = 100 * float((users["weight"] * self.changed).sum()) / float(users["weight"].sum())
@@ -224,18 +224,20 @@ def simulated(
     from firstflight.studies import execute
 
     study = CertificateExperiment(experiment, chain)
-    wanted = execute.prepare(study, seed=experiment.seed, jobs=jobs)
-    with execute.started(wanted, directory, set_aside) as run:
-        with watch(wanted, run) as on_replicates:
-            execute.carry_out(wanted, run, on_replicates)
+    request = execute.prepare(study, seed=experiment.seed, jobs=jobs)
+    with execute.started(request, directory, set_aside) as run:
+        with watch(request, run) as on_replicates:
+            execute.carry_out(request, run, on_replicates)
         return study.result(run)
 
 
 def _of(rows: pl.DataFrame, cell: Cell) -> pl.DataFrame:
     """The responses of a cell. `time_s`: from SYN to the last byte, NaN where it did not come."""
-    own = rows.filter(pl.all_horizontal(pl.col(name).cast(pl.String) == str(value) for name, value in cell.key.items()))
+    responses = rows.filter(
+        pl.all_horizontal(pl.col(name).cast(pl.String) == str(value) for name, value in cell.key.items())
+    )
     last = pl.when(pl.col("completed") == 1).then("completion_time_s").otherwise(float("nan"))
-    return own.with_columns(time_s=last + pl.col("rest_s"))
+    return responses.with_columns(time_s=last + pl.col("rest_s"))
 
 
 def _mean(rows: pl.DataFrame, values: pl.Expr) -> float:
@@ -247,8 +249,8 @@ def _mean(rows: pl.DataFrame, values: pl.Expr) -> float:
 
 def _sentences(chain: CertificateChain, options: Sequence[Option], changed: float, assumed: bool) -> Iterator[str]:
     today, *others = options
-    full = [each for each in others if each.record_size == _RECORDS[0]]
-    new = next(each for each in full if each.certificates == chain.name)
+    full = [option for option in others if option.record_size == _RECORDS[0]]
+    new = next(option for option in full if option.certificates == chain.name)
     whose = (
         "of every connection (assumed: the data shows no handshakes)" if assumed else f"of {changed:.3g}% of the users"
     )
@@ -257,21 +259,21 @@ def _sentences(chain: CertificateChain, options: Sequence[Option], changed: floa
         f"response goes from {1e3 * today.last_byte_s:.0f} to {1e3 * new.last_byte_s:.0f} ms "
         f"({_percent(new.change_percent)}) with an initial window of {new.initial_window}."
     )
-    remedies = [each for each in full if each is not new and each.certificates != _AS_SEEN]
-    better = [each for each in remedies if each.last_byte_s < new.last_byte_s]
+    remedies = [option for option in full if option is not new and option.certificates != _AS_SEEN]
+    better = [option for option in remedies if option.last_byte_s < new.last_byte_s]
     if not better:
         yield "No other window and no shorter chain makes it faster."
         return
     for what, of in (
-        ("window", [each for each in better if each.certificates == chain.name]),
-        ("chain", [each for each in better if each.initial_window == new.initial_window]),
+        ("window", [option for option in better if option.certificates == chain.name]),
+        ("chain", [option for option in better if option.initial_window == new.initial_window]),
     ):
         if of:
-            best = min(of, key=lambda each: each.last_byte_s)
+            best = min(of, key=lambda option: option.last_byte_s)
             name = f"A window of {best.initial_window}" if what == "window" else f"The chain {best.certificates}"
             yield f"{name} makes it {1e3 * best.last_byte_s:.0f} ms ({_percent(best.change_percent)} against today)."
     small = next(
-        each for each in others if each.record_size == _RECORDS[1] and each.initial_window == new.initial_window
+        option for option in others if option.record_size == _RECORDS[1] and option.initial_window == new.initial_window
     )
     yield (
         f"Records of {_RECORDS[1]} bring the first usable byte after {1e3 * small.first_usable_byte_s:.0f} in place of "

@@ -25,94 +25,96 @@ _NAMES = {
 }
 
 
-def render(found: ArmsCompared, command: str) -> str:
+def render(comparison: ArmsCompared, command: str) -> str:
     """The page's HTML. `command`: the line that gives the same comparison."""
     html = (
         environment()
         .get_template("comparison.html.j2")
         .render(
-            found=found,
+            found=comparison,
             command=command,
-            light=light(found),
-            answer=answer(found),
+            light=light(comparison),
+            answer=answer(comparison),
             names=_NAMES,
             unit=_unit,
             value=value,
             signed=_signed,
             interval=interval,
             judged=judged,
-            not_within=[each for each in found.checks if each.verdict in ("over", "inconclusive")],
-            doubts=[text for text in found.doubts if text != CONFOUNDED],
+            not_within=[check for check in comparison.checks if check.verdict in ("over", "inconclusive")],
+            doubts=[text for text in comparison.doubts if text != CONFOUNDED],
         )
     )
     return unbreakable(html)
 
 
-def answer(found: ArmsCompared) -> str:
+def answer(comparison: ArmsCompared) -> str:
     """The outcome in a sentence. If it is better, with the worst change shown, within the budget or not."""
-    if found.outcome.startswith("faster"):
-        return f"{ANSWERS[found.outcome]} {_worst_change(found)}"
-    if found.outcome != "inconclusive":
-        return ANSWERS[found.outcome]
-    mean = next((each.change for each in found.changes if each.statistic == "mean"), None)
+    if comparison.outcome.startswith("faster"):
+        return f"{ANSWERS[comparison.outcome]} {_worst_change(comparison)}"
+    if comparison.outcome != "inconclusive":
+        return ANSWERS[comparison.outcome]
+    mean = next((change.change for change in comparison.changes if change.statistic == "mean"), None)
     if mean is None:
         return "Inconclusive: both data sets have retransmissions, but not completion times."
     if math.isnan(mean.low):
         return f"Inconclusive: too few connections; the 95% CI of a mean needs {least_units('mean'):,} on each side."
-    return ANSWERS[found.outcome]
+    return ANSWERS[comparison.outcome]
 
 
-def _worst_change(found: ArmsCompared) -> str:
-    changes = [(each.change, _NAMES[each.statistic], _unit(each)) for each in found.changes]
+def _worst_change(comparison: ArmsCompared) -> str:
+    changes = [(measure.change, _NAMES[measure.statistic], _unit(measure)) for measure in comparison.changes]
     # The groups' intervals hold simultaneously.
-    changes += [(each.found, f"Mean time, {each.where}", "%") for each in found.checks if each.term.name == "groups"]
+    changes += [
+        (check.found, f"Mean time, {check.where}", "%") for check in comparison.checks if check.term.name == "groups"
+    ]
     # Percentage points and percent do not compare.
-    kinds = [[each for each in changes if each[0].low > 0 and each[2] == unit] for unit in (" pp", "%")]
-    worst = [max(shown, key=lambda each: each[0].value) for shown in kinds if shown]
+    kinds = [[entry for entry in changes if entry[0].low > 0 and entry[2] == unit] for unit in (" pp", "%")]
+    worst = [max(shown, key=lambda entry: entry[0].value) for shown in kinds if shown]
     if not worst:
         return "Nothing that was measured is shown to get worse."
     said = [f"{name[0].lower()}{name[1:]} {interval(change, unit)}" for change, name, unit in worst]
     return f"Worst change{'s' if len(worst) > 1 else ''}: {'; '.join(said)}."
 
 
-def light(found: ArmsCompared) -> tuple[str, str]:
+def light(comparison: ArmsCompared) -> tuple[str, str]:
     """Of the traffic light: the color that is lit, and its text. Green needs concurrent arms without a doubt."""
-    if found.outcome in ("slower", "over the budget"):
+    if comparison.outcome in ("slower", "over the budget"):
         return "stop", "Worse"
-    if found.outcome == "inconclusive":
+    if comparison.outcome == "inconclusive":
         return "care", "Inconclusive"
-    if found.outcome == "faster" and not found.doubts:
+    if comparison.outcome == "faster" and not comparison.doubts:
         return "go", "Better"
     return "care", "Better, with a doubt"
 
 
-def value(found: Estimate, of: Change) -> str:
+def value(estimate: Estimate, of: Change) -> str:
     """A value of one data set with its unit."""
-    return f"{found.value:.2f}%" if of.statistic == RETRANSMISSIONS else f"{milliseconds(found.value)} ms"
+    return f"{estimate.value:.2f}%" if of.statistic == RETRANSMISSIONS else f"{milliseconds(estimate.value)} ms"
 
 
-def interval(found: Estimate, unit: str) -> str:
+def interval(change: Estimate, unit: str) -> str:
     """A change with its 95% CI."""
-    if math.isnan(found.low):
+    if math.isnan(change.low):
         return "too few connections"
-    return f"{found.value:+.3g}{unit} ({found.low:+.3g} to {found.high:+.3g})"
+    return f"{change.value:+.3g}{unit} ({change.low:+.3g} to {change.high:+.3g})"
 
 
-def judged(each: Check) -> str:
+def judged(check: Check) -> str:
     """The result that a term of the harm budget was compared with."""
-    if math.isnan(each.found.low):
-        return each.reason
-    where = f"{each.where}: " if each.where else ""
-    text = where + interval(each.found, " pp" if each.term.unit == "points" else "%")
-    if each.flows_needed is None:
+    if math.isnan(check.found.low):
+        return check.reason
+    where = f"{check.where}: " if check.where else ""
+    text = where + interval(check.found, " pp" if check.term.unit == "points" else "%")
+    if check.flows_needed is None:
         return text
-    of_group = f" ({each.needed_there:,} of that group)" if each.where else ""
-    return f"{text}; {each.flows_needed:,} connections{of_group} would settle it"
+    of_group = f" ({check.needed_there:,} of that group)" if check.where else ""
+    return f"{text}; {check.flows_needed:,} connections{of_group} would settle it"
 
 
 def _unit(of: Change) -> str:
     return " pp" if of.statistic == RETRANSMISSIONS else "%"
 
 
-def _signed(found: Estimate, unit: str) -> str:
-    return f"{found.value:+.3g}{unit}" if math.isfinite(found.value) else "\u2013"
+def _signed(change: Estimate, unit: str) -> str:
+    return f"{change.value:+.3g}{unit}" if math.isfinite(change.value) else "\u2013"

@@ -130,7 +130,7 @@ def candidate_result(evidence: Evidence, cases: Sequence[str], window: int) -> C
         change = evidence.changes[case, window]
         # A candidate that is slower, or as fast to the last bit, is not helped by more flows.
         needed.append((flows_to_settle(change, 0.0, evidence.flows) if change.value < 0 else None, None))
-    most, by = max(needed, key=lambda each: math.inf if each[0] is None else each[0], default=(None, None))
+    most, by = max(needed, key=lambda need: math.inf if need[0] is None else need[0], default=(None, None))
     why: Why = "no gain shown" if flat else "budget inconclusive" if stopped else "gain"
     return CandidateResult(window, why, stopped, lacking, flat, most, by)
 

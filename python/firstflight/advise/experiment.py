@@ -258,15 +258,17 @@ class Experiment(Study):
         near = {"distribution": "uniform", "low": "500ms", "high": "550ms"}
         if case.cross_traffic:
             response["start"] = near
-        own = [response]
+        responses = [response]
         if case.parallel_connections > 1:
-            own = [response | {"name": f"{RESPONSE}-{number}"} for number in range(1, case.parallel_connections + 1)]
+            responses = [
+                response | {"name": f"{RESPONSE}-{number}"} for number in range(1, case.parallel_connections + 1)
+            ]
         if not case.cross_traffic:
-            return own
+            return responses
         stays = {"initial_window": self.population.current.window}
         short = {"name": SHORT, "size": "30kB", "start": near, "user_fraction": SHORT_SHARE}
         long = {"name": LONG, "size": "1MB", "start": "0s", "user_fraction": LONG_SHARE}
         return [
-            *own,
+            *responses,
             *({"kind": "file_transfer", "count": 1, "tcp": stays} | SERVES | other for other in (short, long)),
         ]

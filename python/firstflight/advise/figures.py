@@ -31,8 +31,8 @@ _MAP_SIZES = np.unique(np.round(np.geomspace(1e3, 1e6, 90))).tolist()
 
 def all_figures(advice: Advice, experiment: Experiment) -> list[Figure]:
     """In the order of the page."""
-    found = [_percentiles(advice), _groups(advice), _cost(advice), _map(advice, experiment)]
-    return [figure for figure in found if figure is not None]
+    figures = [_percentiles(advice), _groups(advice), _cost(advice), _map(advice, experiment)]
+    return [figure for figure in figures if figure is not None]
 
 
 def _color(advice: Advice) -> alt.Color:
@@ -66,8 +66,8 @@ def _percentiles(advice: Advice) -> Figure | None:
     ]
     if not points:
         return None
-    own = [point for point in points if point["iw"] == str(advice.shown_window)]
-    ends = [f"{point['at']} {point['change']:+.1f}%".replace("th ", "th percentile ") for point in own]
+    shown_points = [point for point in points if point["iw"] == str(advice.shown_window)]
+    ends = [f"{point['at']} {point['change']:+.1f}%".replace("th ", "th percentile ") for point in shown_points]
     order = [_NAMES[name] for name in STATISTICS]
     windows = [str(window) for window in advice.candidates]
 
@@ -110,10 +110,12 @@ def _groups(advice: Advice) -> Figure | None:
                 "note": "no flows" if not group.users else "" if is_shown else f"too few: {group.users}",
             }
         )
-    told = sorted((point for point in points if point["change"] is not None), key=itemgetter("change"))
-    if not told:
+    by_change = sorted((point for point in points if point["change"] is not None), key=itemgetter("change"))
+    if not by_change:
         return None
-    ends = [f"{point['change']:+.1f}% ({point['dimension']} {point['bucket']})" for point in (told[0], told[-1])]
+    ends = [
+        f"{point['change']:+.1f}% ({point['dimension']} {point['bucket']})" for point in (by_change[0], by_change[-1])
+    ]
 
     return Figure(
         "groups",
@@ -139,9 +141,9 @@ def _bucket_panels(points: list[dict[str, Any]], width: int) -> alt.TopLevelMixi
     inner = (width - 190 * across) / across
     panels = []
     for dimension in dimensions:
-        own = [point for point in points if point["dimension"] == dimension]
-        order = [point["bucket"] for point in own]
-        base = alt.Chart(inline(own)).encode(y=alt.Y("bucket:N", sort=order, title=None))
+        buckets = [point for point in points if point["dimension"] == dimension]
+        order = [point["bucket"] for point in buckets]
+        base = alt.Chart(inline(buckets)).encode(y=alt.Y("bucket:N", sort=order, title=None))
         scale = alt.Scale(domain=[low, high], nice=True)
         zero = alt.Chart(inline([{"at": 0}])).mark_rule(color=BASE).encode(x=alt.X("at:Q", scale=scale))
         bars = base.mark_rule(strokeWidth=5, opacity=0.35, color=ORDERED[0]).encode(
@@ -180,13 +182,13 @@ def _cost(advice: Advice) -> Figure | None:
         if cost.name == SENT_AGAIN
     ]
     for case in cases:
-        own = next(cost for cost in advice.costs if (cost.name, cost.case) == (SENT_AGAIN, case))
-        points.append(_again(case, str(advice.current.window), own.current_percent.value))
+        case_cost = next(cost for cost in advice.costs if (cost.name, cost.case) == (SENT_AGAIN, case))
+        points.append(_again(case, str(advice.current.window), case_cost.current_percent.value))
     windows = [str(window) for window in sorted([advice.current.window, *advice.candidates])]
     most = max(point["percent"] for point in points)
     shown = [cost for cost in advice.costs if (cost.name, cost.initial_window) == (SENT_AGAIN, advice.shown_window)]
     ends = (shown[0], max(shown, key=lambda cost: cost.change_points.value))
-    told = [f"{from_to(cost.current_percent, cost.candidate_percent)} ({cost.case})" for cost in ends]
+    texts = [f"{from_to(cost.current_percent, cost.candidate_percent)} ({cost.case})" for cost in ends]
 
     def panel(case: str, inner: int) -> alt.LayerChart | alt.FacetChart:
         base = alt.Chart().encode(
@@ -212,7 +214,7 @@ def _cost(advice: Advice) -> Figure | None:
         f"one scale. Dashed: {cases[0]}.",
         chart(4, 230),
         chart(2, 110),
-        f"Retransmission rate with {advice.shown_window} segments: {'; '.join(dict.fromkeys(told))}",
+        f"Retransmission rate with {advice.shown_window} segments: {'; '.join(dict.fromkeys(texts))}",
     )
 
 

@@ -60,9 +60,9 @@ def current_window(first: pl.DataFrame) -> CurrentWindow:
     handshake's, which shows the window if it is longer. After one of at most half of the window Linux leaves it as it
     was, and the response's flight shows it.
     """
-    told = first["initial_window_segments"].drop_nulls()
-    if told.len():
-        return _most_frequent(told, "from the data")
+    windows = first["initial_window_segments"].drop_nulls()
+    if windows.len():
+        return _most_frequent(windows, "from the data")
     sent = pl.col("segments_sent") - pl.col("retransmissions").fill_null(0)
     handshake = (pl.col("tls_bytes") / MSS_BYTES).ceil()
     after_handshake = pl.when(2 * handshake <= pl.col("tls_answer_flight_segments")).then("tls_answer_flight_segments")
@@ -144,8 +144,8 @@ class FittedPopulation:
     @property
     def assumed(self) -> tuple[str, ...]:
         """The assumed parts of paths and sizes, and the number of users of each."""
-        found = [f"the {what} of {share:.3g}% of the users" for what, share in self.assumed_shares.items()]
-        return (*found, *self.given.texts)
+        parts = [f"the {what} of {share:.3g}% of the users" for what, share in self.assumed_shares.items()]
+        return (*parts, *self.given.texts)
 
     @property
     def assumed_shares(self) -> dict[str, float]:
@@ -283,16 +283,16 @@ def _loss(frame: pl.DataFrame) -> tuple[pl.Series, float | None]:
     A short connection shows little about its loss: no retransmission of 5 segments is not 0%, one of 5 is not 20%.
     So each is drawn towards that of all by an empirical Bayes estimate (beta-binomial, spread by moments).
     """
-    told = frame["loss"]
+    loss = frame["loss"]
     counted = frame["segments_sent"].is_not_null() & frame["retransmissions"].is_not_null()
     if not counted.any():
-        known = told.drop_nulls().to_numpy()
-        return told, 100 * float(known.mean()) if len(known) else None
+        known = loss.drop_nulls().to_numpy()
+        return loss, 100 * float(known.mean()) if len(known) else None
     sent = frame["segments_sent"].fill_null(0).to_numpy().astype(np.float64)
     again = np.where(counted.to_numpy(), frame["retransmissions"].fill_null(0).to_numpy(), 0).astype(np.float64)
     sent = np.where(counted.to_numpy(), sent, 0)
     shrunk = pl.Series("loss", shrunken(again, sent))
-    return pl.select(pl.coalesce(told, shrunk)).to_series(), 100 * float(again.sum() / max(sent.sum(), 1))
+    return pl.select(pl.coalesce(loss, shrunk)).to_series(), 100 * float(again.sum() / max(sent.sum(), 1))
 
 
 def shrunken(events: npt.NDArray[np.float64], trials: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -303,14 +303,14 @@ def shrunken(events: npt.NDArray[np.float64], trials: npt.NDArray[np.float64]) -
     """
     if trials.sum() == 0:
         return np.zeros(len(trials))
-    told = _bounded(trials, _MOST_OF_LAW / len(trials))
-    n = told.sum()
+    weights = _bounded(trials, _MOST_OF_LAW / len(trials))
+    n = weights.sum()
     share = np.divide(events, trials, out=np.zeros(len(trials)), where=trials > 0)
-    overall = float((told * share).sum() / n)
+    overall = float((weights * share).sum() / n)
     share = np.where(trials > 0, share, overall)
     chance = overall * (1 - overall)
-    spread = float((told * (share - overall) ** 2).sum()) - (np.count_nonzero(told) - 1) * chance
-    between = spread / (n - float((told**2).sum()) / n) if len(told) > 1 else 0.0
+    spread = float((weights * (share - overall) ** 2).sum()) - (np.count_nonzero(weights) - 1) * chance
+    between = spread / (n - float((weights**2).sum()) / n) if len(weights) > 1 else 0.0
     if between <= 0 or chance == 0:
         return np.full(len(trials), overall)
     # How many segments of prior knowledge the law of all users is worth.

@@ -48,7 +48,7 @@ class Dimension:
         inner = [f"{low} to {high}" for low, high in pairwise(shown)]
         return [
             f"up to {shown[0]} {self.unit}",
-            *(f"{each} {self.unit}" for each in inner),
+            *(f"{span} {self.unit}" for span in inner),
             f"above {shown[-1]} {self.unit}",
         ]
 
@@ -109,8 +109,8 @@ class Measurements:
             # Of one case at a time: those of all users are in memory already.
             self._responses = {case: every.filter(pl.col("client").is_in(self._clients.implode()))}
         elif case not in self._responses:
-            own = pl.col("application").cast(pl.String).str.starts_with(RESPONSE)
-            self._responses[case] = self._with_users(self._rows(case).filter(own), case).with_columns(
+            is_response = pl.col("application").cast(pl.String).str.starts_with(RESPONSE)
+            self._responses[case] = self._with_users(self._rows(case).filter(is_response), case).with_columns(
                 (pl.col("time_s") + pl.col("rest_s")).alias("time_s")
             )
         return self._responses[case]
@@ -119,8 +119,8 @@ class Measurements:
         """The concurrent connections, whose window is the same for every `iw`."""
         key = (case, application)
         if key not in self._others:
-            own = pl.col("application").cast(pl.String) == application
-            self._others[key] = self._with_users(self._rows(case).filter(own), case)
+            of_application = pl.col("application").cast(pl.String) == application
+            self._others[key] = self._with_users(self._rows(case).filter(of_application), case)
         rows = self._others[key]
         return rows if self._clients is None else rows.filter(pl.col("client").is_in(self._clients.implode()))
 
@@ -222,18 +222,18 @@ class Measurements:
 
     def evidence(self, budget: tuple[Term, ...], done: Callable[[int], None] = lambda pairs: None) -> Evidence:
         """The basis of the decision. `done` is called with the number of finished pairs of case and candidate."""
-        found: dict[tuple[str, int], tuple[Estimate, list[Check]]] = {}
+        by_pair: dict[tuple[str, int], tuple[Estimate, list[Check]]] = {}
         for case, window in product(self.cases, self.candidates):
             checks = [check for term in budget for check in self.checks(term, case, window)]
-            found[case, window] = self.time(case, window).percent, checks
-            done(len(found))
+            by_pair[case, window] = self.time(case, window).percent, checks
+            done(len(by_pair))
         return Evidence(
             current=self.current,
             candidates=self.candidates,
             cases=self.cases,
-            changes={pair: change for pair, (change, _) in found.items()},
+            changes={pair: change for pair, (change, _) in by_pair.items()},
             step=lambda case, smaller, larger: self.time(case, larger, against=smaller).percent,
-            checks={pair: checks for pair, (_, checks) in found.items()},
+            checks={pair: checks for pair, (_, checks) in by_pair.items()},
             flows=self.flows,
             usable=self._experiment.population.usable,
             assumed=self._experiment.population.assumed_shares,
@@ -245,17 +245,17 @@ class Measurements:
         other = copy(self)
         other._seed, other._made, other._buckets = seed, {}, {}
         changes, checks = dict(evidence.changes), dict(evidence.checks)
-        out = {check.initial_window for each in checks.values() for check in each if _is_far_over(check)}
+        out = {check.initial_window for pair_checks in checks.values() for check in pair_checks if _is_far_over(check)}
         for pair, change in evidence.changes.items():
             # Whatever else is drawn of it, it is out.
             if pair[1] in out:
                 continue
             if _is_near(change, 0):
                 changes[pair] = other.time(*pair).percent
-            terms = dict.fromkeys(each.term for each in checks[pair])
+            terms = dict.fromkeys(term_check.term for term_check in checks[pair])
             again = [term for term in terms if self._is_near(term, *pair, checks[pair])]
-            kept = [each for each in checks[pair] if each.term not in again]
-            checks[pair] = kept + [each for term in again for each in other.checks(term, *pair)]
+            kept = [term_check for term_check in checks[pair] if term_check.term not in again]
+            checks[pair] = kept + [term_check for term in again for term_check in other.checks(term, *pair)]
         return replace(
             evidence,
             changes=changes,
@@ -265,17 +265,17 @@ class Measurements:
 
     def _is_near(self, term: Term, case: str, window: int, checks: Sequence[Check]) -> bool:
         """Whether another seed may turn the verdict; of buckets any, and not only the one that reaches furthest."""
-        found = [each.found for each in checks if each.term == term]
+        changes = [check.found for check in checks if check.term == term]
         if term.name == "groups":
-            buckets = [bucket for each in DIMENSIONS for bucket in self.groups(case, window, each)]
-            found = [Estimate(math.nan, bucket.percent_low, bucket.percent_high) for bucket in buckets]
-        return any(_is_near(each, term.limit) for each in found)
+            buckets = [bucket for dimension in DIMENSIONS for bucket in self.groups(case, window, dimension)]
+            changes = [Estimate(math.nan, bucket.percent_low, bucket.percent_high) for bucket in buckets]
+        return any(_is_near(change, term.limit) for change in changes)
 
     def checks(self, term: Term, case: str, window: int) -> list[Check]:
         """A term compared with the result. A term on others has none in a case without others."""
         if term.name == "retransmissions":
-            found = self.rate(case, window, "retransmissions", "segments_sent")
-            return [self._check(term, case, window, found, found.difference.times(100), "rate")]
+            comparison = self.rate(case, window, "retransmissions", "segments_sent")
+            return [self._check(term, case, window, comparison, comparison.difference.times(100), "rate")]
         if term.name == "groups":
             return self._worst_groups(term, case, window)
         if term.name in ("others", "others_p99"):
@@ -284,20 +284,20 @@ class Measurements:
                 return []
             made = {name: self.other(case, window, name, statistic) for name in OTHERS}
             return [
-                self._check(term, case, window, found, found.percent, statistic, OTHERS[name])
-                for name, found in made.items()
+                self._check(term, case, window, comparison, comparison.percent, statistic, OTHERS[name])
+                for name, comparison in made.items()
             ]
-        found = self.time(case, window, term.name)
-        return [self._check(term, case, window, found, found.percent, term.name)]
+        comparison = self.time(case, window, term.name)
+        return [self._check(term, case, window, comparison, comparison.percent, term.name)]
 
     def _check(
-        self, term: Term, case: str, window: int, made: Comparison, found: Estimate, statistic: str, where: str = ""
+        self, term: Term, case: str, window: int, made: Comparison, change: Estimate, statistic: str, where: str = ""
     ) -> Check:
         return check(
             term,
             window,
             case,
-            found,
+            change,
             self.flows,
             there=made.units,
             where=where,
@@ -309,14 +309,14 @@ class Measurements:
         """The bucket of each dimension whose simultaneous interval reaches furthest up, one over the limit before the
         others; those without enough users are not judged, and the page lists them.
         """
-        groups = {self.title(each): self.groups(case, window, each) for each in DIMENSIONS}
+        groups = {self.title(dimension): self.groups(case, window, dimension) for dimension in DIMENSIONS}
         return [
-            check(term, window, case, found, self.flows, there=units, where=where)
-            for where, units, found in worst(groups, term.limit)
+            check(term, window, case, change, self.flows, there=units, where=where)
+            for where, units, change in worst(groups, term.limit)
         ]
 
     def _has_others(self, case: str) -> bool:
-        return any(each.cross_traffic for each in self._experiment.sensitivity_cases if each.name == case)
+        return any(variant.cross_traffic for variant in self._experiment.sensitivity_cases if variant.name == case)
 
 
 def grouped(rows: pl.DataFrame, dimension: Dimension, design: Design) -> list[Bucket]:
@@ -324,8 +324,8 @@ def grouped(rows: pl.DataFrame, dimension: Dimension, design: Design) -> list[Bu
     labels = dimension.labels()
     placed = bucketed(rows, dimension.column, dimension.edges, "bucket")
     least = replace(design, least=LEAST_IN_BUCKET)
-    found = by_bucket(placed, "time_s", "bucket", least, buckets=range(len(labels)))
-    return [replace(one, bucket=name) for one, name in zip(found, labels, strict=True)]
+    buckets = by_bucket(placed, "time_s", "bucket", least, buckets=range(len(labels)))
+    return [replace(bucket, bucket=name) for bucket, name in zip(buckets, labels, strict=True)]
 
 
 def worst(groups: Mapping[str, Sequence[Bucket]], limit: float) -> Iterator[tuple[str, int, Estimate]]:
@@ -339,14 +339,14 @@ def worst(groups: Mapping[str, Sequence[Bucket]], limit: float) -> Iterator[tupl
             if bucket.comparison is not None and bucket.verdict in ("better", "worse", "no significant difference")
         ]
         if judged:
-            bucket, found = max(judged, key=lambda item: (item[1].low > limit, item[1].high))
-            yield f"{in_a_sentence(title)} {bucket.bucket}", bucket.units, found
+            bucket, change = max(judged, key=lambda item: (item[1].low > limit, item[1].high))
+            yield f"{in_a_sentence(title)} {bucket.bucket}", bucket.units, change
 
 
-def _is_near(found: Estimate, limit: float) -> bool:
-    return abs(found.high - limit) <= _NEAR * (found.high - found.low)
+def _is_near(change: Estimate, limit: float) -> bool:
+    return abs(change.high - limit) <= _NEAR * (change.high - change.low)
 
 
 def _is_far_over(check: Check) -> bool:
-    found = check.found
-    return found.low - check.term.limit > _NEAR * (found.high - found.low)
+    change = check.found
+    return change.low - check.term.limit > _NEAR * (change.high - change.low)

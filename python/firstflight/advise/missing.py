@@ -60,13 +60,13 @@ def missing(
     if decision.outcome == "change":
         chosen = evidence.changes[reference, decision.initial_window].value
     better = [w for w in evidence.candidates if evidence.changes[reference, w].value < chosen]
-    found = []
+    gaps = []
     for window in sorted(better, key=lambda w: evidence.changes[reference, w].value):
         blocked = [name for name in evidence.cases if not _holds(evidence, name, window)]
         if blocked and window != decision.initial_window:
-            found.append(_of(window, [about[name] for name in blocked], experiment, measured, budget))
-    named = [each for each in found if each is not None]
-    return min(named, key=lambda each: len(each.conditions), default=None)
+            gaps.append(_of(window, [about[name] for name in blocked], experiment, measured, budget))
+    named = [gap for gap in gaps if gap is not None]
+    return min(named, key=lambda gap: len(gap.conditions), default=None)
 
 
 def _holds(evidence: Evidence, case: str, window: int) -> bool:
@@ -81,21 +81,21 @@ def _of(
     measured: Measurements,
     budget: Sequence[Term],
 ) -> Missing | None:
-    if experiment.sensitivity_cases[0].rates == "seen" or not {"", "lines"} & {each.about for each in blocked}:
+    if experiment.sensitivity_cases[0].rates == "seen" or not {"", "lines"} & {case.about for case in blocked}:
         return _made(window, blocked)
     tried = []
     for slow_bps in SLOW_BPS:
-        still = [each for each in blocked if not _within(each, window, slow_bps, 0.0, experiment, measured, budget)]
+        still = [case for case in blocked if not _within(case, window, slow_bps, 0.0, experiment, measured, budget)]
         if _made(window, still, slow_bps) is not None:
-            tried.append((len({each.rather for each in still}), slow_bps, still))
+            tried.append((len({case.rather for case in still}), slow_bps, still))
         if not still:
             break
     if not tried:
         return None
-    _, slow_bps, still = min(tried, key=lambda each: each[:2])
-    eased = [each for each in blocked if each not in still]
+    _, slow_bps, still = min(tried, key=lambda attempt: attempt[:2])
+    eased = [case for case in blocked if case not in still]
     for share in SHARES:
-        if all(_within(each, window, slow_bps, share, experiment, measured, budget) for each in eased):
+        if all(_within(case, window, slow_bps, share, experiment, measured, budget) for case in eased):
             return _made(window, still, slow_bps, share)
     return None
 
@@ -104,10 +104,10 @@ def _made(
     window: int, still: Sequence[SensitivityCase], slow_bps: float | None = None, share: float | None = None
 ) -> Missing | None:
     """With these cases in the way, and lines if `slow_bps` says so; None if one of them is no unknown."""
-    if not all(each.rather for each in still):
+    if not all(case.rather for case in still):
         return None
     # What a capture shows comes first.
-    abouts = dict.fromkeys((each.rather, each.about) for each in sorted(still, key=lambda each: each.about != "loss"))
+    abouts = dict.fromkeys((case.rather, case.about) for case in sorted(still, key=lambda case: case.about != "loss"))
     conditions, shown = [rather for rather, _ in abouts], [about for _, about in abouts]
     if slow_bps is not None:
         below = f"{slow_bps / 1e6:g} Mbit/s"

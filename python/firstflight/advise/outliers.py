@@ -36,9 +36,9 @@ class Outliers:
 
     def sentence(self, decision: Decision) -> str:
         """With and without them."""
-        one = len(self.records) == 1
-        what = "1 response makes" if one else f"{len(self.records)} responses make"
-        without = "Without it" if one else "Without them"
+        single = len(self.records) == 1
+        what = "1 response makes" if single else f"{len(self.records)} responses make"
+        without = "Without it" if single else "Without them"
         if self.initial_window == decision.initial_window:
             result = f"the recommendation is the same, and {self.shown}"
         elif self.initial_window == decision.current:
@@ -52,11 +52,11 @@ class Outliers:
         )
 
 
-def hinging(own: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+def hinging(contributions: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     """Places of the outliers among the contributions of all users to a sum; NaN contributes nothing."""
-    part = np.nan_to_num(own) / max(float(np.nansum(own)), 1e-300)
+    part = np.nan_to_num(contributions) / max(float(np.nansum(contributions)), 1e-300)
     largest = np.argsort(-part, kind="stable")[:MOST]
-    return largest[part[largest] > max(SHARE, TIMES_FAIR / len(own))]
+    return largest[part[largest] > max(SHARE, TIMES_FAIR / len(contributions))]
 
 
 def described(row: dict[str, float | None]) -> str:
@@ -77,25 +77,25 @@ def outliers(
     times = (
         rows.group_by("client").agg((pl.col("time_s").mean() * pl.col("weight").first()).alias("own")).sort("client")
     )
-    own = times["own"].to_numpy()
-    found = hinging(own)
-    if not len(found):
+    contributions = times["own"].to_numpy()
+    places = hinging(contributions)
+    if not len(places):
         return None
-    clients = times["client"].gather(found)
+    clients = times["client"].gather(places)
     kept = times["client"].filter(~times["client"].is_in(clients.implode()))
     rest = measured.among(kept)
     other = rest.evidence(tuple(budget))
     without = decide(other)
     best = min(other.candidates, key=lambda window: other.changes[reference, window].value)
-    changed = next((each for each in (without, decision) if each.outcome == "change"), None)
+    changed = next((choice for choice in (without, decision) if choice.outcome == "change"), None)
     shown = best if changed is None else changed.initial_window
     return Outliers(
         tuple(
             f"connection {users['client'][at] + 1:,}: {described(users.row(at, named=True))}"
             for at in clients.to_list()
         ),
-        len(own),
-        100 * float(own[found].sum() / np.nansum(own)),
+        len(contributions),
+        100 * float(contributions[places].sum() / np.nansum(contributions)),
         without.initial_window,
         shown,
         evidence.changes[reference, shown],
@@ -103,7 +103,7 @@ def outliers(
     )
 
 
-def _change(found: Estimate) -> str:
+def _change(change: Estimate) -> str:
     # Without an interval where the baseline's own includes 0.
-    interval = "no CI" if math.isnan(found.low) else f"{found.low:+.1f} to {found.high:+.1f}"
-    return f"{found.value:+.1f}% ({interval})"
+    interval = "no CI" if math.isnan(change.low) else f"{change.low:+.1f} to {change.high:+.1f}"
+    return f"{change.value:+.1f}% ({interval})"

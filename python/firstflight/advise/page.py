@@ -96,19 +96,19 @@ def light(outcome: str, sure: Confidence) -> tuple[str, str]:
     return ("stop", "Leave it") if sure == "high" else ("care", "Leave it, if the assumptions hold")
 
 
-def change(found: Estimate, digits: int = 1) -> str:
+def change(estimate: Estimate, digits: int = 1) -> str:
     """A change with its sign; an en dash where there is none."""
-    return _signed(found.value, digits) if math.isfinite(found.value) else "\u2013"
+    return _signed(estimate.value, digits) if math.isfinite(estimate.value) else "\u2013"
 
 
-def span(found: Estimate, digits: int = 1) -> str:
+def span(estimate: Estimate, digits: int = 1) -> str:
     """Its interval; empty without one. An end of an interval that excludes 0 is not rounded to 0."""
-    if not (math.isfinite(found.low) and math.isfinite(found.high)):
+    if not (math.isfinite(estimate.low) and math.isfinite(estimate.high)):
         return ""
-    excludes = found.low * found.high > 0
-    while excludes and digits < _MOST_DIGITS and not all(round(end, digits) for end in (found.low, found.high)):
+    excludes = estimate.low * estimate.high > 0
+    while excludes and digits < _MOST_DIGITS and not all(round(end, digits) for end in (estimate.low, estimate.high)):
         digits += 1
-    return f"{_signed(found.low, digits)} to {_signed(found.high, digits)}"
+    return f"{_signed(estimate.low, digits)} to {_signed(estimate.high, digits)}"
 
 
 def _signed(value: float, digits: int) -> str:
@@ -134,16 +134,18 @@ def short(value: float) -> str:
 
 def worst(checks: Sequence[Check], window: int, case: str, term: str) -> Check | None:
     """Of the checks of one term, the one that most stands in the way; of several the one that reaches furthest up."""
-    own = [check for check in checks if (check.initial_window, check.case, check.term.name) == (window, case, term)]
-    if not own:
+    term_checks = [
+        check for check in checks if (check.initial_window, check.case, check.term.name) == (window, case, term)
+    ]
+    if not term_checks:
         return None
     order = ("too few flows", "within", "inconclusive", "over", "no data")
-    return max(own, key=lambda check: (order.index(check.verdict), np.nan_to_num(check.found.high)))
+    return max(term_checks, key=lambda check: (order.index(check.verdict), np.nan_to_num(check.found.high)))
 
 
 def _by_window(items: Iterable[Any], name: str) -> dict[str, dict[int, Any]]:
     """Gains or costs by their attribute `name` and by candidate."""
-    found: dict[str, dict[int, Any]] = {}
+    by_name: dict[str, dict[int, Any]] = {}
     for item in items:
-        found.setdefault(getattr(item, name), {})[item.initial_window] = item
-    return found
+        by_name.setdefault(getattr(item, name), {})[item.initial_window] = item
+    return by_name

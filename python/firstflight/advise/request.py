@@ -123,7 +123,7 @@ class AdviceRequest:
 
 def windows(text: str) -> tuple[int, ...]:
     """The initial windows of "10,16,20,32", ascending. RequestError for anything else."""
-    found = []
+    numbers = []
     for part in text.split(","):
         word = part.strip()
         if not re.fullmatch("[0-9]{1,9}", word) or not 1 <= int(word) <= MOST_WINDOW:
@@ -131,10 +131,10 @@ def windows(text: str) -> tuple[int, ...]:
                 f'--iw "{cut(text)}": "{cut(word)}" is not a number of segments from 1 to {MOST_WINDOW}; write for '
                 f"example --iw {DEFAULT_WINDOWS}"
             )
-        if int(word) in found:
+        if int(word) in numbers:
             raise RequestError(f'--iw "{text}": {word} is there twice; keep one')
-        found.append(int(word))
-    return tuple(sorted(found))
+        numbers.append(int(word))
+    return tuple(sorted(numbers))
 
 
 def with_current(asked: tuple[int, ...], current: int) -> list[int]:
@@ -171,13 +171,13 @@ def check_directory(directory: Path, request: AdviceRequest) -> None:
     if not path.exists():
         return
     try:
-        found = json.loads(read_text(path))
-        identity = dict(found["identity"])
-        {int(window) for window in found["windows"]}
+        saved_request = json.loads(read_text(path))
+        identity = dict(saved_request["identity"])
+        {int(window) for window in saved_request["windows"]}
     except (OSError, ValueError, KeyError, TypeError):
         raise RequestError(f'"{path}" is damaged; choose another --out or add --set-aside') from None
-    wanted = request.identity()
-    differing = [name for name in wanted if identity.get(name) != wanted[name]]
+    new_identity = request.identity()
+    differing = [name for name in new_identity if identity.get(name) != new_identity[name]]
     if not differing:
         return
     if "digest" in differing:
@@ -188,7 +188,7 @@ def check_directory(directory: Path, request: AdviceRequest) -> None:
         )
     else:
         shown = [
-            [name, *("not given" if it.get(name) is None else it[name] for it in (identity, wanted))]
+            [name, *("not given" if it.get(name) is None else it[name] for it in (identity, new_identity))]
             for name in differing
         ]
         what = ", ".join(f"{name} {before} (now {now})" for name, before, now in shown)

@@ -109,25 +109,25 @@ def advise(
     )
     check_open(population)
     check_enough(population)
-    found = tuple(doubts(observed, population))
-    for sentence in found:
+    flow_doubts = tuple(doubts(observed, population))
+    for sentence in flow_doubts:
         doubted(sentence)
     undrawn = _undrawn()
     if undrawn is not None:
         doubted(f"the page has no figures: {undrawn}")
     windows = request.with_current(asked.windows, population.current.window)
     experiment = Experiment(population, cases(population), windows, asked.seed)
-    wanted = execute.prepare(experiment, seed=asked.seed, jobs=jobs)
+    run_request = execute.prepare(experiment, seed=asked.seed, jobs=jobs)
     # Windows that were asked for before keep their place in the directory.
     if before - set(windows):
         every = Experiment(population, experiment.sensitivity_cases, sorted(before | set(windows)), asked.seed)
-        wanted = replace(wanted, grid=every.keys("simulate"))
-    with execute.started(wanted, directory, set_aside) as run:
+        run_request = replace(run_request, grid=every.keys("simulate"))
+    with execute.started(run_request, directory, set_aside) as run:
         request.remember(directory, asked, before | set(windows))
-        with watch(wanted, run) as on_replicates:
-            execute.carry_out(wanted, run, on_replicates)
+        with watch(run_request, run) as on_replicates:
+            execute.carry_out(run_request, run, on_replicates)
         measured = Measurements(run, experiment)
-        advice = advise_on(observed, population, experiment, measured, asked.budget, found, compared)
+        advice = advise_on(observed, population, experiment, measured, asked.budget, flow_doubts, compared)
         if chain is not None:
             place = directory / f"certificates-{chain.algorithm}-{chain.intermediates}"
             done = certificates_of.simulated(experiment, chain, place, jobs, set_aside, watch)

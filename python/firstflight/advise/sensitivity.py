@@ -74,12 +74,12 @@ def cases(population: FittedPopulation) -> list[SensitivityCase]:
     def case(name: str, text: str, about: str = "", rather: str = "", **changes: object) -> SensitivityCase:
         return SensitivityCase(name, text, about, rather=rather, **(plain | changes))  # type: ignore[arg-type]
 
-    found = [case("reference", _reference_text(population, SensitivityCase("", "", **plain)))]  # type: ignore[arg-type]
+    all_cases = [case("reference", _reference_text(population, SensitivityCase("", "", **plain)))]  # type: ignore[arg-type]
     open_buffers = population.known("buffer_s") < population.rows.height
     queues = "the queues before your users' access links hold {:g} rather than {:g} ms"
     shallow = queues.format(1e3 * REFERENCE_BUFFER_S, 1e3 * SHALLOW_BUFFER_S)
     if open_buffers:
-        found += [
+        all_cases += [
             case(
                 "shallow buffers",
                 f"every queue before a user's access link holds {1e3 * SHALLOW_BUFFER_S:g} ms or {_least()} packets, "
@@ -99,38 +99,38 @@ def cases(population: FittedPopulation) -> list[SensitivityCase]:
     if loss is None:
         text = "no loss on the links: all retransmissions come from queue overflow"
         rather = "the retransmissions in the data come from loss on the paths rather than from queue overflow"
-        found.append(case("no random loss", text, "cause of loss", rather, loss=0.0))
+        all_cases.append(case("no random loss", text, "cause of loss", rather, loss=0.0))
     else:
         paths = f"the paths to your users lose {100 * UNKNOWN_LOSS:g}% of the packets rather than "
         text = f"every path loses {100 * HIGH_LOSS:g}% of the packets"
-        found += [
+        all_cases += [
             case("no loss", "no loss but queue overflow", "loss", f"{paths}none", loss=0.0),
             case("high loss", text, "loss", f"{paths}{100 * HIGH_LOSS:g}%", loss=HIGH_LOSS),
         ]
     if population.known("up_bps") < population.rows.height:
         text = f"uplink rates are {100 * SLOW_UP_SHARE:g}% of the downlink rates"
         rather = f"uplink rates are {100 * UP_SHARE:g}% rather than {100 * SLOW_UP_SHARE:g}% of the downlink rates"
-        found.append(case("slow uplink", text, "up", rather, up_share=SLOW_UP_SHARE))
+        all_cases.append(case("slow uplink", text, "up", rather, up_share=SLOW_UP_SHARE))
     if rates != "seen":
         if shown:
             text = "every access link has the rate of the observed throughput, of the user or of one with a similar RTT"
-            found.append(case("slow lines", text, "lines", rates="shown"))
+            all_cases.append(case("slow lines", text, "lines", rates="shown"))
         else:
-            found.append(case("slow lines", "access links have the rates of 2010 (AvgDC)", "lines", rates="avgdc"))
+            all_cases.append(case("slow lines", "access links have the rates of 2010 (AvgDC)", "lines", rates="avgdc"))
         bound = ", but at least the observed throughput" if shown else ""
         text = f"access links have the rates of UK homes of 2023{bound}"
         rather = "your users' link rates are those of UK homes of 2015 rather than of 2023"
-        found.append(case("fast lines", text, "fast lines", rather, rates="uk-2023"))
+        all_cases.append(case("fast lines", text, "fast lines", rather, rates="uk-2023"))
     text = f"a user opens {PARALLEL_CONNECTIONS} parallel connections, each for one response of that size"
     rather = f"a user opens one connection at a time rather than {PARALLEL_CONNECTIONS} in parallel"
     name = f"{PARALLEL_CONNECTIONS} parallel connections"
-    found.append(case(name, text, "connections", rather, parallel_connections=PARALLEL_CONNECTIONS))
+    all_cases.append(case(name, text, "connections", rather, parallel_connections=PARALLEL_CONNECTIONS))
     text = "concurrent connections with the current window share the access link"
-    found.append(case("cross traffic", text, "others", cross_traffic=True))
+    all_cases.append(case("cross traffic", text, "others", cross_traffic=True))
     if open_buffers:
         text = f"the same with queues of {1e3 * SHALLOW_BUFFER_S:g} ms"
         name = "cross traffic, shallow buffers"
-        found.append(case(name, text, "buffer", shallow, cross_traffic=True, buffer_s=SHALLOW_BUFFER_S))
+        all_cases.append(case(name, text, "buffer", shallow, cross_traffic=True, buffer_s=SHALLOW_BUFFER_S))
     for key, changes in (
         ("lines", {"rates": "given" if given.down_bps else given.lines, "shown": False}),
         ("buffer", {"buffer_s": given.buffer_s}),
@@ -138,26 +138,26 @@ def cases(population: FittedPopulation) -> list[SensitivityCase]:
         ("loss", {"loss": given.loss}),
     ):
         if next(iter(changes.values())) is not None:
-            one = case(f"assumed {key}", given.text(key), "given", **changes)
-            if not any(_same(one, each) for each in found):
-                found.append(one)
-    return found
+            assumed = case(f"assumed {key}", given.text(key), "given", **changes)
+            if not any(_same(assumed, other) for other in all_cases):
+                all_cases.append(assumed)
+    return all_cases
 
 
-def _same(one: SensitivityCase, other: SensitivityCase) -> bool:
+def _same(case: SensitivityCase, other: SensitivityCase) -> bool:
     """Whether both assume the same values."""
-    return replace(one, name="", text="", about="", rather="") == replace(other, name="", text="", about="", rather="")
+    return replace(case, name="", text="", about="", rather="") == replace(other, name="", text="", about="", rather="")
 
 
 def check_open(population: FittedPopulation) -> None:
     """RequestError if a value is assumed that the data has for its users; the data takes precedence."""
     given = population.given
-    for key, told in (
+    for key, is_known in (
         ("lines", given.lines is not None and _enough_rates(population)),
         ("buffer", given.buffer_s is not None and population.known("buffer_s") == population.rows.height),
         ("loss", given.loss is not None and population.known("loss") > 0),
     ):
-        if told:
+        if is_known:
             raise RequestError(f"the flows have the value of --assume {key}=...; remove that option")
 
 
@@ -183,14 +183,14 @@ def assumptions(population: FittedPopulation) -> list[Assumption]:
             "that of a user with a similar RTT" if _enough_rates(population) else _lines_text(population),
         ),
     }
-    found = [Assumption(texts[name][0], known, texts[name][1]) for name, known in share.items() if known < 100]
-    found += [Assumption("given by --assume", 0.0, text) for text in population.given.texts]
+    gaps = [Assumption(texts[name][0], known, texts[name][1]) for name, known in share.items() if known < 100]
+    gaps += [Assumption("given by --assume", 0.0, text) for text in population.given.texts]
     # Known for all, but biased: not all retransmitted segments were lost on the path.
     if share["loss"] == 100:
-        found.append(Assumption(texts["loss"][0], 0.0, texts["loss"][1]))
+        gaps.append(Assumption(texts["loss"][0], 0.0, texts["loss"][1]))
     if assumed := population.assumed_percent("tls_bytes"):
         flight = server_flight(CHAIN) / 1e3
-        found.append(
+        gaps.append(
             Assumption(
                 "bytes of the TLS handshake",
                 100 - assumed,
@@ -199,9 +199,9 @@ def assumptions(population: FittedPopulation) -> list[Assumption]:
             )
         )
     if population.sizes is not None:
-        found.append(Assumption("size of a response", 0.0, f'drawn from "{population.sizes}", independent of the path'))
+        gaps.append(Assumption("size of a response", 0.0, f'drawn from "{population.sizes}", independent of the path'))
     return [
-        *found,
+        *gaps,
         Assumption(
             "parallel connections of a user, and cross traffic on the access link",
             0.0,

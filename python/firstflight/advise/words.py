@@ -49,13 +49,15 @@ def sentences(
         else:
             change = f"{'Raise' if up else 'Lower'} {steps}."
         yield f"{change} {_worst_change(window, reference, gains, costs, harm, groups)}"
-        own = {gain.statistic: gain for gain in gains if (gain.case, gain.initial_window) == (reference, window)}
-        affected = next(each for each in users if each.initial_window == window)
-        mean = own["mean"]
+        by_statistic = {
+            gain.statistic: gain for gain in gains if (gain.case, gain.initial_window) == (reference, window)
+        }
+        affected = next(shares for shares in users if shares.initial_window == window)
+        mean = by_statistic["mean"]
         yield (
             f"The mean response time falls by {_gain(mean.change_percent)}, {_ms(mean)}, the median by "
-            f"{_short_gain(own['p50'].change_percent)} and the 95th percentile by "
-            f"{_short_gain(own['p95'].change_percent)}. "
+            f"{_short_gain(by_statistic['p50'].change_percent)} and the 95th percentile by "
+            f"{_short_gain(by_statistic['p95'].change_percent)}. "
             f"{affected.faster_percent:.0f}% of the users wait at least 5% less, "
             f"{_few(affected.slower_percent)} at least 5% more."
         )
@@ -89,22 +91,30 @@ def _worst_change(
         if cost.initial_window == window
     ]
     times = [
-        (each.change_percent, f"time of a concurrent {each.who}, {each.change_percent.value:+.1f}%", each.case)
-        for each in harm
-        if each.initial_window == window
+        (other.change_percent, f"time of a concurrent {other.who}, {other.change_percent.value:+.1f}%", other.case)
+        for other in harm
+        if other.initial_window == window
     ]
     times += [
-        (one.change_percent, f"mean time by {one.dimension}, {one.bucket}: {one.change_percent.value:+.1f}%", reference)
-        for one in groups
-        if one.initial_window == window and one.verdict == "worse"
+        (
+            group.change_percent,
+            f"mean time by {group.dimension}, {group.bucket}: {group.change_percent.value:+.1f}%",
+            reference,
+        )
+        for group in groups
+        if group.initial_window == window and group.verdict == "worse"
     ]
     times += [
-        (one.change_percent, f"{_named(one.statistic)} of all responses, {one.change_percent.value:+.1f}%", one.case)
-        for one in gains
-        if one.initial_window == window
+        (
+            gain.change_percent,
+            f"{_named(gain.statistic)} of all responses, {gain.change_percent.value:+.1f}%",
+            gain.case,
+        )
+        for gain in gains
+        if gain.initial_window == window
     ]
-    shown = [[each for each in changes if each[0].low > 0] for changes in (shares, times)]
-    worst = [max(changes, key=lambda each: each[0].value) for changes in shown if changes]
+    shown = [[entry for entry in changes if entry[0].low > 0] for changes in (shares, times)]
+    worst = [max(changes, key=lambda entry: entry[0].value) for changes in shown if changes]
     if not worst:
         return "Nothing that was measured is shown to get worse."
     said = [f"{what}{'' if case == reference else f' (with {case})'}" for _, what, case in worst]
@@ -118,19 +128,21 @@ def confidence(
 
     It is not above the confidence with fewer assumptions.
     """
-    found = list(_doubts(decision, evidence))
+    reasons = list(_doubts(decision, evidence))
     fewer = [level for less in evidence.with_fewer_assumptions() for level, _ in _doubts(decide(less), less)]
     lowest: Confidence = max(fewer, key=LEVELS.index, default="high")
-    if not any(LEVELS.index(level) >= LEVELS.index(lowest) for level, _ in found) and lowest != "high":
-        found.append((lowest, f"Without --assume it would be: {lowest}. No assumption raises that."))
+    if not any(LEVELS.index(level) >= LEVELS.index(lowest) for level, _ in reasons) and lowest != "high":
+        reasons.append((lowest, f"Without --assume it would be: {lowest}. No assumption raises that."))
     if outliers is not None and outliers.initial_window != decision.initial_window:
         those = "1 response" if len(outliers.records) == 1 else f"{len(outliers.records)} responses"
-        found.append(("insufficient data", f"The result hinges on {those}: see the outliers."))
+        reasons.append(("insufficient data", f"The result hinges on {those}: see the outliers."))
     if doubts:
-        found.append(("depends on unknowns", "The flows may not be those of your users: see the doubt about them."))
-    if found:
-        return max((level for level, _ in found), key=LEVELS.index), " ".join(sentence for _, sentence in found)
-    if decision.outcome == "keep" and not any(each.why == "over the budget" for each in decision.candidate_results):
+        reasons.append(("depends on unknowns", "The flows may not be those of your users: see the doubt about them."))
+    if reasons:
+        return max((level for level, _ in reasons), key=LEVELS.index), " ".join(sentence for _, sentence in reasons)
+    if decision.outcome == "keep" and not any(
+        candidate.why == "over the budget" for candidate in decision.candidate_results
+    ):
         return "high", "No number of flows like these would show a gain within the budget."
     number = len(evidence.cases)
     return "high", f"Each of the {number} cases alone gives the same window, and more flows would not change it."
@@ -177,7 +189,10 @@ def _not_judged(decision: Decision, evidence: Evidence) -> str:
     """The terms that were left out for want of flows, of any window that is advised in some case."""
     advised = {decision.initial_window, *decision.alone.values()}
     checks = [
-        check for each in decision.candidate_results if each.initial_window in advised for check in each.not_judged
+        check
+        for candidate in decision.candidate_results
+        if candidate.initial_window in advised
+        for check in candidate.not_judged
     ]
     needed = {check.term.name: check.flows_needed or 0 for check in checks}
     if not needed:
@@ -213,18 +228,19 @@ def describe(check: Check) -> str:
     if check.verdict == "no data":
         return f"{check.term.name}{where} with {_assumed(check.case)}: {check.reason or 'no data'}"
     unit = " pp" if check.term.unit == "points" else "%"
-    found = check.found
+    delta = check.found
     return (
-        f"{check.term.name}{where} {found.value:+.2f}{unit} ({found.low:+.2f} to {found.high:+.2f}) against a limit of "
+        f"{check.term.name}{where} {delta.value:+.2f}{unit} ({delta.low:+.2f} to {delta.high:+.2f}) against a limit of "
         f"{check.term.limit:+g}{unit} with {_assumed(check.case)}"
     )
 
 
 def _why_kept(decision: Decision, evidence: Evidence) -> str:
-    gaining = [each for each in decision.candidate_results if not each.not_gaining_in]
+    gaining = [candidate for candidate in decision.candidate_results if not candidate.not_gaining_in]
     if not gaining:
         best = min(
-            decision.candidate_results, key=lambda each: evidence.changes[evidence.cases[0], each.initial_window].value
+            decision.candidate_results,
+            key=lambda candidate: evidence.changes[evidence.cases[0], candidate.initial_window].value,
         )
         reference = evidence.cases[0]
         change = evidence.changes[reference, best.initial_window]
@@ -244,15 +260,15 @@ def _why_kept(decision: Decision, evidence: Evidence) -> str:
 
 def _why_not_more(decision: Decision, evidence: Evidence) -> Iterator[str]:
     parts = [
-        f"{each.initial_window}: {stopped_by(each, len(evidence.cases))}"
-        for each in decision.candidate_results
-        if each.initial_window != decision.initial_window and each.why != "gain"
+        f"{candidate.initial_window}: {stopped_by(candidate, len(evidence.cases))}"
+        for candidate in decision.candidate_results
+        if candidate.initial_window != decision.initial_window and candidate.why != "gain"
     ]
     if parts:
         yield "Not " + "; not ".join(parts) + "."
     if decision.no_significant_difference:
         yield _no_significant_difference(decision, evidence)
-    fit = [each.initial_window for each in decision.candidate_results if each.why == "gain"]
+    fit = [candidate.initial_window for candidate in decision.candidate_results if candidate.why == "gain"]
     less = [window for window in fit if window not in (decision.initial_window, *decision.no_significant_difference)]
     if less:
         gain = "gains" if len(less) == 1 else "gain"
@@ -270,12 +286,12 @@ def _no_significant_difference(decision: Decision, evidence: Evidence) -> str:
 
 
 def _inconclusive(decision: Decision, evidence: Evidence) -> str:
-    of = [each for each in decision.candidate_results if each.initial_window in decision.inconclusive]
-    needed = [each for each in of if each.flows_needed is not None]
+    of = [candidate for candidate in decision.candidate_results if candidate.initial_window in decision.inconclusive]
+    needed = [candidate for candidate in of if candidate.flows_needed is not None]
     if not needed:
-        windows = listed([str(each.initial_window) for each in of], "or")
+        windows = listed([str(candidate.initial_window) for candidate in of], "or")
         return f"No number of flows is known that would decide it for {windows}."
-    least = min(needed, key=lambda each: each.flows_needed or 0)
+    least = min(needed, key=lambda candidate: candidate.flows_needed or 0)
     by = least.needed_by
     group = f", {by.needed_there:,} of them with {by.where}," if by is not None and by.term.name == "groups" else ""
     there = _there(least.flows_needed, evidence)

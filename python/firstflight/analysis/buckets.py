@@ -54,12 +54,12 @@ def bucket_table(run: Run, edges: Mapping[str, Sequence[float]], payload_bytes: 
         "retransmissions": (_if_any(pl.col("again")), pl.col("count").sum()),
     }
     median = {"median_completion_time": (pl.col("value_s"), pl.col("flows"), 0.5, False)}
-    found = estimates(rows.lazy(), [*groups, "dimension", "bucket"], measures, median)
+    figures = estimates(rows.lazy(), [*groups, "dimension", "bucket"], measures, median)
     caption = (
         "By the path of the user (RTT, downlink rate, their product) and the full segments of the response; a value on "
         "an edge is in the bucket below."
     )
-    return made_table("buckets", "Buckets", caption, [*groups, "dimension", "bucket"], found, METRICS)
+    return made_table("buckets", "Buckets", caption, [*groups, "dimension", "bucket"], figures, METRICS)
 
 
 def _if_any(value: pl.Expr) -> pl.Expr:
@@ -90,9 +90,18 @@ def _of_rows(
     run: Run, keys: Sequence[str], edges: Mapping[str, Sequence[float]], payload_bytes: Mapping[str, int]
 ) -> pl.DataFrame:
     """A row of each transfer and page in each dimension."""
-    wanted = [*keys, "replicate", "application", "client", "bytes", "completion_time_s", "completed", "retransmissions"]
+    columns = [
+        *keys,
+        "replicate",
+        "application",
+        "client",
+        "bytes",
+        "completion_time_s",
+        "completed",
+        "retransmissions",
+    ]
     flows = pl.concat(
-        [run.transfers.filter(pl.col("page").is_null()).select(wanted), run.pages.select(wanted)],
+        [run.transfers.filter(pl.col("page").is_null()).select(columns), run.pages.select(columns)],
         how="vertical_relaxed",
     ).with_columns(pl.col("application").cast(pl.String))
     payload = pl.col("application").replace_strict(dict(payload_bytes), default=1, return_dtype=pl.Int64)
@@ -104,7 +113,7 @@ def _of_rows(
         .collect()
     )
     done, weight = pl.col("completed") == 1, pl.col("weight")
-    found = [
+    parts = [
         bucketed(frame, dimension, edges[dimension], "place").with_columns(
             pl.lit(dimension).alias("dimension"),
             weight.alias("count"),
@@ -116,7 +125,7 @@ def _of_rows(
         )
         for dimension in DIMENSIONS[1:]
     ]
-    return pl.concat(part.select(_alike(keys)) for part in found)
+    return pl.concat(part.select(_alike(keys)) for part in parts)
 
 
 def _of_aggregates(run: Run, keys: Sequence[str]) -> pl.DataFrame:

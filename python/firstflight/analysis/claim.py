@@ -66,12 +66,12 @@ class Claim:
     def shown(self) -> str:
         """Verdict as it is counted, sentence, limits, value and reason: as `firstflight claims` prints it."""
         tolerance = f", tolerance {self.tolerance:g}" if self.tolerance else ""
-        found = "" if self.found is None else f"; found {with_unit(f'{self.found:.4g}', self.unit)}"
+        finding = "" if self.found is None else f"; found {with_unit(f'{self.found:.4g}', self.unit)}"
         if self.low is not None and self.high is not None:
-            found += f" (95% CI {self.low:.4g} to {self.high:.4g})"
+            finding += f" (95% CI {self.low:.4g} to {self.high:.4g})"
         return (
             f"{self.counted:18}{self.id}: {self.text} ({self.source})\n"
-            f"{'':18}expected {with_unit(f'{self.expected}{tolerance}', self.unit)}{found}\n"
+            f"{'':18}expected {with_unit(f'{self.expected}{tolerance}', self.unit)}{finding}\n"
             f"{'':18}{self.reason}\n"
         )
 
@@ -144,37 +144,39 @@ class Sentence:
     needs: Needs = "interval"
     given: bool = False
 
-    def judge(self, found: Estimate, note: str = "", spread: bool = False) -> Claim:
+    def judge(self, estimate: Estimate, note: str = "", spread: bool = False) -> Claim:
         """The claim with its verdict; `note` adds findings other than the value. With `spread` the interval is not one
         of chance: no replicate narrows it.
         """
-        verdict, because = self._verdict(found, spread)
+        verdict, because = self._verdict(estimate, spread)
         reason = " ".join(part for part in (note, self.why, because) if part)
-        times = self._times(found) if verdict == "undecided" and not spread else None
-        return self._claim(verdict, reason, found.value, found, times)
+        times = self._times(estimate) if verdict == "undecided" and not spread else None
+        return self._claim(verdict, reason, estimate.value, estimate, times)
 
-    def _times(self, found: Estimate) -> float | None:
+    def _times(self, estimate: Estimate) -> float | None:
         """Half a CI shrinks with the root of the number of replicates: until each limit within it is outside."""
-        ends = [(limit, found.low if limit <= found.value else found.high) for limit in self.expectation.limits]
-        inside = [(limit, end) for limit, end in ends if found.low <= limit <= found.high]
-        if not inside or any(limit == found.value for limit, _ in inside):
+        ends = [
+            (limit, estimate.low if limit <= estimate.value else estimate.high) for limit in self.expectation.limits
+        ]
+        inside = [(limit, end) for limit, end in ends if estimate.low <= limit <= estimate.high]
+        if not inside or any(limit == estimate.value for limit, _ in inside):
             return None
-        return max(((end - found.value) / (limit - found.value)) ** 2 for limit, end in inside)
+        return max(((end - estimate.value) / (limit - estimate.value)) ** 2 for limit, end in inside)
 
-    def _verdict(self, found: Estimate, spread: bool) -> tuple[Verdict, str]:
+    def _verdict(self, estimate: Estimate, spread: bool) -> tuple[Verdict, str]:
         """The verdict and, where the interval alone makes it, why."""
         lowest, highest = self.expectation.limits
         if self.needs == "value":
-            return ("holds" if lowest <= found.value <= highest else "differs"), ""
-        if math.isnan(found.low) or math.isnan(found.high):
+            return ("holds" if lowest <= estimate.value <= highest else "differs"), ""
+        if math.isnan(estimate.low) or math.isnan(estimate.high):
             return "undecided", "The verdict needs a 95% CI, and this run gives none: it needs more repetitions."
-        if found.low > highest or found.high < lowest:
+        if estimate.low > highest or estimate.high < lowest:
             return "differs", ""
         if self.needs == "absence" and not (
-            found.low <= self.expectation.highest and found.high >= self.expectation.lowest
+            estimate.low <= self.expectation.highest and estimate.high >= self.expectation.lowest
         ):
             return "differs", f"The 95% CI excludes {self.expectation.shown}: an effect is detected."
-        if lowest <= found.low and found.high <= highest:
+        if lowest <= estimate.low and estimate.high <= highest:
             return "holds", ""
         if spread:
             return "undecided", "The spread includes the limit."
@@ -185,10 +187,10 @@ class Sentence:
         return self._claim("cannot be checked", reason, None, Estimate(math.nan))
 
     def _claim(
-        self, verdict: Verdict, reason: str, value: float | None, found: Estimate, times: float | None = None
+        self, verdict: Verdict, reason: str, value: float | None, estimate: Estimate, times: float | None = None
     ) -> Claim:
         of = self.expectation
-        said = (self.id, self.source, self.text, of.shown, value, _finite(found.low), _finite(found.high))
+        said = (self.id, self.source, self.text, of.shown, value, _finite(estimate.low), _finite(estimate.high))
         return Claim(*said, of.unit, of.tolerance, verdict, reason, times=times, given=self.given)
 
 
@@ -204,10 +206,10 @@ def counted_as(verdict: str, given: bool) -> str:
 
 def counts(claims: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """The number of claims, as `Claim.as_dict` has them, under each of `COUNTED`."""
-    found = dict.fromkeys(COUNTED, 0)
+    numbers = dict.fromkeys(COUNTED, 0)
     for claim in claims:
-        found[counted_as(claim["verdict"], claim["given"])] += 1
-    return found
+        numbers[counted_as(claim["verdict"], claim["given"])] += 1
+    return numbers
 
 
 def tally(numbers: Mapping[str, int]) -> str:

@@ -93,10 +93,10 @@ def quantile(values: Values, weights: Values, replicates: Values, p: float, coun
     of, place_of = np.unique(replicates, return_inverse=True)
     if len(of) < 2 or math.isinf(value):
         return Estimate(value, replicates=len(of))
-    own = np.bincount(place_of, weights)
+    totals = np.bincount(place_of, weights)
     passed = np.bincount(place_of, weights * (values <= value))
-    off = passed - passed.sum() / own.sum() * own
-    half = t_quantile(len(of)) * math.sqrt(len(of) / (len(of) - 1) * float((off**2).sum())) / float(own.sum())
+    off = passed - passed.sum() / totals.sum() * totals
+    half = t_quantile(len(of)) * math.sqrt(len(of) / (len(of) - 1) * float((off**2).sum())) / float(totals.sum())
     ends = (at_weight((p - half) * cumulated[-1]), at_weight((p + half) * cumulated[-1]))
     if p - half < 0 or p + half > 1 or math.isinf(ends[1]):
         return Estimate(value, replicates=len(of))

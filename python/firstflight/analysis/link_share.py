@@ -31,8 +31,8 @@ def others_share(responses: pl.DataFrame, link: pl.DataFrame, one_way_s: float) 
     dropped = before[np.minimum(last + 1, len(ends))] - before[first]
     data = responses["bytes"].to_numpy()
     needless = np.maximum(0, responses["retransmissions"].to_numpy() - dropped.astype(np.int64))
-    own = data + np.ceil(data / PAYLOAD_BYTES) * (PACKET_BYTES - PAYLOAD_BYTES) + needless * PACKET_BYTES
-    return np.asarray(100 * (1 - own / carried))
+    response_bytes = data + np.ceil(data / PAYLOAD_BYTES) * (PACKET_BYTES - PAYLOAD_BYTES) + needless * PACKET_BYTES
+    return np.asarray(100 * (1 - response_bytes / carried))
 
 
 def median_share(transfers: pl.LazyFrame, links: pl.LazyFrame, place: list[str], one_way_s: float) -> pl.LazyFrame:
@@ -40,9 +40,9 @@ def median_share(transfers: pl.LazyFrame, links: pl.LazyFrame, place: list[str],
     `transfers` and of `links`, those of one link, have in common.
     """
     carried = dict(links.collect().group_by(place))
-    own = transfers.collect()
+    responses = transfers.collect()
     rows = [
         dict(zip(place, key, strict=True)) | {"share": float(np.median(others_share(part, carried[key], one_way_s)))}
-        for key, part in own.group_by(place, maintain_order=True)
+        for key, part in responses.group_by(place, maintain_order=True)
     ]
-    return pl.LazyFrame(rows, schema={**own.select(place).schema, "share": pl.Float64})
+    return pl.LazyFrame(rows, schema={**responses.select(place).schema, "share": pl.Float64})

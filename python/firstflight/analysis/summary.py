@@ -117,7 +117,7 @@ def in_sentences(run: Run, users: int) -> list[str]:
     tables = {table.name: table for table in summary_tables(run)}
     seen = [frame.select("replicate") for frame in (run.users, run.aggregates)]
     replicates = pl.concat(seen).select(pl.col("replicate").n_unique()).collect().item()
-    found = [f"{replicates} sample{'s' if replicates > 1 else ''} of {users:,} users, each with a separate path."]
+    sentences = [f"{replicates} sample{'s' if replicates > 1 else ''} of {users:,} users, each with a separate path."]
     for name, unit in (("transfers", "transfer"), ("pages", "page")):
         rows = tables[name].frame if name in tables else pl.DataFrame(schema={"application": pl.String})
         for application in rows["application"].unique(maintain_order=True):
@@ -131,8 +131,8 @@ def in_sentences(run: Run, users: int) -> list[str]:
                 else ""
             )
             again = f"; {ours['retransmitted']:.2f}% of segments retransmitted" if "retransmitted" in ours else ""
-            found.append(f"{application}: {count:,} {name}{left}{times}{again}.")
-    return found
+            sentences.append(f"{application}: {count:,} {name}{left}{times}{again}.")
+    return sentences
 
 
 def _counted(run: Run, table: str, unit: str, application: str) -> tuple[int, int]:
@@ -185,12 +185,12 @@ def estimates(
     by_replicate = rows.group_by([*keys, "replicate"], maintain_order=True).agg(**sums).sort("replicate")
     order = rows.select(keys).unique(maintain_order=True).collect()
     summed = by_replicate.collect().partition_by(keys, as_dict=True)
-    wanted = {
+    columns = {
         f"{what}{name}": of
         for name, (values, weights, _, _) in quantiles.items()
         for what, of in (("=", values.cast(pl.Float64)), ("*", weights.cast(pl.Float64)))
     }
-    listed = rows.select(*keys, "replicate", **wanted).collect().partition_by(keys, as_dict=True) if quantiles else {}
+    listed = rows.select(*keys, "replicate", **columns).collect().partition_by(keys, as_dict=True) if quantiles else {}
     for name in measures:
         for key in order.rows():
             part = summed[key].select(pl.col(f"+{name}", f"/{name}").fill_nan(None).fill_null(0))
@@ -205,8 +205,8 @@ def estimates(
             part = listed[key].filter(pl.col(f"*{name}") > 0, pl.col(f"={name}").is_not_null())
             if part.height:
                 values, weights, of = (part[c].to_numpy() for c in (f"={name}", f"*{name}", "replicate"))
-                found = quantile(values, weights, of, p, counted)
-                yield dict(zip(keys, key, strict=True)) | {"metric": name}, found
+                estimate = quantile(values, weights, of, p, counted)
+                yield dict(zip(keys, key, strict=True)) | {"metric": name}, estimate
 
 
 def _table(
@@ -219,8 +219,8 @@ def _table(
     quantiles: Mapping[str, Quantile] | None = None,
 ) -> Table:
     """The table of these measures and quantiles."""
-    found = estimates(as_in_the_scenario(rows, keys), keys, measures, quantiles or {})
-    return made_table(name, title, caption, keys, found, METRICS)
+    figures = estimates(as_in_the_scenario(rows, keys), keys, measures, quantiles or {})
+    return made_table(name, title, caption, keys, figures, METRICS)
 
 
 def made_table(
@@ -233,12 +233,12 @@ def made_table(
 ) -> Table:
     """A table of estimates in the order of `metrics`, whose notes say why a value or an interval is missing."""
     by_name = {metric.name: metric for metric in metrics}
-    found = sorted(estimated, key=lambda item: list(by_name).index(item[0]["metric"]))
+    figures = sorted(estimated, key=lambda item: list(by_name).index(item[0]["metric"]))
     rows: list[dict[str, Any]] = []
     blank: dict[tuple[str, str], list[str]] = {}
     bare: dict[str, list[str]] = {}
-    alike = tuple(key for key in keys[:-1] if len({place[key] for place, _ in found}) == 1)
-    for place, of in found:
+    alike = tuple(key for key in keys[:-1] if len({place[key] for place, _ in figures}) == 1)
+    for place, of in figures:
         metric = place["metric"]
         # The share of a run that met a stall means nothing for other runs.
         low, high = (math.nan, math.nan) if metric == "disturbed" else (of.low, of.high)
@@ -254,7 +254,7 @@ def made_table(
             bare.setdefault(by_name[metric].label, []).append(row)
     notes = [f"No {label.lower()} of {_some(of)}: {why}." for (label, why), of in blank.items()]
     notes += [f"No CI of the {label.lower()} of {_some(of)}: too few rows." for label, of in bare.items()]
-    if found and all(of.replicates < 2 for _, of in found):
+    if figures and all(of.replicates < 2 for _, of in figures):
         notes.append("No CIs: they take two replicates.")
     return Table(
         name,
@@ -302,7 +302,7 @@ def _quantiles(weighted: bool) -> dict[str, Quantile]:
 def _transfers(transfers: pl.LazyFrame, keys: Sequence[str], in_real_time: bool, weighted: bool) -> Table:
     disturbed: dict[str, Measure] = {"disturbed": (100 * pl.col("disturbed").sum(), pl.len())} if in_real_time else {}
     weight = pl.col("weight") if weighted else pl.lit(1)
-    told = " Disturbed: by a stall of the machine of more than a millisecond, and counted all the same."
+    note = " Disturbed: by a stall of the machine of more than a millisecond, and counted all the same."
     values = (
         _times(weighted)
         | disturbed
@@ -317,7 +317,7 @@ def _transfers(transfers: pl.LazyFrame, keys: Sequence[str], in_real_time: bool,
     return _table(
         "transfers",
         "Transfers",
-        f"Files, objects and responses, by application.{told if in_real_time else ''}{_WEIGHTED if weighted else ''}",
+        f"Files, objects and responses, by application.{note if in_real_time else ''}{_WEIGHTED if weighted else ''}",
         transfers,
         [*keys, "application"],
         values,
@@ -438,9 +438,9 @@ def _mean(value: pl.Expr) -> Measure:
 
 def _aggregated(aggregates: pl.LazyFrame, histograms: pl.LazyFrame, keys: Sequence[str], unit: str) -> Table:
     """The table of transfers or pages of a population that kept sums and histograms instead of rows."""
-    wanted = (pl.col("dimension").cast(pl.String) == "all") & (pl.col("unit").cast(pl.String) == unit)
+    of_unit = (pl.col("dimension").cast(pl.String) == "all") & (pl.col("unit").cast(pl.String) == unit)
     named = pl.col("application").cast(pl.String)
-    counted, binned = (frame.filter(wanted).with_columns(named) for frame in (aggregates, histograms))
+    counted, binned = (frame.filter(of_unit).with_columns(named) for frame in (aggregates, histograms))
     measures: dict[str, Measure] = {
         "completed": pl.col("completed").sum(),
         "mean_completion_time": (pl.col("completion_ns_sum").sum() / 1e9, pl.col("completed").sum()),

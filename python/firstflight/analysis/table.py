@@ -100,8 +100,8 @@ class Table:
     misprints: frozenset[tuple[str, ...]] = frozenset()
 
     def __post_init__(self) -> None:
-        wanted = [*self.keys, *VALUE_COLUMNS]
-        missing = [column for column in wanted if column not in self.frame.columns]
+        columns = [*self.keys, *VALUE_COLUMNS]
+        missing = [column for column in columns if column not in self.frame.columns]
         if missing:
             raise ValueError(f"table {self.name}: the frame lacks {', '.join(missing)}")
         if self.across is not None and self.across not in self.keys:

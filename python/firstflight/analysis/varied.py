@@ -78,7 +78,7 @@ class Compared:
 
 def compared(run: Run, order: Order, population: bool) -> list[Compared]:
     """Every comparison that the finished cells of a run allow. `population`: whether each user has a path."""
-    found = []
+    comparisons = []
     if aggregated := _is_aggregated(run):
         rows = _whole(run.aggregates)
         bins = _whole(run.histograms)
@@ -108,15 +108,17 @@ def compared(run: Run, order: Order, population: bool) -> list[Compared]:
                 for drawn, estimates in ((units, both), ("replicates", of_streams)):
                     for application, metric, estimate, reason in estimates:
                         shown = _drawn(estimate)
-                        found.append(Compared(key, first, value, fixed, application, metric, shown, drawn, reason))
-    return found
+                        comparisons.append(
+                            Compared(key, first, value, fixed, application, metric, shown, drawn, reason)
+                        )
+    return comparisons
 
 
-def comparison_tables(found: Sequence[Compared], order: Order) -> list[Table]:
+def comparison_tables(comparisons: Sequence[Compared], order: Order) -> list[Table]:
     """A table of each key that was varied, `comparison` or, of several, `comparison_KEY`."""
     tables = []
     for key, (first, *values) in order.items():
-        rows = [item for item in found if item.key == key]
+        rows = [item for item in comparisons if item.key == key]
         if not rows:
             continue
         others = [name for name in order if name != key]
@@ -142,23 +144,23 @@ def comparison_tables(found: Sequence[Compared], order: Order) -> list[Table]:
     return tables
 
 
-def sentences(found: Sequence[Compared], order: Order) -> list[str]:
+def sentences(comparisons: Sequence[Compared], order: Order) -> list[str]:
     """The mean time with each value of the first key, where nothing else was varied."""
     if len(order) != 1:
         return []
-    told = []
-    for item in found:
+    texts = []
+    for item in comparisons:
         change = item.estimate
         if item.metric != "mean" or math.isnan(change.value):
             continue
         sign, how = (-1, "faster") if change.value < 0 else (1, "slower")
         low, high = sorted((sign * change.low, sign * change.high))
         interval = "" if math.isnan(low) else f" (95% CI {low:z.1f} to {high:z.1f}%)"
-        told.append(
+        texts.append(
             f"{item.key} {item.value} instead of {item.first} makes {item.application} "
             f"{abs(change.value):.1f}% {how}{interval}, on average."
         )
-    return told[:3]
+    return texts[:3]
 
 
 def _is_aggregated(run: Run) -> bool:
@@ -195,24 +197,24 @@ def _both(
                 of = _SHARES[metric]
                 if part[of[1]].null_count():
                     continue
-                found = compare_rate(part, *of, design)
+                comparison = compare_rate(part, *of, design)
             elif metric in _OF_STREAMS:
                 known = part.with_columns(pl.col(_OF_STREAMS[metric]).fill_nan(None))
-                found = compare(known, _OF_STREAMS[metric], design)
+                comparison = compare(known, _OF_STREAMS[metric], design)
             else:
-                found = compare(part, "completion_time_s", replace(design, weight=weight), statistic=metric)
-            if found.units:
-                yield str(application), metric, *_change(found, metric)
+                comparison = compare(part, "completion_time_s", replace(design, weight=weight), statistic=metric)
+            if comparison.units:
+                yield str(application), metric, *_change(comparison, metric)
 
 
-def _change(found: Comparison, metric: str) -> tuple[Estimate, str]:
+def _change(comparison: Comparison, metric: str) -> tuple[Estimate, str]:
     """The change in the unit of the metric, and why it has no interval."""
     if _BY_NAME[metric].unit == "percent":
-        if math.isnan(found.percent.low) and not found.reason:
+        if math.isnan(comparison.percent.low) and not comparison.reason:
             return Estimate(math.nan), "that of the first value includes 0, so there is no change in percent"
-        value = found.percent.value
-        return (found.percent if math.isfinite(value) else Estimate(math.nan)), found.reason
-    return found.difference.times(100 if metric in _SHARES else 1), found.reason
+        value = comparison.percent.value
+        return (comparison.percent if math.isfinite(value) else Estimate(math.nan)), comparison.reason
+    return comparison.difference.times(100 if metric in _SHARES else 1), comparison.reason
 
 
 def _whole(table: pl.LazyFrame) -> pl.DataFrame:
@@ -230,7 +232,7 @@ def _of_aggregates(sums: pl.DataFrame, bins: pl.DataFrame, key: str, first: Valu
     ):
         for metric in (*_TIMES, _RETRANSMITTED):
             rate = metric == _RETRANSMITTED
-            found = of_aggregates(
+            comparison = of_aggregates(
                 sums,
                 bins,
                 arm=key,
@@ -240,8 +242,8 @@ def _of_aggregates(sums: pl.DataFrame, bins: pl.DataFrame, key: str, first: Valu
                 application=application,
                 unit=unit,
             )
-            if found.units:
-                yield application, metric, *_change(found, metric)
+            if comparison.units:
+                yield application, metric, *_change(comparison, metric)
 
 
 def _drawn(estimate: Estimate) -> Estimate:

@@ -20,12 +20,12 @@ def completion_times(rows: pl.LazyFrame, keys: list[str], pages: bool = False) -
     nothing finished or there are more lines.
     """
     by = [*_varying(rows, keys), "application"]
-    found = (
+    quantiles = (
         rows.filter(pl.col("completed") == 1)
         .group_by(by, maintain_order=True)
         .agg(pl.col("completion_time_s").quantile(q, "linear").alias(f"{q:.2f}") for q in _QUANTILES)
     )
-    curves = as_in_the_scenario(found, by).collect()
+    curves = as_in_the_scenario(quantiles, by).collect()
     if not 0 < curves.height <= len(ORDERED):
         return []
     names = _names(curves.select(by))
@@ -59,8 +59,8 @@ def completion_times(rows: pl.LazyFrame, keys: list[str], pages: bool = False) -
 def _ends(values: dict[str, float], unit: str) -> str:
     """The least and the largest value, and whose they are; alone a value that all have."""
     whose = " ({})" if len({*values.values()}) > 1 else ""
-    told = sorted((value, f"{value:.3g} {unit}{whose.format(name)}") for name, value in values.items())
-    return " to ".join(dict.fromkeys(text for _, text in (told[0], told[-1])))
+    labels = sorted((value, f"{value:.3g} {unit}{whose.format(name)}") for name, value in values.items())
+    return " to ".join(dict.fromkeys(text for _, text in (labels[0], labels[-1])))
 
 
 def _names(cells: pl.DataFrame) -> list[str]:
@@ -89,14 +89,14 @@ def stream_delays(streams: pl.LazyFrame, keys: list[str]) -> list[Figure]:
         .group_by(by, maintain_order=True)
         .agg(pl.col("delay_p50_s", "delay_p95_s", "delay_p99_s").mean() * 1e3)
     )
-    found = as_in_the_scenario(quantiles, by).collect()
-    if found.is_empty():
+    delays = as_in_the_scenario(quantiles, by).collect()
+    if delays.is_empty():
         return []
-    names = _names(found.select(by))
+    names = _names(delays.select(by))
     kinds = {"median": "delay_p50_s", "95%": "delay_p95_s", "99%": "delay_p99_s"}
     points = [
         {"line": name, "quantile": kind, "delay_ms": row[column]}
-        for name, row in zip(names, found.iter_rows(named=True), strict=True)
+        for name, row in zip(names, delays.iter_rows(named=True), strict=True)
         for kind, column in kinds.items()
     ]
     place = alt.Y("line:N", sort=names, title=None, axis=alt.Axis(labelLimit=400))
@@ -115,7 +115,7 @@ def stream_delays(streams: pl.LazyFrame, keys: list[str]) -> list[Figure]:
             "From sending to arrival: quantiles of each stream, averaged over streams and replicates.",
             chart.properties(width=520),
             chart.properties(width=200),
-            f"99% arrive within {_ends(dict(zip(names, found['delay_p99_s'], strict=True)), 'ms')}",
+            f"99% arrive within {_ends(dict(zip(names, delays['delay_p99_s'], strict=True)), 'ms')}",
         )
     ]
 

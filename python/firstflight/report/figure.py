@@ -86,7 +86,7 @@ _PLACES = re.compile(r'(?: d|transform|[xy][12]?|c[xy]|r|width|height)="[^"]*"')
 def _short(drawn: str) -> str:
     """The same picture, shorter: points as circles, each line once, places to a hundredth of a pixel."""
     drawn = _AGAIN.sub(r"\1", _POINT.sub(r'<circle cx="\1" cy="\2" r="\3"', drawn))
-    return _PLACES.sub(lambda place: re.sub(r"\d+\.\d{3,}", lambda one: f"{float(one[0]):.2f}", place[0]), drawn)
+    return _PLACES.sub(lambda place: re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", place[0]), drawn)
 
 
 def png(chart: alt.TopLevelMixin, scale: float = 2.0) -> bytes:

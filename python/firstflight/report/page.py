@@ -113,8 +113,8 @@ _LONG_LIST = re.compile(rf"\[((?:[-+.\deE]+, ){{{_SHOWN_NUMBERS},}}[-+.\deE]+)\]
 
 
 def _without_long_lists(scenario: str) -> str:
-    def cut(found: re.Match[str]) -> str:
-        numbers = found.group(1).split(", ")
+    def cut(match: re.Match[str]) -> str:
+        numbers = match.group(1).split(", ")
         return f"[{', '.join(numbers[:5])}, ... {len(numbers):,} numbers in run.json]"
 
     return _LONG_LIST.sub(cut, scenario)
@@ -157,8 +157,8 @@ def _once(environments: list[dict[str, str]]) -> dict[str, Any]:
         return {"environments": environments}
     first, *others = environments
     common = {name: value for name, value in first.items() if all(other.get(name) == value for other in others)}
-    own = [{name: value for name, value in each.items() if name not in common} for each in environments]
-    return {"every environment": common, "environments": own}
+    rest = [{name: value for name, value in environment.items() if name not in common} for environment in environments]
+    return {"every environment": common, "environments": rest}
 
 
 def _flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -251,8 +251,8 @@ def unbreakable(html: str) -> str:
     return re.sub(r"<(pre|code|style|svg)\b.*?</\1>|<[^>]*>| %|(?<![^\s>(\[])-(?=\d)", _joined, html, flags=re.DOTALL)
 
 
-def _joined(found: re.Match[str]) -> str:
-    return {" %": "\u00a0%", "-": "\u2212"}.get(found[0], found[0])
+def _joined(match: re.Match[str]) -> str:
+    return {" %": "\u00a0%", "-": "\u2212"}.get(match[0], match[0])
 
 
 def short(value: float | str | None) -> str:

@@ -266,8 +266,8 @@ def _step(lines: pl.DataFrame, marks: list[dict[str, Any]]) -> dict[str, Any] | 
     if not marks:
         return None
     first = marks[0]
-    own = lines.filter(pl.col("initial_window") == first["initial_window"])
-    before, after = own.filter(pl.col("kb") <= first["kb"]), own.filter(pl.col("kb") > first["kb"])
+    points = lines.filter(pl.col("initial_window") == first["initial_window"])
+    before, after = points.filter(pl.col("kb") <= first["kb"]), points.filter(pl.col("kb") > first["kb"])
     if before.is_empty() or after.is_empty():
         return None
     return {

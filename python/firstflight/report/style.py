@@ -53,13 +53,13 @@ def palette(names: Sequence[str | int], key: str = "") -> alt.Scale:
     A name is a window if it says so ("IW 10", "initial_window 10"), or if it is a value of `key`, such as "iw".
     """
     said = [[str(name)] if key in _WINDOW_KEYS else _WINDOW.findall(str(name)) for name in names]
-    found: list[str | None] = []
+    colors: list[str | None] = []
     for windows in said:
-        own = _THEME["windows"].get(windows[0]) if len(windows) == 1 else None
-        found.append(color(own) if own and color(own) not in found else None)
-    free = [each for each in ORDERED if each not in found] or list(ORDERED)
+        role = _THEME["windows"].get(windows[0]) if len(windows) == 1 else None
+        colors.append(color(role) if role and color(role) not in colors else None)
+    free = [shade for shade in ORDERED if shade not in colors] or list(ORDERED)
     others = itertools.cycle(free)
-    return alt.Scale(domain=list(names), range=[each or next(others) for each in found])
+    return alt.Scale(domain=list(names), range=[shade or next(others) for shade in colors])
 
 
 def css(light: str = ":root", dark: str = "") -> str:
@@ -70,8 +70,8 @@ def css(light: str = ":root", dark: str = "") -> str:
     schemes = ("light", "dark") if dark else ("light dark", "dark")
     rules = []
     for place, (of, scheme) in enumerate(zip((light, dark or light), schemes, strict=True)):
-        own = [f"--{name}: {pair[place]}" for name, pair in _PAIRS.items()]
-        rules.append(f"{of} {{ {'; '.join([f'color-scheme: {scheme}', *own, *roles])}; }}")
+        variables = [f"--{name}: {pair[place]}" for name, pair in _PAIRS.items()]
+        rules.append(f"{of} {{ {'; '.join([f'color-scheme: {scheme}', *variables, *roles])}; }}")
     if not dark:
         rules[1] = f"@media (prefers-color-scheme: dark) {{ {rules[1]} }}"
     rules += [

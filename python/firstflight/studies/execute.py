@@ -91,7 +91,7 @@ def prepare(
     if not place.cluster:
         memory.check(cells, identity, jobs)
     engines = {name: find_engine(name) for name in dict.fromkeys(cell.engine or engine for cell in cells)}
-    surroundings = {name: found.surroundings() for name, found in engines.items() if isinstance(found, RealTime)}
+    surroundings = {name: runner.surroundings() for name, runner in engines.items() if isinstance(runner, RealTime)}
     identity = replace(identity, surroundings=surroundings)
     return Request(study, identity, cells, grid, jobs, place)
 

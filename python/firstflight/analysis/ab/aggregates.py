@@ -98,9 +98,9 @@ def by_bucket_of_aggregates(
     counts = _grouped(sums, ["bucket"], application, unit, dimension).agg(pl.col("count").sum()).collect()
     by_number = dict(counts.iter_rows())
     total = sum(by_number.values())
-    found = []
+    comparisons = []
     for number, name in enumerate(buckets):
-        one = of_aggregates(
+        comparison = of_aggregates(
             aggregates,
             histograms,
             arm=arm,
@@ -115,8 +115,8 @@ def by_bucket_of_aggregates(
             confidence=confidence,
             add_bins=add_bins,
         )
-        found.append((name, 100 * by_number.get(number, 0) / total if total else math.nan, one))
-    return judged(found, correction, confidence)
+        comparisons.append((name, 100 * by_number.get(number, 0) / total if total else math.nan, comparison))
+    return judged(comparisons, correction, confidence)
 
 
 @dataclass(frozen=True)
@@ -156,35 +156,35 @@ class _Side:
 def _compared(
     statistic: str, sides: Sequence[_Side], unmatched: tuple[int, int], paired: bool, confidence: float, add_bins: bool
 ) -> Comparison:
-    one, other = sides
-    sizes = (len(one.replicates), len(other.replicates))
+    baseline, other = sides
+    sizes = (len(baseline.replicates), len(other.replicates))
     reason = ""
-    found = dict.fromkeys(FIGURES, Estimate(math.nan))
+    estimates = dict.fromkeys(FIGURES, Estimate(math.nan))
     evidence = None
-    if min(one.connections, other.connections) == 0:
+    if min(baseline.connections, other.connections) == 0:
         reason = "no connections"
     else:
-        evidence = _jackknife(one, other, paired, add_bins)
-        found = evidence.estimates(confidence)
+        evidence = _jackknife(baseline, other, paired, add_bins)
+        estimates = evidence.estimates(confidence)
         if min(sizes) < LEAST_REPLICATES:
             reason = f"{min(sizes)} replicates are too few for an interval: it takes {LEAST_REPLICATES}"
-        elif not math.isfinite(found["difference"].low):
+        elif not math.isfinite(estimates["difference"].low):
             reason = "too many did not finish: the statistic is beyond every finished one"
     if reason and evidence:
-        found = {name: Estimate(found[name].value, replicates=found[name].replicates) for name in FIGURES}
+        estimates = {name: Estimate(estimates[name].value, replicates=estimates[name].replicates) for name in FIGURES}
         evidence = None
     method = f"delete-one jackknife over {'pairs of ' if paired else ''}replicates, Student's t"
     if add_bins and _share(statistic) is not None:
         method += "; the width of the bins is added"
     return Comparison(
         statistic,
-        found["baseline"],
-        found["treatment"],
-        found["difference"],
-        found["percent"],
+        estimates["baseline"],
+        estimates["treatment"],
+        estimates["difference"],
+        estimates["percent"],
         units=0 if reason == "no connections" else sizes[0] if paired else sum(sizes),
         unmatched=unmatched,
-        unfinished=(one.unfinished, other.unfinished),
+        unfinished=(baseline.unfinished, other.unfinished),
         unknown=(0, 0),
         p_value=evidence.p_value if evidence else math.nan,
         standard_error=evidence.standard_error if evidence else math.nan,
@@ -200,15 +200,15 @@ def _share(statistic: str) -> float | None:
     return None if statistic in _RATES else share_of(statistic)
 
 
-def _jackknife(one: _Side, other: _Side, paired: bool, add_bins: bool) -> Jackknifed:
-    (base, base_bin), (treat, treat_bin) = (side.figure(np.ones(len(side.replicates))) for side in (one, other))
+def _jackknife(baseline: _Side, other: _Side, paired: bool, add_bins: bool) -> Jackknifed:
+    (base, base_bin), (treat, treat_bin) = (side.figure(np.ones(len(side.replicates))) for side in (baseline, other))
     without = tuple(
         np.array([side.figure(_all_but(place, side))[0] for place in range(len(side.replicates))])
-        for side in (one, other)
+        for side in (baseline, other)
     )
     relative = (100 * treat / base * (base_bin / base + treat_bin / treat)) if base and treat else 0.0
     widened = {"baseline": base_bin, "treatment": treat_bin, "difference": base_bin + treat_bin, "percent": relative}
-    bounds = possible(one.bounds, other.bounds)
+    bounds = possible(baseline.bounds, other.bounds)
     return jackknifed((base, treat), (without[0], without[1]), paired, bounds, widened if add_bins else None)
 
 

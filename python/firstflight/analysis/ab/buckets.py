@@ -88,15 +88,15 @@ def by_bucket(
         unfinished_last=named != "rate" and share_of(named) is not None,
         bucket=bucket,
     )
-    found: list[tuple[object, float, Comparison]] = []
+    comparisons: list[tuple[object, float, Comparison]] = []
     for name, here in zip(buckets, _masks(rows.bucket, buckets), strict=True):
-        one = of_sample(rows.sample(here), maker(named), named, enough)
-        found.append((name, percent(name), one))
-    return judged(found, correction, design.confidence, lower_is_better)
+        comparison = of_sample(rows.sample(here), maker(named), named, enough)
+        comparisons.append((name, percent(name), comparison))
+    return judged(comparisons, correction, design.confidence, lower_is_better)
 
 
 def judged(
-    found: Sequence[tuple[object, float, Comparison]],
+    comparisons: Sequence[tuple[object, float, Comparison]],
     correction: Correction,
     confidence: float,
     lower_is_better: bool = True,
@@ -104,28 +104,34 @@ def judged(
     """Verdicts over comparisons that are looked at together: (name, share in percent, comparison) of each."""
     if correction not in get_args(Correction):
         raise ValueError(f"correction: {correction!r} is not bonferroni or none")
-    looks = 1 if correction == "none" else max(1, sum(not math.isnan(one.p_value) for _, _, one in found))
-    return [_bucket(name, share, one, looks, confidence, lower_is_better) for name, share, one in found]
+    looks = (
+        1
+        if correction == "none"
+        else max(1, sum(not math.isnan(comparison.p_value) for _, _, comparison in comparisons))
+    )
+    return [
+        _bucket(name, share, comparison, looks, confidence, lower_is_better) for name, share, comparison in comparisons
+    ]
 
 
 def _bucket(
-    name: object, share: float, one: Comparison, looks: int, confidence: float, lower_is_better: bool
+    name: object, share: float, comparison: Comparison, looks: int, confidence: float, lower_is_better: bool
 ) -> Bucket:
-    tested = not math.isnan(one.p_value)
-    wide = one.at(1 - (1 - confidence) / looks) if tested else one
+    tested = not math.isnan(comparison.p_value)
+    wide = comparison.at(1 - (1 - confidence) / looks) if tested else comparison
     difference, percent = (wide.difference, wide.percent) if tested else (Estimate(math.nan),) * 2
     return Bucket(
         name,
         share,
-        one.units,
-        one if one.units else None,
+        comparison.units,
+        comparison if comparison.units else None,
         difference.low,
         difference.high,
         percent.low,
         percent.high,
-        float(np.minimum(1.0, looks * one.p_value)),
+        float(np.minimum(1.0, looks * comparison.p_value)),
         wide.verdict(lower_is_better),
-        "" if tested else one.reason,
+        "" if tested else comparison.reason,
     )
 
 
@@ -142,8 +148,8 @@ def _shares(frame: pl.DataFrame | pl.LazyFrame, bucket: str, design: Design) -> 
     kind = rows.collect_schema()[arm]
     side = pl.col(arm).cast(pl.String) if kind in (pl.Enum, pl.Categorical) else pl.col(arm)
     counted = pl.col(design.weight).cast(pl.Float64).sum() if design.weight else pl.len().cast(pl.Float64)
-    own = rows.filter(side == design.baseline)
-    sums = own.group_by(bucket, maintain_order=True).agg(counted.alias("__weight")).collect()
+    baseline_rows = rows.filter(side == design.baseline)
+    sums = baseline_rows.group_by(bucket, maintain_order=True).agg(counted.alias("__weight")).collect()
     total = float(sums["__weight"].sum())
     by_name = dict(zip(sums[bucket].to_list(), sums["__weight"].to_list(), strict=True))
     return lambda name: 100 * by_name.get(name, 0.0) / total if total else math.nan

@@ -150,28 +150,28 @@ def harm(
     ]
     measured.append(("throughput", compare_rate(rows, "delivered_bytes", "seconds", design), -1.0))
     return [
-        _harm(name, found, sign, allowed.latency_percent if sign > 0 else allowed.throughput_percent)
-        for name, found, sign in measured
+        _harm(name, comparison, sign, allowed.latency_percent if sign > 0 else allowed.throughput_percent)
+        for name, comparison, sign in measured
     ]
 
 
 def within_budget(harms: Sequence[Harm]) -> HarmVerdict:
     """The worst verdict of all measures."""
     order: tuple[HarmVerdict, ...] = ("over budget", "too few flows", "no flows", "inconclusive", "within budget")
-    return min((one.verdict for one in harms), key=order.index, default="no flows")
+    return min((measure.verdict for measure in harms), key=order.index, default="no flows")
 
 
-def _harm(name: str, found: Comparison, sign: float, budget: float) -> Harm:
-    low, high = sorted((sign * found.percent.low, sign * found.percent.high))
-    value, verdict = sign * found.percent.value, _verdict(found, low, high, budget)
-    reason = found.reason
+def _harm(name: str, comparison: Comparison, sign: float, budget: float) -> Harm:
+    low, high = sorted((sign * comparison.percent.low, sign * comparison.percent.high))
+    value, verdict = sign * comparison.percent.value, _verdict(comparison, low, high, budget)
+    reason = comparison.reason
     if verdict == "inconclusive":
         reason = f"its CI, {low:.1f} to {high:.1f}%, includes the budget of {budget:g}%"
-    return Harm(name, found, value, low, high, budget, verdict, reason)
+    return Harm(name, comparison, value, low, high, budget, verdict, reason)
 
 
-def _verdict(found: Comparison, low: float, high: float, budget: float) -> HarmVerdict:
-    if found.units == 0:
+def _verdict(comparison: Comparison, low: float, high: float, budget: float) -> HarmVerdict:
+    if comparison.units == 0:
         return "no flows"
     if math.isnan(low) or math.isnan(high):
         return "too few flows"

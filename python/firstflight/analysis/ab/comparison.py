@@ -48,13 +48,13 @@ class Comparison:
         """The same comparison with intervals of another confidence. ValueError without intervals."""
         if self.evidence is None:
             raise ValueError("a comparison without intervals has none of another confidence")
-        found = self.evidence.estimates(confidence)
+        estimates = self.evidence.estimates(confidence)
         return replace(
             self,
-            baseline=found["baseline"],
-            treatment=found["treatment"],
-            difference=found["difference"],
-            percent=found["percent"],
+            baseline=estimates["baseline"],
+            treatment=estimates["treatment"],
+            difference=estimates["difference"],
+            percent=estimates["percent"],
             confidence=confidence,
         )
 
@@ -62,8 +62,8 @@ class Comparison:
         """The notebook view: a row for each arm, for the difference and for its percentage."""
         rows = ("baseline", "treatment", "difference", "percent")
         cells = "".join(
-            f"<tr><th>{name}</th><td>{found.value:.4g}</td><td>{found.low:.4g} to {found.high:.4g}</td></tr>"
-            for name, found in ((name, getattr(self, name)) for name in rows)
+            f"<tr><th>{name}</th><td>{figure.value:.4g}</td><td>{figure.low:.4g} to {figure.high:.4g}</td></tr>"
+            for name, figure in ((name, getattr(self, name)) for name in rows)
         )
         head = f"<tr><th>{html.escape(self.statistic)}</th><th>value</th><th>{self.confidence:.0%} interval</th></tr>"
         below = f"{self.units} units, p = {self.p_value:.3g}; {self.method} {self.reason}"

@@ -48,17 +48,17 @@ def shortage(sample: TwoArms, statistic: str, least: int | None) -> str:
     """Why there is no interval, with how many units it takes; empty where there are enough."""
     if sample.block == REPLICATE:
         return _replicates(sample, statistic, LEAST_REPLICATES if least is None else least)
-    wanted = least_units(statistic) if least is None else least
+    needed = least_units(statistic) if least is None else least
     for title, arm in zip(sample.arms, (sample.baseline, sample.treatment), strict=True):
         kind = "pairs" if sample.paired else f"{sample.unit}s of {title}"
         if arm.units == 0:
-            return f"no {kind}: {statistic} needs {wanted:,}"
-        found = effective(arm)
-        if round(found) < wanted:
+            return f"no {kind}: {statistic} needs {needed:,}"
+        worth = effective(arm)
+        if round(worth) < needed:
             counted = f"{arm.units:,} {kind}"
-            if round(found) < arm.units:
-                counted += f", worth {found:,.0f} by their weights,"
-            return f"{counted} are too few: {statistic} needs {wanted:,}"
+            if round(worth) < arm.units:
+                counted += f", worth {worth:,.0f} by their weights,"
+            return f"{counted} are too few: {statistic} needs {needed:,}"
         if arm.blocks < min(LEAST_BLOCKS, arm.units):
             return f"{arm.blocks} {sample.block} of {title} are too few to be drawn from: it takes {LEAST_BLOCKS}"
         sizes = np.bincount(arm.stratum, minlength=len(sample.strata))
@@ -69,12 +69,12 @@ def shortage(sample: TwoArms, statistic: str, least: int | None) -> str:
     return ""
 
 
-def _replicates(sample: TwoArms, statistic: str, wanted: int) -> str:
+def _replicates(sample: TwoArms, statistic: str, least: int) -> str:
     """The same where a replicate is drawn: each is a repetition of the experiment, a quantile is of their rows."""
     of_quantile = statistic not in ("rate", "jain") and share_of(statistic) is not None
     for title, arm in zip(sample.arms, (sample.baseline, sample.treatment), strict=True):
-        if arm.blocks < wanted:
-            return f"{arm.blocks} replicates of {title} are too few: it takes {wanted}"
+        if arm.blocks < least:
+            return f"{arm.blocks} replicates of {title} are too few: it takes {least}"
         rows = len(arm.values)
         if of_quantile and rows < (needed := least_units(statistic)):
             enough = math.ceil(arm.blocks * needed / rows)
@@ -113,11 +113,11 @@ class Arms:
         self._split = made[0].columns.shape[1]
         columns = [statistic.columns for statistic in made]
         # Of each sum, which one is the weight that goes with it: the first of its arm.
-        weights = [np.zeros(each.shape[1], dtype=np.int64) for each in columns]
+        weights = [np.zeros(matrix.shape[1], dtype=np.int64) for matrix in columns]
         if paired:
             columns = [np.concatenate(columns, axis=1)]
             weights = [np.concatenate([weights[0], weights[1] + self._split])]
-        self._sums = [Sums(*each, shares) for each in zip(columns, weights, self._blocks, strict=True)]
+        self._sums = [Sums(*parts, shares) for parts in zip(columns, weights, self._blocks, strict=True)]
 
     @property
     def drawn_from(self) -> int:
@@ -136,19 +136,21 @@ class Arms:
         # Quantiles whose arms rank their units alike have equal columns, too.
         equal = alike and whole["difference"].value[0] == 0
         freedom = dict(zip(("baseline", "treatment"), (blocks.freedom for blocks in self._blocks), strict=False))
-        found: dict[str, Spread] = {}
+        figures: dict[str, Spread] = {}
         for name, at in whole.items():
             free = freedom.get(name, min(freedom.values()))
             value, error = float(at.value[0]), float(at.error[0])
             if equal and name in ("difference", "percent"):
-                found[name] = Studentised(0.0 * value, 0.0, np.zeros(1), np.zeros(1), free)
+                figures[name] = Studentised(0.0 * value, 0.0, np.zeros(1), np.zeros(1), free)
                 continue
             drawn = resampled[name]
             if not quantiles or (smooth and name in ("difference", "percent")):
-                found[name] = Studentised(value, error, drawn.line - at.line, drawn.error, free)
+                figures[name] = Studentised(value, error, drawn.line - at.line, drawn.error, free)
             else:
-                found[name] = Percentiles(value, error, drawn.value, min(free, *(each.freedom for each in quantiles)))
-        return found
+                figures[name] = Percentiles(
+                    value, error, drawn.value, min(free, *(quantile.freedom for quantile in quantiles))
+                )
+        return figures
 
     def jackknifed(self) -> Jackknifed:
         """The figures with each block left out in turn."""
@@ -171,9 +173,11 @@ class Arms:
 
     def _figures(self, drawn: Iterable[Sequence[Values]]) -> Mapping[str, Drawn]:
         """Of all resamples, whose draws come in pieces: of each arm, shape (some resamples, blocks)."""
-        pieces = [[sums.drawn(piece) for sums, piece in zip(self._sums, each, strict=True)] for each in drawn]
+        pieces = [[sums.drawn(piece) for sums, piece in zip(self._sums, batch, strict=True)] for batch in drawn]
         of_arms = [np.concatenate(of_arm, axis=1) for of_arm in zip(*pieces, strict=True)]
-        sums = np.concatenate([each.of(of_arm) for each, of_arm in zip(self._sums, of_arms, strict=True)], axis=1)
+        sums = np.concatenate(
+            [arm_sums.of(of_arm) for arm_sums, of_arm in zip(self._sums, of_arms, strict=True)], axis=1
+        )
         parts = (sums[:, : self._split], sums[:, self._split :])
         values = [statistic.of(part) for statistic, part in zip(self._made, parts, strict=True)]
         lines, slopes = zip(*(made.line(part) for made, part in zip(self._made, parts, strict=True)), strict=True)
@@ -189,7 +193,7 @@ class Arms:
         else:
             of_one = self._sums[0].variances(of_arms[0], [slope[:, : self._split] for slope in slopes])
             of_other = self._sums[1].variances(of_arms[1], [slope[:, self._split :] for slope in slopes])
-            squares = [one + other for one, other in zip(of_one, of_other, strict=True)]
+            squares = [baseline + other for baseline, other in zip(of_one, of_other, strict=True)]
         return [np.sqrt(np.maximum(square, 0)) for square in squares]
 
 
@@ -200,8 +204,8 @@ def _both(base: Values, treat: Values) -> dict[str, Values]:
 
 def _turned(base: Values, treat: Values, of_base: Values, of_treat: Values) -> list[Values]:
     """Derivatives of the same four with respect to all sums, from those of each arm."""
-    one, none = np.ones(len(base)), np.zeros(len(base))
-    factors = [(one, none), (none, one), (-one, one), (-100 * treat / base**2, 100 / base)]
+    ones, none = np.ones(len(base)), np.zeros(len(base))
+    factors = [(ones, none), (none, ones), (-ones, ones), (-100 * treat / base**2, 100 / base)]
     return [np.concatenate([left[:, None] * of_base, right[:, None] * of_treat], axis=1) for left, right in factors]
 
 
@@ -210,41 +214,41 @@ Make = Callable[[ArmRows, Blocks, Values], Statistic]
 
 def of_sample(sample: TwoArms, make: Make, statistic: str, design: Design) -> Comparison:
     """The comparison of a sample that is read, by the statistic that `make` makes of an arm."""
-    one, other = sample.baseline, sample.treatment
+    baseline, other = sample.baseline, sample.treatment
     reason = shortage(sample, statistic, design.least)
     evidence: IntervalSource | None = None
     method_words = "none"
     generator = np.random.default_rng(design.seed)
-    units = {"baseline": one.units, "treatment": other.units}
-    units |= dict.fromkeys(("difference", "percent"), one.units if sample.paired else one.units + other.units)
-    if min(one.units, other.units) == 0 or _lacks_stratum(sample):
+    units = {"baseline": baseline.units, "treatment": other.units}
+    units |= dict.fromkeys(("difference", "percent"), baseline.units if sample.paired else baseline.units + other.units)
+    if min(baseline.units, other.units) == 0 or _lacks_stratum(sample):
         reason = reason or _lacks_stratum(sample)
-        found = dict.fromkeys(FIGURES, Estimate(math.nan))
+        estimates = dict.fromkeys(FIGURES, Estimate(math.nan))
     elif reason:
         values = _arms(sample, make, generator, design.shares).values()
-        found = {name: Estimate(values[name], replicates=units[name]) for name in FIGURES}
-    elif sample.block == REPLICATE and len(sample.strata) == 1 and min(one.blocks, other.blocks) < LEAST_BLOCKS:
+        estimates = {name: Estimate(values[name], replicates=units[name]) for name in FIGURES}
+    elif sample.block == REPLICATE and len(sample.strata) == 1 and min(baseline.blocks, other.blocks) < LEAST_BLOCKS:
         evidence = _arms(sample, make, generator, design.shares).jackknifed()
-        found = evidence.estimates(design.confidence)
+        estimates = evidence.estimates(design.confidence)
         method_words = f"delete-one jackknife over {'pairs of ' if sample.paired else ''}replicates, Student's t"
-        reason = _no_interval(found)
+        reason = _no_interval(estimates)
     else:
         arms = _arms(sample, make, generator, design.shares)
         spreads = arms.spreads(design.resamples, generator)
         evidence = Resampled(spreads, arms.bounds, units, sample.paired)
-        found = evidence.estimates(design.confidence)
+        estimates = evidence.estimates(design.confidence)
         method_words = described(sample, spreads, design.resamples, arms.drawn_from)
-        reason = _no_interval(found)
+        reason = _no_interval(estimates)
     return Comparison(
         statistic,
-        found["baseline"],
-        found["treatment"],
-        found["difference"],
-        found["percent"],
+        estimates["baseline"],
+        estimates["treatment"],
+        estimates["difference"],
+        estimates["percent"],
         units=units["difference"],
-        unmatched=(one.unmatched, other.unmatched),
-        unfinished=(one.unfinished, other.unfinished),
-        unknown=(one.unknown, other.unknown),
+        unmatched=(baseline.unmatched, other.unmatched),
+        unfinished=(baseline.unfinished, other.unfinished),
+        unknown=(baseline.unknown, other.unknown),
         p_value=math.nan if evidence is None else evidence.p_value,
         standard_error=math.nan if evidence is None else evidence.standard_error,
         method=method_words,
@@ -254,10 +258,10 @@ def of_sample(sample: TwoArms, make: Make, statistic: str, design: Design) -> Co
     )
 
 
-def _no_interval(found: Mapping[str, Estimate]) -> str:
-    if not math.isnan(found["difference"].low):
+def _no_interval(estimates: Mapping[str, Estimate]) -> str:
+    if not math.isnan(estimates["difference"].low):
         return ""
-    if any(math.isinf(found[name].high) for name in ("baseline", "treatment")):
+    if any(math.isinf(estimates[name].high) for name in ("baseline", "treatment")):
         return "too many did not finish: in a resample the statistic of both arms is beyond every finished one"
     return "so few units have anything to divide by that a resample may hold none of them"
 
@@ -274,9 +278,9 @@ def _arms(sample: TwoArms, make: Make, generator: np.random.Generator, shares: M
     arms = (sample.baseline, sample.treatment)
     first = blocks_of(arms[0], generator, MOST_BLOCKS)
     blocks = (first, first if sample.paired else blocks_of(arms[1], generator, MOST_BLOCKS))
-    wanted = _shares(sample, shares)
-    made = [make(arm, block, _scaled(arm, wanted)) for arm, block in zip(arms, blocks, strict=True)]
-    return Arms(made, blocks, wanted, sample.paired)
+    stratum_shares = _shares(sample, shares)
+    made = [make(arm, block, _scaled(arm, stratum_shares)) for arm, block in zip(arms, blocks, strict=True)]
+    return Arms(made, blocks, stratum_shares, sample.paired)
 
 
 def _scaled(arm: ArmRows, shares: Values | None) -> Values:
@@ -298,8 +302,8 @@ def _shares(sample: TwoArms, shares: Mapping[str, float] | None) -> Values | Non
             np.bincount(arm.stratum[arm.block], arm.weight, len(sample.strata))
             for arm in (sample.baseline, sample.treatment)
         )
-        found: Values = np.asarray(weights / np.sum(weights), dtype=np.float64)
-        return found
+        fractions: Values = np.asarray(weights / np.sum(weights), dtype=np.float64)
+        return fractions
     if set(shares) != set(sample.strata) or min(shares.values()) <= 0:
         raise ValueError(f"shares: give each of the strata {', '.join(sample.strata)} a share above 0")
     given = np.array([shares[name] for name in sample.strata], dtype=np.float64)

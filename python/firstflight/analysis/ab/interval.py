@@ -141,8 +141,8 @@ class Resampled:
 
     def estimates(self, confidence: float) -> dict[str, Estimate]:
         """`baseline`, `treatment`, `difference` and `percent`."""
-        found = {name: (spread.value, *spread.interval(confidence)) for name, spread in self.figures.items()}
-        return _estimates(found, self.bounds, self.units)
+        intervals = {name: (spread.value, *spread.interval(confidence)) for name, spread in self.figures.items()}
+        return _estimates(intervals, self.bounds, self.units)
 
     @property
     def p_value(self) -> float:
@@ -168,11 +168,11 @@ class Jackknifed:
 
     def estimates(self, confidence: float) -> dict[str, Estimate]:
         """`baseline`, `treatment`, `difference` and `percent`."""
-        found = {}
+        intervals = {}
         for name, value in self.values.items():
             half = student_quantile(self.freedom[name], (1 + confidence) / 2) * self.errors[name] + self.widened[name]
-            found[name] = (value, value - half, value + half)
-        return _estimates(found, self.bounds, self.units)
+            intervals[name] = (value, value - half, value + half)
+        return _estimates(intervals, self.bounds, self.units)
 
     @property
     def p_value(self) -> float:
@@ -238,11 +238,11 @@ def _variance(without: Values) -> float:
 
 
 def _estimates(
-    found: Mapping[str, tuple[float, float, float]], bounds: Mapping[str, Bounds], units: Mapping[str, int]
+    intervals: Mapping[str, tuple[float, float, float]], bounds: Mapping[str, Bounds], units: Mapping[str, int]
 ) -> dict[str, Estimate]:
     """No interval beyond what is possible, and none in percent of a baseline whose own interval includes 0."""
-    made = {name: Estimate(*within(bounds[name], *ends), units[name]) for name, ends in found.items()}
-    value, low, high = found["baseline"]
+    made = {name: Estimate(*within(bounds[name], *ends), units[name]) for name, ends in intervals.items()}
+    value, low, high = intervals["baseline"]
     if value and low <= 0 <= high:
         made["percent"] = Estimate(made["percent"].value, replicates=units["percent"])
     return agreeing(made)
@@ -261,17 +261,17 @@ def within(bounds: Bounds, value: float, low: float, high: float) -> tuple[float
     return float(np.clip(value, least, most)), float(np.clip(low, least, most)), float(np.clip(high, least, most))
 
 
-def agreeing(found: dict[str, Estimate]) -> dict[str, Estimate]:
-    """`found` with difference and percent that both include 0 or both exclude it: the one that excludes it alone ends
+def agreeing(figures: dict[str, Estimate]) -> dict[str, Estimate]:
+    """`figures` with difference and percent that both include 0 or both exclude it: the one that excludes it alone ends
     at 0. The treatment equals the baseline in both or in neither, and to widen an interval costs no coverage.
     """
     pair = ("difference", "percent")
-    if not any(found[name].low <= 0 <= found[name].high for name in pair):
-        return found
-    return found | {
-        name: replace(found[name], low=min(found[name].low, 0.0), high=max(found[name].high, 0.0))
+    if not any(figures[name].low <= 0 <= figures[name].high for name in pair):
+        return figures
+    return figures | {
+        name: replace(figures[name], low=min(figures[name].low, 0.0), high=max(figures[name].high, 0.0))
         for name in pair
-        if not math.isnan(found[name].low + found[name].high)
+        if not math.isnan(figures[name].low + figures[name].high)
     }
 
 

@@ -73,9 +73,9 @@ def pilot_of_one_arm(
         seed=seed,
         least=least,
     )
-    found = compare(both, value, design, statistic=statistic)
-    spread = _spreads(found)[0]
-    return Pilot(statistic, found.baseline.value, math.sqrt(2) * spread, found.units, paired=False)
+    comparison = compare(both, value, design, statistic=statistic)
+    spread = _spreads(comparison)[0]
+    return Pilot(statistic, comparison.baseline.value, math.sqrt(2) * spread, comparison.units, paired=False)
 
 
 def pilot_of(comparison: Comparison) -> Pilot:
@@ -120,11 +120,11 @@ def units_needed(
     known = pilot if isinstance(pilot, Pilot) else pilot_of(pilot)
     if (difference is None) == (percent is None):
         raise ValueError("units_needed: give either the difference or the percent that is to be found")
-    wanted = abs(difference if difference is not None else (percent or 0.0) / 100 * known.value)
-    if not wanted > 0:
+    effect = abs(difference if difference is not None else (percent or 0.0) / 100 * known.value)
+    if not effect > 0:
         raise ValueError("units_needed: no sample is large enough for a difference of 0")
-    found = math.ceil((_reach(power, confidence) * known.deviation / wanted) ** 2)
-    return max(found, least_units(known.statistic))
+    units = math.ceil((_reach(power, confidence) * known.deviation / effect) ** 2)
+    return max(units, least_units(known.statistic))
 
 
 def _reach(power: float, confidence: float) -> float:
@@ -139,8 +139,8 @@ def _spreads(comparison: Comparison) -> tuple[float, float]:
     evidence = comparison.evidence
     if not isinstance(evidence, Resampled):
         raise ValueError(f"the pilot has no spread: {comparison.reason or 'it was not resampled'}")
-    found = [evidence.figures[arm].error for arm in ("baseline", "treatment")]
-    if not all(map(math.isfinite, found)):
+    errors = [evidence.figures[arm].error for arm in ("baseline", "treatment")]
+    if not all(map(math.isfinite, errors)):
         raise ValueError("the pilot has no spread: too many did not finish")
     sizes = (comparison.baseline.replicates, comparison.treatment.replicates)
-    return found[0] * math.sqrt(sizes[0]), found[1] * math.sqrt(sizes[1])
+    return errors[0] * math.sqrt(sizes[0]), errors[1] * math.sqrt(sizes[1])

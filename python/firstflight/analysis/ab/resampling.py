@@ -170,18 +170,18 @@ class Sums:
         """In each draw, of the combinations whose factors (resamples, sums) are `slopes`."""
         once = np.equal.outer(self._at, np.arange(self._count)).astype(np.float64)
         slopes = [slope @ once for slope in slopes]
-        found = [np.zeros(drawn.shape[1]) for _ in slopes]
+        squares = [np.zeros(drawn.shape[1]) for _ in slopes]
         twice = np.where(self._left == self._right, 1.0, 2.0)
         for stratum, (total, size) in enumerate(zip(self._totals(drawn), self._blocks.sizes, strict=True)):
             off, products = np.split(drawn[stratum], [len(self._varying)], axis=1)
             covariance = (products - off[:, self._left] * off[:, self._right] / size) * (
                 size / max(size - 1, 1) * twice
             )
-            for square, slope in zip(found, slopes, strict=True):
+            for square, slope in zip(squares, slopes, strict=True):
                 here = slope if self._shares is None else self._unscaled(slope, total, float(self._shares[stratum]))
                 here = here[:, self._varying]
                 square += np.einsum("rc,rc->r", here[:, self._left] * here[:, self._right], covariance)
-        return found
+        return squares
 
     def _totals(self, drawn: Values) -> Iterator[Values]:
         """The distinct sums of each stratum."""

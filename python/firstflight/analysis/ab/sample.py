@@ -153,11 +153,11 @@ class ComparedRows:
         key = of_stratum * (of_drawn.max(initial=0) + 1) + of_drawn[together]
         arms = []
         for side, missing_partner, (null_rows, open_rows) in zip(sides, unmatched, counts, strict=True):
-            own = side[together]
-            drawn = slice(None) if self.paired else own
+            of_side = side[together]
+            drawn = slice(None) if self.paired else of_side
             _, first, block = np.unique(key[drawn], return_index=True, return_inverse=True)
             stratum = of_stratum[drawn][first]
-            block = block[own] if self.paired else block
+            block = block[of_side] if self.paired else block
             number = _number(of_unit[side])
             arms.append(
                 ArmRows(
@@ -220,13 +220,13 @@ def read(
 
 def _places(rows: pl.DataFrame, names: list[str]) -> Places:
     """Of each row the place of its values of columns `names` among all that there are, in rising order."""
-    found = rows.select(names)
-    one = found.to_series()
-    if len(names) == 1 and one.dtype.is_integer() and not one.null_count():
+    columns = rows.select(names)
+    column = columns.to_series()
+    if len(names) == 1 and column.dtype.is_integer() and not column.null_count():
         # The ids of users, mostly, and a fifth of the time that the join takes.
-        return np.unique(one.to_numpy(), return_inverse=True)[1].astype(np.int64)
+        return np.unique(column.to_numpy(), return_inverse=True)[1].astype(np.int64)
     levels = _levels(rows, names).with_row_index("__place")
-    placed = found.join(levels, on=names, how="left", nulls_equal=True, maintain_order="left")
+    placed = columns.join(levels, on=names, how="left", nulls_equal=True, maintain_order="left")
     return placed["__place"].to_numpy().astype(np.int64)
 
 

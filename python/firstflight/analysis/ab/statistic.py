@@ -198,8 +198,8 @@ class _Smooth:
 
     def at(self, shares: Values) -> Values:
         """The value up to which a share passes; the first or last point beyond the ends."""
-        found = self.point(shares)
-        return np.asarray(np.exp(found) if self.in_logarithm else found, dtype=np.float64)
+        points = self.point(shares)
+        return np.asarray(np.exp(points) if self.in_logarithm else points, dtype=np.float64)
 
     def point(self, shares: Values) -> Values:
         """The same as a point."""
@@ -229,14 +229,14 @@ def _smoothed(steps: _Steps, values: Values, weight: Values, p: float, error: fl
         start, end = at(p - _REACH * error) - width, at(p + _REACH * error) + width
         points = np.linspace(start, end, _POINTS)
         first, last = np.searchsorted(ordered, [start - _KERNEL_END * width, end + _KERNEL_END * width])
-        near, each = _binned(ordered[first:last], np.diff(cumulated[first : last + 1]), width / _BINS)
-        shares = cumulated[first] + _kernel((points[:, None] - near) / width) @ each
-        found = _Smooth(points, shares, in_logarithm)
-        quantile = float(found.point(np.array([p]))[0])
+        near, masses = _binned(ordered[first:last], np.diff(cumulated[first : last + 1]), width / _BINS)
+        shares = cumulated[first] + _kernel((points[:, None] - near) / width) @ masses
+        smooth = _Smooth(points, shares, in_logarithm)
+        quantile = float(smooth.point(np.array([p]))[0])
         if abs(quantile - at(p)) <= standard_error:
             scaled = np.log(values) if in_logarithm else values
-            found.passed = _kernel((quantile - scaled) / width)
-            return found
+            smooth.passed = _kernel((quantile - scaled) / width)
+            return smooth
     return None
 
 

@@ -29,15 +29,15 @@ class PlottedConnection:
 
 def chart(drawn: Sequence[PlottedConnection], width: int, title: str) -> alt.TopLevelMixin:
     """One panel below the other. ValueError where one sent no data."""
-    connections = [Connection.busiest(one.segments, one.marks) for one in drawn]
+    connections = [Connection.busiest(plotted.segments, plotted.marks) for plotted in drawn]
     starts, ends = zip(*(connection.span for connection in connections), strict=True)
     panel = Panel(width, min(starts), max(ends))
-    names = [one.name for one in drawn]
+    names = [plotted.name for plotted in drawn]
     color, plain = _color(names, alt.Legend()), _color(names, None)
     panels: list[alt.LayerChart | alt.Chart] = [
         _sequence(names, connections, panel, color, title),
         _cwnd(names, connections, panel, plain),
-        *_queue([(one.name, one.crossings) for one in drawn], connections, panel, plain),
+        *_queue([(plotted.name, plotted.crossings) for plotted in drawn], connections, panel, plain),
     ]
     picture: alt.TopLevelMixin = alt.vconcat(*panels, spacing=14).resolve_scale(x="shared", color="independent")
     return picture
@@ -51,30 +51,30 @@ def _sequence(
     names: list[str], connections: list[Connection], panel: Panel, color: alt.Color, title: str
 ) -> alt.LayerChart:
     marks = [sequence.marks(connection) for connection in connections]
-    top = max(sequence.data_top(own) for own in marks) * 1.04
+    top = max(sequence.data_top(frames) for frames in marks) * 1.04
     time = panel.time(titled=False)
     y = alt.Y("low_kb:Q", title="sequence number, kB", scale=alt.Scale(domain=[0, top], nice=False))
     layers: list[alt.Chart] = sequence.opening(min(connections, key=_first_data_s), panel)
-    for place, (name, own) in enumerate(zip(names, marks, strict=True)):
+    for place, (name, frames) in enumerate(zip(names, marks, strict=True)):
 
         def rows(frame: pl.DataFrame, name: str = name) -> alt.Chart:
             return alt.Chart(inline(frame.with_columns(pl.lit(name).alias("name")).to_dicts())).encode(x=time)
 
-        acked = rows(panel.thinned(own[sequence.ACKED], "low_kb"))
+        acked = rows(panel.thinned(frames[sequence.ACKED], "low_kb"))
         layers.append(acked.mark_line(interpolate="step-after", strokeWidth=1.2, clip=True).encode(y=y, color=color))
         # The first is the broadest, so that each shows where all send the same at the same time.
         width = 1.8 + 1.6 * (len(names) - 1 - place)
         for kinds, opacity in (((sequence.SENT, sequence.AGAIN), 1.0), ((sequence.TLS,), 0.45)):
-            sent = rows(panel.merged(pl.concat([own[kind] for kind in kinds]).sort("time_s")))
+            sent = rows(panel.merged(pl.concat([frames[kind] for kind in kinds]).sort("time_s")))
             bar = sent.mark_rule(strokeWidth=width, opacity=opacity)
             layers.append(bar.encode(y=y, y2="high_kb:Q", color=color))
-        gone = rows(panel.merged(own[sequence.GONE]))
+        gone = rows(panel.merged(frames[sequence.GONE]))
         layers.append(
             gone.mark_point(shape=sequence.CROSS, size=50, strokeWidth=1.8, opacity=1).encode(y=y, color=color)
         )
-        letters = rows(sequence.apart(own[sequence.AGAIN], panel, top)).encode(y=alt.Y("high_kb:Q"), color=color)
+        letters = rows(sequence.apart(frames[sequence.AGAIN], panel, top)).encode(y=alt.Y("high_kb:Q"), color=color)
         layers.append(letters.mark_text(text="R", dy=-8, fontSize=11, fontWeight="bold"))
-    tls = _TLS if any(not own[sequence.TLS].is_empty() for own in marks) else ""
+    tls = _TLS if any(not frames[sequence.TLS].is_empty() for frames in marks) else ""
     titles = alt.TitleParams(wrapped(title), subtitle=_MARKS.format(tls=tls), anchor="start", offset=8)
     return alt.LayerChart(layer=layers, width=panel.width, height=sequence.HEIGHT, title=titles)
 
@@ -85,7 +85,7 @@ def _first_data_s(connection: Connection) -> float:
 
 def _cwnd(names: list[str], connections: list[Connection], panel: Panel, color: alt.Color) -> alt.Chart:
     lines = [windows.windows(connection).filter(pl.col("window") == "cwnd") for connection in connections]
-    thinned = [panel.thinned(own.drop("window"), "segments") for own in lines]
+    thinned = [panel.thinned(line.drop("window"), "segments") for line in lines]
     return _lines(names, thinned, "segments", "cwnd, segments", panel, color).properties(
         height=windows.HEIGHT, title=heading(windows.HEADING)
     )
@@ -98,8 +98,8 @@ def _queue(
     first = queue.bottleneck(connections[0], next(iter(there.values()))) if len(there) == len(named) else None
     if first is None:
         return
-    own = (crossings.filter(pl.col("link") == first) for crossings in there.values())
-    steps = [panel.thinned(queue.waiting(crossings, panel), "packets") for crossings in own]
+    link_crossings = (crossings.filter(pl.col("link") == first) for crossings in there.values())
+    steps = [panel.thinned(queue.waiting(crossings, panel), "packets") for crossings in link_crossings]
     yield _lines(list(there), steps, "packets", "packets waiting", panel, color, titled=True).properties(
         height=queue.HEIGHT, title=heading(queue.HEADING.format(first))
     )
@@ -114,11 +114,11 @@ def _lines(
     color: alt.Color,
     titled: bool = False,
 ) -> alt.Chart:
-    found = pl.concat(own.with_columns(pl.lit(name).alias("name")) for name, own in zip(names, steps, strict=True))
-    most = max(1.0, float(found[field].max() or 0))  # type: ignore[arg-type]
+    points = pl.concat(frame.with_columns(pl.lit(name).alias("name")) for name, frame in zip(names, steps, strict=True))
+    most = max(1.0, float(points[field].max() or 0))  # type: ignore[arg-type]
     y = alt.Y(f"{field}:Q", title=title, axis=panel.counts(most), scale=alt.Scale(domain=[0, 1.08 * most]))
     picture: alt.Chart = (
-        alt.Chart(inline(found.to_dicts()))
+        alt.Chart(inline(points.to_dicts()))
         .mark_line(interpolate="step-after", strokeWidth=1.8)
         .encode(x=panel.time(titled=titled), y=y, color=color)
         .properties(width=panel.width)

@@ -49,11 +49,11 @@ _END = 140
 
 def chart(connection: Connection, panel: Panel, title: str) -> alt.LayerChart:
     """Bars from first to last byte, lines for acknowledgments and window, marks for losses and other events."""
-    own = marks(connection)
-    top = _top(own)
-    window = own[WINDOW].filter(pl.col("low_kb") <= top)
-    own[WINDOW] = own[WINDOW] if not window.is_empty() else window
-    drawn = [name for name, rows in own.items() if not rows.is_empty()]
+    frames = marks(connection)
+    top = _top(frames)
+    window = frames[WINDOW].filter(pl.col("low_kb") <= top)
+    frames[WINDOW] = frames[WINDOW] if not window.is_empty() else window
+    drawn = [name for name, rows in frames.items() if not rows.is_empty()]
     time = panel.time(titled=False)
     y = alt.Y("low_kb:Q", title="sequence number, kB", scale=alt.Scale(domain=[0, top], nice=False))
     shade = alt.Color(
@@ -62,20 +62,20 @@ def chart(connection: Connection, panel: Panel, title: str) -> alt.LayerChart:
     shape = alt.Shape(
         "what:N", sort=drawn, title=None, scale=alt.Scale(domain=drawn, range=[_LOOK[name][1] for name in drawn])
     )
-    bars = own[SENT].height + own[TLS].height + own[AGAIN].height
+    bars = frames[SENT].height + frames[TLS].height + frames[AGAIN].height
     few = bars <= _FEW_BARS
     width = 2.0 if few else 1.5
 
     def data(name: str) -> alt.Data:
-        return _rows(own[name], name)
+        return _rows(frames[name], name)
 
     layers: list[alt.Chart] = opening(connection, panel)
     for name in (WINDOW, ACKED):
-        steps = panel.thinned(own[name], "low_kb")
+        steps = panel.thinned(frames[name], "low_kb")
         line = alt.Chart(_rows(steps, name)).mark_line(interpolate="step-after", strokeWidth=1.3, clip=True)
         layers.append(line.encode(x=time, y=y, color=shade))
     for name, stroke in ((SACKED, width + 1), (SENT, width), (TLS, width), (AGAIN, width + 0.6)):
-        bar = alt.Chart(_rows(panel.merged(own[name]), name)).mark_rule(strokeWidth=stroke)
+        bar = alt.Chart(_rows(panel.merged(frames[name]), name)).mark_rule(strokeWidth=stroke)
         layers.append(bar.encode(x=time, y=y, y2="high_kb:Q", color=shade))
     if few:
         for name in (SENT, TLS, AGAIN):
@@ -83,11 +83,11 @@ def chart(connection: Connection, panel: Panel, title: str) -> alt.LayerChart:
                 foot = alt.Chart(data(name)).mark_point(shape="stroke", size=22, strokeWidth=1.2, opacity=1)
                 layers.append(foot.encode(x=time, y=y if end == "low_kb" else alt.Y("high_kb:Q"), color=shade))
     for name, size in ((DUPLICATE, 60), (MARKED, 40), (GONE, 50)):
-        point = alt.Chart(_rows(panel.merged(own[name]), name)).mark_point(
+        point = alt.Chart(_rows(panel.merged(frames[name]), name)).mark_point(
             size=size, strokeWidth=1.8, opacity=1, filled=False
         )
         layers.append(point.encode(x=time, y=y, color=shade, shape=shape))
-    letters = apart(own[AGAIN], panel, top)
+    letters = apart(frames[AGAIN], panel, top)
     letter = alt.Chart(_rows(letters, AGAIN)).encode(x=time, y=alt.Y("high_kb:Q"))
     style: dict[str, Any] = {"text": "R", "dy": -8, "fontSize": 11, "fontWeight": "bold"}
     # The same letter below it in the color of the page, broader, separates it from the background.

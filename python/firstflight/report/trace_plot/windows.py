@@ -63,11 +63,11 @@ def chart(connection: Connection, panel: Panel) -> alt.LayerChart | None:
 
 def windows(connection: Connection) -> pl.DataFrame:
     """`time_s`, `window` and `segments`: cwnd and ssthresh when the sender sends and after what it receives."""
-    own = connection.own
-    cwnd = own.select("time_s", pl.lit("cwnd").alias("window"), pl.col("cwnd_segments").alias("segments"))
-    ssthresh = own.select("time_s", pl.lit("ssthresh").alias("window"), pl.col("ssthresh_segments").alias("segments"))
+    rows = connection.own
+    cwnd = rows.select("time_s", pl.lit("cwnd").alias("window"), pl.col("cwnd_segments").alias("segments"))
+    ssthresh = rows.select("time_s", pl.lit("ssthresh").alias("window"), pl.col("ssthresh_segments").alias("segments"))
     # "Arbitrarily high" is no line: an initial ssthresh far above the window would flatten everything else.
-    limit = 2 * float(own["cwnd_segments"].max() or 1.0)  # type: ignore[arg-type]
+    limit = 2 * float(rows["cwnd_segments"].max() or 1.0)  # type: ignore[arg-type]
     return pl.concat([cwnd, ssthresh.filter(pl.col("segments").is_finite() & (pl.col("segments") <= limit))])
 
 
@@ -85,6 +85,6 @@ def phases(connection: Connection) -> pl.DataFrame:
         .otherwise(pl.lit(AVOIDANCE))
     )
     # Of several changes at one moment the last one stays.
-    own = connection.own.select("time_s", phase.alias("phase")).unique("time_s", keep="last", maintain_order=True)
-    changes = own.filter((pl.col("phase") != pl.col("phase").shift(1)).fill_null(True))
-    return changes.with_columns(pl.col("time_s").shift(-1).fill_null(own["time_s"][-1]).alias("until_s"))
+    states = connection.own.select("time_s", phase.alias("phase")).unique("time_s", keep="last", maintain_order=True)
+    changes = states.filter((pl.col("phase") != pl.col("phase").shift(1)).fill_null(True))
+    return changes.with_columns(pl.col("time_s").shift(-1).fill_null(states["time_s"][-1]).alias("until_s"))

@@ -66,8 +66,8 @@ class LargestFlow:
     def __init__(self, segments: pl.DataFrame) -> None:
         """`segments`: the records' table of that name."""
         self._connection = Connection.busiest(segments)
-        own = self._connection.own
-        self._own = own.with_columns(
+        sender_rows = self._connection.own
+        self._own = sender_rows.with_columns(
             (pl.col("recovery_state") >= _FAST_RECOVERY).alias("repairing"),
             pl.col("cwnd_segments").shift(1).alias("before"),
         )
@@ -86,7 +86,7 @@ class LargestFlow:
         ends = [*(reduction.time_s for reduction in reductions[1:]), math.inf]
         acked = (pl.col("ack").diff().fill_null(0).clip(0) / PAYLOAD_BYTES).alias("acked")
         acks = self._own.filter(~pl.col("is_data_way") & (pl.col("event") == RECEIVED)).with_columns(acked)
-        found = []
+        periods = []
         for reduction, end in zip(reductions, ends, strict=True):
             rows = acks.filter(
                 (pl.col("time_s") > reduction.time_s)
@@ -99,8 +99,8 @@ class LargestFlow:
                 (pl.col("acked") / pl.col("cwnd_segments")).cum_sum().alias("rounds"),
             )
             if not rows.is_empty() and rows["rounds"][-1] >= _FEWEST_ROUNDS:
-                found.append(Stretch(reduction, rows))
-        return found
+                periods.append(Stretch(reduction, rows))
+        return periods
 
     def growth_a_round(self) -> float:
         """Segments by which cwnd grows in a round trip of congestion avoidance: mean over stretches."""
@@ -181,12 +181,12 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
 def _talk(q: k.Quantities) -> Iterator[k.ClaimSpec]:
     """Parallel connections, then elephants."""
 
-    def least(name: str, text: str, found: xr.DataArray, expected: Expectation, why: str) -> k.ClaimSpec:
-        titles = found["control"].attrs["titles"]
-        by_title = found.sel(control=list(titles)).assign_coords(control=list(titles.values()))
+    def least(name: str, text: str, values: xr.DataArray, expected: Expectation, why: str) -> k.ClaimSpec:
+        titles = values["control"].attrs["titles"]
+        by_title = values.sel(control=list(titles)).assign_coords(control=list(titles.values()))
         note = k.each(by_title, "{label} {value:.3g}") + "."
         return k.Source("J. Thalheim's talk").says(
-            name, text, found.sel(control=TALK).min("control"), expected, why, note
+            name, text, values.sel(control=TALK).min("control"), expected, why, note
         )
 
     many = int(q.first_flights["flows"].max())
@@ -357,14 +357,14 @@ def figures(q: k.Quantities) -> Iterator[Figure | None]:
     titles = q.completion_time["control"].attrs["titles"]
     of_server = (pl.col("event") == SENT) & (pl.col("from_server") == 1)
     of_server |= (pl.col("event") == RECEIVED) & (pl.col("from_server") == 0)
-    own, arrived = (
+    server_rows, arrived = (
         segments.filter(of) for of in (of_server, (pl.col("event") == RECEIVED) & (pl.col("from_server") == 1))
     )
     mbps = 8 * pl.col("length").sum() / _STEP_S / 1e6
     queues = waiting(q.run).filter(pl.col(key) == label for key, label in DRAWN.items()).collect()
     queues = queues.rename({"interval_start_s": "time_s"})
     for rows, value, name, title, unit, caption in (
-        (own, pl.col("cwnd_segments").last(), "window", "Congestion window", "segments", "At the server."),
+        (server_rows, pl.col("cwnd_segments").last(), "window", "Congestion window", "segments", "At the server."),
         (arrived, mbps, "delivered", "Delivered", "Mbit/s", "Payload that reached the client."),
         (
             queues,
@@ -379,7 +379,7 @@ def figures(q: k.Quantities) -> Iterator[Figure | None]:
         columns = "control" if name == "queues" else None
         caption = f"One download at 10 Mbit/s, in steps of half a second. {caption}"
         yield k.lines(drawn, title, caption, "time_s", "control", columns)
-    close = own.filter(pl.col("control") == "reno", pl.col("time_s") < _CLOSE_S)
+    close = server_rows.filter(pl.col("control") == "reno", pl.col("time_s") < _CLOSE_S)
     if close.is_empty():
         return
     both = close.unpivot(["cwnd_segments", "ssthresh_segments"], index="time_s", variable_name="window")
@@ -401,9 +401,9 @@ def figures(q: k.Quantities) -> Iterator[Figure | None]:
 def _over_time(rows: pl.DataFrame, value: pl.Expr, key: str, step_s: float, titles: Mapping[str, str]) -> xr.DataArray:
     """`value` of the rows in each step of `time_s`, for each label of the column `key` in the order of `titles`."""
     at = (pl.col("time_s") / step_s).floor() * step_s
-    found = rows.group_by(at, key).agg(value.alias("value")).sort("time_s").pivot(key, index="time_s", values="value")
-    labels = [label for label in titles if label in found.columns]
-    array = xr.DataArray(found.select(labels).to_numpy(), {"time_s": found["time_s"], key: labels}, ["time_s", key])
+    series = rows.group_by(at, key).agg(value.alias("value")).sort("time_s").pivot(key, index="time_s", values="value")
+    labels = [label for label in titles if label in series.columns]
+    array = xr.DataArray(series.select(labels).to_numpy(), {"time_s": series["time_s"], key: labels}, ["time_s", key])
     array[key].attrs["titles"] = dict(titles)
     return k.headed(array, time_s="time, s")
 
@@ -455,8 +455,8 @@ def windows(run: Run) -> pl.LazyFrame:
     """Each sender's cwnd in the download that is drawn, one row per algorithm."""
     segments = run.table("segments", **DRAWN).filter(pl.col("replicate") == 0).collect()
     rows = []
-    for (control,), own in segments.partition_by("control", as_dict=True, maintain_order=True).items():
-        rows.append({"control": control, **DRAWN, "replicate": 0, **LargestFlow(own).measures(STARTED_S)})
+    for (control,), download in segments.partition_by("control", as_dict=True, maintain_order=True).items():
+        rows.append({"control": control, **DRAWN, "replicate": 0, **LargestFlow(download).measures(STARTED_S)})
     return pl.LazyFrame(rows, schema={**segments.select(PLACE).schema, **dict.fromkeys(MEASURES, pl.Float64)})
 
 

@@ -47,9 +47,9 @@ def gain_percent(times: xr.DataArray) -> xr.DataArray:
 
 def ten_segments_ms(q: Quantities) -> xr.DataArray:
     """The link's time for ten full segments: median over a user's undisturbed responses with such a first flight."""
-    own = q.ten_segments.sel(iw=r.MANY, drop=True)
+    times = q.ten_segments.sel(iw=r.MANY, drop=True)
     flights, segments = (of.sel(iw=r.MANY, drop=True) for of in (q.first_flight, q.segments))
-    return own.where((flights >= r.TEN) & (segments > r.TEN)).median(r.RESPONSE[1:])
+    return times.where((flights >= r.TEN) & (segments > r.TEN)).median(r.RESPONSE[1:])
 
 
 def crossing(times: xr.DataArray) -> tuple[float, float, float]:
@@ -64,12 +64,12 @@ def crossing(times: xr.DataArray) -> tuple[float, float, float]:
 
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
     """Gains by bucket; rounds, and where ten segments no longer fit; the gains over each other path."""
-    found = [*_gains(q.time), _rounds(q, r.FEW, 2), _rounds(q, r.MANY, 1), _ten_segments(q)]
+    specs = [*_gains(q.time), _rounds(q, r.FEW, 2), _rounds(q, r.MANY, 1), _ten_segments(q)]
     for path in q.shaped_time["path"].values if "shaped_time" in q else ():
-        own = list(_gains(q.shaped_time.sel(path=path, drop=True), str(path)))
+        gains = list(_gains(q.shaped_time.sel(path=path, drop=True), str(path)))
         # Where no timeout expires the other setting changes nothing.
-        found += own[:_TIMED_OUT] if path in LATER else own
-    return found
+        specs += gains[:_TIMED_OUT] if path in LATER else gains
+    return specs
 
 
 def _gains(times: xr.DataArray, path: str = "") -> Iterator[ClaimSpec]:
@@ -142,19 +142,19 @@ def _rounds(q: Quantities, iw: int, expected: int) -> ClaimSpec:
 
 def _ten_segments(q: Quantities) -> ClaimSpec:
     computed, times = r.full_kbps(r.TEN), ten_segments_ms(q)
-    found, slow, fast = crossing(times)
+    crossing_kbps, slow, fast = crossing(times)
     note = (
         f"This run has no first flights of {r.TEN} segments that take less, and others that take more, than "
         f"{r.ROUND_TRIP_MS} ms."
     )
-    if found == found:
+    if crossing_kbps == crossing_kbps:
         around = each(times.sel(rate_kbps=[slow, fast]), "{value:.1f} ms at {label:.0f} kbit/s")
         note = f"Measured at {int(times.count())} bandwidths: {around}."
     return Source(f"{SOURCE.name}; the value by arithmetic", SOURCE.prefix).says(
         "ten-segments-fit",
         "Below some bandwidth ten segments no longer fit one round trip: where ten full packets of 1500 bytes take "
         "more than 70 ms on the link.",
-        xr.DataArray(found),
+        xr.DataArray(crossing_kbps),
         near(round(computed), "kbit/s", round(0.05 * computed)),
         "5%: the users' bandwidths lie 10% apart, and between them values are interpolated (logarithmic axes).",
         note,

@@ -22,8 +22,8 @@ def _median(values: xr.DataArray, name: str, title: str, unit: str, digits: int 
 
 def _count(values: xr.DataArray, name: str, title: str) -> xr.DataArray:
     """The number of responses by bucket; none where there are none."""
-    found = r.by_bucket(values).count(r.RESPONSE)
-    return named(found.where(found > 0), name, title, "count", 0)
+    counts = r.by_bucket(values).count(r.RESPONSE)
+    return named(counts.where(counts > 0), name, title, "count", 0)
 
 
 def tables(q: Quantities) -> Sequence[Table]:
@@ -31,7 +31,7 @@ def tables(q: Quantities) -> Sequence[Table]:
     gain, pairs = gain_ms(q.time), q.disturbed.sum("iw", skipna=False)
     few, many = (q.time.sel(iw=iw, drop=True).where(gain.notnull()) for iw in (r.FEW, r.MANY))
     disturbed = (r.by_bucket(pairs) > 0).sum(r.RESPONSE)
-    found = [
+    results = [
         table(
             "by_bandwidth",
             "Gain of IW 10 over IW 3 by bandwidth",
@@ -69,7 +69,7 @@ def tables(q: Quantities) -> Sequence[Table]:
     ]
     if "shaped_time" in q:
         times = xr.concat([q.time.expand_dims(path=["line"]), q.shaped_time], "path", join="outer")
-        found.append(
+        results.append(
             table(
                 "paths",
                 "Gain of IW 10 over IW 3 on a link and over Mininet's shaper",
@@ -85,8 +85,8 @@ def tables(q: Quantities) -> Sequence[Table]:
             )
         )
     if "simulated_time" in q:
-        found.append(_engines(q.time, q.simulated_time))
-    return found
+        results.append(_engines(q.time, q.simulated_time))
+    return results
 
 
 def _engines(emulated: xr.DataArray, simulated: xr.DataArray) -> Table:
@@ -122,17 +122,17 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
             if path not in LATER
         }
         sides = {"simulated": q.time, **shaped}
-    found = [
+    charts = [
         _improvement({name: gain(times) for name, times in sides.items()}, key, title, unit, *axis)
         for gain, key, title, unit, *axis in (
             (gain_ms, "improvement", "Gain", "ms", r.ROUND_TRIP_MS / 2, r.ROUND_TRIP_MS),
             (gain_percent, "improvement_percent", "Gain", "% of the time with IW 3"),
         )
     ]
-    found.append(_users({name: gain_ms(times) for name, times in sides.items()}))
+    charts.append(_users({name: gain_ms(times) for name, times in sides.items()}))
     if "simulated_time" in q:
         late = observed(100 * (q.time / q.simulated_time - 1), *r.RESPONSE[1:])
-        found.append(
+        charts.append(
             lines(
                 headed(named(late, "engines", "Emulated above simulated", "%"), rate_kbps="bandwidth, kbit/s"),
                 "The kernel against the simulator, user by user",
@@ -143,7 +143,7 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
                 linear_within=1,
             )
         )
-    return found
+    return charts
 
 
 def _improvement(
@@ -212,14 +212,14 @@ def answer(q: Quantities) -> Sequence[str]:
     gains, percent = (r.by_bucket(of(q.time)).median(r.RESPONSE).values for of in (gain_ms, gain_percent))
     by_name = zip(r.BUCKETS, gains, percent, strict=True)
     gained = [f"{round(gain)} ms ({round(share)}%) at {name}" for name, gain, share in by_name if gain == gain]
-    found, _, _ = crossing(ten_segments_ms(q))
+    crossing_kbps, _, _ = crossing(ten_segments_ms(q))
     sentences = [
         f"By bandwidth in kbit/s, an initial window of {r.MANY} instead of {r.FEW} gains in the median "
         f"{', '.join(gained)}; an RTT is {r.ROUND_TRIP_MS} ms.",
         "A saved round gains an RTT only where the link would have been idle: up to "
         f"{r.always_busy_kbps(r.FEW):.0f} kbit/s {r.FEW} segments keep the link busy until the first ACK returns, and "
         f"{r.TEN} segments do so up to {r.full_kbps(r.TEN):.0f} kbit/s "
-        f"({f'measured: {found:.0f}' if found == found else 'not measured in this run'}).",
+        f"({f'measured: {crossing_kbps:.0f}' if crossing_kbps == crossing_kbps else 'not measured in this run'}).",
         _slowest(q.timed_out),
     ]
     if "shaped_time" in q:

@@ -26,9 +26,9 @@ def rates_kbps(users: int) -> list[float]:
     """
     points = pl.read_csv((REFERENCE / "slowdc_bandwidth.csv").read_bytes(), schema_overrides={"rate_kbps": pl.Float64})
     shares, logs = points["cumulative_probability"], points["rate_kbps"].log()
-    found = np.exp(np.interp((np.arange(users) + 0.5) / users, shares, logs))
+    rates = np.exp(np.interp((np.arange(users) + 0.5) / users, shares, logs))
     # Whole bits a second, as a scenario writes them.
-    return [round(1000 * float(rate)) / 1000 for rate in found]
+    return [round(1000 * float(rate)) / 1000 for rate in rates]
 
 
 RATES_KBPS = rates_kbps(48)
@@ -92,12 +92,12 @@ def flights(run: Run) -> pl.LazyFrame:
         .collect()
         .sort("time_ns", maintain_order=True)
     )
-    found = [
+    records = [
         (*connection, _rounds(seen := list(rows.drop(key).iter_rows())), _ten_segments_ms(seen))
         for connection, rows in segments.partition_by(key, as_dict=True).items()
     ]
     schema = {name: segments.schema[name] for name in key} | {"rounds": pl.Int64, "ten_segments_ms": pl.Float64}
-    return responses(run, "line").join(pl.LazyFrame(found, schema, orient="row"), on=key)
+    return responses(run, "line").join(pl.LazyFrame(records, schema, orient="row"), on=key)
 
 
 _Seen = list[tuple[int, int, int, int, int]]

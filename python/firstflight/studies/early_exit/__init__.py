@@ -20,32 +20,32 @@ LOSSES = ["5", "10", "6 to 10"]
 
 def relative(q: k.Quantities) -> xr.DataArray:
     """IW 10 with losses, in percent of the time of IW 3 without any."""
-    found = 100 * q.time.sel(iw=10, drop=True) / q.time.sel(iw=3, lost="none", drop=True)
-    return k.named(found, "relative", "Time with IW 10", "% of IW 3's without loss", 0)
+    percent = 100 * q.time.sel(iw=10, drop=True) / q.time.sel(iw=3, lost="none", drop=True)
+    return k.named(percent, "relative", "Time with IW 10", "% of IW 3's without loss", 0)
 
 
 def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """RFC 6928's two conditions, each toggled, and hypotheses."""
-    found, cost = relative(q), q.time.sel(iw=10) - q.time.sel(iw=10, lost="none", drop=True)
+    times, cost = relative(q), q.time.sel(iw=10) - q.time.sel(iw=10, lost="none", drop=True)
     long = [100, 300, 1000]
     return (
         RFC.says(
             "pays-if-both-hold",
             "Without a timeout and with a small window IW 10 with a drop is faster than IW 3 without (largest time, "
             "100 kB to 1 MB, segment 5 lost).",
-            found.sel(window=SMALL, size_kb=long, lost="5").max(["stack", "size_kb"]),
+            times.sel(window=SMALL, size_kb=long, lost="5").max(["stack", "size_kb"]),
             k.below(100, "% of IW 3's"),
         ),
         RFC.says(
             "not-with-a-timeout",
             "After a timeout IW 10 with a drop is slower than IW 3 without (14 kB, the last segment lost, NewReno).",
-            found.sel(stack="rfc", window=SMALL, size_kb=14, lost="10"),
+            times.sel(stack="rfc", window=SMALL, size_kb=14, lost="10"),
             k.above(100, "% of IW 3's"),
         ),
         RFC.says(
             "not-with-a-large-window",
             "With a window of 3 MiB IW 10 with a drop is slower than IW 3 without (1 MB, segment 5 lost; least time).",
-            found.sel(window=LARGE, size_kb=1000, lost="5").min("stack"),
+            times.sel(window=LARGE, size_kb=1000, lost="5").min("stack"),
             k.above(100, "% of IW 3's"),
         ),
         OURS.says(
@@ -77,8 +77,8 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
 
 def answer(q: k.Quantities) -> Sequence[str]:
     """The conditions, and the cost."""
-    found = relative(q).isel(draw=0).sel(lost="5")
-    small, large = found.sel(window=SMALL, size_kb=slice(100, 1000)).max("size_kb"), found.sel(window=LARGE)
+    times = relative(q).isel(draw=0).sel(lost="5")
+    small, large = times.sel(window=SMALL, size_kb=slice(100, 1000)).max("size_kb"), times.sel(window=LARGE)
     tail = relative(q).isel(draw=0).sel(stack="rfc", window=SMALL, size_kb=14, lost="10")
 
     def both(of: xr.DataArray) -> str:

@@ -40,14 +40,14 @@ def depending(
     with xr.set_options(arithmetic_join="exact"), np.errstate(all="ignore"):  # type: ignore[no-untyped-call]
         absent = {grid: gaps for grid, gaps in quantities.absent().items() if gaps.any()}
         first = quantities.filled(absent, {}, 0)
-        found = list(results(first))
+        outcomes = list(results(first))
         read = first.grids_read()
-        lacking: list[Lacking] = [{} for _ in found]
-        nowhere = [False] * len(found)
+        lacking: list[Lacking] = [{} for _ in outcomes]
+        nowhere = [False] * len(outcomes)
 
         # Only values are compared, with those of arrays of the same layout: it decides how a sum is rounded.
         values = quantities.values()
-        before = list(results(values.filled(absent, {}, 0))) if absent else found
+        before = list(results(values.filled(absent, {}, 0))) if absent else outcomes
 
         def changing(gaps: Mapping[str, xr.DataArray], trials: Iterable[int]) -> list[bool]:
             made = []
@@ -55,12 +55,12 @@ def depending(
                 filled = values.filled(absent, gaps, trial)
                 made.append(list(results(filled)))
                 read.update(filled.grids_read())
-            return [any(differ(own, other) for other in of) for own, *of in zip(before, *made, strict=True)]
+            return [any(differ(base, other) for other in of) for base, *of in zip(before, *made, strict=True)]
 
         every = range(quantities.trials)
         needing = changing(absent, every) if absent else []
         if not any(needing):
-            return list(zip(found, lacking, strict=True))
+            return list(zip(outcomes, lacking, strict=True))
         whole = {grid: {str(key): gaps[key].values.tolist() for key in gaps.dims} for grid, gaps in absent.items()}
         # A value that is never read changes nothing.
         for grid, gaps in ((grid, gaps) for grid, gaps in absent.items() if listed and grid in read):
@@ -73,11 +73,11 @@ def depending(
             if nothing or not any(depends):
                 continue
             for key, labels in whole[grid].items():
-                own = [gaps & (gaps[key] == label) for label in labels]
+                masks = [gaps & (gaps[key] == label) for label in labels]
                 by_label = [
                     # Changed already, with the grid.
                     depends if cells.equals(gaps) else changing({grid: cells}, every) if cells.any() else nowhere
-                    for cells in own
+                    for cells in masks
                 ]
                 for named, *matters in zip(lacking, *by_label, strict=True):
                     if grid in named and any(matters):
@@ -85,7 +85,7 @@ def depending(
         for named, needed in zip(lacking, needing, strict=True):
             if needed and not named:
                 named |= whole
-    return list(zip(found, lacking, strict=True))
+    return list(zip(outcomes, lacking, strict=True))
 
 
 _TWO_TRIALS = (1, FROM_ELSEWHERE)
@@ -138,7 +138,7 @@ class Source:
         self,
         id_: str,
         text: str,
-        found: xr.DataArray,
+        statistic: xr.DataArray,
         expected: Expectation,
         why: str = "",
         note: str | Callable[[], str] = "",
@@ -150,7 +150,7 @@ class Source:
         """
         name, text = f"{self.prefix}{id_}{self.part}", self.where + text
         sentence = Sentence(name, self.name, text, expected, why or self.why, needs or self.needs, given)
-        return ClaimSpec(sentence, found, note)
+        return ClaimSpec(sentence, statistic, note)
 
 
 OURS = Source("this study, before its first simulation")
@@ -161,18 +161,18 @@ def judge(
     specs: Callable[[Quantities], Iterable[ClaimSpec]], quantities: Quantities, *, listed: bool = True
 ) -> list[Claim]:
     """Each claim with its verdict; `listed` as in `depending`."""
-    found = depending(specs, quantities, _differ, listed=listed)
-    absent = quantities.absent() if any(lacking for _, lacking in found) else {}
-    return [spec.judge(_listed(lacking, absent)) for spec, lacking in found]
+    pairs = depending(specs, quantities, _differ, listed=listed)
+    absent = quantities.absent() if any(lacking for _, lacking in pairs) else {}
+    return [spec.judge(_listed(lacking, absent)) for spec, lacking in pairs]
 
 
-def _differ(own: ClaimSpec, other: ClaimSpec) -> bool:
-    values = [_value(spec.found) for spec in (own, other)]
+def _differ(claim: ClaimSpec, other: ClaimSpec) -> bool:
+    values = [_value(spec.found) for spec in (claim, other)]
     return values[0] != values[1] and not all(map(math.isnan, values))
 
 
-def _value(found: xr.DataArray) -> float:
-    return float(found.isel({DRAW: 0}) if DRAW in found.dims else found)
+def _value(statistic: xr.DataArray) -> float:
+    return float(statistic.isel({DRAW: 0}) if DRAW in statistic.dims else statistic)
 
 
 def _listed(lacking: Lacking, absent: Mapping[str, xr.DataArray]) -> str:

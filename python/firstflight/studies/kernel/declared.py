@@ -43,8 +43,8 @@ def kept(function: Callable[Concatenate[Run, P], T]) -> Callable[Concatenate[Run
         key = (function, args, tuple(sorted(kwargs.items())))
         if key not in run.derived:
             run.derived[key] = function(run, *args, **kwargs)
-        found: T = run.derived[key]
-        return found
+        result: T = run.derived[key]
+        return result
 
     return once
 
@@ -95,11 +95,11 @@ class DeclaredStudy(Study):
 
     def cells_at(self, engine: str, places: Sequence[int]) -> list[Cell]:
         """See `Study`."""
-        names, first, found = self._keys(engine), 0, []
+        names, first, cells = self._keys(engine), 0, []
         for grid in self._grids_of(engine):
-            found += grid.cells(engine, names, {place - first for place in places})
+            cells += grid.cells(engine, names, {place - first for place in places})
             first += grid.size
-        return found
+        return cells
 
     def _grids_of(self, engine: str) -> list[Grid]:
         """Those that runs of `engine` have."""
@@ -124,24 +124,24 @@ class DeclaredStudy(Study):
 
     def _measure(self, run: Run) -> Quantities:
         self._check(run)
-        own, coordinates = self._of(run.engine)
-        return Quantities(self._titled(measured(run, own, coordinates)), run)
+        quantities, coordinates = self._of(run.engine)
+        return Quantities(self._titled(measured(run, quantities, coordinates)), run)
 
     def check(self, engine: str) -> None:
         """See `Study`. Claims and tables of a small study are tried with made-up values."""
-        own, coordinates = self._of(engine)
+        quantities, coordinates = self._of(engine)
         keys = {*self._keys(engine), EXPERIMENT}
         for key in keys - {EXPERIMENT}:
             if taken := _TAKEN.get(key):
                 raise RequestError(f'{self._folder}/study.toml: key "{key}" is the name of {taken}; rename the key')
-        for of in own:
+        for of in quantities:
             for key, labels in (of.at or {}).items():
                 if unknown := [str(label) for label in labels if label not in coordinates[of.grid][key]]:
                     there = nearest(unknown[0], map(str, coordinates[of.grid][key]))
                     raise RequestError(f'{self.name}: quantity "{of.name}" is at {key} {unknown[0]}; {there}')
             if isinstance(of.records, str):
                 _check_columns(f'{self.name}: quantity "{of.name}"', of, of.records, keys, coordinates[of.grid])
-        if sum(of.blank(coordinates[of.grid]).size for of in own) > _TRIED:
+        if sum(of.blank(coordinates[of.grid]).size for of in quantities) > _TRIED:
             return
         made_up = self._made_up(engine)
         specs: list[ClaimSpec] = self._results(self._claims, made_up)
@@ -163,20 +163,22 @@ class DeclaredStudy(Study):
         except (ValueError, KeyError, AttributeError, TypeError) as error:
             if isinstance(error, RequestError):
                 raise
-            own = [at for at in traceback.extract_tb(error.__traceback__) if self._folder in Path(at.filename).parents]
-            where = f"{own[-1].filename}:{own[-1].lineno}" if own else self.name
+            frames = [
+                at for at in traceback.extract_tb(error.__traceback__) if self._folder in Path(at.filename).parents
+            ]
+            where = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else self.name
             reason = " ".join(str(error.args[0] if error.args else error).split())
             raise RequestError(f"{where}: {reason}") from error
 
     def claim_ids(self, engine: str) -> list[str]:
         """Ids of the claims for runs of `engine`."""
-        found: list[ClaimSpec] = list(self._claims(self._made_up(engine)))
-        return [spec.id for spec in found]
+        specs: list[ClaimSpec] = list(self._claims(self._made_up(engine)))
+        return [spec.id for spec in specs]
 
     def _made_up(self, engine: str) -> Quantities:
         """The quantities of runs of `engine` with made-up values."""
-        own, coordinates = self._of(engine)
-        blank = Quantities(self._titled({of: of.blank(coordinates[of.grid]) for of in own}))
+        quantities, coordinates = self._of(engine)
+        blank = Quantities(self._titled({of: of.blank(coordinates[of.grid]) for of in quantities}))
         return blank.filled(blank.absent(), {}, 0)
 
     def _of(self, engine: str) -> tuple[list[Quantity], dict[str, dict[str, list[Label]]]]:
@@ -218,7 +220,7 @@ class DeclaredStudy(Study):
         """The sentences whose cells the run has."""
         if not run.cells:
             return []
-        sentences = depending(self._answer, self.quantities(run), lambda own, other: own != other, listed=False)
+        sentences = depending(self._answer, self.quantities(run), lambda text, other: text != other, listed=False)
         return [sentence for sentence, lacking in sentences if sentence and not lacking]
 
 

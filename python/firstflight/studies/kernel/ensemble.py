@@ -71,12 +71,12 @@ class Ensemble:
         from scipy.stats import qmc
 
         points = qmc.Sobol(len(self.parameters), scramble=False).random(self._count) + 0.5 / self._count
-        own = [
+        settings = [
             [of.reference, *(round(of.at(share), 6) for share in shares)]
             for of, shares in zip(self.parameters.values(), points.T.tolist(), strict=True)
         ]
         members = list(range(self._count + 1))
-        return xr.DataArray(own, {"parameter": list(self.parameters), MEMBER: members}, ["parameter", MEMBER])
+        return xr.DataArray(settings, {"parameter": list(self.parameters), MEMBER: members}, ["parameter", MEMBER])
 
     def member(self, number: int) -> dict[str, float]:
         """The values of one member, by the parameter's name."""
@@ -108,8 +108,8 @@ class Matched:
     def distances(self) -> xr.DataArray:
         """Signed distances by `number` and `member`, in standard deviations; NaN without data."""
         titles = [number.title for number in self.baseline]
-        own = [(value(number.found) - number.published) / number.deviation for number in self.baseline]
-        return xr.concat(own, "number").assign_coords(number=titles)
+        offsets = [(value(number.found) - number.published) / number.deviation for number in self.baseline]
+        return xr.concat(offsets, "number").assign_coords(number=titles)
 
     @cached_property
     def distance(self) -> xr.DataArray:
@@ -129,19 +129,23 @@ class Matched:
 
     def of_compatible(self, array: xr.DataArray) -> xr.DataArray:
         """The values of the compatible members, in the order of the members."""
-        own = value(array)
-        return own.isel({MEMBER: np.flatnonzero(self.compatible.reindex_like(own).values & own.notnull().values)})
+        values = value(array)
+        return values.isel(
+            {MEMBER: np.flatnonzero(self.compatible.reindex_like(values).values & values.notnull().values)}
+        )
 
     def judged(self, claim: ClaimSpec) -> ClaimSpec:
         """The claim, whose `found` is along `member`, judged by the compatible members: their median and 95% range. The
         reason counts the members for which it holds.
         """
-        own = self.of_compatible(claim.found).values
+        values = self.of_compatible(claim.found).values
         lowest, highest = claim.sentence.expectation.limits
-        within = int(((own >= lowest) & (own <= highest)).sum())
-        note = f"The claim holds for {within} of {len(own)} members that are compatible with the baseline."
-        found = spread(np.median(own) if len(own) else math.nan, own)
-        return replace(claim, found=found, note=note if len(own) else "No member is compatible with the baseline.")
+        within = int(((values >= lowest) & (values <= highest)).sum())
+        note = f"The claim holds for {within} of {len(values)} members that are compatible with the baseline."
+        statistic = spread(np.median(values) if len(values) else math.nan, values)
+        return replace(
+            claim, found=statistic, note=note if len(values) else "No member is compatible with the baseline."
+        )
 
     @property
     def share(self) -> float:
@@ -170,9 +174,11 @@ class Matched:
         or for equal values.
         """
         effects = value(self.effect).sel({MEMBER: chosen[MEMBER]}).dropna(MEMBER)
-        own = self.ensemble.values.sel({MEMBER: effects[MEMBER]})
-        found = rank_correlation(own.values, effects.values) if effects.size > 3 else np.full(own.shape[:-1], np.nan)
-        of = xr.DataArray(found, {"parameter": own["parameter"].values}, ["parameter"])
+        values = self.ensemble.values.sel({MEMBER: effects[MEMBER]})
+        rho = (
+            rank_correlation(values.values, effects.values) if effects.size > 3 else np.full(values.shape[:-1], np.nan)
+        )
+        of = xr.DataArray(rho, {"parameter": values["parameter"].values}, ["parameter"])
         return named(of, "influence", "Rank correlation with the effect", "", 2)
 
     def decisive(self) -> str:
@@ -205,10 +211,10 @@ class Matched:
     def tables(self, others: Sequence[xr.DataArray] = ()) -> list[Table]:
         """Tables of the baseline's numbers, of the parameters, and of the members with their effect and `others`."""
         titles = [number.title for number in self.baseline]
-        found = xr.concat([value(number.found) for number in self.baseline], "number").assign_coords(number=titles)
+        numbers = xr.concat([value(number.found) for number in self.baseline], "number").assign_coords(number=titles)
         ends = [
             named(of, name, title, "as published", 2)
-            for name, title, of in (("least", "Least", found.min(MEMBER)), ("most", "Most", found.max(MEMBER)))
+            for name, title, of in (("least", "Least", numbers.min(MEMBER)), ("most", "Most", numbers.max(MEMBER)))
         ]
         printed = {("least", number.title): number.published for number in self.baseline}
         parameters = self.ensemble.parameters.values()
@@ -255,9 +261,9 @@ class Matched:
             return None
         wide, narrow = (self._chart(rows, width) for width in (560, 300))
         parts = [
-            f"{min(own):.1f} to {max(own):.1f}% in settings that {does}"
+            f"{min(effects):.1f} to {max(effects):.1f}% in settings that {does}"
             for does, kind in zip(("reproduce the baseline", "do not"), _KINDS, strict=True)
-            if (own := [row["effect"] for row in rows if row["kind"] == kind])
+            if (effects := [row["effect"] for row in rows if row["kind"] == kind])
         ]
         return Figure("effect", title, caption, wide, narrow, f"Gain: {', '.join(parts)}")
 
@@ -305,8 +311,8 @@ def rank_correlation(values: np.ndarray[Any, Any], order: np.ndarray[Any, Any]) 
     apart, places = ranks(values), ranks(order)
     apart, places = apart - apart.mean(axis=-1, keepdims=True), places - places.mean()
     with np.errstate(invalid="ignore"):
-        found: np.ndarray[Any, Any] = apart @ places / np.sqrt((apart**2).sum(axis=-1) * (places**2).sum())
-    return found
+        correlations: np.ndarray[Any, Any] = apart @ places / np.sqrt((apart**2).sum(axis=-1) * (places**2).sum())
+    return correlations
 
 
 def ranks(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

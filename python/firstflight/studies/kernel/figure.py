@@ -208,10 +208,10 @@ def rows_of(quantity: xr.DataArray, keys: list[str]) -> list[dict[str, Any]]:
     keys = list(dict.fromkeys(keys))
     named = {key: quantity[key].attrs.get("titles", {}) for key in keys}
     rows = []
-    for place, found in estimates(quantity, keys):
-        interval = {} if math.isnan(found.low) else {"low": found.low, "high": found.high}
+    for place, estimate in estimates(quantity, keys):
+        interval = {} if math.isnan(estimate.low) else {"low": estimate.low, "high": estimate.high}
         shown = {key: named[key].get(str(label), label) for key, label in place.items()}
-        rows.append(shown | {"value": found.value} | interval)
+        rows.append(shown | {"value": estimate.value} | interval)
     return rows
 
 
@@ -242,10 +242,10 @@ def panels(
     the label `marked` is printed. `log` is for the values. None without data.
     """
     keys = [key for key in (x, rows, columns, color) if key]
-    found = rows_of(quantity, keys)
-    if not found:
+    cell_rows = rows_of(quantity, keys)
+    if not cell_rows:
         return None
-    for row in found:
+    for row in cell_rows:
         if base is not None:
             row |= {"below": min(row["value"], base), "above": max(row["value"], base)}
         if row[x] == marked:
@@ -296,7 +296,7 @@ def panels(
         # Few rows are higher.
         height = max(320 // quantity.sizes[rows], 80) if wide else 64
         size = {"width": (560 if wide else 230) // quantity.sizes[columns], "height": height}
-        picture: alt.TopLevelMixin = alt.layer(*layers, data=inline(found), **size).facet(
+        picture: alt.TopLevelMixin = alt.layer(*layers, data=inline(cell_rows), **size).facet(
             title=heading,
             row=alt.Row(
                 f"{rows}:N",
@@ -333,16 +333,16 @@ def heat_map(
     of a cell is that of its kind. None without data.
     """
     keys = [x, y, columns]
-    found = rows_of(quantity, keys)
-    if not found:
+    cell_rows = rows_of(quantity, keys)
+    if not cell_rows:
         return None
     digits = quantity.attrs["digits"]
     # Numbers stay legible on the darkest cell.
-    deepest = 1.4 * max(row["value"] for row in found)
+    deepest = 1.4 * max(row["value"] for row in cell_rows)
     names = kinds[1] if kinds else ()
     if kinds:
-        own = {tuple(row[key] for key in keys): names[int(row["value"])] for row in rows_of(kinds[0], keys)}
-        found = [row | {"kind": own[tuple(row[key] for key in keys)]} for row in found]
+        cell_kinds = {tuple(row[key] for key in keys): names[int(row["value"])] for row in rows_of(kinds[0], keys)}
+        cell_rows = [row | {"kind": cell_kinds[tuple(row[key] for key in keys)]} for row in cell_rows]
     many = quantity.sizes[x] > _FEW
 
     def chart(wide: bool) -> alt.TopLevelMixin:
@@ -370,7 +370,7 @@ def heat_map(
         layers = [cells] if many and not wide else [cells, text]
         picture: alt.TopLevelMixin = alt.layer(
             *layers,
-            data=inline(found),
+            data=inline(cell_rows),
             width=alt.Step((34 if many else 42) if wide else 17 if many else 22),
             height=alt.Step(28 if wide else 22),
         ).facet(
@@ -399,15 +399,15 @@ def scatter(
     stands for a label of `color`, which `against` may lack, a panel for one of `columns`. None without data.
     """
     keys = [str(key) for key in quantity.dims if key != DRAW]
-    own = [key for key in keys if key in against.dims]
-    found = rows_of(quantity, keys)
-    if not found:
+    shared_keys = [key for key in keys if key in against.dims]
+    cell_rows = rows_of(quantity, keys)
+    if not cell_rows:
         return None
-    places = {tuple(row[key] for key in own): row["value"] for row in rows_of(against, own)}
-    for row in found:
-        row["against"] = places[tuple(row[key] for key in own)]
+    places = {tuple(row[key] for key in shared_keys): row["value"] for row in rows_of(against, shared_keys)}
+    for row in cell_rows:
+        row["against"] = places[tuple(row[key] for key in shared_keys)]
 
-    values = Values(True, linear_within, base, max(abs(row["value"]) for row in found))
+    values = Values(True, linear_within, base, max(abs(row["value"]) for row in cell_rows))
 
     def chart(wide: bool) -> alt.TopLevelMixin:
         scale = alt.Scale(type="log", nice=False)
@@ -425,7 +425,7 @@ def scatter(
         picture: alt.TopLevelMixin = alt.layer(
             rule,
             points,
-            data=inline(found),
+            data=inline(cell_rows),
             width=(570 if wide else 250) // quantity.sizes[columns],
             height=220 if wide else 190,
         ).facet(column=alt.Column(f"{columns}:N", sort=titles(quantity[columns]), title=None), spacing=14)
@@ -452,22 +452,22 @@ def intervals(
     reach zero are cut there. Labels without an interval are omitted. None without data.
     """
     keys = [y, color, rows]
-    found = [row for row in rows_of(quantity, keys) if "low" in row]
-    if not found:
+    cell_rows = [row for row in rows_of(quantity, keys) if "low" in row]
+    if not cell_rows:
         return None
     if base:
-        least = min(row["value"] for row in found if row["value"] > 0) / 2
-        found = [row | {"low": max(row["low"], least)} for row in found]
+        least = min(row["value"] for row in cell_rows if row["value"] > 0) / 2
+        cell_rows = [row | {"low": max(row["low"], least)} for row in cell_rows]
 
     def chart(wide: bool) -> alt.TopLevelMixin:
-        ends = [base, *(row[end] for row in found for end in ("low", "high"))]
+        ends = [base, *(row[end] for row in cell_rows for end in ("low", "high"))]
         scale = alt.Scale(domain=[min(ends), max(ends)], type="log" if base else "linear", nice=not base)
         x = alt.X("value:Q", title=heading_of(quantity), scale=scale)
 
         def one(panel: str) -> Any:
             # A label that is a number would be no member of the offset's scale.
-            own = [row | {color: str(row[color])} for row in found if str(row[rows]) == panel]
-            marks = alt.Chart(inline(own)).encode(
+            panel_rows = [row | {color: str(row[color])} for row in cell_rows if str(row[rows]) == panel]
+            marks = alt.Chart(inline(panel_rows)).encode(
                 y=alt.Y(f"{y}:N", sort=titles(quantity[y]), title=None, axis=alt.Axis(labelLimit=260 if wide else 150)),
                 yOffset=alt.YOffset(f"{color}:N", sort=titles(quantity[color])),
                 color=color_of(quantity[color], color),
@@ -479,7 +479,7 @@ def intervals(
             points = marks.mark_point(size=50, filled=True, opacity=1).encode(x=x)
             return alt.layer(zero, spread, points, width=480 if wide else 190, height=alt.Step(13), title=panel)
 
-        here = {str(row[rows]) for row in found}
+        here = {str(row[rows]) for row in cell_rows}
         picture: alt.TopLevelMixin = alt.vconcat(*(one(panel) for panel in titles(quantity[rows]) if panel in here))
         return picture
 
@@ -548,22 +548,22 @@ def forest(
     from end to end of the axis, logarithmic if they are all positive; intervals that go on beyond are cut. `step`:
     height of a line; `label`: letters next to it before its text continues below, 0 for none.
     """
-    own = [
+    cell_rows = [
         row
         | {"told": "|".join(textwrap.wrap(row[y], label or 200))}
         | ({"low": max(row["low"], ticks[0]), "high": min(row["high"], ticks[-1])} if "low" in row else {})
         for row in rows_of(quantity, [color, y])
     ]
-    told, names = (list(dict.fromkeys(row[key] for row in own)) for key in ("told", color))
+    texts, names = (list(dict.fromkeys(row[key] for row in cell_rows)) for key in ("told", color))
     theirs = [{color: of, "value": published[of]} for of in names]
     scale = alt.Scale(domain=[ticks[0], ticks[-1]], type="log" if ticks[0] > 0 else "linear", nice=False)
     x = alt.X("value:Q", title=title, scale=scale, axis=alt.Axis(values=list(ticks), format=".2~f"))
     # Room for the widest fonts, which the program that measures may not have.
-    room = 6.8 * max(len(line) for of in told for line in of.split("|"))
+    room = 6.8 * max(len(line) for of in texts for line in of.split("|"))
     axis = alt.Axis(labelExpr="split(datum.label, '|')", labelLimit=320, labelLineHeight=12, minExtent=room)
-    lines = alt.Y("told:N", sort=told, title=None, axis=axis if label else None)
+    lines = alt.Y("told:N", sort=texts, title=None, axis=axis if label else None)
     shade = alt.Color(f"{color}:N", title=None, scale=palette(names, color))
-    base = alt.Chart(inline(own)).encode(y=lines, yOffset=alt.YOffset(f"{color}:N", sort=names), color=shade)
+    base = alt.Chart(inline(cell_rows)).encode(y=lines, yOffset=alt.YOffset(f"{color}:N", sort=names), color=shade)
     chart: alt.LayerChart = (
         alt.Chart(inline(theirs)).mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x=x, color=shade)
         + base.mark_rule(strokeWidth=2, opacity=0.5, clip=True).encode(x=alt.X("low:Q", scale=scale), x2="high:Q")

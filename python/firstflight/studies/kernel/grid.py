@@ -38,7 +38,7 @@ class Grid:
     ) -> None:
         self.name, self._folder = name, folder
         self.keys: dict[str, dict[str, Any]] = {
-            key: {**shared.get(key, {}), **own} for key, own in declared["keys"].items()
+            key: {**shared.get(key, {}), **fields} for key, fields in declared["keys"].items()
         }
         self._base = Scenario.load(folder / declared["scenario"])
         self._replicates, self._capture = declared.get("replicates"), declared.get("capture", [])
@@ -79,7 +79,7 @@ class Grid:
         replicates = (
             self._replicates.get(self._engine or engine) if isinstance(self._replicates, dict) else self._replicates
         )
-        found = []
+        grid_cells = []
         made: dict[tuple[Label, ...], Scenario] = {(): self._base}
         for index, place in enumerate(self._places()):
             if index not in at:
@@ -87,7 +87,7 @@ class Grid:
             scenario = self._scenario(tuple(place.values()), made)
             capture = any(chosen.items() <= place.items() for chosen in self._capture)
             engine_of = place.get("engine", self._engine)
-            found.append(
+            grid_cells.append(
                 Cell(
                     self._key(place, names),
                     self._build(self.name, place, scenario) if self._build else scenario,
@@ -96,7 +96,7 @@ class Grid:
                     None if engine_of is None else str(engine_of),
                 )
             )
-        return found
+        return grid_cells
 
     def _places(self) -> Iterator[dict[str, Label]]:
         return (dict(zip(self.keys, labels, strict=True)) for labels in itertools.product(*self.coordinates.values()))

@@ -193,8 +193,8 @@ class Quantity:
             labels |= {name: rows[name].unique().sort().cast(pl.String).to_list() for name in self.by}
             rows = rows.with_columns(pl.col(name).cast(pl.String) for name in self.by)
         replicates = max([0, *rows["replicate"]]) + 1
-        values = np.full([*(len(found) for found in labels.values()), replicates], np.nan)
-        places = [{label: place for place, label in enumerate(found)} for found in labels.values()]
+        values = np.full([*(len(axis) for axis in labels.values()), replicates], np.nan)
+        places = [{label: place for place, label in enumerate(axis)} for axis in labels.values()]
         for *point, replicate, value in rows.select(*keys, "replicate", "value").iter_rows():
             if all(label in at for at, label in zip(places, point, strict=True)):
                 values[(*(at[label] for at, label in zip(places, point, strict=True)), replicate)] = value
@@ -203,7 +203,7 @@ class Quantity:
     def blank(self, coordinates: Mapping[str, Sequence[Any]]) -> xr.DataArray:
         """As `measure` without rows: all NaN."""
         labels = self.all_labels(coordinates)
-        return self._summarized(np.full([*(len(found) for found in labels.values()), 1], np.nan), labels)
+        return self._summarized(np.full([*(len(axis) for axis in labels.values()), 1], np.nan), labels)
 
     def all_labels(self, coordinates: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
         """By dimension but `draw`; none for columns of `by` whose labels are the run's."""
@@ -290,44 +290,46 @@ def measured(
     read: dict[tuple[object, str], list[Quantity]] = {}
     for of in quantities:
         read.setdefault((of.records, of.grid), []).append(of)
-    found: dict[Quantity, xr.DataArray] = {}
-    for (records, grid), own in read.items():
+    arrays: dict[Quantity, xr.DataArray] = {}
+    for (records, grid), group in read.items():
         of_grid = {EXPERIMENT: grid} if grid else {}
         if isinstance(records, Sample):
             cells = [cell for cell in run.cells if of_grid.items() <= cell.items()]
-            units = [of for of in own if isinstance(of, Sampled)]
+            units = [of for of in group if isinstance(of, Sampled)]
             with one_blas_thread():
                 drawn = draws(run, records, units, coordinates[grid], cells, of_grid)
-            found |= {of: of.described(array.assign_coords({METHOD: _PAIRED})) for of, array in drawn.items()}
+            arrays |= {of: of.described(array.assign_coords({METHOD: _PAIRED})) for of, array in drawn.items()}
             continue
-        columns = {*coordinates[grid], "replicate"}.union(*(quantity.columns() for quantity in own))
-        values: dict[Quantity, list[pl.DataFrame]] = {of: [] for of in own}
+        columns = {*coordinates[grid], "replicate"}.union(*(quantity.columns() for quantity in group))
+        values: dict[Quantity, list[pl.DataFrame]] = {of: [] for of in group}
         # The rows of one cell are in memory at a time.
         for part in [records(run)] if callable(records) else run.parts(str(records), **of_grid):
             # Sums of floating-point numbers depend in the last digit on how a lazy frame is cut into parts. The
             # streaming engine needs 10 ms a file, and there may be thousands.
             rows = part.select(sorted(columns)).collect(engine="in-memory")
-            for of in own:
+            for of in group:
                 values[of].append(of.by_replicate(rows, coordinates[grid], not callable(records)))
-        found |= {of: of.measure(pl.concat(by), coordinates[grid]) for of, by in values.items()}
-    most = max([0, *(array.sizes[DRAW] for of, array in found.items() if of.is_jackknifed)])
+        arrays |= {of: of.measure(pl.concat(by), coordinates[grid]) for of, by in values.items()}
+    most = max([0, *(array.sizes[DRAW] for of, array in arrays.items() if of.is_jackknifed)])
     # An experiment that the run lacks has as many draws as another, with which it may be compared.
-    for quantity, array in found.items():
+    for quantity, array in arrays.items():
         if quantity.is_jackknifed and array.isnull().all():
-            found[quantity] = array.reindex({DRAW: np.arange(most)})
-    return {quantity: found[quantity] for quantity in quantities}
+            arrays[quantity] = array.reindex({DRAW: np.arange(most)})
+    return {quantity: arrays[quantity] for quantity in quantities}
 
 
 def _bootstrap(values: Array, over: Summary, grid: str, name: str) -> Array:
     """`over` of the last axis: of all that there are, then of as many drawn from them, in each place for itself."""
     summary = _SUMMARIES[over]
-    found = np.full((*values.shape[:-1], 1 + RESAMPLES), np.nan)
+    resamples = np.full((*values.shape[:-1], 1 + RESAMPLES), np.nan)
     for place in np.ndindex(values.shape[:-1]):
-        own = values[place][~np.isnan(values[place])]
-        if len(own):
-            picked = np.random.default_rng(seed_of(grid, name, place)).integers(0, len(own), (RESAMPLES, len(own)))
-            found[place] = np.concatenate([[summary(own)], summary(own[picked], axis=1)])
-    return found
+        sample = values[place][~np.isnan(values[place])]
+        if len(sample):
+            picked = np.random.default_rng(seed_of(grid, name, place)).integers(
+                0, len(sample), (RESAMPLES, len(sample))
+            )
+            resamples[place] = np.concatenate([[summary(sample)], summary(sample[picked], axis=1)])
+    return resamples
 
 
 def _jackknife(values: Array) -> Array:
@@ -358,10 +360,10 @@ class Quantities:
             raise AttributeError(name)
         if name not in self._given:
             try:
-                own = self._measured[name]
+                pair = self._measured[name]
             except KeyError:
                 raise AttributeError(f'no quantity "{name}"; there are {", ".join(self._measured)}') from None
-            self._given[name] = self._fill(*own)
+            self._given[name] = self._fill(*pair)
         return self._given[name]
 
     def __dir__(self) -> list[str]:
@@ -400,17 +402,17 @@ class Quantities:
 
     def absent(self) -> dict[str, xr.DataArray]:
         """By grid: whether a cell lacks data for any quantity; the dimensions are the grid's keys."""
-        found: dict[str, xr.DataArray] = {}
+        grid_gaps: dict[str, xr.DataArray] = {}
         for quantity, filling in self._fillings.items():
             gaps = filling.gaps
             if quantity.partial and not gaps.all():
                 gaps = xr.zeros_like(gaps)
-            if quantity.grid in found:
+            if quantity.grid in grid_gaps:
                 # Quantities that leave labels out say nothing of these.
-                known, gaps = xr.align(found[quantity.grid], gaps, join="outer", fill_value=False)
+                known, gaps = xr.align(grid_gaps[quantity.grid], gaps, join="outer", fill_value=False)
                 gaps = known | gaps
-            found[quantity.grid] = gaps
-        return found
+            grid_gaps[quantity.grid] = gaps
+        return grid_gaps
 
     def values(self) -> Quantities:
         """The same quantities without resampled medians, which only intervals need."""
@@ -430,8 +432,8 @@ class Quantities:
         """The same with values in the cells of `absent`, and others in those of `changed` for each `trial`."""
 
         def fill(quantity: Quantity, array: xr.DataArray) -> xr.DataArray:
-            own = self._fillings[quantity] if quantity.grid in absent else None
-            return own.filled(changed.get(quantity.grid), trial) if own and own.is_needed else array
+            filling = self._fillings[quantity] if quantity.grid in absent else None
+            return filling.filled(changed.get(quantity.grid), trial) if filling and filling.is_needed else array
 
         return Quantities(dict(self._measured.values()), self._run, fill)
 
@@ -448,8 +450,8 @@ class _Part(Quantities):
         self._measured = whole._measured
 
     def __getattr__(self, name: str) -> xr.DataArray:
-        found: xr.DataArray = getattr(self._whole, name)
-        return found.sel({key: label for key, label in self._labels.items() if key in found.dims}, drop=True)
+        array: xr.DataArray = getattr(self._whole, name)
+        return array.sel({key: label for key, label in self._labels.items() if key in array.dims}, drop=True)
 
     def __contains__(self, name: str) -> bool:
         return name in self._whole
@@ -486,11 +488,11 @@ def common(*arrays: xr.DataArray) -> list[xr.DataArray]:
     Additional replicates count for the value only, so the interval is wider than necessary.
     """
     count = min(array.sizes[DRAW] for array in arrays) - 1
-    found = []
+    means = []
     for array in arrays:
         few = mean_of(by_replicate(array).isel(replicate=slice(count)))
-        found.append(few.where(few[DRAW] > 0, array.isel({DRAW: 0}, drop=True)))
-    return found
+        means.append(few.where(few[DRAW] > 0, array.isel({DRAW: 0}, drop=True)))
+    return means
 
 
 def variation_of(values: xr.DataArray) -> xr.DataArray:
@@ -498,8 +500,8 @@ def variation_of(values: xr.DataArray) -> xr.DataArray:
     raw = values.transpose(..., REPLICATE).values
     count = raw.shape[-1]
     kept = [raw, *(np.delete(raw, left_out, axis=-1) for left_out in range(count))]
-    found = [of.std(axis=-1, ddof=1) / of.mean(axis=-1) if of.shape[-1] > 1 else raw[..., 0] * np.nan for of in kept]
-    return _with_draws(values, np.stack(found, axis=-1), "jackknife")
+    ratios = [of.std(axis=-1, ddof=1) / of.mean(axis=-1) if of.shape[-1] > 1 else raw[..., 0] * np.nan for of in kept]
+    return _with_draws(values, np.stack(ratios, axis=-1), "jackknife")
 
 
 def resampled(values: xr.DataArray) -> xr.DataArray:

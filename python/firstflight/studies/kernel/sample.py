@@ -55,26 +55,26 @@ def draws(
     quantities: Sequence[Sampled],
     coordinates: Labels,
     cells: Sequence[Mapping[str, Any]],
-    own: Mapping[str, Any],
+    grid: Mapping[str, Any],
 ) -> dict[Sampled, xr.DataArray]:
-    """Value and resamples of each quantity in the run's `cells` of a grid, which `own` names. A piece is read once."""
+    """Value and resamples of each quantity in the run's `cells` of a grid, which `grid` names. A piece is read once."""
     labels = {of: of.all_labels(coordinates) for of in quantities}
-    found = {of: np.full([*map(len, own.values()), 1 + RESAMPLES], np.nan) for of, own in labels.items()}
+    arrays = {of: np.full([*map(len, axes.values()), 1 + RESAMPLES], np.nan) for of, axes in labels.items()}
     fixed = [key for key in coordinates if key not in sample.together]
     for values in dict.fromkeys(tuple(cell[key] for key in fixed) for cell in cells):
         piece = dict(zip(fixed, values, strict=True))
-        wanted = [of for of in quantities if all(label in labels[of][key] for key, label in piece.items())]
-        if not wanted:
+        selection = [of for of in quantities if all(label in labels[of][key] for key, label in piece.items())]
+        if not selection:
             continue
-        rows = sample.rows(run, {**own, **piece})
+        rows = sample.rows(run, {**grid, **piece})
         cluster = _numbered(rows.select(sample.cluster))
         rows = rows.with_columns(pl.Series(_CLUSTER, cluster))
         drawn = _drawn(int(cluster.max(initial=-1)) + 1)
         alike: dict[object, list[Sampled]] = {}
-        for quantity in wanted:
+        for quantity in selection:
             left = {key: of for key, of in labels[quantity].items() if key not in piece}
             if quantity.percentiles:
-                _put(found[quantity], labels[quantity], piece, _percentiles(quantity, rows, left, drawn))
+                _put(arrays[quantity], labels[quantity], piece, _percentiles(quantity, rows, left, drawn))
             else:
                 alike.setdefault((id(quantity.where), id(quantity.weight), repr(left)), []).append(quantity)
         for same in alike.values():
@@ -83,18 +83,18 @@ def draws(
             there = {key: [label for label in left[key] if label in rows[key]] for key in sample.together}
             made = _sums(same, rows, left | there, drawn)
             for quantity, drawn_values in zip(same, made, strict=True):
-                _put(found[quantity], labels[quantity], piece | there, drawn_values)
+                _put(arrays[quantity], labels[quantity], piece | there, drawn_values)
     numbers = {DRAW: np.arange(1 + RESAMPLES)}
-    return {of: xr.DataArray(found[of], {**own, **numbers}) for of, own in labels.items()}
+    return {of: xr.DataArray(arrays[of], {**axes, **numbers}) for of, axes in labels.items()}
 
 
-def _put(found: Array, labels: Labels, at: Mapping[str, Any], values: Array) -> None:
+def _put(array: Array, labels: Labels, at: Mapping[str, Any], values: Array) -> None:
     """Write the draws at these labels, one or a list of a dimension. xarray's own way took a tenth of a report."""
     places: list[list[int]] = []
     for key, known in labels.items():
-        wanted = at.get(key, known)
-        places.append([known.index(label) for label in (wanted if isinstance(wanted, list) else [wanted])])
-    found[np.ix_(*places, range(found.shape[-1]))] = values.reshape([*map(len, places), found.shape[-1]])
+        selection = at.get(key, known)
+        places.append([known.index(label) for label in (selection if isinstance(selection, list) else [selection])])
+    array[np.ix_(*places, range(array.shape[-1]))] = values.reshape([*map(len, places), array.shape[-1]])
 
 
 @cache
@@ -120,25 +120,25 @@ def _numbered(clusters: pl.DataFrame) -> Array:
 def _sums(quantities: Sequence[Sampled], rows: pl.DataFrame, labels: Labels, drawn: Array) -> list[Array]:
     """Means or sums of quantities of the same units."""
     weight = quantities[0].weight
-    own = [pl.len() if weight is None else weight.sum()]
-    own += [(of.value if weight is None else of.value * weight).sum() for of in quantities]
-    own = [of.cast(pl.Float64).alias(f"_{place}") for place, of in enumerate(own)]
+    terms = [pl.len() if weight is None else weight.sum()]
+    terms += [(of.value if weight is None else of.value * weight).sum() for of in quantities]
+    terms = [of.cast(pl.Float64).alias(f"_{place}") for place, of in enumerate(terms)]
     units = rows if quantities[0].where is None else rows.filter(quantities[0].where)
-    sums = units.group_by(*labels, _CLUSTER, maintain_order=True).agg(pl.len().cast(pl.Float64).alias("_"), *own)
+    sums = units.group_by(*labels, _CLUSTER, maintain_order=True).agg(pl.len().cast(pl.Float64).alias("_"), *terms)
     places = [_places(key, of, sums.schema[key]) for key, of in labels.items()]
     at = sums.select(*places, _CLUSTER).to_numpy().T
     kept = (at >= 0).all(axis=0)
-    columns = np.zeros([1 + len(own), *map(len, labels.values()), drawn.shape[-1]])
-    for name, column in zip(["_", *(f"_{place}" for place in range(len(own)))], columns, strict=True):
+    columns = np.zeros([1 + len(terms), *map(len, labels.values()), drawn.shape[-1]])
+    for name, column in zip(["_", *(f"_{place}" for place in range(len(terms)))], columns, strict=True):
         column[tuple(at[:, kept])] = sums[name].to_numpy()[kept]
     totals = (columns.reshape(-1, drawn.shape[-1]) @ drawn.T).reshape(*columns.shape[:-1], len(drawn))
     count, there = columns[0].sum(axis=-1), (columns[0] > 0).sum(axis=-1)
     few = (count < least_units("mean")) | (there < np.minimum(LEAST_BLOCKS, count))
     below = np.where(totals[1] == 0, np.nan, totals[1])
-    found = [total if of.summary == "sum" else total / below for of, total in zip(quantities, totals[2:], strict=True)]
-    for values in found:
+    means = [total if of.summary == "sum" else total / below for of, total in zip(quantities, totals[2:], strict=True)]
+    for values in means:
         values[..., 1:][few] = np.nan
-    return found
+    return means
 
 
 def _places(key: str, labels: Sequence[Any], dtype: pl.DataType) -> pl.Expr:
@@ -151,29 +151,29 @@ def _places(key: str, labels: Sequence[Any], dtype: pl.DataType) -> pl.Expr:
 def _percentiles(quantity: Sampled, rows: pl.DataFrame, labels: Labels, drawn: Array) -> Array:
     """Percentiles of the value; infinite where too few finished."""
     others = {key: of for key, of in labels.items() if key != PERCENTILE}
-    found = np.full([*map(len, labels.values()), len(drawn)], np.nan)
+    percentiles = np.full([*map(len, labels.values()), len(drawn)], np.nan)
     count = drawn.shape[-1]
     blocks = Blocks(np.arange(count), np.zeros(1, dtype=np.int64), np.array([count]))
     for place in itertools.product(*(enumerate(of) for of in others.values())):
         here = [pl.col(key) == label for key, (_, label) in zip(others, place, strict=True)]
         units = rows if quantity.where is None else rows.filter(quantity.where)
         weights = (pl.lit(1.0) if quantity.weight is None else quantity.weight).alias("weight")
-        own = (
+        cell = (
             units.filter(*here).select(quantity.value.cast(pl.Float64).alias("value"), weights, _CLUSTER).sort("value")
         )
-        if not own.height:
+        if not cell.height:
             continue
-        cluster = own[_CLUSTER].to_numpy()
-        weight = own["weight"].to_numpy()
+        cluster = cell[_CLUSTER].to_numpy()
+        weight = cell["weight"].to_numpy()
         arm = ArmRows(
-            own["value"].to_numpy().reshape(-1, 1), weight, cluster, np.zeros(count, int), own.height, 0, 0, 0
+            cell["value"].to_numpy().reshape(-1, 1), weight, cluster, np.zeros(count, int), cell.height, 0, 0, 0
         )
         # Kish: units of equal weight with the same information as these.
         worth = round(weight.sum() ** 2 / (weight**2).sum())
         there = np.count_nonzero(np.bincount(cluster))
         for at, percentile in enumerate(quantity.percentiles):
             made = Quantile(arm, blocks, weight, percentile / 100)
-            few = worth < least_units(f"p{percentile}") or there < min(LEAST_BLOCKS, own.height)
+            few = worth < least_units(f"p{percentile}") or there < min(LEAST_BLOCKS, cell.height)
             values = made.of((drawn[:1] if few else drawn) @ made.columns)
-            found[(*(index for index, _ in place), at)][: len(values)] = values
-    return found
+            percentiles[(*(index for index, _ in place), at)][: len(values)] = values
+    return percentiles

@@ -39,11 +39,11 @@ def table(
     keys = tuple(str(key) for key in quantities[0].dims if key != DRAW)
     rows = []
     for quantity in quantities:
-        for row, found in estimates(quantity, keys):
+        for row, estimate in estimates(quantity, keys):
             printed = (published or {}).get((quantity.name, *row.values()))
             rows.append(
                 row
-                | {"metric": quantity.name, "ours": found.value, "low": found.low, "high": found.high}
+                | {"metric": quantity.name, "ours": estimate.value, "low": estimate.low, "high": estimate.high}
                 | {"published": printed, "unit": quantity.attrs["units"]}
             )
     metrics = tuple(

@@ -96,10 +96,10 @@ class Together:
 
     def probability(self, name: str) -> xr.DataArray:
         """How often samples of one distribution would differ by as much: the test of Kolmogorov and Smirnov."""
-        found: xr.DataArray = xr.apply_ufunc(
+        p_values: xr.DataArray = xr.apply_ufunc(
             _probability, *self.sides[name], input_core_dims=[["replicate"], ["simulation"]], vectorize=True
         )
-        return found.where(self.measured)
+        return p_values.where(self.measured)
 
 
 def _probability(emulated: np.ndarray[Any, Any], simulated: np.ndarray[Any, Any]) -> float:
@@ -116,14 +116,14 @@ def percent_of(holds: xr.DataArray, chosen: xr.DataArray, over: Sequence[str] = 
 
 def flat(array: xr.DataArray) -> np.ndarray[Any, Any]:
     """Of every cell, in the order of the grid."""
-    found: np.ndarray[Any, Any] = array.transpose(*KEYS).values.ravel()
-    return found
+    values: np.ndarray[Any, Any] = array.transpose(*KEYS).values.ravel()
+    return values
 
 
 def at(place: int, array: xr.DataArray) -> str:
     """Words for the cell at a place of `flat`."""
     places = np.unravel_index(place, [array.sizes[key] for key in KEYS])
-    return words(*(array[key].values[own] for key, own in zip(KEYS, places, strict=True)))
+    return words(*(array[key].values[index] for key, index in zip(KEYS, places, strict=True)))
 
 
 def words(queue: int, control: str, size: int, rtt: int, rate: int, iw: int) -> str:
@@ -144,10 +144,10 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
         return _named(chosen & ~sides.alike, lambda of: f"{emulated[of]:g} emulated, {simulated[of]:g} simulated")
 
     def claim(
-        name: str, text: str, found: xr.DataArray, expected: Expectation, chosen: xr.DataArray, note: str
+        name: str, text: str, statistic: xr.DataArray, expected: Expectation, chosen: xr.DataArray, note: str
     ) -> k.ClaimSpec:
         note = _about(sides, chosen, note) if bool(chosen.any()) else _NONE
-        return SOURCE.says(name, text, found, expected, note=note)
+        return SOURCE.says(name, text, statistic, expected, note=note)
 
     return [
         claim(
@@ -232,9 +232,9 @@ def _named(chosen: xr.DataArray, shown: Callable[[int], str], by: xr.DataArray |
         places = places[np.argsort(-flat(by)[places], kind="stable")]
     if not places.size:
         return ""
-    each = "; ".join(f"{at(place, chosen)}: {shown(place)}" for place in places[:_NAMED])
+    listing = "; ".join(f"{at(place, chosen)}: {shown(place)}" for place in places[:_NAMED])
     more = places.size - _NAMED
-    return f"{each}; and {more} more." if more > 0 else f"{each}."
+    return f"{listing}; and {more} more." if more > 0 else f"{listing}."
 
 
 # Rows of the table of the cells farthest apart.
@@ -254,11 +254,11 @@ def tables(q: k.Quantities) -> Sequence[Table]:
     order = order[flat(sides.measured)[order]][:_FARTHEST]
     condition = {"condition": [at(place, sides.percent) for place in order]}
     far = [xr.DataArray(flat(of)[order], condition, ["condition"], of.name, of.attrs) for of in both]
-    found = [_summary(sides), k.table("farthest", f"The {len(order)} cells that differ most", _QUARTILES, far)]
+    results = [_summary(sides), k.table("farthest", f"The {len(order)} cells that differ most", _QUARTILES, far)]
     for queue in sides.percent["queue"].values:
         title = f"A queue of {queue} packets: {'no losses' if queue == AMPLE else 'a shallow queue'}"
-        found.append(k.table(f"queue-{queue}", title, _QUARTILES, [of.sel(queue=queue, drop=True) for of in both]))
-    return [*found, *together]
+        results.append(k.table(f"queue-{queue}", title, _QUARTILES, [of.sel(queue=queue, drop=True) for of in both]))
+    return [*results, *together]
 
 
 def _together(downloads: Together) -> list[Table]:
@@ -366,14 +366,14 @@ def _connections(q: k.Quantities) -> Iterator[Figure]:
     keys = list(KEYS)
     both = sides["emulated"].select(keys).unique(maintain_order=True).join(sides["simulated"], on=keys, how="semi")
     for place in both.iter_rows(named=True):
-        own = [overlay.PlottedConnection(name, at_server(of.filter(**place).drop(keys))) for name, of in sides.items()]
+        pair = [overlay.PlottedConnection(name, at_server(of.filter(**place).drop(keys))) for name, of in sides.items()]
         yield Figure(
             f"connection_{'clean' if place['queue'] == AMPLE else 'losses'}",
             f"One connection segment by segment: {words(*place.values())}",
             "Data as the server sent it, from the arrival of the SYN on: simulated broad, emulated narrow upon it. A "
             "packet capture does not show the kernel's cwnd.",
-            overlay.chart(own, 680, "Segments at the server"),
-            overlay.chart(own, 290, "Segments at the server"),
+            overlay.chart(pair, 680, "Segments at the server"),
+            overlay.chart(pair, 290, "Segments at the server"),
         )
 
 
@@ -428,11 +428,11 @@ def parallel(engine: str) -> Callable[[Run], pl.LazyFrame]:
 
     def rows(run: Run) -> pl.LazyFrame:
         keys = [*PARALLEL, "replicate"]
-        own, drawn = (run.table("transfers", experiment=f"parallel_{of}") for of in (engine, "simulated"))
-        found = own.join(drawn.select(*keys, "client", drawn_s="start_s"), on=[*keys, "client"])
+        transfers, drawn = (run.table("transfers", experiment=f"parallel_{of}") for of in (engine, "simulated"))
+        downloads = transfers.join(drawn.select(*keys, "client", drawn_s="start_s"), on=[*keys, "client"])
         late = pl.col("start_s") - pl.col("drawn_s")
         apart = (late.max() - late.min()).over(keys)
-        return found.filter(CALM.all().over(keys) & (apart <= STARTS_S))
+        return downloads.filter(CALM.all().over(keys) & (apart <= STARTS_S))
 
     return rows
 

@@ -20,9 +20,9 @@ AGAIN = 100 * pl.col("retransmissions").sum() / pl.col("segments_sent").sum()
 
 def of_grid(prefix: str, grid: str) -> Iterator[k.Quantity]:
     """Goodput, retransmissions and queue of the download."""
-    own = APPLICATION == "download"
-    yield k.Quantity(f"{prefix}goodput", "Goodput", "Mbit/s", GOODPUT, own, grid=grid, digits=2)
-    yield k.Quantity(f"{prefix}again", "Retransmitted", "percent", AGAIN, own, grid=grid, digits=3)
+    is_download = APPLICATION == "download"
+    yield k.Quantity(f"{prefix}goodput", "Goodput", "Mbit/s", GOODPUT, is_download, grid=grid, digits=2)
+    yield k.Quantity(f"{prefix}again", "Retransmitted", "percent", AGAIN, is_download, grid=grid, digits=3)
     waiting = pl.col("queue_mean_packets").mean()
     yield k.Quantity(f"{prefix}queue", "Mean queue", "packets", waiting, LINK == "links[0]", "links", grid=grid)
 

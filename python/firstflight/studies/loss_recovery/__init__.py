@@ -77,11 +77,11 @@ def _larger_window(q: k.Quantities) -> Iterator[k.ClaimSpec]:
 
 
 def _shares_and_costs(of: Callable[..., xr.DataArray], costs: xr.DataArray) -> str:
-    found = (
+    phrases = (
         f"{k.value(of(iw=iw)):.0f}% of the positions with IW {iw}, at a mean cost of {k.value(costs.sel(iw=iw)):.0f} ms"
         for iw in (FEW, MANY)
     )
-    return f"{'; '.join(found)}."
+    return f"{'; '.join(phrases)}."
 
 
 def _rules(q: k.Quantities) -> Iterator[k.ClaimSpec]:

@@ -30,8 +30,8 @@ RFC = k.Source("RFC 6928 section 2", needs="value")
 
 def saved(q: k.Quantities) -> xr.DataArray:
     """The time that RFC 6928's rule saves compared with RFC 3390's."""
-    found = (q.time.sel(rule="rfc3390") - q.time.sel(rule="rfc6928")) / q.time["rtt_ms"]
-    return k.named(found, "saved", "Saved by RFC 6928's rule", "RTT", 2)
+    savings = (q.time.sel(rule="rfc3390") - q.time.sel(rule="rfc6928")) / q.time["rtt_ms"]
+    return k.named(savings, "saved", "Saved by RFC 6928's rule", "RTT", 2)
 
 
 def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:

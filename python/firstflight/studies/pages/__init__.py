@@ -225,14 +225,14 @@ def answer(q: k.Quantities) -> Sequence[str]:
         scheme, iw = times.idxmin("pair").item()
         cost = float(short.sel(path=path, scheme=scheme, iw=iw)) - 100
         pairs.append(f"over {path} {scheme} with IW {iw} ({float(times.min()):.0f}%, {cost:+.0f}%)")
-    one = [of.sel(scheme="HTTP/2", iw=10) for of in (page, short)]
+    h2 = [of.sel(scheme="HTTP/2", iw=10) for of in (page, short)]
     call = q.mos.isel(draw=0).sel(path="5 Mbit/s", iw=10)
     kept, year = -change(q.kept_page).isel(draw=0), -change(q.year_page).isel(draw=0).sel(http="2").mean("path")
     return (
         f"Fastest for a page of 2010: {'; '.join(pairs)}. In brackets: its time in percent of that of six connections "
         "with IW 3, and the change of a competing short flow's time.",
-        f"HTTP/2 with IW 10 takes {float(one[0].min()):.0f} to {float(one[0].max()):.0f}% of that time, "
-        f"and a competing short flow {float(one[1].min()):.0f} to {float(one[1].max()):.0f}%; at 5 Mbit/s a call next "
+        f"HTTP/2 with IW 10 takes {float(h2[0].min()):.0f} to {float(h2[0].max()):.0f}% of that time, "
+        f"and a competing short flow {float(h2[1].min()):.0f} to {float(h2[1].max()):.0f}%; at 5 Mbit/s a call next "
         f"to HTTP/2 has MOS {float(call.sel(scheme='HTTP/2')):.1f}, next to six connections "
         f"{float(call.sel(scheme='6')):.1f}.",
         f"IW 10 saves {float(kept.sel(kept='never').mean()):.0f}% with a connection per request, "
@@ -247,8 +247,8 @@ def compared(q: k.Quantities) -> xr.DataArray:
     """Pages and the competing short flow, against six connections with IW 3."""
     who = xr.DataArray(["page", "short flow"], dims="who", attrs={"long_name": "time of"})
     both = [against(of).sel(scheme=["3", "6", "9", "HTTP/2"]) for of in (q.page, q.short)]
-    found = xr.concat(both, who, combine_attrs="override", coords="minimal", compat="override")
-    return k.named(found, "page_and_others", "Time", "% of six with IW 3", 0)
+    times = xr.concat(both, who, combine_attrs="override", coords="minimal", compat="override")
+    return k.named(times, "page_and_others", "Time", "% of six with IW 3", 0)
 
 
 STUDY = k.DeclaredStudy(

@@ -34,30 +34,30 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
         return scenario.with_population(users=scenario.population.users, **POPULATIONS[labels["population"]])
     if grid == "harm":
         return scenario
-    own, page = scenario.to_dict()["application"]
+    transfer, page = scenario.to_dict()["application"]
     if grid == "connections":
         return scenario.replace("application", [page])
     sizes = RESPONSES
     if grid == "flights":
-        own["tls"] = {"chain": f"{1000 * labels['flight_kb'] - _OTHERS}B"}
+        transfer["tls"] = {"chain": f"{1000 * labels['flight_kb'] - _OTHERS}B"}
     elif grid == "mutual":
         sizes = MUTUAL_RESPONSES
         # s2n corks: no segment of a flight but its last one is short.
         tls = {"chain": "ml-dsa-87", "client_certificate": "ml-dsa-87", "write_size": "64KiB"}
-        own |= {"tls": own["tls"] | tls | {"intermediates": 1}, "server_tcp": {"initial_window": 24}}
+        transfer |= {"tls": transfer["tls"] | tls | {"intermediates": 1}, "server_tcp": {"initial_window": 24}}
     elif grid == "loss":
-        sizes, own["count"] = {"20kB": "20kB"}, 100
+        sizes, transfer["count"] = {"20kB": "20kB"}, 100
     elif grid == "kernel":
         scenario = scenario.replace("duration", "4s")
-        return scenario.replace("application", [own | {"name": "20kB"}])
+        return scenario.replace("application", [transfer | {"name": "20kB"}])
     elif str(labels["path"])[:2] in ("LT", "5G"):
         # The rate depends on the moment.
-        own["count"] = 12
-    each = [
-        own | {"name": name, "size": size, "start": f"{100 * place}s"}
+        transfer["count"] = 12
+    transfers = [
+        transfer | {"name": name, "size": size, "start": f"{100 * place}s"}
         for place, (name, size) in enumerate(sizes.items())
     ]
-    return scenario.replace("application", each)
+    return scenario.replace("application", transfers)
 
 
 def times(grid: str, *names: str, responses: Iterable[str] = RESPONSES, digits: int = 0) -> Iterator[k.Quantity]:
@@ -86,14 +86,14 @@ def of_users(run: "Run") -> pl.LazyFrame:
     """One row per user, window and kind of certificates: what these cost the handshake and the last byte against those
     served in 2026, ms, and the part of the handshake that IW 46 saves, `window_ms`; `crosses`: half an RTT or more.
     """
-    kind, own = pl.col("certificates").cast(pl.String), ["population", "replicate", "client"]
+    kind, user_keys = pl.col("certificates").cast(pl.String), ["population", "replicate", "client"]
     rows = run.table("transfers", experiment="users").filter(DONE)
-    rows = rows.select(*own, "iw", kind, handshake_ms=1e3 * TLS, last_ms=1e3 * pl.col("completion_time_s"))
+    rows = rows.select(*user_keys, "iw", kind, handshake_ms=1e3 * TLS, last_ms=1e3 * pl.col("completion_time_s"))
     served = rows.filter(kind == "tranco-2026").drop("certificates")
-    wide = rows.filter(pl.col("iw") == WIDE).select(*own, "certificates", wide_ms="handshake_ms")
-    paths = run.table("users", experiment="users").filter(pl.col("iw") == WIDE).select(*own, kind, "rtt_s")
-    rows = rows.join(served, on=[*own, "iw"], suffix="_served")
-    rows = rows.join(wide.join(paths, on=[*own, "certificates"]), on=[*own, "certificates"])
+    wide = rows.filter(pl.col("iw") == WIDE).select(*user_keys, "certificates", wide_ms="handshake_ms")
+    paths = run.table("users", experiment="users").filter(pl.col("iw") == WIDE).select(*user_keys, kind, "rtt_s")
+    rows = rows.join(served, on=[*user_keys, "iw"], suffix="_served")
+    rows = rows.join(wide.join(paths, on=[*user_keys, "certificates"]), on=[*user_keys, "certificates"])
     rows = rows.with_columns(window_ms=pl.col("handshake_ms") - pl.col("wide_ms"))
     return rows.with_columns(
         lost_ms=pl.col("handshake_ms") - pl.col("handshake_ms_served"),
@@ -153,16 +153,16 @@ def of_20_kb(q: k.Quantities, grid: str, *names: str) -> list[xr.DataArray]:
 def steps(q: k.Quantities) -> xr.DataArray:
     """Handshake and last byte of 20 kB by flight and IW."""
     titles = ("TLS handshake", "Last byte of 20 kB")
-    found = k.along("what", dict(zip(titles, of_20_kb(q, "flights", "handshake", "last"), strict=True)))
-    return k.named(found, "steps", "time", "ms", 0)
+    times = k.along("what", dict(zip(titles, of_20_kb(q, "flights", "handshake", "last"), strict=True)))
+    return k.named(times, "steps", "time", "ms", 0)
 
 
 def against_ten(q: k.Quantities) -> xr.DataArray:
     """Handshakes against IW 10's, percent."""
     chains, paths = [PQ, LARGE], ["fiber, 20 ms", "DSL, 40 ms", "2 Mbit/s, 100 packets", "2 Mbit/s, 12 packets"]
-    found = q.paths_handshake.sel(application="1kB", chain=chains, path=paths, drop=True)
-    found["iw"] = found["iw"].assign_attrs(titles={})
-    return k.named(100 * found / found.sel(iw=10, drop=True), "against_ten", "TLS handshake", "% of IW 10's", 0)
+    times = q.paths_handshake.sel(application="1kB", chain=chains, path=paths, drop=True)
+    times["iw"] = times["iw"].assign_attrs(titles={})
+    return k.named(100 * times / times.sel(iw=10, drop=True), "against_ten", "TLS handshake", "% of IW 10's", 0)
 
 
 def saved(q: k.Quantities) -> xr.DataArray:
@@ -171,23 +171,23 @@ def saved(q: k.Quantities) -> xr.DataArray:
     last = q.remedies_last
     parts = {"TLS": q.remedies_handshake.sel(application="1kB", drop=True)}
     parts |= {name: last.sel(application=name, drop=True) for name in ("1kB", "20kB", "200kB")}
-    found = k.headed(k.along("what", parts).sel(path=list(paths)), what="")
-    found["path"] = found["path"].assign_attrs(titles=paths)
-    change = 100 * (1 - found / found.sel(remedy=NONE, drop=True))
+    times = k.headed(k.along("what", parts).sel(path=list(paths)), what="")
+    times["path"] = times["path"].assign_attrs(titles=paths)
+    change = 100 * (1 - times / times.sel(remedy=NONE, drop=True))
     return k.named(change.drop_sel(remedy=NONE), "saved", "Time saved", "percent", 0)
 
 
 def changes(q: k.Quantities) -> xr.DataArray:
     """Of own pages and of others."""
     parts = {"own pages": "own", "pages of others": "beside", "short responses of others": "short"}
-    found = k.along("who", {title: harm(q, name) for title, name in parts.items()})
-    return k.named(found.sel(remedy=SHOWN), "changes", "change against no remedy", "%", 1)
+    harms = k.along("who", {title: harm(q, name) for title, name in parts.items()})
+    return k.named(harms.sel(remedy=SHOWN), "changes", "change against no remedy", "%", 1)
 
 
 def paying(of: xr.DataArray) -> str:
     """The windows above 10, with their access links."""
-    found = {str(link): round(k.value(of.sel(access=link))) for link in of["access"].values}
-    return "; ".join(f"IW {iw} at {link}" for link, iw in found.items() if iw > 10) or "none above 10"
+    windows = {str(link): round(k.value(of.sel(access=link))) for link in of["access"].values}
+    return "; ".join(f"IW {iw} at {link}" for link, iw in windows.items() if iw > 10) or "none above 10"
 
 
 def answer(q: k.Quantities) -> Sequence[str]:

@@ -49,16 +49,16 @@ def harm(q: k.Quantities, name: str) -> xr.DataArray:
 def within(q: k.Quantities, remedy: str, access: str) -> bool:
     """It makes own pages faster, and costs others at most 5% and a call 0.1 MOS, by the upper ends of the 95% CI."""
     limits = {"own": 0.0, "beside": 5.0, "short": 5.0, "mos": 0.1}
-    found = {name: k.estimate(harm(q, name).sel(remedy=remedy, access=access)).high for name in limits}
-    return all(found[name] <= limit for name, limit in limits.items())
+    bounds = {name: k.estimate(harm(q, name).sel(remedy=remedy, access=access)).high for name in limits}
+    return all(bounds[name] <= limit for name, limit in limits.items())
 
 
 def largest(q: k.Quantities, paced: bool = False) -> xr.DataArray:
     """The largest IW within the budget by access link; 10 if no other pays."""
     sizes = {iw: f"IW {iw}" + ", paced" * paced for iw in (16, 20, 32, 46)}
     access = [str(label) for label in q.own["access"].values]
-    found = [max([10, *(iw for iw, name in sizes.items() if within(q, name, link))]) for link in access]
-    return xr.DataArray(found, {"access": access}, "access")
+    windows = [max([10, *(iw for iw, name in sizes.items() if within(q, name, link))]) for link in access]
+    return xr.DataArray(windows, {"access": access}, "access")
 
 
 def apart(of: xr.DataArray, measured: dict[str, float]) -> xr.DataArray:
@@ -107,11 +107,11 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             KERNEL.says(
                 name,
                 f"{text} as long as measured (largest distance of five chains).",
-                found,
+                distance,
                 k.at_most(3, "percent"),
                 "The tolerance is 3% of the measured value.",
             )
-            for name, text, found in (
+            for name, text, distance in (
                 ("kernel-handshakes-10", "Handshakes with IW 10 take", apart(handshake.sel(iw=10), _column(0))),
                 ("kernel-handshakes-20", "Handshakes with IW 20 take", apart(handshake.sel(iw=20), _column(1))),
                 ("kernel-last-bytes", "With IW 10 20 kB take", apart(last.sel(iw=10), _column(2))),

@@ -47,16 +47,16 @@ def cost(q: k.Quantities) -> xr.DataArray:
 def largest(q: k.Quantities) -> xr.DataArray:
     """The largest IW up to which every one costs less than 0.1 MOS, where a call is fit for use at all."""
     fits = (cost(q).isel(draw=0) < 0.1).astype(float).cumprod("iw")
-    found = (fits * q.mos["iw"]).max("iw").where(q.mos.sel(iw=3, draw=0, drop=True) >= USABLE)
-    return k.named(found, "largest", "Largest IW within 0.1 MOS of IW 3's", "segments", 0)
+    windows = (fits * q.mos["iw"]).max("iw").where(q.mos.sel(iw=3, draw=0, drop=True) >= USABLE)
+    return k.named(windows, "largest", "Largest IW within 0.1 MOS of IW 3's", "segments", 0)
 
 
 def undisturbed(q: k.Quantities) -> xr.DataArray:
     """The same, of a call that nothing disturbs; 0 if IW 3 costs more."""
     alone = q.mos.sel(iw=3, queue="priority", draw=0, drop=True)
     fits = (alone - q.mos.isel(draw=0) < 0.1).astype(float).cumprod("iw")
-    found = (fits * q.mos["iw"]).max("iw")
-    return k.named(found, "undisturbed", "Largest IW within 0.1 MOS of an undisturbed call's", "segments", 0)
+    windows = (fits * q.mos["iw"]).max("iw")
+    return k.named(windows, "undisturbed", "Largest IW within 0.1 MOS of an undisturbed call's", "segments", 0)
 
 
 def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:

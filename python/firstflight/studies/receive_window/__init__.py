@@ -19,19 +19,19 @@ RFC = k.Source("RFC 6928 section 3")
 
 def gain(q: k.Quantities) -> xr.DataArray:
     """The gain of a response compared with IW 3 to the same receiver."""
-    found = 100 * (1 - q.time / q.time.sel(iw=3, drop=True)).sel(iw=[10, 32])
-    return k.named(found, "gain", "Gain against IW 3", "percent")
+    percent = 100 * (1 - q.time / q.time.sel(iw=3, drop=True)).sel(iw=[10, 32])
+    return k.named(percent, "gain", "Gain against IW 3", "percent")
 
 
 def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """RFC 6928's ten segments, and hypotheses."""
-    found = gain(q)
-    left = found / found.sel(window=65536, drop=True)
+    gains = gain(q)
+    left = gains / gains.sel(window=65536, drop=True)
     return (
         RFC.says(
             "three-segments-leave-nothing",
             "With a receive window of three segments IW 10 gains nothing.",
-            found.sel(window=4380, iw=10),
+            gains.sel(window=4380, iw=10),
             k.near(0, "percent", 0.5),
             "Half a percent: three segments of 1448 bytes fit, and 36 bytes.",
         ),
@@ -52,14 +52,14 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
         k.OURS.says(
             "iw32-needs-more",
             "A window of ten segments leaves IW 32 no more gain than IW 10.",
-            (found.sel(iw=32) - found.sel(iw=10)).sel(window=14600),
+            (gains.sel(iw=32) - gains.sel(iw=10)).sel(window=14600),
             k.near(0, "pp", 0.5),
             "The tolerance is half a point.",
         ),
         k.OURS.says(
             "gain-is-worth-it",
             "With 64 KiB IW 10 makes responses at least 15% faster.",
-            found.sel(window=65536, iw=10),
+            gains.sel(window=65536, iw=10),
             k.at_least(15, "percent"),
             "Three quarters of an RTT of about four.",
         ),
@@ -75,14 +75,14 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
 
 def answer(q: k.Quantities) -> Sequence[str]:
     """The result with each window."""
-    found = gain(q).isel(draw=0)
-    shares = 100 * found / found.sel(window=65536, drop=True)
+    gains = gain(q).isel(draw=0)
+    shares = 100 * gains / gains.sel(window=65536, drop=True)
     return (
-        f"IW 10 makes responses {float(found.sel(iw=10, window=65536)):.0f}% faster than IW 3 if the receiver "
+        f"IW 10 makes responses {float(gains.sel(iw=10, window=65536)):.0f}% faster than IW 3 if the receiver "
         f"advertises 64 KiB. {float(shares.sel(iw=10, window=14600)):.0f}% of this gain remains if it advertises ten "
         f"segments, and {float(shares.sel(iw=10, window=8192)):.0f}% with 8 KiB; with three segments the gain is "
-        f"{float(found.sel(iw=10, window=4380)):.1f}%.",
-        f"Of IW 32's gain of {float(found.sel(iw=32, window=65536)):.0f}%, ten segments leave "
+        f"{float(gains.sel(iw=10, window=4380)):.1f}%.",
+        f"Of IW 32's gain of {float(gains.sel(iw=32, window=65536)):.0f}%, ten segments leave "
         f"{float(shares.sel(iw=32, window=14600)):.0f}%.",
     )
 

@@ -106,7 +106,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
 
 def answer(q: k.Quantities) -> Sequence[str]:
     """Gain and cost, one sentence each."""
-    least, most = (float(found) for found in (gain(q).sel(idle_s=1).min(), gain(q).sel(idle_s=slice(1, None)).max()))
+    least, most = (float(bound) for bound in (gain(q).sel(idle_s=1).min(), gain(q).sel(idle_s=slice(1, None)).max()))
     more = q.retransmitted.isel(draw=0).sel(idle_s=slice(1, None)).mean(["iw", "idle_s"])
     return (
         f"From idle times of 1 s on a response is {least:.0f} to {most:.0f}% faster without a restart window.",

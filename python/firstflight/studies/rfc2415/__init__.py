@@ -119,9 +119,9 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
         chosen.append(deepcopy(web) | {"name": "web_iw3", "tcp": {"initial_window": 3}})
     elif grid == "reverse":
         sides, share = {"client_hosts": "right", "server_hosts": "left"}, labels["mirrored"]
-        for own in tuple(chosen):
-            if clients := own["clients"] * share // 100:
-                chosen.append(deepcopy(own) | sides | {"name": f"mirrored_{own['name']}", "clients": clients})
+        for group in tuple(chosen):
+            if clients := group["clients"] * share // 100:
+                chosen.append(deepcopy(group) | sides | {"name": f"mirrored_{group['name']}", "clients": clients})
     elif grid == "access":
         scenario = own_delays(scenario, labels["delays"], 1)
     elif grid in RATE_FACTOR:

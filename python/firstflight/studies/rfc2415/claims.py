@@ -294,11 +294,11 @@ def _http11(q: k.Quantities) -> Iterator[k.ClaimSpec]:
         k.above(0, "percentage points"),
         "A comparison needs no tolerance.",
     )
-    own = p.power(q).sel(http="1.1")
+    power = p.power(q).sel(http="1.1")
     yield S3.says(
         "31",
         "With HTTP/1.1 going from IW 3 to 4 occasionally decreases network power (scenarios, of 12).",
-        (change(_resampled(own), 4, 3) < 0).sum(SCENARIOS),
+        (change(_resampled(power), 4, 3) < 0).sum(SCENARIOS),
         k.at_least(1, "scenarios"),
         '"Occasionally" is at least once.',
     )
@@ -306,7 +306,7 @@ def _http11(q: k.Quantities) -> Iterator[k.ClaimSpec]:
         "32",
         "Figure 4: in the two highly congested cases network power decreases from IW 3 to 4 (the larger of "
         "the two changes).",
-        change(own, 4, 3).sel(webs=32, ftps=[1, 2]).max("ftps"),
+        change(power, 4, 3).sel(webs=32, ftps=[1, 2]).max("ftps"),
         k.below(0, "percent"),
         "A direction needs no tolerance. The RFC does not name the two; 32/1 and 32/2 are those whose "
         "delay rises in Table 4.",
@@ -349,14 +349,14 @@ def _mixed(q: k.Quantities) -> Iterator[k.ClaimSpec]:
         k.at_most(0, "percent", 5),
         NO_EFFECT,
     )
-    one, three = (k.value(half.sel(webs=64)) for half in (q.split1_delay, q.split3_delay))
+    delay1, delay3 = (k.value(half.sel(webs=64)) for half in (q.split1_delay, q.split3_delay))
     yield S3.says(
         "36",
         "Split 32/32: the IW 3 half is adversely affected (change of its delay against all IW 3).",
         harm3.sel(webs=64),
         k.at_least(5, "percent"),
         "More than the 5% that the RFC calls no effect; Table 6 prints 0.86 and 1.20 s (40%).",
-        f"Within the split the halves have {one:.2f} s (IW 1) and {three:.2f} s (IW 3).",
+        f"Within the split the halves have {delay1:.2f} s (IW 1) and {delay3:.2f} s (IW 3).",
     )
 
 
@@ -400,13 +400,13 @@ def _delays(q: k.Quantities, table: int, first: int) -> Iterator[k.ClaimSpec]:
     """The three claims of a table of page delays (1 or 4), numbered from `first` on."""
     what = f"Table {table}, HTTP/{p.HTTP[table]}"
     q = q.at(http=p.HTTP[table])
-    own, less, wanted = q.delay.sel(iw=1), p.decrease(q), p.printed(table, "median_page_delay").sel(iw=1)
-    errors = 100 * abs(own / wanted - 1)
-    wide = own.where(own["ftps"] == 0, q.wide_delay.sel(iw=1, draw=0, drop=True).reindex_like(own))
+    delays, less, printed = q.delay.sel(iw=1), p.decrease(q), p.printed(table, "median_page_delay").sel(iw=1)
+    errors = 100 * abs(delays / printed - 1)
+    wide = delays.where(delays["ftps"] == 0, q.wide_delay.sel(iw=1, draw=0, drop=True).reindex_like(delays))
     worst, note = _either(
-        *(errors_of.max(SCENARIOS, skipna=False) for errors_of in (errors, 100 * abs(wide / wanted - 1)))
+        *(errors_of.max(SCENARIOS, skipna=False) for errors_of in (errors, 100 * abs(wide / printed - 1)))
     )
-    fitted = (wanted["ftps"] == 0) & wanted["webs"].isin(FITTED)
+    fitted = (printed["ftps"] == 0) & printed["webs"].isin(FITTED)
     predicted = k.value(errors.where(~fitted).median(SCENARIOS))
     yield S3.says(
         f"{first:02d}",
@@ -422,7 +422,7 @@ def _delays(q: k.Quantities, table: int, first: int) -> Iterator[k.ClaimSpec]:
         worst,
         k.near(0, "percent", 25),
         f"{AIM}: ns-2 2.35 with one global choice of the RFC's open parameters reaches 33%.",
-        f"{note} " + _worst(errors.expand_dims(iw=[1]), own.expand_dims(iw=[1]), wanted.expand_dims(iw=[1]), "%"),
+        f"{note} " + _worst(errors.expand_dims(iw=[1]), delays.expand_dims(iw=[1]), printed.expand_dims(iw=[1]), "%"),
     )
     said = p.printed(table, "median_page_delay_decrease_vs_iw1")
     missed = abs(less - said)
@@ -446,9 +446,9 @@ def _drawn(q: k.Quantities, clients: str) -> str:
     )
 
 
-def _either(*found: xr.DataArray) -> tuple[xr.DataArray, str]:
+def _either(*values: xr.DataArray) -> tuple[xr.DataArray, str]:
     """A value with ftps of window 11 and with window 20 as a claim's spread, and what each is."""
-    each_of = [k.value(of) for of in found]
+    each_of = [k.value(of) for of in values]
     note = (
         f"The value depends on the window of the ftps: with 11 {each_of[0]:.1f}%, with 20 (ns-2's default) "
         f"{each_of[1]:.1f}%."
@@ -462,26 +462,26 @@ def _range(middle: float, values: Sequence[float]) -> xr.DataArray:
 
 
 def _worst(errors: xr.DataArray, ours: xr.DataArray, printed: xr.DataArray, unit: str) -> str:
-    found, at = errors.sel(draw=0), k.extreme(errors)
+    values, at = errors.sel(draw=0), k.extreme(errors)
     cell = "{webs} webs, {ftps} ftps, IW {iw}".format(**at)
     return (
         f"Worst cell: {cell}: this run {k.value(ours.sel(at)):.3g}, printed {k.value(printed.sel(at)):g}; median over "
-        f"{int(found.notnull().sum())} cells {with_unit(f'{float(found.median()):.2g}', unit)}."
+        f"{int(values.notnull().sum())} cells {with_unit(f'{float(values.median()):.2g}', unit)}."
     )
 
 
-def _table2(number: str, own: xr.DataArray, column: str, text: str, tolerance: float, why: str) -> k.ClaimSpec:
-    wanted = p.printed(2, column)
-    own = own.sel(webs=wanted["webs"], ftps=wanted["ftps"])
-    errors = abs(own - wanted)
-    expected, note = k.near(0, "percentage points", tolerance), _worst(errors, own, wanted, "points")
+def _table2(number: str, ours: xr.DataArray, column: str, text: str, tolerance: float, why: str) -> k.ClaimSpec:
+    printed = p.printed(2, column)
+    ours = ours.sel(webs=printed["webs"], ftps=printed["ftps"])
+    errors = abs(ours - printed)
+    expected, note = k.near(0, "percentage points", tolerance), _worst(errors, ours, printed, "points")
     return S3.says(number, f"Table 2: {text}.", errors.max([*SCENARIOS, "iw"]), expected, why, note)
 
 
 def _file_power(q: k.Quantities, table: int, number: str) -> k.ClaimSpec:
     """Table 3 or 5. The tolerance is the RFC's own scatter along a row, in the table that scatters less."""
-    own, wanted = p.file_power(q.at(http=p.HTTP[table])), p.printed(table, "ftp_network_power")
-    errors = 100 * abs(own / wanted - 1)
+    power, printed = p.file_power(q.at(http=p.HTTP[table])), p.printed(table, "ftp_network_power")
+    errors = 100 * abs(power / printed - 1)
     return S3.says(
         number,
         f"Table {table}, HTTP/{p.HTTP[table]}: the network power of file transfers (median relative error "
@@ -491,7 +491,7 @@ def _file_power(q: k.Quantities, table: int, number: str) -> k.ClaimSpec:
         "The tolerance is the printed spread along a row, (largest - smallest) / mean, median of nine rows: variation "
         "in which the RFC sees no trend. Tables 3 and 5 print the same quantity, so both have the smaller "
         "tolerance.",
-        _worst(errors, own, wanted, "%"),
+        _worst(errors, power, printed, "%"),
     )
 
 

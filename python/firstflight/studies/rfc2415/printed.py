@@ -33,14 +33,14 @@ def printed(table: int, metric: str) -> xr.DataArray:
     """A column of a table along `webs`, `ftps` and `iw`; of Table 6 that of clients with one window. The wrong drop
     rates are left out and, for 32 webs without ftps, are those of Table 6, which prints IW 1 and 3.
     """
-    found = rows(table).filter(pl.col("metric") == metric, *([pl.col("split") == "none"] if table == 6 else []))
+    records = rows(table).filter(pl.col("metric") == metric, *([pl.col("split") == "none"] if table == 6 else []))
     if metric == "packet_drop_rate":
         wrong = pl.any_horizontal((pl.col("webs") == w) & (pl.col("ftps") == f) for w, f in WRONG_DROPS)
         alike = rows(6).filter(pl.col("metric") == metric, pl.col("split") == "none", pl.col("webs") == 32)
-        found = pl.concat([found.filter(~wrong), alike.select(found.columns)])
-    labels = {key: found[key].cast(pl.Int64).unique().sort().to_list() for key in ("webs", "ftps", "iw")}
+        records = pl.concat([records.filter(~wrong), alike.select(records.columns)])
+    labels = {key: records[key].cast(pl.Int64).unique().sort().to_list() for key in ("webs", "ftps", "iw")}
     values = xr.DataArray(np.full([len(of) for of in labels.values()], np.nan), labels, list(labels))
-    for webs, ftps, iw, value in found.select("webs", "ftps", pl.col("iw").cast(pl.Int64), "value").iter_rows():
+    for webs, ftps, iw, value in records.select("webs", "ftps", pl.col("iw").cast(pl.Int64), "value").iter_rows():
         values.loc[{"webs": webs, "ftps": ftps, "iw": iw}] = value
     return values
 
@@ -64,8 +64,8 @@ def power(q: Quantities) -> xr.DataArray:
 
 def relative_power(q: Quantities) -> xr.DataArray:
     """The same against IW 1, replicate by replicate."""
-    own = by_replicate(q.goodput) / by_replicate(q.delay)
-    relative = mean_of(own / own.sel(iw=1, drop=True))
+    powers = by_replicate(q.goodput) / by_replicate(q.delay)
+    relative = mean_of(powers / powers.sel(iw=1, drop=True))
     return named(relative, "relative_power", "Network power", "times IW 1's", 2)
 
 

@@ -60,7 +60,7 @@ def _published(number: int) -> dict[tuple[Any, ...], float]:
 
 def tables(q: Quantities) -> Iterator[Table]:
     """Tables 1 to 6, the data of Figures 1 to 4, then results for which the RFC reports no numbers."""
-    own, relative = p.power(q), p.relative_power(q)
+    power, relative = p.power(q), p.relative_power(q)
     delays = [q.delay, _measure(q, "decrease", "")]
     files = [p.file_power(q), q.file_delay, named(q.ftp_goodput, "ftp_goodput", "Goodput", "MB")]
     yield _printed(1, "Median web page delay", AGAINST_ONE, delays, DERIVED)
@@ -69,7 +69,7 @@ def tables(q: Quantities) -> Iterator[Table]:
     yield _printed(4, "Median web page delay", AGAINST_ONE, delays, DERIVED)
     yield _printed(5, "Network power of file transfers", POWER, files)
     yield _table6(q)
-    for figure, (http, of) in enumerate(product(("1.0", "1.1"), (own, relative)), 1):
+    for figure, (http, of) in enumerate(product(("1.0", "1.1"), (power, relative)), 1):
         normal = of is relative
         yield table(
             f"figure{figure}",
@@ -91,8 +91,8 @@ def tables(q: Quantities) -> Iterator[Table]:
 def _printed(number: int, what: str, caption: str, quantities: list[xr.DataArray], *notes: str) -> Table:
     title = f"Table {number}. {what}, HTTP/{p.HTTP[number]}"
     misprints = [("drops", *place, iw) for place in p.WRONG_DROPS for iw in (1, 2, 3, 4)] if number == 2 else []
-    own = [of.sel(http=p.HTTP[number], drop=True) for of in quantities]
-    return table(f"table{number}", title, caption, own, "iw", _published(number), notes, NEAR, misprints)
+    columns = [of.sel(http=p.HTTP[number], drop=True) for of in quantities]
+    return table(f"table{number}", title, caption, columns, "iw", _published(number), notes, NEAR, misprints)
 
 
 def _power_of_table6(normal: bool) -> xr.DataArray:
@@ -103,7 +103,7 @@ def _power_of_table6(normal: bool) -> xr.DataArray:
 
 def _table6(q: Quantities) -> Table:
     """The halves of a split have delays and goodputs, the link that they share a utilization and drops."""
-    found = []
+    quantities = []
     for base in ("delay", "goodput", "utilization", "drops"):
         whole = alike(q, base)
         columns = {f"all IW {iw}": whole.sel(iw=iw, drop=True) for iw in (1, 3)}
@@ -111,7 +111,7 @@ def _table6(q: Quantities) -> Table:
             columns |= {f"half IW {iw}": getattr(q, f"split{iw}_{base}") for iw in (1, 3)}
         else:
             columns["both halves"] = getattr(q, f"split_{base}")
-        found.append(along("clients", columns))
+        quantities.append(along("clients", columns))
     published = {}
     for metric, webs, split, iw, value in p.rows(6).select("metric", "webs", "split", "iw", "value").iter_rows():
         clients = f"{'all' if split == 'none' else 'half'} IW {iw}" if iw != "1+3" else "both halves"
@@ -120,7 +120,7 @@ def _table6(q: Quantities) -> Table:
         "table6",
         "Table 6. Half the clients with IW 1, half with IW 3",
         "All clients with one window, or half of them with each window; both halves share the link.",
-        found,
+        quantities,
         "clients",
         published,
         (
@@ -174,12 +174,12 @@ def _variants(q: Quantities) -> Iterator[Table]:
         quantities = []
         for of in measures:
             base, *parts = (_measure(q, of, "" if variant == "base" else f"{variant}_") for variant in variants)
-            own = p.beside(base, parts[0]["clients"]).sel(iw=parts[0]["iw"].values)
-            found = dict(zip(variants.values(), [own, *parts], strict=True))
+            baseline = p.beside(base, parts[0]["clients"]).sel(iw=parts[0]["iw"].values)
+            arrays = dict(zip(variants.values(), [baseline, *parts], strict=True))
             if name == "reverse":
-                loads = found.pop("")
-                found |= {f"{load}%": loads.sel(mirrored=load, drop=True) for load in loads["mirrored"].values}
-            quantities.append(along(key, found))
+                loads = arrays.pop("")
+                arrays |= {f"{load}%": loads.sel(mirrored=load, drop=True) for load in loads["mirrored"].values}
+            quantities.append(along(key, arrays))
         notes = ("A decrease is against IW 1 with the same queue.",) if name == "red" else ()
         yield table(name, title, caption, quantities, "iw", notes=notes, order=("clients", key))
 
@@ -188,23 +188,23 @@ def _access(q: Quantities) -> Iterator[Table]:
     """The spread over draws of the access delays, which the RFC does not give."""
     if q.access_delay.isnull().all():
         return
-    found = []
+    quantities = []
     for of in ("delay", "drops"):
-        own = getattr(q, f"access_{of}").sel(draw=0, drop=True)
-        base = p.beside(getattr(q, of), own["clients"]).sel(iw=own["iw"].values, draw=0, drop=True)
+        variants = getattr(q, f"access_{of}").sel(draw=0, drop=True)
+        base = p.beside(getattr(q, of), variants["clients"]).sel(iw=variants["iw"].values, draw=0, drop=True)
         parts = {
             "1 ms": base,
-            "least": own.min("delays"),
-            "median": own.median("delays"),
-            "greatest": own.max("delays"),
+            "least": variants.min("delays"),
+            "median": variants.median("delays"),
+            "greatest": variants.max("delays"),
         }
-        found.append(along("access", parts).assign_attrs(own.attrs))
+        quantities.append(along("access", parts).assign_attrs(variants.attrs))
     yield table(
         "access",
         "Access delays: one for all hosts, and one for each, HTTP/1.0",
         "The RFC gives no access delay; 1 ms is fitted. Least, median and greatest of 8 draws in which each host has "
         "half to twice that.",
-        found,
+        quantities,
         "iw",
         order=("clients", "access"),
     )
@@ -223,17 +223,17 @@ def _hypothesis(q: Quantities) -> Iterator[Table]:
     if q.wide_delay.isnull().all():
         return
 
-    def by_window(own: xr.DataArray, wide: xr.DataArray) -> xr.DataArray:
-        return along("ftp_window", dict(zip(_WINDOWS, (own, wide), strict=True)))
+    def by_window(narrow: xr.DataArray, wide: xr.DataArray) -> xr.DataArray:
+        return along("ftp_window", dict(zip(_WINDOWS, (narrow, wide), strict=True)))
 
     measures = ((_measure(q, of, ""), _measure(q, of, "wide_")) for of in ("delay", "decrease", "utilization", "drops"))
-    found = [by_window(base.sel(ftps=[1, 2, 3]), wide) for base, wide in measures]
+    quantities = [by_window(base.sel(ftps=[1, 2, 3]), wide) for base, wide in measures]
     yield table(
         "ftp_window",
         "A hypothesis: file transfers with a window of 20 segments",
         "The RFC says that all windows were 11 segments. One ftp with 11 cannot build the queue that the RFC's delays "
         "show. ns-2's default window is 20 segments.",
-        found,
+        quantities,
         "iw",
         {
             (of, p.HTTP[number], *place, window, iw): value
@@ -246,10 +246,10 @@ def _hypothesis(q: Quantities) -> Iterator[Table]:
         [("drops", "1.0", *place, window, iw) for place in p.WRONG_DROPS for window in _WINDOWS for iw in (1, 2, 3, 4)],
         ("http", *SCENARIOS, "ftp_window"),
     )
-    wanted = along("http", {p.HTTP[number]: p.printed(number, "median_page_delay") for number in (1, 4)})
+    printed = along("http", {p.HTTP[number]: p.printed(number, "median_page_delay") for number in (1, 4)})
     delay, assumed = q.delay.sel(draw=0), q.wide_delay.sel(draw=0)
     wide = delay.where(delay["ftps"] == 0, assumed.reindex_like(delay))
-    errors = by_window(*(abs(100 * (of / wanted - 1)) for of in (delay, wide)))
+    errors = by_window(*(abs(100 * (of / printed - 1)) for of in (delay, wide)))
     # Of all twelve scenarios or none.
     errors = errors.where(errors.notnull().all(SCENARIOS))
     yield table(
@@ -322,28 +322,28 @@ def _figure(
 ) -> Figure | None:
     """Lines against IW; the finding is the change by IW 3, over the scenarios, unless one has no data."""
     figure = lines(of.rename(name), title, caption, "iw", "webs", "ftps", beside=beside)
-    each = changes.sel(iw=3, draw=0)
-    if figure is None or each.isnull().any():
+    scenario_changes = changes.sel(iw=3, draw=0)
+    if figure is None or scenario_changes.isnull().any():
         return figure
-    ends = f"{float(each.min()):+.1f} to {float(each.max()):+.1f}"
-    average = f"{with_unit(f'{float(each.mean()):+.1f}', unit)} on average ({ends})"
+    ends = f"{float(scenario_changes.min()):+.1f} to {float(scenario_changes.max()):+.1f}"
+    average = f"{with_unit(f'{float(scenario_changes.mean()):+.1f}', unit)} on average ({ends})"
     return replace(figure, finding=f"{of.attrs['long_name']} with IW 3 instead of 1: {average}")
 
 
 def answer(q: Quantities) -> Sequence[str]:
     """The gain for users, and its cost."""
-    each = p.decrease(q).sel(http="1.0", iw=3)
-    found = estimate(each.mean(SCENARIOS))
-    each = each.sel(draw=0)
+    decreases = p.decrease(q).sel(http="1.0", iw=3)
+    mean = estimate(decreases.mean(SCENARIOS))
+    decreases = decreases.sel(draw=0)
     said = float(p.printed(1, "median_page_delay_decrease_vs_iw1").sel(iw=3).mean())
-    interval = "" if found.low != found.low else f", 95% CI {found.low:.1f} to {found.high:.1f}"
+    interval = "" if mean.low != mean.low else f", 95% CI {mean.low:.1f} to {mean.high:.1f}"
     drops = q.drops.sel(http="1.0", draw=0)
     rises = drops.sel(iw=3) - drops.sel(iw=1)
     files = float(change(q.file_delay.sel(http="1.0", draw=0), 3).mean(SCENARIOS))
     return [
         "With an initial window of 3 segments instead of 1 the median page delay "
-        f"{'falls' if found.value >= 0 else 'rises'} by {abs(found.value):.1f}%, averaged over the RFC's twelve "
-        f"HTTP/1.0 scenarios ({float(each.min()):.0f} to {float(each.max()):.0f}%{interval}); the RFC "
+        f"{'falls' if mean.value >= 0 else 'rises'} by {abs(mean.value):.1f}%, averaged over the RFC's twelve "
+        f"HTTP/1.0 scenarios ({float(decreases.min()):.0f} to {float(decreases.max()):.0f}%{interval}); the RFC "
         f"printed {said:.1f}%.",
         f"Cost at the bottleneck: the drop rate changes by {float(rises.mean()):+.1f} percentage points on average "
         f"({float(rises.min()):+.1f} to {float(rises.max()):+.1f}), and a concurrent 1 MB transfer takes "

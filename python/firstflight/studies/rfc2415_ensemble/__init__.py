@@ -94,7 +94,7 @@ WAVE = k.Source("this study, before its first wave", needs="value")
 
 def baseline(q: k.Quantities) -> list[k.Number]:
     """The RFC's numbers with IW 1: Tables 1 and 2."""
-    found = []
+    numbers = []
     for title, array, table, column, deviation in (
         ("delay", q.delay, 1, "median_page_delay", DELAY),
         ("utilization", q.used, 2, "link_utilization", USED),
@@ -104,10 +104,10 @@ def baseline(q: k.Quantities) -> list[k.Number]:
         for webs, ftps in array.isel(iw=0, draw=0, member=0).stack(at=SCENARIOS)["at"].values.tolist():
             said = float(of_table.sel(webs=webs, ftps=ftps))
             if not math.isnan(said):
-                own = array.sel(webs=webs, ftps=ftps, iw=1, drop=True)
+                values = array.sel(webs=webs, ftps=ftps, iw=1, drop=True)
                 own_deviation = deviation * said if array is q.delay else deviation
-                found.append(k.Number(f"{title}, {webs} webs, {ftps} ftps", own, said, own_deviation))
-    return found
+                numbers.append(k.Number(f"{title}, {webs} webs, {ftps} ftps", values, said, own_deviation))
+    return numbers
 
 
 def decrease(q: k.Quantities) -> xr.DataArray:
@@ -134,11 +134,11 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
 
     missed = 100 * abs(q.ftp_goodput / q.file / printed(3, "ftp_network_power").sel(iw=q.file["iw"]) - 1)
 
-    def said(id: str, text: str, found: xr.DataArray, expected: Expectation, why: str) -> k.ClaimSpec:
-        return of.judged(RFC.says(id, text, found, expected, why))
+    def said(id: str, text: str, statistic: xr.DataArray, expected: Expectation, why: str) -> k.ClaimSpec:
+        return of.judged(RFC.says(id, text, statistic, expected, why))
 
-    def ours(id: str, text: str, found: float, expected: Expectation, why: str) -> k.ClaimSpec:
-        return WAVE.says(id, text, xr.DataArray(found), expected, why)
+    def ours(id: str, text: str, statistic: float, expected: Expectation, why: str) -> k.ClaimSpec:
+        return WAVE.says(id, text, xr.DataArray(statistic), expected, why)
 
     spread = of.effects.quantile([0.025, 0.975]).diff("quantile").item() if of.effects.size else math.nan
     window = float(of.influence(of.effects).sel(parameter="ftp_window"))

@@ -106,8 +106,8 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
 
 def shown(q: k.Quantities, ftps: int) -> xr.DataArray:
     """The map of wins and losses."""
-    found = 100 * (1 - q.mean / q.mean.sel(iw=1)).sel(ftps=ftps, drop=True).sel(iw=slice(2, None))
-    return k.named(found, f"gain_{ftps}", "Cut of the mean page delay against IW 1", "percent", 0)
+    gains = 100 * (1 - q.mean / q.mean.sel(iw=1)).sel(ftps=ftps, drop=True).sel(iw=slice(2, None))
+    return k.named(gains, f"gain_{ftps}", "Cut of the mean page delay against IW 1", "percent", 0)
 
 
 def maps(q: k.Quantities) -> Iterator[object]:

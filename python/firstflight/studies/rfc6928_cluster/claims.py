@@ -57,11 +57,11 @@ def _average(q: k.Quantities, population: str, service: str, unit: str) -> tuple
 def _latency(q: k.Quantities) -> Iterator[k.ClaimSpec]:
     for population, published in m.SEARCH_GAIN.items():
         for unit, expected in zip(("ms", "percent"), published, strict=True):
-            found, note = _average(q, population, m.SEARCH, unit)
+            average, note = _average(q, population, m.SEARCH, unit)
             yield SECTION.says(
                 f"rfc6928-search-gain-{population}" + ("-percent" if unit == "percent" else ""),
                 f"Web search in {m.NAMES[population]} gains {with_unit(f'{expected:g}', m.SIGNS[unit])} on average.",
-                found,
+                average,
                 k.near(expected, unit, round(SPREAD * expected, 1)),
                 WHY_SPREAD,
                 note,
@@ -78,11 +78,11 @@ def _latency(q: k.Quantities) -> Iterator[k.ClaimSpec]:
             note=f"At p{at['percentile']}; percent by quantile of the subnets' mean latencies: {percents}.",
         )
     for service in (m.MAPS, m.PHOTOS):
-        found, note = _average(q, m.AVGDC, service, "percent")
+        average, note = _average(q, m.AVGDC, service, "percent")
         yield SECTION.says(
             f"rfc6928-{service}-gain-avgdc",
             f"Services with several parallel connections gain 2 to 20% in AvgDC: {service}.",
-            found,
+            average,
             k.between(2, 20, "percent", 1),
             note=note,
         )
@@ -182,27 +182,27 @@ def _ranked(gains: xr.DataArray, by: str, order: Sequence[float]) -> xr.DataArra
     """The rank correlation of the gains in the buckets that the run has with `order`; NaN with fewer than three."""
     there = gains.isel(draw=0).notnull().values
     pair = gains.isel({by: there}), np.array(order)[there]
-    found: xr.DataArray = xr.apply_ufunc(k.rank_correlation, *pair, input_core_dims=[[by]] * 2)
-    return found.where(there.sum() > 2)
+    correlation: xr.DataArray = xr.apply_ufunc(k.rank_correlation, *pair, input_core_dims=[[by]] * 2)
+    return correlation.where(there.sum() > 2)
 
 
 def _critique(q: k.Quantities) -> Iterator[k.ClaimSpec]:
     gains = m.gain(q, "down", of=m.laws).sel(population=m.AVGDC, iw=m.MANY)
     independent = "Where RTTs do not depend on bandwidth"
     fitted = "Where slow users have long RTTs, as Figure 5's product implies,"
-    for dependence, told, expected, direction in (
+    for dependence, premise, expected, direction in (
         ("independent", independent, k.above(0, "correlation"), "rises"),
         ("fitted", fitted, k.below(0, "correlation"), "falls"),
     ):
-        own = gains.sel(dependence=dependence)
+        bucket_gains = gains.sel(dependence=dependence)
         yield CRITIQUE.says(
             f"cs244-percent-by-bandwidth-{dependence}",
-            f"{told} the gain in percent {direction} with bandwidth (rank correlation over the buckets; AvgDC, web "
+            f"{premise} the gain in percent {direction} with bandwidth (rank correlation over the buckets; AvgDC, web "
             "search).",
-            _ranked(own, "down", range(own["down"].size)),
+            _ranked(bucket_gains, "down", range(bucket_gains["down"].size)),
             expected,
             "The sentence gives a direction and no number.",
-            f"Percent by bandwidth bucket: {', '.join(map(_or_none, own.isel(draw=0).values.tolist()))}.",
+            f"Percent by bandwidth bucket: {', '.join(map(_or_none, bucket_gains.isel(draw=0).values.tolist()))}.",
         )
     for index in (0, 1):
         id_, text = f"cs244-low-bandwidth-{index + 1}-independent", "the slowest gain less than the published 10%"
@@ -221,7 +221,7 @@ def _cost(q: k.Quantities) -> Iterator[k.ClaimSpec]:
 
     def rising(id_: str, text: str, population: str, of: str, expected: Expectation, why: str = HALF) -> k.ClaimSpec:
         few, many, new_few, new_many = (
-            one.sel(population=population, iw=iw) for one in rates[of] for iw in (m.FEW, m.MANY)
+            rate.sel(population=population, iw=iw) for rate in rates[of] for iw in (m.FEW, m.MANY)
         )
         note = (
             f"{k.value(few):.2f} to {k.value(many):.2f}%. With new connections alone "
@@ -295,14 +295,14 @@ def _tail(q: k.Quantities) -> Iterator[k.ClaimSpec]:
             f"With IW 3 {k.value(last.sel(iw=m.FEW)):.0f} ms.",
         )
     none = "No percentile up to the 99th is greater with IW 10 than with IW 3; 100 stands for that."
-    found = worse_from(q.ranks.sel(population=m.SLOWDC, service=m.MAPS).isel(draw=0))
+    percentile = worse_from(q.ranks.sel(population=m.SLOWDC, service=m.MAPS).isel(draw=0))
     yield COUNTED.says(
         "rfc6928-maps-worse-from-slowdc",
         "In SlowDC Maps is slower with IW 10 from the 96th percentile up.",
-        found,
+        percentile,
         k.near(96, "percentile", 3),
         "3: from the 93rd to the 99th.",
-        none if found == 100 else "",
+        none if percentile == 100 else "",
     )
 
 
@@ -323,11 +323,11 @@ def _paths(q: k.Quantities) -> Iterator[k.ClaimSpec]:
         "0.2: the last digit printed, and drawing. This study follows the shares of Figure 5, whose median is 1.0; the "
         "2012 reproduction cites 1.2. The three cannot hold together.",
     )
-    for limit, found, share in ((100, q.below_100, 20.0), (256, q.below_256, 33.3)):
+    for limit, quantity, share in ((100, q.below_100, 20.0), (256, q.below_256, 33.3)):
         yield COUNTED.says(
             f"rfc6928-below-{limit}-slowdc",
             f"{'Nearly 20%' if limit == 100 else 'A third'} of SlowDC's users have less than {limit} kbit/s.",
-            found.sel(**users, population=m.SLOWDC),
+            quantity.sel(**users, population=m.SLOWDC),
             k.near(share, "percent", 2),
             f"2 points: drawing. {BUILT}",
             given=True,

@@ -133,7 +133,7 @@ def _ranks(run: Run) -> pl.LazyFrame:
     """The latency of Maps at each of `RANKS`, of those that one response has; not finished is beyond every other."""
     keys = ("population", "service", "iw", "replicate")
     latency = pl.col("completion_time_s") - pl.col("handshake_time_s").fill_nan(0)
-    found = (
+    quantiles = (
         run.table("transfers", experiment="stated", service=MAPS)
         .filter(pl.col("application") != BACKGROUND, pl.col("iw").is_in([FEW, MANY]))
         .select(*keys, (1000 * latency).fill_nan(math.inf).alias("latency_ms"))
@@ -141,7 +141,7 @@ def _ranks(run: Run) -> pl.LazyFrame:
         .group_by(keys, maintain_order=True)
         .agg(pl.col("latency_ms").quantile(rank / 100, "lower").alias(str(rank)) for rank in RANKS)
     )
-    return found.unpivot(index=keys, variable_name="rank", value_name="latency_ms").lazy()
+    return quantiles.unpivot(index=keys, variable_name="rank", value_name="latency_ms").lazy()
 
 
 RESPONSES = Sample(responses, ("replicate", "subnet"), ("iw",))
@@ -275,8 +275,8 @@ def slow_gain() -> float:
 
 def saved(few: xr.DataArray, latency: xr.DataArray, unit: str = "percent") -> xr.DataArray:
     """The part of the mean latency with IW 3 that a window saves."""
-    found = few - latency if unit == "ms" else 100 * (1 - latency / few)
-    return named(found, GAINS[unit].removesuffix("_ms"), "Gain", unit)
+    savings = few - latency if unit == "ms" else 100 * (1 - latency / few)
+    return named(savings, GAINS[unit].removesuffix("_ms"), "Gain", unit)
 
 
 def gain(

@@ -87,9 +87,9 @@ def _latency(q: Quantities) -> Table:
     gains = [m.gain(q, "stated", unit) for unit in m.GAINS]
     larger = [of.where(of["iw"] != m.FEW) for of in gains]
     published = {
-        (str(own.name), population, m.SEARCH, m.MANY): value
+        (str(gain.name), population, m.SEARCH, m.MANY): value
         for population, of in m.SEARCH_GAIN.items()
-        for own, value in zip(gains, of, strict=True)
+        for gain, value in zip(gains, of, strict=True)
     }
     return table(
         "latency",
@@ -149,7 +149,7 @@ def _buckets(q: Quantities) -> Table:
             few, latency, count = (getattr(q, f"stated_{by}_{of}").sel(at) for of in ("few", "latency", "count"))
             count = count.sel(draw=0)
             share = named(100 * count / count.sum(by, skipna=False), "share", "Share of responses", "percent")
-            own = [share, named(count, "responses", "Responses", "count", 0), *_compared(few, latency)]
+            quantities = [share, named(count, "responses", "Responses", "count", 0), *_compared(few, latency)]
             known = (population, service) == (m.AVGDC, m.SEARCH) and by != "segments"
             parts.append(
                 table(
@@ -157,7 +157,7 @@ def _buckets(q: Quantities) -> Table:
                     "Gain of IW 10 over IW 3 in the paper's buckets",
                     "Mean latency; each interval holds for its bucket alone. In brackets: Figure 5's value for AvgDC's "
                     "web search. A dash: no responses, or too few.",
-                    [of.rename({by: "bucket"}).expand_dims(by=[m.heading(by)]) for of in own],
+                    [of.rename({by: "bucket"}).expand_dims(by=[m.heading(by)]) for of in quantities],
                     published=_printed(by, (population, service, m.heading(by))) if known else None,
                     near={**NEAR, "share": ("absolute", 2)},
                     order=("population", "service", "by", "bucket"),
@@ -206,16 +206,16 @@ def _subnets(q: Quantities) -> Table:
 
 
 def _tail(q: Quantities) -> Table:
-    own = quantiles_of(q.tail, m.MAPS)
+    quantiles = quantiles_of(q.tail, m.MAPS)
     return table(
         "tail",
         "Maps: change of latency with IW 10, by quantile",
         f"Positive: slower than with IW 3. Published for {m.NAMES[m.SLOWDC]}: slower from the 96th percentile up; "
         f"nothing of the kind for {m.NAMES[m.AVGDC]}.",
         [
-            named(own.sel(iw=m.FEW, drop=True), "latency_iw3", "Latency with IW 3", "ms", 0),
-            named(m.ratio_of_quantiles(own, "ms"), "change", "Change", "ms", 0),
-            named(m.ratio_of_quantiles(own), "change_percent", "Change", "percent"),
+            named(quantiles.sel(iw=m.FEW, drop=True), "latency_iw3", "Latency with IW 3", "ms", 0),
+            named(m.ratio_of_quantiles(quantiles, "ms"), "change", "Change", "ms", 0),
+            named(m.ratio_of_quantiles(quantiles), "change_percent", "Change", "percent"),
         ],
         published={("change", m.SLOWDC, 99): 80.0, ("change_percent", m.SLOWDC, 99): 2.3},
         near={name: NEAR[name] for name in ("change", "change_percent")},
@@ -256,17 +256,17 @@ def assumed(q: Quantities) -> dict[str, xr.DataArray]:
     def merged(of: str) -> xr.DataArray:
         """Services that an assumption does not concern are as stated."""
         stated = getattr(q, f"stated_{of}").sel(iw=[m.FEW, m.MANY])
-        found: dict[str, xr.DataArray] = {}
+        arrays: dict[str, xr.DataArray] = {}
         for name in (f"{grid}_{of}" for grid in ("assumed", "search_assumed", "maps_assumed")):
             if name not in q:
                 continue
-            own = getattr(q, name)
-            assumptions = own["assumption"].values.tolist()
-            others = stated.drop_sel(service=own["service"].values).expand_dims(assumption=assumptions)
-            whole = xr.concat([own, others], "service", coords="minimal", compat="override")
+            part = getattr(q, name)
+            assumptions = part["assumption"].values.tolist()
+            others = stated.drop_sel(service=part["service"].values).expand_dims(assumption=assumptions)
+            whole = xr.concat([part, others], "service", coords="minimal", compat="override")
             whole = whole.sel(service=stated["service"])
-            found |= {assumption: whole.sel(assumption=assumption, drop=True) for assumption in assumptions}
-        every = along("assumption", {name: found.get(name, stated) for name in titles}, "inner")
+            arrays |= {assumption: whole.sel(assumption=assumption, drop=True) for assumption in assumptions}
+        every = along("assumption", {name: arrays.get(name, stated) for name in titles}, "inner")
         return every.assign_coords(assumption=list(titles.values()))
 
     def gained(name: str, title: str, of: str) -> xr.DataArray:
@@ -275,7 +275,7 @@ def assumed(q: Quantities) -> dict[str, xr.DataArray]:
 
     rates = m.rate_of_all(merged("again"), merged("sent"))
     few, many = rates.sel(iw=m.FEW), rates.sel(iw=m.MANY)
-    found = (
+    arrays = (
         gained("gain_percent", "Gain", ""),
         gained("slow_gain_percent", "Gain <= 256 kbit/s", "slow_"),
         named(few, "rate_iw3", f"Retransmitted, IW {m.FEW}", "percent", 2),
@@ -283,20 +283,20 @@ def assumed(q: Quantities) -> dict[str, xr.DataArray]:
         named(many - few, "rise", "Rise", "points", 2),
         named(merged("clean").sel(service=m.SEARCH, iw=m.MANY), "clean", "Without", "percent"),
     )
-    return {str(of.name): of for of in found}
+    return {str(of.name): of for of in arrays}
 
 
 def _sensitivity(q: Quantities) -> Iterator[Table]:
     if q.assumed_again.isnull().all():
         return
-    found = assumed(q)
+    arrays = assumed(q)
     published: Printed = {}
     for population, (few, many) in m.RETRANSMITTED.items():
         known = {"gain_percent": m.SEARCH_GAIN[population][1], "rate_iw3": few, "rate_iw10": many}
         known["rise"] = round(many - few, 2)
         known |= {"clean": m.WITHOUT_RETRANSMISSION} if population == m.SLOWDC else {"slow_gain_percent": m.slow_gain()}
-        for told in found["rise"]["assumption"].values.tolist():
-            published |= {(metric, population, told): value for metric, value in known.items()}
+        for assumption in arrays["rise"]["assumption"].values.tolist():
+            published |= {(metric, population, assumption): value for metric, value in known.items()}
     yield table(
         "sensitivity",
         "Dependence of gain and cost on each assumption",
@@ -304,7 +304,7 @@ def _sensitivity(q: Quantities) -> Iterator[Table]:
         "all users and those up to 256 kbit/s. Retransmitted: segments of all services, with equal weights. Without: "
         f"responses of web search with IW {m.MANY} that had no retransmission. Fewer users than in the other tables, "
         "but for the stated row. No claim depends on it.",
-        list(found.values()),
+        list(arrays.values()),
         published=published,
         near=NEAR,
         order=("population", "assumption"),
@@ -325,11 +325,11 @@ def drawn_share(q: Quantities, by: str) -> xr.DataArray:
 def _shares(q: Quantities) -> Table:
     parts = []
     for population, by in product(m.NAMES, m.DIMENSIONS[:3]):
-        own = drawn_share(q, by).sel(population=[population]).rename({by: "bucket"})
+        shares = drawn_share(q, by).sel(population=[population]).rename({by: "bucket"})
         published = {
             ("share", m.AVGDC, m.heading(by), label, law): value
             for label, value in zip(m.labels(by), dukkipati2010.shares(by), strict=True)
-            for law in own["dependence"].values.tolist()
+            for law in shares["dependence"].values.tolist()
         }
         parts.append(
             table(
@@ -337,7 +337,7 @@ def _shares(q: Quantities) -> Table:
                 "Shares of the users by RTT, bandwidth and their product",
                 "Marginals are built from the published shares. The dependence of both is fitted to the product's "
                 "shares.",
-                [own.expand_dims(by=[m.heading(by)])],
+                [shares.expand_dims(by=[m.heading(by)])],
                 "dependence",
                 published,
                 near={"share": ("absolute", 1)},
@@ -354,10 +354,10 @@ def _paths(q: Quantities) -> Table:
         m.SLOWDC: {"median_rtt": 70.0, "median_down": 0.5, **below},
     }
     parts = {}
-    for name, (told, _) in m.QUANTILES.items():
-        own = getattr(q, name).sel(service=m.SEARCH, iw=m.FEW, drop=True)
+    for name, (title, _) in m.QUANTILES.items():
+        quantity = getattr(q, name).sel(service=m.SEARCH, iw=m.FEW, drop=True)
         # The shares are SlowDC's published ones.
-        parts[told] = own.where(own["population"] == m.SLOWDC) if name in below else own
+        parts[title] = quantity.where(quantity["population"] == m.SLOWDC) if name in below else quantity
     return table(
         "paths",
         "Users' paths, as drawn",
@@ -452,18 +452,18 @@ def figures(q: Quantities) -> Iterator[Figure | None]:
     yield _slow_law()
 
 
-def _with_published(own: xr.DataArray, key: str, by: str, values: Sequence[float]) -> xr.DataArray:
+def _with_published(ours: xr.DataArray, key: str, by: str, values: Sequence[float]) -> xr.DataArray:
     """With the published bars as one more label of `key`; they have no interval."""
-    theirs = xr.DataArray(list(values), {by: own[by]}, [by]).where(own["draw"] == 0).expand_dims({key: [_THEIRS]})
-    return xr.concat([own, theirs], key, coords="minimal", compat="override")
+    theirs = xr.DataArray(list(values), {by: ours[by]}, [by]).where(ours["draw"] == 0).expand_dims({key: [_THEIRS]})
+    return xr.concat([ours, theirs], key, coords="minimal", compat="override")
 
 
 def _next_to_figure5(q: Quantities, key: str, title: str, caption: str) -> Figure | None:
     by, _, of_search = _VARIED[key]
-    own = m.gain(q, by, of=of_search).sel(population=m.AVGDC, iw=m.MANY)
-    if own.isnull().all([by, "draw"]).any():
+    gains = m.gain(q, by, of=of_search).sel(population=m.AVGDC, iw=m.MANY)
+    if gains.isnull().all([by, "draw"]).any():
         return None
-    shown = named(_with_published(own, key, by, m.figure5(by, "gain_percent")), key, "gain", "%")
+    shown = named(_with_published(gains, key, by, m.figure5(by, "gain_percent")), key, "gain", "%")
     return lines(headed(shown, **{by: m.heading(by)}), title, caption, by, key)
 
 
@@ -472,39 +472,39 @@ def _by_bucket(
 ) -> Figure | None:
     """Gains in ms and percent by bucket."""
     at = {"population": population, "service": m.SEARCH, "iw": m.MANY}
-    wide, narrow, told = [], [], ""
+    wide, narrow, finding = [], [], ""
     for by in dimensions:
         count = getattr(q, f"stated_{by}_count").sel(at).isel(draw=0)
         shares = [f"{share:.1f}%" if share else "none" for share in (100 * count / count.sum()).fillna(0).values]
         panels = []
         for unit, column in m.GAINS.items():
-            own = m.gain(q, f"stated_{by}", unit).sel(at).expand_dims(source=[_OURS])
-            if own.isnull().all():
+            gains = m.gain(q, f"stated_{by}", unit).sel(at).expand_dims(source=[_OURS])
+            if gains.isnull().all():
                 return None
-            found = headed(named(own, "gain", "Gain of IW 10", m.SIGNS[unit]), **{by: m.heading(by)})
-            told = told or extremes(found.isel(source=0, drop=True), [by])
+            named_gains = headed(named(gains, "gain", "Gain of IW 10", m.SIGNS[unit]), **{by: m.heading(by)})
+            finding = finding or extremes(named_gains.isel(source=0, drop=True), [by])
             if population == m.AVGDC and by != "segments":
-                own = _with_published(own, "source", by, m.figure5(by, column))
-            panels.append(headed(named(own, "gain", "gain", m.SIGNS[unit]), **{by: m.heading(by)}))
+                gains = _with_published(gains, "source", by, m.figure5(by, column))
+            panels.append(headed(named(gains, "gain", "gain", m.SIGNS[unit]), **{by: m.heading(by)}))
         step = 34 if len(dimensions) > 1 else 60
-        wide.append(alt.vconcat(*(bars(own, by, _SOURCES, step, shares) for own in panels), spacing=6))
-        narrow += [bars(own, by, _SOURCES, 30, shares) for own in panels]
-    return Figure(name, title, caption, alt.hconcat(*wide), alt.vconcat(*narrow), told)
+        wide.append(alt.vconcat(*(bars(panel, by, _SOURCES, step, shares) for panel in panels), spacing=6))
+        narrow += [bars(panel, by, _SOURCES, 30, shares) for panel in panels]
+    return Figure(name, title, caption, alt.hconcat(*wide), alt.vconcat(*narrow), finding)
 
 
 def _population(q: Quantities) -> Figure | None:
     """AvgDC's users as drawn and as published."""
     shown = {}
     for by in m.DIMENSIONS[:3]:
-        own = drawn_share(q, by).sel(
+        shares = drawn_share(q, by).sel(
             population=m.AVGDC, dependence=["fitted", "independent"] if by == "bdp" else ["fitted"]
         )
-        if own.sel(dependence="fitted").isnull().all():
+        if shares.sel(dependence="fitted").isnull().all():
             return None
-        own = own.rename(dependence="source").assign_coords(source=list(_SOURCES[: own.sizes["dependence"]]))
-        own = _with_published(own, "source", by, dukkipati2010.shares(by))
-        shown[by] = headed(named(own, "share", "share", "%"), **{by: m.heading(by)})
-    wide, narrow = ([bars(own, by, _SOURCES, step, height=170) for by, own in shown.items()] for step in (26, 30))
+        shares = shares.rename(dependence="source").assign_coords(source=list(_SOURCES[: shares.sizes["dependence"]]))
+        shares = _with_published(shares, "source", by, dukkipati2010.shares(by))
+        shown[by] = headed(named(shares, "share", "share", "%"), **{by: m.heading(by)})
+    wide, narrow = ([bars(shares, by, _SOURCES, step, height=170) for by, shares in shown.items()] for step in (26, 30))
     return Figure(
         "population",
         "AvgDC as drawn, next to the published shares",
@@ -523,9 +523,9 @@ def _slow_law() -> Figure | None:
     shares = [[100 * dukkipati2010.share_below(law, bps) for bps in rates] for law in laws_of.values()]
     shares.append([100 * published.get(bps, math.nan) for bps in rates])
     names = [*laws_of, f"{_THEIRS} ({m.NAMES[m.SLOWDC]})"]
-    own = xr.DataArray(shares, {"law": names, "rate": [bps / 1000 for bps in rates]}, ["law", "rate"])
+    curves = xr.DataArray(shares, {"law": names, "rate": [bps / 1000 for bps in rates]}, ["law", "rate"])
     return lines(
-        headed(named(own, "slowdc", "users below", "%"), rate="bandwidth, kbit/s", law=""),
+        headed(named(curves, "slowdc", "users below", "%"), rate="bandwidth, kbit/s", law=""),
         "SlowDC's bandwidths through the published quantiles",
         "A fifth below 100 kbit/s, a third below 256 kbit/s (RFC 6928), median 500 kbit/s (CS244 2014). Above the "
         "median it has AvgDC's shares.",
@@ -552,15 +552,15 @@ def _by_assumption(q: Quantities) -> Figure | None:
     """The effect of each assumption on the gain and on the cost, as a forest of intervals."""
     if q.assumed_again.isnull().all():
         return None
-    found = assumed(q)
-    if found["rise"].sel(draw=0).isnull().all():
+    arrays = assumed(q)
+    if arrays["rise"].sel(draw=0).isnull().all():
         return None
 
     wide = [
-        forest(found[of], "assumption", "population", *told, 165, 13, label)
-        for (of, told), label in zip(_FOREST.items(), (44, 0), strict=True)
+        forest(arrays[of], "assumption", "population", *options, 165, 13, label)
+        for (of, options), label in zip(_FOREST.items(), (44, 0), strict=True)
     ]
-    narrow = [forest(found[of], "assumption", "population", *told, 130, 20, 30) for of, told in _FOREST.items()]
+    narrow = [forest(arrays[of], "assumption", "population", *options, 130, 20, 30) for of, options in _FOREST.items()]
     return Figure(
         "sensitivity",
         "Dependence of gain and cost on each assumption",
@@ -569,7 +569,7 @@ def _by_assumption(q: Quantities) -> Figure | None:
         "`sensitivity`. Added after the first run; no claim depends on it.",
         alt.hconcat(*wide),
         alt.vconcat(*narrow),
-        extremes(found["gain_percent"], ["population", "assumption"]),
+        extremes(arrays["gain_percent"], ["population", "assumption"]),
     )
 
 
@@ -578,9 +578,9 @@ def answer(q: Quantities) -> Iterator[str]:
     parts = []
     for population, (ms, percent) in m.SEARCH_GAIN.items():
         at = {"population": population, "service": m.SEARCH, "iw": m.MANY}
-        found = [value(m.gain(q, "stated", unit).sel(at)) for unit in m.GAINS]
+        savings = [value(m.gain(q, "stated", unit).sel(at)) for unit in m.GAINS]
         parts.append(
-            f"{found[0]:.0f} ms or {found[1]:.1f}% in {m.NAMES[population]} (published {ms:.0f} ms, {percent}%)"
+            f"{savings[0]:.0f} ms or {savings[1]:.1f}% in {m.NAMES[population]} (published {ms:.0f} ms, {percent}%)"
         )
     yield f"IW {m.MANY} instead of {m.FEW} makes web search faster by {' and '.join(parts)}."
     rates = m.rate_of_all(q.stated_again, q.stated_sent).isel(draw=0)
@@ -596,8 +596,8 @@ def answer(q: Quantities) -> Iterator[str]:
     gains = m.gain(q, "down", of=m.laws).sel(population=m.AVGDC, iw=m.MANY, draw=0)
 
     def ends(dependence: str) -> str:
-        found = [value for value in gains.sel(dependence=dependence).values.tolist() if value == value]
-        return f"{found[0]:.0f}% at the lowest bandwidths and {found[-1]:.0f}% at the highest"
+        savings = [value for value in gains.sel(dependence=dependence).values.tolist() if value == value]
+        return f"{savings[0]:.0f}% at the lowest bandwidths and {savings[-1]:.0f}% at the highest"
 
     yield (
         f"The dependence of RTT on bandwidth matters: fitted to the published product, users gain {ends('fitted')}; "

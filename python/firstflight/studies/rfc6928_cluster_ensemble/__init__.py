@@ -43,8 +43,8 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     """The cell of `rfc6928-cluster`, with the member's setting."""
     of = ENSEMBLE.member(labels[k.MEMBER])
     turns = int(of["turns"])
-    own = {"population": m.AVGDC, "service": m.SEARCH, "iw": labels["iw"]}
-    scenario = rfc6928_cluster.build("new" if turns == 1 else "stated", own, scenario)
+    cell = {"population": m.AVGDC, "service": m.SEARCH, "iw": labels["iw"]}
+    scenario = rfc6928_cluster.build("new" if turns == 1 else "stated", cell, scenario)
     size = applications.preset(m.SEARCH)["size"] | {"median": f"{of['size']:.0f}B"}
     changes = {
         "population.users": USERS,
@@ -98,15 +98,15 @@ WAVE = k.Source("this study, before its first wave", needs="value")
 
 def baseline(q: k.Quantities) -> list[k.Number]:
     """Latencies with IW 3, as Figure 5 implies them."""
-    found = []
+    numbers = []
     for by in BUCKETS:
         columns = (m.figure5(by, column) for column in ("share_percent", "gain_percent", "iw3_latency_ms"))
         for label, share, percent, latency in zip(m.labels(by), *columns, strict=True):
             if share >= LEAST_SHARE:
                 deviation = latency * math.hypot(MODEL, READ_MS, READ_POINTS / percent)
-                own = getattr(q, f"{by}_latency").sel({by: label, "iw": m.FEW}, drop=True)
-                found.append(k.Number(f"{by} {label}", own, latency, deviation))
-    return found
+                latencies = getattr(q, f"{by}_latency").sel({by: label, "iw": m.FEW}, drop=True)
+                numbers.append(k.Number(f"{by} {label}", latencies, latency, deviation))
+    return numbers
 
 
 def gain(q: k.Quantities, name: str) -> xr.DataArray:
@@ -128,8 +128,8 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     rtt, down = gain(q, "rtt"), gain(q, "down")
     rise = q.resent.sel(iw=m.MANY) - q.resent.sel(iw=m.FEW)
 
-    def said(id: str, text: str, found: xr.DataArray, expected: Expectation, why: str) -> k.ClaimSpec:
-        return of.judged(RFC.says(id, text, found, expected, why))
+    def said(id: str, text: str, statistic: xr.DataArray, expected: Expectation, why: str) -> k.ClaimSpec:
+        return of.judged(RFC.says(id, text, statistic, expected, why))
 
     turns = float(of.influence(of.distance).sel(parameter="turns"))
     width = float(of.effects.max() - of.effects.min()) if of.effects.size else math.nan

@@ -162,19 +162,19 @@ def answer(q: Quantities) -> Sequence[str]:
     ]
 
 
-def _difference(found: float, key: tuple[int, int], trips: int) -> str:
+def _difference(measured_trips: float, key: tuple[int, int], trips: int) -> str:
     segments, iw = key
-    if found == trips:
+    if measured_trips == trips:
         return ""
     # Only a value that the rule gives too is an error of the RFC; any other may be an error of this run.
-    if found != by_rule(*key):
+    if measured_trips != by_rule(*key):
         return (
             f"The sentence after the table gives {segments} segments {trips} round trips with an initial window of "
-            f"{iw}; here they take {found:g}, where the rule has {by_rule(*key)}."
+            f"{iw}; here they take {measured_trips:g}, where the rule has {by_rule(*key)}."
         )
     return (
         f"The sentence after the table is a slip: it gives {segments} segments {trips} round trips with an "
-        f"initial window of {iw}; they take {found:.0f}, as the table itself implies."
+        f"initial window of {iw}; they take {measured_trips:.0f}, as the table itself implies."
     )
 
 

@@ -24,10 +24,10 @@ __all__ = ["NAME", "REFERENCE", "Judged", "Scheme", "Scorecard", "scheme"]
 class Scorecard(DeclaredStudy):
     """The cases of study.toml for one scheme, whose label is the second of the key `scheme`."""
 
-    def __init__(self, own: Scheme, reference: Scheme) -> None:
-        if own.name == reference.name:
-            raise RequestError(f'"{own.name}" is the reference too; choose another with --reference')
-        self.schemes = {reference.name: reference, own.name: own}
+    def __init__(self, scheme: Scheme, reference: Scheme) -> None:
+        if scheme.name == reference.name:
+            raise RequestError(f'"{scheme.name}" is the reference too; choose another with --reference')
+        self.schemes = {reference.name: reference, scheme.name: scheme}
         folder = Path(__file__).parent
         self._cases: list[Case] = []
         super().__init__(folder, (), self._claims_of, lambda q: (), self._figures_of, self._answer_of, self._build_case)
@@ -36,8 +36,8 @@ class Scorecard(DeclaredStudy):
             case |= {"scenario": "path.toml", "keys": key | case.get("keys", {})}
             self._cases.append(Case(name, case))
         self._choose({case.id for case in self._cases})
-        self._own, self._reference = own.name, reference.name
-        self.title = f"RFC 9743 scorecard of {own.name} against {reference.name}"  # type: ignore[misc]
+        self._own, self._reference = scheme.name, reference.name
+        self.title = f"RFC 9743 scorecard of {scheme.name} against {reference.name}"  # type: ignore[misc]
 
     @classmethod
     def of(cls, run: Run) -> "Scorecard":
@@ -45,8 +45,8 @@ class Scorecard(DeclaredStudy):
         names = list(dict.fromkeys(str(cell["scheme"]) for cell in run.cells))
         if len(names) < 2:
             raise RequestError(f'"{run.directory}" has no finished case yet; continue it with "firstflight scorecard"')
-        reference, own = names
-        card = cls(Scheme(own), Scheme(reference))
+        reference, scheme = names
+        card = cls(Scheme(scheme), Scheme(reference))
         card._choose({str(cell["experiment"]) for cell in run.cells})
         return card
 
@@ -66,11 +66,11 @@ class Scorecard(DeclaredStudy):
         """The applications of the case, its settings, and the scheme at its own servers."""
         case = self._declared["grids"][grid]
         fields = dict(self.schemes[labels["scheme"]].fields)
-        own = {f"application.{name}.server_tcp": fields for name in case["applications"] if name.startswith("own")}
+        settings = {f"application.{name}.server_tcp": fields for name in case["applications"] if name.startswith("own")}
         document = scenario.to_dict()
-        document["application"] = [one for one in document["application"] if one["name"] in case["applications"]]
+        document["application"] = [entry for entry in document["application"] if entry["name"] in case["applications"]]
         return Scenario.from_dict(document).replace_all(
-            [*case.get("set", {}).items(), *(own if fields else {}).items()]
+            [*case.get("set", {}).items(), *(settings if fields else {}).items()]
         )
 
     def cases(self, run: Run) -> list[Judged]:
@@ -101,7 +101,7 @@ class Scorecard(DeclaredStudy):
         return [Table("changes", "All changes", caption, keys, rows_frame(keys, changes), None, (CHANGE,))]
 
     def _claims_of(self, q: Quantities) -> Sequence[ClaimSpec]:
-        found = []
+        specs = []
         for case in self._cases:
             said, measure = case.declared, case.measure(case.declared["judged"])
             margin = measure.margin
@@ -110,8 +110,8 @@ class Scorecard(DeclaredStudy):
             )
             why = "The RFC gives no limit; this one was fixed before the first run."
             source = Source(f"RFC 9743 section {said['section']}")
-            found.append(source.says(case.id, said["criterion"], case.change(q, said["judged"]), expected, why))
-        return found
+            specs.append(source.says(case.id, said["criterion"], case.change(q, said["judged"]), expected, why))
+        return specs
 
     def _figures_of(self, q: Quantities) -> Sequence[Figure | None]:
         """Ratios to the reference; above 1 is better."""
@@ -121,11 +121,11 @@ class Scorecard(DeclaredStudy):
         for role in ("gain", "harm"):
             of_role: list[xr.DataArray] = [case.improvement(q, role) for case in self._cases]
             columns.append(xr.concat(of_role, cases))
-        found = named(
+        ratios = named(
             xr.concat(columns, who).expand_dims(panel=[""]), "improvements", "Times as good as the reference", ""
         )
         caption = "Ratios with 95% CI, better above 1; times are inverted. Changes in other units: see the table above."
-        return [intervals(found, "Gain and harm by case", caption, "case", "of", "panel", base=1)]
+        return [intervals(ratios, "Gain and harm by case", caption, "case", "of", "panel", base=1)]
 
     def _answer_of(self, q: Quantities) -> Sequence[str]:
         judged = [case.judged(q) for case in self._cases]

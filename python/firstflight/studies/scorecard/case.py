@@ -148,8 +148,8 @@ class Judged:
     @property
     def changes(self) -> dict[str, MeasureChange]:
         """By whose they are; empty without results."""
-        found = {"gain": self.gain, "harm": self.harm}
-        return {ROLES[role]: change for role, change in found.items() if change is not None}
+        role_changes = {"gain": self.gain, "harm": self.harm}
+        return {ROLES[role]: change for role, change in role_changes.items() if change is not None}
 
 
 @dataclass(frozen=True)
@@ -177,10 +177,10 @@ class Case:
     def change(self, q: Quantities, role: str) -> xr.DataArray:
         """Of the scheme against the reference: mean over the other keys of the case."""
         measure = self.measure(role)
-        reference, own = (getattr(q, f"{self.id}.{role}").isel(scheme=place, drop=True) for place in (0, 1))
-        difference = own - reference if measure.absolute else 100 * (own / reference.where(reference > 0) - 1)
-        found: xr.DataArray = difference.mean([key for key in difference.dims if key != DRAW], skipna=False)
-        return found
+        reference, scheme = (getattr(q, f"{self.id}.{role}").isel(scheme=place, drop=True) for place in (0, 1))
+        difference = scheme - reference if measure.absolute else 100 * (scheme / reference.where(reference > 0) - 1)
+        mean: xr.DataArray = difference.mean([key for key in difference.dims if key != DRAW], skipna=False)
+        return mean
 
     def improvement(self, q: Quantities, role: str) -> xr.DataArray:
         """Of the scheme to the reference as a ratio; above 1 is better. Nothing where the change is not in percent."""
@@ -211,15 +211,15 @@ class Case:
 
 def counted(cases: Sequence[Judged]) -> dict[str, dict[Verdict, int]]:
     """The counts by verdict, best first: of own flows, of others or the link, and of cases without results."""
-    found: dict[str, dict[Verdict, int]] = {}
+    counts: dict[str, dict[Verdict, int]] = {}
     for who in (*ROLES.values(), "no result"):
         numbers = Counter(
             case.changes[who].verdict if who in case.changes else case.lacks
             for case in cases
             if (who in case.changes) or (who == "no result" and not case.changes)
         )
-        found[who] = {verdict: numbers[verdict] for verdict in VERDICTS if numbers[verdict]}
-    return {who: of for who, of in found.items() if of}
+        counts[who] = {verdict: numbers[verdict] for verdict in VERDICTS if numbers[verdict]}
+    return {who: of for who, of in counts.items() if of}
 
 
 def in_words(numbers: Mapping[str, Mapping[Verdict, int]]) -> str:

@@ -23,15 +23,15 @@ class Scheme:
 
 def known() -> dict[str, dict[str, Any]]:
     """Fields by name: each start-up scheme, each congestion control, each end of slow start that one of these has."""
-    found: dict[str, dict[str, Any]] = {}
+    schemes: dict[str, dict[str, Any]] = {}
     for key in ("startup", "congestion_control"):
         for table in choices()[key]:
             tag, name = next(iter(table.items()))
-            found[name] = {key: name}
+            schemes[name] = {key: name}
             for parameter in table:
                 ends = choices().get(f"{key}.{parameter}", []) if parameter != tag else []
-                found |= {end: {key: {tag: name, parameter: end}} for end in ends if end != "off"}
-    return found
+                schemes |= {end: {key: {tag: name, parameter: end}} for end in ends if end != "off"}
+    return schemes
 
 
 def scheme(text: str) -> Scheme:

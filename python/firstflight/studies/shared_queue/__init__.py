@@ -35,8 +35,8 @@ def shares(run: Run) -> pl.LazyFrame:
     )
     keys = [key for key in run.cells[0] if key in ("queue", "flows")]
     together = [*keys, "replicate", "rtt"]
-    own = rows.filter(pl.col("window").is_not_null()).group_by(*together, "window").agg(pl.col("sent_bytes").sum())
-    return own.with_columns(all_bytes=pl.col("sent_bytes").sum().over(together))
+    sums = rows.filter(pl.col("window").is_not_null()).group_by(*together, "window").agg(pl.col("sent_bytes").sum())
+    return sums.with_columns(all_bytes=pl.col("sent_bytes").sum().over(together))
 
 
 def at_sender(name: str, title: str, unit: str, value: pl.Expr, digits: int = 2) -> k.Quantity:
@@ -108,8 +108,8 @@ def larger(harmed: xr.DataArray, shown: xr.DataArray) -> xr.DataArray:
     last = [["scene"]]
     places = xr.apply_ufunc(ranks, shown, input_core_dims=last, output_core_dims=last)
     count = harmed.sum("scene")
-    found = (places * harmed).sum("scene") - count * (count + 1) / 2
-    share: xr.DataArray = found / (count * (harmed.sizes["scene"] - count))
+    u_statistic = (places * harmed).sum("scene") - count * (count + 1) / 2
+    share: xr.DataArray = u_statistic / (count * (harmed.sizes["scene"] - count))
     return share
 
 
@@ -119,9 +119,9 @@ def detected(q: k.Quantities) -> xr.DataArray:
     alarms = xr.DataArray(np.arange(0, 101, 10), dims="alarms", attrs={"long_name": "false alarms, %"})
     limits = shown.where(harmed == 0).quantile(1 - alarms.values / 100, "scene").rename(quantile="alarms")
     limits = limits.assign_coords(alarms=alarms)
-    found = 100 * ((shown > limits) * harmed).sum("scene") / harmed.sum("scene")
+    percent = 100 * ((shown > limits) * harmed).sum("scene") / harmed.sum("scene")
     return k.named(
-        found.assign_coords(interval=shown["interval"]), "detected", "Scenes with harm that are found", "%", 0
+        percent.assign_coords(interval=shown["interval"]), "detected", "Scenes with harm that are found", "%", 0
     )
 
 
@@ -252,9 +252,9 @@ def who_pays(q: k.Quantities) -> xr.DataArray:
     """Adopters and others against the same users with IW 3, half of the users, by load."""
     both = [change(of).sel(adopters=50, iw=[10, 32]) for of in (q.adopters, q.others)]
     who = xr.DataArray(["half with the larger IW", "half with IW 3"], dims="who", attrs={"long_name": "users"})
-    found = xr.concat(both, who, combine_attrs="override", coords="minimal", compat="override")
-    found["iw"] = found["iw"].assign_attrs(titles={"10": "IW 10", "32": "IW 32"})
-    return k.named(found.mean("queue"), "who_pays", "Change of page times", "%", 0)
+    changes = xr.concat(both, who, combine_attrs="override", coords="minimal", compat="override")
+    changes["iw"] = changes["iw"].assign_attrs(titles={"10": "IW 10", "32": "IW 32"})
+    return k.named(changes.mean("queue"), "who_pays", "Change of page times", "%", 0)
 
 
 def wasted(q: k.Quantities) -> xr.DataArray:

@@ -28,10 +28,10 @@ def estimates(run: "Run") -> pl.LazyFrame:
     spread = pl.col("completion_time_s") - pl.col("first_byte_time_s")
     rate = 8 * (pl.col("bytes") - SEGMENT_BYTES) / spread
     objects = run.table("transfers", experiment="links").filter(PAGE, DONE, pl.col("bytes") > 2 * SEGMENT_BYTES)
-    found = objects.group_by(*KEYS, "replicate", "client", "page").agg(
+    rates = objects.group_by(*KEYS, "replicate", "client", "page").agg(
         first=rate.sort_by("object").first(), fastest=rate.max()
     )
-    judged = found.unpivot(list(DETECTORS), index=[*KEYS, "replicate"], variable_name="detector", value_name="bps")
+    judged = rates.unpivot(list(DETECTORS), index=[*KEYS, "replicate"], variable_name="detector", value_name="bps")
     return judged.with_columns(slow=pl.col("bps") < LIMIT_BPS)
 
 

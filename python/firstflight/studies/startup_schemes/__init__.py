@@ -77,24 +77,24 @@ def testbed(q: k.Quantities) -> list[k.ClaimSpec]:
     """The published figures of one download."""
     why = "Ten percent: a kernel's tick, nginx and the clock's beginning."
     loose = "A fifth of it or ten packets, whichever is more."
-    found = []
+    specs = []
     for scheme, (time, lost) in PUBLISHED.items():
         word = "hystart" if scheme == "IW 10" else scheme.lower().replace(" ", "-").replace("++", "-plus-plus")
-        own = "HyStart" if scheme == "IW 10" else scheme
+        name = "HyStart" if scheme == "IW 10" else scheme
         of_time, of_lost = q.testbed_time.sel(scheme=scheme, size="5MB"), q.testbed_lost.sel(scheme=scheme, size="20MB")
-        found += [
+        specs += [
             FIGURES.says(
-                f"testbed-time-{word}", f"5 MB take {time} s with {own}.", of_time, k.near(time, "s", 0.1 * time), why
+                f"testbed-time-{word}", f"5 MB take {time} s with {name}.", of_time, k.near(time, "s", 0.1 * time), why
             ),
             FIGURES.says(
                 f"testbed-lost-{word}",
-                f"Of 20 MB {lost} packets are lost with {own}.",
+                f"Of 20 MB {lost} packets are lost with {name}.",
                 of_lost,
                 k.near(lost, "packets", max(0.2 * lost, 10)),
                 loose,
             ),
         ]
-    return found
+    return specs
 
 
 def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
@@ -198,12 +198,12 @@ def answer(q: k.Quantities) -> Sequence[str]:
     gain, harm = (-change(q.time)).isel(draw=0), change(q.other).isel(draw=0)
     of = gain.sel(scheme=FAST, size="500kB").mean("network")
     worst = harm.sel(scheme=FAST).max(["network", "size"])
-    each = ", ".join(f"{name} {float(of.sel(scheme=name)):.0f}%" for name in FAST)
+    savings = ", ".join(f"{name} {float(of.sel(scheme=name)):.0f}%" for name in FAST)
     paid = ", ".join(f"{name} {float(worst.sel(scheme=name)):+.0f}%" for name in FAST)
     call = beginning.call_cost(q).isel(draw=0).max("network")
     lost = ", ".join(f"{name} {float(call.sel(scheme=name)):.1f} MOS" for name in FAST)
     return (
-        f"Time saved over IW 10 (500 kB, mean of seven networks): {each}.",
+        f"Time saved over IW 10 (500 kB, mean of seven networks): {savings}.",
         f"Concurrent responses of 20 kB of others change by at most: {paid}.",
         f"A call next to responses of 2 MB loses at most, against IW 10: {lost}.",
     )

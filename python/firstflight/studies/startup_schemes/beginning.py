@@ -21,9 +21,9 @@ LINE = pl.col("link").cast(pl.String) == "spokes[0]"
 def alone(scenario: Scenario) -> Scenario:
     """One download of 5 MB, with a meter that reads the line each half of an RTT."""
     delay_ns = scenario.to_plan()["network"]["spokes"][0]["forward"]["delay_ns"]
-    own = {"application.own.clients": 1, "application.own.start": "0s", "application.own.size": "5MB"}
+    settings = {"application.own.clients": 1, "application.own.start": "0s", "application.own.size": "5MB"}
     return scenario.replace_all(
-        (own | {"application.other.start": "10000s", "stats_interval": f"{delay_ns}ns"}).items()
+        (settings | {"application.other.start": "10000s", "stats_interval": f"{delay_ns}ns"}).items()
     )
 
 
@@ -45,9 +45,9 @@ QUANTITIES = (
 
 def delivered(q: k.Quantities) -> xr.DataArray:
     """Bytes that the line has sent, headers included, this number of RTTs after data began."""
-    found = q.sent.cumsum("rtt")
-    found["rtt"] = found["rtt"].assign_attrs(long_name="RTTs after data began")
-    return k.named(found, "delivered", "Delivered", "kB", 0)
+    totals = q.sent.cumsum("rtt")
+    totals["rtt"] = totals["rtt"].assign_attrs(long_name="RTTs after data began")
+    return k.named(totals, "delivered", "Delivered", "kB", 0)
 
 
 def figure(q: k.Quantities) -> Figure | None:

@@ -62,19 +62,19 @@ def _computed(times: xr.DataArray, formula: Callable[[float, int, float, int], f
     """By a formula of rate (bits/s), size (bytes), RTT (s) and IW."""
     rate, size, delay, iw = (times[key] for key in COORDINATES)
     given = (1e6 * rate, 1000 * size + HEADER_BYTES, 2 * delay / 1000, iw)
-    found: xr.DataArray = 1000 * xr.apply_ufunc(formula, *given, vectorize=True)
-    return found
+    times_ms: xr.DataArray = 1000 * xr.apply_ufunc(formula, *given, vectorize=True)
+    return times_ms
 
 
 def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """In the order of the talk, then those of its figure over each form of Mininet's shaper."""
     # Simulated, a transfer alone on its path has nothing random: its value decides.
     alone = replace(TALK, needs="interval" if "simulated_time" in q else "value")
-    found = [*_figure(alone, q.time, q.request_time), *_formula(alone, q), *_remarks(q)]
+    specs = [*_figure(alone, q.time, q.request_time), *_formula(alone, q), *_remarks(q)]
     for shaper in q.shaped_time["shaper"].values if "shaped_time" in q else ():
-        own = replace(alone, part=f"-{shaper}", where=f"Over Mininet's shaper ({shaper}): ")
-        found += _figure(own, q.shaped_time.sel(shaper=shaper), q.shaped_request_time.sel(shaper=shaper))
-    return found
+        source = replace(alone, part=f"-{shaper}", where=f"Over Mininet's shaper ({shaper}): ")
+        specs += _figure(source, q.shaped_time.sel(shaper=shaper), q.shaped_request_time.sel(shaper=shaper))
+    return specs
 
 
 def _figure(talk: k.Source, times: xr.DataArray, requests: xr.DataArray) -> Iterator[k.ClaimSpec]:
@@ -154,8 +154,8 @@ def _formula(talk: k.Source, q: k.Quantities) -> Iterator[k.ClaimSpec]:
     """The formula itself, which is lost, and its description in words."""
     distance, closed = (abs(100 * (of(q.time) / q.time - 1)) for of in (talk_ms, closed_form_ms))
     by_rate = [
-        f"{float(own):.1f}% at {int(own['rate_mbit'])} Mbit/s (closed form {float(near_by):.2f}%)"
-        for own, near_by in zip(*(of.sel(draw=0).median(COORDINATES[1:]) for of in (distance, closed)), strict=True)
+        f"{float(error):.1f}% at {int(error['rate_mbit'])} Mbit/s (closed form {float(near_by):.2f}%)"
+        for error, near_by in zip(*(of.sel(draw=0).median(COORDINATES[1:]) for of in (distance, closed)), strict=True)
     ]
     yield talk.says(
         "formula",
@@ -235,7 +235,7 @@ def tables(q: k.Quantities) -> Sequence[Table]:
         q.again,
     ]
     formulas = {"talk": ("The talk's words", talk_ms, 0), "closed_form": ("Closed form", closed_form_ms, 1)}
-    found = [
+    results = [
         k.table(
             "relative",
             f"Transfer time relative to an initial window of {BASE}",
@@ -288,8 +288,8 @@ def tables(q: k.Quantities) -> Sequence[Table]:
         ),
     ]
     if emulated:
-        found.insert(2, _engines(q))
-    return found
+        results.insert(2, _engines(q))
+    return results
 
 
 def _at_delay(times: xr.DataArray) -> xr.DataArray:
@@ -337,7 +337,7 @@ def figures(q: k.Quantities) -> Sequence[Figure | None]:
         f"Ringed, with values: {PROPOSED} segments."
     )
     saved = k.named(gain(q.time).sel(iw=PROPOSED), "overview", "Saved", "percent", 0)
-    found = [
+    charts = [
         k.heat_map(
             saved,
             f"Gain of an initial window of {PROPOSED} over {BASE}",
@@ -350,7 +350,7 @@ def figures(q: k.Quantities) -> Sequence[Figure | None]:
     times = relative(q.time)
     if emulated:
         times = k.along("engine", {"kernel": times, "simulator": relative(q.simulated_time)})
-    found += [
+    charts += [
         k.panels(
             k.named(times.sel(rate_mbit=rate), f"relative_{rate}", _RELATIVE, "percent", 0),
             f"Transfer time relative to an initial window of {BASE}, at {rate} Mbit/s",
@@ -371,7 +371,7 @@ def figures(q: k.Quantities) -> Sequence[Figure | None]:
     small_queue = k.along("queue", queues).where(q.shallow_time.notnull())
     how = "Medians with their 95% CIs, on 10 Mbit/s and 50 ms one way"
     return [
-        *found,
+        *charts,
         k.scatter(
             k.named(shares, "formulas", "Formula / measured", "", 2),
             q.time,

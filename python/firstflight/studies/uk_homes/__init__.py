@@ -33,7 +33,7 @@ def homes(run: Run, cells: Mapping[str, Any], weighted: bool = False) -> pl.Data
     responses = run.table("transfers", **cells).select(*user, name, time_ms.alias("time_ms"), *COUNTS)
     pages = run.table("pages", **cells).select(*user, name, time_ms.alias("time_ms"))
     # The objects of a page are transfers as well.
-    found = pl.concat([responses.filter(pl.col("response") != c.PAGE), pages], how="diagonal")
+    rows = pl.concat([responses.filter(pl.col("response") != c.PAGE), pages], how="diagonal")
     users = run.table("users", **cells).select(
         *user, "weight", "rtt_s", "down_bps", "buffer_bytes", home=pl.col("row").cast(pl.UInt32)
     )
@@ -41,19 +41,19 @@ def homes(run: Run, cells: Mapping[str, Any], weighted: bool = False) -> pl.Data
         uk_homes.homes(year).select("home", "technology", "web_page_s", year=pl.lit(year, pl.Int64))
         for year in uk_homes.YEARS
     )
-    found = found.join(users, on=user, maintain_order="left").with_columns(pl.col("year").cast(pl.Int64))
-    found = found.join(panel.lazy(), on=["year", "home"], how="left", maintain_order="left")
-    return (found.filter(pl.col("weight") > 0) if weighted else found).collect()
+    rows = rows.join(users, on=user, maintain_order="left").with_columns(pl.col("year").cast(pl.Int64))
+    rows = rows.join(panel.lazy(), on=["year", "home"], how="left", maintain_order="left")
+    return (rows.filter(pl.col("weight") > 0) if weighted else rows).collect()
 
 
 def ranked(run: Run, cells: Mapping[str, Any]) -> pl.DataFrame:
     """Pages with today's window: the standardized rank of each in its technology, and among all, by each measure."""
     page = (pl.col("response") == c.PAGE) & (pl.col("iw") == c.TODAY) & (pl.col("replicate") == 0)
-    found = homes(run, cells).filter(page & pl.col("time_ms").is_finite())
-    found = pl.concat([found.with_columns(technology=pl.lit(c.ALL)), found])
+    rows = homes(run, cells).filter(page & pl.col("time_ms").is_finite())
+    rows = pl.concat([rows.with_columns(technology=pl.lit(c.ALL)), rows])
     by = {**c.GUESSES, c.MEASURED: pl.col("web_page_s")}
     ranks = {name: value.rank().over("year", "technology") for name, value in by.items()}
-    return found.with_columns(
+    return rows.with_columns(
         ((rank - rank.mean().over("year", "technology")) / rank.std(0).over("year", "technology")).alias(name)
         for name, rank in ranks.items()
     )
@@ -70,11 +70,11 @@ def by_percentile(run: Run) -> pl.LazyFrame:
     rows: list[tuple[Any, ...]] = []
     whole = homes(run, {"experiment": "homes"}, weighted=True).sort("time_ms")
     parts = whole.partition_by(*schema, as_dict=True)
-    for place, own in parts.items():
-        so_far = own["weight"].cum_sum().to_numpy()
+    for place, part in parts.items():
+        so_far = part["weight"].cum_sum().to_numpy()
         # A share that is a whole number of weights must not slip to the next value by rounding.
         least = np.searchsorted(so_far, np.array(PERCENTILES) / 100 * so_far[-1] * (1 - 1e-12))
-        rows += [(*place, *found) for found in zip(PERCENTILES, own["time_ms"].to_numpy()[least].tolist(), strict=True)]
+        rows += [(*place, *pair) for pair in zip(PERCENTILES, part["time_ms"].to_numpy()[least].tolist(), strict=True)]
     schema |= {"percentile": pl.Int64, "time_ms": pl.Float64}
     return pl.LazyFrame(rows, schema, orient="row").with_columns(replicate=0)
 
@@ -170,8 +170,8 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     if grid in ("small buffers", "large buffers"):
         changed |= uk_homes.population(labels["year"], "small" if grid == "small buffers" else "large")
     elif grid == c.NO_LOSS:
-        own = uk_homes.population(labels["year"])
-        changed |= {"columns": own["columns"] | {"loss": [0.0] * own["users"]}}
+        population = uk_homes.population(labels["year"])
+        changed |= {"columns": population["columns"] | {"loss": [0.0] * population["users"]}}
     elif grid == "64 packets at least":
         changed |= {"min_buffer": "64p"}
     elif grid == "map":

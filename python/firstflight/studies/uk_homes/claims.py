@@ -50,8 +50,8 @@ EXACT = k.Source(k.OURS.name, needs="value")
 
 def of(q: k.Quantities, name: str, grid: str = "homes") -> xr.DataArray:
     """A quantity that each grid has; a percentile of one is no dimension."""
-    found: xr.DataArray = getattr(q, f"{name}_{grid}")
-    return found.squeeze("percentile", drop=True) if "percentile" in found.dims else found
+    array: xr.DataArray = getattr(q, f"{name}_{grid}")
+    return array.squeeze("percentile", drop=True) if "percentile" in array.dims else array
 
 
 def retransmitted(q: k.Quantities, grid: str = "homes") -> xr.DataArray:
@@ -81,8 +81,8 @@ def correlation(q: k.Quantities, name: str) -> xr.DataArray:
     q = q.at(extra_rtt_ms=0, iw=TODAY)
     mean, other = getattr(q, name), getattr(q, MEASURED)
     spread = (getattr(q, f"{name}_squared") - mean**2) * (getattr(q, f"{MEASURED}_squared") - other**2)
-    found: xr.DataArray = (getattr(q, f"{name}_with_measured") - mean * other) / spread**0.5
-    return found
+    coefficient: xr.DataArray = (getattr(q, f"{name}_with_measured") - mean * other) / spread**0.5
+    return coefficient
 
 
 def claims(q: k.Quantities) -> Iterator[k.ClaimSpec]:

@@ -147,15 +147,15 @@ def _counted(q: Quantities) -> xr.DataArray:
     return q.homes.where(q.homes > 0).isel(draw=[0])
 
 
-def _ranked(near: Quantities, found: xr.DataArray) -> xr.DataArray:
+def _ranked(near: Quantities, values: xr.DataArray) -> xr.DataArray:
     """Of technologies with homes enough for a rank."""
-    return found.where(near.homes.sel(draw=0).reset_coords(drop=True) >= FEWEST)
+    return values.where(near.homes.sel(draw=0).reset_coords(drop=True) >= FEWEST)
 
 
 def _assumed(measure: Callable[[str], xr.DataArray]) -> xr.DataArray:
     """The measure of each grid along `assumption`, with both windows."""
-    found = {grid: measure(grid).sel(iw=[c.TODAY, LARGEST]) for grid in ("homes", *c.ASSUMPTIONS)}
-    return along("assumption", {"as assumed": found.pop("homes"), **found}, "inner")
+    measures = {grid: measure(grid).sel(iw=[c.TODAY, LARGEST]) for grid in ("homes", *c.ASSUMPTIONS)}
+    return along("assumption", {"as assumed": measures.pop("homes"), **measures}, "inner")
 
 
 def figures(q: Quantities) -> Sequence[Figure | None]:
@@ -168,7 +168,7 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
         "rule: larger than the queue": here.queue,
         "rule: larger than bandwidth-delay product + queue": here.pipe,
     }
-    told = along("rule", rules)
+    overfill = along("rule", rules)
     return [
         _map(q),
         lines(
@@ -202,7 +202,7 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
             "year",
         ),
         lines(
-            named(told, "overfill", "homes", "%"),
+            named(overfill, "overfill", "homes", "%"),
             "A first flight fits or not by the queue, not by the bandwidth-delay product",
             "Share of UK homes (weighted) where the first flight overflows the queue; no random loss. A back-to-back "
             "flight reaches the queue as one burst, so the BDP adds no room. The initial 64 KiB receive window caps "
@@ -264,15 +264,15 @@ def _pages(q: Quantities) -> Figure | None:
         return None
     pages = q.run.table("pages", **cells).filter((pl.col("replicate") == 0) & (pl.col("completed") == 1))
     homes = q.run.table("users", **cells).select("year", "replicate", "client", "row")
-    found = pages.join(homes, on=["year", "replicate", "client"]).sort("year", "row").collect()
+    home_pages = pages.join(homes, on=["year", "replicate", "client"]).sort("year", "row").collect()
     ranks = c.correlation(q, "ours").sel(technology=c.ALL, draw=0)
     correlated: dict[int, str] = {}
     rows: list[dict[str, Any]] = []
     # One name for one technology in different years or packages.
     kind = pl.col("technology").str.extract("^(ADSL|FTTC|Cable$|FTTP$)")
-    for (year,), own in found.partition_by("year", as_dict=True, maintain_order=True).items():
+    for (year,), part in home_pages.partition_by("year", as_dict=True, maintain_order=True).items():
         panel = uk_homes.homes(uk_homes.YEARS[uk_homes.YEARS.index(year)]).select(kind.fill_null("other"), "web_page_s")
-        measured = panel[own["row"].cast(pl.UInt32)].with_columns(own["completion_time_s"]).gather_every(_DRAWN)
+        measured = panel[part["row"].cast(pl.UInt32)].with_columns(part["completion_time_s"]).gather_every(_DRAWN)
         correlated[year] = f"{float(ranks.sel(year=year)):.2f}"
         heading = f"{year}: rank correlation {correlated[year]}"
         rows += [
@@ -314,8 +314,8 @@ def answer(q: Quantities) -> Sequence[str]:
     times = c.of(q, "time").sel(year=2023, response=c.PAGE)
     gained, shown = [], times.sel(extra_rtt_ms=c.FARTHER_MS)
     for iw in (16, LARGEST):
-        found, ms = estimate(c.saved(shown).sel(iw=iw)), float(c.saved_ms(shown).sel(iw=iw, draw=0))
-        gained.append(f"{found.value:.1f}% ({found.low:.1f} to {found.high:.1f}; {ms:.0f} ms) with {iw}")
+        saving, ms = estimate(c.saved(shown).sel(iw=iw)), float(c.saved_ms(shown).sel(iw=iw, draw=0))
+        gained.append(f"{saving.value:.1f}% ({saving.low:.1f} to {saving.high:.1f}; {ms:.0f} ms) with {iw}")
     by_distance = c.saved_ms(times).sel(iw=LARGEST, draw=0)
     distances = ", ".join(
         f"{float(by_distance.sel(extra_rtt_ms=far)):.0f} ms "

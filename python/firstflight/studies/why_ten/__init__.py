@@ -81,8 +81,8 @@ OF_2010, BASE = ["AvgDC", "SlowDC"], 3
 
 def gain(time: xr.DataArray, iw: int | None = None, base: int = BASE) -> xr.DataArray:
     """Time saved since `base`, in percent of its time: of the geometric mean over users."""
-    own = time if iw is None else time.sel(iw=iw, drop=True)
-    return 100 * (1 - math.e ** (own - time.sel(iw=base, drop=True)))
+    log_time = time if iw is None else time.sel(iw=iw, drop=True)
+    return 100 * (1 - math.e ** (log_time - time.sel(iw=base, drop=True)))
 
 
 def share(q: k.Quantities, iw: int = 10) -> xr.DataArray:
