@@ -317,7 +317,7 @@ def rank_correlation(values: np.ndarray[Any, Any], order: np.ndarray[Any, Any]) 
 
 def ranks(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Ranks along the last axis, from 1; equal values have the mean of theirs, and all are NaN if a value is."""
-    own, others = values[..., np.newaxis], values[..., np.newaxis, :]
-    places = (own > others).sum(axis=-1) + ((own == others).sum(axis=-1) + 1) / 2
-    found: np.ndarray[Any, Any] = np.where(np.isnan(values).any(axis=-1, keepdims=True), np.nan, places)
-    return found
+    rows, others = values[..., np.newaxis], values[..., np.newaxis, :]
+    places = (rows > others).sum(axis=-1) + ((rows == others).sum(axis=-1) + 1) / 2
+    ranked: np.ndarray[Any, Any] = np.where(np.isnan(values).any(axis=-1, keepdims=True), np.nan, places)
+    return ranked
