@@ -35,6 +35,7 @@ impl LossDraws {
 
     /// The draw of the connection's next packet on a link, uniform in [0, 1).
     // Data packets are numbered apart, so that when to acknowledge does not decide which of them are lost.
+    #[inline]
     pub(crate) fn draw(&mut self, link: u32, carries_data: bool) -> f64 {
         let known = self.crossed.iter().position(|crossed| crossed.link == link);
         let index = known.unwrap_or_else(|| {
