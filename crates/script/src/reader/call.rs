@@ -8,10 +8,7 @@ use crate::script::{Argument, Call, When};
 impl Reader<'_> {
     pub(super) fn call(&mut self, line: u32, when: When) -> Result<Call, Problem> {
         let returns = self.returns(when)?;
-        let TokenKind::Word(name) = self.peek() else {
-            return Err(self.unexpected("the name of a system call"));
-        };
-        self.at += 1;
+        let name = self.word().ok_or_else(|| self.unexpected("the name of a system call"))?;
         self.need('(', "the name of a system call")?;
         let arguments = self.arguments(')', 0)?;
         self.need('=', "a system call, with what it returns,")?;
@@ -21,12 +18,7 @@ impl Reader<'_> {
         } else {
             Some(self.argument(0)?)
         };
-        let error = if let TokenKind::Word(word) = self.peek() {
-            self.at += 1;
-            Some(word.to_owned())
-        } else {
-            None
-        };
+        let error = self.word().map(str::to_owned);
         self.skip_note()?;
         Ok(Call { line, name: name.to_owned(), arguments, result, error, returns })
     }
@@ -48,17 +40,7 @@ impl Reader<'_> {
 
     /// Arguments up to `close`, which is taken.
     fn arguments(&mut self, close: char, depth: u32) -> Result<Vec<Argument>, Problem> {
-        let mut arguments = Vec::new();
-        if self.take(close) {
-            return Ok(arguments);
-        }
-        loop {
-            arguments.push(self.argument(depth)?);
-            if self.take(close) {
-                return Ok(arguments);
-            }
-            self.need(',', &format!("an argument (or \"{close}\" after the last)"))?;
-        }
+        self.list(close, "an argument", |reader| reader.argument(depth))
     }
 
     fn argument(&mut self, depth: u32) -> Result<Argument, Problem> {
@@ -71,73 +53,45 @@ impl Reader<'_> {
                 .map(Argument::Integer)
                 .map_err(|_| Problem::malformed(line, format!("the number {text} is too large")))
         };
-        match self.peek() {
-            TokenKind::Ellipsis => {
-                self.at += 1;
-                Ok(Argument::Ellipsis)
-            }
-            TokenKind::Integer(text) => {
-                self.at += 1;
-                number(text, 10)
-            }
-            TokenKind::Hexadecimal(text) => {
-                self.at += 1;
-                number(&text[2..], 16)
-            }
-            TokenKind::Text(text) => {
-                self.at += 1;
-                Ok(Argument::Text(text.to_owned()))
-            }
-            TokenKind::Sign('[') => {
-                self.at += 1;
-                self.arguments(']', depth + 1).map(Argument::List)
-            }
+        match self.next() {
+            TokenKind::Ellipsis => Ok(Argument::Ellipsis),
+            TokenKind::Integer(text) => number(text, 10),
+            TokenKind::Hexadecimal(text) => number(&text[2..], 16),
+            TokenKind::Text(text) => Ok(Argument::Text(text.to_owned())),
+            TokenKind::Sign('[') => self.arguments(']', depth + 1).map(Argument::List),
             TokenKind::Sign('{') => {
-                self.at += 1;
-                self.structure(depth + 1)
+                let fields = self.list('}', "a field", |reader| reader.field(depth + 1));
+                fields.map(Argument::Structure)
             }
             TokenKind::Word(word) => {
-                self.at += 1;
                 if self.take('(') {
                     return Ok(Argument::Function(word.to_owned(), self.arguments(')', depth + 1)?));
                 }
                 let mut symbols = vec![word.to_owned()];
                 while self.take('|') {
-                    let TokenKind::Word(word) = self.peek() else {
-                        return Err(self.unexpected("a symbol after \"|\""));
-                    };
-                    self.at += 1;
-                    symbols.push(word.to_owned());
+                    let symbol = self.word().ok_or_else(|| self.unexpected("a symbol after \"|\""))?;
+                    symbols.push(symbol.to_owned());
                 }
                 Ok(Argument::Symbols(symbols))
             }
-            _ => Err(self.unexpected("an argument: ..., a number, a symbol, a text, [a list] or {a structure}")),
+            _ => {
+                self.at -= 1;
+                Err(self.unexpected("an argument: ..., a number, a symbol, a text, [a list] or {a structure}"))
+            }
         }
     }
 
-    /// `{name=value, ...}`, `{name(length)=value}`, or `{a, b}`; the brace is taken.
-    fn structure(&mut self, depth: u32) -> Result<Argument, Problem> {
-        let mut fields = Vec::new();
-        if self.take('}') {
-            return Ok(Argument::Structure(fields));
+    /// Of a structure: `name=value`, `name(length)=value`, or a value alone.
+    fn field(&mut self, depth: u32) -> Result<(Option<String>, Argument), Problem> {
+        let value = self.argument(depth)?;
+        if !self.take('=') {
+            return Ok((None, value));
         }
-        loop {
-            let value = self.argument(depth)?;
-            if self.take('=') {
-                let name = match value {
-                    Argument::Symbols(mut symbols) if symbols.len() == 1 => symbols.remove(0),
-                    Argument::Function(name, _) => name,
-                    _ => return Err(self.unexpected("the name of a field before \"=\"")),
-                };
-                let value = self.argument(depth)?;
-                fields.push((Some(name), value));
-            } else {
-                fields.push((None, value));
-            }
-            if self.take('}') {
-                return Ok(Argument::Structure(fields));
-            }
-            self.need(',', "a field (or \"}\" after the last)")?;
-        }
+        let name = match value {
+            Argument::Symbols(mut symbols) if symbols.len() == 1 => symbols.remove(0),
+            Argument::Function(name, _) => name,
+            _ => return Err(self.unexpected("the name of a field before \"=\"")),
+        };
+        Ok((Some(name), self.argument(depth)?))
     }
 }

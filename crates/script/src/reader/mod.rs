@@ -81,6 +81,30 @@ impl<'a> Reader<'a> {
         found
     }
 
+    /// Takes the token if it is a word, whichever.
+    fn word(&mut self) -> Option<&'a str> {
+        let TokenKind::Word(word) = self.peek() else { return None };
+        self.at += 1;
+        Some(word)
+    }
+
+    /// Items with commas between them up to `close`, which is taken; `kind` names one of them.
+    fn list<T>(
+        &mut self,
+        close: char,
+        kind: &str,
+        mut item: impl FnMut(&mut Self) -> Result<T, Problem>,
+    ) -> Result<Vec<T>, Problem> {
+        let mut items = Vec::new();
+        while !self.take(close) {
+            if !items.is_empty() {
+                self.need(',', &format!("{kind} (or \"{close}\" after the last)"))?;
+            }
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+
     fn need(&mut self, sign: char, after: &str) -> Result<(), Problem> {
         if self.take(sign) { Ok(()) } else { Err(self.unexpected(&format!("\"{sign}\" after {after}"))) }
     }

@@ -81,12 +81,7 @@ impl Reader<'_> {
             return Ok(Flags::NONE);
         }
         let mut flags = Flags::NONE;
-        let letters = if let TokenKind::Word(letters) = self.peek() {
-            self.at += 1;
-            letters
-        } else {
-            ""
-        };
+        let letters = self.word().unwrap_or_default();
         for letter in letters.chars() {
             flags |= match letter {
                 'S' => Flags::SYN,
