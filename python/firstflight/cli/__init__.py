@@ -44,8 +44,6 @@ def _run() -> int:
 
     from firstflight.counted import escaped
 
-    # xarray would import Dask's arrays, a third of a second, to see that ours are none.
-    sys.modules["dask.array"] = None  # type: ignore[assignment]
     try:
         _check_surroundings()
         _check_arguments()
