@@ -75,6 +75,8 @@ pub struct PortCounts {
     pub read_errors: u64,
     /// Packets lost before the box could read them, as far as the device reports it (packet sockets do, TUN does not).
     pub socket_drops: u64,
+    /// Packets stamped before events that the network had already processed: they count as arrived after those.
+    pub belated: u64,
     /// The last error of the device.
     pub last_error: Option<String>,
 }

@@ -115,17 +115,20 @@ impl Plan {
     /// # Errors
     /// A mismatch with the form of a plan.
     pub fn from_json(text: &str) -> Result<Plan, Error> {
-        let plan: Plan = serde_json::from_str(text).map_err(Error::Unreadable)?;
+        let plan: Plan = serde_json::from_str(text)
+            .map_err(|source| Error::Unreadable { what: "the plan of the link emulator", source })?;
         plan.check()?;
         Ok(plan)
     }
 
     fn check(&self) -> Result<(), Error> {
         if self.mtu < SMALLEST_MTU {
-            return Err(refused!("mtu is {}; it must be at least {SMALLEST_MTU}", self.mtu));
+            let limit = format!("it must be at least {SMALLEST_MTU}");
+            return Err(Error::OutOfRange { name: "mtu", value: self.mtu.into(), limit });
         }
         if self.most_packets > MOST_PACKETS {
-            return Err(refused!("most_packets is {}; there is room for at most {MOST_PACKETS}", self.most_packets));
+            let limit = format!("there is room for at most {MOST_PACKETS}");
+            return Err(Error::OutOfRange { name: "most_packets", value: self.most_packets, limit });
         }
         if let Some(route) = self.routes.iter().find(|route| route.class > HIGHEST_CLASS) {
             return Err(refused!(

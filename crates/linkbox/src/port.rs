@@ -172,7 +172,8 @@ impl Port {
         let Some(buffer) = inside.pool.take(header.total_bytes) else { return };
         self.counts.incoming.add(header.offered.bytes);
         inside.balance.entered += 1;
-        inside.network.enter(time.saturating_sub(inside.origin), hop, buffer, header.offered);
+        let behind = inside.network.enter(time.saturating_sub(inside.origin), hop, buffer, header.offered);
+        self.counts.belated += u64::from(behind > 0);
     }
 
     #[cold]

@@ -23,9 +23,10 @@
 //!
 //! To find a rule, follow one ACK through the files: `ONE_ACK.md` beside this crate's manifest.
 //!
-//! Imports go one way: `connection/`, with the endpoint, imports `sender/` and `receiver/`, and these import `profile/`.
-//! Below it lie the start-up schemes and congestion controllers, which know no sender. The state that both halves share
-//! stands in files of `connection/` that import neither of them.
+//! Imports go one way: `connection/`, with the endpoint, imports `sender/` and `receiver/`, and these import `profile/`,
+//! which imports the files of start-up schemes and controllers (all but `startup/steps.rs`, in which the sender uses the
+//! schemes). Those know no sender, and of `profile/` only its errors. The state that both halves share stands in files of
+//! `connection/` that import neither of them.
 
 mod amounts;
 mod connection;

@@ -8,7 +8,6 @@ use std::{
     sync::Arc,
 };
 
-use firstflight_linkbox::refused;
 use firstflight_records::SegmentEvent;
 use firstflight_segment::{Envelope, read_packet, write_packet_with};
 use firstflight_tcp::{Deadline, Endpoint, Flags, Nanos, Profile, Segment};
@@ -114,7 +113,7 @@ impl Host {
     /// No port is free for a connection to that peer.
     pub fn open(&mut self, opening: Opening, wire: &mut impl Wire) -> Result<(u32, u16), Error> {
         let Some(port) = self.free_port(opening.peer) else {
-            return Err(refused!("all ports from {FIRST_PORT} on are in use for connections to {}", opening.peer));
+            return Err(Error::NoPort { first: FIRST_PORT, peer: opening.peer });
         };
         let now = wire.now();
         let application = (opening.application)(self.opened);
@@ -321,6 +320,7 @@ impl Host {
 
     // RFC 6528 §3: ISN = M + F(local address, local port, remote address, remote port, secret), where M ticks every 4 µs.
     fn initial_sequence(&self, now: Nanos, tuple: Tuple) -> u32 {
+        // std leaves the algorithm of this hasher open, and nothing here has to withstand guessing.
         let mut hasher = DefaultHasher::new();
         (self.secret, self.address, tuple).hash(&mut hasher);
         ((now / 4000) as u32).wrapping_add(hasher.finish() as u32)

@@ -3,7 +3,6 @@
 use std::{net::IpAddr, path::PathBuf, sync::Arc};
 
 use firstflight_device::{MacAddress, mac_address};
-use firstflight_linkbox::refused;
 use firstflight_segment::{IPV4_BYTES, IPV6_BYTES, TCP_BYTES};
 use firstflight_tcp::Profile;
 use serde::{Deserialize, Deserializer, de::Error as _};
@@ -66,9 +65,10 @@ impl Plan {
     /// # Errors
     /// One sentence: what is wrong.
     pub fn from_json(text: &str) -> Result<Plan, Error> {
-        let plan: Plan = serde_json::from_str(text).map_err(|error| refused!("the plan cannot be read: {error}"))?;
+        let plan: Plan = serde_json::from_str(text).map_err(|source| Error::Unreadable { what: "the plan", source })?;
         if plan.mtu < SMALLEST_MTU {
-            return Err(refused!("mtu is {}; it must be at least {SMALLEST_MTU}", plan.mtu));
+            let limit = format!("it must be at least {SMALLEST_MTU}");
+            return Err(Error::OutOfRange { name: "mtu", value: plan.mtu.into(), limit });
         }
         Ok(plan)
     }
@@ -81,12 +81,13 @@ impl Command {
     /// One sentence: what is wrong, and what would be right.
     pub fn from_json(text: &str, address: IpAddr, mtu: u16) -> Result<Command, Error> {
         let command: Command =
-            serde_json::from_str(text).map_err(|error| refused!("the command cannot be read: {error}"))?;
+            serde_json::from_str(text).map_err(|source| Error::Unreadable { what: "the command", source })?;
         match &command {
             Command::Listen { profile, header_bytes, .. } => {
                 check_profile(profile, address, mtu)?;
-                if let Some(bytes) = header_bytes.filter(|&bytes| bytes < LEAST_HEADER_BYTES) {
-                    return Err(refused!("header_bytes is {bytes}; a header takes at least {LEAST_HEADER_BYTES}"));
+                if let Some(value) = header_bytes.filter(|&bytes| bytes < LEAST_HEADER_BYTES) {
+                    let limit = format!("a header takes at least {LEAST_HEADER_BYTES}");
+                    return Err(Error::OutOfRange { name: "header_bytes", value, limit });
                 }
             }
             Command::Fetch { profile, what } => {
@@ -106,9 +107,10 @@ fn check_profile(profile: &Profile, address: IpAddr, mtu: u16) -> Result<(), Err
     profile.validate()?;
     // RFC 9293 §3.7.1: the headers without options, which the MSS does not count.
     let headers = TCP_BYTES + if address.is_ipv4() { IPV4_BYTES } else { IPV6_BYTES };
-    let (mss, most) = (profile.mss_bytes, u32::from(mtu).saturating_sub(headers as u32));
-    if mss > most {
-        return Err(refused!("mss_bytes is {mss}; packets of {mtu} bytes hold segments of at most {most}"));
+    let (value, most) = (profile.mss_bytes, u32::from(mtu).saturating_sub(headers as u32));
+    if value > most {
+        let limit = format!("packets of {mtu} bytes hold segments of at most {most}");
+        return Err(Error::OutOfRange { name: "mss_bytes", value, limit });
     }
     Ok(())
 }

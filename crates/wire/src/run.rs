@@ -13,7 +13,6 @@ use firstflight_device::{
 use firstflight_linkbox::{
     Error,
     control::{self, Answer, Control, Peer},
-    refused,
 };
 use firstflight_pcap::{CaptureFile, Direction, FileError, Record};
 use firstflight_records::Row;
@@ -180,8 +179,8 @@ impl Station {
             for report in self.host.poll_reports() {
                 control.answer(json!(report), Vec::new());
             }
-            if let Some(error) = self.port.failure.take() {
-                return Err(Error::system("a packet cannot be sent")(error));
+            if let Some(source) = self.port.failure.take() {
+                return Err(Error::System { what: "a packet cannot be sent".into(), source });
             }
             if control.send() == Peer::Gone {
                 peer = Peer::Gone;
@@ -262,14 +261,5 @@ impl Station {
 }
 
 fn offloaded(taken: &Taken, mtu: u16) -> Error {
-    if taken.lacks_checksum {
-        return refused!(
-            "a packet came without its checksum: switch tx-checksumming of the interface that sends to us off"
-        );
-    }
-    refused!(
-        "a packet of {} bytes came over an interface of {mtu}: switch the segmentation and receive offloads of both \
-         ends off",
-        taken.length
-    )
+    if taken.lacks_checksum { Error::LacksChecksum } else { Error::Merged { bytes: taken.length, mtu } }
 }

@@ -154,6 +154,9 @@ impl Receiver {
         }
     }
 
+    /// Last.ACK.sent, which only timestamps and adaptive acknowledgments look at; RCV.NXT without a [`Memory`].
+    // A duplicate that `loose_sequence_check` accepts differs from a refused one in its timestamp alone: both are
+    // acknowledged.
     pub(crate) fn last_ack_sent(&self) -> SeqNum {
         self.extras.memory().map_or(self.nxt, |memory| memory.last_ack_sent)
     }
@@ -173,7 +176,8 @@ impl Receiver {
         if conn.handshake.has(feature::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 }
     }
 
-    /// The state of the timestamps option, if the profile has it.
+    /// The state of the timestamps option, if this receiver has a [`Memory`]; [`feature::TIMESTAMPS`] says whether the option
+    /// is in use.
     #[inline]
     pub fn timestamps(&self) -> Option<&TimestampState> {
         self.extras.memory().map(|memory| &memory.timestamps)

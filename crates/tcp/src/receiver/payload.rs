@@ -63,7 +63,7 @@ impl Receiver {
         }
         if seq > self.nxt {
             self.on_gap(conn, seq, end, fin);
-            let quickly = segment.payload_bytes > 0 && note_marks(conn, segment);
+            let quickly = end > seq && note_marks(conn, segment);
             if conn.handshake.has(feature::RECEIVER) {
                 self.note_gap(conn, now, seq, end, segment, quickly);
             }

@@ -147,6 +147,13 @@ fn a_mark_on_a_duplicate_is_ignored() {
     assert_eq!(echoes(&segments), [None, Some(false), Some(false)]);
 }
 
+// RFC 9293 §3.10.7.4: nothing follows a FIN, so what comes behind it is not taken.
+#[test]
+fn a_mark_on_data_behind_the_peers_fin_is_ignored() {
+    let segments = [data(100, Ecn::Capable0, Flags::FIN), data(300, Ecn::Congestion, Flags::NONE)];
+    assert_eq!(echoes(&segments), [Some(false), Some(false)]);
+}
+
 #[test]
 fn marks_are_nothing_to_a_connection_without_ecn() {
     let mut wire = Wire::connected(&with(EcnPolicy::Off), 10 * MS);

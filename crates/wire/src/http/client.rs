@@ -165,6 +165,7 @@ impl Client {
             Ok(Status::Complete(length)) => length,
             Ok(Status::Partial) if self.partial.len() <= MOST_BYTES => return Ok(bytes.len()),
             Ok(Status::Partial) => return Err("the header of the response is longer than 8192 bytes"),
+            Err(httparse::Error::TooManyHeaders) => return Err("the header of the response has more than 100 fields"),
             Err(_) => return Err("the header of the response is not one of HTTP/1.1"),
         };
         let status = head.code.filter(|_| head.version == Some(1));
@@ -267,7 +268,7 @@ mod tests {
 
     #[test]
     fn responses_are_told_apart_however_they_are_cut() {
-        let text = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcHTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n";
+        let text = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcHTTP/1.1 404 No\r\ncontent-length: 0\r\n\r\n";
         for piece in 1..=text.len() {
             let got = responses(fetch(&["/a", "/b"]), text, piece);
             let told: Vec<_> = got.iter().map(|one| (one.status, one.body_bytes, one.completed_at_ns)).collect();
@@ -286,6 +287,17 @@ mod tests {
         assert_eq!((cut[0].body_bytes, &cut[0].sha256, cut[0].completed_at_ns), (2, &None, None));
         let endless = responses(fetch(&["/a"]), b"HTTP/1.1 200 OK\r\n\r\n", 100);
         assert!(endless[0].error.as_deref().unwrap().contains("Content-Length"));
+    }
+
+    #[test]
+    fn what_is_no_header_is_an_error() {
+        let error = |header: &[u8]| responses(fetch(&["/a"]), header, 100).remove(0).error.unwrap();
+        let fields = |number| format!("HTTP/1.1 200 OK\r\n{}\r\n", "a: b\r\n".repeat(number));
+        assert!(error(fields(MOST_FIELDS).as_bytes()).contains("Content-Length"));
+        assert_eq!(error(fields(MOST_FIELDS + 1).as_bytes()), "the header of the response has more than 100 fields");
+        let not_one = "the header of the response is not one of HTTP/1.1";
+        assert_eq!(error(b"\xff\r\n\r\n"), not_one);
+        assert_eq!(error(b"HTTP/1.1 200 OK\r\nContent-Length 3\r\n\r\n"), not_one);
     }
 
     #[test]

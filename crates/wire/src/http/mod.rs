@@ -11,7 +11,8 @@ pub use server::{LEAST_HEADER_BYTES, Server};
 /// Most bytes of a head; nginx's limit for a large one.
 const MOST_BYTES: usize = 8192;
 
-/// Most fields of a head.
+/// Most fields of a head. As RFC 9112 §2.2 allows, httparse also takes lines that end with LF alone, and skips empty lines
+/// before a request.
 const MOST_FIELDS: usize = 100;
 
 /// The values of a field, in their order; one that is not text is empty.

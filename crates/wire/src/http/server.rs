@@ -159,9 +159,9 @@ mod tests {
     use super::*;
     use crate::outbound::Piece;
 
-    fn ask(server: &mut Server, request: &str) -> (String, Option<u64>, bool) {
+    fn ask(server: &mut Server, request: impl AsRef<[u8]>) -> (String, Option<u64>, bool) {
         let mut conversation = Conversation::default();
-        server.received(0, request.as_bytes(), &mut conversation);
+        server.received(0, request.as_ref(), &mut conversation);
         let (mut text, mut pattern) = (String::new(), None);
         for piece in &conversation.written {
             match piece {
@@ -172,7 +172,7 @@ mod tests {
         (text, pattern, conversation.close)
     }
 
-    fn answer(request: &str) -> (String, Option<u64>, bool) {
+    fn answer(request: impl AsRef<[u8]>) -> (String, Option<u64>, bool) {
         ask(&mut Server::new(0), request)
     }
 
@@ -191,9 +191,9 @@ mod tests {
     fn the_header_is_as_long_as_asked() {
         for least in [LEAST_HEADER_BYTES, 101, 1000] {
             for path in ["0", "8796093022208"] {
-                let (header, ..) = ask(&mut Server::new(least), &format!("HEAD /{path} HTTP/1.1\r\nHost: a\r\n\r\n"));
+                let (header, ..) = ask(&mut Server::new(least), format!("HEAD /{path} HTTP/1.1\r\nHost: a\r\n\r\n"));
                 assert_eq!(header.len(), least as usize, "{header}");
-                let (header, ..) = answer(&format!("HEAD /{least}/{path} HTTP/1.1\r\nHost: a\r\n\r\n"));
+                let (header, ..) = answer(format!("HEAD /{least}/{path} HTTP/1.1\r\nHost: a\r\n\r\n"));
                 assert_eq!(header.len(), least as usize, "{header}");
             }
         }
@@ -205,6 +205,8 @@ mod tests {
         assert!(answer("GET /1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").2);
         assert!(answer("GET /1 HTTP/1.0\r\n\r\n").2);
         assert!(!answer("GET /1 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").2);
+        assert!(answer("GET /1 HTTP/1.1\r\nhost: a\r\nconnection: Keep-Alive, Close\r\n\r\n").2);
+        assert!(!answer("GET /1 HTTP/1.1\r\nHost: a\r\nConnection: clos\r\n\r\n").2);
         let mut server = Server::new(0);
         let closed: Vec<bool> = (0..1000).map(|_| ask(&mut server, "GET /1 HTTP/1.1\r\nHost: a\r\n\r\n").2).collect();
         assert_eq!(closed.iter().position(|&closed| closed), Some(999));
@@ -234,13 +236,22 @@ mod tests {
             ("GET /1 HTTP/2.0\r\nHost: a\r\n\r\n".into(), "400", true),
             ("GET /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc".into(), "400", true),
             ("\r\n\r\nGET\r\n\r\n".into(), "400", true),
-            (format!("GET /1 HTTP/1.1\r\n a: b\r\n{host}"), "400", true),
-            (format!("GET /1 HTTP/1.1\r\na b\r\n{host}"), "400", true),
+            ("GET /1 HTTP/1.1\r\n a: b\r\nHost: a\r\n\r\n".into(), "400", true),
+            ("GET /1 HTTP/1.1\r\na b\r\nHost: a\r\n\r\n".into(), "400", true),
             ("x".repeat(MOST_BYTES + 1), "400", true),
         ] {
             let (header, body, close) = answer(&request);
             assert!(header.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {header}");
             assert_eq!((body, close), (None, closes), "{request}");
         }
+    }
+
+    #[test]
+    fn a_field_that_is_not_text_says_nothing() {
+        let status = |request: &[u8]| answer(request).0[9..12].to_owned();
+        assert_eq!(status(b"GET /1 HTTP/1.1\r\nHost: a\r\nConnection: \xff\r\n\r\n"), "200");
+        assert_eq!(status(b"GET /1 HTTP/1.1\r\nHost: a\r\nContent-Length: \xff\r\n\r\n"), "400");
+        assert_eq!(status(b"GET /1 HTTP/1.1\r\nHost: a\r\n\xff: b\r\n\r\n"), "400");
+        assert_eq!(status(b"\xff /1 HTTP/1.1\r\nHost: a\r\n\r\n"), "400");
     }
 }

@@ -1,6 +1,6 @@
-//! The amount that may be sent before the first acknowledgment of data.
+//! What connections leave to later ones (RFC 9040). The policies are in `profile/initial_window.rs`.
 //!
-//! Most policies look at the segment size alone. `remembered` and `adaptive` learn from connections: the learned state
+//! Most of them look at the segment size alone. `remembered` and `adaptive` learn from connections: the learned state
 //! lives outside of any endpoint, in a [`DestinationMemory`](remembered::DestinationMemory) for each destination or a
 //! [`PopulationWindow`](adaptive::PopulationWindow) for each population. Their owner asks it before it opens a connection,
 //! calls [`Endpoint::start_from`](crate::Endpoint::start_from) with the result, and hands back the endpoint's

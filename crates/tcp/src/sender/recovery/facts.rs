@@ -219,7 +219,7 @@ impl SetTimer {
     }
 }
 
-/// The findings from an ACK or a timeout. [`Endpoint::apply`](crate::Endpoint) draws all consequences.
+/// The findings from an ACK or a timeout. [`Sender::apply`](crate::sender::Sender::apply) draws all consequences.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Facts {
     /// Bytes newly delivered. Duplicate ACKs without a scoreboard count as one segment each during recovery.

@@ -2,7 +2,8 @@
 //! ([`measure`](Scoreboard::measure)), then what that means ([`on_ack`](Scoreboard::on_ack)).
 //!
 //! To be read from top to bottom. What it asks other files is answered by a name: [`Board`](super::board::Board) marks
-//! segments, [`Rack`](super::rack::Rack) compares send times, `undo` and `timeout` hold evidence against a recovery.
+//! segments, [`Rack`](super::rack::Rack) compares send times, `state` holds the evidence against a recovery,
+//! and `undo` and `timeout` judge it.
 
 use super::board::NewlyLost;
 use super::state::{CaState, Next, Timer};

@@ -4,8 +4,8 @@
 //! and RFC 9937 and serve peers with and without SACK. `ack` is one ACK from top to bottom, over the segments in flight
 //! (`board`), with RACK's state (`rack`) and what a SACK option reports (`sack`). Beside it: peers without SACK
 //! (`duplicates`), the timer with its probe of a silent tail (`timer`), recovery after a timeout (`timeout`), and how a
-//! spurious recovery is noticed and undone (`undo`). Here: the state, and what may be sent. Segments are counted, bytes
-//! in [`Facts`](super::facts::Facts).
+//! spurious recovery is noticed and undone (`undo`). The parts of the state are in `state`. Here: the whole, and what may
+//! be sent. Segments are counted, bytes in [`Facts`](super::facts::Facts).
 
 mod ack;
 mod board;
