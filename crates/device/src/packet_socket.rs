@@ -36,14 +36,14 @@ const CONTROL_BYTES: usize = 96;
 pub struct PacketSocket {
     socket: OwnedFd,
     interface: libc::c_int,
-    /// No packet that is still to come was there before.
+    /// Packets read from now on arrived after this time.
     empty_at: Nanos,
 }
 
 /// Metadata of a received packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// Its length, of which less may have been kept.
+    /// Length of the packet; its slice may be shorter.
     pub length: usize,
     /// When it came to the interface. Of CLOCK_MONOTONIC; exact unless the wall clock is set in just that moment, and
     /// then not earlier than the last look that found nothing and not later than now.
@@ -70,7 +70,7 @@ pub struct Batch {
 struct Control([u8; CONTROL_BYTES]);
 
 impl Batch {
-    /// Room for packets of this number of bytes; of longer ones so many are kept.
+    /// Room for packets. Longer packets are cut to `packet_bytes`.
     pub fn new(packet_bytes: usize) -> Box<Batch> {
         Box::new(Batch {
             bytes: vec![0; BATCH * packet_bytes],

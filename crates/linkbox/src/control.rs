@@ -48,7 +48,7 @@ pub struct Control {
     outgoing: VecDeque<u8>,
 }
 
-/// Works with a control socket until that ends; an error is its last answer.
+/// Runs `work` with the control socket; an error of `work` is sent as the last answer.
 ///
 /// # Errors
 /// A descriptor that is no connected stream socket of the Unix domain; the error of the work.

@@ -4,7 +4,7 @@ use firstflight_path::Nanos;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// Times are told apart to two digits, so a quantile is off by at most 1 %; a minute and more are one.
+/// Two significant digits: a quantile is at most 1% off. Longer than a minute counts as a minute.
 const DIGITS: u8 = 2;
 const LONGEST: Nanos = 60_000_000_000;
 

@@ -17,8 +17,8 @@ pub(crate) struct RoundTrips {
 }
 
 impl RoundTrips {
-    /// A round trip; `waited`: the end may have held its acknowledgment back, so that it says nothing of the largest.
-    /// True for one that no sender waits for, as the last one shows: nothing was retransmitted during it.
+    /// Adds a round trip; `waited`: the end may have held its acknowledgment back, so that it says nothing of the largest.
+    /// Returns true if it is longer than [`PATIENT`] and [`TIMES_THE_LAST`] times the last one.
     pub(crate) fn add(&mut self, time: i64, waited: bool) -> bool {
         let is_too_long = self.last > 0 && time > PATIENT.max(TIMES_THE_LAST.saturating_mul(self.last));
         if (0..LONGEST).contains(&time) {

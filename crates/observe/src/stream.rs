@@ -64,7 +64,7 @@ pub(crate) struct Stream {
     /// Sequence number of the position 0.
     base: Option<u32>,
     /// Behind the last byte seen.
-    pub(crate) next: SeqNum,
+    next: SeqNum,
     /// Behind the last byte acknowledged.
     acked: SeqNum,
     /// Up to here data was sent twice, so an acknowledgment does not show which transmission it is for.
@@ -96,6 +96,11 @@ impl Stream {
     /// A sequence number, where the first byte has 1 and a SYN 0.
     pub(crate) fn relative(&self, seq: u32) -> u32 {
         seq.wrapping_sub(self.base.unwrap_or(seq)).wrapping_add(1)
+    }
+
+    /// Behind the last byte seen.
+    pub(crate) fn next(&self) -> SeqNum {
+        self.next
     }
 
     /// Behind the last byte that was both seen and acknowledged.

@@ -131,13 +131,13 @@ pub struct Link {
     delay: Nanos,
     /// When the line has sent everything accepted so far; with a bucket, until when its tokens are negative.
     free_at: Nanos,
-    /// Bytes that may wait if the link is plain and its limit is one in bytes; else 0. Packets likewise.
+    /// Bytes that may wait if the link is drop tail and its limit is one in bytes; else 0. Packets likewise.
     room_bytes: u64,
     room_packets: u32,
-    /// It is plain and loses nothing: every accepted packet arrives.
-    is_simple: bool,
-    /// The queue is drop tail, and nothing acts behind it but losses.
-    is_plain: bool,
+    /// Drop tail, and nothing acts behind the queue but losses.
+    is_drop_tail: bool,
+    /// It is that and loses nothing: every accepted packet arrives. False as well if all packets are to be offered.
+    loses_nothing: bool,
     /// There is something in `loss`.
     may_lose: bool,
     backlog: Backlog,
@@ -266,8 +266,8 @@ impl Link {
     pub fn new(spec: &LinkSpec, meter: Meter, key: u64) -> Result<Link, SpecError> {
         // `restart` sets everything but the meter.
         let mut link = Link {
-            is_simple: false,
-            is_plain: false,
+            is_drop_tail: false,
+            loses_nothing: false,
             room_packets: 0,
             room_bytes: 0,
             rate: Rate::INFINITE,
@@ -295,11 +295,11 @@ impl Link {
         let loss = Loss::new(spec, &key)?;
         let rare = Rare::new(spec, rate, key)?;
         self.may_lose = loss.are_possible();
-        (self.is_plain, (self.room_packets, self.room_bytes)) = match &queue {
+        (self.is_drop_tail, (self.room_packets, self.room_bytes)) = match &queue {
             Queue::DropTail(queue) if rare.is_none() => (true, queue.room()),
             _ => (false, (0, 0)),
         };
-        self.is_simple = self.is_plain && !self.may_lose;
+        self.loses_nothing = self.is_drop_tail && !self.may_lose;
         self.backlog.restart();
         (self.rate, self.delay, self.free_at) = (rate, spec.delay_ns, 0);
         (self.loss, self.queue, self.rare) = (loss, queue, rare);
@@ -318,7 +318,7 @@ impl Link {
         loss_draw: impl FnOnce() -> f64,
     ) -> LinkOutcome {
         let OfferedPacket { bytes, ecn_capable, carries_data, .. } = packet;
-        if self.is_plain {
+        if self.is_drop_tail {
             if let Some(arrival) = self.accept(now, bytes) {
                 if self.may_lose && self.loss.is_lost(carries_data, loss_draw) {
                     self.meter.lost(now);
@@ -368,18 +368,18 @@ impl Link {
 
     /// From now on no packet [passes](Link::pass): each is to be offered, until a restart.
     pub fn offer_all(&mut self) {
-        self.is_simple = false;
+        self.loses_nothing = false;
     }
 
     /// The result of [`Link::offer`] for nearly all packets of nearly all links: the arrival time of a packet of
-    /// `bytes` that a simple link has room for. None, and no effect, where it must be offered.
+    /// `bytes` that a link which loses nothing has room for. None, and no effect, where it must be offered.
     // Inlined by force: the simulator's hop is this and little else.
     #[inline(always)]
     pub fn pass(&mut self, now: Nanos, bytes: u32) -> Option<Nanos> {
-        if self.is_simple { self.accept(now, bytes) } else { None }
+        if self.loses_nothing { self.accept(now, bytes) } else { None }
     }
 
-    /// When a packet of `bytes` arrives that a plain link has room for, if it is not lost. None, and no effect, if there is
+    /// When a packet of `bytes` arrives that a drop-tail link has room for, if it is not lost. None, and no effect, if there is
     /// no room or its transmission falls into two intervals of the meter.
     #[inline(always)]
     fn accept(&mut self, now: Nanos, bytes: u32) -> Option<Nanos> {

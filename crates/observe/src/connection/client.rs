@@ -59,7 +59,7 @@ impl Connection {
         let Some(position) = self.client_sends.locate(seen.seq) else { return Some(Trouble::Outside) };
         if position == 0 {
             self.is_tls |= tls::begins_with_record(seen);
-            if self.server_sends.next == 0 && self.secures.is_none() {
+            if self.server_sends.next() == 0 && self.secures.is_none() {
                 if let Some(handshake) = tls::Handshake::begin(seen) {
                     self.secures = Some(Box::new(Secures::new(handshake, time)));
                     self.request = None;
@@ -73,7 +73,7 @@ impl Connection {
         }
         if let Some(secures) = &mut self.secures {
             let asks = secures.handshake.client_sends(position, seen, matches!(place, Place::Missing(_)));
-            secures.end_flight(self.server_sends.next, time);
+            secures.end_flight(self.server_sends.next(), time);
             if !asks {
                 return None;
             }
@@ -91,7 +91,7 @@ impl Connection {
         if self.is_tls && tls::is_alert(seen) {
             return None;
         }
-        let has_all = self.server_sends.delivered() >= self.server_sends.next;
+        let has_all = self.server_sends.delivered() >= self.server_sends.next();
         if self.response.is_none() || has_all {
             self.request.get_or_insert(time);
         }

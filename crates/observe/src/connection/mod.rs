@@ -253,7 +253,7 @@ impl Connection {
         let handshake = &mut self.handshake;
         if handshake.complete.is_none() {
             handshake.complete = Some(time);
-            let other = handshake.other_answer.filter(|(first, _)| *first == ack && self.server_sends.next == 0);
+            let other = handshake.other_answer.filter(|(first, _)| *first == ack && self.server_sends.next() == 0);
             if let Some((first, mss)) = other {
                 self.server_sends.begin_again(first);
                 self.mss[Side::Server as usize] = mss;

@@ -32,13 +32,13 @@ impl Connection {
         let Some(start) = self.server_sends.locate(seen.seq) else { return Some(Trouble::Outside) };
         // A probe of a window or of a silent client repeats one old byte (RFC 9293 §3.8.4). Data before the first
         // byte of a connection that had begun before the capture may be late as well as retransmitted.
-        if seen.payload <= 1 && start < self.server_sends.next || start < 0 {
+        if seen.payload <= 1 && start < self.server_sends.next() || start < 0 {
             return None;
         }
         self.header = seen.header;
         self.option_bytes = seen.options.bytes;
         let segments = seen.payload.div_ceil(u32::from(self.segment_bytes()));
-        let before = self.server_sends.next;
+        let before = self.server_sends.next();
         let place = self.server_sends.send(start, seen.payload, time);
         let is_retransmission = match place {
             Place::Again(Some(since)) if since < TWICE_WITHIN => return Some(Trouble::Twice),
@@ -90,7 +90,7 @@ impl Connection {
             }
         }
         self.arrive(place, time, seen);
-        let end = self.server_sends.next;
+        let end = self.server_sends.next();
         let part = match &mut self.secures {
             Some(secures) if is_handshake => secures.part_at(start),
             _ if is_alert => None,

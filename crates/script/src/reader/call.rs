@@ -75,6 +75,7 @@ impl Reader<'_> {
                 Ok(Argument::Symbols(symbols))
             }
             _ => {
+                // The error shows this token, not the one after it.
                 self.at -= 1;
                 Err(self.unexpected("an argument: ..., a number, a symbol, a text, [a list] or {a structure}"))
             }

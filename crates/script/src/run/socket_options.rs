@@ -57,7 +57,7 @@ impl Runner<'_> {
     pub(super) fn setsockopt(&mut self, call: &Call) -> Result<Outcome, Halt> {
         let name = symbols(call, 2, "an option, such as SO_REUSEADDR")?;
         let name = name.first().map_or("", String::as_str);
-        let mut open = self.descriptor(call)?.1.clone();
+        let mut open = self.descriptor(call)?.clone();
         let connected = open.role.connection();
         let options = &mut open.options;
         match name {
@@ -116,14 +116,14 @@ impl Runner<'_> {
                 _ => {}
             }
         }
-        *self.descriptor(call)?.1 = open;
+        *self.descriptor(call)? = open;
         Ok(Outcome::Returned(0))
     }
 
     pub(super) fn getsockopt(&mut self, call: &Call) -> Result<Outcome, Halt> {
         let name = symbols(call, 2, "an option, such as TCP_MAXSEG")?;
         let name = name.first().map_or("", String::as_str);
-        let open = self.descriptor(call)?.1.clone();
+        let open = self.descriptor(call)?.clone();
         let connection = open.role.connection();
         let options = &open.options;
         let found = match name {

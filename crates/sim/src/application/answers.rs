@@ -1,4 +1,4 @@
-//! What a server answers, until it has arrived or never will, and is recorded.
+//! The server's side: it answers requests, and each object is recorded when it is complete, failed or left unfinished.
 
 use crate::{
     application::{Activity, Clients, Done},

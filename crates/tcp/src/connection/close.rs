@@ -112,7 +112,7 @@ impl Endpoint {
     }
 
     fn queue_reset(&mut self, reset: Reset) {
-        self.receiver.waiting(&self.conn.profile, self.sender.snd().iss).reset = reset;
+        self.receiver.memory_or_new(&self.conn.profile, self.sender.snd().iss).reset = reset;
         self.conn.due |= due::RESET;
     }
 

@@ -21,7 +21,7 @@ mod transmit;
 use crate::event::SenderEvent;
 use crate::profile::Profile;
 use crate::receiver::Receiver;
-use crate::receiver::memory::{Extras, Memory};
+use crate::receiver::memory::{Memory, ReceiverExtras};
 use crate::sender::Sender;
 use crate::sender::starting_point::RecycledSender;
 use crate::{Deadline, Nanos};
@@ -68,10 +68,10 @@ impl Endpoint {
     }
 
     fn new(profile: Arc<Profile>, initial_sequence: u32, state: State) -> Self {
-        Self::built(profile, initial_sequence, state, RecycledSender::default(), Extras::default())
+        Self::built(profile, initial_sequence, state, RecycledSender::default(), ReceiverExtras::default())
     }
 
-    fn built(profile: Arc<Profile>, iss: u32, state: State, sender: RecycledSender, receiver: Extras) -> Self {
+    fn built(profile: Arc<Profile>, iss: u32, state: State, sender: RecycledSender, receiver: ReceiverExtras) -> Self {
         debug_assert_eq!(profile.validate(), Ok(()));
         Self {
             sender: Sender::new_in(sender, &profile, iss),

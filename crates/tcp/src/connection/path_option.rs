@@ -65,8 +65,8 @@ impl Endpoint {
 
     /// The next segment is to carry these.
     fn queue_path_option(&mut self, quick_start: QuickStart, response: Option<u8>) {
-        let waiting = self.receiver.waiting(&self.conn.profile, self.sender.snd().iss);
-        waiting.path_option = PathOption::new(quick_start, response);
+        let memory = self.receiver.memory_or_new(&self.conn.profile, self.sender.snd().iss);
+        memory.path_option = PathOption::new(quick_start, response);
         self.conn.handshake.features |= feature::PATH_OPTION;
     }
 }

@@ -1,16 +1,16 @@
 //! The timestamps option (RFC 7323): our clock on the wire, the peer's value to echo, and protection against wrapped
 //! sequence numbers.
 
-use crate::Nanos;
 use crate::segment::Timestamps;
+use crate::{MILLISECOND, Nanos, SECOND};
 
 /// A tick of our timestamp clock.
 // RFC 7323 §5.4: between 1 ms and 1 s a tick; Linux ticks in milliseconds.
-pub(crate) const TICK: Nanos = 1_000_000;
+pub(crate) const TICK: Nanos = MILLISECOND;
 
 /// Time after which TS.Recent says nothing any more.
 // RFC 7323 §5.5: TS.Recent is invalidated after 24 days of idleness, before a clock of 1 ms can wrap its sign bit.
-const RECENT_VALID: Nanos = 24 * 24 * 3600 * 1_000_000_000;
+const RECENT_VALID: Nanos = 24 * 24 * 3600 * SECOND;
 
 /// One end's state of the option.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! When the receiver acknowledges data.
 
-use crate::Nanos;
+use crate::{MILLISECOND, Nanos};
 use serde::{Deserialize, Serialize};
 
 /// Policy for acknowledgments. Out-of-order data, a filled hole and a FIN are acknowledged immediately under each.
@@ -63,5 +63,5 @@ pub struct SackCompression {
 
 impl SackCompression {
     /// Linux's.
-    pub(crate) const LINUX: Self = Self { delay_max_ns: 1_000_000, rtt_divisor: 20, max_segments: 44 };
+    pub(crate) const LINUX: Self = Self { delay_max_ns: MILLISECOND, rtt_divisor: 20, max_segments: 44 };
 }

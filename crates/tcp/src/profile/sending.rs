@@ -1,4 +1,4 @@
-//! When data leaves that the windows let leave: small segments, the send buffer, trains, pacing.
+//! When data that the windows allow is sent: Nagle, send buffer, trains, pacing.
 
 use super::error::{ProfileError, within};
 use serde::{Deserialize, Serialize};

@@ -13,7 +13,7 @@ use crate::sequence::SeqNum;
 
 /// All of it, or nothing.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Extras(Option<Box<Memory>>);
+pub(crate) struct ReceiverExtras(Option<Box<Memory>>);
 
 /// None of it is used with plain acknowledgments, a fixed window and no options.
 #[derive(Clone, Debug)]
@@ -84,7 +84,7 @@ impl Memory {
     }
 }
 
-impl Extras {
+impl ReceiverExtras {
     /// State that a receiver of this profile needs from the beginning, in the memory of a finished one if there is any.
     pub fn for_another(self, profile: &Profile, initial_sequence: u32) -> Self {
         if !Memory::is_needed(profile) {

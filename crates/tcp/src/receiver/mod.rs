@@ -13,7 +13,7 @@ use crate::connection::shared::{Connection, Reset, due};
 use crate::connection::timestamps::TimestampState;
 use crate::profile::{AckPolicy, Profile};
 use crate::receiver::ack::Arrivals;
-use crate::receiver::memory::{Extras, Memory};
+use crate::receiver::memory::{Memory, ReceiverExtras};
 use crate::receiver::segment_size::{Compared, SegmentSize};
 use crate::receiver::window::{Arrived, Block, GrowingWindow};
 use crate::segment::{Flags, PathOption, Segment, TIMESTAMPS_BYTES};
@@ -22,9 +22,9 @@ use crate::{Deadline, Nanos};
 use reassembly::Reassembly;
 use std::num::NonZeroU64;
 
-/// Quick acknowledgments from a mark on: the sender may be down to a window of one segment.
+/// Quick acknowledgments after a CE mark: the sender may be down to a window of one segment.
 // Linux, tcp_data_ecn_check.
-const AFTER_A_MARK: u16 = 2;
+const QUICKACKS_AFTER_CE: u16 = 2;
 
 /// The receiver of a connection. What it shares with the sender is handed to its methods.
 #[derive(Clone, Debug, Default)]
@@ -46,17 +46,17 @@ pub(crate) struct Receiver {
     /// Expiry of the timer of a delayed acknowledgment.
     ack_timer: Deadline,
     /// State that only some connections have.
-    extras: Extras,
+    extras: ReceiverExtras,
 }
 
 impl Receiver {
     /// A receiver that has received nothing, in the memory of one whose connection is over if there is any.
-    pub fn new_in(old: Extras, profile: &Profile, initial_sequence: u32) -> Self {
+    pub fn new_in(old: ReceiverExtras, profile: &Profile, initial_sequence: u32) -> Self {
         Self { extras: old.for_another(profile, initial_sequence), ..Self::default() }
     }
 
     /// Gives up the memory that another receiver can be built in.
-    pub fn take_memory(&mut self) -> Extras {
+    pub fn take_memory(&mut self) -> ReceiverExtras {
         std::mem::take(&mut self.extras)
     }
 
@@ -197,8 +197,8 @@ impl Receiver {
         self.timestamps()?.age(now, theirs.echo)
     }
 
-    /// What waits to be sent in addition to the stream, to be added to.
-    pub fn waiting(&mut self, profile: &Profile, initial_sequence: u32) -> &mut Memory {
+    /// To be added to.
+    pub fn memory_or_new(&mut self, profile: &Profile, initial_sequence: u32) -> &mut Memory {
         self.extras.get_or_new(profile, initial_sequence)
     }
 
@@ -254,9 +254,9 @@ impl Receiver {
         arrived
     }
 
-    /// Data arrived in order, and RCV.NXT has moved; no hole that it filled counts yet. `quickly`: acknowledgments are
-    /// quick from here on.
-    // Linux, tcp_event_data_recv: the marks count before the window grows, which makes one more acknowledgment quick.
+    /// Data arrived in order, and RCV.NXT has moved; no hole that it filled counts yet.
+    /// `enter_quickack`: as its CE mark or its missing ECT asks.
+    // Linux, tcp_event_data_recv: the CE mark counts before the window grows, which makes one more acknowledgment quick.
     fn note_arrival(
         &mut self,
         conn: &Connection,
@@ -264,7 +264,7 @@ impl Receiver {
         rto: Nanos,
         seq: SeqNum,
         segment: &Segment,
-        quickly: bool,
+        enter_quickack: bool,
     ) {
         let block = Block::of(seq, segment.payload_bytes, segment.option_bytes()).accepted_up_to(self.nxt);
         self.make_room(&block, true);
@@ -273,8 +273,8 @@ impl Receiver {
         let Some(Memory { arrivals, window, round_trip, .. }) = self.extras.memory_mut() else { return };
         if let Some(arrivals) = arrivals {
             arrivals.on_data(now, arrived.segment_bytes, arrived.window_bytes, rto);
-            if quickly {
-                arrivals.enter_quickack(Some(AFTER_A_MARK), arrived.segment_bytes, arrived.window_bytes);
+            if enter_quickack {
+                arrivals.enter_quickack(Some(QUICKACKS_AFTER_CE), arrived.segment_bytes, arrived.window_bytes);
             }
         }
         round_trip.on_data(now, received, arrived.window_bytes);
@@ -301,7 +301,7 @@ impl Receiver {
         }
     }
 
-    /// Data arrived ahead of a hole and was accepted up to `end`; `quickly`: acknowledgments are quick from here on.
+    /// Data arrived ahead of a hole and was accepted up to `end`; `enter_quickack` as in `note_arrival`.
     #[inline(never)]
     pub(crate) fn note_gap(
         &mut self,
@@ -310,13 +310,13 @@ impl Receiver {
         seq: SeqNum,
         end: SeqNum,
         segment: &Segment,
-        quickly: bool,
+        enter_quickack: bool,
     ) {
         let block = Block::of(seq, segment.payload_bytes, segment.option_bytes()).accepted_up_to(end);
         self.make_room(&block, false);
         let arrived = self.arrived(conn, now, block, segment);
-        if quickly {
-            self.enter_quickack(Some(AFTER_A_MARK));
+        if enter_quickack {
+            self.enter_quickack(Some(QUICKACKS_AFTER_CE));
         }
         let (distance, has_sack) = (self.bytes_ahead(), conn.handshake.has(feature::SACK));
         if let Some(Memory { window: Some(window), arrivals, .. }) = self.extras.memory_mut() {

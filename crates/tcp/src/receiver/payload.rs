@@ -20,17 +20,17 @@ pub(crate) enum Arrival {
     End,
 }
 
-/// The marks and flags of new data; true: with it begins a time of quick acknowledgments.
+/// Counts the CE mark and CWR of new data; true: enter quick ACK mode.
 #[inline]
 fn note_marks(conn: &mut Connection, segment: &Segment) -> bool {
     if !conn.handshake.has(feature::ECN) {
         return false;
     }
-    let (acknowledge, quickly) = conn.ecn.on_data(segment);
+    let (acknowledge, enter_quickack) = conn.ecn.on_data(segment);
     if acknowledge {
         conn.due |= due::ACK;
     }
-    quickly
+    enter_quickack
 }
 
 impl Receiver {
@@ -63,9 +63,9 @@ impl Receiver {
         }
         if seq > self.nxt {
             self.on_gap(conn, seq, end, fin);
-            let quickly = end > seq && note_marks(conn, segment);
+            let enter_quickack = end > seq && note_marks(conn, segment);
             if conn.handshake.has(feature::RECEIVER) {
-                self.note_gap(conn, now, seq, end, segment, quickly);
+                self.note_gap(conn, now, seq, end, segment, enter_quickack);
             }
             return Arrival::New;
         }
@@ -75,9 +75,9 @@ impl Receiver {
         if end > self.nxt {
             let before = std::mem::replace(&mut self.nxt, end);
             conn.events |= Events::READABLE;
-            let quickly = note_marks(conn, segment);
+            let enter_quickack = note_marks(conn, segment);
             if conn.handshake.has(feature::RECEIVER) {
-                self.note_arrival(conn, now, rto, seq, segment, quickly);
+                self.note_arrival(conn, now, rto, seq, segment, enter_quickack);
             }
             if self.reassembly.is_empty() {
                 self.acknowledge_by_policy(conn, now);

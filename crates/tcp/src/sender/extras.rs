@@ -11,7 +11,7 @@ use std::num::NonZeroU16;
 
 /// All of it, or nothing.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Extras(Option<Box<Extra>>);
+pub(crate) struct SenderExtras(Option<Box<Extra>>);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Extra {
@@ -72,7 +72,7 @@ impl Extra {
     }
 }
 
-impl Extras {
+impl SenderExtras {
     /// State that a sender of this profile needs from the beginning, in the memory of a finished one if there is any.
     pub fn for_another(self, profile: &Profile) -> Self {
         if profile.window_validation == WindowValidation::Off {

@@ -26,7 +26,7 @@ use crate::segment::SentAt;
 use crate::sequence::{SeqNum, near};
 use crate::{Deadline, Nanos};
 use congestion::controller::Controller;
-use extras::Extras;
+use extras::SenderExtras;
 use initial_window::Sharing;
 use initial_window::bursts::Bursts;
 use nagle::SmallSegments;
@@ -56,7 +56,7 @@ pub(crate) struct Sender {
     /// The results for others.
     sharing: Sharing,
     /// State that only some senders have.
-    extras: Extras,
+    extras: SenderExtras,
 }
 
 /// The timer of outstanding data or of a closed window: when it expires, and how often it did.

@@ -9,7 +9,7 @@ use crate::profile::Profile;
 use crate::segment::{Segment, SentAt};
 use crate::sender::congestion::controller::Controller;
 use crate::sender::congestion::{CongestionAlgorithm, CubicSettings, Other, RenoSettings, Settings, Start};
-use crate::sender::extras::{Extras, Inherited};
+use crate::sender::extras::{Inherited, SenderExtras};
 use crate::sender::initial_window::bursts::Bursts;
 use crate::sender::initial_window::{Outcome, Sharing, StartingPoint};
 use crate::sender::recovery::{Recovery, RttSample, Scoreboard};
@@ -25,7 +25,7 @@ pub(crate) struct RecycledSender {
     controller: Option<Box<Other>>,
     rtt: Option<Box<LinuxVariation>>,
     scoreboard: Option<Box<Scoreboard>>,
-    extras: Extras,
+    extras: SenderExtras,
 }
 
 impl Sender {
@@ -137,8 +137,9 @@ impl Sender {
         self.controller.restart_window(&Self::start(&conn.profile, self.snd.initial(), conn.handshake.mss(), window));
     }
 
-    /// Our SYN is acknowledged by this segment, and the peer's is known: data may be sent. `age`: of a SYN that was
-    /// sent several times, since the one was sent whose timestamp the segment echoes; `lost`: number of SYNs that were lost.
+    /// Our SYN is acknowledged by this segment, and the peer's is known: data may be sent. `age`: if our SYN was
+    /// retransmitted, time since the copy whose timestamp is echoed; `lost`: SYN losses that count for the initial window (0
+    /// if the retransmission was spurious).
     #[cold]
     pub fn establish(&mut self, conn: &mut Connection, now: Nanos, segment: &Segment, age: Option<Nanos>, lost: u32) {
         self.snd.una = self.snd.initial() + 1;

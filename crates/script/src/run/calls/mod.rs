@@ -80,15 +80,15 @@ impl Runner<'_> {
         })
     }
 
-    /// The number that the first argument is, and the descriptor of that number.
-    pub(super) fn descriptor(&mut self, call: &Call) -> Result<(i64, &mut Descriptor), Halt> {
+    /// The descriptor whose number is the first argument.
+    pub(super) fn descriptor(&mut self, call: &Call) -> Result<&mut Descriptor, Halt> {
         let number = integer(call, 0, "a descriptor")?;
-        self.descriptors.open.get_mut(&number).map(|open| (number, open)).ok_or(Errno::EBADF.into())
+        self.descriptors.open.get_mut(&number).ok_or(Errno::EBADF.into())
     }
 
-    /// The same of one that is an end of a connection, with that one's place; `unless`: the error for another.
+    /// The descriptor, with the index of its connection; `unless`: the error if it has none.
     pub(super) fn connected(&mut self, call: &Call, unless: Errno) -> Result<(&mut Descriptor, usize), Halt> {
-        let (_, open) = self.descriptor(call)?;
+        let open = self.descriptor(call)?;
         let index = open.role.connection().ok_or(unless)?;
         Ok((open, index))
     }

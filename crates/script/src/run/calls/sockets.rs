@@ -37,14 +37,14 @@ impl Runner<'_> {
     }
 
     pub(super) fn bind(&mut self, call: &Call) -> Result<Outcome, Halt> {
-        match self.descriptor(call)?.1.role {
+        match self.descriptor(call)?.role {
             Role::Fresh => Ok(Outcome::Returned(0)),
             _ => Err(Errno::EINVAL.into()),
         }
     }
 
     pub(super) fn listen(&mut self, call: &Call) -> Result<Outcome, Halt> {
-        let (_, open) = self.descriptor(call)?;
+        let open = self.descriptor(call)?;
         if let Role::Connected(_) = open.role {
             return Err(Errno::EINVAL.into());
         }
@@ -53,10 +53,10 @@ impl Runner<'_> {
     }
 
     pub(super) fn accept(&mut self, call: &Call) -> Result<Outcome, Halt> {
-        let (number, listener) = self.descriptor(call)?;
-        let listener = listener.clone();
+        let number = integer(call, 0, "a descriptor")?;
+        let listener = self.descriptor(call)?.clone();
         if listener.role != Role::Listening {
-            return Ok(Outcome::Failed(Errno::EINVAL));
+            return Err(Errno::EINVAL.into());
         }
         let waiting = self.world.connections.iter().position(|connection| {
             connection.listener == Some(number) && connection.established && !connection.accepted
@@ -73,10 +73,9 @@ impl Runner<'_> {
     }
 
     pub(super) fn connect(&mut self, call: &Call) -> Result<Outcome, Halt> {
-        let (_, open) = self.descriptor(call)?;
-        let open = open.clone();
+        let open = self.descriptor(call)?.clone();
         match open.role {
-            Role::Listening => Ok(Outcome::Failed(Errno::EISCONN)),
+            Role::Listening => Err(Errno::EISCONN.into()),
             Role::Connected(index) => Ok(self.await_connection(index, open.blocks, Errno::EALREADY)),
             Role::Fresh => {
                 let profile = self.profile_for(&open.options);
@@ -85,7 +84,7 @@ impl Runner<'_> {
                 connection.set_cork(open.options.cork);
                 connection.endpoint.connect(self.world.clock());
                 let index = self.world.add(connection);
-                self.descriptor(call)?.1.role = Role::Connected(index);
+                self.descriptor(call)?.role = Role::Connected(index);
                 Ok(self.await_connection(index, open.blocks, Errno::EINPROGRESS))
             }
         }
@@ -120,7 +119,7 @@ impl Runner<'_> {
         let (_, index) = self.connected(call, Errno::ENOTCONN)?;
         let connection = &mut self.world.connections[index];
         if connection.endpoint.is_finished() {
-            return Ok(Outcome::Failed(Errno::ENOTCONN));
+            return Err(Errno::ENOTCONN.into());
         }
         connection.reading_shut |= reading;
         if writing {
@@ -161,7 +160,7 @@ impl Runner<'_> {
 
     pub(super) fn fcntl(&mut self, call: &Call) -> Result<Outcome, Halt> {
         let what = symbols(call, 1, "F_GETFL or F_SETFL")?;
-        let (_, open) = self.descriptor(call)?;
+        let open = self.descriptor(call)?;
         match what.first().map(String::as_str) {
             Some("F_GETFL") => Ok(Outcome::Returned(if open.blocks { O_RDWR } else { O_RDWR | O_NONBLOCK })),
             Some("F_SETFL") => {

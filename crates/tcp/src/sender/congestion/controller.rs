@@ -14,11 +14,12 @@ use crate::event::Trigger;
 #[derive(Clone, Debug)]
 pub(crate) struct Controller {
     window: Window,
-    algorithm: Algorithm,
+    state: ControllerState,
 }
 
+/// The state of its algorithm.
 #[derive(Clone, Debug)]
-enum Algorithm {
+enum ControllerState {
     Reno(Reno),
     Other(Box<Other>),
     /// One that says of itself that it is rate-based: asked for with almost every segment, and always the same.
@@ -28,7 +29,7 @@ enum Algorithm {
 // An endpoint holds its controller, and a simulation holds very many endpoints.
 const _: () = assert!(size_of::<Controller>() <= 32);
 
-impl Algorithm {
+impl ControllerState {
     /// A new algorithm, in the memory of an old one if there is one.
     fn new_in(old: Option<Box<Other>>, algorithm: CongestionAlgorithm, start: &Start) -> Self {
         let renewed = match old {
@@ -46,7 +47,7 @@ impl Algorithm {
 impl Controller {
     /// A new controller, in the memory of an old one if there is one.
     pub(crate) fn new_in(old: Option<Box<Other>>, algorithm: CongestionAlgorithm, start: &Start) -> Self {
-        Self { window: Window::new(start), algorithm: Algorithm::new_in(old, algorithm, start) }
+        Self { window: Window::new(start), state: ControllerState::new_in(old, algorithm, start) }
     }
 
     /// Puts the window at its beginning and leaves the algorithm alone.
@@ -56,9 +57,9 @@ impl Controller {
 
     /// Gives up the memory that another controller can be built in, for a controller without any.
     pub(crate) fn take_memory(&mut self, start: &Start) -> Option<Box<Other>> {
-        match std::mem::replace(&mut self.algorithm, Algorithm::Reno(Reno::new(start))) {
-            Algorithm::Reno(_) => None,
-            Algorithm::Other(memory) | Algorithm::RateBased(memory) => Some(memory),
+        match std::mem::replace(&mut self.state, ControllerState::Reno(Reno::new(start))) {
+            ControllerState::Reno(_) => None,
+            ControllerState::Other(memory) | ControllerState::RateBased(memory) => Some(memory),
         }
     }
 
@@ -71,32 +72,32 @@ impl Controller {
     /// The algorithm and the window that it changes.
     #[inline]
     fn parts(&mut self) -> (&mut dyn CongestionControl, &mut Window) {
-        let algorithm = match &mut self.algorithm {
-            Algorithm::Reno(reno) => reno,
-            Algorithm::Other(other) | Algorithm::RateBased(other) => other.algorithm_mut(),
+        let algorithm = match &mut self.state {
+            ControllerState::Reno(reno) => reno,
+            ControllerState::Other(other) | ControllerState::RateBased(other) => other.algorithm_mut(),
         };
         (algorithm, &mut self.window)
     }
 
     #[inline]
     pub(crate) fn on_start(&mut self, now: Nanos, last_sent_at: Option<Nanos>) {
-        if let Algorithm::Other(other) | Algorithm::RateBased(other) = &mut self.algorithm {
+        if let ControllerState::Other(other) | ControllerState::RateBased(other) = &mut self.state {
             other.algorithm_mut().on_start(&mut self.window, now, last_sent_at);
         }
     }
 
     #[inline]
     pub(crate) fn on_round_trip(&mut self, now: Nanos, sample: &RoundTrip) {
-        if let Algorithm::Other(other) | Algorithm::RateBased(other) = &mut self.algorithm {
+        if let ControllerState::Other(other) | ControllerState::RateBased(other) = &mut self.state {
             other.algorithm_mut().on_round_trip(&mut self.window, now, sample);
         }
     }
 
     #[inline]
     pub(crate) fn on_ack(&mut self, now: Nanos, acknowledged: Acknowledged) {
-        match &mut self.algorithm {
-            Algorithm::Reno(reno) => reno.on_ack(&mut self.window, now, acknowledged),
-            Algorithm::Other(other) | Algorithm::RateBased(other) => {
+        match &mut self.state {
+            ControllerState::Reno(reno) => reno.on_ack(&mut self.window, now, acknowledged),
+            ControllerState::Other(other) | ControllerState::RateBased(other) => {
                 other.algorithm_mut().on_ack(&mut self.window, now, acknowledged)
             }
         }
@@ -163,16 +164,16 @@ impl Controller {
 
     #[inline]
     pub(crate) fn pacing_rate(&self) -> Option<u64> {
-        match &self.algorithm {
-            Algorithm::Reno(_) => None,
-            Algorithm::Other(other) | Algorithm::RateBased(other) => other.algorithm().pacing_rate(),
+        match &self.state {
+            ControllerState::Reno(_) => None,
+            ControllerState::Other(other) | ControllerState::RateBased(other) => other.algorithm().pacing_rate(),
         }
     }
 
     fn algorithm(&self) -> &dyn CongestionControl {
-        match &self.algorithm {
-            Algorithm::Reno(reno) => reno,
-            Algorithm::Other(other) | Algorithm::RateBased(other) => other.algorithm(),
+        match &self.state {
+            ControllerState::Reno(reno) => reno,
+            ControllerState::Other(other) | ControllerState::RateBased(other) => other.algorithm(),
         }
     }
 
@@ -186,26 +187,26 @@ impl Controller {
     }
 
     pub(crate) fn min_train_segments(&self) -> Option<u32> {
-        match &self.algorithm {
-            Algorithm::Reno(_) => None,
-            Algorithm::Other(other) | Algorithm::RateBased(other) => other.algorithm().min_train_segments(),
+        match &self.state {
+            ControllerState::Reno(_) => None,
+            ControllerState::Other(other) | ControllerState::RateBased(other) => other.algorithm().min_train_segments(),
         }
     }
 
     #[inline]
     pub(crate) fn is_rate_based(&self) -> bool {
-        matches!(self.algorithm, Algorithm::RateBased(_))
+        matches!(self.state, ControllerState::RateBased(_))
     }
 
     /// BBR's state.
     #[cfg(test)]
     pub(crate) fn bbr(&self) -> Option<&super::bbr::Bbr> {
-        match &self.algorithm {
-            Algorithm::Other(other) | Algorithm::RateBased(other) => match &**other {
+        match &self.state {
+            ControllerState::Other(other) | ControllerState::RateBased(other) => match &**other {
                 Other::Bbr(bbr) => Some(bbr),
                 _ => None,
             },
-            Algorithm::Reno(_) => None,
+            ControllerState::Reno(_) => None,
         }
     }
 }

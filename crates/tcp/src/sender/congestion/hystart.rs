@@ -149,9 +149,9 @@ fn cushion_us(progress: &Progress) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::MILLISECOND;
     use crate::amounts::Bytes;
 
-    const MILLISECOND: Nanos = 1_000_000;
     const MSS: Bytes = Bytes(1000);
 
     /// Acknowledgments of a segment each, all of one round, at a constant window.

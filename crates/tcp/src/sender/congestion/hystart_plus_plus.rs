@@ -123,8 +123,7 @@ impl HystartPlusPlus {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const MILLISECOND: Nanos = 1_000_000;
+    use crate::MILLISECOND;
 
     /// A round of `samples` acknowledgments of which each takes `rtt_ms`; true if slow start ended.
     fn round(hystart: &mut HystartPlusPlus, number: u64, samples: u64, rtt_ms: u64) -> bool {

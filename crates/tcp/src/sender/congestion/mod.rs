@@ -1,6 +1,6 @@
 //! Congestion control: cwnd outside of recovery, and the response to loss.
 //!
-//! The sender owns cwnd and ssthresh, a [`Window`]. A controller is an algorithm over it: it knows nothing of timers or
+//! The sender owns cwnd and ssthresh, a [`Window`]. A controller changes it, and knows nothing of timers or
 //! retransmission. Recovery decides *that* there was congestion, the controller decides *how much* to send from then on.
 //! One file an algorithm, and one entry in `algorithms!` below. Users of the crate bring their own as
 //! [`CongestionAlgorithm::Custom`]; `examples/own_controller.rs` shows it. Reno, the yardstick of the simulator's speed,
@@ -77,8 +77,8 @@ macro_rules! algorithms {
             // The enum is as large as its largest algorithm; of one that stays the same only the state is written.
             fn renew(&mut self, algorithm: CongestionAlgorithm, start: &Start) -> bool {
                 match (algorithm, self) {
-                    $((CongestionAlgorithm::$name $({ $($field),+ })?, Self::$name(algorithm)) => {
-                        *algorithm = $file::$state::new(start $($(, $field)+)?);
+                    $((CongestionAlgorithm::$name $({ $($field),+ })?, Self::$name(state)) => {
+                        *state = $file::$state::new(start $($(, $field)+)?);
                         true
                     })+
                     (_, other) => match Self::new(algorithm, start) {

@@ -1,6 +1,6 @@
 //! What a congestion controller begins with.
 
-use crate::Nanos;
+use crate::{MILLISECOND, Nanos};
 use serde::{Deserialize, Serialize};
 
 /// Growth of cwnd in slow start.
@@ -69,7 +69,7 @@ impl Start {
                     congestion_avoidance: CongestionAvoidance::PerWindow,
                     whole_segment_ssthresh: true,
                 },
-                cubic: CubicSettings { tick_ns: 1_000_000, paced: false },
+                cubic: CubicSettings { tick_ns: MILLISECOND, paced: false },
                 bbr_seed: 0,
             },
         }

@@ -10,12 +10,12 @@ use super::interface::{Acknowledged, CongestionControl, RoundTrip};
 use super::reno::Reno;
 use super::start::Start;
 use super::window::Window;
-use crate::Nanos;
 use crate::amounts::Bytes;
 use crate::sequence::SeqNum;
+use crate::{MILLISECOND, Nanos};
 
 /// A clock tick, Linux's jiffy, in nanoseconds.
-const TICK: Nanos = 1_000_000;
+const TICK: Nanos = MILLISECOND;
 /// Samples last at least this number of ticks.
 const SHORTEST_SAMPLE: u64 = 50;
 

@@ -86,8 +86,7 @@ impl DestinationMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const SECOND: Nanos = 1_000_000_000;
+    use crate::SECOND;
 
     fn policy(of: MemoryOf) -> Remembered {
         Remembered {

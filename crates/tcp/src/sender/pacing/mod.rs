@@ -5,7 +5,7 @@
 //! [train](super::trains), or the profile's size.
 
 pub(crate) mod flight;
-mod sender;
+mod release;
 
 pub use flight::{PacedFlight, Rate};
 

@@ -12,7 +12,7 @@ mod paced;
 mod quick_start;
 mod rapid_start;
 mod scheme;
-mod sender;
+mod steps;
 mod suss;
 
 pub use scheme::{CustomStartup, FirstSend, Growth, SendState, StartupScheme};

@@ -2,7 +2,7 @@
 //! long as a millisecond's worth of the pacing rate, and a shorter one waits for the next ACK if that is due. A train is
 //! one burst to the [pacer](super::pacing), if there is one.
 
-mod sender;
+mod departure;
 pub(crate) mod write_queue;
 
 use crate::profile::Trains;

@@ -3,7 +3,7 @@
 //! The rule is Linux's: the window grows while it limits the sender, in slow start also while it is less than twice the
 //! data that was outstanding; window that was not used for a retransmission timeout is given up by half (RFC 2861).
 
-mod sender;
+mod validate;
 
 use crate::Nanos;
 use crate::profile::WindowValidation;
@@ -124,8 +124,8 @@ impl Validation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::SECOND;
 
-    const SECOND: Nanos = 1_000_000_000;
     /// An application that uses a part of 40 segments, with an initial window of 10.
     const BURST: Burst = Burst {
         limited: false,

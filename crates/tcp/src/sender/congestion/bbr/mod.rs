@@ -29,7 +29,7 @@ use super::start::Start;
 use super::window::Window;
 use crate::amounts::{Bytes, Segments};
 use crate::event::Trigger;
-use crate::{Nanos, SECOND};
+use crate::{MILLISECOND, Nanos, SECOND};
 use aggregation::Aggregation;
 use bandwidth::{BANDWIDTH_SHIFT, MICROSECOND, bandwidth};
 
@@ -63,7 +63,7 @@ const AGGREGATE_BYTES: u64 = 65_215;
 const AGGREGATE_SEGMENTS: u64 = 127;
 const AGGREGATE_RATE: u64 = 1_200_000 / 8;
 /// Round trip assumed for the first rate, before there is one.
-const NOMINAL_RTT: Nanos = 1_000_000;
+const NOMINAL_RTT: Nanos = MILLISECOND;
 const INITIAL: Segments = Segments(10);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,10 +1,10 @@
 //! BBR's response to a loss, a timeout and idleness, per acknowledgment.
 
 use super::*;
+use crate::MILLISECOND;
 use std::collections::BTreeSet;
 
 const MSS: u32 = 1000;
-const MILLISECOND: Nanos = 1_000_000;
 /// A thousand segments a second, in BBR's unit.
 const THOUSAND: u64 = 16_777;
 

@@ -5,12 +5,12 @@
 use super::Scoreboard;
 use super::board::Sent;
 use super::state::{CaState, Probe, Timer};
-use crate::Nanos;
 use crate::sender::recovery::facts::{AckSummary, CwndRule, Edges, Facts, FastRecovery, Flight, SetTimer};
 use crate::sequence::SeqNum;
+use crate::{Nanos, SECOND};
 
 /// RFC 8985 §7.2: without a sample the probe waits a second.
-const PROBE_WITHOUT_SAMPLE: Nanos = 1_000_000_000;
+const PROBE_WITHOUT_SAMPLE: Nanos = SECOND;
 
 impl Scoreboard {
     /// The timer expired, whichever it was.

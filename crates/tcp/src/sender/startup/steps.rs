@@ -1,4 +1,4 @@
-//! Where the sender asks its start-up scheme, and tells it of ACKs, losses and their recovery.
+//! The sender's steps with a start-up scheme: it asks the scheme, and tells it of ACKs, losses and their recovery.
 
 use super::StartupState;
 use super::scheme::{FirstSend, Growth, NextPace, SendState};

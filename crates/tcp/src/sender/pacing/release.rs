@@ -1,10 +1,10 @@
-//! Where the sender asks its pacer.
+//! The sender asks its pacer whether a segment may leave.
 
 use super::flight::Rate;
 use super::{PacedBy, Pacer};
 use crate::connection::shared::Connection;
 use crate::sender::Sender;
-use crate::{Deadline, Nanos};
+use crate::{Deadline, Nanos, SECOND};
 
 impl Sender {
     /// Whether new data that is ready has to wait for its turn; `poll_timeout` then says how long.
@@ -43,7 +43,7 @@ impl Sender {
         }
         let (controller, profile) = (&self.controller, &conn.profile);
         pacer.set_rate(match &pacer.by {
-            PacedBy::Controller => controller.pacing_rate().map(|rate| Rate::new(rate, 1_000_000_000)),
+            PacedBy::Controller => controller.pacing_rate().map(|rate| Rate::new(rate, SECOND)),
             PacedBy::Window(rules) => {
                 let srtt = self.rtt.smoothed(&profile.rto);
                 srtt.map(|srtt| rules.rate(controller.window(), controller.ssthresh(), srtt))

@@ -1,4 +1,4 @@
-//! Where the sender fills its write queue, and asks whether a train may leave.
+//! The sender fills its write queue, and decides whether a train leaves.
 
 use super::Room;
 use super::write_queue::{BUFFER_WINDOWS, BUFFER_WINDOWS_BBR, HEADERS, Push, SK_BUFF, size_goal};

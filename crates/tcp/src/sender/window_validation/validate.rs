@@ -1,4 +1,4 @@
-//! Where the sender validates its window.
+//! The sender validates its window.
 
 use super::Burst;
 use crate::Nanos;
