@@ -241,11 +241,11 @@ class Trace:
             columns = ("old_state", "new_state", "trigger", "event")
             return pl.DataFrame(schema={"time_s": pl.Float64} | dict.fromkeys(columns, pl.String))
         connection, end = self.events["connection"][0], self.data_from
-        events = self._tables["sender_events"].filter(pl.col("connection") == connection, pl.col("from_server") == end)
-        numbers = events.select(pl.col("old_state", "new_state", "trigger").to_physical()).iter_rows()
+        rows = self._tables["sender_events"].filter(pl.col("connection") == connection, pl.col("from_server") == end)
+        numbers = rows.select(pl.col("old_state", "new_state", "trigger").to_physical()).iter_rows()
         words = [SENDER_EVENTS[old][new][trigger] for old, new, trigger in numbers]
         time_s = (pl.col("time_ns") / _BILLION).alias("time_s")
-        return events.with_columns(time_s, pl.Series("event", words, pl.String))
+        return rows.with_columns(time_s, pl.Series("event", words, pl.String))
 
     @cached_property
     def _tables(self) -> dict[str, pl.DataFrame]:

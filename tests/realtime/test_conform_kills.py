@@ -69,7 +69,7 @@ class _WithoutTun:
 
     def call(self, name: str, arguments: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         assert name == "examine"
-        return {"kernel": "a kernel", "controls": ["reno"], "tun_refusal": "No such file or directory"}
+        return {"kernel": "a kernel", "congestion_controls": ["reno"], "tun_refusal": "No such file or directory"}
 
     def close(self) -> None:
         """Nothing to end."""

@@ -15,7 +15,7 @@ from firstflight.report.page import write
 from firstflight.scenario import Cell
 from firstflight.scenario.cell import chosen
 from firstflight.studies import find
-from firstflight.studies.congestion_control import DRAWN, LargestFlow, waiting
+from firstflight.studies.congestion_control import DRAWN, BusiestConnection, waiting
 from firstflight.studies.execute import run
 
 STUDY: Any = find("congestion-control")
@@ -100,7 +100,7 @@ def test_windows_find_each_fast_recovery_that_the_sender_counted(base: Run) -> N
     traces = base.table("segments", **DRAWN).collect().partition_by("control", as_dict=True)
     assert len(traces) == len(CONTROLS)
     for (control,), segments in traces.items():
-        assert len(LargestFlow(segments).reductions) == recorded[control], control
+        assert len(BusiestConnection(segments).reductions) == recorded[control], control
 
 
 def test_the_tables_have_a_row_an_algorithm_and_the_units_of_their_metrics(base: Run) -> None:

@@ -43,7 +43,7 @@ from firstflight.studies.kernel import (
 from firstflight.studies.kernel.claim import depending
 from firstflight.studies.kernel.grid import _settings
 from firstflight.studies.kernel.quantity import measured
-from firstflight.studies.kernel.sample import _drawn
+from firstflight.studies.kernel.sample import _drawn, _numbered
 
 
 def with_draws(value: float, draws: Sequence[float], method: str = "bootstrap") -> xr.DataArray:
@@ -159,6 +159,11 @@ def test_replicates_that_agree_have_an_interval_and_one_by_itself_has_none() -> 
     alike = estimate(resampled(per_replicate(np.full((1, 2, 3), 7.0))).sel(size=0, iw=3))
     assert (alike.value, alike.low, alike.high) == (7, 7, 7)
     assert math.isnan(estimate(resampled(per_replicate(np.full((1, 2, 1), 7.0))).sel(size=0, iw=3)).low)
+
+
+def test_clusters_are_numbered_by_all_of_their_columns_whatever_is_in_them() -> None:
+    clusters = pl.DataFrame({"subnet": ["b", "a", "b", "a", None], "replicate": [-1, 10**12, 10**12, 10**12, -1]})
+    assert _numbered(clusters).tolist() == [2, 1, 3, 1, 0]
 
 
 def test_each_cluster_is_drawn_about_once_in_a_resample() -> None:

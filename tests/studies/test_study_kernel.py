@@ -424,6 +424,12 @@ def of_rows(of: Quantity, rows: pl.DataFrame, coordinates: Mapping[str, Sequence
     return of.measure(of.by_replicate(rows, coordinates), coordinates)
 
 
+def test_the_rows_of_one_cell_give_what_they_give_among_those_of_others() -> None:
+    cells = {iw: rows({(iw, 0): 30 + iw, (iw, 1): 36}) for iw in IWS}
+    alone = pl.concat(TIME.by_replicate(of_cell, ["iw"], one_cell=True) for of_cell in cells.values())
+    xr.testing.assert_identical(TIME.measure(alone, {"iw": IWS}), of_rows(TIME, pl.concat(cells.values()), {"iw": IWS}))
+
+
 def test_a_median_has_the_interval_of_resampled_replicates_and_stands_without_some() -> None:
     of = Observed("time", "Time", "ms", pl.col("time").mean())
     measured = of_rows(of, rows({(3, 0): 30, (3, 1): 36, (3, 2): 90, (10, 0): 20, (10, 2): 24}), {"iw": IWS})

@@ -85,7 +85,7 @@ TERM = budget.parse("p99=+5%")[0]
     ],
 )
 def test_a_term_is_kept_only_where_the_whole_interval_keeps_it(found: Estimate, verdict: str) -> None:
-    assert budget.check(TERM, 16, "reference", found, 1000).verdict == verdict
+    assert budget.judged_check(TERM, 16, "reference", found, 1000).verdict == verdict
 
 
 def test_flows_needed_grow_with_the_square_of_what_the_interval_must_shrink_by() -> None:
@@ -105,7 +105,7 @@ def test_flows_needed_rest_on_the_side_of_the_interval_that_faces_the_limit() ->
 
 def test_a_check_keeps_what_it_was_made_of() -> None:
     found = Estimate(4, 3, 7, 90)
-    made = budget.check(TERM, 16, "shallow", found, 500, where="short response", reason="why", lacks=700)
+    made = budget.judged_check(TERM, 16, "shallow", found, 500, where="short response", reason="why", lacks=700)
     # From 4 up to 5 with 3 above.
     assert made == budget.Check(TERM, 16, "shallow", found, "inconclusive", 4500, "short response", "why")
     assert (TERM.limit, TERM.unit, TERM.name) == (5.0, "%", "p99")
@@ -116,5 +116,5 @@ def test_no_number_of_flows_settles_what_lies_at_the_limit() -> None:
 
 
 def test_what_cannot_be_measured_says_how_many_flows_it_takes() -> None:
-    check = budget.check(TERM, 16, "reference", Estimate(1), 300, reason="300 pairs are too few", lacks=2000)
+    check = budget.judged_check(TERM, 16, "reference", Estimate(1), 300, reason="300 pairs are too few", lacks=2000)
     assert (check.flows_needed, check.reason) == (2000, "300 pairs are too few")

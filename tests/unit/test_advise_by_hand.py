@@ -14,7 +14,7 @@ from scipy import stats
 
 from firstflight.advise import arms, experiment
 from firstflight.advise.arms import Change, _cells, _evened, _mix_p_value, _outcome, _overlap
-from firstflight.advise.budget import Check, check, parse
+from firstflight.advise.budget import Check, judged_check, parse
 from firstflight.advise.experiment import Experiment, _above, _lent
 from firstflight.advise.fit import CurrentWindow, FittedPopulation, _loss, current_window, shrunken
 from firstflight.advise.measure import DIMENSIONS, Measurements, _is_far_over, _is_near
@@ -232,7 +232,7 @@ def test_slow_lines_are_those_below_a_rate_and_as_many_stay_as_are_allowed() -> 
         asked.append(clients.to_list())
         gain = SimpleNamespace(percent=Estimate(-2, -3, -1))
         return SimpleNamespace(
-            time=lambda *_: gain, checks=lambda term, *_: [check(term, 20, "far", Estimate(1, 0, 2), 9)]
+            time=lambda *_: gain, checks=lambda term, *_: [judged_check(term, 20, "far", Estimate(1, 0, 2), 9)]
         )
 
     experiment = cast(Any, SimpleNamespace(users={"far": SimpleNamespace(columns={"down_bps": rates})}, seed=1))
@@ -311,7 +311,7 @@ def test_an_end_is_near_a_limit_within_a_quarter_of_the_width() -> None:
     # A width of 8: the upper end may be 2 off.
     assert [_is_near(Estimate(0, -4, 4), limit) for limit in (6, 6.5, 2, 1.5)] == [True, False, True, False]
     term = parse("mean=+5%")[0]
-    far = [check(term, 16, "near", Estimate(10, low, low + 8), 1000) for low in (7, 7.5)]
+    far = [judged_check(term, 16, "near", Estimate(10, low, low + 8), 1000) for low in (7, 7.5)]
     assert [_is_far_over(each) for each in far] == [False, True]
 
 
@@ -319,7 +319,7 @@ def test_a_candidate_holds_in_a_setting_if_it_gains_and_is_within() -> None:
     term = parse("mean=+5%")[0]
 
     def holds(change: Estimate, *harm: Estimate) -> bool:
-        checks = [check(term, 16, "near", each, 900, lacks=9 if math.isnan(each.low) else None) for each in harm]
+        checks = [judged_check(term, 16, "near", each, 900, lacks=9 if math.isnan(each.low) else None) for each in harm]
         return _holds(
             cast(Any, SimpleNamespace(checks={("near", 16): checks}, changes={("near", 16): change})), "near", 16
         )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from firstflight.advise.advice import Cost, Gain, OtherConnections, UserGroup, UserShares
-from firstflight.advise.budget import Check, check, parse
+from firstflight.advise.budget import Check, judged_check, parse
 from firstflight.advise.decide import Decision, Evidence, decide
 from firstflight.advise.measure import Measurements
 from firstflight.advise.words import LEVELS, confidence, sentences, stopped_by
@@ -39,7 +39,7 @@ def evidence(
     def checks(case: str, window: int) -> list[Check]:
         value = (harm or {}).get(case, {}).get(window, 0.0)
         found = value if isinstance(value, Estimate) else around(value)
-        return [check(TERM, window, case, found, FLOWS)]
+        return [judged_check(TERM, window, case, found, FLOWS)]
 
     return Evidence(
         current=10,
@@ -133,7 +133,7 @@ def test_a_term_that_could_not_be_measured_stops_a_candidate() -> None:
 def lacking(found: Evidence, *keys: tuple[str, int]) -> Evidence:
     """The same with too few flows for the budget's term in these cases with these candidates."""
     checks = {
-        key: [check(TERM, key[1], key[0], Estimate(1.0), FLOWS, lacks=4000)] if key in keys else checks
+        key: [judged_check(TERM, key[1], key[0], Estimate(1.0), FLOWS, lacks=4000)] if key in keys else checks
         for key, checks in found.checks.items()
     }
     return replace(found, checks=checks)
@@ -298,7 +298,7 @@ def test_a_window_kept_for_the_budget_in_one_setting_says_that_others_alone_sett
 
 
 def test_flows_that_are_needed_and_in_the_data_are_to_be_had_by_the_option_that_limits_them() -> None:
-    checks = {("reference", 16): [check(parse("p99=+5%")[0], 16, "reference", around(2, 6), 1000)]}
+    checks = {("reference", 16): [judged_check(parse("p99=+5%")[0], 16, "reference", around(2, 6), 1000)]}
     found = Evidence(**{**vars(evidence({"reference": {16: -5}})), "checks": checks, "flows": 1000})
     needed = decide(found).candidate_results[0].flows_needed
     assert needed is not None
@@ -358,7 +358,7 @@ def test_more_assumptions_never_give_more_courage() -> None:
 def test_the_flows_needed_are_counted_over_all_users_and_those_of_the_group_are_named() -> None:
     groups = parse("groups=+5%")[0]
     # Of 2,000 flows 53 are in the group; it takes 6.4 times as many: from 2 up to 5, with 7.6 above.
-    few = check(groups, 16, "reference", Estimate(2, -4, 9.6), FLOWS, there=53, where="RTT up to 20 ms")
+    few = judged_check(groups, 16, "reference", Estimate(2, -4, 9.6), FLOWS, there=53, where="RTT up to 20 ms")
     found = replace(evidence({"reference": {16: -5}}), checks={("reference", 16): [few]}, usable=FLOWS)
     assert (few.flows_needed, few.needed_there) == (12836, 341)
     assert (
@@ -372,7 +372,7 @@ def test_the_flows_needed_are_counted_over_all_users_and_those_of_the_group_are_
 
 def test_flows_for_a_part_of_the_users_are_counted_over_all_of_them_too() -> None:
     others = parse("others_p99=+5%")[0]
-    few = check(others, 16, "reference", Estimate(2), FLOWS, there=500, lacks=4000)
+    few = judged_check(others, 16, "reference", Estimate(2), FLOWS, there=500, lacks=4000)
     assert (few.verdict, few.flows_needed, few.needed_there) == ("too few flows", 16000, 4000)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from firstflight.advise.budget import Check, Term, check, parse
+from firstflight.advise.budget import Check, Term, judged_check, parse
 from firstflight.advise.decide import Decision, Evidence, decide
 from firstflight.advise.experiment import Experiment
 from firstflight.advise.fit import FittedPopulation, current_window
@@ -44,14 +44,14 @@ def answer(cases: list[SensitivityCase], harm: dict[str, float]) -> tuple[Decisi
         cases=[each.name for each in cases],
         changes={(each.name, 20): GAIN for each in cases},
         step=lambda case, one, other: GAIN,
-        checks={(name, 20): [check(TERM, 20, name, value, USERS)] for name, value in found.items()},
+        checks={(name, 20): [judged_check(TERM, 20, name, value, USERS)] for name, value in found.items()},
         flows=USERS,
     )
 
     def among(clients: pl.Series) -> Any:
         def checks(term: Term, case: str, window: int) -> list[Check]:
             share = float((rates[case][clients.to_numpy()] < 1e6).mean())
-            return [check(term, window, case, points(share, harm.get(case, 0.0)), len(clients))]
+            return [judged_check(term, window, case, points(share, harm.get(case, 0.0)), len(clients))]
 
         return SimpleNamespace(time=lambda case, window: SimpleNamespace(percent=GAIN), checks=checks)
 
@@ -115,7 +115,7 @@ def test_of_windows_that_one_unknown_stops_the_one_that_gains_most_in_the_first_
         cases=["zero", "another"],
         changes={key: Estimate(value, value - 1, value + 1) for key, value in changes.items()},
         step=lambda case, one, other: GAIN,
-        checks={key: [check(TERM, key[1], key[0], harm[key[0]], USERS)] for key in changes},
+        checks={key: [judged_check(TERM, key[1], key[0], harm[key[0]], USERS)] for key in changes},
         flows=USERS,
     )
     experiment = cast(Experiment, SimpleNamespace(sensitivity_cases=[first, second]))

@@ -12,7 +12,7 @@ import pytest
 
 from advise_made_up import advice
 from firstflight.advise import deploy, page
-from firstflight.advise.budget import check, parse
+from firstflight.advise.budget import judged_check, parse
 from firstflight.advise.figures import _cost, _groups, _percentiles
 from firstflight.advise.first_look import is_elsewhere
 from firstflight.advise.missing import CAPTURE, Missing
@@ -192,7 +192,9 @@ def test_the_heading_of_each_picture_is_what_was_found(html: str) -> None:
 
 def test_of_several_checks_of_a_term_one_that_is_over_is_shown_before_one_that_reaches_further() -> None:
     term = parse("others=+5%")[0]
-    over, wide = (check(term, 16, "reference", Estimate(6, low, high), 900) for low, high in ((5.5, 6.5), (-5, 17)))
+    over, wide = (
+        judged_check(term, 16, "reference", Estimate(6, low, high), 900) for low, high in ((5.5, 6.5), (-5, 17))
+    )
     assert page.worst([wide, over], 16, "reference", "others") is over
 
 

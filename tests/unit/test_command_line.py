@@ -254,6 +254,7 @@ def test_doctor_says_how_to_fix_what_is_missing(firstflight: Program, monkeypatc
     answer = firstflight("doctor", "--json")
     assert answer.status == 0
     findings = {finding["name"]: finding for finding in json.loads(answer.out)}
+    assert {*findings["native module"]} == {"name", "needed_for", "found", "ok", "required", "fix"}
     assert findings["native module"]["ok"]
     assert not findings["ns-2"]["ok"]
     assert all(finding["ok"] or finding["fix"] for finding in findings.values())

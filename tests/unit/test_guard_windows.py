@@ -12,12 +12,12 @@ import pytest
 from firstflight.guard.brain import WindowDecision
 from firstflight.guard.journal import Journal
 from firstflight.guard.outcome import Network
-from firstflight.guard.routes import Route, RouteKey
+from firstflight.guard.routes import Route, RoutedClient
 from firstflight.guard.windows import Windows
 
 PREFIX = ip_network("192.0.2.0/28")
 OTHER = ip_network("198.51.100.0/28")
-CLIENT = RouteKey(PREFIX[5].packed, b"\x0a\0\0\1", mark=7, tos=16)
+CLIENT = RoutedClient(PREFIX[5].packed, b"\x0a\0\0\1", mark=7, tos=16)
 
 
 def route(network: Network) -> Route:
@@ -34,7 +34,7 @@ class Kernel:
         self.barred: str | None = None
         self.changes: list[Route] | None = []
         self.diverts: set[Network] = set()
-        self.asked: list[RouteKey] = []
+        self.asked: list[RoutedClient] = []
 
     def policy_routing(self) -> str | None:
         return self.barred
@@ -46,7 +46,7 @@ class Kernel:
     def used_for(self, prefix: Network) -> Route:
         return self.set.get(prefix, route(ip_network("0.0.0.0/0")))
 
-    def path(self, client: RouteKey) -> tuple[object, ...]:
+    def path(self, client: RoutedClient) -> tuple[object, ...]:
         self.asked.append(client)
         return tuple(
             prefix in self.set for prefix in self.diverts if int.from_bytes(client.remote) in range(*span(prefix))

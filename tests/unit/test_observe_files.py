@@ -188,7 +188,7 @@ def test_a_log_in_another_format_is_read_by_that_format(file):
 
 
 def test_a_format_whose_variables_nothing_separates_is_refused():
-    with pytest.raises(RequestError, match="nothing before tcpinfo_rtt"):
+    with pytest.raises(RequestError, match=r"nothing before \$tcpinfo_rtt"):
         nginx_format.parse("$body_bytes_sent$tcpinfo_rtt")
 
 

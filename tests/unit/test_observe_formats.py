@@ -378,7 +378,7 @@ def test_a_format_that_is_given_applies_within_syslog_and_may_have_round_trips_a
     [
         ("$remote_addr $status", "neither the size of a response"),
         ("%h %>s", "neither the size of a response"),
-        ("%h%b", "nothing before b"),
+        ("%h%b", "nothing before %b"),
         ("size=a.b", 'there is no quantity "size"; the quantities are bytes'),
         ("address=a.b", "neither the size of a response"),
     ],

@@ -14,7 +14,7 @@ import polars as pl
 
 from firstflight import observe
 from firstflight._native import chi_squared_tail
-from firstflight.advise.budget import Check, Term, check, parse
+from firstflight.advise.budget import Check, Term, judged_check, parse
 from firstflight.advise.fit import CurrentWindow, current_window, first_responses
 from firstflight.advise.measure import DIMENSIONS, RESAMPLES, STATISTICS, grouped, worst
 from firstflight.advise.outliers import described, hinging
@@ -328,10 +328,10 @@ class _Measured:
             seed=seed,
         )
         self._made: dict[str, Comparison] = {}
-        self._timed = self._told("time_s")
-        self._counted = self._told("segments_sent") and self._told("retransmissions")
+        self._timed = self._has("time_s")
+        self._counted = self._has("segments_sent") and self._has("retransmissions")
 
-    def _told(self, column: str) -> bool:
+    def _has(self, column: str) -> bool:
         known = self._rows.filter(pl.col(column).is_not_null())["arm"]
         return known.n_unique() == 2
 
@@ -369,14 +369,14 @@ class _Measured:
         elif term.name != RETRANSMISSIONS and not self._timed:
             lacking = "the data has no completion times"
         if lacking:
-            return [check(term, window, "observed", nothing, self._rows.height, reason=lacking)]
+            return [judged_check(term, window, "observed", nothing, self._rows.height, reason=lacking)]
         if term.name == "groups":
             return self._worst_buckets(term, window)
         comparison = self._own(term.name)
         statistic = "rate" if term.name == RETRANSMISSIONS else term.name
         lacks = 2 * least_units(statistic) if comparison.evidence is None else None
         return [
-            check(
+            judged_check(
                 term,
                 window,
                 "observed",
@@ -390,10 +390,10 @@ class _Measured:
 
     def _worst_buckets(self, term: Term, window: int) -> list[Check]:
         """The bucket of each dimension that reaches furthest up, one over the limit before the others."""
-        known = [dimension for dimension in DIMENSIONS if self._told(dimension.column)]
+        known = [dimension for dimension in DIMENSIONS if self._has(dimension.column)]
         groups = {dimension.title: grouped(self._rows, dimension, self._design) for dimension in known}
         return [
-            check(term, window, "observed", change, self._rows.height, there=units, where=where)
+            judged_check(term, window, "observed", change, self._rows.height, there=units, where=where)
             for where, units, change in worst(groups, term.limit)
         ]
 

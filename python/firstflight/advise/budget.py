@@ -126,7 +126,7 @@ def _term(part: str, text: str) -> Term:
     return Term(name, limit, "%")
 
 
-def check(
+def judged_check(
     term: Term,
     initial_window: int,
     case: str,

@@ -31,7 +31,7 @@ def render(comparison: ArmsCompared, command: str) -> str:
         environment()
         .get_template("comparison.html.j2")
         .render(
-            found=comparison,
+            comparison=comparison,
             command=command,
             light=light(comparison),
             answer=answer(comparison),

@@ -11,7 +11,7 @@ from itertools import pairwise, product
 
 import polars as pl
 
-from firstflight.advise.budget import Check, Term, check
+from firstflight.advise.budget import Check, Term, judged_check
 from firstflight.advise.decide import Evidence
 from firstflight.advise.experiment import OTHERS, RESPONSE, Experiment
 from firstflight.analysis.ab import Bucket, Comparison, Design, bucketed, by_bucket, compare, compare_rate, least_units
@@ -293,7 +293,7 @@ class Measurements:
     def _check(
         self, term: Term, case: str, window: int, made: Comparison, change: Estimate, statistic: str, where: str = ""
     ) -> Check:
-        return check(
+        return judged_check(
             term,
             window,
             case,
@@ -311,7 +311,7 @@ class Measurements:
         """
         groups = {self.title(dimension): self.groups(case, window, dimension) for dimension in DIMENSIONS}
         return [
-            check(term, window, case, change, self.flows, there=units, where=where)
+            judged_check(term, window, case, change, self.flows, there=units, where=where)
             for where, units, change in worst(groups, term.limit)
         ]
 

@@ -29,7 +29,7 @@ class Finding:
 
     name: str
     needed_for: str
-    state: str
+    found: str
     ok: bool
     required: bool
     fix: str
@@ -43,7 +43,7 @@ def command(as_json: Json = False) -> None:
     else:
         for finding in findings:
             mark = "ok" if finding.ok else "missing"
-            show(f"{mark:7}  {finding.name:14} {finding.state}")
+            show(f"{mark:7}  {finding.name:14} {finding.found}")
             if not finding.ok:
                 show(f"         {'':14} needed for {finding.needed_for}; fix:")
                 # A break in a command would be copied with it.

@@ -54,8 +54,8 @@ class JudgedConnection:
     def part(self) -> str:
         """The kind of difference, without its numbers: fields of tcp_info, or parts of a segment."""
         asserted = dict(re.findall(r"(tcpi_\w+) == (-?\d+)", self.reason))
-        assertions = re.findall(r"(tcpi_\w+) is (-?\d+)", self.reason)
-        fields = [name for name, value in assertions if asserted.get(name) != value]
+        actual = re.findall(r"(tcpi_\w+) is (-?\d+)", self.reason)
+        fields = [name for name, value in actual if asserted.get(name) != value]
         if fields:
             return ", ".join(fields)
         sentence = re.sub(r"^line \d+: ", "", self.reason)
@@ -73,14 +73,14 @@ class Kernel:
         """MachineError, with the fix, if there are no namespaces or no TUN device."""
         self._inside = Inside(_RECORDER)
         try:
-            kernel = self._inside.connection.call("examine", {}, _ASK_S)
-            if kernel["tun_refusal"] is not None:
-                raise MachineError(f"there is no TUN device ({kernel['tun_refusal']})", TUN_FIX)
+            facts = self._inside.connection.call("examine", {}, _ASK_S)
+            if facts["tun_refusal"] is not None:
+                raise MachineError(f"there is no TUN device ({facts['tun_refusal']})", TUN_FIX)
         except BaseException:
             self._inside.close()
             raise
-        self.name: str = kernel["kernel"]
-        self.controls: list[str] = kernel["congestion_controls"]
+        self.name: str = facts["kernel"]
+        self.controls: list[str] = facts["congestion_controls"]
         return self
 
     def __exit__(self, *_: object) -> None:

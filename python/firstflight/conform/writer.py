@@ -67,8 +67,7 @@ def _preamble(parameters: Parameters) -> list[str]:
         "net.ipv4.tcp_min_tso_segs": "2" if parameters.trains else "1",
         "net.ipv4.tcp_comp_sack_nr": "44" if parameters.compressed else "0",
     }
-    quoted = {name: f'"{value}"' if " " in value else value for name, value in sysctls.items()}
-    lines = [f"sysctl -q {name}={value}" for name, value in quoted.items()]
+    lines = [f"sysctl -q {name}=" + (f'"{value}"' if " " in value else value) for name, value in sysctls.items()]
     route = f"initcwnd {parameters.iw}" + (f" mtu {JUMBO}" if parameters.jumbo else "")
     lines.append(f"ip route replace 192.0.2.1 via 192.168.0.2 dev tun0 {route}")
     return ["`" + lines[0], *(f" {line}" for line in lines[1:-1]), f" {lines[-1]}`"]

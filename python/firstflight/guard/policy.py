@@ -23,7 +23,7 @@ _OVERSHOOT = 1.5
 
 @dataclass(slots=True)
 class LearnedWindow:
-    """The learned state of one group: `segments` is None before the first connection that counts."""
+    """The estimate for one group: `segments` is None before the first connection that counts."""
 
     segments: float | None = None
     samples: int = 0

@@ -116,7 +116,7 @@ class Route:
         return None if value is None else int(struct.unpack("=I", value)[0])
 
 
-class RouteKey(NamedTuple):
+class RoutedClient(NamedTuple):
     """What the kernel routes a connection's packets by, addresses as bytes."""
 
     remote: bytes
@@ -161,7 +161,7 @@ class Routes:
                 return route
         raise RouteError(f"{prefix}: no route of the main table leads there")
 
-    def path(self, client: RouteKey) -> tuple[object, ...]:
+    def path(self, client: RoutedClient) -> tuple[object, ...]:
         """The way of a connection's packets: device, gateway, own address; or the kernel's error."""
         family = socket.AF_INET if len(client.remote) == 4 else socket.AF_INET6
         bits = 8 * len(client.remote)

@@ -23,7 +23,7 @@ from firstflight.guard.journal import Journal
 from firstflight.guard.memory import Memory
 from firstflight.guard.metrics import Metrics
 from firstflight.guard.outcome import Network, Outcome
-from firstflight.guard.routes import RouteKey, Routes
+from firstflight.guard.routes import RoutedClient, Routes
 from firstflight.guard.watchdog import STATUS, ending_signals, watched
 from firstflight.guard.windows import RandomWindows, Windows
 from firstflight.netlink import Asking, attributes
@@ -45,11 +45,11 @@ class Sockets:
         self._seen: dict[bytes, int] = {}
         """Looks at each unfinished handshake."""
 
-    def look(self, network: Callable[[bytes], Network]) -> tuple[dict[Network, list[RouteKey]], list[Network]]:
+    def look(self, network: Callable[[bytes], Network]) -> tuple[dict[Network, list[RoutedClient]], list[Network]]:
         """Some of the connected clients by prefix, and the prefixes of handshakes that are unfinished for longer than
         since the last look. A client that does not answer the SYN/ACK within that time counts once.
         """
-        clients: defaultdict[Network, list[RouteKey]] = defaultdict(list)
+        clients: defaultdict[Network, list[RoutedClient]] = defaultdict(list)
         waiting: dict[bytes, bytes] = {}
         for family in (socket.AF_INET, socket.AF_INET6):
             for port in self._ports or [0]:
@@ -63,7 +63,7 @@ class Sockets:
         return clients, late
 
 
-def _sockets(family: int, port: int, states: int, most: int) -> list[tuple[RouteKey, bytes]]:
+def _sockets(family: int, port: int, states: int, most: int) -> list[tuple[RoutedClient, bytes]]:
     """The sockets in these states, and a name for each handshake."""
     # struct inet_diag_req_v2, its inet_diag_sockid with the local port alone.
     body = struct.pack("=BBBBI", family, socket.IPPROTO_TCP, 1 << _TOS - 1, 0, states)
@@ -80,7 +80,7 @@ def _sockets(family: int, port: int, states: int, most: int) -> list[tuple[Route
             values = dict(attributes(message[72:]))
             mark = struct.unpack("=I", values.get(_MARK, bytes(4)))[0]
             ports = struct.unpack_from(">HH", message, 4)
-            sockets.append((RouteKey(remote, local, mark, values.get(_TOS, b"\0")[0], ports), message[4:40]))
+            sockets.append((RoutedClient(remote, local, mark, values.get(_TOS, b"\0")[0], ports), message[4:40]))
     return sockets
 
 

@@ -17,7 +17,7 @@ from firstflight.guard.closed import Began, Row
 from firstflight.guard.journal import Journal, undo
 from firstflight.guard.outcome import Network
 from firstflight.guard.policy import RFC6928_SEGMENTS
-from firstflight.guard.routes import Route, RouteError, RouteKey, Routes
+from firstflight.guard.routes import Route, RoutedClient, RouteError, Routes
 
 # A connection that was opened before a window was set may close soon after; whose window it had is not known.
 _UNCERTAIN_S = 2.0
@@ -53,8 +53,8 @@ class Windows:
 
     def __init__(self, routes: Routes, journal: Journal, note: Note) -> None:
         self._routes, self._journal, self._note = routes, journal, note
-        self._clients: dict[Network, list[RouteKey]] = {}
-        self._kinds: list[RouteKey] = []
+        self._clients: dict[Network, list[RoutedClient]] = {}
+        self._kinds: list[RoutedClient] = []
         self._set: dict[Network, _Set] = {}
         self._wanted: dict[Network, int] = {}
         self._hands_off: set[Network] = set()
@@ -87,7 +87,7 @@ class Windows:
             "hands_off": len(self._hands_off),
         }
 
-    def connected(self, clients: dict[Network, list[RouteKey]]) -> None:
+    def connected(self, clients: dict[Network, list[RoutedClient]]) -> None:
         """Some of the connections that are open now, by prefix: the paths that a route of ours must not change."""
         self._clients = clients
         kinds = {(len(key.remote), key.source, key.mark, key.tos): key for some in clients.values() for key in some}
@@ -195,7 +195,7 @@ class Windows:
         else:
             self._note("set", prefix, f"initcwnd {segments}")
 
-    def _asked(self, prefix: Network) -> list[RouteKey]:
+    def _asked(self, prefix: Network) -> list[RoutedClient]:
         """Connections by which the way to a prefix is looked up: its own, else such as others have."""
         clients, address = self._clients.get(prefix, [])[:_CLIENTS_ASKED], prefix.network_address.packed
         return clients or [kind._replace(remote=address) for kind in self._kinds if len(kind.remote) == len(address)]

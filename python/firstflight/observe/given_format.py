@@ -73,7 +73,7 @@ def _lines(title: str, add: str, parts: list[tuple[str, str]], words: dict[str, 
         group = f"(?P<{word}>{_NUMBER if word in NUMBERS else '.*?'})"
         groups[name] = rf"\[?{group}\]?" if name == "t" else group
     _check(set(best))
-    return Format(title, add, nginx_format.line_pattern(parts, groups))
+    return Format(title, add, nginx_format.line_pattern(parts, groups, "%"))
 
 
 def _apache(text: str) -> list[tuple[str, str]]:

@@ -58,18 +58,19 @@ def parse(text: str) -> NginxFormat:
     groups = {name: f"(?P<{name}>{'-|[0-9.]*' if name in NUMBERS else '.*?'})" for name in (*NUMBERS, *TEXTS)}
     names = dict.fromkeys(name for _, name in pieces if name)
     used = tuple(name for name in names if name in groups)
-    return NginxFormat(line_pattern(pieces, groups), used, tuple(name for name in names if name not in groups))
+    return NginxFormat(line_pattern(pieces, groups, "$"), used, tuple(name for name in names if name not in groups))
 
 
-def line_pattern(parts: Sequence[tuple[str, str]], groups: Mapping[str, str]) -> str:
+def line_pattern(pieces: Sequence[tuple[str, str]], groups: Mapping[str, str], sign: str) -> str:
     """The regular expression of a line of these texts and variables, in turns. `groups`: by variable, what stands for
-    the first of this name. RequestError for two variables that nothing separates.
+    the first of this name; `sign`: the character before the name of each in the format. RequestError for two variables
+    that nothing separates.
     """
     left, pattern = dict(groups), ""
-    for at, (between, name) in enumerate(parts):
+    for at, (between, name) in enumerate(pieces):
         if at and name and not between:
             raise RequestError(
-                f"the log format has nothing before {name}, so a line cannot be split; put a space there"
+                f"the log format has nothing before {sign}{name}, so a line cannot be split; put a space there"
             )
         pattern += re.escape(between) + (left.pop(name, ".*?") if name else "")
     return f"^{pattern}$"

@@ -146,7 +146,8 @@ def measure(
     with _opened(target, address, mss, client_context(), stop) as (connection, _):
         ended = connection.hold()
         flight = connection.flight(ended, scouted)
-        return replace(flight, limited=ended not in ("closed", "flooded") and connection.release())
+        limited = ended not in ("closed", "flooded") and connection.release()
+        return replace(flight, limited=limited, strays=connection.strays)
 
 
 @contextmanager
@@ -226,7 +227,7 @@ class _SilentConnection:
         self._they_have = 0
         self._acknowledged = 0
         self._fin_at: int | None = None
-        self._strays = 0
+        self.strays = 0
         self._was_reset = False
         self._arrivals: list[tuple[float, int]] = []
         self._before_asking = 0
@@ -327,7 +328,7 @@ class _SilentConnection:
         return updates >= _UPDATES and min(had_s - self._asked_s, self._ended_s - last) > _PATIENCE * late_s
 
     def flight(self, ended: Ended, scouted: Scouted) -> Flight:
-        """What has come; whether more would, `release` shows."""
+        """What has come. Its `limited` is False until the caller knows from `release` whether more would."""
         size = self._segment_bytes() if self._arrivals else self._mss
         holes = sum(right[0] - left[1] for left, right in pairwise([(0, 0), *self._stream.spans]))
         lost = -(-holes // size)
@@ -349,7 +350,7 @@ class _SilentConnection:
             settled=self.settled(scouted.late_s),
             status=scouted.status,
             protocol=scouted.protocol,
-            strays=self._strays,
+            strays=self.strays,
         )
 
     def release(self) -> bool:
@@ -446,7 +447,7 @@ class _SilentConnection:
         if start < 0 or not segment.payload:
             return False
         if self._stream.is_far(start, max(self._mss, len(segment.payload))):
-            self._strays += 1
+            self.strays += 1
             return False
         had_asked = self._speech.has_asked
         if reply := self._speech.hear(self._stream.take(start, segment.payload)):

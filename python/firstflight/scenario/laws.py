@@ -156,7 +156,7 @@ def _written(law: Any) -> Any:
 def _laws(quantity: Any, *checks: AfterValidator, prepared: Callable[[Any], Any] = lambda data: data) -> Made:
     """All laws of one kind of quantity, written as a table or, for the constant one, as a quantity alone."""
     kinds: dict[str, type[ScenarioTable]] = {name: law[quantity] for name, law in _LAWS.items()}  # type: ignore[index]
-    # By its name a type can be pickled.
+    # Pickle looks a type up in this module, by its name.
     globals().update({kind.__name__: kind for kind in kinds.values()})
 
     def read(data: Any, info: ValidationInfo) -> Any:
@@ -265,13 +265,9 @@ def base_units(table: ScenarioTable, names: str, **renamed: str) -> dict[str, An
     for name in names.split():
         ending = next((ending for ending in _ENDINGS if name.endswith(ending)), "")
         value = getattr(table, renamed.get(name, name.removesuffix(ending)))
-        plan[name] = (
-            law_plan(value)
-            if isinstance(value, ScenarioTable)
-            else int(value)
-            if isinstance(value, UnitNumber)
-            else value
-        )
+        if isinstance(value, ScenarioTable):
+            value = law_plan(value)
+        plan[name] = int(value) if isinstance(value, UnitNumber) else value
     return plan
 
 

@@ -65,7 +65,7 @@ class ScenarioTable(BaseModel):
 
 @dataclass(frozen=True)
 class Made:
-    """In an annotation, a type that is made when the module is read; type checkers see their base."""
+    """In an annotation, a type that is made when the module is read; type checkers see its base."""
 
     of: Any
 

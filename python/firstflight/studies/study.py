@@ -131,8 +131,8 @@ def declared(folder: Path) -> dict[str, Any]:
         said = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise RequestError(f"{path}: {error}") from error
-    wanted = ("title", "shows", "source", "question", "limitations", "engines", "replicates")
-    if lacking := [key for key in wanted if key not in said]:
+    required = ("title", "shows", "source", "question", "limitations", "engines", "replicates")
+    if lacking := [key for key in required if key not in said]:
         raise RequestError(f"{path}: {listed(lacking)} {'are' if lacking[1:] else 'is'} missing")
     if "grid" not in said and "grids" not in said:
         raise RequestError(f"{path}: it has no grid; write [grid], or [grids.NAME] for each of several")

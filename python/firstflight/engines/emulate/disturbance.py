@@ -118,7 +118,10 @@ def beyond_calibration(layout: Layout, box: Mapping[str, Any]) -> list[str]:
     are far longer than a packet takes. Unlimited links have no rate to be late for.
     """
     columns = box["tables"]["crossings"]
-    log = {name: np.frombuffer(*columns[name][::-1]) for name in ("link", "bytes", "event", "end_ns")}
+    log = {}
+    for name in ("link", "bytes", "event", "end_ns"):
+        kind, content = columns[name]
+        log[name] = np.frombuffer(content, kind)
     sentences = []
     for index, (name, link) in enumerate(layout.directions().items()):
         changing = "rate_schedule" in link

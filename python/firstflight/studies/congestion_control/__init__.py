@@ -60,7 +60,7 @@ class Stretch:
     rows: pl.DataFrame
 
 
-class LargestFlow:
+class BusiestConnection:
     """The windows of the connection that carries most data."""
 
     def __init__(self, segments: pl.DataFrame) -> None:
@@ -86,7 +86,7 @@ class LargestFlow:
         ends = [*(reduction.time_s for reduction in reductions[1:]), math.inf]
         acked = (pl.col("ack").diff().fill_null(0).clip(0) / PAYLOAD_BYTES).alias("acked")
         acks = self._own.filter(~pl.col("is_data_way") & (pl.col("event") == RECEIVED)).with_columns(acked)
-        periods = []
+        stretches = []
         for reduction, end in zip(reductions, ends, strict=True):
             rows = acks.filter(
                 (pl.col("time_s") > reduction.time_s)
@@ -99,8 +99,8 @@ class LargestFlow:
                 (pl.col("acked") / pl.col("cwnd_segments")).cum_sum().alias("rounds"),
             )
             if not rows.is_empty() and rows["rounds"][-1] >= _FEWEST_ROUNDS:
-                periods.append(Stretch(reduction, rows))
-        return periods
+                stretches.append(Stretch(reduction, rows))
+        return stretches
 
     def growth_a_round(self) -> float:
         """Segments by which cwnd grows in a round trip of congestion avoidance: mean over stretches."""
@@ -456,7 +456,7 @@ def windows(run: Run) -> pl.LazyFrame:
     segments = run.table("segments", **DRAWN).filter(pl.col("replicate") == 0).collect()
     rows = []
     for (control,), download in segments.partition_by("control", as_dict=True, maintain_order=True).items():
-        rows.append({"control": control, **DRAWN, "replicate": 0, **LargestFlow(download).measures(STARTED_S)})
+        rows.append({"control": control, **DRAWN, "replicate": 0, **BusiestConnection(download).measures(STARTED_S)})
     return pl.LazyFrame(rows, schema={**segments.select(PLACE).schema, **dict.fromkeys(MEASURES, pl.Float64)})
 
 

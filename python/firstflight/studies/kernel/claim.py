@@ -145,8 +145,8 @@ class Source:
         needs: Needs | None = None,
         given: bool = False,
     ) -> ClaimSpec:
-        """A claim of this source: `text` is its sentence, `why` justifies the tolerance or the limit. `given`: the
-        value was put in or fitted, or follows from the method; such claims are counted apart.
+        """A claim of this source: `text` is its sentence, `statistic` the value found, `why` justifies the tolerance or
+        the limit. `given`: the value was put in or fitted, or follows from the method; such claims are counted apart.
         """
         name, text = f"{self.prefix}{id_}{self.part}", self.where + text
         sentence = Sentence(name, self.name, text, expected, why or self.why, needs or self.needs, given)

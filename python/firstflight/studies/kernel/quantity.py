@@ -175,7 +175,9 @@ class Quantity:
         return {*self.by, *self.value.meta.root_names(), *where}
 
     def by_replicate(self, records: pl.DataFrame, keys: Iterable[str], one_cell: bool = False) -> pl.DataFrame:
-        """The `value` of each replicate of each cell in `records`. Those of `one_cell` need no grouping by its keys."""
+        """The `value` of each replicate of each cell in `records`. `one_cell`: all rows are of one cell, and its `keys`
+        are taken from the first.
+        """
         read = records if self.where is None else records.filter(self.where)
         by, of_cell = ([], keys) if one_cell else (keys, [])
         value = self.value.cast(pl.Float64).alias("value")
@@ -183,8 +185,8 @@ class Quantity:
         return groups.agg(value, *(pl.col(key).first() for key in of_cell))
 
     def measure(self, rows: pl.DataFrame, coordinates: Mapping[str, Sequence[Any]]) -> xr.DataArray:
-        """From `by_replicate`, the quantity in all cells of `coordinates`, with dimensions `(*coordinates, *by, draw)`;
-        NaN without rows.
+        """The quantity in all cells of `coordinates`, with dimensions `(*coordinates, *by, draw)`; NaN without rows.
+        `rows`: of `by_replicate`.
         """
         labels = self.all_labels(coordinates)
         keys = [*coordinates, *self.by]

@@ -106,11 +106,11 @@ def _drawn(clusters: int) -> Array:
 
 
 def _numbered(clusters: pl.DataFrame) -> Array:
-    """The number of each row's cluster, from 0, in the order of their columns, which hold whole numbers from 0."""
+    """The number of each row's cluster, from 0, in the order of their columns."""
     code = np.zeros(clusters.height, dtype=np.int64)
     for column in clusters:
-        values = column.to_numpy().astype(np.int64)
-        code = code * (1 + values.max(initial=0)) + values
+        places = column.rank("dense").fill_null(0).to_numpy().astype(np.int64)
+        code = code * (1 + places.max(initial=0)) + places
     there = np.zeros(code.max(initial=-1) + 1, dtype=bool)
     there[code] = True
     numbers: Array = (np.cumsum(there) - 1)[code]

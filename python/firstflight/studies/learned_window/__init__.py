@@ -92,17 +92,17 @@ def campaign(q: k.Quantities) -> list[k.ClaimSpec]:
 
 def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """The campaign's times, and hypotheses."""
-    address = {"key": "/32"}
+    per_address = {"key": "/32"}
     ewma, aware = {"policy": "ewma"}, {"policy": "loss-aware"}
     disc = {"policy": "loss-aware 150%"}
-    slow, radio = q.lost_slow.sel(address), q.iw_radio.sel(address)
+    slow, radio = q.lost_slow.sel(per_address), q.iw_radio.sel(per_address)
     gain = change(q.time_fast)
     return (
         *campaign(q),
         k.OURS.says(
             "learning-gains-on-fast-hosts",
             "With a key of one address each learning rule saves at least 10% of the time on fast hosts (worst rule).",
-            gain.sel(address).sel(policy=LEARNED).max("policy"),
+            gain.sel(per_address).sel(policy=LEARNED).max("policy"),
             k.at_most(-10, "percent"),
             "One round trip of three or four.",
         ),
@@ -144,35 +144,35 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
         k.OURS.says(
             "one-as-loses-the-gain",
             "With one memory for all the loss-aware rule keeps at most half of its gain on fast hosts.",
-            gain.sel(aware).sel(key="AS") / gain.sel(aware).sel(address),
+            gain.sel(aware).sel(key="AS") / gain.sel(aware).sel(per_address),
             k.at_most(0.5),
             "Slow and radio hosts halve the window for all.",
         ),
         k.OURS.says(
             "ewma-settles",
             "On fast hosts ewma's window converges: in the second half its spread is less than 20% of its mean.",
-            q.spread_fast.sel(address).sel(ewma),
+            q.spread_fast.sel(per_address).sel(ewma),
             k.at_most(0.2),
             "Objects differ in size, and the sample is capped by it; this may fail.",
         ),
         k.OURS.says(
             "the-loss-rule-oscillates",
             "On radio hosts the loss-aware window spreads more than ewma's (difference).",
-            q.spread_radio.sel(address).sel(aware) - q.spread_radio.sel(address).sel(ewma),
+            q.spread_radio.sel(per_address).sel(aware) - q.spread_radio.sel(per_address).sel(ewma),
             k.above(0),
             "The claim is a direction only.",
         ),
         k.OURS.says(
             "one-window-for-all-hurts-fast-hosts",
             "All10's single window, driven down by slow hosts, makes fast hosts slower than IW 10 (change of time).",
-            gain.sel(address).sel(policy="All10"),
+            gain.sel(per_address).sel(policy="All10"),
             k.above(0, "percent"),
             "A direction only: more than 5% of all first flights lose.",
         ),
         k.OURS.says(
             "others-hardly-suffer",
             "Others on slow hosts are at most 5% slower next to the loss-aware rule than next to IW 10.",
-            change(q.others_slow).sel(address).sel(aware),
+            change(q.others_slow).sel(per_address).sel(aware),
             k.at_most(5, "percent"),
             "The limit was chosen before the first run.",
         ),
@@ -196,8 +196,8 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
 
 def answer(q: k.Quantities) -> Sequence[str]:
     """Gain, harm, keys."""
-    address = {"key": "/32", "draw": 0}
-    gain, lost, iw = change(q.time_fast).sel(address), q.lost_slow.sel(address), q.iw_radio.sel(address)
+    per_address = {"key": "/32", "draw": 0}
+    gain, lost, iw = change(q.time_fast).sel(per_address), q.lost_slow.sel(per_address), q.iw_radio.sel(per_address)
 
     def of(array: xr.DataArray, policy: str) -> float:
         return float(array.sel(policy=policy))

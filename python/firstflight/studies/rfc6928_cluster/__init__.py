@@ -84,12 +84,15 @@ def changes(assumption: str, population: str, service: str) -> Values:
     if assumption in joint:
         return {"population.dependence": avgdc.dependence(joint[assumption])}
     fitted, longer = REFITTED[True][population], [[share, 4 * seconds] for share, seconds in avgdc.BUFFER_S]
-    path = f"application.{service}"
+    prefix = f"application.{service}"
     by_name: dict[str, Values] = {
         "new": losses(population, fitted),
         "new-refitted": {},
         "new-40p": queues(40) | losses(population, 1),
-        "kept-longer": {f"{path}.count": 3 * (m.REQUESTS if service == m.SEARCH else 1), f"{path}.think_time": THINK},
+        "kept-longer": {
+            f"{prefix}.count": 3 * (m.REQUESTS if service == m.SEARCH else 1),
+            f"{prefix}.think_time": THINK,
+        },
         "queues-10p": queues(10),
         "queues-40p": queues(40),
         "queues-60p": queues(60),
@@ -97,13 +100,13 @@ def changes(assumption: str, population: str, service: str) -> Values:
         "losses-none": losses(population, 0),
         "losses-as-built": losses(population, 1),
         "losses-2x": losses(population, 2 * fitted),
-        "responses-5kB": {f"{path}.response": {"distribution": "lognormal", "median": "5kB", "sigma": 0.56}},
-        "responses-18kB": {f"{path}.response": {"distribution": "lognormal", "median": "18kB", "sigma": 0.56}},
+        "responses-5kB": {f"{prefix}.response": {"distribution": "lognormal", "median": "5kB", "sigma": 0.56}},
+        "responses-18kB": {f"{prefix}.response": {"distribution": "lognormal", "median": "18kB", "sigma": 0.56}},
         "maps-over-4": {},
-        "window-6kB": {f"{path}.client_tcp": {"receive_window_growth": {"initial": "5840B"}}},
-        "window-17kB": {f"{path}.client_tcp": {"receive_window": "17520B", "receive_window_growth": "none"}},
-        "back-end-0": {f"{path}.service_time": "0ms"},
-        "back-end-250ms": {f"{path}.service_time": "250ms"},
+        "window-6kB": {f"{prefix}.client_tcp": {"receive_window_growth": {"initial": "5840B"}}},
+        "window-17kB": {f"{prefix}.client_tcp": {"receive_window": "17520B", "receive_window_growth": "none"}},
+        "back-end-0": {f"{prefix}.service_time": "0ms"},
+        "back-end-250ms": {f"{prefix}.service_time": "250ms"},
         "downloads-none": {f"application.{m.BACKGROUND}.user_fraction": 1e-9},
         "downloads-tenth": {f"application.{m.BACKGROUND}.user_fraction": 0.1},
         "timers-1s": {"tcp.rto.minimum": "1s"},

@@ -197,12 +197,12 @@ class Case:
 
     def judged(self, q: Quantities) -> Judged:
         """The case with both changes; without where nothing of either kind completed."""
-        gain, harm = (self._found(q, role) for role in ("gain", "harm"))
+        gain, harm = (self._change(q, role) for role in ("gain", "harm"))
         if math.isnan(gain.change.value) and math.isnan(harm.change.value):
             return self.row()
         return replace(self.row(), gain=gain, harm=harm)
 
-    def _found(self, q: Quantities, role: str) -> MeasureChange:
+    def _change(self, q: Quantities, role: str) -> MeasureChange:
         array = getattr(q, f"{self.id}.{role}").isel({DRAW: 0})
         values = [float(array.isel(scheme=place).mean()) for place in (0, 1)]
         of = _NAMES[self.declared[role][0]]

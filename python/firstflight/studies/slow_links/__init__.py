@@ -158,9 +158,9 @@ def answer(q: k.Quantities) -> Sequence[str]:
         change(q.page, sender).isel(draw=0).sel(beside="nothing").mean("queue") for sender in ("IW 10", SMALL)
     )
     drops, spurious = (of.isel(draw=0).sel(beside="nothing").sel(slow).mean("queue") for of in (q.dropped, q.spurious))
-    hits = q.found_slow.isel(draw=0).sel(sender="IW 10", detector="fastest").mean(["queue", "connections"])
-    missed = 100 - hits.sel(rate_kbit=remedies.SLOW, beside="nothing").mean()
-    wrong = hits.sel(rate_kbit=slice(256, None), beside="bulk").mean()
+    classified_slow = q.found_slow.isel(draw=0).sel(sender="IW 10", detector="fastest").mean(["queue", "connections"])
+    missed = 100 - classified_slow.sel(rate_kbit=remedies.SLOW, beside="nothing").mean()
+    wrong = classified_slow.sel(rate_kbit=slice(256, None), beside="bulk").mean()
     bulk, others = (change(of).isel(draw=0).mean(OVER) for of in (q.bulk, q.others))
     return (
         f"At 64 kbit/s with five connections IW 10 instead of 3 changes page times by {float(alone.sel(slow)):+.1f}% "

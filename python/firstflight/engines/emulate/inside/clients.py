@@ -98,7 +98,8 @@ class _Responses:
     def to(
         self, targets: Sequence[Target], within_s: float, begin: Callable[[int, int, float], T]
     ) -> Iterator[tuple[int, T, dict[str, Any]]]:
-        """Begin a request for each target by its place, the number that the program is to report and the time left;
+        """Begin a request for each target by its place, the number that the program is to report and what is left of
+        `within_s`, which all have together;
         yields, as each is over, its place, what `begin` returned, and the report. MachineError if one does not come.
         """
         responses: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()

@@ -196,7 +196,7 @@ def captured(testbed: Testbed, origin_ns: int) -> dict[str, Any]:
 
 @command
 def start_servers(testbed: Testbed, hosts: dict[str, dict[str, Any]]) -> None:
-    """Start the servers, in place of those before. `hosts`: by name, the settings of `servers.KernelServer`, for hosts
+    """Start the servers, in place of those before. `hosts`: by name, the plan of `servers.KernelServer`, for hosts
     of our own TCP of `servers.OurServer`, and where there is "quic" of `servers.QuicServer`.
     """
     ours = {name: server for name, server in _SERVERS.items() if isinstance(server, OurServer) and name in hosts}
@@ -204,15 +204,15 @@ def start_servers(testbed: Testbed, hosts: dict[str, dict[str, Any]]) -> None:
         if name not in ours:
             before.stop()
     _SERVERS.clear()
-    for number, (name, server_settings) in enumerate(hosts.items()):
-        if "quic" in server_settings:
-            _SERVERS[name] = QuicServer(testbed, name, server_settings["quic"])
+    for number, (name, server_plan) in enumerate(hosts.items()):
+        if "quic" in server_plan:
+            _SERVERS[name] = QuicServer(testbed, name, server_plan["quic"])
         elif testbed.host(name).stack == "kernel":
-            _SERVERS[name] = KernelServer(testbed, name, FILES / f"nginx{number}", server_settings)
+            _SERVERS[name] = KernelServer(testbed, name, FILES / f"nginx{number}", server_plan)
         else:
             # To listen again takes no time, to start does.
             server = ours.get(name) or OurServer(testbed, name)
-            server.listen(server_settings)
+            server.listen(server_plan)
             _SERVERS[name] = server
     for host in testbed.hosts.values():
         # An idle one costs nothing, and to start one takes its time.

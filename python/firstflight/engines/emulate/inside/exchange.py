@@ -43,7 +43,7 @@ class _Exchange:
 
     def run(self) -> None:
         """Send all datagrams, then receive until all have arrived or the patience is over."""
-        due = [(plan["start_ns"], number) for number, plan in enumerate(self._streams) if plan["sizes"]]
+        due = [(stream["start_ns"], number) for number, stream in enumerate(self._streams) if stream["sizes"]]
         heapq.heapify(due)
         while due:
             at, stream = due[0]
@@ -55,8 +55,8 @@ class _Exchange:
                 heapq.heapreplace(due, following) if left else heapq.heappop(due)
         deadline = time.monotonic() + self._patience_s
         while (left_s := deadline - time.monotonic()) > 0:
-            arrived = ({number for number, _ in stream} for stream in self.arrived)
-            if all(len(numbers) == len(sent) for numbers, sent in zip(arrived, self.sent, strict=True)):
+            distinct = [len({number for number, _ in stream}) for stream in self.arrived]
+            if distinct == [len(sent) for sent in self.sent]:
                 return
             self._receive(left_s)
 

@@ -113,14 +113,22 @@ class Watched:
             self._on_death(f"{self.name} ended unasked: {reason(status, said)}")
 
 
-def serving(name: str, namespace: "Namespace", command: Sequence[str], on_death: Callable[[str], None]) -> Watched:
+def serving(name: str, namespace: Namespace, command: Sequence[str], on_death: Callable[[str], None]) -> Watched:
     """A server of ours in a namespace, which writes a line to stdout when it listens. MachineError if it does not."""
     said = os.memfd_create("said")
+    # Ours end with their stdin.
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": said}
     process = namespace.spawn(command, **pipes)
     assert process.stdout is not None
     if not process.stdout.readline():
-        raise MachineError(f"{name} does not start: {reason(process.wait(), os.pread(said, 1 << 16, 0))}")
+        try:
+            status = process.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            status = process.wait()
+        with os.fdopen(said, "rb") as complaints:
+            complaints.seek(0)
+            raise MachineError(f"{name} does not start: {reason(status, complaints.read())}")
     return Watched(name, process, on_death, said)
 
 
@@ -249,7 +257,7 @@ class Driven:
 
 
 class Box(Driven):
-    """A running link box. Its commands are those of the native module: take, reset, watch, pcapng, stop."""
+    """A running link box. Its commands are those of the native module: take, look, reset, watch, pcapng, stop."""
 
     def __init__(self, plan: dict[str, Any], fds: list[tuple[str, int]], on_death: Callable[[str], None]) -> None:
         """Start it on these descriptors, (kind, descriptor) in the order of the plan's ports; it owns them then.

@@ -62,9 +62,7 @@ def _chain(algorithm: str, intermediates: int, comment_bytes: int) -> SSL.Contex
         certificates.append(certificate.sign(issuer, None))
     context = SSL.Context(SSL.TLS_SERVER_METHOD)
     context.set_min_proto_version(SSL.TLS1_3_VERSION)
-    context.set_tlsext_servername_callback(
-        lambda asked: asked.set_context(_BY_NAME.get(asked.get_servername() or b"", asked.get_context()))
-    )
+    context.set_tlsext_servername_callback(_select)
     leaf, *others = reversed(certificates)
     context.use_certificate(leaf)
     for other in others:
@@ -79,6 +77,10 @@ def _chain(algorithm: str, intermediates: int, comment_bytes: int) -> SSL.Contex
         file.flush()
         context.use_privatekey_file(file.name)
     return context
+
+
+def _select(connection: SSL.Connection) -> None:
+    connection.set_context(_BY_NAME.get(connection.get_servername() or b"", connection.get_context()))
 
 
 def _name(at: int) -> x509.Name:

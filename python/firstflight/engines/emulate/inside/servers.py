@@ -117,7 +117,7 @@ class OurServer(Server):
         self._over: dict[int, dict[str, Any]] = {}
 
     def listen(self, plan: dict[str, Any]) -> None:
-        """Serve with these settings from now on: "profile", complete, and "headers", one length at most."""
+        """Serve by this plan from now on: "profile", complete, and "headers", one length at most."""
         header = next((length for length in plan["headers"] if length), None)
         self._listening = {"port": PORT, "profile": plan["profile"], "header_bytes": header}
         self._wire.ask("listen", **self._listening)

@@ -184,7 +184,7 @@ def shaken(tls: Plain, end: socket.socket) -> tuple[int, int]:
         is_complete = tls.shake(data)
 
 
-class _LastConnection:
+class _TimedConnection:
     sessions: ClassVar[dict[str, Any]] = {}
     """By server, of its last connection."""
 
@@ -192,7 +192,7 @@ class _LastConnection:
         self._server = asked["address"]
         session = self.sessions.get(self._server) if asked["resumed"] else None
         if asked["resumed"] and session is None:
-            _LastConnection(kind, asked | {"resumed": False}).ask(asked | {"connection": None}, _empty_report())
+            _TimedConnection(kind, asked | {"resumed": False}).ask(asked | {"connection": None}, _empty_report())
             session = self.sessions.get(self._server)
         self._tls = opened(kind, asked["name"], asked["hello_bytes"], session)
         self._is_plain = kind == "plain"
@@ -300,7 +300,7 @@ def _empty_report() -> dict[str, Any]:
 class _Client:
     def __init__(self, kind: str) -> None:
         self._kind = kind
-        self._open: dict[str, _LastConnection] = {}
+        self._open: dict[str, _TimedConnection] = {}
         self._writing = threading.Lock()
 
     def answer(self, asked: dict[str, Any]) -> None:
@@ -312,7 +312,7 @@ class _Client:
                 connection.close()
             return
         try:
-            connection = connection or _LastConnection(self._kind, asked)
+            connection = connection or _TimedConnection(self._kind, asked)
             connection.ask(asked, report)
             if asked["connection"] is not None:
                 self._open[asked["connection"]] = connection
