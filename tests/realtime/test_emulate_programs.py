@@ -19,7 +19,7 @@ def test_a_program_runs_on_a_host_and_its_output_is_the_answer():
 @pytest.mark.parametrize(
     ("program", "said"),
     [
-        (["sh", "-c", "echo why >&2; exit 3"], r"sh on host node\[0\] failed \(exit status 3\): why"),
+        (["sh", "-c", "echo why >&2; exit 3"], r"sh on host node\[0\] failed: exit status 3: why"),
         (["sleep", "5"], r"sleep on host node\[0\] did not end within 0.2 s"),
         (["no-such-program"], r"no-such-program cannot be run on host node\[0\]: No such file"),
     ],
