@@ -320,7 +320,7 @@ impl Host {
 
     // RFC 6528 §3: ISN = M + F(local address, local port, remote address, remote port, secret), where M ticks every 4 µs.
     fn initial_sequence(&self, now: Nanos, tuple: Tuple) -> u32 {
-        // std leaves the algorithm of this hasher open, and nothing here has to withstand guessing.
+        // std does not specify the algorithm of this hasher. These numbers need not be unpredictable.
         let mut hasher = DefaultHasher::new();
         (self.secret, self.address, tuple).hash(&mut hasher);
         ((now / 4000) as u32).wrapping_add(hasher.finish() as u32)

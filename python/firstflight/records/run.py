@@ -179,7 +179,7 @@ class Run:
         return pl.concat(self.parts(name, **key))
 
     def parts(self, name: str, /, **key: str | int | float) -> list[pl.LazyFrame]:
-        """The rows of a table, a frame for each finished cell; one empty frame if there is none."""
+        """The rows of a table: one frame for each finished cell, or an empty one if no cell is finished."""
         if name not in (*schema.STORED, *schema.CAPTURED):
             raise RequestError(f'a run has no table "{name}"; {nearest(name, (*schema.STORED, *schema.CAPTURED))}')
         types = self._key_types

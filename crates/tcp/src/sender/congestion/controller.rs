@@ -50,7 +50,7 @@ impl Controller {
         Self { window: Window::new(start), state: ControllerState::new_in(old, algorithm, start) }
     }
 
-    /// Puts the window at its beginning and leaves the algorithm alone.
+    /// Resets cwnd and ssthresh to their initial values; the algorithm keeps its state.
     pub(crate) fn restart_window(&mut self, start: &Start) {
         self.window = Window::new(start);
     }

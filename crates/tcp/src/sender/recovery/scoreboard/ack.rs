@@ -2,8 +2,8 @@
 //! ([`measure`](Scoreboard::measure)), then what that means ([`on_ack`](Scoreboard::on_ack)).
 //!
 //! To be read from top to bottom. What it asks other files is answered by a name: [`Board`](super::board::Board) marks
-//! segments, [`Rack`](super::rack::Rack) compares send times, `state` holds the evidence against a recovery,
-//! and `undo` and `timeout` judge it.
+//! segments, [`Rack`](super::rack::Rack) compares send times, `state` holds what can show that a recovery
+//! was spurious, and `undo` and `timeout` decide whether it was.
 
 use super::board::NewlyLost;
 use super::state::{CaState, Next, Timer};

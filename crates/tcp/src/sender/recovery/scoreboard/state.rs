@@ -26,7 +26,7 @@ pub(super) enum Next {
     Nothing,
     /// Lost segments, as cwnd allows.
     Lost,
-    /// New data, to recognize a spurious timeout (F-RTO); lost segments only if there is none.
+    /// New data, to detect a spurious timeout (F-RTO). If there is none, lost segments.
     New,
 }
 
