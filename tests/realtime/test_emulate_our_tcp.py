@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import testbeds
-from emulations import FAR, cell, download, in_time, skip_unless_possible
+from emulations import FAR, cell, download, rounds, skip_unless_possible
 from firstflight import Cell
 from firstflight.engines import simulate
 from firstflight.engines.emulate import campaign
@@ -51,6 +51,8 @@ def test_our_own_tcp_fetches_and_serves(ends: str, backend: Backend, monkeypatch
         web__request="120B",
         web__response_header="300B",
         tcp__initial_window=10,
+        # Without CUBIC, whose slow start ends when acknowledgments are late by milliseconds (HyStart).
+        tcp__congestion_control="reno",
         link__delay=FAR,
         capture=True,
     )
@@ -62,8 +64,11 @@ def test_our_own_tcp_fetches_and_serves(ends: str, backend: Backend, monkeypatch
         assert transfers[column].to_list() == simulated[column].to_list(), column
     assert transfers["timeouts"].to_list() == [0] * 6
     assert transfers["connection"].to_list() == [0, 1, 2] * 2
-    for column in ("handshake_time_s", "first_byte_time_s", "completion_time_s"):
-        assert in_time(transfers[column], simulated[column]), (column, transfers[column], simulated[column])
+    sent, expected = (
+        rounds(tables["segments"]).select("replicate", "connection", "round", "seq", "length").rows()
+        for tables in (real, virtual)
+    )
+    assert sent == expected
     # The next file is asked for so long after the last has come, and as much later as a program takes to start: some
     # 30 ms each time on an idle machine.
     starts = transfers["start_s"] - simulated["start_s"]

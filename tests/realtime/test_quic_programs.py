@@ -49,9 +49,8 @@ def test_a_flight_above_three_times_what_the_client_sent_costs_a_round_trip() ->
     short, _ = run()
     long, seen = run(application__download__tls="ml-dsa-65")
     assert short["completed"].min() == long["completed"].min() == 1
-    # One RTT of 100 ms, and two; medians, as the machine may be late.
-    assert 0.1 < short["tls_handshake_time_s"].median() < 0.14
-    assert 0.2 < long["tls_handshake_time_s"].median() < 0.25
+    # One RTT of 100 ms, and two; medians, as the machine may be late, but not by an RTT.
+    assert 0.1 < short["tls_handshake_time_s"].median() < 0.2 < long["tls_handshake_time_s"].median() < 0.3
     assert long["handshake_time_s"].to_list() == long["tls_handshake_time_s"].to_list()
     # Of a ClientHello of two datagrams a server may send three times as much, and quinn one datagram more.
     sent, received = seen["server_bytes"].median(), seen["client_bytes"].median()
@@ -104,7 +103,7 @@ def test_the_study_has_quic_and_tcp_next_to_each_other() -> None:
         for stack in ("quinn", "tcp")
     )
     # Two round trips of 100 ms and three.
-    assert 200 < quinn < 260 < 300 < tcp < 360
+    assert 200 < quinn < 300 < tcp < 400
     assert {claim.id for claim in study.claims(run)} >= {"three-times-before-validation", "quic-saves-a-round-trip"}
     assert {table.name for table in study.tables(run)} == {"times", "first-flight"}
 
