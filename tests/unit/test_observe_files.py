@@ -130,6 +130,14 @@ def test_a_socket_with_numbers_that_cannot_be_is_left_out_and_the_syn_is_no_data
     assert told(seen) == {"a socket with a number that cannot be": ("line", 1, (3,))}
 
 
+def test_a_kernel_before_4_19_counts_the_syn_among_the_acknowledged_bytes(file):
+    socket = "0 0 10.0.0.1:443 198.51.100.{}:50000\n\t cubic rtt:20/3 mss:1448 cwnd:10 bytes_acked:{} minrtt:19\n"
+    seen = observe.read(file(socket.format(1, 5001) + socket.format(2, 1)))
+
+    assert seen.transfers["bytes"].to_list() == [5000]
+    assert seen.source.notes == ("1 socket had sent nothing and is left out",)
+
+
 def test_clients_of_a_socket_for_both_families_are_neighbors_by_their_ipv4_addresses(file):
     socket = "0 0 [::ffff:10.0.0.1]:443 [::ffff:{}]:50000\n\t cubic rtt:20/3 mss:1448 cwnd:10 bytes_sent:5000\n"
     seen = observe.read(file("".join(map(socket.format, ("198.51.100.1", "203.0.113.1", "198.51.100.2")))))
@@ -286,6 +294,22 @@ def test_rows_of_one_connection_are_one_user_with_its_least_round_trip(file):
     assert seen.transfers.select("client", "bytes").rows() == [(0, 1), (1, 2), (0, 3)]
 
 
+def test_a_quoted_field_may_have_line_breaks_and_what_is_inside_it_is_no_row(file):
+    inside = '"said\n99,1000,x\nand ""more"""'
+    seen = observe.read(file(f'rtt_ms,bytes,remark\n20,1,{inside}\n30,2,"a"\n{inside},1,2\n40,3,"open\n50,4,d\n'))
+
+    assert seen.users["rtt_s"].to_list() == pytest.approx([0.02, 0.03, 0.04, 0.05])
+    assert seen.transfers["bytes"].to_list() == [1, 2, 3, 4]
+    assert told(seen) == {"rtt_ms is not a number": ("line", 1, (6,))}
+
+
+def test_more_retransmissions_than_segments_cannot_be(file):
+    seen = observe.read(file("rtt_ms,bytes,segs_out,retrans\n20,9000,3,5\n20,9000,7,5\n"))
+
+    assert seen.transfers["segments_sent"].to_list() == [7]
+    assert told(seen) == {"retrans is not at most segs_out": ("line", 1, (2,))}
+
+
 def test_two_columns_that_say_the_same_are_refused(file):
     with pytest.raises(RequestError, match='columns "rtt_ms" and "rtt_us" say the same'):
         observe.read(file("rtt_ms,rtt_us\n1,1000\n"))
@@ -381,6 +405,7 @@ def test_ignored_columns_with_a_similar_name_are_noted(tmp_path):
         ("rtt,bytes\n20,9000\n", 'write "rtt" as rtt_ms, rtt_s or rtt_us, by its unit'),
         ("rtt,throughput_mbps\n20,9\n", 'write "throughput_mbps" as down_mbps, if it is the access rate'),
         ("rtt_mss,bytes\n20,9000\n", 'write "rtt_mss" as rtt_ms'),
+        ("status,response_size\n200,9000\n", 'status, response_size; write "response_size" as bytes'),
         ("ping_ms,response_size\n20,9000\n", 'write "ping_ms" as rtt_ms; write "response_size" as bytes or kb'),
         ("State  Recv-Q Send-Q Local Address:Port Peer Address:Port\n", "is output of ss without a connection"),
         (

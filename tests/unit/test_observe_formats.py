@@ -39,6 +39,16 @@ LOGS: dict[str, tuple[str, str, float | None, bool, float | None]] = {
     "virtual host without a port": ("common", "www.example.org " + COMBINED, None, True, NOON),
     "virtual host second, lighttpd": ("common", COMBINED.replace(" - -", " www.example.org -"), None, True, NOON),
     "client with its port": ("common", COMBINED.replace(" - -", ":{port} - -"), None, True, NOON),
+    "client in brackets with its port": (
+        "common",
+        COMBINED.replace("192.0.2.{i} ", "[2001:db8::{i}]:{port} "),
+        None,
+        True,
+        NOON,
+    ),
+    "virtual host without a name": ("common", "198.51.100.9:443 " + COMBINED, None, True, NOON),
+    "user with an empty name, Apache": ("common", COMBINED.replace("- -", '- ""'), None, True, NOON),
+    "time with a fraction": ("common", COMBINED.replace("07 +", "07.250000 +"), None, True, NOON + 0.25),
     "a name that is not resolved": ("common", COMBINED.replace("192.0.2.{i}", "host{i}.example"), None, False, NOON),
     "nginx's main": ("common", COMBINED + ' "203.0.113.5"', None, True, NOON),
     "ingress-nginx": (
@@ -86,6 +96,14 @@ LOGS: dict[str, tuple[str, str, float | None, bool, float | None]] = {
         "HAProxy TCP log",
         "Jul  4 12:00:07 lb haproxy[14387]: 192.0.2.{i}:{port} [04/Jul/2024:12:00:07.000] fnt bck/srv1 0/0/250 {size} -- "
         "0/0/0/0/3 0/0",
+        0.25,
+        True,
+        NOON,
+    ),
+    "HAProxy, IPv6": (
+        "HAProxy HTTP log",
+        "haproxy[14389]: 2001:db8::{i}:{port} [04/Jul/2024:12:00:07.000] http-in static/srv1 10/0/30/69/250 200 {size} - - "
+        '---- 1/1/1/1/0 0/0 "GET / HTTP/1.1"',
         0.25,
         True,
         NOON,
@@ -198,6 +216,27 @@ LOGS: dict[str, tuple[str, str, float | None, bool, float | None]] = {
         "JSON lines",
         '{{"started_at":1720094407000,"response":{{"status":200,"size":{size}}},"request":{{"uri":"/a","size":310}},'
         '"client_ip":"192.0.2.{i}"}}',
+        None,
+        True,
+        NOON,
+    ),
+    "varnishncsa, JSON": (
+        "JSON lines",
+        '{{"remote_ip": "192.0.2.{i}", "bytes": "{size}", "time": "[04/Jul/2024:12:00:07 +0000]"}}',
+        None,
+        True,
+        NOON,
+    ),
+    "CloudFront, JSON": (
+        "JSON lines",
+        '{{"time": "12:00:07", "x-edge-location": "LAX1", "sc-bytes": "{size}", "c-ip": "192.0.2.{i}", "cs-bytes": "300"}}',
+        None,
+        True,
+        None,
+    ),
+    "TCP_INFO of a collector": (
+        "JSON lines",
+        '{{"Timestamp":"2024-07-04T12:00:07Z","TCPInfo":{{"RTT":38200,"MinRTT":36900,"BytesSent":{size}}},"ip":"192.0.2.{i}"}}',
         None,
         True,
         NOON,
@@ -467,7 +506,46 @@ def test_of_two_addresses_the_client_s_counts(tmp_path: Path) -> None:
     assert observe.read(path).users["subnet"].to_list() == [0, 1, 0]
 
 
+def test_w3c_s_times_with_a_fraction_are_seconds(tmp_path: Path) -> None:
+    path = tmp_path / "ex.log"
+    path.write_text("#Fields: date time c-ip sc-bytes time-taken\n2024-05-01 00:00:01 192.0.2.1 9000000 1.250\n")
+    assert observe.read(path).bounds["min_completion_time_s"].to_list() == [1.25]
+
+
+def test_round_trips_that_cannot_be_are_left_out_and_told(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    rtts = (38, -40, '"38,5"', 1e10, 0, '"-"', "null")
+    path.write_text("".join(f'{{"body_bytes_sent": 9000, "rtt_ms": {rtt}}}\n' for rtt in rtts))
+    seen = observe.read(path)
+    assert seen.users["rtt_s"].to_list() == [0.038, *[None] * 6]
+    assert [str(problem) for problem in seen.problems] == ["3 x an RTT that cannot be (lines 2, 3, 4)"]
+
+
+def test_a_log_of_round_trips_alone_is_not_said_to_have_sizes(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text('{"tcpi_rtt": 38200, "tcpi_min_rtt": 36900}\n')
+    seen = observe.read(path)
+    assert seen.users["rtt_s"].to_list() == [pytest.approx(0.0369)]
+    assert seen.source.notes[0].startswith("it has RTTs;")
+
+
 # Files that are packed, documents, in parts, or not files.
+
+
+@pytest.mark.parametrize("name", ["common", "our own example", "Squid"])
+def test_a_mark_of_the_encoding_before_the_text_costs_no_line(tmp_path: Path, name: str) -> None:
+    path = written(tmp_path / "access.log", LOGS[name][1])
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    seen = observe.read(path)
+    assert seen.users["subnet"].to_list() == [0] * 12
+    assert (seen.source.began_s, seen.problems) == (NOON, ())
+
+
+def test_text_in_utf_16_is_named_with_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "access.log"
+    path.write_text("bytes,rtt_ms\n9000,38\n", encoding="utf-16")
+    with pytest.raises(RequestError, match=r"is text in UTF-16.*iconv -f UTF-16 -t UTF-8 .* \| firstflight observe -"):
+        observe.read(path)
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])

@@ -115,9 +115,8 @@ pub(crate) fn read<'a>(record: &Record, bytes: &'a [u8]) -> Result<Seen<'a>, Not
 /// The first layer of a packet and where it begins.
 fn outermost(record: &Record, bytes: &[u8]) -> Result<(Layer, usize), Not> {
     Ok(match record.link_type {
-        // BSD's loopback begins with the address family, in the machine's or the network's order.
         0 | 108 => {
-            family(bytes, record.link_type == 0 && record.little_endian)?;
+            family(bytes)?;
             (Layer::Ip, 4)
         }
         1 => (Layer::Ethernet, 0),
@@ -302,9 +301,10 @@ impl fmt::Display for Other {
 }
 
 /// Whether the address family of a loopback packet is IPv4's or one of IPv6's.
-fn family(bytes: &[u8], little_endian: bool) -> Result<(), Not> {
+/// Type 0 has it in the order of the capturing machine's bytes, 108 in the network's: the small number is meant.
+fn family(bytes: &[u8]) -> Result<(), Not> {
     let word: [u8; 4] = bytes.first_chunk().copied().ok_or(Not::Short)?;
-    let family = if little_endian { u32::from_le_bytes(word) } else { u32::from_be_bytes(word) };
+    let family = u32::from_le_bytes(word).min(u32::from_be_bytes(word));
     // AF_INET; AF_INET6 of NetBSD, FreeBSD, macOS, and Linux.
     if matches!(family, 2 | 24 | 28 | 30 | 10) { Ok(()) } else { Err(Not::Tcp(Other::Type(family as u16))) }
 }

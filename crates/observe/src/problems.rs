@@ -16,12 +16,12 @@ pub enum Trouble {
     /// The bytes there are no packet, and nothing after them can be found.
     #[error("no packet stands here, and none after it can be found: the file is damaged from here on")]
     Damaged,
-    /// A packet without a time.
-    #[error("packets without a time")]
+    /// A packet without a time, or with one too coarse to measure a round trip.
+    #[error("packets without a time, or with one in units above a millisecond")]
     WithoutTime,
-    /// An interface whose link layer is not known here.
-    #[error("packets of a link layer that is not known")]
-    LinkLayer,
+    /// An interface whose link layer, of this number, is not known here.
+    #[error("packets of link type {0} (tcpdump.org/linktypes.html), which is not read")]
+    LinkLayer(u16),
     /// A fragment of a packet, without a TCP header.
     #[error("fragments of packets")]
     Fragment,
@@ -52,6 +52,11 @@ pub enum Trouble {
     /// A connection without data from the server.
     #[error("connections without data from the server")]
     Silent,
+    /// A connection of which the capture has one direction.
+    #[error(
+        "connections of which the capture has only the server's packets: what was delivered, and when, is not known"
+    )]
+    OneWay,
     /// A connection that lacks packets which its acknowledgments speak of.
     #[error(
         "connections with bytes acknowledged that the capture lacks: their segments and retransmissions are too few"

@@ -118,7 +118,7 @@ impl<R: Read> Reader<R> {
                 }
             }
             Err(Not::Tcp(other)) => *self.others.entry(other).or_default() += 1,
-            Err(Not::LinkLayer) => self.problems.add(Trouble::LinkLayer, record.offset),
+            Err(Not::LinkLayer) => self.problems.add(Trouble::LinkLayer(record.link_type), record.offset),
             Err(Not::Fragment) => self.problems.add(Trouble::Fragment, record.offset),
             Err(Not::Short) => self.problems.add(Trouble::TooShort, record.offset),
             Err(Not::Malformed) => self.problems.add(Trouble::Malformed, record.offset),

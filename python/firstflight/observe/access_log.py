@@ -11,9 +11,11 @@ import polars as pl
 from firstflight.counted import counted
 from firstflight.errors import RequestError
 from firstflight.observe import formats
+from firstflight.observe.columns import present
 from firstflight.observe.formats import FORMATS, NUMBERS, TEXTS, Format
 from firstflight.observe.lines import pieces
 from firstflight.observe.merged import in_order
+from firstflight.observe.plain import PATH
 from firstflight.observe.problem import Problems
 from firstflight.observe.room import Room
 from firstflight.observe.tables import HELD_BYTES, Parts, Subnets, mean_rate, since_first
@@ -90,6 +92,8 @@ _KEPT_S = 300.0
 """A client's port that was silent for longer names another connection: servers close idle ones earlier."""
 # The first address in what a log has of a client: alone, with its port, in a list of proxies, in brackets.
 _CLIENT = r"(?:^|[\s,\[(=\"])(\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F]*:[0-9a-fA-F]*:[0-9a-fA-F:.]*)(?:$|[\s,:\])%/\"])"
+# Before another address: that of a server without a name, with its port, as Apache's %v:%p writes it.
+_VIRTUAL_HOST = r"^(?:\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-fA-F:.]+\]):(?:\d{1,3}|8080|8443) ([0-9a-fA-F]*[.:])"
 _CLIENT_PORT = r"^(\d{1,3}(?:\.\d{1,3}){3}:\d{1,5}|\[[0-9a-fA-F:.]+\]:\d{1,5})(?:\s|$)"
 
 
@@ -101,6 +105,13 @@ def read(path: Path, problems: Problems, form: Format | None, wrappers: Sequence
     room, subnets, sample = Room(path), Subnets(), RowSample()
     for frame in _rows(path, problems, form, wrappers):
         known = frame.columns
+        if "address" in known:
+            frame = frame.with_columns(pl.col("address").cast(pl.String).str.replace(_VIRTUAL_HOST, "$1"))
+        for name in (name for name in known if name.startswith("rtt")):
+            # Where it is not known, some write 0.
+            is_known = present(pl.col(name)).cast(pl.Float64, strict=False).ne_missing(0.0)
+            cannot = present(pl.col(name)).is_not_null() & is_known & _number(name).is_null()
+            problems.add("an RTT that cannot be", frame.filter(cannot)["line"])
         made = frame.select(
             "line",
             _client(known).alias("address"),
@@ -144,7 +155,8 @@ def _parts(sampled: pl.DataFrame, form: Format, sample: RowSample) -> Parts:
         .group_by("client")
         .agg(pl.col("min_down_bps").max(), pl.col("min_completion_time_s").max())
     )
-    content = "sizes" if rows["time_s"].null_count() == rows.height else "sizes and times"
+    content = "sizes" if sized.height else "RTTs"
+    content += " and times" if rows["time_s"].count() else ""
     if form.whole:
         known = "each line is a connection"
     elif apart == rows.height:
@@ -194,14 +206,14 @@ def _clients(rows: pl.DataFrame) -> pl.Series:
 
 def _client(known: Sequence[str]) -> pl.Expr:
     """The address of the client: where a proxy passes it on, the one that it names first."""
-    texts = [pl.col(name).cast(pl.String).str.extract(_CLIENT, 1) for name in ("address", "forwarded") if name in known]
+    texts = [pl.col(name).str.extract(_CLIENT, 1) for name in ("address", "forwarded") if name in known]
     return pl.coalesce(*texts, pl.lit(None, dtype=pl.String))
 
 
 def _connection(known: Sequence[str]) -> pl.Expr:
     """What is the same for all lines of a connection alone; null where a line has nothing of the kind."""
     texts = []
-    address = pl.col("address").cast(pl.String) if "address" in known else pl.lit("")
+    address = pl.col("address") if "address" in known else pl.lit("")
     if "connection" in known:
         texts.append(pl.format("{} {}", address.fill_null(""), pl.col("connection").cast(pl.String)))
     if "port" in known:
@@ -216,7 +228,8 @@ def _moments(text: pl.Series) -> pl.Series:
     milliseconds, microseconds or nanoseconds; null for others. Most logs write the second in which the program was done
     with the response, so they are late by its time.
     """
-    zoned = ("%d/%b/%Y:%H:%M:%S %z", "%Y-%m-%dT%H:%M:%S%.f%#z")
+    text = text.str.strip_chars("[]")
+    zoned = ("%d/%b/%Y:%H:%M:%S%.f %z", "%Y-%m-%dT%H:%M:%S%.f%#z")
     moments = [text.str.to_datetime(form, time_unit="us", time_zone="UTC", strict=False) for form in zoned]
     for form in ("%d/%b/%Y:%H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f"):
         moments.append(text.str.to_datetime(form, time_unit="us", strict=False).dt.replace_time_zone("UTC"))
@@ -238,8 +251,10 @@ def _seconds(column: str, names: Iterable[str], known: Sequence[str]) -> pl.Expr
 def _number(name: str) -> pl.Expr:
     value = pl.col(name).cast(pl.Float64, strict=False)
     # tcplife writes 0 for sizes below 1 KiB, and no round trip is 0.
-    least = pl.lit(1e-9) if name.startswith("rtt") else pl.lit(1 if name == "kib" else 0)
-    return pl.when(value.is_between(least, 1e15)).then(value * NUMBERS[name])
+    least, most = (1.0 if name == "kib" else 0.0), 1e15
+    if name.startswith("rtt"):
+        least, most = 1e-9, PATH["rtt"].below / NUMBERS[name]
+    return pl.when(value.is_between(least, most)).then(value * NUMBERS[name])
 
 
 def _rows(path: Path, problems: Problems, form: Format, wrappers: Sequence[Wrapper]) -> Iterator[pl.DataFrame]:
@@ -283,6 +298,11 @@ def _fields(frame: pl.DataFrame, names: list[str], problems: Problems, form: For
         problems.add("#Fields lacks sc-bytes, the size of a response; log it", whole["line"])
         return pl.DataFrame(schema={"line": pl.Int64})
     words = whole.select("line", *(pl.col("text").list.get(at).alias(word) for word, at in used.items()))
+    if "time_ms" in used:
+        # A fraction is one of a second (draft WD-logfile-960323): IIS has whole milliseconds.
+        in_seconds = pl.col("time_ms").str.contains(".", literal=True)
+        either = pl.when(in_seconds).then("time_ms"), pl.when(~in_seconds).then("time_ms")
+        words = words.with_columns(time_s=either[0], time_ms=either[1])
     if {"date", "time"} <= used.keys():
         words = words.with_columns(at=pl.format("{}T{}Z", "date", "time"))
     return words

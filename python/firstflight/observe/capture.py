@@ -14,8 +14,9 @@ from firstflight.observe.problem import Problems
 from firstflight.observe.room import Room
 from firstflight.observe.tables import Parts, network_of
 
-# Of pcap in both orders of bytes and both resolutions, and of pcapng.
-_MAGIC = (b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x0a\x0d\x0d\x0a")
+# Of pcap in microseconds, in nanoseconds and as Kuznetzov modified it, in both orders of bytes; of pcapng.
+_PCAP = (b"\xa1\xb2\xc3\xd4", b"\xa1\xb2\x3c\x4d", b"\xa1\xb2\xcd\x34")
+_MAGIC = (*_PCAP, *(magic[::-1] for magic in _PCAP), b"\x0a\x0d\x0d\x0a")
 _HTTPS = 443
 # Taken from the native module at once.
 _ROWS = 1 << 16

@@ -19,6 +19,8 @@ PARQUET = b"PAR1"
 PLACE = "place"
 _SEPARATORS = (",", "\t", ";")
 _ROWS_AT_ONCE = 1 << 16
+# Of one record.
+_MOST_LINES = 100
 
 
 class ColumnFile:
@@ -48,7 +50,7 @@ class ColumnFile:
             self._is_json = True
             self.names = list(dict.fromkeys(name for row in rows for name, _ in leaves(row, lists=True)))
         else:
-            head = beginning.split(b"\n", 1)[0].decode("utf-8", errors="replace").strip("\r\ufeff")
+            head = beginning.split(b"\n", 1)[0].decode("utf-8", errors="replace").strip("\r")
             self._separator = max(_SEPARATORS, key=head.count)
             self.names = [name.strip() for name in _fields(head, self._separator)]
 
@@ -67,17 +69,38 @@ class ColumnFile:
                 continue
             # The head is line 1.
             frame = frame.filter(pl.col(PLACE) > 1, pl.col("line").str.strip_chars() != "")
-            quoted = frame.filter(pl.col("line").str.contains('"', literal=True))
+            quoted = self._quoted(frame)
             frame = frame.with_columns(pl.col("line").str.split(self._separator))
             if quoted.height:
-                split = [_fields(line, self._separator) for line in quoted["line"]]
-                quoted = quoted.with_columns(pl.Series("line", split, dtype=pl.List(pl.String)))
-                frame = frame.update(quoted, on=PLACE)
+                # Of a record of several lines only the first has fields.
+                frame = frame.update(quoted, on=PLACE).filter(pl.col("line").list.len() > 0)
             whole = pl.col("line").list.len() == len(self.names)
             problems.add(f"not {len(self.names)} fields, as the first line has", frame.filter(~whole)[PLACE])
             frame = frame.filter(whole)
             columns = [pl.col("line").list.get(index).str.strip_chars().alias(name) for name, index in at.items()]
             yield frame.select(pl.col(PLACE), *columns)
+
+    def _quoted(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The fields of each line that has a quote, and of those that are inside a quoted field (RFC 4180 section 2.6)
+        of a line before, which have none.
+        """
+        has_quote = frame["line"].str.contains('"', literal=True).arg_true().to_list()
+        lines, after = frame["line"] if has_quote else pl.Series(dtype=pl.String), 0
+        split: dict[int, list[str]] = {}
+        for index in has_quote:
+            if index < after:
+                continue
+            record = csv.reader(lines[index : index + _MOST_LINES], delimiter=self._separator, strict=True)
+            try:
+                fields = next(record)
+            except csv.Error:
+                fields = []
+            is_whole = len(fields) == len(self.names)
+            split[index] = fields if is_whole else _fields(lines[index], self._separator)
+            after = index + (record.line_num if is_whole else 1)
+            split |= {inside: [] for inside in range(index + 1, after)}
+        fields_of = pl.Series("line", split.values(), dtype=pl.List(pl.String))
+        return pl.DataFrame([frame[PLACE].gather(list(split)), fields_of])
 
     def _parquet_rows(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
         columns = [self._leaves[name].alias(name) for name in names]

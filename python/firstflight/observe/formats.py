@@ -53,7 +53,9 @@ _QUOTED = r'"(?:[^"\\]|\\.)*"'
 _IP = r"(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F]*:[0-9a-fA-F:]+(?:[0-9.]*))"
 # Before the time of a common log: the client, what proxies say of it, a virtual host, names. Of syslog a word ends in
 # a colon.
-_AHEAD = r'(?P<address>[^\s\["<|]*[^\s\[":<|] (?:[^\s\["|]*[^\s\[":|] )*)'
+_AHEAD = r'(?P<address>(?:\[[0-9a-fA-F:.]+\]:\d+|[^\s\["<|]*[^\s\[":<|]) (?:(?:[^\s\["|]*[^\s\[":|]|"[^"]*") )*)'
+# An IPv6 address may have no brackets, so that its last part is the port.
+_CLIENT_AND_PORT = r"\[?(?P<address>[0-9a-fA-F:.]+)\]?:(?P<port>\d+)"
 _FIELDS = {"sc-bytes": "bytes", "c-ip": "address", "c-port": "port", "date": "date", "time": "time"}
 
 
@@ -66,14 +68,14 @@ _JSON = _words(
     bytes="bytessent bodybytessent respbodysize responsebodysize responsebodybytes totalbytes edgeresponsebytes "
     "downstreamcontentsize responsesize responsebytes respbytes scbytes sentbytes bytesout http.response.bytes "
     "http.response.body.bytes response.bytes response.size response.bodysize response.body.bytes res.bytes res.size "
-    "response.contentlength res.contentlength bytes size",
+    "response.contentlength res.contentlength responselength bytes size",
     address="remoteaddr clientip cliip remoteip clientaddr clientaddress callerip calleripaddress cip client.ip "
     "source.ip client.address source.address downstreamremoteaddress xforwardedfor ip",
-    port="remoteport clientport client.port source.port",
+    port="remoteport clientport cport client.port source.port",
     time_s="requesttime timeelapseds",
     time_ms="transfertimemsec timeelapsedmsec durationms",
     rtt_s="rtts",
-    rtt_us="tcpinfortt tcpirtt tcprttus clientrttus rttus",
+    rtt_us="tcpinfo.minrtt tcpiminrtt tcpinfortt tcpinfo.rtt tcpirtt tcprttus clientrttus rttus",
     rtt_ms="clienttcprttms rttms tcprttms",
     at="time timestamp timeiso8601 timelocal reqtimesec edgestarttimestamp ts startedat starttime startutc "
     "starteddatetime msec datetime",
@@ -143,13 +145,13 @@ FORMATS = (
     Format(
         "HAProxy HTTP log",
         'log-format \'{"client_ip":"%ci","bytes":%B,"duration_ms":%Ta,"tcpi_rtt":%[fc_rtt(us)]}\'',
-        r"(?P<address>[0-9a-fA-F:.]+:\d+) \[(?P<at>[^\]]+)\] \S+ \S+/\S+ -?\d+/-?\d+/-?\d+/-?\d+/\+?(?P<time_ms>\d+) "
+        rf"{_CLIENT_AND_PORT} \[(?P<at>[^\]]+)\] \S+ \S+/\S+ -?\d+/-?\d+/-?\d+/-?\d+/\+?(?P<time_ms>\d+) "
         r"\d{3} \+?(?P<bytes>\d+) ",
     ),
     Format(
         "HAProxy TCP log",
         'log-format \'{"client_ip":"%ci","bytes":%B,"duration_ms":%Tt,"tcpi_rtt":%[fc_rtt(us)]}\'',
-        r"(?P<address>[0-9a-fA-F:.]+:\d+) \[(?P<at>[^\]]+)\] \S+ \S+/\S+ -?\d+/-?\d+/\+?(?P<time_ms>\d+) "
+        rf"{_CLIENT_AND_PORT} \[(?P<at>[^\]]+)\] \S+ \S+/\S+ -?\d+/-?\d+/\+?(?P<time_ms>\d+) "
         r"\+?(?P<bytes>\d+) \S\S \d+/",
         whole=True,
     ),
@@ -163,19 +165,19 @@ FORMATS = (
     Format(
         "AWS Application Load Balancer log",
         "the load balancer logs no RTT; take a capture behind it",
-        rf"^(?:https?|h2|grpcs|wss?) (?P<at>\S+) \S+ (?P<address>\S+:\d+) (?:\S+ ){{4}}(?:\d{{3}}|-) (?:\d{{3}}|-) \d+ "
+        rf"^(?:https?|h2|grpcs|wss?) (?P<at>\S+) \S+ {_CLIENT_AND_PORT} (?:\S+ ){{4}}(?:\d{{3}}|-) (?:\d{{3}}|-) \d+ "
         rf"(?P<bytes>\d+) {_QUOTED} ",
     ),
     Format(
         "AWS Classic Load Balancer log",
         "the load balancer logs no RTT; take a capture behind it",
-        rf"^(?P<at>\S+T\S+Z) \S+ (?P<address>\S+:\d+) (?:\S+ ){{4}}(?:\d{{3}}|-) (?:\d{{3}}|-) \d+ "
+        rf"^(?P<at>\S+T\S+Z) \S+ {_CLIENT_AND_PORT} (?:\S+ ){{4}}(?:\d{{3}}|-) (?:\d{{3}}|-) \d+ "
         rf"(?P<bytes>\d+) {_QUOTED}",
     ),
     Format(
         "AWS Network Load Balancer log",
         "the load balancer logs no RTT; take a capture behind it",
-        r"^tls \d\.\d (?P<at>\S+) net/\S+ \S+ (?P<address>\S+:\d+) \S+:\d+ (?P<time_ms>\d+) (?P<tls_ms>\d+|-) \d+ "
+        rf"^tls \d\.\d (?P<at>\S+) net/\S+ \S+ {_CLIENT_AND_PORT} \S+:\d+ (?P<time_ms>\d+) (?P<tls_ms>\d+|-) \d+ "
         r"(?P<bytes>\d+) ",
         whole=True,
     ),
@@ -216,11 +218,11 @@ FORMATS = (
 
 def recognized(lines: Sequence[str]) -> Format | None:
     """The format of which most of the first lines are; None for none."""
-    head = "\n".join(lines)
+    heads = [line for line in lines if line.startswith("#Fields:")]
     full = pl.Series([line for line in lines if line and not line.startswith("#")], dtype=pl.String)
     objects = [row for line in full[:20] if (row := json_object(line)) is not None]
     for form in FORMATS:
-        if form.shape == "fields" and form.sure[0] in head:
+        if form.shape == "fields" and any(form.sure[0] in line for line in heads):
             return form
         if form.shape == "json" and 2 * len(objects) > full[:20].len() and has_sure(form, objects):
             return form

@@ -3,6 +3,7 @@ JSON document, such as a HAR, are lines, too.
 """
 
 import bz2
+import codecs
 import gzip
 import json
 import lzma
@@ -78,13 +79,20 @@ def begins(path: Path) -> bytes:
 
 
 def packed_by(path: Path) -> str | None:
-    """The program that packed a file; None if it is not packed. RequestError for zstd, which Python cannot read."""
+    """The program that packed a file; None if it is not packed. RequestError for zstd, which Python cannot read, and
+    for text in UTF-16.
+    """
     with path.open("rb") as file:
         head = file.read(8)
     if head.startswith(_ZSTD):
         raise RequestError(
             f"{path} is packed by zstd, which is not read here; unpack it first (zstd -d), or pipe it: "
             f"zstd -dc {path} | firstflight observe -"
+        )
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise RequestError(
+            f"{path} is text in UTF-16, which is not read here; convert it first (iconv -f UTF-16 -t UTF-8), or pipe "
+            f"it: iconv -f UTF-16 -t UTF-8 {path} | firstflight observe -"
         )
     return next((name for magic, (name, _) in _PACKED.items() if head.startswith(magic)), None)
 
@@ -117,7 +125,7 @@ def _contents(path: Path, problems: Problems, size: int) -> Iterator[bytes]:
                 more = b""
             content += more
             if len(content) == size or (content and not more):
-                yield bytes(content)
+                yield bytes(content if at else content.removeprefix(codecs.BOM_UTF8))
                 at += len(content)
                 content.clear()
             if not more:
@@ -126,7 +134,7 @@ def _contents(path: Path, problems: Problems, size: int) -> Iterator[bytes]:
 
 def _document(path: Path) -> list[str] | None:
     """The entries of a file that is JSON, but not a value a line; None for another file."""
-    head = begins(path).lstrip(b"\xef\xbb\xbf \t\r\n")
+    head = begins(path).lstrip(b" \t\r\n")
     if not head.startswith(b"{") and not (head.startswith(b"[") and head[1:].lstrip()[:1] in (b"{", b"]")):
         return None
     first, _, more = head.partition(b"\n")
@@ -164,7 +172,7 @@ def _entries(value: object) -> list[object]:
 
 def _values(text: bytes) -> list[object] | None:
     """The JSON values of a text; None if it holds anything else."""
-    decoder, words = json.JSONDecoder(), text.decode("utf-8-sig", errors="replace").strip()
+    decoder, words = json.JSONDecoder(), text.decode("utf-8", errors="replace").strip()
     values = []
     try:
         while words:

@@ -160,7 +160,9 @@ def suggestions(names: list[str]) -> str:
         if plain in known or plain in (*CONNECTION, _SUBNET, _ADDRESS):
             continue
         same_unit = [column for column in known if column.endswith(f"_{plain.rpartition('_')[2]}")]
-        near = difflib.get_close_matches(plain, same_unit or known, n=1, cutoff=0.81)
+        # Without a unit in common more letters must be: a status is no start_us.
+        cutoff = 0.81 if same_unit else 0.86
+        near = difflib.get_close_matches(plain, same_unit or known, n=1, cutoff=cutoff)
         better = _UNCLEAR.get(plain) or (near[0] if near else None)
         if better is not None and better.split()[0].strip(",") not in taken:
             sentences.append(f'write "{name}" as {better}')
@@ -269,6 +271,9 @@ def _converted(
         columns.append((value.round().cast(pl.Int64) if quantity.whole else value).alias(column))
     if (rtt := taken.get("rtt_s")) is not None:
         frame = within(frame, rtt, pl.col(rtt).is_not_null(), "there, and a path needs it", unit, problems)
+    if {"segments_sent", "retransmissions"} <= taken.keys():
+        sent, again = taken["segments_sent"], taken["retransmissions"]
+        frame = within(frame, again, pl.col(again) <= pl.col(sent), f"at most {sent}", unit, problems)
     frame = frame.select(columns)
     if "buffer_time_s" not in taken or "down_bps" not in taken:
         return frame

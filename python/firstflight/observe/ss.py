@@ -160,8 +160,8 @@ def read(path: Path, problems: Problems) -> Parts:
     rows, _ = sockets.done()
     if rows.is_empty():
         return Parts()
-    # A kernel before 4.19 reports no bytes_sent; acknowledged bytes were sent.
-    size = pl.coalesce(pl.col("bytes_sent") - pl.col("bytes_retrans").fill_null(0.0), pl.col("bytes_acked"))
+    # A kernel before 4.19 reports no bytes_sent; acknowledged bytes were sent, but for the SYN.
+    size = pl.coalesce(pl.col("bytes_sent") - pl.col("bytes_retrans").fill_null(0.0), pl.col("bytes_acked") - 1)
     acknowledged = pl.col("bytes_acked").fill_null(0.0).cast(pl.Int64)
     frame = rows.with_columns(bytes=size.cast(pl.Int64)).filter(pl.col("bytes") != 0)
     address = frame["ends"].str.extract(r" (\S+):[\w.-]+$").str.strip_chars("[]").str.split("%").list.first()

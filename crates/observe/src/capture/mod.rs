@@ -27,8 +27,6 @@ pub(crate) struct Record {
     trailer: usize,
     /// The interface's clock was set back before it.
     pub(crate) set_back: bool,
-    /// Words of the link layer are in the order of this machine's bytes, which is that of the file: little endian.
-    pub(crate) little_endian: bool,
 }
 
 /// The clock of an interface.

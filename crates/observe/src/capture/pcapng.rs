@@ -26,6 +26,8 @@ const BYTE_ORDER: [u8; 4] = [0x1a, 0x2b, 0x3c, 0x4d];
 const END_OF_OPTIONS: u16 = 0;
 const TIME_RESOLUTION: u16 = 9;
 const TIME_OFFSET: u16 = 14;
+/// A clock with coarser units shows round trips of 0.
+const FEWEST_UNITS_A_SECOND: u64 = 1000;
 
 #[derive(Clone, Copy, Debug)]
 struct Interface {
@@ -79,14 +81,11 @@ impl Section {
                 let Some(interface) = self.interface(body) else { return Ok(Next::Bad(Trouble::Damaged)) };
                 self.interfaces.push(interface);
             }
-            SIMPLE_PACKET => {
-                source.consume(length);
-                return Ok(Next::Bad(Trouble::WithoutTime));
-            }
             _ => {
-                let Some(record) = self.packet(kind, body, offset) else { return Ok(Next::Bad(Trouble::Damaged)) };
-                source.consume(BLOCK_HEADER + PACKET_FIELDS);
-                return Ok(Next::Packet(record));
+                let next = self.packet(kind, body, offset).unwrap_or(Next::Bad(Trouble::Damaged));
+                let is_packet = matches!(next, Next::Packet(_));
+                source.consume(if is_packet { BLOCK_HEADER + PACKET_FIELDS } else { length });
+                return Ok(next);
             }
         }
         source.consume(length);
@@ -119,7 +118,10 @@ impl Section {
         Some(interface)
     }
 
-    fn packet(&mut self, kind: u32, body: &[u8], offset: u64) -> Option<Record> {
+    fn packet(&mut self, kind: u32, body: &[u8], offset: u64) -> Option<Next> {
+        if kind == SIMPLE_PACKET {
+            return Some(Next::Bad(Trouble::WithoutTime));
+        }
         let fields = body.get(..PACKET_FIELDS)?;
         let [_, high, low, kept, length] = [0, 4, 8, 12, 16].map(|at| word(fields, at, self.little_endian));
         let index = if kind == PACKET {
@@ -132,6 +134,9 @@ impl Section {
         if kept > body.len() - PACKET_FIELDS || length as usize > LARGEST_BYTES {
             return None;
         }
+        if interface.units_a_second < FEWEST_UNITS_A_SECOND {
+            return Some(Next::Bad(Trouble::WithoutTime));
+        }
         let units = u64::from(high) << 32 | u64::from(low);
         let (whole, part) = (units / interface.units_a_second, units % interface.units_a_second);
         // Below a second's units times 10^9, which 64 bits may not hold.
@@ -139,7 +144,7 @@ impl Section {
         // From 1970 to 2106 as in pcap, so that times can be added and taken from one another.
         let seconds = u32::try_from(whole.checked_add_signed(interface.offset_s)?).ok()?;
         let time_ns = i64::from(seconds) * 1_000_000_000 + part_ns;
-        Some(Record {
+        Some(Next::Packet(Record {
             time_ns,
             set_back: interface.clock.read(time_ns),
             link_type: interface.link_type,
@@ -147,8 +152,7 @@ impl Section {
             length,
             offset,
             trailer: body.len() - PACKET_FIELDS - kept + BLOCK_TRAILER,
-            little_endian: self.little_endian,
-        })
+        }))
     }
 }
 

@@ -64,6 +64,7 @@ pub(crate) enum Stage {
 pub(crate) struct Connection {
     pub(crate) number: u32,
     pub(crate) client: End,
+    client_seen: bool,
     server_port: u16,
     began: i64,
     /// Initial sequence number of the client, if its SYN was seen.
@@ -162,6 +163,7 @@ impl Connection {
     pub(crate) fn take(&mut self, seen: &Seen<'_>, time: i64, era: u32, batch: &mut Batch) -> Option<Trouble> {
         let side = if seen.from == self.client { Side::Client } else { Side::Server };
         self.clock_was_set |= era != self.era;
+        self.client_seen |= side == Side::Client;
         if seen.flags.contains(Flags::SYN) {
             return self.open(seen, side, time);
         }

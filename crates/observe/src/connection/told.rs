@@ -98,6 +98,9 @@ impl Connection {
             tls: u8::from(self.is_tls),
             early_data: u8::from(self.early_data),
         });
+        if !self.client_seen {
+            return Some((Trouble::OneWay, self.offset));
+        }
         let missed = self.unseen || self.server_sends.has_unseen();
         missed.then_some((Trouble::Missed, self.offset))
     }

@@ -182,6 +182,15 @@ fn bytes_that_the_capture_lacks_are_told() {
 }
 
 #[test]
+fn a_capture_of_the_server_s_direction_alone_says_so() {
+    let frames = download(0, 40_000, 80 * MS, 0, 10);
+    let from_server = |frame: &&Frame| frame.1[12..16] != frames[0].1[12..16];
+    let told = told(&frames.iter().filter(from_server).cloned().collect::<Vec<_>>());
+    assert_eq!(left_out(&told), [(Trouble::OneWay, 1)]);
+    assert_eq!(told.responses[0].bytes, 10_000);
+}
+
+#[test]
 fn a_syn_that_nobody_answers_and_a_reset_are_no_connections() {
     let syn = raw(0, &segment(false, 1, 0, SYN, 0));
     let reset = raw(MS, &segment(true, 0, 2, RST | ACK, 0));

@@ -51,6 +51,11 @@ fn a_capture_without_packets_has_no_rows() {
 
 /// A pcapng file of raw IP with one interface per frame, whose clock has an offset of this number of seconds.
 fn with_offsets(frames: &[(i64, Vec<u8>)]) -> Vec<u8> {
+    with_clocks(6, frames)
+}
+
+/// The same, with times in units of 10 to the minus this.
+fn with_clocks(resolution: u8, frames: &[(i64, Vec<u8>)]) -> Vec<u8> {
     let mut file = Vec::new();
     let mut block = |kind: u32, body: &[u8]| {
         let padded = body.len().next_multiple_of(4);
@@ -62,7 +67,8 @@ fn with_offsets(frames: &[(i64, Vec<u8>)]) -> Vec<u8> {
     };
     block(0x0a0d_0d0a, &[0x1a2b_3c4d_u32, 1, u32::MAX, u32::MAX].map(u32::to_le_bytes).concat());
     for (index, (seconds, kept)) in frames.iter().enumerate() {
-        block(1, &[&[RAW as u8, 0, 0, 0, 0, 0, 0, 0, 14, 0, 8, 0][..], &seconds.to_le_bytes()].concat());
+        let unit = [RAW as u8, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, resolution, 0, 0, 0];
+        block(1, &[&unit[..], &[14, 0, 8, 0], &seconds.to_le_bytes()].concat());
         let fields = [index, 0, 0, kept.len(), kept.len()].map(|field| (field as u32).to_le_bytes()).concat();
         block(6, &[fields, kept.clone()].concat());
     }
@@ -78,6 +84,14 @@ fn a_packet_of_no_time_that_a_clock_shows_is_damage() {
     }
     let told = read(&with_offsets(&[(0, syn.clone()), (4_000_000_000, syn)]));
     assert_eq!(told.problems.iter().map(|problem| problem.trouble).collect::<Vec<_>>(), [Trouble::Silent]);
+}
+
+#[test]
+fn a_clock_too_coarse_for_a_round_trip_shows_none() {
+    for (resolution, trouble) in [(2, Trouble::WithoutTime), (3, Trouble::Silent)] {
+        let told = read(&with_clocks(resolution, &[(0, segment(false, 99, 0, SYN, 0).ipv4())]));
+        assert_eq!(told.problems[0].trouble, trouble, "10^-{resolution} s");
+    }
 }
 
 #[test]

@@ -47,6 +47,7 @@ fn ethernet_with_and_without_tags_cooked_raw_and_loopback_are_read() {
         ("raw by an older number", 12, &[][..]),
         ("IPv4", 228, &[][..]),
         ("BSD's loopback, little endian", 0, &[2, 0, 0, 0][..]),
+        ("BSD's loopback, of a big-endian machine", 0, &[0, 0, 0, 2][..]),
         ("OpenBSD's loopback", 108, &[0, 0, 0, 2][..]),
     ] {
         expect_the_connection(&pcap(link_type, &dressed(behind(head))), name);
@@ -114,9 +115,10 @@ fn word(value: u32, little: bool) -> [u8; 4] {
 
 #[test]
 fn pcap_is_read_in_both_orders_of_bytes_and_both_resolutions() {
-    for (little, magic, unit) in
-        [(true, 0xa1b2_c3d4_u32, 1000), (false, 0xa1b2_c3d4, 1000), (true, 0xa1b2_3c4d, 1), (false, 0xa1b2_3c4d, 1)]
-    {
+    // Kuznetzov's has eight bytes more before each packet.
+    for (little, (magic, unit, more)) in [true, false].into_iter().flat_map(|little| {
+        [(0xa1b2_c3d4, 1000, 0), (0xa1b2_3c4d, 1, 0), (0xa1b2_cd34, 1000, 8)].map(|kind| (little, kind))
+    }) {
         let mut file = Vec::new();
         for value in [magic, 0, 0, 0, 65_535, 101] {
             file.extend(word(value, little));
@@ -126,9 +128,10 @@ fn pcap_is_read_in_both_orders_of_bytes_and_both_resolutions() {
             for value in [second as u32, part as u32, kept.len() as u32, length] {
                 file.extend(word(value, little));
             }
+            file.extend(&[0; 8][..more]);
             file.extend(kept);
         }
-        expect_the_connection(&file, &format!("little endian: {little}, {unit} ns"));
+        expect_the_connection(&file, &format!("little endian: {little}, {unit} ns, {more} bytes more"));
     }
 }
 
@@ -191,7 +194,8 @@ fn pcapng_is_read_with_interfaces_of_their_own_link_layers_and_resolutions_in_bo
 fn an_unknown_link_layer_is_told_by_the_place_of_its_packets() {
     let told = read(&pcap(147, &dressed(<[u8]>::to_vec)));
     assert!(told.connections.is_empty());
-    assert_eq!(told.problems[0].trouble, firstflight_observe::Trouble::LinkLayer);
+    assert_eq!(told.problems[0].trouble, firstflight_observe::Trouble::LinkLayer(147));
+    assert!(told.problems[0].trouble.to_string().contains("link type 147"));
     assert_eq!(told.problems[0].first[0], 24);
 }
 
