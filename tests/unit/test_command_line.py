@@ -117,6 +117,8 @@ WRONG_REQUESTS = [
     (("run", "{small}", "--seed", "-1"), "the seed is -1"),
     (("run", "{small}", "--set", "tcp.initial_window=0"), "--set tcp.initial_window=0: tcp.initial_window.segments: 0"),
     (("run", "{small}", "--set", "tcp"), '--set "tcp" is not KEY=VALUE'),
+    (("run", "{small}", "--set", "mtu=900B", "--set", "mtu=800B"), '--set gives "mtu" twice: write it once'),
+    (("run", "{small}", "--set", "network.bottleneck.queue=1e10p"), "a number of packets is at most 4294967295p"),
     (("run", "{small}", "--only", "web=8"), 'the cells have no key "web"'),
     (("run", "{small}", "--engine", "model"), "is of kind web_page"),
     (("run", "rfc2415", "--only", "web=8"), 'the cells have no key "web"; did you mean "webs"?'),

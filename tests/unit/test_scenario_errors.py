@@ -219,3 +219,9 @@ def test_settings_that_fit_only_together_may_be_set_in_any_order(tmp_path: Path,
         assert load_scenario(path, settings).tcp.recovery == {"scoreboard": {"rack": True}}
     with pytest.raises(RequestError, match=r"rack=true: tcp.recovery.scoreboard.rack has no effect without sack"):
         load_scenario(path, wanted[:1])
+
+
+def test_a_value_that_may_also_be_a_word_is_one_mistake(small: Scenario) -> None:
+    transfer = {"name": "a", "kind": "file_transfer", "size": "20.5B"}
+    with pytest.raises(RequestError, match=r"application\.a\.size\.value: .* the smallest step of a size$"):
+        Scenario.from_dict(small.to_dict() | {"application": [transfer]})

@@ -131,6 +131,7 @@ def test_a_varied_run_reads_as_a_study_of_its_own(
         ({"application.mail.clients": [3, 10]}, r'nothing is called "mail"'),
         ({"tcp.initial_window": [3, 10, 3]}, r"--vary tcp\.initial_window gives 3 twice: write each value once"),
         ({"tcp.initial_window": [3]}, r"has 1 value; write at least two"),
+        ({"tcp.initial_window": range(1, 102), "mtu": range(100)}, r"makes 10,100 cells; .* at most 10,000 cells"),
     ],
 )
 def test_a_wrong_variation_is_one_sentence(small: Scenario, vary: dict[str, list[Any]], expected: str) -> None:

@@ -19,6 +19,9 @@ def load_scenario(path: Path, settings: list[str]) -> Scenario:
     """The scenario in `path` with each KEY=VALUE set."""
     scenario = Scenario.load(path)
     values = [_pair(setting, "--set", "tcp.initial_window=10") for setting in settings]
+    keys = [key for key, _ in values]
+    if again := next((key for key in keys if keys.count(key) > 1), None):
+        raise RequestError(f'--set gives "{again}" twice: write it once')
     with suppress(RequestError):
         return scenario.replace_all([(key, _toml_value(value)) for key, value in values])
     # One by one, to see which does not fit.

@@ -15,7 +15,9 @@ _SHOWN_CHARACTERS = 60
 
 def sentence(error: ValidationError, names: Sequence[str | None] = ()) -> str:
     """The first finding, and how many more there are. `names`: those of the applications, to call them by."""
-    details = error.errors(include_url=False)
+    every = error.errors(include_url=False)
+    # That a value is not the word that may stand in its place is no mistake of its own.
+    details = [one for one in every if not any(str(step).startswith("literal[") for step in one["loc"])] or every
     more = f" (and {counted(len(details) - 1, 'more mistake')})" if len(details) > 1 else ""
     return f"{_one(details[0], names)}{more}"
 

@@ -18,8 +18,6 @@ _QUANTITY = re.compile(r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*([
 
 # Of a quantity as it is written; more digits than any needs.
 _LONGEST_TEXT = 80
-# Base units, which the native module counts in 64 bits: 292 years, 9.2 exabytes.
-_MOST = 2**63 - 1
 # Exact for everything that is neither too large nor too fine; a value that is raises an error and is not rounded.
 _EXACT = decimal.Context(prec=200, Emin=-100, Emax=100, traps=[decimal.Overflow, decimal.Inexact])
 
@@ -36,6 +34,8 @@ class UnitNumber(int):
     units: ClassVar[dict[str, int]]
     aliases: ClassVar[dict[str, str]] = {}
     advice: ClassVar[dict[str, str]] = {}
+    # Base units, which the native module counts in 64 bits: 292 years, 9.2 exabytes.
+    most: ClassVar[int] = 2**63 - 1
 
     def __new__(cls, value: "str | UnitNumber") -> Self:
         """Read `value`, such as "50ms"; exact: "0.1ns" is refused, because there is no tenth of a nanosecond."""
@@ -74,7 +74,7 @@ class UnitNumber(int):
             hint = cls.advice.get(unit, f'write a {cls.noun} such as "{cls.example}"')
             raise ValueError(f'"{value}" is not a {cls.noun}: unknown unit "{unit}"; {hint} (units: {known})')
         smallest = min(cls.units, key=lambda name: cls.units[name])
-        too_large = f'"{value}" is too large: a {cls.noun} is at most {_MOST}{smallest}'
+        too_large = f'"{value}" is too large: a {cls.noun} is at most {cls.most}{smallest}'
         too_fine = f'"{value}" is finer than 1 {smallest}, the smallest step of a {cls.noun}'
         try:
             exact = _EXACT.multiply(_EXACT.create_decimal(number), factor)
@@ -84,7 +84,7 @@ class UnitNumber(int):
             raise ValueError(too_fine) from None
         if exact < 0:
             raise ValueError(f'"{value}" is negative: a {cls.noun} is zero or more, such as "{cls.example}"')
-        if exact > _MOST:
+        if exact > cls.most:
             raise ValueError(too_large)
         if exact != exact.to_integral_value():
             raise ValueError(too_fine)
@@ -202,6 +202,7 @@ class Packets(UnitNumber):
 
     noun = "number of packets"
     example = "25p"
+    most = 2**32 - 1
     units: ClassVar[dict[str, int]] = {"p": 1}
 
 

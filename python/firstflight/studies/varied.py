@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +78,8 @@ class SingleScenario(Study):
 
 
 Vary = Mapping[str, Sequence[Any]]
+# Each takes tens of kilobytes before anything runs.
+_MOST_CELLS = 10_000
 _FIGURES = {
     "transfer_time": ("transfers", "mean_completion_time", "Mean completion time of transfers"),
     "tls_handshake_time": ("handshakes", "mean_tls_handshake_time", "Mean time to the end of the TLS handshake"),
@@ -103,6 +106,11 @@ class VariedScenario(SingleScenario):
         self.vary = {path: list(values) for path, values in vary.items()}
         for path, values in self.vary.items():
             _check(path, values)
+        count = math.prod(map(len, self.vary.values()))
+        if count > _MOST_CELLS:
+            raise RequestError(
+                f"--vary makes {count:,} cells; vary fewer keys or values: at most {_MOST_CELLS:,} cells"
+            )
         self._names = dict(zip(self.vary, _short(list(self.vary)), strict=True))
         self._last: tuple[Path, int, list[Compared]] | None = None
         self._cells = [
