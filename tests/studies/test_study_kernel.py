@@ -110,9 +110,9 @@ def test_a_study_refuses_a_quantity_that_it_would_leave_out(
     tmp_path: Path, changed: dict[str, Any], problem: str
 ) -> None:
     (tmp_path / "study.toml").write_text(DECLARED)
-    DeclaredStudy(tmp_path, [replace(TIME, name="other"), TIME])
+    DeclaredStudy(tmp_path / "__init__.py", [replace(TIME, name="other"), TIME])
     with pytest.raises(RequestError, match=problem):
-        DeclaredStudy(tmp_path, [replace(TIME, **changed), TIME])
+        DeclaredStudy(tmp_path / "__init__.py", [replace(TIME, **changed), TIME])
 
 
 DONE = Quantity("done", "Time", "ms", pl.col("completion_time_s").mean())
@@ -166,7 +166,9 @@ def test_a_mistake_in_a_study_is_one_sentence_before_any_cell_is_built(
 ) -> None:
     (tmp_path / "study.toml").write_text(DECLARED.replace(*declared) if declared else DECLARED)
     (tmp_path / "a.toml").write_bytes((EXAMPLES / "download.toml").read_bytes())
-    unbuilt = DeclaredStudy(tmp_path, **({"quantities": [DONE]} | arguments), build=lambda *_: pytest.fail("built"))
+    unbuilt = DeclaredStudy(
+        tmp_path / "__init__.py", **({"quantities": [DONE]} | arguments), build=lambda *_: pytest.fail("built")
+    )
     with pytest.raises(RequestError, match=problem):
         firstflight.run(unbuilt)
 
@@ -177,7 +179,7 @@ def test_a_value_may_read_a_key_whose_labels_are_texts(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(declared)
     (tmp_path / "a.toml").write_bytes((EXAMPLES / "download.toml").read_bytes())
     small = pl.col("iw").is_in(["few"]).mean()
-    study = DeclaredStudy(tmp_path, [Quantity("small", "Share", "", small)])
+    study = DeclaredStudy(tmp_path / "__init__.py", [Quantity("small", "Share", "", small)])
     assert study.quantities(firstflight.run(study)).small.isel(draw=0).values.tolist() == [1, 0]
 
 
@@ -192,7 +194,7 @@ def test_a_value_may_read_a_key_whose_labels_are_texts(tmp_path: Path) -> None:
 def test_a_study_without_all_parts_is_one_sentence(tmp_path: Path, text: str, problem: str) -> None:
     (tmp_path / "study.toml").write_text(text)
     with pytest.raises(RequestError, match=problem):
-        DeclaredStudy(tmp_path, [])
+        DeclaredStudy(tmp_path / "__init__.py", [])
 
 
 def test_quantities_are_copied_as_other_objects_are(times: xr.DataArray) -> None:

@@ -17,55 +17,25 @@ from firstflight.studies.varied import SingleScenario, VariedScenario
 if TYPE_CHECKING:
     from firstflight.analysis.table import Table
 
-# Name, and the module whose STUDY it is.
-_STUDIES = {
-    "rfc2415": "firstflight.studies.rfc2415",
-    "rfc2415-extended": "firstflight.studies.rfc2415_extended",
-    "rfc6928-rounds": "firstflight.studies.rfc6928_rounds",
-    "rfc6928-cluster": "firstflight.studies.rfc6928_cluster",
-    "congestion-control": "firstflight.studies.congestion_control",
-    "long-pipes": "firstflight.studies.long_pipes",
-    "loss-recovery": "firstflight.studies.loss_recovery",
-    "kernel-check": "firstflight.studies.kernel_check",
-    "kernel-slices": "firstflight.studies.kernel_slices",
-    "startup-schemes": "firstflight.studies.startup_schemes",
-    "thalheim": "firstflight.studies.thalheim",
-    "cs244-2014": "firstflight.studies.cs244_2014",
-    "uk-homes": "firstflight.studies.uk_homes",
-    "restart-window": "firstflight.studies.restart_window",
-    "queues": "firstflight.studies.queues",
-    "real-time": "firstflight.studies.real_time",
-    "slow-links": "firstflight.studies.slow_links",
-    "early-exit": "firstflight.studies.early_exit",
-    "lost-syn": "firstflight.studies.lost_syn",
-    "segment-size": "firstflight.studies.segment_size",
-    "receive-window": "firstflight.studies.receive_window",
-    "bottleneck-place": "firstflight.studies.bottleneck_place",
-    "learned-window": "firstflight.studies.learned_window",
-    "why-ten": "firstflight.studies.why_ten",
-    "cellular": "firstflight.studies.cellular",
-    "post-quantum": "firstflight.studies.post_quantum",
-    "shared-queue": "firstflight.studies.shared_queue",
-    "pages": "firstflight.studies.pages",
-    "rfc2415-ensemble": "firstflight.studies.rfc2415_ensemble",
-    "rfc6928-cluster-ensemble": "firstflight.studies.rfc6928_cluster_ensemble",
-    "quic-first-flight": "firstflight.studies.quic_first_flight",
-}
-NAMES = tuple(_STUDIES)
 # `firstflight advise` stores a run of this name, whose grid comes from the flows.
 ADVICE = "advise"
 # `firstflight scorecard` stores a run of this name, whose cells name the scheme.
 SCORECARD = "scorecard"
+_FOLDER = Path(__file__).parent
+NAMES = tuple(
+    name for path in sorted(_FOLDER.glob("*/study.toml")) if (name := path.parent.name.replace("_", "-")) != SCORECARD
+)
+"""Each folder with a study.toml, whose module has a STUDY."""
 
 __all__ = ["NAMES", "Cell", "Run", "SingleScenario", "Study", "VariedScenario", "find", "listed", "of"]
 
 
 def find(name: str) -> Study:
     """The study called `name`; RequestError with the nearest known one, MachineError without the extra `studies`."""
-    if name not in _STUDIES:
-        raise RequestError(f'unknown study "{name}"; {nearest(name, _STUDIES)}')
+    if name not in NAMES:
+        raise RequestError(f'unknown study "{name}"; {nearest(name, NAMES)}')
     try:
-        module = importlib.import_module(_STUDIES[name])
+        module = importlib.import_module(f"{__name__}.{_folder(name).name}")
     except ModuleNotFoundError as error:
         raise missing_extra(error.name or "") or error from None
     if not hasattr(module, "STUDY"):
@@ -75,9 +45,13 @@ def find(name: str) -> Study:
 
 
 def listed() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Name and study.toml of every study, in the registry's order. None is imported."""
-    for name in _STUDIES:
-        yield name, declared(Path(__file__).parent / name.replace("-", "_"))
+    """Name and study.toml of every study. None is imported."""
+    for name in NAMES:
+        yield name, declared(_folder(name))
+
+
+def _folder(name: str) -> Path:
+    return _FOLDER / name.replace("-", "_")
 
 
 def of(run: records.Run) -> Study:

@@ -1,21 +1,18 @@
 """The bottleneck's place: server, transit, access line, Wi-Fi, or two narrow links in a row."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import polars as pl
 import xarray as xr
 
 from firstflight.studies import kernel as k
 
-APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
-TIME = 1e3 * pl.col("completion_time_s").mean()
 DROPS = 100 * pl.col("dropped_packets").sum() / pl.col("offered_packets").max()
 FORWARD = pl.col("link").cast(pl.String).is_in([f"links[{place}]" for place in range(4)])
 LAST = pl.col("link") == "links[3]"
 QUANTITIES = (
-    k.Quantity("page", "Page time", "ms", TIME, DONE, "pages", digits=0),
-    k.Quantity("others", "Completion time of others", "ms", TIME, DONE & (APPLICATION == "others"), digits=0),
+    k.Quantity("page", "Page time", "ms", k.MEAN_MS, k.DONE, "pages", digits=0),
+    k.Quantity("others", "Completion time of others", "ms", k.MEAN_MS, k.DONE & (k.of("others")), digits=0),
     k.Quantity("dropped", "Dropped on all links", "percent", DROPS, FORWARD, "links", digits=2),
     k.Quantity("last", "Dropped on the last link", "percent", DROPS, LAST, "links", digits=2),
 )
@@ -87,15 +84,14 @@ def answer(q: k.Quantities) -> Sequence[str]:
     last = (q.last / q.dropped).isel(draw=0).sel(place="access and Wi-Fi", iw=64)
     gains, harm = 100 - page.sel(iw=10), others.sel(iw=64) - 100
     return (
-        f"IW 10 instead of 3 makes pages {float(gains.min()):.0f} to {float(gains.max()):.0f}% faster, wherever the "
-        "bottleneck is.",
-        f"IW 64 changes the times of others by {float(harm.min()):+.0f} to {float(harm.max()):+.0f}%.",
+        f"IW 10 instead of 3 makes pages {gains.min():.0f} to {gains.max():.0f}% faster, wherever the bottleneck is.",
+        f"IW 64 changes the times of others by {harm.min():+.0f} to {harm.max():+.0f}%.",
         f"Of two narrow links in a row the second has {100 * float(last):.1f}% of the drops.",
     )
 
 
 STUDY = k.DeclaredStudy(
-    Path(__file__).parent,
+    __file__,
     QUANTITIES,
     claims,
     lambda q: [k.table("times", "By place", "Means.", [q.page, q.others, q.dropped, q.last], across="iw")],

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -355,11 +354,9 @@ def figures(q: k.Quantities) -> Iterator[Figure | None]:
     if segments.is_empty():
         return
     titles = q.completion_time["control"].attrs["titles"]
-    of_server = (pl.col("event") == SENT) & (pl.col("from_server") == 1)
+    of_server = (pl.col("event") == SENT) & (k.DOWN)
     of_server |= (pl.col("event") == RECEIVED) & (pl.col("from_server") == 0)
-    server_rows, arrived = (
-        segments.filter(of) for of in (of_server, (pl.col("event") == RECEIVED) & (pl.col("from_server") == 1))
-    )
+    server_rows, arrived = (segments.filter(of) for of in (of_server, (pl.col("event") == RECEIVED) & (k.DOWN)))
     mbps = 8 * pl.col("length").sum() / _STEP_S / 1e6
     queues = waiting(q.run).filter(pl.col(key) == label for key, label in DRAWN.items()).collect()
     queues = queues.rename({"interval_start_s": "time_s"})
@@ -368,7 +365,7 @@ def figures(q: k.Quantities) -> Iterator[Figure | None]:
         (arrived, mbps, "delivered", "Delivered", "Mbit/s", "Payload that reached the client."),
         (
             queues,
-            pl.col("queue_mean_packets").mean(),
+            k.MEAN_QUEUE,
             "queues",
             "The queue at the bottleneck",
             "packets",
@@ -437,8 +434,7 @@ def _ends(values: xr.DataArray, unit: str) -> str:
     return f"{float(values.min()):.0f}{unit} ({least}) to {float(values.max()):.0f}{unit} ({most})"
 
 
-DONE = pl.col("completed") == 1
-MOUSE = DONE & (pl.col("application").cast(pl.String) == "mouse")
+MOUSE = k.DONE & (k.of("mouse"))
 BOTTLENECK = pl.col("link").cast(pl.String) == "links[0]"
 RTT_S = DRAWN["rtt_ms"] / 1000
 PLACE = ["control", "rtt_ms", "buffer_bdp", "replicate"]
@@ -469,12 +465,11 @@ def mice(run: Run) -> pl.LazyFrame:
 
 SECONDS = pl.col("completion_time_s")
 QUEUE = pl.col("queue_mean_packets") * pl.col("interval_s")
-AGAIN = 100 * pl.col("retransmissions").sum() / pl.col("segments_sent").sum()
 AFTER = pl.col("interval_start_s") >= STARTED_S
 # The download, its bottleneck, and the parallel connections.
-of_download = partial(k.Quantity, where=DONE, digits=0, grid="download")
+of_download = partial(k.Quantity, where=k.DONE, digits=0, grid="download")
 of_queue = partial(k.Quantity, records=waiting, grid="download")
-of_objects = partial(k.Quantity, where=DONE, grid="parallel")
+of_objects = partial(k.Quantity, where=k.DONE, grid="parallel")
 WINDOW_AT = {key: [label] for key, label in DRAWN.items()}
 QUANTITIES = (
     of_download("completion_time", "Completion time", "s", SECONDS.max(), digits=2),
@@ -483,14 +478,14 @@ QUANTITIES = (
     of_download("timeouts", "Timeouts", "count", pl.col("timeouts").max()),
     of_queue("mean_queue", "Mean queue", "packets", QUEUE.sum() / pl.col("end_s").max()),
     of_queue("max_queue", "Longest queue", "packets", pl.col("queue_max_packets").max(), digits=0),
-    of_queue("later_queue", "Mean queue after start-up", "packets", pl.col("queue_mean_packets").mean(), AFTER),
+    of_queue("later_queue", "Mean queue after start-up", "packets", k.MEAN_QUEUE, AFTER),
     *(
         k.Quantity(name, title, unit, pl.col(name).max(), None, windows, grid="download", at=WINDOW_AT)
         for name, (title, unit) in MEASURES.items()
     ),
     of_objects("object_time", "Mean completion time", "s", SECONDS.mean(), digits=3),
     of_objects("first_flights", "First flights together", "segments", pl.col("first_flight_segments").sum(), digits=0),
-    of_objects("retransmitted", "Retransmitted segments", "percent", AGAIN),
+    of_objects("retransmitted", "Retransmitted segments", "percent", k.RETRANSMITTED),
     k.Quantity("mouse_time", "Median completion time", "s", SECONDS.median(), MOUSE, digits=3, grid="mice"),
     k.Quantity(
         "elephant_share",
@@ -514,4 +509,4 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     return scenario
 
 
-STUDY = k.DeclaredStudy(Path(__file__).parent, QUANTITIES, claims, tables, figures, answer, build)
+STUDY = k.DeclaredStudy(__file__, QUANTITIES, claims, tables, figures, answer, build)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -42,4 +41,4 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     return scenario.replace("network.spokes", [spoke | {"rate": f"{round(1000 * rate)}bit"} for rate in RATES_KBPS])
 
 
-STUDY = DeclaredStudy(Path(__file__).parent, QUANTITIES, claims, report.tables, report.figures, report.answer, build)
+STUDY = DeclaredStudy(__file__, QUANTITIES, claims, report.tables, report.figures, report.answer, build)

@@ -118,15 +118,15 @@ def _rounds(q: Quantities, iw: int, expected: int) -> ClaimSpec:
     odd = counted.where(counted != expected)
     times = Counter(counted.values[counted.notnull().values])
     note = (
-        f"Counted from the segments at the server; of {times.total()} responses of {float(median):.0f}, "
+        f"Counted from the segments at the server; of {times.total()} responses of {median:.0f}, "
         f"{', '.join(f'{count} took {number:.0f}' for number, count in sorted(times.items()))}."
     )
     if odd.notnull().any():
         fastest = odd["rate_kbps"].where(odd.notnull().any(r.RESPONSE[1:])).max()
         late = 100 * timed_out.where(odd.notnull()).mean()
         note += (
-            f" The others are of users of at most {float(fastest):.0f} kbit/s; the retransmission timer expired in "
-            f"{float(late):.0f}% of them."
+            f" The others are of users of at most {fastest:.0f} kbit/s; the retransmission timer expired in "
+            f"{late:.0f}% of them."
         )
     return SOURCE.says(
         f"median-response-iw{iw}",

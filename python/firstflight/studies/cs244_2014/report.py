@@ -225,7 +225,7 @@ def answer(q: Quantities) -> Sequence[str]:
     if "shaped_time" in q:
         medians = r.by_bucket(gain_ms(q.shaped_time)).median(r.RESPONSE)
         ranges = [
-            f"{float(of.min()):.0f} to {float(of.max()):.0f} ms ({of['path'].item()})"
+            f"{of.min():.0f} to {of.max():.0f} ms ({of['path'].item()})"
             for of in medians
             if of["path"].item() not in LATER
         ]
@@ -243,7 +243,7 @@ def _slowest(timed_out: xr.DataArray) -> str:
         return "No retransmission timer is known to have expired."
     share = 100 * timed_out.sel(rate_kbps=slice(None, float(late.max()))).mean(r.RESPONSE)
     return (
-        f"Up to {float(late.max()):.0f} kbit/s a segment takes so long that the retransmission timer expires although "
-        f"nothing is lost, in {float(share.sel(iw=r.FEW)):.0f}% of the responses with IW {r.FEW} and "
-        f"{float(share.sel(iw=r.MANY)):.0f}% with IW {r.MANY}."
+        f"Up to {late.max():.0f} kbit/s a segment takes so long that the retransmission timer expires although nothing "
+        f"is lost, in {share.sel(iw=r.FEW):.0f}% of the responses with IW {r.FEW} and {share.sel(iw=r.MANY):.0f}% with "
+        f"IW {r.MANY}."
     )

@@ -7,6 +7,22 @@ from firstflight.analysis.claim import above, at_least, at_most, below, between,
 from firstflight.studies.kernel.claim import OURS, ClaimSpec, Source
 from firstflight.studies.kernel.declared import DeclaredStudy
 from firstflight.studies.kernel.ensemble import MEMBER, Ensemble, Matched, Number, Parameter, rank_correlation, spread
+from firstflight.studies.kernel.expression import (
+    DONE,
+    DOWN,
+    DROPPED,
+    FIRST_FLIGHT_LOST,
+    MEAN_MS,
+    MEAN_QUEUE,
+    MEAN_S,
+    RETRANSMITTED,
+    change,
+    jain,
+    of,
+    per_hundred,
+    percent,
+    relative,
+)
 from firstflight.studies.kernel.figure import heat_map, intervals, lines, panels, scatter
 from firstflight.studies.kernel.quantity import (
     Observations,
@@ -32,8 +48,16 @@ from firstflight.studies.kernel.sample import Sample
 from firstflight.studies.kernel.table import table
 
 __all__ = [
+    "DONE",
+    "DOWN",
+    "DROPPED",
+    "FIRST_FLIGHT_LOST",
+    "MEAN_MS",
+    "MEAN_QUEUE",
+    "MEAN_S",
     "MEMBER",
     "OURS",
+    "RETRANSMITTED",
     "ClaimSpec",
     "DeclaredStudy",
     "Ensemble",
@@ -54,6 +78,7 @@ __all__ = [
     "below",
     "between",
     "by_replicate",
+    "change",
     "common",
     "each",
     "estimate",
@@ -61,13 +86,18 @@ __all__ = [
     "headed",
     "heat_map",
     "intervals",
+    "jain",
     "lines",
     "mean_of",
     "named",
     "near",
     "observed",
+    "of",
     "panels",
+    "per_hundred",
+    "percent",
     "rank_correlation",
+    "relative",
     "resampled",
     "scatter",
     "spread",

@@ -12,6 +12,7 @@ import xarray as xr
 
 from firstflight.analysis.claim import Claim, Expectation, Needs, Sentence
 from firstflight.counted import listed
+from firstflight.errors import RequestError
 from firstflight.studies.kernel.quantity import FROM_ELSEWHERE, Quantities, estimate
 from firstflight.studies.kernel.sample import DRAW, MEMBERS, METHOD
 
@@ -146,11 +147,23 @@ class Source:
         given: bool = False,
     ) -> ClaimSpec:
         """A claim of this source: `text` is its sentence, `statistic` the value found, `why` justifies the tolerance or
-        the limit. `given`: the value was put in or fitted, or follows from the method; such claims are counted apart.
+        the limit; a limit at no difference at all, such as above 0, needs none. `given`: the value was put in or
+        fitted, or follows from the method; such claims are counted apart. RequestError without a reason.
         """
         name, text = f"{self.prefix}{id_}{self.part}", self.where + text
-        sentence = Sentence(name, self.name, text, expected, why or self.why, needs or self.needs, given)
-        return ClaimSpec(sentence, statistic, note)
+        why = why or self.why or (DIRECTION if _is_direction(expected) else "")
+        if not why:
+            raise RequestError(f'claim "{name}" has no reason for its limit or tolerance; write why')
+        return ClaimSpec(Sentence(name, self.name, text, expected, why, needs or self.needs, given), statistic, note)
+
+
+DIRECTION = "The claim is a direction only."
+
+
+def _is_direction(expected: Expectation) -> bool:
+    """Whether only the side of no difference counts: of 0, of a ratio of 1, or of 100%."""
+    ends = [end for end in expected.limits if math.isfinite(end)]
+    return len(ends) == 1 and not expected.tolerance and round(ends[0], 9) in (0, 1, 100)
 
 
 OURS = Source("this study, before its first simulation")

@@ -59,7 +59,7 @@ class DeclaredStudy(Study):
 
     def __init__(
         self,
-        folder: Path,
+        file: str | Path,
         quantities: Sequence[Quantity],
         claims: Of = lambda q: (),
         tables: Of = lambda q: (),
@@ -67,7 +67,8 @@ class DeclaredStudy(Study):
         answer: Of = lambda q: (),
         build: Build | None = None,
     ) -> None:
-        """`folder` holds study.toml and its scenario files; `build` sets the values that have to be computed."""
+        """`file` is the module's: next to it are study.toml and the scenarios. `build` sets computed values."""
+        folder = Path(file).parent
         self._declared = said = declared(folder)
         self.name = folder.name.replace("_", "-")  # type: ignore[misc]
         self.title, self.source, self.shows = said["title"], said["source"], said["shows"]  # type: ignore[misc]

@@ -1,7 +1,6 @@
 """The simulator against the kernel that runs here: one transfer, many conditions, both engines side by side."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -164,7 +163,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             distance.where(lossy).median(),
             k.at_most(5, "percent"),
             lossy,
-            f"{float(percent_of(distance <= 5, lossy)):.0f}% of these cells are within 5%. Farthest apart: "
+            f"{percent_of(distance <= 5, lossy):.0f}% of these cells are within 5%. Farthest apart: "
             + _named(lossy, lambda of: f"{percent[of]:+.0f}%", distance),
         ),
         claim(
@@ -404,7 +403,7 @@ def answer(q: k.Quantities) -> Sequence[str]:
     ]
 
 
-CALM = (pl.col("disturbed") == 0) & (pl.col("completed") == 1)
+CALM = (pl.col("disturbed") == 0) & (k.DONE)
 
 
 # Of the transfers of either engine; a slice of the grid is compared as the whole is.
@@ -443,7 +442,7 @@ QUANTITIES += tuple(
     )
     for engine in ("emulated", "simulated")
     for name, title, value in (
-        ("mean", "Mean time of the downloads", 1e3 * pl.col("completion_time_s").mean()),
+        ("mean", "Mean time of the downloads", k.MEAN_MS),
         ("last", "Time of the slowest download", 1e3 * pl.col("completion_time_s").max()),
     )
 )
@@ -454,4 +453,4 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     return scenario.replace("tcp.timer_tick", {"period": f"{tick_ns()}ns", "wheel": True})
 
 
-STUDY = k.DeclaredStudy(Path(__file__).parent, QUANTITIES, claims, tables, figures, answer, build)
+STUDY = k.DeclaredStudy(__file__, QUANTITIES, claims, tables, figures, answer, build)

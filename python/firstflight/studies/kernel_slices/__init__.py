@@ -1,7 +1,6 @@
 """Slices of five simulated studies over the running kernel, next to the simulator."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import polars as pl
 import xarray as xr
@@ -9,29 +8,24 @@ import xarray as xr
 from firstflight.studies import kernel as k
 from firstflight.studies import kernel_check
 
-DONE = pl.col("completed") == 1
-MS = 1e3 * pl.col("completion_time_s").mean()
 LATE = 100 * (pl.col("packets_late") + pl.col("packets_lost")).sum() / pl.col("packets_sent").sum()
-DOWN = pl.col("from_server") == 1
 APPLICATION, LINK = pl.col("application").cast(pl.String), pl.col("link").cast(pl.String)
 FAST = pl.col("client") == 0
-PREMATURE = 100 * pl.col("first_flight_lost_segments").sum() / pl.col("first_flight_segments").sum()
-DROPPED = 100 * pl.col("dropped_packets").sum() / pl.col("offered_packets").sum()
 # A window is learned of some connections first.
 LATER = pl.col("start_s") > 10
 QUANTITIES = (
-    k.Quantity("page", "Page time", "ms", MS, DONE, "pages", digits=0, grid="home"),
-    k.Quantity("premature", "Drops in the first flight", "percent", PREMATURE, APPLICATION == "page", grid="home"),
-    k.Quantity("dropped", "Dropped", "percent", DROPPED, LINK == "access[0]", "links", digits=2, grid="home"),
-    k.Quantity("adopters", "Adopters", "ms", MS, DONE & (APPLICATION != "page"), "pages", digits=0, grid="crowd"),
-    k.Quantity("others", "Others", "ms", MS, DONE & (APPLICATION == "page"), "pages", digits=0, grid="crowd"),
+    k.Quantity("page", "Page time", "ms", k.MEAN_MS, k.DONE, "pages", digits=0, grid="home"),
+    k.Quantity("premature", "Drops in the first flight", "percent", k.FIRST_FLIGHT_LOST, k.of("page"), grid="home"),
+    k.Quantity("dropped", "Dropped", "percent", k.DROPPED, LINK == "access[0]", "links", digits=2, grid="home"),
     k.Quantity(
-        "mos", "MOS", "", pl.col("mos").mean(), DOWN & (APPLICATION == "g711"), "streams", digits=2, grid="call"
+        "adopters", "Adopters", "ms", k.MEAN_MS, k.DONE & (APPLICATION != "page"), "pages", digits=0, grid="crowd"
     ),
-    k.Quantity("late", "Late or lost, call", "percent", LATE, DOWN & (APPLICATION == "g711"), "streams", grid="call"),
-    k.Quantity("game", "Late or lost, game", "percent", LATE, DOWN & (APPLICATION == "game"), "streams", grid="call"),
-    k.Quantity("fast", "Time on the fast host", "ms", MS, DONE & FAST & LATER, grid="learned"),
-    k.Quantity("slow", "Time on the slow host", "ms", MS, DONE & ~FAST & LATER, digits=0, grid="learned"),
+    k.Quantity("others", "Others", "ms", k.MEAN_MS, k.DONE & (k.of("page")), "pages", digits=0, grid="crowd"),
+    k.Quantity("mos", "MOS", "", pl.col("mos").mean(), k.DOWN & (k.of("g711")), "streams", digits=2, grid="call"),
+    k.Quantity("late", "Late or lost, call", "percent", LATE, k.DOWN & (k.of("g711")), "streams", grid="call"),
+    k.Quantity("game", "Late or lost, game", "percent", LATE, k.DOWN & (k.of("game")), "streams", grid="call"),
+    k.Quantity("fast", "Time on the fast host", "ms", k.MEAN_MS, k.DONE & FAST & LATER, grid="learned"),
+    k.Quantity("slow", "Time on the slow host", "ms", k.MEAN_MS, k.DONE & ~FAST & LATER, digits=0, grid="learned"),
     k.Quantity(
         "lossy",
         "First flights with a loss on the slow host",
@@ -41,8 +35,8 @@ QUANTITIES = (
         grid="learned",
         digits=0,
     ),
-    k.Quantity("time", "Time of 300 kB", "ms", MS, DONE, digits=0, grid="startup"),
-    k.Quantity("again", "Retransmitted segments", "segments", pl.col("retransmissions").mean(), DONE, grid="startup"),
+    k.Quantity("time", "Time of 300 kB", "ms", k.MEAN_MS, k.DONE, digits=0, grid="startup"),
+    k.Quantity("again", "Retransmitted segments", "segments", pl.col("retransmissions").mean(), k.DONE, grid="startup"),
 )
 AGREE = k.Source("this study, before its first run over the kernel")
 QUEUES, SHARED, CALLS, LEARNED, STARTUP = map(
@@ -108,7 +102,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
                 ["queue", "iw"]
             ),
             k.below(0, "pp"),
-            "The claim is a direction only.",
         ),
         SHARED.says(
             "adopters-gain-in-a-long-queue",
@@ -170,7 +163,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
                 "pair",
             ).max("pair"),
             k.above(0, "percent"),
-            "The claim is a direction only.",
         ),
         STARTUP.says(
             "pacing-spares-a-short-queue",
@@ -191,8 +183,8 @@ def answer(q: k.Quantities) -> Sequence[str]:
         "and {:+.1f}% (others), downloads from a server that learns {:+.1f}%, start-up schemes {:+.1f}%.".format(
             *means
         ),
-        f"Calls next to pages have a mean MOS of {float(mos.sel(engine='emulate')):.2f} over the kernel and of "
-        f"{float(mos.sel(engine='simulate')):.2f} in the simulator.",
+        f"Calls next to pages have a mean MOS of {mos.sel(engine='emulate'):.2f} over the kernel and of "
+        f"{mos.sel(engine='simulate'):.2f} in the simulator.",
     )
 
 
@@ -202,7 +194,7 @@ def difference(of: xr.DataArray) -> xr.DataArray:
 
 
 STUDY = k.DeclaredStudy(
-    Path(__file__).parent,
+    __file__,
     QUANTITIES,
     claims,
     lambda q: [

@@ -1,7 +1,6 @@
 """Learned initial windows: six rules, three keys, aging, and the times of a published campaign."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -10,8 +9,7 @@ import xarray as xr
 from firstflight.scenario import Scenario
 from firstflight.studies import kernel as k
 
-APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
-DOWNLOAD, OTHERS, CLIENT = APPLICATION == "download", APPLICATION == "others", pl.col("client")
+DOWNLOAD, OTHERS, CLIENT = k.of("download"), k.of("others"), pl.col("client")
 HOSTS = {"fast": CLIENT >= 5, "slow": CLIENT.is_between(3, 4), "radio": CLIENT <= 2}
 IW, TIME = pl.col("initial_window_segments").cast(pl.Float64), 1e3 * pl.col("completion_time_s")
 # Of 900 s: the first learning phase is over. Behind the change of a path: the first minute.
@@ -25,18 +23,22 @@ def of_hosts(kind: str, where: pl.Expr) -> list[k.Quantity]:
     """The quantities of one kind of hosts."""
     mine, late = DOWNLOAD & where, DOWNLOAD & LATE & where
     return [
-        k.Quantity(f"time_{kind}", f"Time, {kind}", "ms", TIME.mean(), DONE & mine, grid="hosts"),
+        k.Quantity(f"time_{kind}", f"Time, {kind}", "ms", TIME.mean(), k.DONE & mine, grid="hosts"),
         k.Quantity(f"iw_{kind}", f"IW, {kind}", "segments", IW.mean(), late, grid="hosts"),
         k.Quantity(f"spread_{kind}", f"Spread of IW, {kind}", "", IW.std() / IW.mean(), late, grid="hosts", digits=2),
         k.Quantity(f"lost_{kind}", f"Loss in the first flight, {kind}", "percent", LOST, late, grid="hosts"),
-        k.Quantity(f"others_{kind}", f"Time of others, {kind}", "ms", TIME.mean(), DONE & OTHERS & where, grid="hosts"),
+        k.Quantity(
+            f"others_{kind}", f"Time of others, {kind}", "ms", TIME.mean(), k.DONE & OTHERS & where, grid="hosts"
+        ),
     ]
 
 
 QUANTITIES = (
-    k.Quantity("median", "Median time", "ms", TIME.median(), DONE, grid="campaign"),
+    k.Quantity("median", "Median time", "ms", TIME.median(), k.DONE, grid="campaign"),
     *(quantity for kind, where in HOSTS.items() for quantity in of_hosts(kind, where)),
-    k.Quantity("before", "Time before the change", "ms", TIME.mean(), DONE & (pl.col("start_s") < 600), grid="change"),
+    k.Quantity(
+        "before", "Time before the change", "ms", TIME.mean(), k.DONE & (pl.col("start_s") < 600), grid="change"
+    ),
     k.Quantity("iw_after", "IW after the change", "segments", IW.mean(), CHANGED, grid="change"),
     k.Quantity("lost_after", "Loss in the first flight after the change", "percent", LOST, CHANGED, grid="change"),
 )
@@ -132,14 +134,12 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "With the discriminant the window on radio hosts is larger than with the plain loss rule (difference).",
             radio.sel(disc) - radio.sel(aware),
             k.above(0, "segments"),
-            "The claim is a direction only.",
         ),
         k.OURS.says(
             "nat-harms-slow-hosts",
             "Behind one NAT with fast hosts (/24) ewma's first-flight losses on slow hosts rise.",
             q.lost_slow.sel(ewma).sel(key="/24") - slow.sel(ewma),
             k.above(0, "pp"),
-            "The claim is a direction only.",
         ),
         k.OURS.says(
             "one-as-loses-the-gain",
@@ -160,7 +160,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "On radio hosts the loss-aware window spreads more than ewma's (difference).",
             q.spread_radio.sel(per_address).sel(aware) - q.spread_radio.sel(per_address).sel(ewma),
             k.above(0),
-            "The claim is a direction only.",
         ),
         k.OURS.says(
             "one-window-for-all-hurts-fast-hosts",
@@ -219,7 +218,7 @@ def answer(q: k.Quantities) -> Sequence[str]:
 
 
 STUDY = k.DeclaredStudy(
-    Path(__file__).parent,
+    __file__,
     QUANTITIES,
     claims,
     lambda q: [

@@ -3,7 +3,6 @@ Reno.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -15,15 +14,14 @@ from firstflight.studies import kernel as k
 DURATION_S = 60
 GOODPUT = 8e-6 / DURATION_S * pl.col("delivered_bytes").sum()
 APPLICATION, LINK = (pl.col(name).cast(pl.String) for name in ("application", "link"))
-AGAIN = 100 * pl.col("retransmissions").sum() / pl.col("segments_sent").sum()
 
 
 def of_grid(prefix: str, grid: str) -> Iterator[k.Quantity]:
     """Goodput, retransmissions and queue of the download."""
-    is_download = APPLICATION == "download"
+    is_download = k.of("download")
     yield k.Quantity(f"{prefix}goodput", "Goodput", "Mbit/s", GOODPUT, is_download, grid=grid, digits=2)
-    yield k.Quantity(f"{prefix}again", "Retransmitted", "percent", AGAIN, is_download, grid=grid, digits=3)
-    waiting = pl.col("queue_mean_packets").mean()
+    yield k.Quantity(f"{prefix}again", "Retransmitted", "percent", k.RETRANSMITTED, is_download, grid=grid, digits=3)
+    waiting = k.MEAN_QUEUE
     yield k.Quantity(f"{prefix}queue", "Mean queue", "packets", waiting, LINK == "links[0]", "links", grid=grid)
 
 
@@ -32,9 +30,7 @@ QUANTITIES = (
     *of_grid("", "long"),
     *of_grid("radio_", "radio"),
     *of_grid("beside_", "rival"),
-    k.Quantity(
-        "rival", "Goodput of Reno next to it", "Mbit/s", GOODPUT, APPLICATION == "rival", grid="rival", digits=2
-    ),
+    k.Quantity("rival", "Goodput of Reno next to it", "Mbit/s", GOODPUT, k.of("rival"), grid="rival", digits=2),
 )
 TALK = k.Source("Thalheim's talk")
 SIGN = "The talk compares and gives no number."
@@ -86,7 +82,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "Under random loss of 1% Westwood+, made for wireless, has more goodput than Vegas (least ratio by RTT).",
             against(radio, "westwood", ["vegas"]).min("rtt"),
             k.above(1, "ratio"),
-            "The claim is a direction only.",
         ),
         k.OURS.says(
             "bbr-ignores-loss",
@@ -143,7 +138,7 @@ def shown(goodput: xr.DataArray, name: str, rate: float) -> xr.DataArray:
 
 
 STUDY = k.DeclaredStudy(
-    Path(__file__).parent,
+    __file__,
     QUANTITIES,
     claims,
     lambda q: [

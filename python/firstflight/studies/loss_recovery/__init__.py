@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -369,8 +368,6 @@ LONG_SEGMENTS = 64
 """A response that goes on after its first flight: four times the largest window, so that every recovery ends before."""
 TIMESTAMP_BYTES = 12
 """The option with its padding."""
-DONE = pl.col("completed") == 1
-TIME = pl.col("completion_time_s").mean()
 # The slowest means that the sender needed.
 REPAIR = (
     pl.when(pl.col("timeouts") > 0)
@@ -390,17 +387,17 @@ def positions(run: Run) -> pl.LazyFrame:
     return transfers.with_columns(pl.col("client").cast(pl.Int64).alias("position"))
 
 
-ARRIVED = (pl.col("event") == 1) & (pl.col("from_server") == 1) & (pl.col("length") > 0)
+ARRIVED = (pl.col("event") == 1) & (k.DOWN) & (pl.col("length") > 0)
 TWICE = 100 * (1 - pl.struct("connection", "seq").n_unique() / pl.len())
 
 # Of the transfer that lost the segment at each position.
-of_position = partial(k.Quantity, where=DONE, records=positions, by={"position": range(17)}, grid="one_loss")
+of_position = partial(k.Quantity, where=k.DONE, records=positions, by={"position": range(17)}, grid="one_loss")
 QUANTITIES = (
     of_position("time", "Completion time", "ms", (1e3 * pl.col("completion_time_s")).max()),
     of_position("repair", "Repair", "", REPAIR.max(), kinds=REPAIRS),
     of_position("retransmissions", "Retransmitted segments", "segments", pl.col("retransmissions").max()),
-    k.Quantity("random_loss", "Mean completion time", "s", TIME, DONE, digits=3, grid="random_loss"),
-    k.Quantity("congested", "Mean completion time", "s", TIME, DONE, digits=3, grid="congested"),
+    k.Quantity("random_loss", "Mean completion time", "s", k.MEAN_S, k.DONE, digits=3, grid="random_loss"),
+    k.Quantity("congested", "Mean completion time", "s", k.MEAN_S, k.DONE, digits=3, grid="congested"),
     k.Quantity("duplicates", "Segments that arrive twice", "percent", TWICE, ARRIVED, "segments", grid="duplicates"),
 )
 
@@ -420,4 +417,4 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     return scenario.replace("application.response.size", f"{size * payload}B")
 
 
-STUDY = k.DeclaredStudy(Path(__file__).parent, QUANTITIES, claims, tables, figures, answer, build)
+STUDY = k.DeclaredStudy(__file__, QUANTITIES, claims, tables, figures, answer, build)

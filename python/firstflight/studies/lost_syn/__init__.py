@@ -1,28 +1,25 @@
 """A lost SYN: the rules of RFC 3390 and RFC 6928 for the initial window after a retransmitted SYN/ACK."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import polars as pl
 import xarray as xr
 
 from firstflight.studies import kernel as k
 
-APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
-RESPONSE = DONE & (APPLICATION == "response")
-TIME = 1e3 * pl.col("completion_time_s").mean()
+RESPONSE = k.DONE & (k.of("response"))
 QUANTITIES = (
-    k.Quantity("time", "Completion time, 20 segments", "ms", TIME, RESPONSE, digits=0),
+    k.Quantity("time", "Completion time, 20 segments", "ms", k.MEAN_MS, RESPONSE, digits=0),
     k.Quantity("window", "Initial window", "segments", pl.col("initial_window_segments").mean(), RESPONSE, digits=2),
     k.Quantity(
         "retransmitted",
         "Retransmission rate",
         "percent",
-        100 * pl.col("retransmissions").sum() / pl.col("segments_sent").sum(),
+        k.RETRANSMITTED,
         RESPONSE,
         digits=2,
     ),
-    k.Quantity("others", "Completion time of others", "ms", TIME, DONE & (APPLICATION == "others"), digits=0),
+    k.Quantity("others", "Completion time of others", "ms", k.MEAN_MS, k.DONE & (k.of("others")), digits=0),
 )
 LATER = "1 s (server 1.1 s)"
 RFC = k.Source("RFC 6928 section 2", needs="value")
@@ -104,7 +101,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "Where 5% are lost RFC 6928's rule makes responses faster on average (RTT 100 ms, RTO 1 s).",
             saved(q).sel(lost=5, rto="1 s", rtt_ms=100),
             k.above(0, "RTT"),
-            "The claim is a direction only.",
         ),
         k.OURS.says(
             "others-do-not-notice",
@@ -123,18 +119,18 @@ def answer(q: k.Quantities) -> Sequence[str]:
     others = 100 * (q.others.sel(rule="rfc6928") / q.others.sel(rule="rfc3390") - 1).isel(draw=0)
     return (
         "With an RTT of 1.2 s and an initial RTO of 1 s, RFC 3390's rule leaves an IW of "
-        f"{float(tie.sel(rule='rfc3390')):.1f} segments and RFC 6928's one of {float(tie.sel(rule='rfc6928')):.1f}: "
-        "the server's timer expires just as the client's second SYN arrives, and each makes it send a SYN/ACK.",
-        f"If the timer is 0.1 s later, RFC 6928's rule leaves {float(later.sel(rule='rfc6928')):.1f} segments and "
-        f"saves 20 segments {float(gain.sel(rto=LATER, rtt_ms=1200, lost=0)):.1f} round trips; with timestamps it "
-        f"always leaves {float(tie.sel(rule='timestamps')):.1f}.",
-        f"Where 5% of packets are lost it saves {float(gain.sel(rto=LATER, rtt_ms=100, lost=5)):.2f} round trips of "
-        f"100 ms on average; the times of others change by {float(others.mean()):+.1f}%.",
+        f"{tie.sel(rule='rfc3390'):.1f} segments and RFC 6928's one of {tie.sel(rule='rfc6928'):.1f}: the server's "
+        "timer expires just as the client's second SYN arrives, and each makes it send a SYN/ACK.",
+        f"If the timer is 0.1 s later, RFC 6928's rule leaves {later.sel(rule='rfc6928'):.1f} segments and saves 20 "
+        f"segments {gain.sel(rto=LATER, rtt_ms=1200, lost=0):.1f} round trips; with timestamps it always leaves "
+        f"{tie.sel(rule='timestamps'):.1f}.",
+        f"Where 5% of packets are lost it saves {gain.sel(rto=LATER, rtt_ms=100, lost=5):.2f} round trips of 100 ms on "
+        f"average; the times of others change by {others.mean():+.1f}%.",
     )
 
 
 STUDY = k.DeclaredStudy(
-    Path(__file__).parent,
+    __file__,
     QUANTITIES,
     claims,
     lambda q: [

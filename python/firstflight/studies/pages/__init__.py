@@ -1,43 +1,39 @@
 """Pages by connections, sharding, kept connections, HTTP version and weight, with IW 3 to 32; bulk and video."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import polars as pl
 import xarray as xr
 
 from firstflight.studies import kernel as k
 
-APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
-PAGE, SHORT = APPLICATION == "page", APPLICATION == "short"
-TIME = 1e3 * pl.col("completion_time_s").mean()
-PREMATURE = 100 * pl.col("first_flight_lost_segments").sum() / pl.col("first_flight_segments").sum()
+PAGE, SHORT = k.of("page"), k.of("short")
 OPENED = 100 * pl.col("connection").n_unique() / pl.len()
 
 
 def page_time(name: str, grid: str) -> k.Quantity:
     """Of complete pages."""
-    return k.Quantity(name, "Page time", "ms", TIME, DONE, "pages", digits=0, grid=grid)
+    return k.Quantity(name, "Page time", "ms", k.MEAN_MS, k.DONE, "pages", digits=0, grid=grid)
 
 
 def flow_time(name: str, grid: str) -> k.Quantity:
     """Of those that compete with the pages."""
-    return k.Quantity(name, "Time of a competing short flow", "ms", TIME, DONE & SHORT, digits=0, grid=grid)
+    return k.Quantity(name, "Time of a competing short flow", "ms", k.MEAN_MS, k.DONE & SHORT, digits=0, grid=grid)
 
 
 QUANTITIES = (
     page_time("page", "connections"),
     flow_time("short", "connections"),
+    k.Quantity("mos", "MOS of a call", "", pl.col("mos").mean(), k.DOWN, "streams", (), 2, "connections"),
     k.Quantity(
-        "mos", "MOS of a call", "", pl.col("mos").mean(), pl.col("from_server") == 1, "streams", (), 2, "connections"
+        "premature", "Drops in the first flight", "percent", k.FIRST_FLIGHT_LOST, PAGE, grid="connections", digits=2
     ),
-    k.Quantity("premature", "Drops in the first flight", "percent", PREMATURE, PAGE, grid="connections", digits=2),
     page_time("sharded_page", "sharding"),
     flow_time("sharded_short", "sharding"),
     page_time("kept_page", "reuse"),
-    k.Quantity("opened", "Requests that open a connection", "percent", OPENED, PAGE & DONE, grid="reuse"),
+    k.Quantity("opened", "Requests that open a connection", "percent", OPENED, PAGE & k.DONE, grid="reuse"),
     page_time("year_page", "weight"),
-    k.Quantity("transfer", "Time of a transfer or chunk", "ms", TIME, DONE & ~SHORT, grid="bulk", digits=0),
+    k.Quantity("transfer", "Time of a transfer or chunk", "ms", k.MEAN_MS, k.DONE & ~SHORT, grid="bulk", digits=0),
     flow_time("bulk_short", "bulk"),
 )
 THREE, FOUR, APPENDIX = (k.Source(f"RFC 6928 {place}") for place in ("section 3", "section 4", "appendix A"))
@@ -76,7 +72,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "One HTTP/2 connection with IW 10 loads the page as fast as six connections with IW 3 (slowest path).",
             page.sel(scheme="HTTP/2", iw=10).max("path"),
             k.at_most(100, of_three),
-            "The claim is a direction only.",
         ),
         THREE.says(
             "one-with-ten-spares-others",
@@ -97,7 +92,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "With IW 10 two connections instead of six make a competing short flow faster (mean of the paths).",
             100 * fewer.mean("path"),
             k.below(0, percent),
-            "The claim is a direction only.",
         ),
         THREE.says(
             "sharding-harms-others",
@@ -112,7 +106,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "At 1 Mbit/s with IW 10 connections to seven hosts load the page no faster than to one.",
             shards[0].sel(path="1 Mbit/s"),
             k.at_least(0, percent),
-            "The claim is a direction only.",
         ),
         FOUR.says(
             "a-third-of-requests-open-a-connection",
@@ -126,7 +119,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "With kept connections to seven hosts IW 10 still gains (least gain of the paths).",
             kept.sel(kept="within a page").min("path"),
             k.above(0, percent),
-            "The claim is a direction only.",
         ),
         FOUR.says(
             "gain-survives-kept-connections",
@@ -140,7 +132,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "With pipelining IW 10 still gains (least gain of the paths).",
             (-change(q.page)).sel(scheme="pipelined").min("path"),
             k.above(0, percent),
-            "The claim is a direction only.",
         ),
         k.Source("RFC 6928 section 5.2").says(
             "one-connection-saves-a-round-trip",
@@ -161,7 +152,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "With six connections the fastest IW is larger on GEO than at 1 Mbit/s (difference).",
             fastest.sel(path="GEO") - fastest.sel(path="1 Mbit/s"),
             k.above(0, "segments"),
-            "The claim is a direction only.",
             needs="value",
         ),
         k.Source("RFC 6928 section 11, on AERG11").says(
@@ -231,15 +221,14 @@ def answer(q: k.Quantities) -> Sequence[str]:
     return (
         f"Fastest for a page of 2010: {'; '.join(pairs)}. In brackets: its time in percent of that of six connections "
         "with IW 3, and the change of a competing short flow's time.",
-        f"HTTP/2 with IW 10 takes {float(h2[0].min()):.0f} to {float(h2[0].max()):.0f}% of that time, "
-        f"and a competing short flow {float(h2[1].min()):.0f} to {float(h2[1].max()):.0f}%; at 5 Mbit/s a call next "
-        f"to HTTP/2 has MOS {float(call.sel(scheme='HTTP/2')):.1f}, next to six connections "
-        f"{float(call.sel(scheme='6')):.1f}.",
-        f"IW 10 saves {float(kept.sel(kept='never').mean()):.0f}% with a connection per request, "
-        f"{float(kept.sel(kept='within a page').mean()):.0f}% where a third of the requests open one, and "
-        f"{float(kept.sel(kept='between pages').mean()):.0f}% with connections kept between pages; "
-        f"with HTTP/2 {float(year.sel(year='2010')):.0f}% of a page of 2010 and {float(year.sel(year='2025')):.0f}% "
-        "of one of 2025 (means of the paths).",
+        f"HTTP/2 with IW 10 takes {h2[0].min():.0f} to {h2[0].max():.0f}% of that time, and a competing short flow "
+        f"{h2[1].min():.0f} to {h2[1].max():.0f}%; at 5 Mbit/s a call next to HTTP/2 has MOS "
+        f"{call.sel(scheme='HTTP/2'):.1f}, next to six connections {call.sel(scheme='6'):.1f}.",
+        f"IW 10 saves {kept.sel(kept='never').mean():.0f}% with a connection per request, "
+        f"{kept.sel(kept='within a page').mean():.0f}% where a third of the requests open one, and "
+        f"{kept.sel(kept='between pages').mean():.0f}% with connections kept between pages; with HTTP/2 "
+        f"{year.sel(year='2010'):.0f}% of a page of 2010 and {year.sel(year='2025'):.0f}% of one of 2025 (means of the "
+        "paths).",
     )
 
 
@@ -252,7 +241,7 @@ def compared(q: k.Quantities) -> xr.DataArray:
 
 
 STUDY = k.DeclaredStudy(
-    Path(__file__).parent,
+    __file__,
     QUANTITIES,
     claims,
     lambda q: [

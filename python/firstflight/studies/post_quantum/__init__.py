@@ -1,7 +1,6 @@
 """Post-quantum certificates: the handshake as the first flight, its remedies, and their cost to others."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -14,8 +13,7 @@ from firstflight.scenario import Scenario
 from firstflight.studies import kernel as k
 from firstflight.studies.post_quantum.claims import LARGE, NONE, PQ, TESTBED, added, claims, harm, largest, step
 
-APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
-OWN = DONE & (APPLICATION == "own")
+OWN = k.DONE & (k.of("own"))
 TLS = pl.col("tls_handshake_time_s") - pl.col("handshake_time_s")
 RESPONSES = {"1kB": "1kB", "20kB": "20kB", "50kB": "50kB", "200kB": "200kB"}
 MUTUAL_RESPONSES = {"none": "1B", "50KiB": "50KiB", "150KiB": "150KiB", "400KiB": "400KiB"}
@@ -75,7 +73,7 @@ def times(grid: str, *names: str, responses: Iterable[str] = RESPONSES, digits: 
             title,
             "ms",
             1e3 * seconds.mean(),
-            DONE,
+            k.DONE,
             by={"application": list(responses)},
             grid=grid,
             digits=digits,
@@ -87,7 +85,7 @@ def of_users(run: "Run") -> pl.LazyFrame:
     served in 2026, ms, and the part of the handshake that IW 46 saves, `window_ms`; `crosses`: half an RTT or more.
     """
     kind, user_keys = pl.col("certificates").cast(pl.String), ["population", "replicate", "client"]
-    rows = run.table("transfers", experiment="users").filter(DONE)
+    rows = run.table("transfers", experiment="users").filter(k.DONE)
     rows = rows.select(*user_keys, "iw", kind, handshake_ms=1e3 * TLS, last_ms=1e3 * pl.col("completion_time_s"))
     served = rows.filter(kind == "tranco-2026").drop("certificates")
     wide = rows.filter(pl.col("iw") == WIDE).select(*user_keys, "certificates", wide_ms="handshake_ms")
@@ -109,8 +107,7 @@ def by_user(
     return k.Quantity(name, title, unit, expr, where, of_users, digits=digits, grid="users")
 
 
-DOWN = (APPLICATION == "call") & (pl.col("from_server") == 1)
-MEAN_MS = 1e3 * pl.col("completion_time_s").mean()
+DOWN = (k.of("call")) & (k.DOWN)
 QUANTITIES = (
     *times("flights", "handshake", "last"),
     *times("paths", "handshake", "first", "usable", "last"),
@@ -124,17 +121,13 @@ QUANTITIES = (
         lambda run: run.table("handshakes", experiment="loss"),
         grid="loss",
     ),
-    k.Quantity("page", "Page", "ms", MEAN_MS, DONE, "pages", digits=0, grid="connections"),
+    k.Quantity("page", "Page", "ms", k.MEAN_MS, k.DONE, "pages", digits=0, grid="connections"),
     *times("mutual", "last", responses=MUTUAL_RESPONSES, digits=1),
     *times("remedies"),
     *times("kernel", "handshake", "last", responses=["20kB"], digits=1),
-    k.Quantity("own", "Own pages", "ms", MEAN_MS, OWN, "pages", digits=0, grid="harm"),
-    k.Quantity(
-        "beside", "Pages of others", "ms", MEAN_MS, DONE & (APPLICATION == "beside"), "pages", digits=0, grid="harm"
-    ),
-    k.Quantity(
-        "short", "Short responses of others", "ms", MEAN_MS, DONE & (APPLICATION == "short"), digits=0, grid="harm"
-    ),
+    k.Quantity("own", "Own pages", "ms", k.MEAN_MS, OWN, "pages", digits=0, grid="harm"),
+    k.Quantity("beside", "Pages of others", "ms", k.MEAN_MS, k.DONE & (k.of("beside")), "pages", digits=0, grid="harm"),
+    k.Quantity("short", "Short responses of others", "ms", k.MEAN_MS, k.DONE & (k.of("short")), digits=0, grid="harm"),
     k.Quantity("mos", "Call", "MOS", pl.col("mos").mean(), DOWN, "streams", digits=2, grid="harm"),
     by_user("crossing", "Users who lose a round trip", "percent", 100 * pl.col("crosses").mean(), digits=1),
     by_user("crossing_ms", "Its cost to them", "ms", pl.col("window_ms").mean(), pl.col("crosses")),
@@ -305,4 +298,4 @@ def figures(q: k.Quantities) -> Sequence[Figure | None]:
     ]
 
 
-STUDY = k.DeclaredStudy(Path(__file__).parent, QUANTITIES, claims, tables, figures, answer, build)
+STUDY = k.DeclaredStudy(__file__, QUANTITIES, claims, tables, figures, answer, build)

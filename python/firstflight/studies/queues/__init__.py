@@ -1,7 +1,6 @@
 """Queues: drop tail, AQM, ECN and priority under initial windows of 3 to 64."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import polars as pl
 import xarray as xr
@@ -10,28 +9,24 @@ from firstflight.studies import kernel as k
 
 DURATION_S = 60
 HOME = pl.col("link") == "spokes[0]"
-APPLICATION = pl.col("application").cast(pl.String)
-SHORT, PAGE = APPLICATION == "short", APPLICATION == "page"
-TIME, DONE = 1e3 * pl.col("completion_time_s").mean(), pl.col("completed") == 1
-PREMATURE = 100 * pl.col("first_flight_lost_segments").sum() / pl.col("first_flight_segments").sum()
-DROPPED = 100 * pl.col("dropped_packets").sum() / pl.col("offered_packets").sum()
+SHORT, PAGE = k.of("short"), k.of("page")
 MARKED = 100 * pl.col("marked_packets").sum() / pl.col("offered_packets").sum()
 # Full packets at 10 Mbit/s take 1.2 ms each.
-WAIT = 1.2 * pl.col("queue_mean_packets").mean()
+WAIT = 1.2 * k.MEAN_QUEUE
 QUANTITIES = (
-    k.Quantity("page", "Page time", "ms", TIME, DONE, "pages", digits=0),
-    k.Quantity("premature", "Drops in the first flight", "percent", PREMATURE, PAGE, digits=2),
-    k.Quantity("short", "Time of a competing short flow", "ms", TIME, DONE & SHORT, digits=0),
+    k.Quantity("page", "Page time", "ms", k.MEAN_MS, k.DONE, "pages", digits=0),
+    k.Quantity("premature", "Drops in the first flight", "percent", k.FIRST_FLIGHT_LOST, PAGE, digits=2),
+    k.Quantity("short", "Time of a competing short flow", "ms", k.MEAN_MS, k.DONE & SHORT, digits=0),
     k.Quantity(
         "download",
         "Throughput of the download",
         "Mbit/s",
         8e-6 / DURATION_S * pl.col("delivered_bytes").sum(),
-        APPLICATION == "download",
+        k.of("download"),
         at={"beside": ["download"]},
         digits=2,
     ),
-    k.Quantity("dropped", "Dropped", "percent", DROPPED, HOME, "links", digits=2),
+    k.Quantity("dropped", "Dropped", "percent", k.DROPPED, HOME, "links", digits=2),
     k.Quantity("marked", "Marked", "percent", MARKED, HOME, "links", digits=2),
     k.Quantity("waiting", "Mean queue", "ms", WAIT, HOME, "links"),
 )
@@ -68,7 +63,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "Next to a download AQM drops less of the first flight than drop tail of 50 ms (largest difference).",
             (busy.sel(queue=AQM) - busy.sel(queue="drop tail 50 ms", drop=True)).max(["queue", "connections"]),
             k.below(0, "pp"),
-            "The claim is a direction only.",
         ),
         RFC7.says(
             "ecn-no-premature-drops",
@@ -89,7 +83,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "With six connections and drop tail of 50 ms IW 64 makes pages no faster than IW 10 (difference).",
             (page.sel(iw=64) - page.sel(iw=10)).sel(queue="drop tail 50 ms", connections="six").mean("beside"),
             k.at_least(0, "pp of IW 3's"),
-            "The claim is a direction only.",
         ),
         RFC7.says(
             "drop-tail-harms-short-flows",
@@ -110,7 +103,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "A short flow is faster next to IW 64 with AQM than next to IW 3 with drop tail of 500 ms (largest ratio).",
             (q.short.sel(queue=AQM, beside="download", iw=64) / deep).max(["queue", "connections"]),
             k.below(1, "ratio"),
-            "The claim is a direction only.",
         ),
         k.OURS.says(
             "aqm-holds-the-queue",
@@ -129,15 +121,14 @@ def answer(q: k.Quantities) -> Sequence[str]:
     tail = harm.sel(queue="drop tail 50 ms")
     first = q.premature.isel(draw=0).sel(iw=10, beside="half load")
     return (
-        f"IW 10 instead of 3 makes pages {float(gain.min()):.0f} to {float(gain.max()):.0f}% faster, by queue, "
-        "connections and competing load.",
-        f"IW 64 changes the time of a competing short flow by {float(tail.min()):+.0f} to {float(tail.max()):+.0f}% "
-        f"with drop tail of 50 ms, by up to {float(harm.sel(queue='RED').max()):+.0f}% with RED, "
-        f"{float(harm.sel(queue='CoDel').max()):+.0f}% with CoDel and "
-        f"{float(harm.sel(queue='FQ-CoDel').max()):+.0f}% with FQ-CoDel.",
-        f"At half load up to {float(first.sel(queue=AQM).max()):.1f}% of the segments of the first flight are dropped "
-        f"with AQM and IW 10, {float(first.sel(queue='CoDel with ECN').max()):.1f}% with CoDel and ECN, and "
-        f"{float(first.sel(queue='drop tail 500 ms').max()):.1f}% with drop tail of 500 ms.",
+        f"IW 10 instead of 3 makes pages {gain.min():.0f} to {gain.max():.0f}% faster, by queue, connections and "
+        "competing load.",
+        f"IW 64 changes the time of a competing short flow by {tail.min():+.0f} to {tail.max():+.0f}% with drop tail "
+        f"of 50 ms, by up to {harm.sel(queue='RED').max():+.0f}% with RED, {harm.sel(queue='CoDel').max():+.0f}% with "
+        f"CoDel and {harm.sel(queue='FQ-CoDel').max():+.0f}% with FQ-CoDel.",
+        f"At half load up to {first.sel(queue=AQM).max():.1f}% of the segments of the first flight are dropped with "
+        f"AQM and IW 10, {first.sel(queue='CoDel with ECN').max():.1f}% with CoDel and ECN, and "
+        f"{first.sel(queue='drop tail 500 ms').max():.1f}% with drop tail of 500 ms.",
     )
 
 
@@ -149,7 +140,7 @@ def compared(q: k.Quantities) -> xr.DataArray:
 
 
 STUDY = k.DeclaredStudy(
-    Path(__file__).parent,
+    __file__,
     QUANTITIES,
     claims,
     lambda q: [

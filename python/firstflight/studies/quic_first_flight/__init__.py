@@ -1,7 +1,6 @@
 """QUIC's first flight over a real stack, next to TCP with TLS."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import polars as pl
 import xarray as xr
@@ -11,7 +10,7 @@ from firstflight.studies import kernel as k
 RTT_MS, DATAGRAM_BYTES = 100, 1448
 # RFC 9002 section 7.2 for this datagram size.
 RFC_WINDOW_BYTES = min(10 * DATAGRAM_BYTES, max(14720, 2 * DATAGRAM_BYTES))
-DONE = (pl.col("completed") == 1) & (pl.col("disturbed") == 0)
+DONE = (k.DONE) & (pl.col("disturbed") == 0)
 
 
 def _time(name: str, title: str, column: str) -> k.Quantity:
@@ -153,13 +152,12 @@ def answer(q: k.Quantities) -> Sequence[str]:
         f"The last byte of 20 kB arrives after {both(last, 'ecdsa')}, {both(last, 'ml-dsa-44')} and "
         f"{both(last, 'ml-dsa-65')} ms.",
         f"Before validation quinn sends up to {ratio:.2f} times the bytes that it received; its first flight of IW 10 "
-        f"takes {float(flight.sel(iw=10)):.0f} ms and that of IW 32, which it paces, "
-        f"{float(flight.sel(iw=32)):.0f} ms.",
+        f"takes {flight.sel(iw=10):.0f} ms and that of IW 32, which it paces, {flight.sel(iw=32):.0f} ms.",
     )
 
 
 STUDY = k.DeclaredStudy(
-    Path(__file__).parent,
+    __file__,
     QUANTITIES,
     claims,
     tables=lambda q: (

@@ -1,23 +1,21 @@
 """Calls, a game and look-ups of names next to pages with initial windows of 3 to 64."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import polars as pl
 import xarray as xr
 
 from firstflight.studies import kernel as k
 
-APPLICATION, DOWN = pl.col("application").cast(pl.String), pl.col("from_server") == 1
+APPLICATION = pl.col("application").cast(pl.String)
 LATE = 100 * (pl.col("packets_late") + pl.col("packets_lost")).sum() / pl.col("packets_sent").sum()
 JITTER = 1e3 * (pl.col("delay_p99_s") - pl.col("delay_min_s")).mean()
-DONE = pl.col("completed") == 1
 TIME = 1e3 * pl.col("completion_time_s")
 
 
 def stream(name: str, title: str, unit: str, value: pl.Expr, application: str, digits: int) -> k.Quantity:
     """Of the datagrams that the server sends."""
-    return k.Quantity(name, title, unit, value, DOWN & (application == APPLICATION), "streams", digits=digits)
+    return k.Quantity(name, title, unit, value, k.DOWN & (application == APPLICATION), "streams", digits=digits)
 
 
 QUANTITIES = (
@@ -26,9 +24,9 @@ QUANTITIES = (
     stream("opus_late", "Late or lost, Opus", "percent", LATE, "opus", 2),
     stream("jitter", "Delay variation, G.711, 99th percentile", "ms", JITTER, "g711", 0),
     stream("game_late", "Late or lost, game", "percent", LATE, "game", 2),
-    k.Quantity("lookup", "Look-up, mean", "ms", TIME.mean(), DONE & (APPLICATION == "names")),
-    k.Quantity("lookup_p99", "Look-up, 99th percentile", "ms", TIME.quantile(0.99), DONE & (APPLICATION == "names")),
-    k.Quantity("page", "Page time", "ms", TIME.mean(), DONE, "pages", digits=0),
+    k.Quantity("lookup", "Look-up, mean", "ms", TIME.mean(), k.DONE & (k.of("names"))),
+    k.Quantity("lookup_p99", "Look-up, 99th percentile", "ms", TIME.quantile(0.99), k.DONE & (k.of("names"))),
+    k.Quantity("page", "Page time", "ms", TIME.mean(), k.DONE, "pages", digits=0),
 )
 LIMIT = "0.1 MOS is the limit of the question."
 RFC7, RFC3 = k.Source("RFC 6928 section 7", why=LIMIT), k.Source("RFC 6928 section 3")
@@ -134,11 +132,10 @@ def answer(q: k.Quantities) -> Sequence[str]:
     return (
         "Next to pages over six connections with drop tail of 100 ms the largest IW that costs a call less than 0.1 "
         f"MOS, compared with IW 3, is {windows}.",
-        f"At 1 and 2 Mbit/s pages ruin a call with every IW (at most MOS {float(slow.max()):.1f} with IW 3) unless the "
-        "queue separates them.",
-        f"Next to IW 64 at 5 Mbit/s a call has MOS {float(fair.sel(rate='5 Mbit/s').min()):.1f} with FQ-CoDel "
-        f"or priority; with CoDel alone {float(codel.sel(iw=64).max()):.1f} at most, and "
-        f"{float(codel.sel(iw=3).max()):.1f} next to IW 3.",
+        f"At 1 and 2 Mbit/s pages ruin a call with every IW (at most MOS {slow.max():.1f} with IW 3) unless the queue "
+        "separates them.",
+        f"Next to IW 64 at 5 Mbit/s a call has MOS {fair.sel(rate='5 Mbit/s').min():.1f} with FQ-CoDel or priority; "
+        f"with CoDel alone {codel.sel(iw=64).max():.1f} at most, and {codel.sel(iw=3).max():.1f} next to IW 3.",
     )
 
 
@@ -149,7 +146,7 @@ def by_number(array: xr.DataArray) -> xr.DataArray:
 
 
 STUDY = k.DeclaredStudy(
-    Path(__file__).parent,
+    __file__,
     QUANTITIES,
     claims,
     lambda q: [

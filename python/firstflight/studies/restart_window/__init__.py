@@ -1,29 +1,26 @@
 """The restart window: kept connections with idle times of 0.1 to 60 s."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import polars as pl
 import xarray as xr
 
 from firstflight.studies import kernel as k
 
-DONE = pl.col("completed") == 1
 # The first response of a connection does not follow an idle time.
-AFTER_IDLE = DONE & (pl.col("application").cast(pl.String) == "kept") & (pl.col("object") > 0)
-OTHERS = DONE & (pl.col("application").cast(pl.String) == "others")
-TIME = 1e3 * pl.col("completion_time_s").mean()
+AFTER_IDLE = k.DONE & (k.of("kept")) & (pl.col("object") > 0)
+OTHERS = k.DONE & (k.of("others"))
 QUANTITIES = (
-    k.Quantity("time", "Completion time", "ms", TIME, AFTER_IDLE, digits=0),
+    k.Quantity("time", "Completion time", "ms", k.MEAN_MS, AFTER_IDLE, digits=0),
     k.Quantity(
         "retransmitted",
         "Retransmission rate",
         "percent",
-        100 * pl.col("retransmissions").sum() / pl.col("segments_sent").sum(),
+        k.RETRANSMITTED,
         AFTER_IDLE,
         digits=2,
     ),
-    k.Quantity("others", "Completion time of others", "ms", TIME, OTHERS, digits=0),
+    k.Quantity("others", "Completion time of others", "ms", k.MEAN_MS, OTHERS, digits=0),
 )
 RFC = k.Source("RFC 5681 section 4.1")
 BEFORE = "The limit is a sign; it was set before the first run with RFC 6928's window, which was added later."
@@ -110,13 +107,13 @@ def answer(q: k.Quantities) -> Sequence[str]:
     more = q.retransmitted.isel(draw=0).sel(idle_s=slice(1, None)).mean(["iw", "idle_s"])
     return (
         f"From idle times of 1 s on a response is {least:.0f} to {most:.0f}% faster without a restart window.",
-        f"The sender then retransmits {float(more.sel(restart='off')):.1f}% of its segments; with "
-        f"RFC 5681's restart window, {float(more.sel(restart='rfc5681')):.1f}%.",
+        f"The sender then retransmits {more.sel(restart='off'):.1f}% of its segments; with RFC 5681's restart window, "
+        f"{more.sel(restart='rfc5681'):.1f}%.",
     )
 
 
 STUDY = k.DeclaredStudy(
-    Path(__file__).parent,
+    __file__,
     QUANTITIES,
     claims,
     lambda q: (k.table("times", "By idle time", "Means.", [q.time, q.retransmitted, q.others], across="restart"),),

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -162,4 +161,4 @@ def _scaled(scenario: Scenario, factor: int) -> Scenario:
     return scenario.replace("network", network)
 
 
-STUDY = DeclaredStudy(Path(__file__).parent, QUANTITIES, claims, report.tables, report.figures, report.answer, build)
+STUDY = DeclaredStudy(__file__, QUANTITIES, claims, report.tables, report.figures, report.answer, build)

@@ -441,8 +441,8 @@ def _drawn(q: k.Quantities, clients: str) -> str:
     drops = q.access_drops.sel(clients=clients, draw=0)
     rise = drops.sel(iw=4) - drops.sel(iw=1)
     return (
-        f"With an access delay of its own for each host it is {float(rise.min()):.1f} to {float(rise.max()):.1f} "
-        f"points ({clients} webs/ftps, {rise.size} draws of half to twice 1 ms)."
+        f"With an access delay of its own for each host it is {rise.min():.1f} to {rise.max():.1f} points ({clients} "
+        f"webs/ftps, {rise.size} draws of half to twice 1 ms)."
     )
 
 
@@ -466,7 +466,7 @@ def _worst(errors: xr.DataArray, ours: xr.DataArray, printed: xr.DataArray, unit
     cell = "{webs} webs, {ftps} ftps, IW {iw}".format(**at)
     return (
         f"Worst cell: {cell}: this run {k.value(ours.sel(at)):.3g}, printed {k.value(printed.sel(at)):g}; median over "
-        f"{int(values.notnull().sum())} cells {with_unit(f'{float(values.median()):.2g}', unit)}."
+        f"{int(values.notnull().sum())} cells {with_unit(f'{values.median():.2g}', unit)}."
     )
 
 

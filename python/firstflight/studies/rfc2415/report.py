@@ -342,10 +342,9 @@ def answer(q: Quantities) -> Sequence[str]:
     files = float(change(q.file_delay.sel(http="1.0", draw=0), 3).mean(SCENARIOS))
     return [
         "With an initial window of 3 segments instead of 1 the median page delay "
-        f"{'falls' if mean.value >= 0 else 'rises'} by {abs(mean.value):.1f}%, averaged over the RFC's twelve "
-        f"HTTP/1.0 scenarios ({float(decreases.min()):.0f} to {float(decreases.max()):.0f}%{interval}); the RFC "
-        f"printed {said:.1f}%.",
-        f"Cost at the bottleneck: the drop rate changes by {float(rises.mean()):+.1f} percentage points on average "
-        f"({float(rises.min()):+.1f} to {float(rises.max()):+.1f}), and a concurrent 1 MB transfer takes "
-        f"{abs(files):.1f}% {'longer' if files >= 0 else 'less time'}.",
+        f"{'falls' if mean.value >= 0 else 'rises'} by {abs(mean.value):.1f}%, averaged over the RFC's twelve HTTP/1.0 "
+        f"scenarios ({decreases.min():.0f} to {decreases.max():.0f}%{interval}); the RFC printed {said:.1f}%.",
+        f"Cost at the bottleneck: the drop rate changes by {rises.mean():+.1f} percentage points on average "
+        f"({rises.min():+.1f} to {rises.max():+.1f}), and a concurrent 1 MB transfer takes {abs(files):.1f}% "
+        f"{'longer' if files >= 0 else 'less time'}.",
     ]

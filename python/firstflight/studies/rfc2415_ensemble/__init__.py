@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -75,12 +74,11 @@ CLOCK = pl.col(k.MEMBER).map_batches(clock, return_dtype=pl.Float64, is_elementw
 PAGE_DELAY = (pl.col("completion_time_s") - CLOCK * pl.col("connect_time_s")).median()
 FILE_DELAY = pl.col("completion_time_s").median()
 BUSY = 100 * rfc2415.BUSY / rfc2415.INTERVAL
-DROPPED = 100 * pl.col("dropped_packets").sum() / pl.col("offered_packets").sum()
 DONE, WEB, FTP = rfc2415.DONE, rfc2415.of("web"), rfc2415.of("ftp")
 QUANTITIES = (
     k.Quantity("delay", "Median page delay", "s", PAGE_DELAY, DONE & WEB, "pages", digits=2, partial=True),
     k.Quantity("used", "Utilization", "percent", BUSY, rfc2415.BOTTLENECK, "links", partial=True),
-    k.Quantity("drops", "Drop rate", "percent", DROPPED, rfc2415.BOTTLENECK, "links", partial=True),
+    k.Quantity("drops", "Drop rate", "percent", k.DROPPED, rfc2415.BOTTLENECK, "links", partial=True),
     k.Quantity("goodput", "Goodput of webs", "MB", rfc2415.GOODPUT, WEB, partial=True),
     k.Quantity("ftp_goodput", "Goodput of ftps", "MB", rfc2415.GOODPUT, FTP, at={"ftps": [1, 2, 3]}, partial=True),
     k.Quantity("file", "Median file delay", "s", FILE_DELAY, DONE & FTP, at={"ftps": [1, 2, 3]}, partial=True),
@@ -178,7 +176,7 @@ def answer(q: k.Quantities) -> Sequence[str]:
 
 
 STUDY = k.DeclaredStudy(
-    Path(__file__).parent,
+    __file__,
     QUANTITIES,
     claims,
     lambda q: matched(q).tables(),

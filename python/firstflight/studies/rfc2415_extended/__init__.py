@@ -1,7 +1,6 @@
 """RFC 2415 extended: initial windows of 1 to 11 segments by load, queue and distribution of file sizes."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import polars as pl
 import xarray as xr
@@ -56,14 +55,12 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "IW 4 instead of 1 is a win up to 16 webs, in every queue, with an ftp and without (least gain, median).",
             gain(q.median, 4).sel(webs=QUIET).min(["queue", "webs", "ftps"]),
             k.above(0, "percent"),
-            "The claim is a direction only.",
         ),
         k.OURS.says(
             "no-win-in-overload",
             "In overload IW 11 instead of 4 is no win (48 webs, one ftp, drop tail; mean page).",
             beyond.sel(queue="drop tail", webs=48, ftps=1),
             k.at_most(0, "percent"),
-            "The claim is a direction only.",
         ),
         k.OURS.says(
             "aqm-keeps-the-gain",
@@ -78,7 +75,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "Next to an ftp CoDel with IW 1 has faster pages than drop tail with IW 4 (mean over loads).",
             100 * (1 - q.mean.sel(queue="CoDel", iw=1) / q.mean.sel(queue="drop tail", iw=4)).sel(ftps=1).mean("webs"),
             k.above(0, "percent"),
-            "The claim is a direction only.",
         ),
         k.OURS.says(
             "the-ftp-keeps-its-goodput",
@@ -92,7 +88,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "With 8 webs and no ftp IW 11 is faster than IW 4 for every distribution of sizes (least gain, mean page).",
             sizes.sel(webs=8).min("sizes"),
             k.above(0, "percent"),
-            "The claim is a direction only.",
         ),
         k.OURS.says(
             "today-gains-most",
@@ -129,19 +124,18 @@ def answer(q: k.Quantities) -> Sequence[str]:
     sizes = gain(q.sizes_mean, 11, 4).sel(webs=8, ftps=0, draw=0)
     both = gain(q.mean, 11, 4).sel(ftps=1, draw=0).mean("webs")
     return (
-        f"With drop tail, IW 4 instead of 1 cuts the mean page delay by {float(best.min()):.0f} to "
-        f"{float(best.max()):.0f}%, by load; IW 11 instead of 4 by {float(tail.sel(ftps=0, webs=4)):+.0f}% with 4 webs "
-        f"alone and {float(tail.sel(ftps=1, webs=48)):+.0f}% with 48 webs and an ftp.",
-        f"Next to an ftp, IW 11 instead of 4 cuts it by {float(both.sel(queue='drop tail')):+.0f}% with drop tail "
-        f"(mean over loads), {float(both.sel(queue='RED')):+.0f}% with RED and "
-        f"{float(both.sel(queue='CoDel')):+.0f}% with CoDel.",
-        f"By distribution of sizes the cut is {float(sizes.min()):+.0f} to {float(sizes.max()):+.0f}% with 8 webs "
-        f"alone, {float(sizes.sel(sizes='today')):+.0f}% with today's objects. A negative cut is a longer delay.",
+        f"With drop tail, IW 4 instead of 1 cuts the mean page delay by {best.min():.0f} to {best.max():.0f}%, by "
+        f"load; IW 11 instead of 4 by {tail.sel(ftps=0, webs=4):+.0f}% with 4 webs alone and "
+        f"{tail.sel(ftps=1, webs=48):+.0f}% with 48 webs and an ftp.",
+        f"Next to an ftp, IW 11 instead of 4 cuts it by {both.sel(queue='drop tail'):+.0f}% with drop tail (mean over "
+        f"loads), {both.sel(queue='RED'):+.0f}% with RED and {both.sel(queue='CoDel'):+.0f}% with CoDel.",
+        f"By distribution of sizes the cut is {sizes.min():+.0f} to {sizes.max():+.0f}% with 8 webs alone, "
+        f"{sizes.sel(sizes='today'):+.0f}% with today's objects. A negative cut is a longer delay.",
     )
 
 
 STUDY = k.DeclaredStudy(
-    Path(__file__).parent,
+    __file__,
     QUANTITIES,
     claims,
     lambda q: [

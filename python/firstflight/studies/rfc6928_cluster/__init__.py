@@ -127,4 +127,4 @@ def losses(population: str, times: float) -> Values:
     return {"population.loss": avgdc.losses(times * of.LOSSY_SHARE, of.MOST_LOSS) if times else 0}
 
 
-STUDY = DeclaredStudy(m.HERE, m.QUANTITIES, claims, tables, figures, answer, build)
+STUDY = DeclaredStudy(__file__, m.QUANTITIES, claims, tables, figures, answer, build)

@@ -154,8 +154,8 @@ def answer(q: Quantities) -> Sequence[str]:
     computed = sum(by_rule(*key) == printed for key, printed in TABLE.items())
     return [
         f"With an initial window of {MANY} segments instead of {FEW}, transfers of {int(sizes.min())} to "
-        f"{int(sizes.max())} segments take {float(table.sel(iw=MANY).mean()):.1f} round trips on average instead of "
-        f"{float(table.sel(iw=FEW).mean()):.1f}: {float(saved.min()):.0f} to {float(saved.max()):.0f} saved.",
+        f"{int(sizes.max())} segments take {table.sel(iw=MANY).mean():.1f} round trips on average instead of "
+        f"{table.sel(iw=FEW).mean():.1f}: {saved.min():.0f} to {saved.max():.0f} saved.",
         f"This run reproduces {agreeing} of the {len(TABLE)} values of the RFC's table; "
         f"the rule applied round by round reproduces {computed} of {len(TABLE)}.",
         *(_difference(float(trips.sel(segments=n, iw=iw)), (n, iw), printed) for (n, iw), printed in EXAMPLE.items()),
@@ -189,4 +189,4 @@ ROUND_TRIPS = Quantity(
     digits=0,
 )
 
-STUDY = DeclaredStudy(Path(__file__).parent, [ROUND_TRIPS], claims, tables, figures, answer)
+STUDY = DeclaredStudy(__file__, [ROUND_TRIPS], claims, tables, figures, answer)

@@ -1,7 +1,6 @@
 """The scorecard of RFC 9743: a scheme instead of the reference in every evaluation case."""
 
 from collections.abc import Mapping, Sequence, Set
-from pathlib import Path
 from typing import Any
 
 import xarray as xr
@@ -28,9 +27,10 @@ class Scorecard(DeclaredStudy):
         if scheme.name == reference.name:
             raise RequestError(f'"{scheme.name}" is the reference too; choose another with --reference')
         self.schemes = {reference.name: reference, scheme.name: scheme}
-        folder = Path(__file__).parent
         self._cases: list[Case] = []
-        super().__init__(folder, (), self._claims_of, lambda q: (), self._figures_of, self._answer_of, self._build_case)
+        super().__init__(
+            __file__, (), self._claims_of, lambda q: (), self._figures_of, self._answer_of, self._build_case
+        )
         key = {"scheme": {"title": "scheme", "values": list(self.schemes)}}
         for name, case in self._declared["grids"].items():
             case |= {"scenario": "path.toml", "keys": key | case.get("keys", {})}

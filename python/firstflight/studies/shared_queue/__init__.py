@@ -1,7 +1,6 @@
 """Many users at one bottleneck: load, adoption, equal shares, and harm to others as a sender's TCP_INFO shows it."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -11,16 +10,11 @@ from firstflight.records import Run
 from firstflight.studies import kernel as k
 from firstflight.studies.kernel.ensemble import ranks
 
-APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
-ADOPTERS, OTHERS = APPLICATION == "page.adopters", APPLICATION == "page"
+ADOPTERS, OTHERS = k.of("page.adopters"), k.of("page")
 SHARED = pl.col("link") == "shared[0]"
-TIME = 1e3 * pl.col("completion_time_s").mean()
-DROPPED = 100 * pl.col("dropped_packets").sum() / pl.col("offered_packets").sum()
 DURATION_S, RATE_MBIT = 40, 10
 # 40 of 1500 bytes are headers.
 CAPACITY_BYTES = 1e6 / 8 * RATE_MBIT * DURATION_S * 1460 / 1500
-RETRANSMITTED = 100 * pl.col("retransmissions").sum() / pl.col("segments_sent").sum()
-FIRST_LOST = 100 * pl.col("first_flight_lost_segments").sum() / pl.col("first_flight_segments").sum()
 ROUNDS = [1, 2, 5, 10, 20, 40, 80, 160, 320]
 WINDOWS = {"three": 3, "ten": 10, "many": 32}
 
@@ -45,18 +39,20 @@ def at_sender(name: str, title: str, unit: str, value: pl.Expr, digits: int = 2)
 
 
 QUANTITIES = (
-    k.Quantity("page", "Page time", "ms", TIME, DONE, "pages", digits=0, grid="load"),
+    k.Quantity("page", "Page time", "ms", k.MEAN_MS, k.DONE, "pages", digits=0, grid="load"),
     k.Quantity(
         "goodput", "Goodput", "% of capacity", 100 * pl.col("delivered_bytes").sum() / CAPACITY_BYTES, grid="load"
     ),
-    k.Quantity("dropped", "Dropped", "percent", DROPPED, SHARED, "links", grid="load"),
+    k.Quantity("dropped", "Dropped", "percent", k.DROPPED, SHARED, "links", grid="load"),
     k.Quantity("carried", "Carried", "bytes", pl.col("sent_bytes").sum(), SHARED, "links", grid="load"),
     k.Quantity("delivered", "Delivered", "bytes", pl.col("delivered_bytes").sum(), grid="load"),
-    k.Quantity("retransmitted", "Retransmitted", "percent", RETRANSMITTED, grid="load"),
-    k.Quantity("adopters", "Page time of adopters", "ms", TIME, DONE & ADOPTERS, "pages", digits=0, grid="adoption"),
-    k.Quantity("others", "Page time of others", "ms", TIME, DONE & OTHERS, "pages", digits=0, grid="adoption"),
-    at_sender("retransmissions", "Retransmission rate", "percent", RETRANSMITTED),
-    at_sender("first_lost", "Drops in the first flight", "percent", FIRST_LOST),
+    k.Quantity("retransmitted", "Retransmitted", "percent", k.RETRANSMITTED, grid="load"),
+    k.Quantity(
+        "adopters", "Page time of adopters", "ms", k.MEAN_MS, k.DONE & ADOPTERS, "pages", digits=0, grid="adoption"
+    ),
+    k.Quantity("others", "Page time of others", "ms", k.MEAN_MS, k.DONE & OTHERS, "pages", digits=0, grid="adoption"),
+    at_sender("retransmissions", "Retransmission rate", "percent", k.RETRANSMITTED),
+    at_sender("first_lost", "Drops in the first flight", "percent", k.FIRST_FLIGHT_LOST),
     at_sender("timeouts", "Timeouts per 100 responses", "", 100 * pl.col("timeouts").mean()),
     at_sender("handshake", "RTT of the handshake", "ms", 1e3 * pl.col("handshake_time_s").drop_nans().mean(), 0),
     k.Quantity(
@@ -158,7 +154,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "At twice the capacity IW 10 gains nothing (mean change of page times).",
             page.sel(far).mean(["queue", "users", "connections"]),
             k.at_least(0, "percent"),
-            "The claim is a direction only.",
         ),
         APPENDIX.says(
             "high-load-helps-others",
@@ -193,7 +188,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "An adopter of IW 10 gains more while few adopt (mean change at 90% less that at 10%).",
             (gain.sel(adopters=90, iw=10) - gain.sel(adopters=10, iw=10)).mean(["queue", "load"]),
             k.above(0, "pp"),
-            "The claim is a direction only.",
         ),
         SEVEN.says(
             "capture-at-first",
@@ -238,13 +232,12 @@ def answer(q: k.Quantities) -> Sequence[str]:
 
     return (
         "At twice the capacity, with 500 users of six connections and a queue of 20 ms, goodput is "
-        f"{float(worst.sel(iw=3)):.0f}% of capacity with IW 3, {float(worst.sel(iw=10)):.0f}% with IW 10 and "
-        f"{float(worst.sel(iw=32)):.0f}% with IW 32.",
+        f"{worst.sel(iw=3):.0f}% of capacity with IW 3, {worst.sel(iw=10):.0f}% with IW 10 and {worst.sel(iw=32):.0f}% "
+        "with IW 32.",
         f"At a load of 0.8 the half of the users that adopts IW 10 changes its page times by {span(gain, 10)}, by "
         f"queue, and those of the other half by {span(harm, 10)}; with IW 32 by {span(gain, 32)} and {span(harm, 32)}.",
         "The sender's retransmission rate detects that others are 5% slower with an area under the ROC curve of "
-        f"{float(seen.sel(signal='retransmission rate')):.2f}, and its rise since IW 3 with "
-        f"{float(seen.sel(signal=COMPARED)):.2f}.",
+        f"{seen.sel(signal='retransmission rate'):.2f}, and its rise since IW 3 with {seen.sel(signal=COMPARED):.2f}.",
     )
 
 
@@ -265,7 +258,7 @@ def wasted(q: k.Quantities) -> xr.DataArray:
 
 
 STUDY = k.DeclaredStudy(
-    Path(__file__).parent,
+    __file__,
     QUANTITIES,
     claims,
     lambda q: [

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -13,17 +12,14 @@ from firstflight.studies import kernel as k
 from firstflight.studies.startup_schemes import beginning
 from firstflight.studies.startup_schemes.beginning import FAST
 
-APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
-OWN, OTHER = APPLICATION == "own", APPLICATION == "other"
-MS = 1e3 * pl.col("completion_time_s").mean()
+OWN, OTHER = k.of("own"), k.of("other")
 REQUEST = (pl.col("completion_time_s") - pl.col("handshake_time_s")).mean()
-AGAIN = 100 * pl.col("retransmissions").sum() / pl.col("segments_sent").sum()
 SEGMENT_BITS = 8 * 1500
 NETWORKS, TESTBED, HOMES, BURSTS = "networks", "testbed", "homes", "bursts"
 QUANTITIES = (
-    k.Quantity("time", "Time", "ms", MS, OWN & DONE, digits=0, grid=NETWORKS),
-    k.Quantity("again", "Retransmitted", "percent", AGAIN, OWN, digits=2, grid=NETWORKS),
-    k.Quantity("other", "Time of others' 20 kB", "ms", MS, OTHER & DONE, digits=0, grid=NETWORKS),
+    k.Quantity("time", "Time", "ms", k.MEAN_MS, OWN & k.DONE, digits=0, grid=NETWORKS),
+    k.Quantity("again", "Retransmitted", "percent", k.RETRANSMITTED, OWN, digits=2, grid=NETWORKS),
+    k.Quantity("other", "Time of others' 20 kB", "ms", k.MEAN_MS, OTHER & k.DONE, digits=0, grid=NETWORKS),
     k.Quantity(
         "queue",
         "Longest queue",
@@ -34,14 +30,14 @@ QUANTITIES = (
         digits=0,
         grid=NETWORKS,
     ),
-    k.Quantity("testbed_time", "Time from the request on", "s", REQUEST, DONE, digits=2, grid=TESTBED),
+    k.Quantity("testbed_time", "Time from the request on", "s", REQUEST, k.DONE, digits=2, grid=TESTBED),
     k.Quantity("testbed_lost", "Lost", "packets", pl.col("retransmissions").sum(), digits=0, grid=TESTBED),
     k.Quantity(
-        "home_time", "Mean logarithm of the time", "", pl.col("completion_time_s").log().mean(), DONE, grid=HOMES
+        "home_time", "Mean logarithm of the time", "", pl.col("completion_time_s").log().mean(), k.DONE, grid=HOMES
     ),
-    k.Quantity("home_again", "Retransmitted", "percent", AGAIN, digits=2, grid=HOMES),
-    k.Quantity("burst_time", "Time", "ms", MS, OWN & DONE, grid=BURSTS),
-    k.Quantity("burst_again", "Retransmitted", "percent", AGAIN, OWN, digits=2, grid=BURSTS),
+    k.Quantity("home_again", "Retransmitted", "percent", k.RETRANSMITTED, digits=2, grid=HOMES),
+    k.Quantity("burst_time", "Time", "ms", k.MEAN_MS, OWN & k.DONE, grid=BURSTS),
+    k.Quantity("burst_again", "Retransmitted", "percent", k.RETRANSMITTED, OWN, digits=2, grid=BURSTS),
     *beginning.QUANTITIES,
 )
 SUSS = k.Source("SUSS (SIGCOMM 2024)")
@@ -126,7 +122,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "gain).",
             burst.sel(iw=10).min("queue"),
             k.at_least(0, "percent"),
-            "The claim is a direction only.",
         ),
         k.OURS.says(
             "large-bursts-need-it",
@@ -220,7 +215,7 @@ def harmed(q: k.Quantities) -> xr.DataArray:
 
 
 STUDY = k.DeclaredStudy(
-    Path(__file__).parent,
+    __file__,
     QUANTITIES,
     claims,
     lambda q: [

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -154,7 +153,7 @@ def _formula(talk: k.Source, q: k.Quantities) -> Iterator[k.ClaimSpec]:
     """The formula itself, which is lost, and its description in words."""
     distance, closed = (abs(100 * (of(q.time) / q.time - 1)) for of in (talk_ms, closed_form_ms))
     by_rate = [
-        f"{float(error):.1f}% at {int(error['rate_mbit'])} Mbit/s (closed form {float(near_by):.2f}%)"
+        f"{error:.1f}% at {int(error['rate_mbit'])} Mbit/s (closed form {near_by:.2f}%)"
         for error, near_by in zip(*(of.sel(draw=0).median(COORDINATES[1:]) for of in (distance, closed)), strict=True)
     ]
     yield talk.says(
@@ -421,8 +420,8 @@ def answer(q: k.Quantities) -> Sequence[str]:
         return f"{k.value(q.page_time.sel(queue_packets=queue, flows=flows, iw=iw)):.0f} ms"
 
     return [
-        f"IW {PROPOSED} instead of {BASE} saves {float(gains.min()):.0f} to {most:.0f}% of the transfer time, "
-        f"{float(gains.mean()):.0f}% on average, and most ({most:.0f}%) for {at} one way.",
+        f"IW {PROPOSED} instead of {BASE} saves {gains.min():.0f} to {most:.0f}% of the transfer time, "
+        f"{gains.mean():.0f}% on average, and most ({most:.0f}%) for {at} one way.",
         f"{TOTAL_KB} kB take {page(AMPLE_QUEUE, 1, BASE)} on one connection with IW {BASE}, "
         f"{page(AMPLE_QUEUE, 1, PROPOSED)} with {PROPOSED}, and {page(AMPLE_QUEUE, MANY, BASE)} on {MANY} connections "
         f"with IW {BASE}; over a queue of {SMALL_QUEUE} packets {MANY} connections take "
@@ -433,11 +432,10 @@ def answer(q: k.Quantities) -> Sequence[str]:
     ]
 
 
-DONE = pl.col("completed") == 1
 # In real time only rows without a stall of the machine count.
 DISTURBED = pl.col("disturbed")
-CALM = DONE & (DISTURBED == 0)
-MOUSE = CALM & (pl.col("application").cast(pl.String) == "mouse")
+CALM = k.DONE & (DISTURBED == 0)
+MOUSE = CALM & (k.of("mouse"))
 TIME = 1e3 * pl.col("completion_time_s")
 REQUEST_TIME = 1e3 * (pl.col("completion_time_s") - pl.col("handshake_time_s"))
 END_S = pl.col("start_s") + pl.col("completion_time_s")
@@ -448,7 +446,7 @@ TOGETHER = (pl.len() == pl.col("flows").first()) & (DISTURBED.max() == 0)
 def of_parallel(name: str, title: str, unit: str, value: pl.Expr) -> k.Quantity:
     """A measure of connections that open together."""
     together = pl.when(TOGETHER).then(value)
-    return k.Observed(name, title, unit, together, DONE, digits=0, grid="parallel")
+    return k.Observed(name, title, unit, together, k.DONE, digits=0, grid="parallel")
 
 
 def elephants(run: Run) -> pl.LazyFrame:
@@ -465,8 +463,10 @@ QUANTITIES = (
     of_transfer("request_time", "Time from the request on", "ms", REQUEST_TIME.max(), grid="transfer"),
     of_transfer("lower_quartile", "Lower quartile", "ms", TIME.max(), grid="transfer", summary="lower quartile"),
     of_transfer("upper_quartile", "Upper quartile", "ms", TIME.max(), grid="transfer", summary="upper quartile"),
-    k.Observed("transfers", "Transfers", "transfers", pl.len(), DONE, digits=0, grid="transfer", summary="sum"),
-    k.Observed("disturbed", "Disturbed", "transfers", DISTURBED.sum(), DONE, digits=0, grid="transfer", summary="sum"),
+    k.Observed("transfers", "Transfers", "transfers", pl.len(), k.DONE, digits=0, grid="transfer", summary="sum"),
+    k.Observed(
+        "disturbed", "Disturbed", "transfers", DISTURBED.sum(), k.DONE, digits=0, grid="transfer", summary="sum"
+    ),
     of_transfer("shallow_time", "Time", "ms", TIME.max(), grid="shallow"),
     of_transfer("again", "Retransmitted segments", "segments", pl.col("retransmissions").max(), grid="shallow"),
     of_transfer("shaped_time", "Time", "ms", TIME.max(), grid="shaped"),
@@ -501,4 +501,4 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     return scenario
 
 
-STUDY = k.DeclaredStudy(Path(__file__).parent, QUANTITIES, claims, tables, figures, answer, build)
+STUDY = k.DeclaredStudy(__file__, QUANTITIES, claims, tables, figures, answer, build)

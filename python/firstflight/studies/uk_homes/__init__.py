@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -181,4 +180,4 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     return scenario.replace("population", changed | {"extra_rtt": f"{labels['extra_rtt_ms']}ms"})
 
 
-STUDY = DeclaredStudy(Path(__file__).parent, QUANTITIES, c.claims, report.tables, report.figures, report.answer, build)
+STUDY = DeclaredStudy(__file__, QUANTITIES, c.claims, report.tables, report.figures, report.answer, build)

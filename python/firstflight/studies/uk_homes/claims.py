@@ -107,7 +107,7 @@ def claims(q: k.Quantities) -> Iterator[k.ClaimSpec]:
         k.at_least(99, "percent"),
         "A share of homes, no tolerance.",
         f"{_least(here.wire_right)} Without the packet in service, which is the ACK of the request, the queue alone "
-        f"predicts at least {float(here.queue_right.min()):.2f}% right.",
+        f"predicts at least {here.queue_right.min():.2f}% right.",
     )
     yield EXACT.says(
         "pipe-rule",

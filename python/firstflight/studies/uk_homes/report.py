@@ -318,8 +318,7 @@ def answer(q: Quantities) -> Sequence[str]:
         gained.append(f"{saving.value:.1f}% ({saving.low:.1f} to {saving.high:.1f}; {ms:.0f} ms) with {iw}")
     by_distance = c.saved_ms(times).sel(iw=LARGEST, draw=0)
     distances = ", ".join(
-        f"{float(by_distance.sel(extra_rtt_ms=far)):.0f} ms "
-        f"{f'with RTT + {far} ms' if far else 'with the RTT as measured'}"
+        f"{by_distance.sel(extra_rtt_ms=far):.0f} ms {f'with RTT + {far} ms' if far else 'with the RTT as measured'}"
         for far in by_distance["extra_rtt_ms"].values
     )
     late = estimate(
