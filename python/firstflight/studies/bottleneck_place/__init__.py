@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import polars as pl
-import xarray as xr
 
 from firstflight.studies import kernel as k
 
@@ -20,14 +19,9 @@ TALK = "talk"
 SINGLE = ["server", "transit", "access"]
 
 
-def relative(array: xr.DataArray) -> xr.DataArray:
-    """In percent of IW 3's."""
-    return 100 * array / array.sel(iw=3, drop=True)
-
-
 def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """Hypotheses about the effect of the place."""
-    page, others = relative(q.page), relative(q.others)
+    page, others = k.relative(q.page, iw=3), k.relative(q.others, iw=3)
     ten = page.sel(place=SINGLE, iw=10)
     two = q.page.sel(place="access and Wi-Fi") / q.page.sel(place="access")
     share = 100 * (q.last / q.dropped).sel(place="access and Wi-Fi", iw=64)
@@ -80,7 +74,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
 
 def answer(q: k.Quantities) -> Sequence[str]:
     """Whether it matters."""
-    page, others = (relative(of).isel(draw=0) for of in (q.page, q.others))
+    page, others = (k.relative(of, iw=3).isel(draw=0) for of in (q.page, q.others))
     last = (q.last / q.dropped).isel(draw=0).sel(place="access and Wi-Fi", iw=64)
     gains, harm = 100 - page.sel(iw=10), others.sel(iw=64) - 100
     return (
@@ -97,14 +91,14 @@ STUDY = k.DeclaredStudy(
     lambda q: [k.table("times", "By place", "Means.", [q.page, q.others, q.dropped, q.last], across="iw")],
     lambda q: [
         k.lines(
-            k.named(relative(q.page), "relative_page", "Page time", "% of IW 3's", 0),
+            k.named(k.relative(q.page, iw=3), "relative_page", "Page time", "% of IW 3's", 0),
             "Gain by the place of the bottleneck",
             "Page time in percent of IW 3's; bands are 95% CIs.",
             "iw",
             "place",
         ),
         k.lines(
-            k.named(relative(q.others), "relative_others", "Time of others", "% of IW 3's", 0),
+            k.named(k.relative(q.others, iw=3), "relative_others", "Time of others", "% of IW 3's", 0),
             "Harm by the place of the bottleneck",
             "Completion time of others, in percent of that next to IW 3.",
             "iw",

@@ -44,14 +44,9 @@ QUEUES, SHARED, CALLS, LEARNED, STARTUP = map(
 )
 
 
-def change(of: xr.DataArray, **base: object) -> xr.DataArray:
-    """Change against `base`, percent of it."""
-    return 100 * (of / of.sel(base, drop=True) - 1)
-
-
 def apart(of: xr.DataArray) -> xr.DataArray:
     """The kernel's additional time compared with the simulator, percent."""
-    return change(of, engine="simulate").sel(engine="emulate", drop=True)
+    return k.change(of, engine="simulate").sel(engine="emulate", drop=True)
 
 
 def agreement(name: str, of: xr.DataArray, what: str, tolerance: float, why: str) -> k.ClaimSpec:
@@ -71,8 +66,8 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     closed = "Ten percent: which packet is dropped depends on microseconds, and users wait for pages."
     alone = "Five percent, as kernel-check has it for single transfers with losses."
     kernel = {"engine": "emulate"}
-    page, premature = change(q.page.sel(kernel), iw=3), q.premature.sel(kernel)
-    adopters, others = (change(of.sel(kernel), iw=3) for of in (q.adopters, q.others))
+    page, premature = k.change(q.page.sel(kernel), iw=3), q.premature.sel(kernel)
+    adopters, others = (k.change(of.sel(kernel), iw=3) for of in (q.adopters, q.others))
     cost = (q.mos.sel(iw=3, drop=True) - q.mos).sel(kernel)
     fast, lossy, time = q.fast.sel(kernel), q.lossy.sel(kernel), q.time.sel(kernel)
     return (
@@ -134,7 +129,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
         LEARNED.says(
             "learning-gains-on-fast-hosts",
             "Each learning rule saves at least 10% of the time on the fast host (worst rule).",
-            change(fast, policy="static 10").sel(policy=["ewma", "loss-aware"]).max("policy"),
+            k.change(fast, policy="static 10").sel(policy=["ewma", "loss-aware"]).max("policy"),
             k.at_most(-10, "percent"),
             "One round trip of three or four.",
         ),
@@ -157,7 +152,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "With a queue of one BDP IW 32 is faster than IW 10, and IW 10 than IW 3 (least gain).",
             -xr.concat(
                 [
-                    change(time.sel(queue="133p"), scheme=slower).sel(scheme=faster, drop=True)
+                    k.change(time.sel(queue="133p"), scheme=slower).sel(scheme=faster, drop=True)
                     for slower, faster in (("IW 3", "IW 10"), ("IW 10", "IW 32"))
                 ],
                 "pair",

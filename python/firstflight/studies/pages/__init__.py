@@ -41,23 +41,16 @@ TODAY = {"scheme": "6", "iw": 3}
 RTT_GEO_MS = 600
 
 
-def change(array: xr.DataArray, iw: int = 10) -> xr.DataArray:
-    """Percent against IW 3."""
-    return 100 * (array.sel(iw=iw, drop=True) / array.sel(iw=3, drop=True) - 1)
-
-
-def against(array: xr.DataArray, name: str = "relative_page") -> xr.DataArray:
-    """Percent of the value of six connections with IW 3 on the same path."""
-    return k.named(100 * array / array.sel(TODAY, drop=True), name, "Time", "% of six with IW 3", 0)
+def change(array: xr.DataArray) -> xr.DataArray:
+    """With IW 10 against IW 3, percent."""
+    return k.change(array, iw=3).sel(iw=10)
 
 
 def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """Expectations of RFC 6928, and hypotheses."""
-    page, short, percent = against(q.page), against(q.short), "percent"
-    fewer = q.short.sel(scheme="2", iw=10) / q.short.sel(scheme="6", iw=10) - 1
-    shards = [
-        100 * (of.sel(hosts="7", iw=10) / of.sel(hosts="1", iw=10) - 1) for of in (q.sharded_page, q.sharded_short)
-    ]
+    page, short, percent = k.relative(q.page, **TODAY), k.relative(q.short, **TODAY), "percent"
+    fewer = k.change(q.short, scheme="6").sel(scheme="2", iw=10)
+    shards = [k.change(of, hosts="1").sel(hosts="7", iw=10) for of in (q.sharded_page, q.sharded_short)]
     kept, year = -change(q.kept_page), -change(q.year_page.sel(http="2"))
     rounds = (q.page.sel(iw=3) - q.page.sel(iw=10)).sel(path="GEO", scheme="HTTP/2") / RTT_GEO_MS
     fastest = q.page.sel(scheme="6").idxmin("iw")
@@ -90,7 +83,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
         FOUR.says(
             "fewer-connections-spare-others",
             "With IW 10 two connections instead of six make a competing short flow faster (mean of the paths).",
-            100 * fewer.mean("path"),
+            fewer.mean("path"),
             k.below(0, percent),
         ),
         THREE.says(
@@ -208,7 +201,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
 
 def answer(q: k.Quantities) -> Sequence[str]:
     """The best pairs and their cost, reuse and weight, bulk."""
-    page, short = (against(of).isel(draw=0) for of in (q.page, q.short))
+    page, short = (k.relative(of, **TODAY).isel(draw=0) for of in (q.page, q.short))
     pairs = []
     for path in page["path"].values:
         times = page.sel(path=path).stack(pair=("scheme", "iw"))
@@ -234,9 +227,8 @@ def answer(q: k.Quantities) -> Sequence[str]:
 
 def compared(q: k.Quantities) -> xr.DataArray:
     """Pages and the competing short flow, against six connections with IW 3."""
-    who = xr.DataArray(["page", "short flow"], dims="who", attrs={"long_name": "time of"})
-    both = [against(of).sel(scheme=["3", "6", "9", "HTTP/2"]) for of in (q.page, q.short)]
-    times = xr.concat(both, who, combine_attrs="override", coords="minimal", compat="override")
+    both = k.headed(k.along("who", {"page": q.page, "short flow": q.short}), who="time of")
+    times = k.relative(both.sel(scheme=["3", "6", "9", "HTTP/2"]), **TODAY)
     return k.named(times, "page_and_others", "Time", "% of six with IW 3", 0)
 
 

@@ -36,14 +36,9 @@ ECN = [f"{queue} with ECN" for queue in AQM]
 OVER = ["queue", "connections", "beside"]
 
 
-def relative(array: xr.DataArray, name: str, title: str) -> xr.DataArray:
-    """Percent of the value with IW 3 in the same cell."""
-    return k.named(100 * array / array.sel(iw=3), name, title, "% of IW 3's", 0)
-
-
 def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """Expectations of RFC 6928, and hypotheses."""
-    page, short = (relative(of, "", "") for of in (q.page, q.short))
+    page, short = (k.relative(of, iw=3) for of in (q.page, q.short))
     ten, busy = q.premature.sel(iw=10), q.premature.sel(iw=10, beside="download")
     shallow = q.short.sel(queue="drop tail 50 ms", connections="six")
     deep = q.short.sel(queue="drop tail 500 ms", beside="download", iw=3)
@@ -116,7 +111,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
 
 def answer(q: k.Quantities) -> Sequence[str]:
     """Gain, harm, and premature drops."""
-    page, short = (relative(of, "", "").isel(draw=0) - 100 for of in (q.page, q.short))
+    page, short = (k.relative(of, iw=3).isel(draw=0) - 100 for of in (q.page, q.short))
     gain, harm = -page.sel(iw=10), short.sel(iw=64)
     tail = harm.sel(queue="drop tail 50 ms")
     first = q.premature.isel(draw=0).sel(iw=10, beside="half load")
@@ -134,9 +129,9 @@ def answer(q: k.Quantities) -> Sequence[str]:
 
 def compared(q: k.Quantities) -> xr.DataArray:
     """Pages and the competing short flow, mean of both loads, without ECN."""
-    both = [relative(of.drop_sel(queue=ECN).mean("beside"), "relative_time", "Time") for of in (q.page, q.short)]
-    who = xr.DataArray(["pages", "short flow"], dims="who", attrs={"long_name": "time of"})
-    return xr.concat(both, who, combine_attrs="override", coords="minimal", compat="override")
+    both = k.headed(k.along("who", {"pages": q.page, "short flow": q.short}), who="time of")
+    times = k.relative(both.drop_sel(queue=ECN).mean("beside"), iw=3)
+    return k.named(times, "relative_time", "Time", "% of IW 3's", 0)
 
 
 STUDY = k.DeclaredStudy(

@@ -30,15 +30,15 @@ OPEN = k.Source("RFC 6928 section 2, left open", why=FIRST_LOOK)
 
 def gain(q: k.Quantities) -> xr.DataArray:
     """The gain of a response without a restart window compared with RFC 5681's."""
-    return k.named(100 * (1 - q.time.sel(restart="off") / q.time.sel(restart="rfc5681")), "gain", "Gain", "percent")
+    return k.named(-k.change(q.time, restart="rfc5681").sel(restart="off"), "gain", "Gain", "percent")
 
 
 def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """Statements of RFC 5681 and Linux, and questions that RFC 6928 leaves open."""
     long = slice(1, None)
     retransmitted = q.retransmitted.sel(restart="off") - q.retransmitted.sel(restart="rfc5681")
-    halving = 100 * (q.time.sel(restart="halving") / q.time.sel(restart="rfc5681") - 1)
-    others = 100 * (q.others.sel(restart="off") / q.others.sel(restart="rfc5681") - 1)
+    halving = k.change(q.time, restart="rfc5681").sel(restart="halving")
+    others = k.change(q.others, restart="rfc5681").sel(restart="off")
     saved = q.time.sel(iw=3, restart="rfc5681") - q.time.sel(iw=10, restart="rfc5681")
     lost = q.time.sel(iw=3, restart="rfc5681") - q.time.sel(iw=3, restart="off")
     cells = ["iw", "idle_s"]
@@ -94,7 +94,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
         OPEN.says(
             "fall-back-costs-time",
             "A fall back to RFC 3390's window after a loss makes responses slower (mean from 1 s on).",
-            100 * (time_10.sel(restart="rfc6928") / time_10.sel(restart="rfc5681") - 1).mean("idle_s"),
+            k.change(time_10, restart="rfc5681").sel(restart="rfc6928").mean("idle_s"),
             k.above(0, "percent"),
             BEFORE,
         ),

@@ -15,16 +15,16 @@ QUANTITIES = (
 RFC = k.Source("RFC 6928 section 2")
 
 
-def against(array: xr.DataArray, base: str = "rfc6928") -> xr.DataArray:
-    """Ten segments, in percent more than the `base`."""
-    return 100 * (array.sel(rule="linux") / array.sel(rule=base) - 1)
+def against(array: xr.DataArray) -> xr.DataArray:
+    """Ten segments of any size against RFC 6928's rule, percent."""
+    return k.change(array, rule="rfc6928").sel(rule="linux")
 
 
 def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """The rule, and hypotheses."""
     time, others = against(q.time), against(q.others)
     first = q.premature.sel(rule="linux") - q.premature.sel(rule="rfc6928")
-    small = 100 * (1 - q.time.sel(rule="rfc6928") / q.time.sel(rule="rfc3390")).sel(queue="400kB")
+    small = -k.change(q.time, rule="rfc3390").sel(rule="rfc6928", queue="400kB")
     return (
         RFC.says(
             "same-up-to-1460",
@@ -64,7 +64,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
         k.OURS.says(
             "rfc6928-spares-others",
             "With RFC 6928's rule jumbo segments make others no slower than segments of 1460 bytes (largest change).",
-            100 * (q.others.sel(segment=8960) / q.others.sel(segment=1460) - 1).sel(rule="rfc6928").max("queue"),
+            k.change(q.others, segment=1460).sel(segment=8960, rule="rfc6928").max("queue"),
             k.at_most(3, "percent"),
             "The limit of 3% was chosen before the first run.",
         ),

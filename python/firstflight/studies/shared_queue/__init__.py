@@ -77,18 +77,13 @@ SIGNALS = {
 COMPARED = "retransmission rate against IW 3"
 
 
-def change(array: xr.DataArray) -> xr.DataArray:
-    """Percent against IW 3 in the same cell."""
-    return 100 * (array / array.sel(iw=3) - 1)
-
-
 def scenes(q: k.Quantities) -> tuple[xr.DataArray, xr.DataArray]:
     """Whether IW 10 or 32 of adopters makes others 5% slower, in each scene, and each signal of the senders."""
     drawn = {name: k.resampled(k.by_replicate(getattr(q, name))) for name in ("others", *SIGNALS)}
     signals = [drawn[name] for name in SIGNALS] + [drawn["retransmissions"] - drawn["retransmissions"].sel(iw=3)]
     names = xr.DataArray([*SIGNALS.values(), COMPARED], dims="signal", attrs={"long_name": "signal"})
     shown = xr.concat(signals, names, coords="minimal", compat="override", combine_attrs="drop")
-    harmed = (change(drawn["others"]) > HARM_PERCENT).astype(float)
+    harmed = (k.change(drawn["others"], iw=3) > HARM_PERCENT).astype(float)
     few = {"iw": [10, 32]}
     return tuple(of.sel(few).stack(scene=SCENE).reset_index("scene", drop=True) for of in (harmed, shown))  # type: ignore[return-value]
 
@@ -123,9 +118,9 @@ def detected(q: k.Quantities) -> xr.DataArray:
 
 def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """Expectations of RFC 6928, and hypotheses."""
-    goodput, page = 100 * q.goodput / q.goodput.sel(iw=3), change(q.page)
+    goodput, page = k.relative(q.goodput, iw=3), k.change(q.page, iw=3)
     drops, far = q.dropped.sel(iw=10) - q.dropped.sel(iw=3), {"load": 2.0, "iw": 10}
-    gain, harm = change(q.adopters), change(q.others)
+    gain, harm = k.change(q.adopters, iw=3), k.change(q.others, iw=3)
     ratio = q.share.sel(window=32) / q.share.sel(window=3)
     return (
         SEVEN.says(
@@ -224,7 +219,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
 def answer(q: k.Quantities) -> Sequence[str]:
     """Collapse, adoption, a sender's view."""
     worst = q.goodput.isel(draw=0).sel(load=2.0, queue="20 ms", users=500, connections="six")
-    gain, harm = (change(of).isel(draw=0).sel(load=0.8, adopters=50) for of in (q.adopters, q.others))
+    gain, harm = (k.change(of, iw=3).sel(load=0.8, adopters=50, draw=0) for of in (q.adopters, q.others))
     seen = area(q).isel(draw=0)
 
     def span(of: xr.DataArray, iw: int) -> str:
@@ -243,9 +238,8 @@ def answer(q: k.Quantities) -> Sequence[str]:
 
 def who_pays(q: k.Quantities) -> xr.DataArray:
     """Adopters and others against the same users with IW 3, half of the users, by load."""
-    both = [change(of).sel(adopters=50, iw=[10, 32]) for of in (q.adopters, q.others)]
-    who = xr.DataArray(["half with the larger IW", "half with IW 3"], dims="who", attrs={"long_name": "users"})
-    changes = xr.concat(both, who, combine_attrs="override", coords="minimal", compat="override")
+    both = k.along("who", {"half with the larger IW": q.adopters, "half with IW 3": q.others})
+    changes = k.headed(k.change(both.sel(adopters=50), iw=3).sel(iw=[10, 32]), who="users")
     changes["iw"] = changes["iw"].assign_attrs(titles={"10": "IW 10", "32": "IW 32"})
     return k.named(changes.mean("queue"), "who_pays", "Change of page times", "%", 0)
 

@@ -12,11 +12,6 @@ PAGE, OTHERS = k.of("page"), k.of("others")
 DURATION_S = 600
 
 
-def of_hundred(column: str) -> pl.Expr:
-    """Events per 100 objects."""
-    return 100 * pl.col(column).sum() / pl.len()
-
-
 QUANTITIES = (
     k.Quantity("page", "Page time", "s", k.MEAN_S, k.DONE & PAGE, "pages", digits=2, grid="links"),
     k.Quantity(
@@ -28,12 +23,12 @@ QUANTITIES = (
         "links",
         grid="links",
     ),
-    k.Quantity("timeouts", "Timeouts per 100 objects", "", of_hundred("timeouts"), PAGE, digits=2, grid="links"),
+    k.Quantity("timeouts", "Timeouts per 100 objects", "", k.per_hundred("timeouts"), PAGE, digits=2, grid="links"),
     k.Quantity(
         "spurious",
         "Spurious recoveries undone per 100 objects",
         "",
-        of_hundred("spurious_recoveries_undone"),
+        k.per_hundred("spurious_recoveries_undone"),
         PAGE,
         digits=2,
         grid="links",
@@ -66,8 +61,8 @@ OVER = ["rate_kbit", "queue", "connections"]
 
 
 def change(array: xr.DataArray, sender: str = "IW 10") -> xr.DataArray:
-    """Against IW 3."""
-    return 100 * (array.sel(sender=sender) / array.sel(sender="IW 3") - 1)
+    """Against IW 3, percent."""
+    return k.change(array, sender="IW 3").sel(sender=sender)
 
 
 def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
@@ -173,8 +168,7 @@ def answer(q: k.Quantities) -> Sequence[str]:
 
 def by_queue(q: k.Quantities) -> xr.DataArray:
     """Page times of each sender against IW 3, without other traffic."""
-    relative = 100 * q.page / q.page.sel(sender="IW 3", drop=True)
-    kept = relative.sel(beside="nothing", sender=["IW 10", SMALL, SEGMENTS])
+    kept = k.relative(q.page, sender="IW 3").sel(beside="nothing", sender=["IW 10", SMALL, SEGMENTS])
     kept["rate_kbit"] = kept["rate_kbit"].assign_attrs(
         long_name="rate, kbit/s", titles={str(rate): f"{rate} kbit/s" for rate in kept["rate_kbit"].values}
     )

@@ -11,7 +11,6 @@ from firstflight.records import Run
 from firstflight.studies import kernel as k
 
 PAGE = k.of("page")
-TIMEOUTS = 100 * pl.col("timeouts").sum() / pl.len()
 SEGMENT_BYTES, LIMIT_BPS = 1448, 181_000
 """4 kB per RTT of 300 ms suit 64 and 128 kbit/s; the limit is halfway, as a ratio, from 128 to 256 kbit/s."""
 SLOW = [64, 128]
@@ -46,7 +45,9 @@ QUANTITIES = (
         grid="links",
         at={"sender": ["IW 3", "IW 10"]},
     ),
-    k.Quantity("timer_timeouts", "Timeouts per 100 objects", "", TIMEOUTS, PAGE, digits=1, grid="timer"),
+    k.Quantity(
+        "timer_timeouts", "Timeouts per 100 objects", "", k.per_hundred("timeouts"), PAGE, digits=1, grid="timer"
+    ),
     k.Quantity("timer_page", "Page time", "s", k.MEAN_S, k.DONE & PAGE, "pages", digits=2, grid="timer"),
     k.Quantity("advice_page", "Page time", "s", k.MEAN_S, k.DONE & PAGE, "pages", digits=2, grid="advice"),
 )
@@ -67,7 +68,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     alone = q.found_slow.sel(beside="nothing", sender="IW 10")
     missed = 100 - alone.sel(rate_kbit=SLOW)
     fooled = q.found_slow.sel(beside="bulk", sender="IW 10", rate_kbit=256).mean(["queue", "connections"])
-    advice = 100 * (q.advice_page / q.advice_page.sel(advice="none", drop=True) - 1)
+    advice = k.change(q.advice_page, advice="none")
     narrow: dict[str, Any] = {"path": "64 kbit/s", "iw": 10, "connections": 5}
     return (
         RFC9.says(

@@ -58,11 +58,6 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     return scenario.replace("application.own.server_tcp.startup", startup)
 
 
-def change(of: xr.DataArray, base: str = "IW 10") -> xr.DataArray:
-    """Change against a scheme, percent of it."""
-    return 100 * (of / of.sel(scheme=base, drop=True) - 1)
-
-
 def at_home(q: k.Quantities) -> xr.DataArray:
     """Time saved in British homes since IW 10, percent of the geometric mean."""
     saved = 100 * (1 - math.e ** (q.home_time - q.home_time.sel(scheme="IW 10", drop=True)))
@@ -95,7 +90,7 @@ def testbed(q: k.Quantities) -> list[k.ClaimSpec]:
 
 def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """The testbed's figures, statements of the sources, and hypotheses."""
-    gain, harm = -change(q.time), change(q.other)
+    gain, harm = -k.change(q.time, scheme="IW 10"), k.change(q.other, scheme="IW 10")
     notice = "A user may notice 5%."
     burst = 100 * (1 - q.burst_time.sel(start="at once") / q.burst_time.sel(start="paced"))
     homes = at_home(q)
@@ -133,7 +128,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
         k.Source("RFC 6928 section 11 (Sch08, Sch11)").says(
             "ten-is-fair",
             "IW 10 is fair: next to it others are at most 5% slower than next to IW 3 (largest difference).",
-            change(q.other, "IW 3").sel(scheme="IW 10").max(["network", "size"]),
+            k.change(q.other, scheme="IW 3").sel(scheme="IW 10").max(["network", "size"]),
             k.at_most(5, "percent"),
             notice,
         ),
@@ -190,7 +185,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
 
 def answer(q: k.Quantities) -> Sequence[str]:
     """Who is fast, and who pays."""
-    gain, harm = (-change(q.time)).isel(draw=0), change(q.other).isel(draw=0)
+    gain, harm = (-k.change(q.time, scheme="IW 10")).isel(draw=0), k.change(q.other, scheme="IW 10").isel(draw=0)
     of = gain.sel(scheme=FAST, size="500kB").mean("network")
     worst = harm.sel(scheme=FAST).max(["network", "size"])
     savings = ", ".join(f"{name} {float(of.sel(scheme=name)):.0f}%" for name in FAST)
@@ -206,12 +201,14 @@ def answer(q: k.Quantities) -> Sequence[str]:
 
 def saved(q: k.Quantities) -> xr.DataArray:
     """Time saved since IW 10."""
-    return k.named(-change(q.time), "saved", "Time saved since IW 10", "percent", 0)
+    return k.named(-k.change(q.time, scheme="IW 10"), "saved", "Time saved since IW 10", "percent", 0)
 
 
 def harmed(q: k.Quantities) -> xr.DataArray:
     """Others' time."""
-    return k.named(change(q.other), "harm", "Others' time compared with that next to IW 10", "percent", 0)
+    return k.named(
+        k.change(q.other, scheme="IW 10"), "harm", "Others' time compared with that next to IW 10", "percent", 0
+    )
 
 
 STUDY = k.DeclaredStudy(

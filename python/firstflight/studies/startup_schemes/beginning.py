@@ -35,10 +35,9 @@ def flights(run: "Run") -> pl.LazyFrame:
 
 # Jain's index of the throughputs.
 RATE = pl.col("delivered_bytes") / pl.col("completion_time_s")
-JAIN = RATE.sum() ** 2 / (pl.len() * (RATE**2).sum())
 QUANTITIES = (
     k.Quantity("sent", "Bytes", "kB", 1e-3 * pl.col("sent_bytes").sum(), None, flights, {"rtt": RTTS}, 0, BEGIN),
-    k.Quantity("jain", "Jain's index", "", JAIN, k.DONE, digits=3, grid="together"),
+    k.Quantity("jain", "Jain's index", "", k.jain(RATE), k.DONE, digits=3, grid="together"),
     k.Quantity("mos", "MOS", "", pl.col("mos").mean(), k.DOWN, "streams", digits=2, grid="call"),
 )
 
