@@ -101,8 +101,7 @@ def _gains(times: xr.DataArray, path: str = "") -> Iterator[ClaimSpec]:
         "The gain in percent rises with bandwidth (rank correlation of the users' bandwidths and medians).",
         xr.apply_ufunc(rank_correlation, by_user, by_user["rate_kbps"], input_core_dims=[["rate_kbps"]] * 2),
         above(0, "correlation"),
-        "The sentence gives a direction and no number.",
-        f"Medians by bucket, kbit/s: {each_bucket}.",
+        note=f"Medians by bucket, kbit/s: {each_bucket}.",
     )
 
 
@@ -134,8 +133,7 @@ def _rounds(q: Quantities, iw: int, expected: int) -> ClaimSpec:
         f"initial window of {iw} (median over the responses of as many segments).",
         counted.median(),
         near(expected, "rounds"),
-        "A count, so the tolerance is 0.",
-        note,
+        note=note,
         needs="value",
     )
 

@@ -147,23 +147,23 @@ class Source:
         given: bool = False,
     ) -> ClaimSpec:
         """A claim of this source: `text` is its sentence, `statistic` the value found, `why` justifies the tolerance or
-        the limit; a limit at no difference at all, such as above 0, needs none. `given`: the value was put in or
-        fitted, or follows from the method; such claims are counted apart. RequestError without a reason.
+        the limit; a direction, a value without tolerance and a limit of our own have a usual one. `given`: the value
+        was put in or fitted, or follows from the method; such claims are counted apart. RequestError without a reason.
         """
         name, text = f"{self.prefix}{id_}{self.part}", self.where + text
-        why = why or self.why or (DIRECTION if _is_direction(expected) else "")
-        if not why:
+        if not (why := why or self.why or self._usual(expected)):
             raise RequestError(f'claim "{name}" has no reason for its limit or tolerance; write why')
         return ClaimSpec(Sentence(name, self.name, text, expected, why, needs or self.needs, given), statistic, note)
 
-
-DIRECTION = "The claim is a direction only."
-
-
-def _is_direction(expected: Expectation) -> bool:
-    """Whether only the side of no difference counts: of 0, of a ratio of 1, or of 100%."""
-    ends = [end for end in expected.limits if math.isfinite(end)]
-    return len(ends) == 1 and not expected.tolerance and round(ends[0], 9) in (0, 1, 100)
+    def _usual(self, expected: Expectation) -> str:
+        """The reason that needs no words of its own; empty if there is none."""
+        lowest, highest = (round(end, 9) for end in expected.limits)
+        if lowest == highest:
+            return "The value is exact, so the tolerance is 0."
+        # On one side of no difference: of 0, of a ratio of 1, or of 100%.
+        if not expected.tolerance and {lowest, highest} & {-math.inf, math.inf} and {lowest, highest} & {0, 1, 100}:
+            return "The claim is a direction only."
+        return "The limit was fixed before the first run." if self.name == OURS.name else ""
 
 
 OURS = Source("this study, before its first simulation")

@@ -63,7 +63,6 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "IW 10 makes others no slower than IW 3, with 64 KiB.",
             k.change(q.others, iw=3).sel(iw=10, window=65536),
             k.near(0, "percent", 2),
-            "The limit of 2% was chosen before the first run.",
         ),
     )
 

@@ -103,8 +103,7 @@ def _latency(q: k.Quantities) -> Iterator[k.ClaimSpec]:
         "Responses of at most 3 segments gain a little, too (AvgDC, web search).",
         m.gain(q, "stated_segments", "ms").sel(first),
         k.above(0, "ms"),
-        "The sentence gives a direction and no number.",
-        f"{k.value(q.stated_segments_count.sel(first)):.0f} responses.",
+        note=f"{k.value(q.stated_segments_count.sel(first)):.0f} responses.",
     )
 
 
@@ -201,8 +200,7 @@ def _critique(q: k.Quantities) -> Iterator[k.ClaimSpec]:
             "search).",
             _ranked(bucket_gains, "down", range(bucket_gains["down"].size)),
             expected,
-            "The sentence gives a direction and no number.",
-            f"Percent by bandwidth bucket: {', '.join(map(_or_none, bucket_gains.isel(draw=0).values.tolist()))}.",
+            note=f"Percent by bandwidth bucket: {', '.join(map(_or_none, bucket_gains.isel(draw=0).values.tolist()))}.",
         )
     for index in (0, 1):
         id_, text = f"cs244-low-bandwidth-{index + 1}-independent", "the slowest gain less than the published 10%"

@@ -126,7 +126,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     rtt, down = gain(q, "rtt"), gain(q, "down")
     rise = q.resent.sel(iw=m.MANY) - q.resent.sel(iw=m.FEW)
 
-    def said(id: str, text: str, statistic: xr.DataArray, expected: Expectation, why: str) -> k.ClaimSpec:
+    def said(id: str, text: str, statistic: xr.DataArray, expected: Expectation, why: str = "") -> k.ClaimSpec:
         return of.judged(RFC.says(id, text, statistic, expected, why))
 
     turns = float(of.influence(of.distance).sel(parameter="turns"))
@@ -137,8 +137,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
         said("low-rtt", "RTTs up to 100 ms gain about 5% (50 to 100 ms).", rtt.sel(rtt=m.labels("rtt")[2]),
              k.near(5, "percent", 2.5), "To the next whole five percent."),
         said("high-rtt", "RTTs of 200 to 500 ms gain more than those of 50 to 100 ms.",
-             rtt.sel(rtt=m.labels("rtt")[4]) - rtt.sel(rtt=m.labels("rtt")[2]), k.above(0, "pp"),
-             "The claim is a direction only."),
+             rtt.sel(rtt=m.labels("rtt")[4]) - rtt.sel(rtt=m.labels("rtt")[2]), k.above(0, "pp")),
         said("low-bandwidth", "Bandwidths of 56 to 256 kbit/s gain 10 to 20%.", down.sel(down=m.labels("down")[1]),
              k.between(10, 20, "percent", 0.5), "Whole tens in the text."),
         said("cost", "The retransmission rate of web search rises by less than 0.5 points.", rise,

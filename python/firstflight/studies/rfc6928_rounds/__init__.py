@@ -24,8 +24,7 @@ _SENTENCES = pl.read_csv((REFERENCE / "sentences.csv").read_bytes())
 EXAMPLE = {(n, iw): trips for sentence, n, iw, trips in _SENTENCES.iter_rows() if sentence == "example"}
 """The same for the transfer that the sentence after the table speaks of."""
 FEW, MANY = 3, 10
-EXACT = "Counts of round trips are exact, so the tolerance is 0."
-SECTION = Source("RFC 6928 section 5.1", "rfc6928-s5.1-", needs="value", why=EXACT)
+SECTION = Source("RFC 6928 section 5.1", "rfc6928-s5.1-", needs="value")
 
 
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
@@ -41,7 +40,8 @@ def _value(q: Quantities, segments: int, iw: int, trips: int, kind: str = "", no
         f"A transfer of {segments} segments with an initial window of {iw} takes {counted(trips, 'round trip')}.",
         q.round_trips.sel(segments=segments, iw=iw),
         near(trips, "round trips"),
-        f"The rule applied round by round gives {by_rule(segments, iw)}. {EXACT}",
+        f"The rule applied round by round gives {by_rule(segments, iw)}. Counts of round trips are exact, so the "
+        "tolerance is 0.",
         note,
     )
 

@@ -29,8 +29,7 @@ HEADER_BYTES = 300
 COORDINATES = ["rate_mbit", "size_kb", "delay_ms", "iw"]
 _ONE_WINDOW = "A formula with a larger error could not distinguish an initial window from the next but one."
 _NOTICED = 1
-COMPARISON = "The sentence compares and gives no number, so any difference in its direction will do."
-TALK = k.Source("J. Thalheim's talk", "talk-", why=COMPARISON)
+TALK = k.Source("J. Thalheim's talk", "talk-")
 GREATER = k.above(0, "percentage points")
 
 
@@ -186,8 +185,7 @@ def _remarks(q: k.Quantities) -> Iterator[k.ClaimSpec]:
         "the first ACK as one does (least over the windows).",
         together.min("iw"),
         k.near(MANY, "times"),
-        "A count of segments, so the tolerance is 0.",
-        k.each(together, "{value:.3g} with IW {label}") + ".",
+        note=k.each(together, "{value:.3g} with IW {label}") + ".",
         needs="value",
     )
     objects = q.object_time.sel(flows=MANY, drop=True)
