@@ -31,6 +31,8 @@ from firstflight.studies.kernel import (
     above,
     along,
     at_least,
+    at_most,
+    change,
     each,
     extreme,
     heat_map,
@@ -39,11 +41,12 @@ from firstflight.studies.kernel import (
     near,
     observed,
     panels,
+    relative,
     scatter,
     table,
     value,
 )
-from firstflight.studies.kernel.claim import depending, judge
+from firstflight.studies.kernel.claim import OURS, depending, judge
 from firstflight.studies.kernel.quantity import Quantity, Summary, _jackknife, estimate, measured
 
 IWS, RTTS = [3, 10], [20, 100, 300]
@@ -281,6 +284,33 @@ def test_a_source_makes_claims_with_the_unit_and_the_tolerance_of_the_expectatio
     assert spec == ClaimSpec(sentence, found, "Note.")
     assert (other.sentence.expectation, other.sentence.needs, other.note) == (above(0, "ms"), "absence", "")
     assert (spec.judge().verdict, spec.judge().tolerance, spec.judge().unit) == ("holds", 5, "percent")
+
+
+@pytest.mark.parametrize(
+    ("source", "expected", "why"),
+    [
+        (Source("RFC 1"), above(0, "ms"), "The claim is a direction only."),
+        (Source("RFC 1"), at_most(100, "% of IW 3's"), "The claim is a direction only."),
+        (Source("RFC 1"), near(3, "rounds"), "The value is exact, so the tolerance is 0."),
+        (OURS, at_least(5, "percent"), "The limit was fixed before the first run."),
+        (Source("RFC 1", why="As printed."), above(0), "As printed."),
+    ],
+)
+def test_what_a_limit_says_by_itself_is_the_reason_of_a_claim(source: Source, expected: Expectation, why: str) -> None:
+    assert source.says("id", "A sentence.", xr.DataArray(1.0), expected).sentence.why == why
+
+
+@pytest.mark.parametrize("expected", [at_least(5, "percent"), near(3, "rounds", 1), at_least(0, "percent", 1)])
+def test_a_published_claim_with_a_limit_needs_a_reason(expected: Expectation) -> None:
+    with pytest.raises(RequestError, match='claim "id" has no reason for its limit or tolerance; write why'):
+        Source("RFC 1").says("id", "A sentence.", xr.DataArray(1.0), expected)
+
+
+def test_a_change_is_against_the_base_in_the_same_cell(times: xr.DataArray) -> None:
+    ten = times.sel(iw=10, rtt=20, draw=0) / times.sel(iw=3, rtt=20, draw=0)
+    assert float(relative(times, iw=3).sel(iw=10, rtt=20, draw=0)) == pytest.approx(100 * float(ten))
+    assert float(change(times, iw=3).sel(iw=10, rtt=20, draw=0)) == pytest.approx(100 * (float(ten) - 1))
+    assert "iw" not in change(times, iw=3).sel(iw=10, drop=True).coords
 
 
 def test_a_claim_that_reads_a_missing_cell_cannot_be_checked_and_names_it(times: xr.DataArray) -> None:

@@ -11,7 +11,7 @@ FORWARD = pl.col("link").cast(pl.String).is_in([f"links[{place}]" for place in r
 LAST = pl.col("link") == "links[3]"
 QUANTITIES = (
     k.Quantity("page", "Page time", "ms", k.MEAN_MS, k.DONE, "pages", digits=0),
-    k.Quantity("others", "Completion time of others", "ms", k.MEAN_MS, k.DONE & (k.of("others")), digits=0),
+    k.Quantity("others", "Completion time of others", "ms", k.MEAN_MS, k.DONE & k.of("others"), digits=0),
     k.Quantity("dropped", "Dropped on all links", "percent", DROPS, FORWARD, "links", digits=2),
     k.Quantity("last", "Dropped on the last link", "percent", DROPS, LAST, "links", digits=2),
 )

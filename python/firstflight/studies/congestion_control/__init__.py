@@ -428,7 +428,7 @@ def _ends(values: xr.DataArray, unit: str) -> str:
     return f"{float(values.min()):.0f}{unit} ({least}) to {float(values.max()):.0f}{unit} ({most})"
 
 
-MOUSE = k.DONE & (k.of("mouse"))
+MOUSE = k.DONE & k.of("mouse")
 BOTTLENECK = pl.col("link").cast(pl.String) == "links[0]"
 RTT_S = DRAWN["rtt_ms"] / 1000
 PLACE = ["control", "rtt_ms", "buffer_bdp", "replicate"]

@@ -20,10 +20,10 @@ QUANTITIES = (
     k.Quantity(
         "adopters", "Adopters", "ms", k.MEAN_MS, k.DONE & (APPLICATION != "page"), "pages", digits=0, grid="crowd"
     ),
-    k.Quantity("others", "Others", "ms", k.MEAN_MS, k.DONE & (k.of("page")), "pages", digits=0, grid="crowd"),
-    k.Quantity("mos", "MOS", "", pl.col("mos").mean(), k.DOWN & (k.of("g711")), "streams", digits=2, grid="call"),
-    k.Quantity("late", "Late or lost, call", "percent", LATE, k.DOWN & (k.of("g711")), "streams", grid="call"),
-    k.Quantity("game", "Late or lost, game", "percent", LATE, k.DOWN & (k.of("game")), "streams", grid="call"),
+    k.Quantity("others", "Others", "ms", k.MEAN_MS, k.DONE & k.of("page"), "pages", digits=0, grid="crowd"),
+    k.Quantity("mos", "MOS", "", pl.col("mos").mean(), k.DOWN & k.of("g711"), "streams", digits=2, grid="call"),
+    k.Quantity("late", "Late or lost, call", "percent", LATE, k.DOWN & k.of("g711"), "streams", grid="call"),
+    k.Quantity("game", "Late or lost, game", "percent", LATE, k.DOWN & k.of("game"), "streams", grid="call"),
     k.Quantity("fast", "Time on the fast host", "ms", k.MEAN_MS, k.DONE & FAST & LATER, grid="learned"),
     k.Quantity("slow", "Time on the slow host", "ms", k.MEAN_MS, k.DONE & ~FAST & LATER, digits=0, grid="learned"),
     k.Quantity(

@@ -7,7 +7,7 @@ import xarray as xr
 
 from firstflight.studies import kernel as k
 
-RESPONSE = k.DONE & (k.of("response"))
+RESPONSE = k.DONE & k.of("response")
 QUANTITIES = (
     k.Quantity("time", "Completion time, 20 segments", "ms", k.MEAN_MS, RESPONSE, digits=0),
     k.Quantity("window", "Initial window", "segments", pl.col("initial_window_segments").mean(), RESPONSE, digits=2),
@@ -19,7 +19,7 @@ QUANTITIES = (
         RESPONSE,
         digits=2,
     ),
-    k.Quantity("others", "Completion time of others", "ms", k.MEAN_MS, k.DONE & (k.of("others")), digits=0),
+    k.Quantity("others", "Completion time of others", "ms", k.MEAN_MS, k.DONE & k.of("others"), digits=0),
 )
 LATER = "1 s (server 1.1 s)"
 RFC = k.Source("RFC 6928 section 2", needs="value")

@@ -13,7 +13,7 @@ from firstflight.scenario import Scenario
 from firstflight.studies import kernel as k
 from firstflight.studies.post_quantum.claims import LARGE, NONE, PQ, TESTBED, added, claims, harm, largest, step
 
-OWN = k.DONE & (k.of("own"))
+OWN = k.DONE & k.of("own")
 TLS = pl.col("tls_handshake_time_s") - pl.col("handshake_time_s")
 RESPONSES = {"1kB": "1kB", "20kB": "20kB", "50kB": "50kB", "200kB": "200kB"}
 MUTUAL_RESPONSES = {"none": "1B", "50KiB": "50KiB", "150KiB": "150KiB", "400KiB": "400KiB"}
@@ -107,7 +107,7 @@ def by_user(
     return k.Quantity(name, title, unit, expr, where, of_users, digits=digits, grid="users")
 
 
-DOWN = (k.of("call")) & (k.DOWN)
+DOWN = k.of("call") & (k.DOWN)
 QUANTITIES = (
     *times("flights", "handshake", "last"),
     *times("paths", "handshake", "first", "usable", "last"),
@@ -126,8 +126,8 @@ QUANTITIES = (
     *times("remedies"),
     *times("kernel", "handshake", "last", responses=["20kB"], digits=1),
     k.Quantity("own", "Own pages", "ms", k.MEAN_MS, OWN, "pages", digits=0, grid="harm"),
-    k.Quantity("beside", "Pages of others", "ms", k.MEAN_MS, k.DONE & (k.of("beside")), "pages", digits=0, grid="harm"),
-    k.Quantity("short", "Short responses of others", "ms", k.MEAN_MS, k.DONE & (k.of("short")), digits=0, grid="harm"),
+    k.Quantity("beside", "Pages of others", "ms", k.MEAN_MS, k.DONE & k.of("beside"), "pages", digits=0, grid="harm"),
+    k.Quantity("short", "Short responses of others", "ms", k.MEAN_MS, k.DONE & k.of("short"), digits=0, grid="harm"),
     k.Quantity("mos", "Call", "MOS", pl.col("mos").mean(), DOWN, "streams", digits=2, grid="harm"),
     by_user("crossing", "Users who lose a round trip", "percent", 100 * pl.col("crosses").mean(), digits=1),
     by_user("crossing_ms", "Its cost to them", "ms", pl.col("window_ms").mean(), pl.col("crosses")),

@@ -24,8 +24,8 @@ QUANTITIES = (
     stream("opus_late", "Late or lost, Opus", "percent", LATE, "opus", 2),
     stream("jitter", "Delay variation, G.711, 99th percentile", "ms", JITTER, "g711", 0),
     stream("game_late", "Late or lost, game", "percent", LATE, "game", 2),
-    k.Quantity("lookup", "Look-up, mean", "ms", TIME.mean(), k.DONE & (k.of("names"))),
-    k.Quantity("lookup_p99", "Look-up, 99th percentile", "ms", TIME.quantile(0.99), k.DONE & (k.of("names"))),
+    k.Quantity("lookup", "Look-up, mean", "ms", TIME.mean(), k.DONE & k.of("names")),
+    k.Quantity("lookup_p99", "Look-up, 99th percentile", "ms", TIME.quantile(0.99), k.DONE & k.of("names")),
     k.Quantity("page", "Page time", "ms", TIME.mean(), k.DONE, "pages", digits=0),
 )
 LIMIT = "0.1 MOS is the limit of the question."

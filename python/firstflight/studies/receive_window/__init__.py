@@ -7,8 +7,8 @@ import xarray as xr
 from firstflight.studies import kernel as k
 
 QUANTITIES = (
-    k.Quantity("time", "Completion time", "ms", k.MEAN_MS, k.DONE & (k.of("response"))),
-    k.Quantity("others", "Completion time of others", "ms", k.MEAN_MS, k.DONE & (k.of("others"))),
+    k.Quantity("time", "Completion time", "ms", k.MEAN_MS, k.DONE & k.of("response")),
+    k.Quantity("others", "Completion time of others", "ms", k.MEAN_MS, k.DONE & k.of("others")),
 )
 RFC = k.Source("RFC 6928 section 3")
 

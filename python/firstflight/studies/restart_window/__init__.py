@@ -8,8 +8,8 @@ import xarray as xr
 from firstflight.studies import kernel as k
 
 # The first response of a connection does not follow an idle time.
-AFTER_IDLE = k.DONE & (k.of("kept")) & (pl.col("object") > 0)
-OTHERS = k.DONE & (k.of("others"))
+AFTER_IDLE = k.DONE & k.of("kept") & (pl.col("object") > 0)
+OTHERS = k.DONE & k.of("others")
 QUANTITIES = (
     k.Quantity("time", "Completion time", "ms", k.MEAN_MS, AFTER_IDLE, digits=0),
     k.Quantity(

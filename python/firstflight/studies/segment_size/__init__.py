@@ -6,11 +6,11 @@ import xarray as xr
 
 from firstflight.studies import kernel as k
 
-RESPONSE = k.DONE & (k.of("response"))
+RESPONSE = k.DONE & k.of("response")
 QUANTITIES = (
     k.Quantity("time", "Time of 60 kB", "ms", k.MEAN_MS, RESPONSE, digits=0),
     k.Quantity("premature", "Drops in the first flight", "percent", k.FIRST_FLIGHT_LOST, RESPONSE, digits=2),
-    k.Quantity("others", "Completion time of others", "ms", k.MEAN_MS, k.DONE & (k.of("others")), digits=0),
+    k.Quantity("others", "Completion time of others", "ms", k.MEAN_MS, k.DONE & k.of("others"), digits=0),
 )
 RFC = k.Source("RFC 6928 section 2")
 

@@ -433,7 +433,7 @@ def answer(q: k.Quantities) -> Sequence[str]:
 # In real time only rows without a stall of the machine count.
 DISTURBED = pl.col("disturbed")
 CALM = k.DONE & (DISTURBED == 0)
-MOUSE = CALM & (k.of("mouse"))
+MOUSE = CALM & k.of("mouse")
 TIME = 1e3 * pl.col("completion_time_s")
 REQUEST_TIME = 1e3 * (pl.col("completion_time_s") - pl.col("handshake_time_s"))
 END_S = pl.col("start_s") + pl.col("completion_time_s")
