@@ -49,6 +49,17 @@ def test_what_the_terminal_cannot_show_is_spelled_in_ascii(
     assert b"Traceback" not in refused.stderr
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_no_failure(small_file: Path, tmp_path: Path, closed: str) -> None:
+    command = ("run", str(small_file), "--replicates", "1", "--out", str(tmp_path / "out"))
+    told = subprocess.run(
+        ["sh", "-c", f'"$@" {closed}', "sh", *PROGRAM, *command], capture_output=True, timeout=120, check=False
+    )
+    assert (told.returncode, told.stderr) == (0, b"")
+    assert b"Traceback" not in told.stdout
+    assert (tmp_path / "out" / "run.json").is_file()
+
+
 @pytest.mark.parametrize("command", ["explain", "studies", "doctor"])
 def test_a_current_folder_that_was_deleted_is_told(tmp_path: Path, command: str) -> None:
     folder = tmp_path / "gone"

@@ -100,8 +100,13 @@ def _check_surroundings() -> None:
     ASCII.
     """
     import codecs
+    import os
     from pathlib import Path
 
+    # Of a stream that was closed, Python has none, and the next file that is opened would get its number.
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
     codecs.register_error("firstflight", _in_ascii)
     for stream in (sys.stdout, sys.stderr):
         # Others have no encoding, such as those of tests.

@@ -54,10 +54,9 @@ def explained(directory: Path) -> Iterator[None]:
         if error.errno in _NOT_A_NAME:
             raise RequestError(f"{directory} cannot be written: {error.strerror}; choose another name") from None
         if error.errno in _NO_SPACE:
-            raise MachineError(
-                f"there is no space left for {directory}: finished parts are kept; make room and run the same "
-                "command again to continue"
-            ) from None
+            kept = "finished parts are kept; make room and run the same command again to continue"
+            what = kept if directory.is_dir() else "nothing was written; make room"
+            raise MachineError(f"there is no space left for {directory}: {what}") from None
         raise MachineError(
             f"{directory} cannot be written: {error.strerror or error}; choose another --out or fix its permissions"
         ) from None
