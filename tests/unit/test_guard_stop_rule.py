@@ -1,7 +1,8 @@
 """The guard's stop rule: closed forms, error rates by simulation, clients that repeat themselves."""
 
 import math
-from functools import cache, partial
+from bisect import bisect_left
+from functools import cache
 from ipaddress import ip_network
 
 import numpy as np
@@ -29,10 +30,23 @@ def test_the_e_value_is_the_integral_of_its_definition(raised: int, events: int,
     assert math.exp(log_e_value(raised, events, share)) == pytest.approx(by_quadrature(raised, events, share), rel=1e-6)
 
 
+@pytest.mark.parametrize("share", [0.1, 0.5])
+@pytest.mark.parametrize("events", [1, 40, 900])
+def test_the_e_value_rises_with_the_bad_connections_of_the_raised_arm(events: int, share: float) -> None:
+    log_e_values = [log_e_value(raised, events, share) for raised in range(events + 1)]
+    assert log_e_values == sorted(set(log_e_values))
+
+
 def stopped_at(raised: NDArray[np.int64], control: NDArray[np.int64], share: float) -> NDArray[np.bool_]:
-    """Whether the rule stops at each number of bad connections in either arm."""
-    log_e = np.vectorize(cache(partial(log_e_value, share=share)))
-    return np.asarray(log_e(raised, raised + control) >= math.log(20))
+    """Whether the rule stops at each number of bad connections in either arm: it does from a number in the raised arm
+    on, which is found for each number in both.
+    """
+
+    @cache
+    def least(events: int) -> int:
+        return bisect_left(range(events + 1), math.log(20), key=lambda count: log_e_value(count, events, share))
+
+    return np.asarray(raised >= np.vectorize(least)(raised + control))
 
 
 @pytest.mark.parametrize("fewer", [False, True])

@@ -75,14 +75,11 @@ def test_a_study_runs_and_becomes_a_page_elsewhere(tmp_path: Path) -> None:
     assert (tmp_path / "explain.html").exists()
 
 
-def test_what_linux_does_is_refused_in_one_sentence_elsewhere(tmp_path: Path) -> None:
-    for command, ended in zip(_LINUX, _firstflight(*_LINUX, at=tmp_path), strict=True):
+def test_what_linux_does_is_refused_in_one_sentence_elsewhere_and_the_doctor_says_so(tmp_path: Path) -> None:
+    *refused, doctor = _firstflight(*_LINUX, ["doctor"], at=tmp_path)
+    for command, ended in zip(_LINUX, refused, strict=True):
         assert ended.status == 3, (command, ended.err)
         (line,) = ended.err.splitlines()
         assert "needs Linux's TCP, and this is Windows: use a Linux machine" in line, command
-
-
-def test_the_doctor_names_linux_as_missing_elsewhere(tmp_path: Path) -> None:
-    (ended,) = _firstflight(["doctor"], at=tmp_path)
-    assert "missing  linux" in ended.out, ended.out + ended.err
-    assert "namespaces" not in ended.out
+    assert "missing  linux" in doctor.out, doctor.out + doctor.err
+    assert "namespaces" not in doctor.out
