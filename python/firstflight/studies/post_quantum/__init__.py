@@ -107,7 +107,7 @@ def by_user(
     return k.Quantity(name, title, unit, expr, where, of_users, digits=digits, grid="users")
 
 
-DOWN = k.of("call") & (k.DOWN)
+DOWN = k.of("call") & k.DOWN
 QUANTITIES = (
     *times("flights", "handshake", "last"),
     *times("paths", "handshake", "first", "usable", "last"),

@@ -25,7 +25,6 @@ SPREAD = 0.35
 """Figure 5's three panels give the same mean gain as 44, 48 and 70 ms where the RFC says 68: 35% apart."""
 WHY_SPREAD = "35%: so far apart are the RFC and the panels of Figure 5 (68 ms; 44, 48 and 70) about the same mean."
 POINTS = "percentage points"
-ALL = "all"
 HALF = "Half of the rise: nearer to it than to none or to twice as much; buffers and cross traffic are not published."
 BUILT = "The population is made so; the claim checks that it was drawn so."
 QUEUE = " The shortest queue was chosen when this was known."
@@ -209,23 +208,18 @@ def _critique(q: k.Quantities) -> Iterator[k.ClaimSpec]:
 
 
 def _cost(q: k.Quantities) -> Iterator[k.ClaimSpec]:
-    all_of = m.rate_of_all(q.stated_again, q.stated_sent)
-    rates = {ALL: (all_of, m.rate_of_all(q.new_again, q.new_sent))}
-    for service in (m.SEARCH, m.MAPS, m.PHOTOS, m.BLOG):
-        again, sent, new_again, new_sent = (
-            of.sel(service=service) for of in (q.stated_again, q.stated_sent, q.new_again, q.new_sent)
-        )
-        rates[service] = m.rate(again, sent), m.rate(new_again, new_sent)
+    rates = m.rates(q.stated_again, q.stated_sent)
+    of_new = m.rates(q.new_again, q.new_sent).sel(connections="new")
 
     def rising(id_: str, text: str, population: str, of: str, expected: Expectation, why: str = HALF) -> k.ClaimSpec:
         few, many, new_few, new_many = (
-            rate.sel(population=population, iw=iw) for rate in rates[of] for iw in (m.FEW, m.MANY)
+            rate.sel(population=population, service=of, iw=iw) for rate in (rates, of_new) for iw in (m.FEW, m.MANY)
         )
         note = (
-            f"{k.value(few):.2f} to {k.value(many):.2f}%. With new connections alone "
-            f"{k.value(new_few.sel(connections='new')):.2f} to {k.value(new_many.sel(connections='new')):.2f}%."
+            f"{k.value(few):.2f} to {k.value(many):.2f}%. With new connections alone {k.value(new_few):.2f} to "
+            f"{k.value(new_many):.2f}%."
         )
-        if fitted := of == ALL:
+        if fitted := of == m.ALL:
             note += QUEUE
         return SECTION.says(f"rfc6928-retransmissions-{id_}", text, many - few, expected, why, note, given=fitted)
 
@@ -234,7 +228,7 @@ def _cost(q: k.Quantities) -> Iterator[k.ClaimSpec]:
 
     for population, (few, many) in m.RETRANSMITTED.items():
         text = f"The retransmission rate rises from {few} to {many}% in {m.NAMES[population]}, all services."
-        yield rising(population, text, population, ALL, half_near(many - few))
+        yield rising(population, text, population, m.ALL, half_near(many - few))
     text = "Maps' retransmission rate rises by 0.9 points in AvgDC."
     yield rising("maps-avgdc", text, m.AVGDC, m.MAPS, half_near(0.9))
     few, many = m.MAPS_RETRANSMITTED
@@ -243,7 +237,7 @@ def _cost(q: k.Quantities) -> Iterator[k.ClaimSpec]:
     for service in (m.SEARCH, m.PHOTOS, m.BLOG):
         text = f"Other services' rates rise by less than 0.5 points in AvgDC: {service}."
         yield rising(f"{service}-avgdc", text, m.AVGDC, service, k.below(0.5, POINTS), "The sentence gives a limit.")
-    rises = all_of.sel(iw=m.MANY) - all_of.sel(iw=m.FEW)
+    rises = rates.sel(service=m.ALL, iw=m.MANY) - rates.sel(service=m.ALL, iw=m.FEW)
     by_population = rises.assign_coords(population=[m.NAMES[of] for of in rises["population"].values])
     yield ABSTRACT.says(
         "dukkipati-mean-retransmissions",

@@ -21,7 +21,7 @@ FEW, MANY = 3, 10
 AVGDC, SLOWDC = "avgdc", "slowdc"
 NAMES = {AVGDC: "AvgDC", SLOWDC: "SlowDC"}
 SEARCH, MAPS, PHOTOS, BLOG = "web-search", "maps", "photos", "blog"
-BACKGROUND = "bulk"
+BACKGROUND, ALL = "bulk", "all"
 CORRELATIONS = {"independent": 0.0, "stronger": -0.8}
 # Web search's on each connection: 35% of requests were on new ones (RFC 6928, Chrome).
 REQUESTS = 3
@@ -294,6 +294,11 @@ def rate(again: xr.DataArray, sent: xr.DataArray) -> xr.DataArray:
 def rate_of_all(again: xr.DataArray, sent: xr.DataArray) -> xr.DataArray:
     """The same over all services, which count alike, each by its responses."""
     return rate(again.sum("service", skipna=False), sent.sum("service", skipna=False))
+
+
+def rates(again: xr.DataArray, sent: xr.DataArray) -> xr.DataArray:
+    """Rates of all services together, `ALL`, then of each."""
+    return xr.concat([rate_of_all(again, sent).expand_dims(service=[ALL]), rate(again, sent)], "service")
 
 
 def ratio_of_quantiles(quantiles: xr.DataArray, unit: str = "percent") -> xr.DataArray:

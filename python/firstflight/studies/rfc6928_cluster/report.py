@@ -16,9 +16,8 @@ from firstflight.report.style import alt
 from firstflight.studies.kernel import Quantities, along, headed, lines, named, table, value
 from firstflight.studies.kernel.figure import bars, extremes, forest
 from firstflight.studies.rfc6928_cluster import measure as m
-from firstflight.studies.rfc6928_cluster.claims import ALL, few_pairs, named_bucket
+from firstflight.studies.rfc6928_cluster.claims import few_pairs, named_bucket
 
-_PUBLISHED = {of: (m.SEARCH_GAIN[of][1], m.RETRANSMITTED[of]) for of in m.NAMES}
 Printed = dict[tuple[Any, ...], float]
 """Published values by metric and labels of a table's keys."""
 _RELATIVE = {
@@ -105,14 +104,14 @@ def _latency(q: Quantities) -> Table:
 
 def _mix(q: Quantities) -> Table:
     """Gain and cost of each service with a third of the requests on new connections, and with all."""
-    rates = _with_all(m.connections(q, "again"), m.connections(q, "sent"))
+    rates = m.rates(m.connections(q, "again"), m.connections(q, "sent"))
     few, many = (rates.sel(iw=iw, drop=True) for iw in (m.FEW, m.MANY))
     gained = m.saved(m.connections(q, "few"), m.connections(q, "latency"))
     published: Printed = {}
-    for made in few["connections"].values.tolist():
-        for population, (percent, (before, after)) in _PUBLISHED.items():
-            published["gain_percent", population, m.SEARCH, made] = percent
-            published |= {("rate_iw3", population, ALL, made): before, ("rate_iw10", population, ALL, made): after}
+    for population, made in product(m.NAMES, few["connections"].values.tolist()):
+        published["gain_percent", population, m.SEARCH, made] = m.SEARCH_GAIN[population][1]
+        for name, rate in zip(("rate_iw3", "rate_iw10"), m.RETRANSMITTED[population], strict=True):
+            published[name, population, m.ALL, made] = rate
     return table(
         "mix",
         "Gain and cost by service, with a third of the requests on new connections and with all",
@@ -128,11 +127,6 @@ def _mix(q: Quantities) -> Table:
         near=NEAR,
         order=("population", "service", "connections"),
     )
-
-
-def _with_all(again: xr.DataArray, sent: xr.DataArray) -> xr.DataArray:
-    """Rates of all services together, then of each."""
-    return xr.concat([m.rate_of_all(again, sent).expand_dims(service=[ALL]), m.rate(again, sent)], "service")
 
 
 def _joined(parts: Sequence[Table], notes: Sequence[str] = ()) -> Table:
@@ -223,7 +217,7 @@ def _tail(q: Quantities) -> Table:
 
 
 def _retransmissions(q: Quantities) -> Table:
-    rates = _with_all(q.stated_again, q.stated_sent)
+    rates = m.rates(q.stated_again, q.stated_sent)
     few = rates.sel(iw=m.FEW, drop=True)
     rises = named((rates - few).where(rates["iw"] != m.FEW), "rise", f"Rise over IW {m.FEW}", "points", 2)
     clean = named(q.stated_clean.reindex(service=rates["service"]), "clean", "Responses without", "percent")
@@ -232,7 +226,7 @@ def _retransmissions(q: Quantities) -> Table:
         for service in (m.SEARCH, m.MAPS)
         for iw in (m.FEW, m.MANY)
     }
-    of_all = {(population, ALL): of for population, of in m.RETRANSMITTED.items()}
+    of_all = {(population, m.ALL): of for population, of in m.RETRANSMITTED.items()}
     for place, (before, after) in {**of_all, (m.SLOWDC, m.MAPS): m.MAPS_RETRANSMITTED}.items():
         published |= {("rate", *place, m.FEW): before, ("rate", *place, m.MANY): after}
         published["rise", *place, m.MANY] = after - before
