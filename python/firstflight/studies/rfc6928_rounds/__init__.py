@@ -1,10 +1,8 @@
 """RFC 6928 section 5.1: round trips by transfer size, with initial windows of 3 and 10 segments."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import xarray as xr
@@ -13,9 +11,8 @@ from firstflight.analysis.table import Table
 from firstflight.counted import counted
 from firstflight.engines.model.delayed_acks import first_rounds
 from firstflight.engines.model.delayed_acks import round_trips as by_rule
-from firstflight.report.figure import Figure, inline
-from firstflight.report.style import alt, palette
-from firstflight.studies.kernel import ClaimSpec, DeclaredStudy, Quantities, Quantity, Source, named, near, table
+from firstflight.report.figure import Figure
+from firstflight.studies import kernel as k
 
 REFERENCE = Path(__file__).parent / "reference"
 TABLE = {(n, iw): trips for n, iw, trips in pl.read_csv((REFERENCE / "round_trips.csv").read_bytes()).iter_rows()}
@@ -23,23 +20,23 @@ TABLE = {(n, iw): trips for n, iw, trips in pl.read_csv((REFERENCE / "round_trip
 _SENTENCES = pl.read_csv((REFERENCE / "sentences.csv").read_bytes())
 EXAMPLE = {(n, iw): trips for sentence, n, iw, trips in _SENTENCES.iter_rows() if sentence == "example"}
 """The same for the transfer that the sentence after the table speaks of."""
-FEW, MANY = 3, 10
-SECTION = Source("RFC 6928 section 5.1", "rfc6928-s5.1-", needs="value")
+FEW, MANY, UNIT = 3, 10, "round trips"
+SECTION = k.Source("RFC 6928 section 5.1", "rfc6928-s5.1-", needs="value")
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """The 26 values of the table, the sentence about 32 segments (two values), and the largest saving."""
     printed = [_value(q, *key, trips) for key, trips in TABLE.items()]
     example = [_value(q, *key, trips, "example-", _contradiction(*key, trips)) for key, trips in EXAMPLE.items()]
     return [*printed, *example, _largest_saving(q)]
 
 
-def _value(q: Quantities, segments: int, iw: int, trips: int, kind: str = "", note: str = "") -> ClaimSpec:
+def _value(q: k.Quantities, segments: int, iw: int, trips: int, kind: str = "", note: str = "") -> k.ClaimSpec:
     return SECTION.says(
         f"{kind}{segments}-segments-iw{iw}",
         f"A transfer of {segments} segments with an initial window of {iw} takes {counted(trips, 'round trip')}.",
         q.round_trips.sel(segments=segments, iw=iw),
-        near(trips, "round trips"),
+        k.near(trips, UNIT),
         f"The rule applied round by round gives {by_rule(segments, iw)}. Counts of round trips are exact, so the "
         "tolerance is 0.",
         note,
@@ -60,7 +57,7 @@ def _contradiction(segments: int, iw: int, trips: int) -> str:
     )
 
 
-def _largest_saving(q: Quantities) -> ClaimSpec:
+def _largest_saving(q: k.Quantities) -> k.ClaimSpec:
     saving = int(_SENTENCES.filter(pl.col("sentence") == "largest_saving")["round_trips"].item())
     trips = q.round_trips.sel(segments=[size for size, iw in TABLE if iw == FEW])
     saved = trips.sel(iw=FEW) - trips.sel(iw=MANY)
@@ -69,95 +66,73 @@ def _largest_saving(q: Quantities) -> ClaimSpec:
         "largest-saving",
         f"An initial window of {MANY} segments instead of {FEW} saves up to {counted(saving, 'round trip')}.",
         saved.max("segments"),
-        near(saving, "round trips"),
+        k.near(saving, UNIT),
         note=f"Over the sizes of the table; reached at {' and '.join(f'{size:.0f}' for size in where)} segments.",
     )
 
 
-PRINTED = TABLE | EXAMPLE
-
-
-def tables(q: Quantities) -> Sequence[Table]:
+def tables(q: k.Quantities) -> Sequence[Table]:
     """The RFC's table."""
     measured = q.round_trips
-    rule = xr.apply_ufunc(by_rule, measured["segments"], measured["iw"], vectorize=True).where(measured.notnull())
     return [
-        table(
+        k.table(
             "round_trips",
             "Section 5.1. Round trips by transfer size",
             "Infinite bandwidth, no loss, delayed ACKs with a long timer; counted from the request on.",
-            [measured, named(rule, "round_trips_by_rule", "Round trips, by the rule round by round", "round trips", 0)],
+            [measured, k.named(_rule(q), "round_trips_by_rule", "Round trips, by the rule round by round", UNIT, 0)],
             across="iw",
             published={
-                (name, *key): trips for name in ("round_trips", "round_trips_by_rule") for key, trips in PRINTED.items()
+                (name, *key): trips
+                for name in ("round_trips", "round_trips_by_rule")
+                for key, trips in (TABLE | EXAMPLE).items()
             },
             notes=("32 segments: not in the RFC's table, but in the sentence after it, which contradicts the table.",),
         )
     ]
 
 
-def figures(q: Quantities) -> Sequence[Figure]:
-    """The rule as steps, the run's transfers as points, the RFC's sentence as a cross."""
-    caption = (
-        "Steps: the rule, round by round. Dots: transfers of this run, each at its size and the round trips it "
-        "took. Cross: the RFC's sentence about 32 segments, which lies above the step and so cannot be."
-    )
-    measured = _measured(q)
-    if not measured:
-        return []
-    title, largest = "Segments delivered against round trips", max(segments for segments, _ in measured)
-    trips = (f"{measured[largest, iw]:g} round trips with IW {iw}" for iw in (FEW, MANY) if (largest, iw) in measured)
-    finding = f"{largest} segments take {', '.join(trips)}"
-    return [Figure("rounds", title, caption, _chart(measured, 620), _chart(measured, 260), finding)]
+def _of_sizes(q: k.Quantities, trips: Callable[[int, int], float]) -> xr.DataArray:
+    """`trips` of the sizes and windows that the run has."""
+    measured = q.round_trips.isel(draw=0, drop=True)
+    sizes, windows = measured["segments"], measured["iw"]
+    by_size: xr.DataArray = xr.apply_ufunc(trips, sizes, windows, vectorize=True, output_dtypes=[float])
+    return by_size.where(measured.notnull())
 
 
-def _measured(q: Quantities) -> dict[tuple[int, int], float]:
-    """(segments, initial window) -> round trips, where the run has them."""
-    values = q.round_trips.isel(draw=0)
-    trips = {(int(n), int(iw)): float(values.sel(segments=n, iw=iw)) for n in values["segments"] for iw in values["iw"]}
-    return {key: count for key, count in trips.items() if count == count}
+def _rule(q: k.Quantities) -> xr.DataArray:
+    return _of_sizes(q, by_rule)
 
 
-def _chart(measured: dict[tuple[int, int], float], width: int) -> alt.TopLevelMixin:
-    windows = [str(FEW), str(MANY)]
-    color = alt.Color(
-        "iw:N",
-        sort=windows,
-        scale=palette(windows, "iw"),
-        legend=alt.Legend(title=None, labelExpr="'IW ' + datum.label", symbolType="circle", symbolOpacity=1),
-    )
-    x = alt.X("round_trips:Q", title="round trips from the request", axis=alt.Axis(tickMinStep=1, format="d"))
-    y = alt.Y("segments:Q", title="segments delivered", scale=alt.Scale(nice=True))
-    # From the request on, one point a round, until the largest transfer of the run is delivered.
-    largest = max(segments for segments, _ in measured)
-    delivered = {iw: [0, *first_rounds(iw, by_rule(largest, iw))] for iw in (FEW, MANY)}
-    rule = {(min(n, largest), iw): rounds for iw, of in delivered.items() for rounds, n in enumerate(of)}
-    slips = {key: trips for key, trips in EXAMPLE.items() if trips < by_rule(*key)}
-    steps = alt.Chart(inline(_points(rule))).mark_line(interpolate="step-after", strokeWidth=2)
-    dots = alt.Chart(inline(_points(measured))).mark_point(size=46, filled=True, opacity=1)
-    cross = alt.Chart(inline(_points(slips))).mark_point(shape="cross", angle=45, size=110, filled=True, opacity=1)
-    layers = [layer.encode(x=x, y=y, color=color) for layer in (steps, dots, cross)]
-    return alt.layer(*layers, width=width, height=320 if width > 400 else 240)
+def _printed(q: k.Quantities, trips: Mapping[tuple[int, int], int]) -> xr.DataArray:
+    return _of_sizes(q, lambda segments, iw: trips.get((segments, iw), math.nan))
 
 
-def _points(trips: Mapping[tuple[int, int], float]) -> list[dict[str, Any]]:
-    return [{"iw": str(iw), "round_trips": count, "segments": n} for (n, iw), count in sorted(trips.items())]
+def figures(q: k.Quantities) -> Sequence[Figure | None]:
+    """Round trips of the run, by the rule, and as the RFC prints them."""
+    return [
+        k.lines(
+            k.named(q.round_trips, "rounds", "Round trips", "", 0),
+            "Round trips by transfer size",
+            "From the request on. The rule is applied round by round. Where the RFC's line leaves the others is its "
+            "sentence about 32 segments, which contradicts its table.",
+            "segments",
+            "iw",
+            beside={"the rule": _rule(q), "RFC 6928": _printed(q, TABLE | EXAMPLE)},
+        )
+    ]
 
 
-def answer(q: Quantities) -> Sequence[str]:
+def answer(q: k.Quantities) -> Sequence[str]:
     """The time saved by the larger window, the agreement with the table, and errors in the RFC's text."""
-    trips = q.round_trips.isel(draw=0)
+    trips, printed = q.round_trips.isel(draw=0), _printed(q, TABLE)
     table = trips.sel(segments=[size for size, iw in TABLE if iw == FEW])
     saved, sizes = table.sel(iw=FEW) - table.sel(iw=MANY), table["segments"]
-    measured = _measured(q)
-    agreeing = sum(measured[key] == printed for key, printed in TABLE.items())
-    computed = sum(by_rule(*key) == printed for key, printed in TABLE.items())
     return [
         f"With an initial window of {MANY} segments instead of {FEW}, transfers of {int(sizes.min())} to "
         f"{int(sizes.max())} segments take {table.sel(iw=MANY).mean():.1f} round trips on average instead of "
         f"{table.sel(iw=FEW).mean():.1f}: {saved.min():.0f} to {saved.max():.0f} saved.",
-        f"This run reproduces {agreeing} of the {len(TABLE)} values of the RFC's table; "
-        f"the rule applied round by round reproduces {computed} of {len(TABLE)}.",
+        f"This run reproduces {int((trips == printed).sum())} of the {len(TABLE)} values of the RFC's table; "
+        f"the rule applied round by round reproduces {int((_rule(q) == printed).sum())} of {len(TABLE)}.",
         *(_difference(float(trips.sel(segments=n, iw=iw)), (n, iw), printed) for (n, iw), printed in EXAMPLE.items()),
     ]
 
@@ -180,13 +155,13 @@ def _difference(measured_trips: float, key: tuple[int, int], trips: int) -> str:
 
 # On a path of infinite bandwidth the handshake takes a round trip. The RFC counts from the request on, so the first
 # flight arrives after 1 round trip. Rounded because seconds in binary floating point do not hold whole nanoseconds.
-ROUND_TRIPS = Quantity(
+ROUND_TRIPS = k.Quantity(
     "round_trips",
     "Round trips, from the run's records",
-    "round trips",
+    UNIT,
     (pl.col("completion_time_s") / pl.col("handshake_time_s") - 1).mean().round(6),
-    pl.col("completed") == 1,
+    k.DONE,
     digits=0,
 )
 
-STUDY = DeclaredStudy(__file__, [ROUND_TRIPS], claims, tables, figures, answer)
+STUDY = k.DeclaredStudy(__file__, [ROUND_TRIPS], claims, tables, figures, answer)
