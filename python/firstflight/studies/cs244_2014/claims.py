@@ -12,20 +12,10 @@ from itertools import pairwise
 
 import xarray as xr
 
+from firstflight.studies import kernel as k
 from firstflight.studies.cs244_2014 import responses as r
-from firstflight.studies.kernel import (
-    ClaimSpec,
-    Quantities,
-    Source,
-    above,
-    at_least,
-    each,
-    near,
-    observed,
-    rank_correlation,
-)
 
-SOURCE = Source("CS244 2014, results", "cs244-")
+SOURCE = k.Source("CS244 2014, results", "cs244-")
 LATER = {
     "line-rto-1s": "With no timeout below 1 s",
     "htb-pairs-rto-1s": "Over Mininet's shaper (htb-pairs), with no timeout below 1 s",
@@ -45,7 +35,7 @@ def gain_percent(times: xr.DataArray) -> xr.DataArray:
     return (100 * gain_ms(times) / times.sel(iw=r.FEW, drop=True)).rename("gain_percent")
 
 
-def ten_segments_ms(q: Quantities) -> xr.DataArray:
+def ten_segments_ms(q: k.Quantities) -> xr.DataArray:
     """The link's time for ten full segments: median over a user's undisturbed responses with such a first flight."""
     times = q.ten_segments.sel(iw=r.MANY, drop=True)
     flights, segments = (of.sel(iw=r.MANY, drop=True) for of in (q.first_flight, q.segments))
@@ -62,7 +52,7 @@ def crossing(times: xr.DataArray) -> tuple[float, float, float]:
     return math.nan, math.nan, math.nan
 
 
-def claims(q: Quantities) -> Sequence[ClaimSpec]:
+def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
     """Gains by bucket; rounds, and where ten segments no longer fit; the gains over each other path."""
     specs = [*_gains(q.time), _rounds(q, r.FEW, 2), _rounds(q, r.MANY, 1), _ten_segments(q)]
     for path in q.shaped_time["path"].values if "shaped_time" in q else ():
@@ -72,16 +62,16 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     return specs
 
 
-def _gains(times: xr.DataArray, path: str = "") -> Iterator[ClaimSpec]:
+def _gains(times: xr.DataArray, path: str = "") -> Iterator[k.ClaimSpec]:
     gains, percent = r.by_bucket(gain_ms(times)), gain_percent(times)
-    medians = observed(gains, *r.RESPONSE)
+    medians = k.observed(gains, *r.RESPONSE)
     claim = replace(SOURCE, part=f"-{path}", where=f"{_where(path)}: ").says if path else SOURCE.says
     for name, pairs in zip(r.BUCKETS, gains.count(r.RESPONSE).values, strict=True):
         yield claim(
             f"gain-{name.replace('<= ', '').replace('> ', 'above-')}-kbps",
             f"At {name} kbit/s an initial window of 10 instead of 3 gains about one round trip.",
             medians.sel(bandwidth_kbps=name) / r.ROUND_TRIP_MS,
-            near(1, "round trips", 0.5),
+            k.near(1, "round trips", 0.5),
             '"About one" is nearer to one round trip than to none or two. Median over pairs, bootstrap interval.',
             f"{pairs} pairs.",
         )
@@ -89,18 +79,18 @@ def _gains(times: xr.DataArray, path: str = "") -> Iterator[ClaimSpec]:
         "gain-stable",
         "The gain is stable over bandwidth (least median of a bucket as a share of the greatest).",
         medians.min("bandwidth_kbps") / medians.max("bandwidth_kbps"),
-        at_least(0.5, "share"),
+        k.at_least(0.5, "share"),
         'The post gives no number; a gain that more than doubles from one bandwidth to another is not "stable".',
     )
-    by_user = observed(percent, *r.RESPONSE[1:])
+    by_user = k.observed(percent, *r.RESPONSE[1:])
     # A user of whom one pair was undisturbed keeps her rank.
     by_user = by_user.fillna(by_user.isel(draw=0, drop=True)).dropna("rate_kbps")
-    each_bucket = each(r.by_bucket(percent).median(r.RESPONSE).dropna("bandwidth_kbps"), "{label}: {value:.0f}%")
+    each_bucket = k.each(r.by_bucket(percent).median(r.RESPONSE).dropna("bandwidth_kbps"), "{label}: {value:.0f}%")
     yield claim(
         "percentage-rises",
         "The gain in percent rises with bandwidth (rank correlation of the users' bandwidths and medians).",
-        xr.apply_ufunc(rank_correlation, by_user, by_user["rate_kbps"], input_core_dims=[["rate_kbps"]] * 2),
-        above(0, "correlation"),
+        xr.apply_ufunc(k.rank_correlation, by_user, by_user["rate_kbps"], input_core_dims=[["rate_kbps"]] * 2),
+        k.above(0, "correlation"),
         note=f"Medians by bucket, kbit/s: {each_bucket}.",
     )
 
@@ -109,7 +99,7 @@ def _where(path: str) -> str:
     return LATER.get(path, f"Over Mininet's shaper ({path})")
 
 
-def _rounds(q: Quantities, iw: int, expected: int) -> ClaimSpec:
+def _rounds(q: k.Quantities, iw: int, expected: int) -> k.ClaimSpec:
     """Over the responses of as many segments as the median one."""
     segments, timed_out = (of.sel(iw=iw) for of in (q.segments, q.timed_out))
     median = segments.median() // 1
@@ -132,13 +122,13 @@ def _rounds(q: Quantities, iw: int, expected: int) -> ClaimSpec:
         f"The median response (9 kB) takes {expected} round{'' if expected == 1 else 's'} of slow start with an "
         f"initial window of {iw} (median over the responses of as many segments).",
         counted.median(),
-        near(expected, "rounds"),
+        k.near(expected, "rounds"),
         note=note,
         needs="value",
     )
 
 
-def _ten_segments(q: Quantities) -> ClaimSpec:
+def _ten_segments(q: k.Quantities) -> k.ClaimSpec:
     computed, times = r.full_kbps(r.TEN), ten_segments_ms(q)
     crossing_kbps, slow, fast = crossing(times)
     note = (
@@ -146,14 +136,14 @@ def _ten_segments(q: Quantities) -> ClaimSpec:
         f"{r.ROUND_TRIP_MS} ms."
     )
     if crossing_kbps == crossing_kbps:
-        around = each(times.sel(rate_kbps=[slow, fast]), "{value:.1f} ms at {label:.0f} kbit/s")
+        around = k.each(times.sel(rate_kbps=[slow, fast]), "{value:.1f} ms at {label:.0f} kbit/s")
         note = f"Measured at {int(times.count())} bandwidths: {around}."
-    return Source(f"{SOURCE.name}; the value by arithmetic", SOURCE.prefix).says(
+    return k.Source(f"{SOURCE.name}; the value by arithmetic", SOURCE.prefix).says(
         "ten-segments-fit",
         "Below some bandwidth ten segments no longer fit one round trip: where ten full packets of 1500 bytes take "
         "more than 70 ms on the link.",
         xr.DataArray(crossing_kbps),
-        near(round(computed), "kbit/s", round(0.05 * computed)),
+        k.near(round(computed), "kbit/s", round(0.05 * computed)),
         "5%: the users' bandwidths lie 10% apart, and between them values are interpolated (logarithmic axes).",
         note,
         needs="value",

@@ -13,8 +13,8 @@ import xarray as xr
 from firstflight.analysis.claim import Claim, Expectation, Needs, Sentence
 from firstflight.counted import listed
 from firstflight.errors import RequestError
-from firstflight.studies.kernel.quantity import FROM_ELSEWHERE, Quantities, estimate
-from firstflight.studies.kernel.sample import DRAW, MEMBERS, METHOD
+from firstflight.studies.kernel.quantity import FROM_ELSEWHERE, Quantities, estimate, value
+from firstflight.studies.kernel.sample import MEMBERS, METHOD
 
 Result = TypeVar("Result")
 
@@ -112,7 +112,7 @@ class ClaimSpec:
     def judge(self, lacking: str = "") -> Claim:
         """The claim with its verdict. `lacking` names missing cells: the verdict is then "cannot be checked"."""
         note = self.note if isinstance(self.note, str) else self.note()
-        if lacking or math.isnan(_value(self.found)):
+        if lacking or math.isnan(value(self.found)):
             return self.sentence.unchecked(
                 f"This run lacks {lacking}." if lacking else note or "This run lacks the data of the claim."
             )
@@ -180,12 +180,8 @@ def judge(
 
 
 def _differ(claim: ClaimSpec, other: ClaimSpec) -> bool:
-    values = [_value(spec.found) for spec in (claim, other)]
+    values = [value(spec.found) for spec in (claim, other)]
     return values[0] != values[1] and not all(map(math.isnan, values))
-
-
-def _value(statistic: xr.DataArray) -> float:
-    return float(statistic.isel({DRAW: 0}) if DRAW in statistic.dims else statistic)
 
 
 def _listed(lacking: Lacking, absent: Mapping[str, xr.DataArray]) -> str:

@@ -26,7 +26,7 @@ from firstflight.report.figure import Figure, inline
 from firstflight.report.style import BASE, ORDERED, alt
 from firstflight.studies.kernel.claim import ClaimSpec
 from firstflight.studies.kernel.figure import heading_of
-from firstflight.studies.kernel.quantity import named
+from firstflight.studies.kernel.quantity import named, undrawn
 from firstflight.studies.kernel.sample import DRAW, MEMBERS, METHOD
 from firstflight.studies.kernel.table import table
 
@@ -108,7 +108,7 @@ class Matched:
     def distances(self) -> xr.DataArray:
         """Signed distances by `number` and `member`, in standard deviations; NaN without data."""
         titles = [number.title for number in self.baseline]
-        offsets = [(value(number.found) - number.published) / number.deviation for number in self.baseline]
+        offsets = [(undrawn(number.found) - number.published) / number.deviation for number in self.baseline]
         return xr.concat(offsets, "number").assign_coords(number=titles)
 
     @cached_property
@@ -129,7 +129,7 @@ class Matched:
 
     def of_compatible(self, array: xr.DataArray) -> xr.DataArray:
         """The values of the compatible members, in the order of the members."""
-        values = value(array)
+        values = undrawn(array)
         return values.isel(
             {MEMBER: np.flatnonzero(self.compatible.reindex_like(values).values & values.notnull().values)}
         )
@@ -173,7 +173,7 @@ class Matched:
         """Rank correlation of each `parameter` with the effect over the members of `chosen`; NaN for fewer than four,
         or for equal values.
         """
-        effects = value(self.effect).sel({MEMBER: chosen[MEMBER]}).dropna(MEMBER)
+        effects = undrawn(self.effect).sel({MEMBER: chosen[MEMBER]}).dropna(MEMBER)
         values = self.ensemble.values.sel({MEMBER: effects[MEMBER]})
         rho = (
             rank_correlation(values.values, effects.values) if effects.size > 3 else np.full(values.shape[:-1], np.nan)
@@ -211,7 +211,7 @@ class Matched:
     def tables(self, others: Sequence[xr.DataArray] = ()) -> list[Table]:
         """Tables of the baseline's numbers, of the parameters, and of the members with their effect and `others`."""
         titles = [number.title for number in self.baseline]
-        numbers = xr.concat([value(number.found) for number in self.baseline], "number").assign_coords(number=titles)
+        numbers = xr.concat([undrawn(number.found) for number in self.baseline], "number").assign_coords(number=titles)
         ends = [
             named(of, name, title, "as published", 2)
             for name, title, of in (("least", "Least", numbers.min(MEMBER)), ("most", "Most", numbers.max(MEMBER)))
@@ -253,7 +253,7 @@ class Matched:
                 "kind": _KINDS[int(distance > CUTOFF)],
             }
             for member, distance, effect in zip(
-                self.distance[MEMBER].values.tolist(), self.distance.values, value(self.effect).values, strict=True
+                self.distance[MEMBER].values.tolist(), self.distance.values, undrawn(self.effect).values, strict=True
             )
             if distance == distance and effect == effect
         ]
@@ -286,11 +286,6 @@ class Matched:
 
 
 _KINDS = ["compatible with the baseline", "not compatible"]
-
-
-def value(array: xr.DataArray) -> xr.DataArray:
-    """Of a quantity without the draws that intervals come from."""
-    return array.isel({DRAW: 0}, drop=True).drop_vars(METHOD, errors="ignore") if DRAW in array.dims else array
 
 
 def spread(middle: float, values: Iterable[float]) -> xr.DataArray:

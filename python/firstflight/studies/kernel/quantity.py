@@ -47,9 +47,7 @@ class Filling:
     @cached_property
     def gaps(self) -> xr.DataArray:
         """Whether a cell has no data; the dimensions are the grid's keys."""
-        array = self._array
-        if DRAW in array.dims:
-            array = array.isel({DRAW: 0}, drop=True).drop_vars(METHOD, errors="ignore")
+        array = undrawn(self._array)
         return array.isnull().all([key for key in array.dims if key in (*self._quantity.by, REPLICATE, PERCENTILE)])
 
     @cached_property
@@ -579,6 +577,11 @@ def _estimate(draws: Array, method: str) -> Estimate:
     return jackknife(value, drawn)
 
 
+def undrawn(array: xr.DataArray) -> xr.DataArray:
+    """The values alone, without the draws that intervals come from."""
+    return array.isel({DRAW: 0}, drop=True).drop_vars(METHOD, errors="ignore") if DRAW in array.dims else array
+
+
 def value(array: xr.DataArray) -> float:
     """The value of an array with no dimension but `draw`."""
     return float(array.isel({DRAW: 0}) if DRAW in array.dims else array)
@@ -586,15 +589,14 @@ def value(array: xr.DataArray) -> float:
 
 def each(array: xr.DataArray, words: str) -> str:
     """`words` for each label of the one dimension, such as "{value:.1f}% at {label} ms", separated by commas."""
-    values = array.isel({DRAW: 0}) if DRAW in array.dims else array
+    values = undrawn(array)
     labels = map(plain, values[values.dims[0]].values)
     return ", ".join(words.format(value=of, label=label) for label, of in zip(labels, values.values, strict=True))
 
 
 def extreme(array: xr.DataArray, least: bool = False) -> dict[str, Any]:
     """The labels of the largest value, or with `least` of the smallest; the first of several, NaN without a value."""
-    values = array.isel({DRAW: 0}, drop=True) if DRAW in array.dims else array
-    values = values.fillna(math.inf if least else -math.inf)
+    values = undrawn(array).fillna(math.inf if least else -math.inf)
     at = values.argmin(values.dims) if least else values.argmax(values.dims)
     return {str(key): plain(values[key].values[int(place)]) for key, place in at.items()}
 
