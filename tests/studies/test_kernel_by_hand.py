@@ -107,9 +107,12 @@ def test_a_table_has_value_and_both_ends_of_each_quantity_in_the_order_asked_for
         "Times",
         "A caption.",
         [times, share],
-        published={("time", 20, 10): 7.5, ("share", 300, 3): 44},
+        published={
+            "time": xr.DataArray([[7.5]], {"iw": [10], "rtt": [20]}, ["iw", "rtt"]),
+            "share": xr.DataArray([[44]], {"rtt": [300], "iw": [3]}, ["rtt", "iw"]),
+        },
         near={"share": ("absolute", 3)},
-        misprints=[("share", 300, 3)],
+        misprints={"share": xr.DataArray([True], {"rtt": [300]}, ["rtt"]).expand_dims(iw=[3])},
         order=["rtt"],
     )
     assert made.keys == ("rtt", "iw")
@@ -300,8 +303,8 @@ def test_tables_of_an_ensemble_hold_ranges_and_ends_in_their_columns() -> None:
 
 def test_a_claim_about_an_ensemble_counts_the_ends_of_its_range() -> None:
     # 20, 50, 10 and 30 of the compatible: the median is 25.
-    here, effect = Source("here"), matched().effect
-    spec = here.says("gain", "It gains.", effect, between(15, 25, "percent", 5), "A limit.")
+    here, effect = Source("here", why="A limit."), matched().effect
+    spec = here.says("gain", "It gains.", effect, between(15, 25, "percent", 5))
     judged = matched().judged(spec)
     assert "for 3 of 4 members" in cast(str, judged.note)
     assert estimate(judged.found).value == 25

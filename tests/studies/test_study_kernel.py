@@ -499,7 +499,8 @@ def test_a_sentence_is_left_out_only_if_it_needs_a_missing_cell(times: xr.DataAr
 
 def test_a_table_has_a_row_per_cell_with_data(times: xr.DataArray) -> None:
     lacking = times.where(times["rtt"] < 300)
-    made = table("times", "Times", "", [lacking], across="iw", published={("time", 3, 20): 34.0})
+    published = xr.DataArray([[34.0]], {"iw": [3], "rtt": [20]}, ["iw", "rtt"])
+    made = table("times", "Times", "", [lacking], across="iw", published={"time": published})
     assert made.frame.select("iw", "rtt", "ours", "published").rows() == [
         (3, 20, 35.0, 34.0),
         (3, 100, 142.0, None),

@@ -45,7 +45,7 @@ from firstflight.studies.kernel.quantity import (
     variation_of,
 )
 from firstflight.studies.kernel.sample import Sample
-from firstflight.studies.kernel.table import table
+from firstflight.studies.kernel.table import by_labels, table
 
 __all__ = [
     "DONE",
@@ -77,6 +77,7 @@ __all__ = [
     "at_most",
     "below",
     "between",
+    "by_labels",
     "by_replicate",
     "change",
     "common",

@@ -216,7 +216,7 @@ class Matched:
             named(of, name, title, "as published", 2)
             for name, title, of in (("least", "Least", numbers.min(MEMBER)), ("most", "Most", numbers.max(MEMBER)))
         ]
-        printed = {("least", number.title): number.published for number in self.baseline}
+        printed = xr.DataArray([number.published for number in self.baseline], {"number": titles}, ["number"])
         parameters = self.ensemble.parameters.values()
         open_ = xr.DataArray(
             [[of.low, of.high, of.reference] for of in parameters], {"parameter": [of.title for of in parameters]},
@@ -237,7 +237,7 @@ class Matched:
         limit = f"{CUTOFF:g} standard deviations"
         return [
             table("baseline", "The published baseline", f"Of all members; ruled out are those more than {limit} away.",
-                  [*ends, *self.ruled_out()], published=printed),
+                  [*ends, *self.ruled_out()], published={"least": printed}),
             table("parameters", "Open parameters", "Ranges, and the rank correlation with the effect over the "
                   "compatible members.", [*ranges, *influence]),
             table("members", "Members", f"Compatible up to {limit}.", [self.distance, self.effect, *others]),

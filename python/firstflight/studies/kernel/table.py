@@ -1,13 +1,16 @@
 """Tables of quantities."""
 
-from collections.abc import Collection, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
+import numpy as np
+import polars as pl
 import xarray as xr
 
 from firstflight.analysis.table import Metric, Table, rows_frame
 from firstflight.errors import RequestError
-from firstflight.studies.kernel.quantity import estimates
+from firstflight.studies.kernel.quantity import estimates, plain
 from firstflight.studies.kernel.sample import DRAW
 
 
@@ -17,17 +20,17 @@ def table(
     caption: str,
     quantities: Sequence[xr.DataArray],
     across: str | None = None,
-    published: Mapping[tuple[Any, ...], float] | None = None,
+    published: Mapping[str, xr.DataArray] | None = None,
     notes: Sequence[str] = (),
     near: Mapping[str, tuple[Literal["relative", "absolute"], float]] | None = None,
-    misprints: Collection[tuple[Any, ...]] = (),
+    misprints: Mapping[str, xr.DataArray] | None = None,
     order: Sequence[str] = (),
 ) -> Table:
     """One row per cell and one metric per quantity, with its interval; `across` spreads a dimension over columns.
 
-    `quantities` have the same dimensions; those of `order` come first. `published` maps (quantity, *labels) to the
-    printed value; `misprints` are known to be wrong; `near` gives the range of a quantity that counts as close. A cell
-    without data has no row.
+    `quantities` have the same dimensions; those of `order` come first. `published` has the printed values of a
+    quantity, and `misprints` which of these are known to be wrong, along some of its dimensions; `near` gives the range
+    of a quantity that counts as close. A cell without data has no row.
     """
     for of in quantities:
         if {*of.dims, DRAW} != {*quantities[0].dims, DRAW}:
@@ -37,21 +40,42 @@ def table(
             )
     quantities = [of.transpose(*order, ...) for of in quantities]
     keys = tuple(str(key) for key in quantities[0].dims if key != DRAW)
-    rows = []
+    rows, wrong = [], []
     for quantity in quantities:
+        metric = str(quantity.name)
+        printed, misprinted = (_lookup((arrays or {}).get(metric)) for arrays in (published, misprints))
         for row, estimate in estimates(quantity, keys):
-            printed = (published or {}).get((quantity.name, *row.values()))
             rows.append(
                 row
-                | {"metric": quantity.name, "ours": estimate.value, "low": estimate.low, "high": estimate.high}
-                | {"published": printed, "unit": quantity.attrs["units"]}
+                | {"metric": metric, "ours": estimate.value, "low": estimate.low, "high": estimate.high}
+                | {"published": printed(row), "unit": quantity.attrs["units"]}
             )
+            if misprinted(row):
+                wrong.append((metric, *map(str, row.values())))
     metrics = tuple(
         Metric(str(of.name), of.attrs["long_name"], of.attrs["digits"], *(near or {}).get(str(of.name), ()))
         for of in quantities
     )
-    wrong = frozenset(tuple(map(str, place)) for place in misprints)
-    return Table(name, title, caption, keys, rows_frame(keys, rows), across, metrics, tuple(notes), misprints=wrong)
+    frame = rows_frame(keys, rows)
+    return Table(name, title, caption, keys, frame, across, metrics, tuple(notes), misprints=frozenset(wrong))
+
+
+def _lookup(array: xr.DataArray | None) -> Callable[[Mapping[str, Any]], Any]:
+    """The value of `array` at a row's labels; None without one."""
+    if array is None:
+        return lambda row: None
+    keys = [str(key) for key in array.dims]
+    places = itertools.product(*(map(plain, array[key].values) for key in keys))
+    values = dict(zip(places, array.values.ravel().tolist(), strict=True))
+    return lambda row: values.get(tuple(row[key] for key in keys))
+
+
+def by_labels(rows: pl.DataFrame, *keys: str) -> xr.DataArray:
+    """The column `value` of a published table along its columns `keys`; NaN where it has no row."""
+    array = xr.DataArray(np.nan, {key: rows[key].unique().sort().to_list() for key in keys}, keys)
+    for *place, value in rows.select(*keys, "value").iter_rows():
+        array.loc[dict(zip(keys, place, strict=True))] = value
+    return array
 
 
 def _dims(of: xr.DataArray) -> str:

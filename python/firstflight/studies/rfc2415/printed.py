@@ -3,14 +3,13 @@
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import xarray as xr
 
-from firstflight.studies.kernel import Quantities, by_replicate, mean_of, named
+from firstflight.studies.kernel import Quantities, by_labels, by_replicate, mean_of, named
 
-WRONG_DROPS = ((32, 0), (32, 1), (32, 2))
-"""(webs, ftps) of Table 2 with drop rates that repeat those of 16 webs (`reference/README.md`, error 1)."""
+WRONG = xr.DataArray(True, {"webs": [32], "ftps": [0, 1, 2]}, ["webs", "ftps"])
+"""Places of Table 2 with drop rates that repeat those of 16 webs (`reference/README.md`, error 1)."""
 HTTP = {1: "1.0", 2: "1.0", 3: "1.0", 4: "1.1", 5: "1.1"}
 WHOLE = 100
 """Percent of the clients mirrored for traffic in the other direction: as many both ways."""
@@ -33,16 +32,17 @@ def printed(table: int, metric: str) -> xr.DataArray:
     """A column of a table along `webs`, `ftps` and `iw`; of Table 6 that of clients with one window. The wrong drop
     rates are left out and, for 32 webs without ftps, are those of Table 6, which prints IW 1 and 3.
     """
+    values = as_printed(table, metric)
+    if table != 2 or metric != "packet_drop_rate":
+        return values
+    return values.where(~WRONG.reindex_like(values, fill_value=False), printed(6, metric).reindex_like(values))
+
+
+@cache
+def as_printed(table: int, metric: str) -> xr.DataArray:
+    """The same, misprints and all."""
     records = rows(table).filter(pl.col("metric") == metric, *([pl.col("split") == "none"] if table == 6 else []))
-    if metric == "packet_drop_rate":
-        wrong = pl.any_horizontal((pl.col("webs") == w) & (pl.col("ftps") == f) for w, f in WRONG_DROPS)
-        alike = rows(6).filter(pl.col("metric") == metric, pl.col("split") == "none", pl.col("webs") == 32)
-        records = pl.concat([records.filter(~wrong), alike.select(records.columns)])
-    labels = {key: records[key].cast(pl.Int64).unique().sort().to_list() for key in ("webs", "ftps", "iw")}
-    values = xr.DataArray(np.full([len(of) for of in labels.values()], np.nan), labels, list(labels))
-    for webs, ftps, iw, value in records.select("webs", "ftps", pl.col("iw").cast(pl.Int64), "value").iter_rows():
-        values.loc[{"webs": webs, "ftps": ftps, "iw": iw}] = value
-    return values
+    return by_labels(records.with_columns(pl.col("iw").cast(pl.Int64)), "webs", "ftps", "iw")
 
 
 def decrease(q: Quantities) -> xr.DataArray:

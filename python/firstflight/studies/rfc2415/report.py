@@ -3,14 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any, Literal
+from typing import Literal
 
+import polars as pl
 import xarray as xr
 
 from firstflight.analysis.table import Table
 from firstflight.counted import with_unit
 from firstflight.report.figure import Figure
-from firstflight.studies.kernel import Quantities, along, estimate, lines, named, table
+from firstflight.studies.kernel import Quantities, along, by_labels, estimate, lines, named, table
 from firstflight.studies.rfc2415 import printed as p
 from firstflight.studies.rfc2415.claims import SCENARIOS, alike, change
 
@@ -50,12 +51,9 @@ _NAMES = {
 }
 
 
-def _published(number: int) -> dict[tuple[Any, ...], float]:
-    """(quantity, webs, ftps, IW) -> the value of Table 1 to 5, misprints and all."""
-    return {
-        (_NAMES[metric], webs, ftps, int(iw)): value
-        for webs, ftps, iw, metric, value in p.rows(number).select("webs", "ftps", "iw", "metric", "value").iter_rows()
-    }
+def _published(number: int) -> dict[str, xr.DataArray]:
+    """Quantities of Table 1 to 5 as they are printed, misprints and all."""
+    return {_NAMES[metric]: p.as_printed(number, metric) for metric in p.rows(number)["metric"].unique()}
 
 
 def tables(q: Quantities) -> Iterator[Table]:
@@ -77,9 +75,7 @@ def tables(q: Quantities) -> Iterator[Table]:
             "Network power against that of IW 1, replicate by replicate." if normal else POWER,
             [of.sel(http=http, drop=True)],
             "iw",
-            {(of.name, *cell): value for cell, value in _power_of_table6(normal).to_series().items()}
-            if http == "1.0"
-            else None,
+            {str(of.name): _power_of_table6(normal)} if http == "1.0" else None,
             (FROM_TABLE_6,) if http == "1.0" else (),
             NEAR,
         )
@@ -90,9 +86,8 @@ def tables(q: Quantities) -> Iterator[Table]:
 
 def _printed(number: int, what: str, caption: str, quantities: list[xr.DataArray], *notes: str) -> Table:
     title = f"Table {number}. {what}, HTTP/{p.HTTP[number]}"
-    misprints = [("drops", *place, iw) for place in p.WRONG_DROPS for iw in (1, 2, 3, 4)] if number == 2 else []
-    columns = [of.sel(http=p.HTTP[number], drop=True) for of in quantities]
-    return table(f"table{number}", title, caption, columns, "iw", _published(number), notes, NEAR, misprints)
+    columns, wrong = [of.sel(http=p.HTTP[number], drop=True) for of in quantities], {"drops": p.WRONG}
+    return table(f"table{number}", title, caption, columns, "iw", _published(number), notes, NEAR, wrong)
 
 
 def _power_of_table6(normal: bool) -> xr.DataArray:
@@ -112,10 +107,10 @@ def _table6(q: Quantities) -> Table:
         else:
             columns["both halves"] = getattr(q, f"split_{base}")
         quantities.append(along("clients", columns))
-    published = {}
-    for metric, webs, split, iw, value in p.rows(6).select("metric", "webs", "split", "iw", "value").iter_rows():
-        clients = f"{'all' if split == 'none' else 'half'} IW {iw}" if iw != "1+3" else "both halves"
-        published[_NAMES[metric], webs, clients] = value
+    of_one = pl.when(pl.col("split") == "none").then(pl.lit("all IW ")).otherwise(pl.lit("half IW ")) + pl.col("iw")
+    rows = p.rows(6).with_columns(clients=pl.when(pl.col("iw") == "1+3").then(pl.lit("both halves")).otherwise(of_one))
+    by_metric = rows.partition_by("metric", as_dict=True)
+    published = {_NAMES[metric]: by_labels(of, "webs", "clients") for (metric,), of in by_metric.items()}
     return table(
         "table6",
         "Table 6. Half the clients with IW 1, half with IW 3",
@@ -236,14 +231,13 @@ def _hypothesis(q: Quantities) -> Iterator[Table]:
         quantities,
         "iw",
         {
-            (of, p.HTTP[number], *place, window, iw): value
-            for number in (1, 2, 4)
-            for (of, *place, iw), value in _published(number).items()
-            for window in _WINDOWS
+            of: along("http", {p.HTTP[number]: _published(number)[of] for number in numbers})
+            for numbers, names in (((1, 4), ("delay", "decrease")), ((2,), ("utilization", "drops")))
+            for of in names
         },
         ("No claim and no other table uses the hypothesis.",),
         NEAR,
-        [("drops", "1.0", *place, window, iw) for place in p.WRONG_DROPS for window in _WINDOWS for iw in (1, 2, 3, 4)],
+        {"drops": p.WRONG.expand_dims(http=["1.0"])},
         ("http", *SCENARIOS, "ftp_window"),
     )
     printed = along("http", {p.HTTP[number]: p.printed(number, "median_page_delay") for number in (1, 4)})

@@ -18,8 +18,6 @@ from firstflight.studies.kernel.figure import bars, extremes, forest
 from firstflight.studies.rfc6928_cluster import measure as m
 from firstflight.studies.rfc6928_cluster.claims import few_pairs, named_bucket
 
-Printed = dict[tuple[Any, ...], float]
-"""Published values by metric and labels of a table's keys."""
 _RELATIVE = {
     0.2: ("rate", "rate_iw3", "rate_iw10"),
     0.25: ("latency_iw3",),
@@ -72,6 +70,17 @@ def tables(q: Quantities) -> Iterator[Table]:
         yield replace(made, frame=made.frame.with_columns(pl.col("population").replace(m.NAMES)))
 
 
+def _by_population(values: Mapping[str, Sequence[float]], key: str, labels: Sequence[Any]) -> xr.DataArray:
+    """Published values by population and `key`."""
+    return xr.DataArray(list(values.values()), {"population": list(values), key: list(labels)}, ["population", key])
+
+
+_GAINED = _by_population(m.SEARCH_GAIN, "unit", list(m.GAINS))
+_RATES, _MAPS_RATES = (
+    _by_population(of, "iw", (m.FEW, m.MANY)) for of in (m.RETRANSMITTED, {m.SLOWDC: m.MAPS_RETRANSMITTED})
+)
+
+
 def _compared(few: xr.DataArray, latency: xr.DataArray) -> list[xr.DataArray]:
     """Latency with IW 3 and the part of it that another window saves."""
     return [named(few, "latency_iw3", "Latency with IW 3", "ms", 0), *(m.saved(few, latency, unit) for unit in m.GAINS)]
@@ -85,11 +94,8 @@ def _latency(q: Quantities) -> Table:
     ]
     gains = [m.gain(q, "stated", unit) for unit in m.GAINS]
     larger = [of.where(of["iw"] != m.FEW) for of in gains]
-    published = {
-        (str(gain.name), population, m.SEARCH, m.MANY): value
-        for population, of in m.SEARCH_GAIN.items()
-        for gain, value in zip(gains, of, strict=True)
-    }
+    of_search = _GAINED.expand_dims(service=[m.SEARCH], iw=[m.MANY])
+    published = {str(of.name): of_search.sel(unit=unit) for unit, of in zip(m.GAINS, gains, strict=True)}
     return table(
         "latency",
         "Latency by initial window",
@@ -107,11 +113,8 @@ def _mix(q: Quantities) -> Table:
     rates = m.rates(m.connections(q, "again"), m.connections(q, "sent"))
     few, many = (rates.sel(iw=iw, drop=True) for iw in (m.FEW, m.MANY))
     gained = m.saved(m.connections(q, "few"), m.connections(q, "latency"))
-    published: Printed = {}
-    for population, made in product(m.NAMES, few["connections"].values.tolist()):
-        published["gain_percent", population, m.SEARCH, made] = m.SEARCH_GAIN[population][1]
-        for name, rate in zip(("rate_iw3", "rate_iw10"), m.RETRANSMITTED[population], strict=True):
-            published[name, population, m.ALL, made] = rate
+    published = {"gain_percent": _GAINED.sel(unit="percent").expand_dims(service=[m.SEARCH])}
+    published |= {f"rate_iw{iw}": _RATES.sel(iw=iw).expand_dims(service=[m.ALL]) for iw in (m.FEW, m.MANY)}
     return table(
         "mix",
         "Gain and cost by service, with a third of the requests on new connections and with all",
@@ -152,7 +155,7 @@ def _buckets(q: Quantities) -> Table:
                     "Mean latency; each interval holds for its bucket alone. In brackets: Figure 5's value for AvgDC's "
                     "web search. A dash: no responses, or too few.",
                     [of.rename({by: "bucket"}).expand_dims(by=[m.heading(by)]) for of in quantities],
-                    published=_printed(by, (population, service, m.heading(by))) if known else None,
+                    published=_printed(by, "bucket") if known else None,
                     near={**NEAR, "share": ("absolute", 2)},
                     order=("population", "service", "by", "bucket"),
                 )
@@ -163,22 +166,17 @@ def _buckets(q: Quantities) -> Table:
     return _joined(parts, notes)
 
 
-def _printed(by: str, before: tuple[str, ...], after: tuple[str, ...] = ()) -> Printed:
-    """Figure 5's bars; their keys are `before`, the bucket and `after`."""
-    return {
-        (metric, *before, label, *after): value
-        for metric, column in _FIGURE5.items()
-        for label, value in zip(m.labels(by), m.figure5(by, column), strict=True)
-    }
+def _printed(by: str, key: str) -> dict[str, xr.DataArray]:
+    """Figure 5's bars of AvgDC along `key`."""
+    bars_of = {metric: m.figure5(by, column) for metric, column in _FIGURE5.items()}
+    return {metric: _by_population({m.AVGDC: of}, key, m.labels(by)) for metric, of in bars_of.items()}
 
 
 def _by_variant(q: Quantities, key: str, title: str, caption: str) -> Table:
     """Web search's gains in the buckets of Figure 5, whose bars are the same next to each variant."""
     by, name, of_search = _VARIED[key]
     few, latency = (of_search(q, f"{by}_{of}").sel(iw=m.MANY).rename({by: name}) for of in ("few", "latency"))
-    published: Printed = {}
-    for variant in few[key].values.tolist():
-        published |= _printed(by, (m.AVGDC,), (variant,))
+    published = _printed(by, name)
     order = ("population", name, key)
     return table(key, title, caption, _compared(few, latency), key, published, near=NEAR, order=order)
 
@@ -211,7 +209,10 @@ def _tail(q: Quantities) -> Table:
             named(m.ratio_of_quantiles(quantiles, "ms"), "change", "Change", "ms", 0),
             named(m.ratio_of_quantiles(quantiles), "change_percent", "Change", "percent"),
         ],
-        published={("change", m.SLOWDC, 99): 80.0, ("change_percent", m.SLOWDC, 99): 2.3},
+        published={
+            name: _by_population({m.SLOWDC: [grown]}, "quantile", [99])
+            for name, grown in (("change", 80.0), ("change_percent", 2.3))
+        },
         near={name: NEAR[name] for name in ("change", "change_percent")},
     )
 
@@ -221,15 +222,11 @@ def _retransmissions(q: Quantities) -> Table:
     few = rates.sel(iw=m.FEW, drop=True)
     rises = named((rates - few).where(rates["iw"] != m.FEW), "rise", f"Rise over IW {m.FEW}", "points", 2)
     clean = named(q.stated_clean.reindex(service=rates["service"]), "clean", "Responses without", "percent")
-    published: Printed = {
-        ("clean", m.SLOWDC, service, iw): m.WITHOUT_RETRANSMISSION
-        for service in (m.SEARCH, m.MAPS)
-        for iw in (m.FEW, m.MANY)
-    }
-    of_all = {(population, m.ALL): of for population, of in m.RETRANSMITTED.items()}
-    for place, (before, after) in {**of_all, (m.SLOWDC, m.MAPS): m.MAPS_RETRANSMITTED}.items():
-        published |= {("rate", *place, m.FEW): before, ("rate", *place, m.MANY): after}
-        published["rise", *place, m.MANY] = after - before
+    printed = along("service", {m.ALL: _RATES, m.MAPS: _MAPS_RATES})
+    rise = printed - printed.sel(iw=m.FEW)
+    without = _by_population({m.SLOWDC: [m.WITHOUT_RETRANSMISSION] * 2}, "service", [m.SEARCH, m.MAPS])
+    published = {"rate": printed, "rise": rise.sel(iw=[m.MANY])}
+    published["clean"] = without.expand_dims(iw=[m.FEW, m.MANY])
     return table(
         "retransmissions",
         "Retransmissions by service and initial window",
@@ -284,13 +281,13 @@ def _sensitivity(q: Quantities) -> Iterator[Table]:
     if q.assumed_again.isnull().all():
         return
     arrays = assumed(q)
-    published: Printed = {}
-    for population, (few, many) in m.RETRANSMITTED.items():
-        known = {"gain_percent": m.SEARCH_GAIN[population][1], "rate_iw3": few, "rate_iw10": many}
-        known["rise"] = round(many - few, 2)
-        known |= {"clean": m.WITHOUT_RETRANSMISSION} if population == m.SLOWDC else {"slow_gain_percent": m.slow_gain()}
-        for assumption in arrays["rise"]["assumption"].values.tolist():
-            published |= {(metric, population, assumption): value for metric, value in known.items()}
+    few, many = (_RATES.sel(iw=iw) for iw in (m.FEW, m.MANY))
+    published = {"gain_percent": _GAINED.sel(unit="percent"), "rate_iw3": few, "rate_iw10": many}
+    published |= {
+        "rise": (many - few).round(2),
+        "slow_gain_percent": xr.DataArray([m.slow_gain()], {"population": [m.AVGDC]}, ["population"]),
+        "clean": xr.DataArray([m.WITHOUT_RETRANSMISSION], {"population": [m.SLOWDC]}, ["population"]),
+    }
     yield table(
         "sensitivity",
         "Dependence of gain and cost on each assumption",
@@ -320,11 +317,7 @@ def _shares(q: Quantities) -> Table:
     parts = []
     for population, by in product(m.NAMES, m.DIMENSIONS[:3]):
         shares = drawn_share(q, by).sel(population=[population]).rename({by: "bucket"})
-        published = {
-            ("share", m.AVGDC, m.heading(by), label, law): value
-            for label, value in zip(m.labels(by), dukkipati2010.shares(by), strict=True)
-            for law in shares["dependence"].values.tolist()
-        }
+        published = _by_population({m.AVGDC: dukkipati2010.shares(by)}, "bucket", m.labels(by))
         parts.append(
             table(
                 "shares",
@@ -333,7 +326,7 @@ def _shares(q: Quantities) -> Table:
                 "shares.",
                 [shares.expand_dims(by=[m.heading(by)])],
                 "dependence",
-                published,
+                {"share": published},
                 near={"share": ("absolute", 1)},
                 order=("population", "by", "bucket", "dependence"),
             )
@@ -343,9 +336,13 @@ def _shares(q: Quantities) -> Table:
 
 def _paths(q: Quantities) -> Table:
     below = {f"below_{bps / 1000:.0f}": 100 * share for share, bps in slowdc.QUANTILES_BPS}
-    printed = {
+    values = {
         m.AVGDC: {"median_rtt": 70.0, "median_down": 1.7, "median_bdp": 9.5},
         m.SLOWDC: {"median_rtt": 70.0, "median_down": 0.5, **below},
+    }
+    printed = {
+        population: xr.DataArray(list(of.values()), {"quantity": [m.QUANTILES[name][0] for name in of]}, ["quantity"])
+        for population, of in values.items()
     }
     parts = {}
     for name, (title, _) in m.QUANTILES.items():
@@ -358,11 +355,7 @@ def _paths(q: Quantities) -> Table:
         "AvgDC's median bandwidth: RFC 6928 reports 1.7 Mbit/s and the 2012 reproduction 1.2; the shares of Figure 5, "
         "which this study follows, have 1.0. The product's median is that of the published shares, interpolated.",
         [named(along("quantity", parts), "value", "Value", "", 2)],
-        published={
-            ("value", population, m.QUANTILES[name][0]): value
-            for population, of in printed.items()
-            for name, value in of.items()
-        },
+        published={"value": along("population", printed)},
         order=("population", "quantity"),
     )
 

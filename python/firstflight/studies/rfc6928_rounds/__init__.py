@@ -81,11 +81,7 @@ def tables(q: k.Quantities) -> Sequence[Table]:
             "Infinite bandwidth, no loss, delayed ACKs with a long timer; counted from the request on.",
             [measured, k.named(_rule(q), "round_trips_by_rule", "Round trips, by the rule round by round", UNIT, 0)],
             across="iw",
-            published={
-                (name, *key): trips
-                for name in ("round_trips", "round_trips_by_rule")
-                for key, trips in (TABLE | EXAMPLE).items()
-            },
+            published=dict.fromkeys(("round_trips", "round_trips_by_rule"), _printed(q, TABLE | EXAMPLE)),
             notes=("32 segments: not in the RFC's table, but in the sentence after it, which contradicts the table.",),
         )
     ]
