@@ -98,10 +98,6 @@ def test_rates_and_shares_are_those_of_the_responses() -> None:
     rate = measured.rate("near", 32, "retransmissions", "segments_sent")
     assert rate.baseline.value == pytest.approx(total("retransmissions", 10) / total("segments_sent", 10))
     assert rate.treatment.value == pytest.approx(total("retransmissions", 32) / total("segments_sent", 32))
-    lost = measured.rate("near", 32, "first_flight_lost_segments", "first_flight_segments")
-    assert lost.treatment.value == pytest.approx(
-        total("first_flight_lost_segments", 32) / total("first_flight_segments", 32)
-    )
     flagged = measured.share("near", 32, "lost_in_first_flight")
     assert (flagged.baseline.value, flagged.treatment.value) == (0, 1)
     # The second user, of 3 in 4 by weight.

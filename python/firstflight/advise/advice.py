@@ -12,7 +12,7 @@ import polars as pl
 from firstflight.advise import deploy
 from firstflight.advise.budget import Check, Term
 from firstflight.advise.certificates import Certificates
-from firstflight.advise.decide import Decision, decide
+from firstflight.advise.decide import Decision, decide, recommended
 from firstflight.advise.experiment import OTHERS, Experiment
 from firstflight.advise.first_look import is_elsewhere
 from firstflight.advise.fit import CurrentWindow, FittedPopulation
@@ -194,7 +194,7 @@ def advise(
     evidence = measured.evidence(tuple(budget), lambda done: compared(done, steps))
     others = []
     for place, seed in enumerate(OTHER_SEEDS, 1):
-        others.append(decide(measured.redrawn(evidence, seed)).initial_window)
+        others.append(recommended(measured.redrawn(evidence, seed)))
         compared(pairs + place, steps)
     decision = replace(decide(evidence), other_seeds=tuple(others))
     reference = measured.cases[0]

@@ -16,10 +16,12 @@ from firstflight import observe
 from firstflight._native import chi_squared_tail
 from firstflight.advise.budget import Check, Term, judged_check, parse
 from firstflight.advise.fit import CurrentWindow, current_window, first_responses
-from firstflight.advise.measure import DIMENSIONS, RESAMPLES, STATISTICS, grouped, worst
+from firstflight.advise.measure import DIMENSIONS, RESAMPLES, STATISTICS, grouped, placed, worst
 from firstflight.advise.outliers import described, hinging
-from firstflight.analysis.ab import Comparison, Design, bucketed, compare, compare_rate, least_units
+from firstflight.analysis.ab import Comparison, Design, least_units
+from firstflight.analysis.ab.compare import compared
 from firstflight.analysis.ab.contrast import LEAST_BLOCKS
+from firstflight.analysis.ab.sample import ComparedRows
 from firstflight.analysis.intervals import Estimate
 from firstflight.counted import counted, listed
 from firstflight.errors import RequestError
@@ -266,10 +268,7 @@ def _overlap(span: tuple[float | None, float | None], other: tuple[float | None,
 
 def _cells(rows: pl.DataFrame) -> pl.DataFrame:
     """`rows` with `cell`, which RTT and size a connection has; an unknown one is a separate value."""
-    for dimension in DIMENSIONS:
-        if dimension.column in _EVENED:
-            rows = bucketed(rows, dimension.column, dimension.edges, f"{dimension.column}_place")
-    return rows.with_columns(
+    return placed(rows).with_columns(
         cell=pl.concat_str([f"{name}_place" for name in _EVENED], separator="/", ignore_nulls=False).fill_null("?")
     )
 
@@ -313,7 +312,7 @@ class _Measured:
     """Comparisons of `rows`, and of `every` row as seen."""
 
     def __init__(self, rows: pl.DataFrame, every: pl.DataFrame, seed: int) -> None:
-        self._rows, self._every = rows, every
+        self._rows = rows
         subnets = [rows.filter(pl.col("arm") == name)["subnet"] for name in (BEFORE, AFTER)]
         enough = all(not column.null_count() and column.n_unique() >= LEAST_BLOCKS for column in subnets)
         self._design = Design(
@@ -328,6 +327,8 @@ class _Measured:
             seed=seed,
         )
         self._made: dict[str, Comparison] = {}
+        self._evened = ComparedRows(rows, rows.columns, self._design)
+        self._seen = self._evened if rows is every else ComparedRows(every, every.columns, self._design)
         self._timed = self._has("time_s")
         self._counted = self._has("segments_sent") and self._has("retransmissions")
 
@@ -337,19 +338,19 @@ class _Measured:
 
     def _own(self, statistic: str) -> Comparison:
         if statistic not in self._made:
-            self._made[statistic] = self._compare(statistic, self._rows)
+            self._made[statistic] = self._compare(statistic, self._evened)
         return self._made[statistic]
 
-    def _compare(self, statistic: str, rows: pl.DataFrame) -> Comparison:
+    def _compare(self, statistic: str, rows: ComparedRows) -> Comparison:
         if statistic == RETRANSMISSIONS:
-            return compare_rate(rows, "retransmissions", "segments_sent", self._design)
-        return compare(rows, "time_s", self._design, statistic=statistic)
+            return compared(rows, ["retransmissions", "segments_sent"], self._design, "rate")
+        return compared(rows, ["time_s"], self._design, statistic)
 
     def changes(self) -> Iterator[Change]:
         """Each statistic that both data sets have."""
         for statistic in (*(STATISTICS if self._timed else ()), *([RETRANSMISSIONS] if self._counted else ())):
             adjusted = self._own(statistic)
-            seen = adjusted if self._rows is self._every else self._compare(statistic, self._every)
+            seen = adjusted if self._seen is self._evened else self._compare(statistic, self._seen)
             scale = 100 if statistic == RETRANSMISSIONS else 1
             yield Change(
                 statistic,
@@ -391,7 +392,7 @@ class _Measured:
     def _worst_buckets(self, term: Term, window: int) -> list[Check]:
         """The bucket of each dimension that reaches furthest up, one over the limit before the others."""
         known = [dimension for dimension in DIMENSIONS if self._has(dimension.column)]
-        groups = {dimension.title: grouped(self._rows, dimension, self._design) for dimension in known}
+        groups = {dimension.title: grouped(self._evened, dimension, self._design) for dimension in known}
         return [
             judged_check(term, window, "observed", change, self._rows.height, there=units, where=where)
             for where, units, change in worst(groups, term.limit)

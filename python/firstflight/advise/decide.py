@@ -100,7 +100,7 @@ class Decision:
 def decide(evidence: Evidence) -> Decision:
     """Apply the rule above."""
     chosen, equal, needed = _choose(evidence, evidence.cases)
-    alone = {case: _choose(evidence, [case])[0] for case in evidence.cases}
+    alone = {case: recommended(evidence, [case]) for case in evidence.cases}
     return Decision(
         outcome="keep" if chosen == evidence.current else "change",
         initial_window=chosen,
@@ -113,6 +113,11 @@ def decide(evidence: Evidence) -> Decision:
         inconclusive=_inconclusive(evidence, evidence.cases, chosen),
         inconclusive_in=tuple(case for case, window in alone.items() if _inconclusive(evidence, [case], window)),
     )
+
+
+def recommended(evidence: Evidence, cases: Sequence[str] | None = None) -> int:
+    """The window of the decision, or that over some of the cases."""
+    return _choose(evidence, evidence.cases if cases is None else cases)[0]
 
 
 def candidate_result(evidence: Evidence, cases: Sequence[str], window: int) -> CandidateResult:

@@ -77,7 +77,7 @@ def _percentiles(advice: Advice) -> Figure | None:
             xOffset=alt.XOffset("iw:N", sort=windows),
             color=_color(advice),
         )
-        bars = base.mark_rule(strokeWidth=5, opacity=0.35).encode(y=alt.Y("low:Q", title=_CHANGE), y2="high:Q")
+        bars = base.mark_rule(strokeWidth=5, opacity=0.35).encode(y=alt.Y("low:Q", title=_CHANGE), y2=alt.Y2("high:Q"))
         dots = base.mark_point(filled=True, size=60, opacity=1).encode(y=alt.Y("change:Q", title=_CHANGE))
         picture: alt.TopLevelMixin = alt.layer(bars, dots, width=width, height=210)
         return picture
@@ -147,16 +147,16 @@ def _bucket_panels(points: list[dict[str, Any]], width: int) -> alt.TopLevelMixi
         scale = alt.Scale(domain=[low, high], nice=True)
         zero = alt.Chart(inline([{"at": 0}])).mark_rule(color=BASE).encode(x=alt.X("at:Q", scale=scale))
         bars = base.mark_rule(strokeWidth=5, opacity=0.35, color=ORDERED[0]).encode(
-            x=alt.X("low:Q", scale=scale, title=_CHANGE), x2="high:Q"
+            x=alt.X("low:Q", scale=scale, title=_CHANGE), x2=alt.X2("high:Q")
         )
         dots = base.mark_point(filled=True, size=55, opacity=1, color=ORDERED[0]).encode(
             x=alt.X("change:Q", scale=scale, title=_CHANGE)
         )
         notes = base.mark_text(align="left", fontSize=10.5, fontStyle="italic").encode(
-            x=alt.datum(low, scale=scale), text="note:N"
+            x=alt.XDatum(low, scale=scale), text=alt.Text("note:N")
         )
         shares = base.mark_text(align="right", fontSize=10.5, color=BASE).encode(
-            x=alt.value(inner + _SHARE_PX), text="share:N"
+            x=alt.XValue(inner + _SHARE_PX), text=alt.Text("share:N")
         )
         panels.append(
             alt.layer(

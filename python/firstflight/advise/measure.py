@@ -9,13 +9,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise, product
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from firstflight.advise.budget import Check, Term, judged_check
 from firstflight.advise.decide import Evidence
 from firstflight.advise.experiment import OTHERS, RESPONSE, Experiment
-from firstflight.analysis.ab import Bucket, Comparison, Design, bucketed, by_bucket, compare, compare_rate, least_units
+from firstflight.analysis.ab import Bucket, Comparison, Design, bucketed, least_units
+from firstflight.analysis.ab.buckets import of_buckets
+from firstflight.analysis.ab.compare import compared
 from firstflight.analysis.ab.contrast import LEAST_BLOCKS
+from firstflight.analysis.ab.sample import ComparedRows
 from firstflight.analysis.intervals import Estimate
 from firstflight.records import Run
 
@@ -41,6 +46,11 @@ class Dimension:
     scale: float
     edges: tuple[float, ...]
     seen: str
+
+    @property
+    def place(self) -> str:
+        """The column of the index of its bucket."""
+        return f"{self.column}_place"
 
     def labels(self) -> list[str]:
         """A label a bucket, in their order."""
@@ -69,9 +79,6 @@ DIMENSIONS = (
 class Measurements:
     """The results of a finished experiment; each comparison is made once."""
 
-    _whole: Measurements | None = None
-    """Of all users, where these are of some."""
-
     def __init__(self, run: Run, experiment: Experiment) -> None:
         """`run` holds every cell of `experiment`."""
         self._run = run
@@ -80,10 +87,10 @@ class Measurements:
         self.current = experiment.population.current.window
         self.candidates = [window for window in experiment.windows if window != self.current]
         self.cases = [case.name for case in experiment.sensitivity_cases]
-        self._responses: dict[str, pl.DataFrame] = {}
-        self._others: dict[tuple[str, str], pl.DataFrame] = {}
-        self._clients: pl.Series | None = None
-        self._made: dict[tuple[str, str, int, int], Comparison] = {}
+        self._rows: dict[tuple[str, str], ComparedRows] = {}
+        self._whole: Measurements | None = None
+        self._among: npt.NDArray[np.bool_] | None = None
+        self._made: dict[tuple[object, ...], Comparison] = {}
         self._buckets: dict[tuple[str, int, str], list[Bucket]] = {}
 
     @property
@@ -103,51 +110,42 @@ class Measurements:
         `time_s` from the opening of the connection to the last byte, NaN where it did not come within the time of a
         simulation; with the user's properties.
         """
-        if self._whole is not None and case not in self._responses:
-            assert self._clients is not None
-            every = self._whole.responses(case)
-            # Of one case at a time: those of all users are in memory already.
-            self._responses = {case: every.filter(pl.col("client").is_in(self._clients.implode()))}
-        elif case not in self._responses:
-            is_response = pl.col("application").cast(pl.String).str.starts_with(RESPONSE)
-            self._responses[case] = self._with_users(self._rows(case).filter(is_response), case).with_columns(
-                (pl.col("time_s") + pl.col("rest_s")).alias("time_s")
-            )
-        return self._responses[case]
-
-    def others(self, case: str, application: str) -> pl.DataFrame:
-        """The concurrent connections, whose window is the same for every `iw`."""
-        key = (case, application)
-        if key not in self._others:
-            of_application = pl.col("application").cast(pl.String) == application
-            self._others[key] = self._with_users(self._rows(case).filter(of_application), case)
-        rows = self._others[key]
-        return rows if self._clients is None else rows.filter(pl.col("client").is_in(self._clients.implode()))
+        return self._compared(case).frame
 
     def among(self, clients: pl.Series) -> Measurements:
         """The same of these users alone."""
         other = copy(self)
-        other._whole, other._clients = self, clients
-        other._responses, other._made, other._buckets = {}, {}, {}
+        other._whole, other._among = self, np.zeros(self.flows, dtype=np.bool_)
+        other._among[clients.to_numpy()] = True
+        other._made, other._buckets = {}, {}
         return other
 
-    def _rows(self, case: str) -> pl.LazyFrame:
-        return self._run.transfers.filter(pl.col("case") == case).select(
-            "iw",
-            "replicate",
-            "client",
-            "application",
-            pl.when(pl.col("completed") == 1).then("completion_time_s").otherwise(float("nan")).alias("time_s"),
-            "segments_sent",
-            "retransmissions",
-            "timeouts",
-            "first_flight_segments",
-            "first_flight_lost_segments",
-            (pl.col("first_flight_lost_segments") > 0).cast(pl.Float64).alias("lost_in_first_flight"),
-            (pl.col("timeouts") > 0).cast(pl.Float64).alias("timed_out"),
-        )
+    def _compared(self, case: str, application: str = RESPONSE) -> ComparedRows:
+        """The connections of a case whose application's name starts with this: `responses`, or the concurrent ones,
+        whose window is the same for every `iw`.
+        """
+        key = (case, application)
+        if key not in self._rows:
+            rows = self._run.transfers.filter(
+                pl.col("case") == case, pl.col("application").cast(pl.String).str.starts_with(application)
+            ).select(
+                "iw",
+                "client",
+                pl.when(pl.col("completed") == 1).then("completion_time_s").otherwise(float("nan")).alias("time_s"),
+                "segments_sent",
+                "retransmissions",
+                (pl.col("first_flight_lost_segments") > 0).cast(pl.Float64).alias("lost_in_first_flight"),
+                (pl.col("timeouts") > 0).cast(pl.Float64).alias("timed_out"),
+            )
+            rows = rows.join(self._users(case).lazy(), on="client", how="left", maintain_order="left")
+            if application == RESPONSE:
+                rows = rows.with_columns(pl.col("time_s") + pl.col("rest_s"))
+            frame = rows.collect()
+            design = self._design(self.current, self.candidates[0])
+            self._rows[key] = ComparedRows(frame, frame.columns, design, [self.current, *self.candidates])
+        return self._rows[key]
 
-    def _with_users(self, rows: pl.LazyFrame, case: str) -> pl.DataFrame:
+    def _users(self, case: str) -> pl.DataFrame:
         columns = self._experiment.users[case].columns
         seen = self._experiment.population.rows
         users = pl.DataFrame(
@@ -160,46 +158,51 @@ class Measurements:
                 "segments": seen["segments"],
                 "subnet": seen["subnet"],
             }
-        ).with_columns((pl.col("rtt_s") * pl.col("down_bps") / 8).alias("bdp_bytes"))
-        return rows.join(users.lazy(), on="client", how="left", maintain_order="left").collect()
+        )
+        return placed(users.with_columns((pl.col("rtt_s") * pl.col("down_bps") / 8).alias("bdp_bytes")))
+
+    def _here(self, rows: ComparedRows) -> npt.NDArray[np.bool_] | None:
+        return None if self._among is None else self._among[rows.frame["client"].to_numpy()]
 
     def time(self, case: str, window: int, statistic: str = "mean", against: int | None = None) -> Comparison:
         """The time of a response in seconds with `window`, and with the current one (or `against`)."""
-        baseline = self.current if against is None else against
-        key = (case, statistic, baseline, window)
-        if key not in self._made:
-            design = self._design(baseline, window)
-            self._made[key] = compare(self.responses(case), "time_s", design, statistic=statistic)
-        return self._made[key]
+        return self._compare(case, window, ["time_s"], statistic, against=against)
 
     def rate(self, case: str, window: int, numerator: str, denominator: str) -> Comparison:
         """A ratio of sums over all responses, such as retransmitted segments of segments sent."""
-        key = (case, f"{numerator}/{denominator}", self.current, window)
-        if key not in self._made:
-            design = self._design(self.current, window)
-            self._made[key] = compare_rate(self.responses(case), numerator, denominator, design)
-        return self._made[key]
+        return self._compare(case, window, [numerator, denominator], "rate")
 
     def share(self, case: str, window: int, flag: str) -> Comparison:
         """The share of responses with a flag (`lost_in_first_flight`, `timed_out`)."""
-        key = (case, flag, self.current, window)
-        if key not in self._made:
-            self._made[key] = compare(self.responses(case), flag, self._design(self.current, window))
-        return self._made[key]
+        return self._compare(case, window, [flag])
 
     def other(self, case: str, window: int, application: str, statistic: str = "mean") -> Comparison:
         """The time of other connections when the responses have `window`."""
-        key = (case, f"{application} {statistic}", self.current, window)
+        return self._compare(case, window, ["time_s"], statistic, application)
+
+    def _compare(
+        self,
+        case: str,
+        window: int,
+        names: Sequence[str],
+        statistic: str = "mean",
+        application: str = RESPONSE,
+        against: int | None = None,
+    ) -> Comparison:
+        baseline = self.current if against is None else against
+        key = (case, application, *names, statistic, baseline, window)
         if key not in self._made:
-            rows, design = self.others(case, application), self._design(self.current, window)
-            self._made[key] = compare(rows, "time_s", design, statistic=statistic)
+            rows = self._compared(case, application)
+            self._made[key] = compared(rows, names, self._design(baseline, window), statistic, self._here(rows))
         return self._made[key]
 
     def groups(self, case: str, window: int, dimension: Dimension) -> list[Bucket]:
         """The mean time by bucket of a dimension, corrected for multiple comparisons; empty buckets say so."""
         key = (case, window, dimension.column)
         if key not in self._buckets:
-            self._buckets[key] = grouped(self.responses(case), dimension, self._design(self.current, window))
+            rows, design = self._compared(case), self._design(self.current, window)
+            whole = None if self._whole is None else self._whole.groups(case, window, dimension)
+            self._buckets[key] = grouped(rows, dimension, design, self._here(rows), whole)
         return self._buckets[key]
 
     def title(self, dimension: Dimension) -> str:
@@ -243,7 +246,7 @@ class Measurements:
     def redrawn(self, evidence: Evidence, seed: int) -> Evidence:
         """The same with another seed of the resampling; only results near a limit are drawn again."""
         other = copy(self)
-        other._seed, other._made, other._buckets = seed, {}, {}
+        other._seed, other._whole, other._made, other._buckets = seed, None, {}, {}
         changes, checks = dict(evidence.changes), dict(evidence.checks)
         out = {check.initial_window for pair_checks in checks.values() for check in pair_checks if _is_far_over(check)}
         for pair, change in evidence.changes.items():
@@ -319,12 +322,26 @@ class Measurements:
         return any(variant.cross_traffic for variant in self._experiment.sensitivity_cases if variant.name == case)
 
 
-def grouped(rows: pl.DataFrame, dimension: Dimension, design: Design) -> list[Bucket]:
-    """The mean of `time_s` by bucket of a dimension, corrected for multiple comparisons."""
-    labels = dimension.labels()
-    placed = bucketed(rows, dimension.column, dimension.edges, "bucket")
-    least = replace(design, least=LEAST_IN_BUCKET)
-    buckets = by_bucket(placed, "time_s", "bucket", least, buckets=range(len(labels)))
+def placed(frame: pl.DataFrame) -> pl.DataFrame:
+    """`frame` with the index of the bucket in a column `place`, of each dimension that it has."""
+    for dimension in DIMENSIONS:
+        if dimension.column in frame.columns:
+            frame = bucketed(frame, dimension.column, dimension.edges, dimension.place)
+    return frame
+
+
+def grouped(
+    rows: ComparedRows,
+    dimension: Dimension,
+    design: Design,
+    among: npt.NDArray[np.bool_] | None = None,
+    whole: Sequence[Bucket] | None = None,
+) -> list[Bucket]:
+    """The mean of `time_s` by bucket of a dimension, corrected for multiple comparisons. `rows`: those of a frame that
+    is `placed`, or those `among` them; `whole`: the buckets of all rows.
+    """
+    labels, least = dimension.labels(), replace(design, least=LEAST_IN_BUCKET)
+    buckets = of_buckets(rows, ["time_s"], dimension.place, least, buckets=range(len(labels)), among=among, whole=whole)
     return [replace(bucket, bucket=name) for bucket, name in zip(buckets, labels, strict=True)]
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import polars as pl
 
 from firstflight.advise.budget import Term
-from firstflight.advise.decide import Decision, Evidence, decide
+from firstflight.advise.decide import Decision, Evidence, recommended
 from firstflight.advise.measure import Measurements
 from firstflight.analysis.intervals import Estimate
 
@@ -85,10 +85,10 @@ def outliers(
     kept = times["client"].filter(~times["client"].is_in(clients.implode()))
     rest = measured.among(kept)
     other = rest.evidence(tuple(budget))
-    without = decide(other)
+    without = recommended(other)
     best = min(other.candidates, key=lambda window: other.changes[reference, window].value)
-    changed = next((choice for choice in (without, decision) if choice.outcome == "change"), None)
-    shown = best if changed is None else changed.initial_window
+    changed = (window for window in (without, decision.initial_window) if window != decision.current)
+    shown = next(changed, best)
     return Outliers(
         tuple(
             f"connection {users['client'][at] + 1:,}: {described(users.row(at, named=True))}"
@@ -96,7 +96,7 @@ def outliers(
         ),
         len(contributions),
         100 * float(contributions[places].sum() / np.nansum(contributions)),
-        without.initial_window,
+        without,
         shown,
         evidence.changes[reference, shown],
         other.changes[reference, shown],

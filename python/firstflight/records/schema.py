@@ -127,8 +127,7 @@ def conforms(table: str, frame: pl.DataFrame) -> None:
     expected = [column.name for column in TABLES[table]]
     if frame.columns != expected:
         raise ValueError(f"{table}: the columns are {frame.columns}, not {expected}")
-    for column in TABLES[table]:
-        dtype = frame.schema[column.name]
+    for column, dtype in zip(TABLES[table], frame.dtypes, strict=True):
         fits = isinstance(dtype, pl.Enum) if column.dtype is None else dtype == column.dtype
         if not fits:
             raise ValueError(f"{table}.{column.name} is {dtype}, not {column.dtype or 'Enum'}")

@@ -181,7 +181,7 @@ def _times(lines: pl.DataFrame, marks: list[dict[str, Any]], axis: _Bytes, headi
         _rules(marks, x),
         alt.Chart(inline(lines.to_dicts()))
         .mark_line(strokeWidth=2.4 if axis.wide else 1.8, strokeJoin="round")
-        .encode(x=x, y=y, color=_color(marks), detail="initial_window:N"),
+        .encode(x=x, y=y, color=_color(marks), detail=alt.Detail("initial_window:N")),
         _labels(marks, axis, x, "label"),
     ]
     height = 330 if axis.wide else 220
@@ -189,11 +189,11 @@ def _times(lines: pl.DataFrame, marks: list[dict[str, Any]], axis: _Bytes, headi
         step = _step(lines, marks)
         if step is not None:
             note = alt.Chart(inline([step])).mark_text(align="left", baseline="bottom", dx=4, dy=-4, fontSize=11)
-            layers.append(note.encode(x=x, y=y, text="text:N"))
+            layers.append(note.encode(x=x, y=y, text=alt.Text("text:N")))
         ends = alt.Chart(inline(_line_ends(lines, marks, height / top))).mark_text(
             align="left", baseline="middle", fontSize=12, fontWeight="bold"
         )
-        layers.append(ends.encode(x=alt.value(axis.width + 8), y=y, text="name:N", color=_color(marks)))
+        layers.append(ends.encode(x=alt.XValue(axis.width + 8), y=y, text=alt.Text("name:N"), color=_color(marks)))
     return alt.LayerChart(layer=layers, width=axis.width, height=height, title=heading)
 
 
@@ -218,7 +218,7 @@ def _users(dots: pl.DataFrame, marks: list[dict[str, Any]], axis: _Bytes, headin
         note = alt.Chart(inline([{"text": f"{beyond} beyond \u2192"}])).mark_text(
             align="right", baseline="top", dx=-4, dy=5, fontSize=11 if axis.wide else 10
         )
-        layers.append(note.encode(x=alt.value(axis.width), y=alt.value(0), text="text:N"))
+        layers.append(note.encode(x=alt.XValue(axis.width), y=alt.YValue(0), text=alt.Text("text:N")))
     return alt.LayerChart(layer=layers, width=axis.width, height=190 if axis.wide else 140, title=heading)
 
 
@@ -241,7 +241,7 @@ def _labels(marks: list[dict[str, Any]], axis: _Bytes, x: alt.X, column: str) ->
     labels: alt.Chart = (
         alt.Chart(inline(placed))
         .mark_text(fontSize=12 if axis.wide else 10, fontWeight="bold", baseline="bottom", dy=-3)
-        .encode(x=x, y=alt.value(0), text=f"{column}:N", color=_color(marks))
+        .encode(x=x, y=alt.YValue(0), text=alt.Text(f"{column}:N"), color=_color(marks))
     )
     return labels
 

@@ -36,6 +36,9 @@ def value(item: Any) -> str:
         inner = ", ".join(f"{_key(key)} = {value(x)}" for key, x in item.items() if x is not None)
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(item, list | tuple):
+        # A table of paths has many numbers, and Python writes a list of them as TOML does.
+        if {*map(type, item)} <= {int, float}:
+            return repr([*item])
         return f"[{', '.join(map(value, item))}]"
     if isinstance(item, bool):
         return "true" if item else "false"

@@ -8,7 +8,7 @@ called better or worse is at most 1 - confidence.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -16,11 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from firstflight.analysis.ab.compare import maker
+from firstflight.analysis.ab.compare import compared
 from firstflight.analysis.ab.comparison import Comparison, Verdict
-from firstflight.analysis.ab.contrast import of_sample
-from firstflight.analysis.ab.sample import Design, read
-from firstflight.analysis.ab.statistic import share_of
+from firstflight.analysis.ab.sample import ComparedRows, Design
 from firstflight.analysis.intervals import Estimate
 
 Correction = Literal["bonferroni", "none"]
@@ -77,21 +75,40 @@ def by_bucket(
     Buckets keep their order; those without flows are included. More resamples than the design's are drawn if the
     intervals of this number of buckets need them.
     """
-    percent = _shares(frame, bucket, design)
+    names = [value] if denominator is None else [value, denominator]
+    rows = ComparedRows(frame, [*names, bucket], design)
+    named = statistic if denominator is None else "rate"
+    return of_buckets(rows, names, bucket, design, named, correction, lower_is_better, buckets=buckets)
+
+
+def of_buckets(
+    rows: ComparedRows,
+    names: Sequence[str],
+    bucket: str,
+    design: Design,
+    statistic: str = "mean",
+    correction: Correction = "bonferroni",
+    lower_is_better: bool = True,
+    *,
+    buckets: Sequence[object],
+    among: npt.NDArray[np.bool_] | None = None,
+    whole: Sequence[Bucket] | None = None,
+) -> list[Bucket]:
+    """As `by_bucket`, of columns `names` of `rows` or of those `among` them. `whole`: the buckets of all rows, whose
+    comparison stands where a bucket has the same rows.
+    """
     tail = (1 - design.confidence) / max(1, len(buckets)) / 2
     enough = replace(design, resamples=max(design.resamples, math.ceil(_BEYOND_EACH_END / tail)))
-    named = statistic if denominator is None else "rate"
-    rows = read(
-        frame,
-        [value] if denominator is None else [value, denominator],
-        enough,
-        unfinished_last=named != "rate" and share_of(named) is not None,
-        bucket=bucket,
-    )
+    every = np.ones(rows.frame.height, dtype=np.bool_) if among is None else among
+    baseline = rows.of_arm(design.baseline)
+    total = float(rows.weights[baseline[every[baseline]]].sum())
     comparisons: list[tuple[object, float, Comparison]] = []
-    for name, here in zip(buckets, _masks(rows.bucket, buckets), strict=True):
-        comparison = of_sample(rows.sample(here), maker(named), named, enough)
-        comparisons.append((name, percent(name), comparison))
+    for place, name in enumerate(buckets):
+        all_here = rows.of_bucket(bucket, name)
+        here = all_here & every
+        known = whole[place].comparison if whole and np.array_equal(here, all_here) else None
+        share = 100 * float(rows.weights[baseline[here[baseline]]].sum()) / total if total else math.nan
+        comparisons.append((name, share, known or compared(rows, names, enough, statistic, here)))
     return judged(comparisons, correction, design.confidence, lower_is_better)
 
 
@@ -133,23 +150,3 @@ def _bucket(
         wide.verdict(lower_is_better),
         "" if tested else comparison.reason,
     )
-
-
-def _masks(places: pl.Series, buckets: Sequence[object]) -> list[npt.NDArray[np.bool_]]:
-    """The rows of each bucket."""
-    column = pl.col(places.name)
-    masks = places.to_frame().select(column.eq_missing(pl.lit(name)).alias(str(at)) for at, name in enumerate(buckets))
-    return [mask.to_numpy() for mask in masks]
-
-
-def _shares(frame: pl.DataFrame | pl.LazyFrame, bucket: str, design: Design) -> Callable[[object], float]:
-    """Percent of the baseline's weight in a bucket."""
-    rows, arm = frame.lazy(), design.arm
-    kind = rows.collect_schema()[arm]
-    side = pl.col(arm).cast(pl.String) if kind in (pl.Enum, pl.Categorical) else pl.col(arm)
-    counted = pl.col(design.weight).cast(pl.Float64).sum() if design.weight else pl.len().cast(pl.Float64)
-    baseline_rows = rows.filter(side == design.baseline)
-    sums = baseline_rows.group_by(bucket, maintain_order=True).agg(counted.alias("__weight")).collect()
-    total = float(sums["__weight"].sum())
-    by_name = dict(zip(sums[bucket].to_list(), sums["__weight"].to_list(), strict=True))
-    return lambda name: 100 * by_name.get(name, 0.0) / total if total else math.nan

@@ -13,7 +13,7 @@ import polars as pl
 
 from firstflight.analysis.ab.comparison import Comparison
 from firstflight.analysis.ab.contrast import Make, of_sample
-from firstflight.analysis.ab.sample import Design, read
+from firstflight.analysis.ab.sample import ComparedRows, Design
 from firstflight.analysis.ab.statistic import Jain, Quantile, Ratio, share_of
 
 
@@ -23,20 +23,26 @@ def compare(frame: pl.DataFrame | pl.LazyFrame, value: str, design: Design, *, s
     A row with NaN did not finish: beyond every number in a quantile, excluded from a mean (with its partner if paired).
     ValueError for an inconsistent request.
     """
-    rows = read(frame, [value], design, unfinished_last=share_of(statistic) is not None)
-    return of_sample(rows.sample(), maker(statistic), statistic, design)
+    return compared(ComparedRows(frame, [value], design), [value], design, statistic)
 
 
 def compare_rate(frame: pl.DataFrame | pl.LazyFrame, numerator: str, denominator: str, design: Design) -> Comparison:
     """As `compare`, for the sum of `numerator` over that of `denominator` (retransmitted segments, segments sent)."""
-    rows = read(frame, [numerator, denominator], design, unfinished_last=False)
-    return of_sample(rows.sample(), Ratio, "rate", design)
+    names = [numerator, denominator]
+    return compared(ComparedRows(frame, names, design), names, design, "rate")
 
 
-def maker(statistic: str) -> Make:
-    """The statistic of an arm: `rate`, or an argument of `compare`."""
+def compared(
+    rows: ComparedRows,
+    names: Sequence[str],
+    design: Design,
+    statistic: str,
+    here: npt.NDArray[np.bool_] | None = None,
+) -> Comparison:
+    """As `compare` for columns `names` of `rows`, or of those `here`. `statistic`: of one column, or `rate` of two."""
     p = None if statistic == "rate" else share_of(statistic)
-    return Ratio if p is None else lambda rows, blocks, weight: Quantile(rows, blocks, weight, p)
+    make: Make = Ratio if p is None else lambda arm, blocks, weight: Quantile(arm, blocks, weight, p)
+    return of_sample(rows.sample(names, design, unfinished_last=p is not None, here=here), make, statistic, design)
 
 
 @dataclass(frozen=True)
@@ -85,7 +91,7 @@ def jain_index(values: Sequence[float] | Values, weights: Sequence[float] | Valu
 
 def compare_jain(frame: pl.DataFrame | pl.LazyFrame, value: str, design: Design) -> Comparison:
     """As `compare`, for Jain's index of `value` (the allocation of a row, at least 0) over all rows of an arm."""
-    sample = read(frame, [value], design, unfinished_last=False).sample()
+    sample = ComparedRows(frame, [value], design).sample([value], design, unfinished_last=False)
     if any((side.values < 0).any() for side in (sample.baseline, sample.treatment)):
         raise ValueError(f"{value}: Jain's index is of values of at least 0")
     return of_sample(sample, Jain, "jain", design)

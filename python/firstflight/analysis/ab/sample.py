@@ -52,7 +52,7 @@ Values = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-_WEIGHT = "__weight"
+_ARM, _WEIGHT = "__arm", "__weight"
 
 
 @dataclass(frozen=True)
@@ -96,126 +96,142 @@ def columns(names: str | Sequence[str] | None) -> list[str]:
     return [] if names is None else [names] if isinstance(names, str) else list(names)
 
 
-@dataclass(frozen=True)
 class ComparedRows:
-    """The rows of both arms, read and numbered once, of which `sample` takes all or some.
+    """Rows of arms, read and numbered once, of which `sample` takes those of two arms, all of them or some.
 
-    `of_unit`, `of_drawn`, `of_stratum`: for each row the place of its unit, of its drawn block and of its stratum among
-    all that there are, in rising order. `names`: of the columns of units, of clusters and of strata; `arms`: of both.
+    `frame`: the rows, of `arms` alone, with the columns that were named.
     """
 
-    numbers: Values
-    weights: Values
-    unknown: Mask
-    in_arm: tuple[Mask, Mask]
-    of_unit: Places
-    of_drawn: Places
-    of_stratum: Places
-    titles: tuple[str, ...]
-    names: tuple[list[str], list[str], list[str]]
-    arms: tuple[str, str]
-    bucket: pl.Series
-    paired: bool
-    unfinished_last: bool
+    def __init__(
+        self,
+        frame: pl.DataFrame | pl.LazyFrame,
+        names: Sequence[str],
+        design: Design,
+        arms: Sequence[object] | None = None,
+    ) -> None:
+        """`names`: of values and of buckets. `arms`: by default those of `design`.
 
-    def sample(self, here: Mask | None = None) -> TwoArms:
-        """The sample of the rows `here`, None: of all.
+        ValueError for a missing column, and a weight that is not a number of at least 0.
+        """
+        arm, weight = design.arm, design.weight
+        unit, groups, layers = list(design.unit), columns(design.cluster), columns(design.strata)
+        lazy = frame.lazy()
+        schema = lazy.collect_schema()
+        kept = dict.fromkeys([*unit, *layers, *groups, *names])
+        missing = [name for name in dict.fromkeys([arm, *kept, *([weight] if weight else [])]) if name not in schema]
+        if missing:
+            raise ValueError(f"the frame lacks the column {', '.join(missing)}: it has {', '.join(schema)}")
+        plain = pl.col(arm).cast(pl.String) if schema[arm] in (pl.Enum, pl.Categorical) else pl.col(arm)
+        known = [plain.alias(_ARM), (pl.col(weight).cast(pl.Float64) if weight else pl.lit(1.0)).alias(_WEIGHT)]
+        wanted = (pl.col(_ARM) == name for name in arms or (design.baseline, design.treatment))
+        self.frame = lazy.select(*kept, *known).filter(pl.any_horizontal(*wanted)).collect()
+        self.weights = self.frame[_WEIGHT].to_numpy()
+        odd = np.count_nonzero(~((self.weights >= 0) & np.isfinite(self.weights)))
+        if odd:
+            raise ValueError(f"{weight}: {odd} rows have a weight that is not a finite number of at least 0")
+        self._names = (unit, groups, layers)
+        self._of_unit = _places(self.frame, unit)
+        self._of_drawn = _places(self.frame, groups) if groups else self._of_unit
+        levels = _levels(self.frame, layers) if layers else None
+        self._strata = ("",) if levels is None else tuple(", ".join(map(str, row)) for row in levels.iter_rows())
+        of_stratum = _places(self.frame, layers) if layers else np.zeros(self.frame.height, dtype=np.int64)
+        # By stratum and then by name: the order of the rows does not change the resamples.
+        most = self._of_drawn.max(initial=0) + 1
+        blocks, self._of_block = np.unique(of_stratum * most + self._of_drawn, return_inverse=True)
+        self._stratum = blocks // most
+        self._of_arm: dict[object, Places] = {}
+        self._of_bucket: dict[tuple[str, object], Mask] = {}
+        self._of_names: dict[tuple[str, ...], tuple[Values, Mask, Mask]] = {}
 
-        A unit that is left without a row in one arm is left out of both when `paired`. ValueError for a unit in two
+    def of_arm(self, name: object) -> Places:
+        """The places of its rows."""
+        if name not in self._of_arm:
+            self._of_arm[name] = np.flatnonzero((self.frame[_ARM] == name).to_numpy())
+        return self._of_arm[name]
+
+    def of_bucket(self, column: str, name: object) -> Mask:
+        """Whether the value of a column is this one, of all rows."""
+        key = (column, name)
+        if key not in self._of_bucket:
+            self._of_bucket[key] = self.frame.select(pl.col(column).eq_missing(pl.lit(name))).to_series().to_numpy()
+        return self._of_bucket[key]
+
+    def _numbers(self, names: Sequence[str]) -> tuple[Values, Mask, Mask]:
+        """Of all rows the values (rows, columns), whether any is null, and whether any other is NaN."""
+        key = tuple(names)
+        if key not in self._of_names:
+            numbers = self.frame.select(pl.col(name).cast(pl.Float64) for name in names).to_numpy().astype(np.float64)
+            null = self.frame.select(pl.any_horizontal(pl.col(name).is_null() for name in names)).to_series().to_numpy()
+            self._of_names[key] = numbers, null, np.isnan(numbers).any(axis=1) & ~null
+        return self._of_names[key]
+
+    def sample(
+        self, names: Sequence[str], design: Design, *, unfinished_last: bool, here: Mask | None = None
+    ) -> TwoArms:
+        """The sample of columns `names` in both arms of `design`, of the rows `here`, None: of all. `unfinished_last`:
+        NaN stands beyond every number; else its row is left out.
+
+        A unit that is left without a row in one arm is left out of both when paired. ValueError for a unit in two
         clusters or strata.
         """
-        unit, groups, layers = self.names
-        unfinished = np.isnan(self.numbers).any(axis=1) & ~self.unknown
-        in_arm = self.in_arm if here is None else tuple(side & here for side in self.in_arm)
-        sides = [side & ~self.unknown for side in in_arm]
-        counts = [(int((side & self.unknown).sum()), int((side & unfinished).sum())) for side in in_arm]
-        of_unit, of_drawn, numbers, unmatched = self.of_unit, self.of_drawn, self.numbers, [0, 0]
-        if self.paired:
-            matched = _matched(sides, of_unit)
+        unit, groups, layers = self._names
+        numbers, null, unfinished = self._numbers(names)
+        sides = [self.of_arm(arm) for arm in (design.baseline, design.treatment)]
+        if here is not None:
+            sides = [side[here[side]] for side in sides]
+        counts = [(int(null[side].sum()), int(unfinished[side].sum())) for side in sides]
+        sides, unmatched = [side[~null[side]] for side in sides], [0, 0]
+        if design.paired:
+            matched = self._matched(sides)
             pairs = zip(sides, matched, strict=True)
-            unmatched = [_number(of_unit[every]) - _number(of_unit[kept]) for every, kept in pairs]
+            unmatched = [self._units(every) - self._units(kept) for every, kept in pairs]
             sides = matched
-        if self.unfinished_last:
+        if unfinished_last:
             numbers = np.where(np.isnan(numbers), math.inf, numbers)
         else:
-            sides = [side & ~unfinished for side in sides]
-            sides = _matched(sides, of_unit) if self.paired else sides
-        together = sides[0] | sides[1]
-        there, of_stratum = np.unique(self.of_stratum[together], return_inverse=True)
-        titles = tuple(self.titles[place] for place in there) if layers else ("",)
+            sides = [side[~unfinished[side]] for side in sides]
+            sides = self._matched(sides) if design.paired else sides
+        together = np.concatenate(sides)
         # Not paired, a unit of the same name in the other arm is another one.
-        for mask in [together] if self.paired else sides:
+        drawn_from = [together, together] if design.paired else sides
+        for rows in drawn_from[: 1 if design.paired else 2]:
             if groups:
-                _nested(of_unit[mask], of_drawn[mask], unit, groups, "cluster")
+                _nested(self._of_unit[rows], self._of_drawn[rows], unit, groups, "cluster")
             if layers:
-                _nested(of_drawn[mask], self.of_stratum[mask], groups or unit, layers, "stratum")
-        # By stratum and then by name: the order of the rows does not change the resamples.
-        key = of_stratum * (of_drawn.max(initial=0) + 1) + of_drawn[together]
+                _nested(self._of_drawn[rows], self._stratum[self._of_block[rows]], groups or unit, layers, "stratum")
+        strata = np.unique(self._stratum[self._of_block[together]])
         arms = []
-        for side, missing_partner, (null_rows, open_rows) in zip(sides, unmatched, counts, strict=True):
-            of_side = side[together]
-            drawn = slice(None) if self.paired else of_side
-            _, first, block = np.unique(key[drawn], return_index=True, return_inverse=True)
-            stratum = of_stratum[drawn][first]
-            block = block[of_side] if self.paired else block
-            number = _number(of_unit[side])
+        for side, rows, missing_partner, (null_rows, open_rows) in zip(
+            sides, drawn_from, unmatched, counts, strict=True
+        ):
+            blocks = np.flatnonzero(np.bincount(self._of_block[rows], minlength=len(self._stratum)))
+            place = np.zeros(len(self._stratum), dtype=np.int64)
+            place[blocks] = np.arange(len(blocks))
             arms.append(
                 ArmRows(
-                    numbers[side], self.weights[side], block, stratum, number, missing_partner, open_rows, null_rows
+                    numbers[side],
+                    self.weights[side],
+                    place[self._of_block[side]],
+                    np.searchsorted(strata, self._stratum[blocks]),
+                    self._units(side),
+                    missing_partner,
+                    open_rows,
+                    null_rows,
                 )
             )
-        return TwoArms(arms[0], arms[1], self.paired, titles, " and ".join(groups or unit), unit[-1], self.arms)
+        names_of_arms = (f"{design.arm} {design.baseline}", f"{design.arm} {design.treatment}")
+        titles = tuple(self._strata[place] for place in strata) if layers else self._strata
+        return TwoArms(arms[0], arms[1], design.paired, titles, " and ".join(groups or unit), unit[-1], names_of_arms)
 
+    def _matched(self, sides: Sequence[Places]) -> list[Places]:
+        """Of the rows of each side those whose unit the other has, too."""
+        size = self._of_unit.max(initial=0) + 1
+        here = [np.bincount(self._of_unit[side], minlength=size) > 0 for side in sides]
+        both = here[0] & here[1]
+        return [side[both[self._of_unit[side]]] for side in sides]
 
-def read(
-    frame: pl.DataFrame | pl.LazyFrame,
-    values: Sequence[str],
-    design: Design,
-    *,
-    unfinished_last: bool,
-    bucket: str | None = None,
-) -> ComparedRows:
-    """The rows of columns `values`. `unfinished_last`: NaN stands beyond every number; else its row is left out.
-
-    ValueError for a missing column, and a weight that is not a number of at least 0.
-    """
-    arm, weight = design.arm, design.weight
-    unit, layers, groups = list(design.unit), columns(design.strata), columns(design.cluster)
-    lazy = frame.lazy()
-    schema = lazy.collect_schema()
-    kept = [*unit, *layers, *groups, *([bucket] if bucket else [])]
-    missing = [
-        name for name in dict.fromkeys([arm, *kept, *([weight] if weight else []), *values]) if name not in schema
-    ]
-    if missing:
-        raise ValueError(f"the frame lacks the column {', '.join(missing)}: it has {', '.join(schema)}")
-    plain = pl.col(arm).cast(pl.String) if schema[arm] in (pl.Enum, pl.Categorical) else pl.col(arm)
-    known = [plain.alias("__arm"), (pl.col(weight).cast(pl.Float64) if weight else pl.lit(1.0)).alias(_WEIGHT)]
-    taken = [pl.col(name).cast(pl.Float64).alias(f"__value{place}") for place, name in enumerate(values)]
-    null = pl.any_horizontal(pl.col(name).is_null() for name in values).alias("__unknown")
-    asked = lazy.select(*dict.fromkeys(kept), *known, *taken, null)
-    rows = asked.filter((pl.col("__arm") == design.baseline) | (pl.col("__arm") == design.treatment)).collect()
-    weights = rows[_WEIGHT].to_numpy()
-    odd = np.count_nonzero(~((weights >= 0) & np.isfinite(weights)))
-    if odd:
-        raise ValueError(f"{weight}: {odd} rows have a weight that is not a finite number of at least 0")
-    of_unit = _places(rows, unit)
-    levels = _levels(rows, layers) if layers else None
-    return ComparedRows(
-        rows.select(f"__value{place}" for place in range(len(values))).to_numpy().astype(np.float64),
-        weights,
-        rows["__unknown"].to_numpy(),
-        ((rows["__arm"] == design.baseline).to_numpy(), (rows["__arm"] == design.treatment).to_numpy()),
-        of_unit,
-        _places(rows, groups) if groups else of_unit,
-        _places(rows, layers) if layers else np.zeros(rows.height, dtype=np.int64),
-        () if levels is None else tuple(", ".join(map(str, row)) for row in levels.select(layers).iter_rows()),
-        (unit, groups, layers),
-        (f"{arm} {design.baseline}", f"{arm} {design.treatment}"),
-        rows[bucket] if bucket else pl.Series(),
-        design.paired,
-        unfinished_last,
-    )
+    def _units(self, rows: Places) -> int:
+        return _number(self._of_unit[rows])
 
 
 def _places(rows: pl.DataFrame, names: list[str]) -> Places:
@@ -237,14 +253,6 @@ def _levels(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
 
 def _number(places: Places) -> int:
     return int(np.count_nonzero(np.bincount(places)))
-
-
-def _matched(sides: Sequence[Mask], of_unit: Places) -> list[Mask]:
-    """Of the rows of each side those whose unit the other has, too."""
-    size = of_unit.max(initial=0) + 1
-    here = [np.bincount(of_unit[side], minlength=size) > 0 for side in sides]
-    both = (here[0] & here[1])[of_unit]
-    return [side & both for side in sides]
 
 
 def _nested(inner: Places, outer: Places, inner_names: list[str], outer_names: list[str], what: str) -> None:
