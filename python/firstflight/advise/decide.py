@@ -123,9 +123,9 @@ def recommended(evidence: Evidence, cases: Sequence[str] | None = None) -> int:
 def candidate_result(evidence: Evidence, cases: Sequence[str], window: int) -> CandidateResult:
     """Whether `window` can be recommended over all of `cases`, and the obstacles."""
     checks = [check for case in cases for check in evidence.checks[case, window]]
-    stopped = tuple(check for check in checks if check.verdict not in ("within", "too few flows"))
+    stopped = tuple(check for check in checks if not passes(check))
     lacking = tuple(check for check in checks if check.verdict == "too few flows")
-    flat = tuple(case for case in cases if not _gains(evidence.changes[case, window]))
+    flat = tuple(case for case in cases if not gains(evidence.changes[case, window]))
     needed: list[tuple[int | None, Check | None]] = [
         (check.flows_needed, check) for check in stopped if check.verdict != "over"
     ]
@@ -148,19 +148,24 @@ def _inconclusive(evidence: Evidence, cases: Sequence[str], chosen: int) -> tupl
             return False
         if any(evidence.changes[case, window].low >= 0 for case in cases):
             return False
-        return chosen == evidence.current or not _gains(evidence.step(cases[0], window, chosen))
+        return chosen == evidence.current or not gains(evidence.step(cases[0], window, chosen))
 
     return tuple(window for window in evidence.candidates if is_inconclusive(window))
 
 
 def _choose(evidence: Evidence, cases: Sequence[str]) -> tuple[int, tuple[int, ...], int | None]:
-    """The window to recommend, those not separated from it, and how many flows would separate them."""
-    reference = cases[0]
     fit = [window for window in evidence.candidates if candidate_result(evidence, cases, window).why == "gain"]
+    return best_of(evidence, cases[0], fit)
+
+
+def best_of(evidence: Evidence, reference: str, fit: Sequence[int]) -> tuple[int, tuple[int, ...], int | None]:
+    """The window to recommend of those that `fit`, those not separated from it, and how many flows would separate
+    them.
+    """
     if not fit:
         return evidence.current, (), None
     best = min(fit, key=lambda window: (evidence.changes[reference, window].value, _far(evidence, window)))
-    equal = [window for window in fit if window == best or not _gains(evidence.step(reference, window, best))]
+    equal = [window for window in fit if window == best or not gains(evidence.step(reference, window, best))]
     chosen = min(equal, key=lambda window: (_far(evidence, window), window))
     needed = None
     if chosen != best:
@@ -173,5 +178,11 @@ def _far(evidence: Evidence, window: int) -> int:
     return abs(window - evidence.current)
 
 
-def _gains(change: Estimate) -> bool:
+def gains(change: Estimate) -> bool:
+    """Whether a gain is shown."""
     return change.high < 0
+
+
+def passes(check: Check) -> bool:
+    """Whether it stops no candidate."""
+    return check.verdict in ("within", "too few flows")

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from firstflight.advise.budget import Check, Term, judged_check
-from firstflight.advise.decide import Evidence
+from firstflight.advise.decide import Evidence, gains, passes
 from firstflight.advise.experiment import OTHERS, RESPONSE, Experiment
 from firstflight.analysis.ab import Bucket, Comparison, Design, bucketed, least_units
 from firstflight.analysis.ab.buckets import of_buckets
@@ -99,6 +99,10 @@ class Measurements:
         return self._experiment.population.rows.height
 
     @cached_property
+    def _transfers(self) -> pl.LazyFrame:
+        return self._run.transfers
+
+    @cached_property
     def _cluster(self) -> str | None:
         """Users of a subnet are alike, where the data shows the members of each and has enough subnets."""
         subnets = self._experiment.population.rows["subnet"]
@@ -126,7 +130,7 @@ class Measurements:
         """
         key = (case, application)
         if key not in self._rows:
-            rows = self._run.transfers.filter(
+            rows = self._transfers.filter(
                 pl.col("case") == case, pl.col("application").cast(pl.String).str.starts_with(application)
             ).select(
                 "iw",
@@ -320,6 +324,16 @@ class Measurements:
 
     def _has_others(self, case: str) -> bool:
         return any(variant.cross_traffic for variant in self._experiment.sensitivity_cases if variant.name == case)
+
+
+def holds(measured: Measurements, budget: Sequence[Term], window: int, cases: Sequence[str]) -> bool:
+    """Whether a candidate gains and stays within the budget in each of `cases`. Groups come last: they take the longest
+    to compare.
+    """
+    terms = sorted(budget, key=lambda term: term.name == "groups")
+    return all(gains(measured.time(case, window).percent) for case in cases) and all(
+        passes(check) for term in terms for case in cases for check in measured.checks(term, case, window)
+    )
 
 
 def placed(frame: pl.DataFrame) -> pl.DataFrame:

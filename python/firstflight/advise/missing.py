@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 
 from firstflight.advise.budget import Term
-from firstflight.advise.decide import Decision, Evidence
+from firstflight.advise.decide import Decision, Evidence, gains, passes
 from firstflight.advise.experiment import Experiment
-from firstflight.advise.measure import Measurements
+from firstflight.advise.measure import Measurements, holds
 from firstflight.advise.sensitivity import SensitivityCase
 from firstflight.counted import listed
 
@@ -70,8 +70,7 @@ def missing(
 
 
 def _holds(evidence: Evidence, case: str, window: int) -> bool:
-    within = all(check.verdict in ("within", "too few flows") for check in evidence.checks[case, window])
-    return within and evidence.changes[case, window].high < 0
+    return all(map(passes, evidence.checks[case, window])) and gains(evidence.changes[case, window])
 
 
 def _of(
@@ -132,9 +131,4 @@ def _within(
     kept = min(len(slow), round(share / (1 - share) * len(fast)))
     order = np.random.default_rng(experiment.seed).permutation(len(slow))
     clients = pl.Series(np.sort(np.concatenate([fast, slow[order[:kept]]])).astype(np.uint32))
-    among = measured.among(clients)
-    return all(
-        check.verdict in ("within", "too few flows")
-        for term in budget
-        for check in among.checks(term, case.name, window)
-    ) and bool(among.time(case.name, window).percent.high < 0)
+    return holds(measured.among(clients), budget, window, [case.name])

@@ -2,15 +2,15 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from firstflight.advise.budget import Term
-from firstflight.advise.decide import Decision, Evidence, recommended
-from firstflight.advise.measure import Measurements
+from firstflight.advise.decide import Decision, Evidence, best_of
+from firstflight.advise.measure import Measurements, holds
 from firstflight.analysis.intervals import Estimate
 
 SHARE, TIMES_FAIR = 0.01, 20.0
@@ -84,9 +84,15 @@ def outliers(
     clients = times["client"].gather(places)
     kept = times["client"].filter(~times["client"].is_in(clients.implode()))
     rest = measured.among(kept)
-    other = rest.evidence(tuple(budget))
-    without = recommended(other)
-    best = min(other.candidates, key=lambda window: other.changes[reference, window].value)
+    changes = {window: rest.time(reference, window).percent for window in rest.candidates}
+    other = replace(
+        evidence,
+        changes={(reference, window): change for window, change in changes.items()},
+        step=lambda case, smaller, larger: rest.time(case, larger, against=smaller).percent,
+    )
+    fit = [window for window in rest.candidates if holds(rest, budget, window, rest.cases)]
+    without, *_ = best_of(other, reference, fit)
+    best = min(changes, key=lambda window: changes[window].value)
     changed = (window for window in (without, decision.initial_window) if window != decision.current)
     shown = next(changed, best)
     return Outliers(
@@ -99,7 +105,7 @@ def outliers(
         without,
         shown,
         evidence.changes[reference, shown],
-        other.changes[reference, shown],
+        changes[shown],
     )
 
 
