@@ -1,5 +1,6 @@
 """The result of several flights together, and a probe's messages to a server."""
 
+import re
 import signal
 import socket
 import time
@@ -13,7 +14,8 @@ from typer.testing import CliRunner
 from firstflight.cli.app import app
 from firstflight.errors import RequestError
 from firstflight.probe import Flight, hosts
-from firstflight.probe.judge import judge
+from firstflight.probe.handshake import Handshake
+from firstflight.probe.judge import handshake_lines, judge
 from firstflight.probe.measure import Scouted, _SilentConnection
 from firstflight.probe.raw import RawPort, Segment, StoppedError
 from firstflight.probe.speech import Http2, Speech, Target, client_context
@@ -126,6 +128,28 @@ def test_a_count_is_exact_if_the_server_had_the_time_to_send_all(changes, late_s
 
 def test_a_hole_in_the_tls_handshake_leaves_a_server_without_a_request() -> None:
     assert not _held(1460, {}).settled(0.0)
+
+
+def test_a_server_that_answers_no_message_of_the_tls_handshake_was_not_stopped_by_its_window() -> None:
+    changes = {"_arrivals": [(0.99, 1188)], "_updates": [1.05, 1.1]}
+    connection = _held(0, changes)
+    assert not connection.settled(0.0)
+    connection._speech.has_asked = True
+    assert connection.settled(0.0)
+
+
+def test_a_lower_bound_of_the_window_says_nothing_about_round_trips() -> None:
+    usual = Handshake(517, 1430, (789,), (), 16384, 7871)
+    for window, told in (
+        (_at(1460, 1), "fits into its IW of 1; .* about 7.9 kB: 2 round trips more$"),
+        (
+            replace(_at(1460, 1), settled=False),
+            "fits into its IW of at least 1; .* the round trips depend on its whole IW$",
+        ),
+        (replace(_at(1460, 10), settled=False), "fits into its IW of at least 10; .*: no round trip more$"),
+    ):
+        first, *_ = handshake_lines([usual, None], judge([window]))
+        assert re.search(told, first)
 
 
 def _held(start: int, changes: dict[str, Any]) -> _SilentConnection:
@@ -306,6 +330,7 @@ BAD = [
     "http://[::1]x/",
     "http://[fe80::1%\x1b]/",
     "file:///etc/passwd",
+    "mailto:a@b",
     "http://[v1.a]/",
 ]
 

@@ -80,7 +80,10 @@ def _fits(usual: Handshake, verdict: Verdict | None) -> str:
     iw = f"IW of {'at least ' if window.at_least else ''}{window.segments}"
     trips, then = (_round_trips(size, window.segments) for size in (usual.flight_bytes, usual.post_quantum_bytes))
     more = f"{counted(then - trips, 'round trip')} more" if then > trips else "no round trip more"
-    fit = f"fits into its {iw}" if trips == 1 else f"takes {trips} round trips with its {iw}"
+    if window.at_least and then > 1:
+        more = "the round trips depend on its whole IW"
+    most = "at most " if window.at_least else ""
+    fit = f"fits into its {iw}" if trips == 1 else f"takes {most}{trips} round trips with its {iw}"
     return f", {fit}; {new}: {more}"
 
 

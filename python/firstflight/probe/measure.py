@@ -317,12 +317,15 @@ class _SilentConnection:
     def settled(self, late_s: float) -> bool:
         """Whether the server could write and send all that its window let it before it repeated itself (or we gave up):
         it had the request for as long as it ever takes, was as long silent, and got updates of the window meanwhile.
-        Behind a hole in the TLS handshake nothing is asked for, so the server may have nothing to send.
+        Behind a hole in the TLS handshake nothing is asked for, so the server may have nothing to send; nor may it if
+        it sent all of its part and did not answer ours, as with Nagle's algorithm (RFC 896).
         """
-        has_hole = self._stream.in_order < self._stream.highest and not self._speech.has_asked
-        if not self._arrivals or has_hole or self._they_have < self._asked_bytes:
+        if not self._arrivals or self._they_have < self._asked_bytes:
             return False
         had_s, last = self._ended_s - self._rtt_s, self._arrivals[-1][0]
+        has_hole = self._stream.in_order < self._stream.highest
+        if not self._speech.has_asked and (has_hole or self._asked_s > last):
+            return False
         since = max(self._asked_s, last - self._rtt_s / 2 + _HELD_BACK_S)
         updates = sum(since <= at <= had_s for at in self._updates)
         return updates >= _UPDATES and min(had_s - self._asked_s, self._ended_s - last) > _PATIENCE * late_s

@@ -103,6 +103,8 @@ def _huffman(status: int) -> bytes:
 _HUFFMAN = {_huffman(status): status for status in range(100, 600)}
 
 
+# A colon and a number follow a name.
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:(?!\d)", re.IGNORECASE)
 _PORTS = {"http": 80, "https": 443}
 # A redirection's head is shorter; a body is not kept.
 _HEAD_BYTES = 16384
@@ -135,7 +137,7 @@ class Target:
         """`url`: http or https; a name alone is https. RequestError for anything else."""
         # Names, addresses and ports are read when they are asked for, each with its own errors.
         try:
-            parts = urlsplit(url if "://" in url else f"https://{url}")
+            parts = urlsplit(url if _SCHEME.match(url) else f"https://{url}")
             host, port = (parts.hostname or "").encode("idna").decode(), parts.port
             if "[" in parts.netloc:
                 ipaddress.ip_address(host.partition("%")[0])
