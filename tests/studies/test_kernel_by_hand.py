@@ -188,7 +188,7 @@ def test_a_percentile_has_an_interval_of_enough_users_in_enough_clusters(
     rows = pl.DataFrame({"cluster": [place % clusters for place in range(users)], "user": range(users)}).with_columns(
         iw=pl.lit(3), time=100.0 + pl.col("user"), weight=pl.when(pl.col("user") == 0).then(heavy).otherwise(1.0)
     )
-    sample = Sample(lambda run, piece: rows, ("cluster",), ("iw",))
+    sample = Sample(lambda run, piece: rows.lazy(), ("cluster",), ("iw",))
     of = Sampled("m", "Median", "ms", pl.col("time"), records=sample, summary=(50,), weight=pl.col("weight"), grid="g")
     run = cast(Run, SimpleNamespace(cells=[{"experiment": "g", "iw": 3}]))
     found = estimate(measured(run, [of], {"g": {"iw": [3]}})[of].sel(iw=3, percentile=50))

@@ -189,13 +189,24 @@ def test_the_sensitivity_sets_each_assumption_beside_the_stated_ones(small: Run)
 
 
 def test_both_windows_meet_the_same_users_and_sizes(small: Run) -> None:
-    rows = responses(small, {"experiment": "stated", "population": AVGDC, "service": SEARCH})
+    rows = responses(small, {"experiment": "stated", "population": AVGDC, "service": SEARCH}).collect()
     few, many = (rows.filter(pl.col("iw") == iw) for iw in (FEW, MANY))
     same = ["replicate", "subnet", "rtt", "down", "bdp", "segments"]
     assert few.select(same).equals(many.select(same))
     assert few.height == 3 * USERS["USERS"][SEARCH]
     assert few["subnet"].n_unique() == few.height / 60
     assert few["latency_ms"].equals(many["few_ms"])
+
+
+def test_users_whom_only_the_larger_window_has_keep_their_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    fewer(monkeypatch)
+    cells = {"experiment": "stated", "population": AVGDC, "service": SEARCH}
+    rows = responses(run(STUDY, only={**cells, "iw": [6, MANY]}), cells).collect()
+    counts = dict(rows["iw"].value_counts().iter_rows())
+    assert counts[6] < counts[MANY]
+    assert rows["subnet"].null_count() == 0
+    # None has a response with IW 3.
+    assert rows["few_ms"].null_count() == rows.height
 
 
 def test_an_edge_belongs_to_the_bucket_below_it() -> None:

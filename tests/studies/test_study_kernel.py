@@ -73,7 +73,7 @@ engines = ["model"]
 replicates = 1
 grid = { scenario = "a.toml", keys = { iw = { title = "IW", set = "tcp.initial_window", values = [3, 10] } } }
 """
-SAMPLE = Sample(lambda run, piece: pl.DataFrame(), ("cluster",))
+SAMPLE = Sample(lambda run, piece: pl.LazyFrame(), ("cluster",))
 
 
 @pytest.mark.parametrize(
@@ -660,9 +660,9 @@ def test_a_sample_resamples_clusters_the_same_in_every_cell() -> None:
     )
     pieces = []
 
-    def of(run: Any, piece: Mapping[str, Any]) -> pl.DataFrame:
+    def of(run: Any, piece: Mapping[str, Any]) -> pl.LazyFrame:
         pieces.append(piece)
-        return rows
+        return rows.lazy()
 
     sample = Sample(of, ("cluster",), ("iw",))
     mean = Sampled("time", "Time", "ms", pl.col("time"), records=sample, grid="one")

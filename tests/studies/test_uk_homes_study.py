@@ -59,14 +59,15 @@ def test_the_grid_is_two_years_three_distances_six_windows_and_each_assumption_t
 
 
 def test_each_home_fetches_each_response_with_each_window(part: Run) -> None:
-    rows = homes(part, {"experiment": "homes", "extra_rtt_ms": 30})
+    rows = homes(part, {"experiment": "homes", "extra_rtt_ms": 30}).collect()
     counts = rows.group_by("iw", "response").len()
     assert counts.height == 2 * 6
     assert counts["len"].unique().to_list() == [2426]
     # One home loses nearly half of its packets.
     assert rows.filter(pl.col("time_ms").is_infinite())["home"].n_unique() <= 1
     assert rows.null_count().select("technology", "weight", "buffer_bytes").row(0) == (0, 0, 0)
-    assert homes(part, {"experiment": "homes", "extra_rtt_ms": 30}, weighted=True)["weight"].min() > 0  # type: ignore[operator]
+    weighted = homes(part, {"experiment": "homes", "extra_rtt_ms": 30}, weighted=True).collect()
+    assert weighted["weight"].min() > 0  # type: ignore[operator]
 
 
 def test_a_first_flight_overfills_a_path_if_and_only_if_it_is_larger_than_the_queue(part: Run) -> None:

@@ -255,6 +255,10 @@ def _binned(values: Values, weight: Values, bin: float) -> tuple[Values, Values]
 
 def _kernel(distance: Values) -> Values:
     """Cumulated Gaussian kernel of fourth order."""
-    near = np.clip(distance, -_KERNEL_END, _KERNEL_END)
-    density = np.exp(-(near**2) / 2) / math.sqrt(2 * math.pi)
-    return np.frombuffer(normal_cdf(np.ascontiguousarray(near))).reshape(near.shape) + near * density / 2
+    near = np.abs(distance) < _KERNEL_END
+    of = np.append(distance[near], [-_KERNEL_END, _KERNEL_END])
+    density = np.exp(-(of**2) / 2) / math.sqrt(2 * math.pi)
+    cumulated = np.frombuffer(normal_cdf(of)) + of * density / 2
+    passed: Values = np.where(distance > 0, cumulated[-1], cumulated[-2])
+    passed[near] = cumulated[:-2]
+    return passed

@@ -273,6 +273,10 @@ class Sampled(Quantity):
     def _problem_of_records(self) -> tuple[bool, str]:
         return not isinstance(self.records, Sample), "records is no Sample; give one, or write Quantity"
 
+    def columns(self) -> set[str]:
+        """Columns of a unit that the quantity reads, in addition to keys."""
+        return super().columns().union([] if self.weight is None else self.weight.meta.root_names())
+
     @property
     def percentiles(self) -> tuple[float, ...]:
         """Those that the quantity has as a dimension."""

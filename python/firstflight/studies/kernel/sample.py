@@ -7,6 +7,7 @@ sums of clusters; percentiles are smoothed (`analysis.ab.statistic`), and the sh
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -40,11 +41,11 @@ RESAMPLES = 500
 class Sample:
     """Units of resampling, one row each.
 
-    `rows` returns the units of the cells with the same labels except for the keys `together`, which are columns.
-    `cluster` names the columns of units that are drawn together.
+    `rows` returns the units of the cells with the same labels except for the keys `together`, which are columns; those
+    that no quantity reads are not computed. `cluster` names the columns of units that are drawn together.
     """
 
-    rows: Callable[[Run, Mapping[str, Any]], pl.DataFrame]
+    rows: Callable[[Run, Mapping[str, Any]], pl.LazyFrame]
     cluster: tuple[str, ...]
     together: tuple[str, ...] = ()
 
@@ -66,10 +67,12 @@ def draws(
         selection = [of for of in quantities if all(label in labels[of][key] for key, label in piece.items())]
         if not selection:
             continue
-        rows = sample.rows(run, {**grid, **piece})
+        columns = {*sample.cluster, *sample.together}.union(*(of.columns() for of in selection))
+        rows = sample.rows(run, {**grid, **piece}).select(sorted(columns)).collect(engine="in-memory")
         cluster = _numbered(rows.select(sample.cluster))
         rows = rows.with_columns(pl.Series(_CLUSTER, cluster))
         drawn = _drawn(int(cluster.max(initial=-1)) + 1)
+        known = {key: set(rows[key].unique()) for key in sample.together}
         alike: dict[object, list[Sampled]] = {}
         for quantity in selection:
             left = {key: of for key, of in labels[quantity].items() if key not in piece}
@@ -80,7 +83,7 @@ def draws(
         for same in alike.values():
             left = {key: of for key, of in labels[same[0]].items() if key not in piece}
             # Of cells that the run lacks there is not even a sum.
-            there = {key: [label for label in left[key] if label in rows[key]] for key in sample.together}
+            there = {key: [label for label in left[key] if label in known[key]] for key in sample.together}
             made = _sums(same, rows, left | there, drawn)
             for quantity, drawn_values in zip(same, made, strict=True):
                 _put(arrays[quantity], labels[quantity], piece | there, drawn_values)
@@ -107,37 +110,47 @@ def _drawn(clusters: int) -> Array:
 
 def _numbered(clusters: pl.DataFrame) -> Array:
     """The number of each row's cluster, from 0, in the order of their columns."""
-    code = np.zeros(clusters.height, dtype=np.int64)
-    for column in clusters:
+    starts = _starts(clusters)
+    code = np.zeros(len(starts), dtype=np.int64)
+    for column in clusters[starts]:
         places = column.rank("dense").fill_null(0).to_numpy().astype(np.int64)
         code = code * (1 + places.max(initial=0)) + places
     there = np.zeros(code.max(initial=-1) + 1, dtype=bool)
     there[code] = True
-    numbers: Array = (np.cumsum(there) - 1)[code]
+    numbers: Array = np.repeat((np.cumsum(there) - 1)[code], np.diff(starts, append=clusters.height))
     return numbers
+
+
+def _starts(rows: pl.DataFrame) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Where runs of equal rows begin: those of a user, or of a cluster, follow one another."""
+    changed = pl.all().ne_missing(pl.all().shift())
+    return rows.select(pl.any_horizontal(changed).arg_true()).to_series().to_numpy()
 
 
 def _sums(quantities: Sequence[Sampled], rows: pl.DataFrame, labels: Labels, drawn: Array) -> list[Array]:
     """Means or sums of quantities of the same units."""
-    weight = quantities[0].weight
-    terms = [pl.len() if weight is None else weight.sum()]
-    terms += [(of.value if weight is None else of.value * weight).sum() for of in quantities]
-    terms = [of.cast(pl.Float64).alias(f"_{place}") for place, of in enumerate(terms)]
-    units = rows if quantities[0].where is None else rows.filter(quantities[0].where)
-    sums = units.group_by(*labels, _CLUSTER, maintain_order=True).agg(pl.len().cast(pl.Float64).alias("_"), *terms)
-    places = [_places(key, of, sums.schema[key]) for key, of in labels.items()]
-    at = sums.select(*places, _CLUSTER).to_numpy().T
+    weight, where = quantities[0].weight, quantities[0].where
+    values = [of.value if weight is None else of.value * weight for of in quantities]
+    terms = [of.cast(pl.Float64).fill_null(0) for of in (values if weight is None else [weight, *values])]
+    units = rows if where is None else rows.filter(where)
+    keys = units.select(*labels, _CLUSTER)
+    starts = _starts(keys)
+    places = [_places(key, of, keys.schema[key]) for key, of in labels.items()]
+    at = keys[starts].select(*places, _CLUSTER).to_numpy().T
     kept = (at >= 0).all(axis=0)
-    columns = np.zeros([1 + len(terms), *map(len, labels.values()), drawn.shape[-1]])
-    for name, column in zip(["_", *(f"_{place}" for place in range(len(terms)))], columns, strict=True):
-        column[tuple(at[:, kept])] = sums[name].to_numpy()[kept]
-    totals = (columns.reshape(-1, drawn.shape[-1]) @ drawn.T).reshape(*columns.shape[:-1], len(drawn))
+    shape = (*map(len, labels.values()), drawn.shape[-1])
+    place = np.ravel_multi_index(tuple(at[:, kept]), shape)
+    sums = [np.diff(starts, append=units.height)]
+    sums += [np.add.reduceat(units.select(of).to_series().to_numpy(), starts) for of in terms]
+    columns = np.stack([np.bincount(place, of[kept], math.prod(shape)) for of in sums]).reshape(-1, *shape)
     count, there = columns[0].sum(axis=-1), (columns[0] > 0).sum(axis=-1)
+    used = columns if weight is None else columns[1:]
+    below, *totals = (used.reshape(-1, shape[-1]) @ drawn.T).reshape(*used.shape[:-1], len(drawn))
     few = (count < least_units("mean")) | (there < np.minimum(LEAST_BLOCKS, count))
-    below = np.where(totals[1] == 0, np.nan, totals[1])
-    means = [total if of.summary == "sum" else total / below for of, total in zip(quantities, totals[2:], strict=True)]
-    for values in means:
-        values[..., 1:][few] = np.nan
+    below[below == 0] = np.nan
+    means = [total if of.summary == "sum" else total / below for of, total in zip(quantities, totals, strict=True)]
+    for made in means:
+        made[..., 1:][few] = np.nan
     return means
 
 

@@ -73,54 +73,58 @@ def paths(run: Run, **cells: Any) -> pl.LazyFrame:
     return users.with_columns(bucket(rtt, "rtt"), bucket(down, "down"), bucket(bdp, "bdp"))
 
 
-# Of a number that names a user or a response: this number of bits for each part. Matching numbers is faster than
-# columns.
-_USER, _RESPONSE = {"replicate": 8, "client": 26}, {"application": 6, "page": 10, "object": 14}
+def _places(numbers: pl.Series, of: pl.Series) -> pl.Series:
+    """`of`, one for each of the numbers, by number; without one for others up to the largest number."""
+    by_number = pl.repeat(None, int(1 + numbers.to_numpy().max(initial=0)), dtype=of.dtype, eager=True)
+    return by_number.scatter(numbers, of)
 
 
-def _number(parts: Mapping[str, int]) -> pl.Expr:
-    number = pl.lit(0, pl.UInt64)
-    for part, bits in parts.items():
-        number = number * 2**bits + pl.col(part).to_physical().cast(pl.UInt64).fill_null(0)
-    return number
+_OF_FEW = {"few_ms": pl.Float64, "few_retransmissions": pl.Int32}
 
 
-def responses(run: Run, cells: Mapping[str, Any]) -> pl.DataFrame:
+def _of_few(responses: pl.Series) -> pl.Series:
+    """Of windows, numbers, and two values: those of the same response with IW 3."""
+    iw, number, *values = responses.struct.unnest().rechunk()
+    few = (iw == FEW).arg_true()
+    # To look up numbers in a table of all is many times faster than a join.
+    place = _places(number.gather(few), few).gather(number, null_on_oob=True)
+    found = [of.gather(place).alias(name) for name, of in zip(_OF_FEW, values, strict=True)]
+    return pl.DataFrame(found).to_struct()
+
+
+def responses(run: Run, cells: Mapping[str, Any]) -> pl.LazyFrame:
     """One row per response and window: `latency_ms` and, of the same response with IW 3, `few_ms` (NaN: not finished)
     and `few_retransmissions`; the buckets of path and size.
     """
-    rows = (
+    users = paths(run, **cells).select("replicate", "client", "subnet", *DIMENSIONS[:3]).collect(engine="in-memory")
+    clients = pl.lit(users["client"]).max() + 1
+    user = response = pl.col("replicate").cast(pl.Int64) * clients + pl.col("client")
+    for part in (pl.col(name).to_physical().fill_null(0) for name in ("application", "page", "object")):
+        response = response * (1 + part.max()) + part
+    numbers = users.select(user).to_series()
+    return (
         run.table("transfers", **cells)
         .filter(pl.col("application") != BACKGROUND)
         .select(
-            pl.col("iw").cast(pl.Int16),
-            _number(_USER).alias("user"),
-            _number({**_USER, **_RESPONSE}).alias("response"),
+            "iw",
+            "replicate",
             (1000 * (pl.col("completion_time_s") - pl.col("handshake_time_s").fill_nan(0))).alias("latency_ms"),
             "segments_sent",
             pl.col("retransmissions").cast(pl.Int32),
             bucket((pl.col("bytes") / PAYLOAD_BYTES).ceil(), "segments"),
+            response.alias("response"),
+            # With each window a user is the same.
+            *(pl.lit(_places(numbers, users[name])).gather(user).alias(name) for name in ("subnet", *DIMENSIONS[:3])),
         )
-    ).collect()
-    few = rows.filter(pl.col("iw") == FEW).sort("response")
-    # To look up numbers in nearly the order of the table is faster than a join.
-    place = few["response"].search_sorted(rows["response"])
-    same = pl.col("response").gather(place, null_on_oob=True) == rows["response"]
-    of_few = few.select(
-        pl.when(same).then(pl.col(name).gather(place, null_on_oob=True)).alias(renamed)
-        for name, renamed in (("latency_ms", "few_ms"), ("retransmissions", "few_retransmissions"))
+        .with_columns(
+            pl.struct("iw", "response", "latency_ms", "retransmissions")
+            .map_batches(_of_few, pl.Struct(_OF_FEW))
+            .struct.unnest()
+        )
     )
-    # With each window the users are the same.
-    users = (
-        paths(run, **{**cells, "iw": rows["iw"].min()})
-        .select(_number(_USER).alias("user"), "replicate", "subnet", *DIMENSIONS[:3])
-        .collect()
-    )
-    rows = rows.drop("response").hstack(of_few)
-    return rows.join(users, on="user", how="left", maintain_order="left").drop("user")
 
 
-def _subnets(run: Run, cells: Mapping[str, Any]) -> pl.DataFrame:
+def _subnets(run: Run, cells: Mapping[str, Any]) -> pl.LazyFrame:
     """One row a subnet and window, with the mean latency of its responses."""
     return (
         responses(run, cells)
@@ -177,10 +181,14 @@ def costs(grid: str) -> Iterator[Quantity]:
         yield Sampled(f"{grid}_{name}", title, unit, value, None, RESPONSES, grid=grid)
 
 
+# Web search's users: with each window they are the same.
+_FIRST = {of: partial(paths, experiment=of, service=SEARCH, iw=FEW) for of in ("stated", "dependence")}
+
+
 def drawn(grid: str, at: At, dimensions: Sequence[str] = DIMENSIONS[:3]) -> Iterator[Quantity]:
-    """Users by bucket, and the quantiles of their paths."""
-    rows = partial(paths, experiment=grid)
+    """Users by bucket."""
     for by in dimensions:
+        rows = _FIRST[grid]
         yield Quantity(f"{grid}_users_{by}", "Users", "count", pl.len(), None, rows, {by: labels(by)}, 1, grid, at)
 
 
@@ -199,7 +207,6 @@ QUANTILES = {
         for kbps in (rate / 1000 for _, rate in slowdc.QUANTILES_BPS)
     },
 }
-_STATED_USERS = partial(paths, experiment="stated")
 LATENCY = pl.col("latency_ms")
 OWN_MS = LATENCY.fill_nan(math.inf)
 WITH_MANY = (pl.col("iw") == MANY) & (pl.col("retransmissions") > 0)
@@ -237,7 +244,7 @@ QUANTITIES = (
     *drawn("stated", USERS),
     *drawn("dependence", {"iw": [FEW]}, ("bdp",)),
     *(
-        Quantity(name, title, "", value, records=_STATED_USERS, grid="stated", at=USERS, digits=2)
+        Quantity(name, title, "", value, records=_FIRST["stated"], grid="stated", at=USERS, digits=2)
         for name, (title, value) in QUANTILES.items()
     ),
 )

@@ -21,7 +21,7 @@ COUNTS = ("segments_sent", "retransmissions", "timeouts", "first_flight_segments
 MAP_BYTES = sorted({round(size) for size in np.geomspace(2000, 2_000_000, 400).tolist()})
 
 
-def homes(run: Run, cells: Mapping[str, Any], weighted: bool = False) -> pl.DataFrame:
+def homes(run: Run, cells: Mapping[str, Any], weighted: bool = False) -> pl.LazyFrame:
     """One row a home and response: its `time_ms`, from opening the connection to the last byte (infinite if it did not
     finish), the sender's counts (not of a page), its path and the panel's data on it. `weighted`: of the country,
     without the homes that have no weight.
@@ -42,10 +42,10 @@ def homes(run: Run, cells: Mapping[str, Any], weighted: bool = False) -> pl.Data
     )
     rows = rows.join(users, on=user, maintain_order="left").with_columns(pl.col("year").cast(pl.Int64))
     rows = rows.join(panel.lazy(), on=["year", "home"], how="left", maintain_order="left")
-    return (rows.filter(pl.col("weight") > 0) if weighted else rows).collect()
+    return rows.filter(pl.col("weight") > 0) if weighted else rows
 
 
-def ranked(run: Run, cells: Mapping[str, Any]) -> pl.DataFrame:
+def ranked(run: Run, cells: Mapping[str, Any]) -> pl.LazyFrame:
     """Pages with today's window: the standardized rank of each in its technology, and among all, by each measure."""
     page = (pl.col("response") == c.PAGE) & (pl.col("iw") == c.TODAY) & (pl.col("replicate") == 0)
     rows = homes(run, cells).filter(page & pl.col("time_ms").is_finite())
@@ -60,14 +60,14 @@ def ranked(run: Run, cells: Mapping[str, Any]) -> pl.DataFrame:
 
 def pages(run: Run) -> pl.LazyFrame:
     """The same of both years, as near as the test server."""
-    return ranked(run, {"experiment": "homes", "extra_rtt_ms": 0}).lazy()
+    return ranked(run, {"experiment": "homes", "extra_rtt_ms": 0})
 
 
 def by_percentile(run: Run) -> pl.LazyFrame:
     """Percentiles of the country's homes in each cell: the least time that this share of the weight does not exceed."""
     schema = {"year": pl.Int64, "extra_rtt_ms": pl.Int64, "iw": pl.Int64, "response": pl.String}
     rows: list[tuple[Any, ...]] = []
-    whole = homes(run, {"experiment": "homes"}, weighted=True).sort("time_ms")
+    whole = homes(run, {"experiment": "homes"}, weighted=True).sort("time_ms").collect()
     parts = whole.partition_by(*schema, as_dict=True)
     for place, part in parts.items():
         so_far = part["weight"].cum_sum().to_numpy()
