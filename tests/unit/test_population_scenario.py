@@ -114,7 +114,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"buckets": {"rtt_s": [0.1, 0.1]}}, "population.buckets.rtt_s: [0.1, 0.1] are not ascending numbers above zero"),
     ({"buckets": {"rtt_s": [0.1, float("nan")]}}, "population.buckets.rtt_s[1]: nan is not a finite number"),
     ({"buckets": {"segments": [float("inf")]}}, "population.buckets.segments[0]: inf is not a finite number"),
-    ({"min_buffer": "4294967296p"}, 'population.min_buffer: "4294967296p" are more than'),
+    ({"min_buffer": "4294967296p"}, 'population.min_buffer: "4294967296p" is too large'),
     (
         {"rtt": {"distribution": "lognormal", "median": "70ms", "sigma": 1, "minimum": "1s", "maximum": "10ms"}},
         "population.rtt: minimum (1s) is above maximum (10ms)",

@@ -103,8 +103,6 @@ class Buckets(ScenarioTable):
 
 # The native module numbers users in 32 bits.
 MOST_USERS = 2**31 - 1
-# And the packets of a queue.
-MOST_PACKETS = 2**32 - 1
 
 
 class Population(ScenarioTable, ABC):
@@ -139,8 +137,6 @@ class Population(ScenarioTable, ABC):
     def _holds_a_packet(cls, value: Packets) -> Packets:
         if value < 1:
             raise ValueError('a queue of "0p" drops everything: write at least "1p"')
-        if value > MOST_PACKETS:
-            raise ValueError(f'"{value}" are more than a queue is given here: write at most "{MOST_PACKETS}p"')
         return value
 
     def plan(self) -> dict[str, Any]:
