@@ -6,6 +6,7 @@ import sys
 import tomllib
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import polars as pl
@@ -239,6 +240,36 @@ def test_a_trace_is_what_the_command_prints_and_writes(
         trace.plot(tmp_path / "t.txt")
     with pytest.raises(RequestError, match="the seed is -1"):
         firstflight.trace(small, seed=-1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        *(
+            ({name: value}, f"{name} is {value}; write a")
+            for name in ("replicates", "jobs")
+            for value in (True, "3", 2.5)
+        ),
+        *(({"seed": value}, f"the seed is {value}; write a whole number") for value in (True, "3", 2.5)),
+        ({"what": 5}, "5 is no study, no name of one and no scenario"),
+        ({"only": "iw=3"}, "only is 'iw=3'; write keys with their values"),
+        ({"vary": ["mtu"]}, r"vary is \['mtu'\]; write keys with their values"),
+        ({"vary": {"mtu": "900B"}}, "--vary mtu is '900B'; write a list of at least two values"),
+        ({"vary": {"mtu": 900}}, "--vary mtu is 900; write a list of at least two values"),
+    ],
+)
+def test_an_argument_of_another_type_is_refused_before_the_run(
+    small: Scenario, tmp_path: Path, arguments: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(RequestError, match=said):
+        firstflight.run(**{"what": small, "out": tmp_path / "out"} | arguments)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("mss", [0, -5, 65496, True, "1448"])
+def test_a_segment_size_that_cannot_be_is_refused(mss: Any) -> None:
+    with pytest.raises(RequestError, match=f"mss_bytes is {mss!r}; write a whole number from 1 to 65495"):
+        firstflight.observe.read("examples/flows/nginx.log", mss_bytes=mss)
 
 
 def test_a_notebook_shows_runs_claims_comparisons_and_traces(small: Scenario) -> None:

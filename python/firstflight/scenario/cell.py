@@ -34,9 +34,14 @@ class Cell:
         return json.dumps(self.scenario.to_plan(), sort_keys=True)
 
 
+def is_whole(value: object, least: int, most: int) -> bool:
+    """Whether it is an integer in these bounds; true and false are none."""
+    return type(value) is int and least <= value <= most
+
+
 def check_seed(seed: int) -> None:
     """Raise RequestError unless the native module's random streams take `seed`."""
-    if not 0 <= seed < 2**64:
+    if not is_whole(seed, 0, 2**64 - 1):
         raise RequestError(f"the seed is {seed}; write a whole number from 0 to 2^64 - 1")
 
 

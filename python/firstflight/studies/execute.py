@@ -4,7 +4,7 @@ import atexit
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -18,7 +18,7 @@ from firstflight.engines.sweep import sweep
 from firstflight.errors import FirstflightError, RequestError
 from firstflight.records import Identity, RunWriter
 from firstflight.scenario import Cell, Scenario
-from firstflight.scenario.cell import Key, Only, check_seed, chosen
+from firstflight.scenario.cell import Key, Only, check_seed, chosen, is_whole
 from firstflight.studies import Run, find
 from firstflight.studies.study import Study
 from firstflight.studies.varied import SingleScenario, VariedScenario, Vary
@@ -58,15 +58,20 @@ def prepare(
     or directory where workers of Dask keep chunks; `vary`: values of keys of the scenario; `records`: keep all columns,
     or those that the study needs. RequestError states the problem.
     """
+    for name, given in (("only", only or {}), ("vary", vary or {})):
+        if not isinstance(given, Mapping):
+            raise RequestError(
+                f'{name} is {given!r}; write keys with their values, such as {{"mtu": ["900B", "1500B"]}}'
+            )
     place = place_of(on, store)
     study = _study(what, vary or {})
     engine = engine or study.engines[0]
     find_engine(engine)
     if engine not in study.engines:
         raise RequestError(f'"{study.name}" cannot be run by "{engine}"; its engines: {", ".join(study.engines)}')
-    if replicates is not None and not 1 <= replicates < 2**32:
+    if replicates is not None and not is_whole(replicates, 1, 2**32 - 1):
         raise RequestError(f"replicates is {replicates}; write a whole number from 1 to 2^32 - 1")
-    if jobs is not None and not 1 <= jobs <= MOST_JOBS:
+    if jobs is not None and not is_whole(jobs, 1, MOST_JOBS):
         raise RequestError(f"jobs is {jobs}; write a number from 1 to {MOST_JOBS}, or leave it out: one a CPU")
     if seed is not None:
         check_seed(seed)
@@ -102,6 +107,8 @@ def _study(what: "Study | Scenario | str", vary: Vary) -> Study:
     if isinstance(what, Path) or (isinstance(what, str) and what.endswith(".toml")):
         raise RequestError(f'"{what}" is a file, and the name of no study; load_scenario reads a scenario from it')
     study = find(what) if isinstance(what, str) else what
+    if not isinstance(study, Study):
+        raise RequestError(f"{what!r} is no study, no name of one and no scenario")
     if vary:
         raise RequestError(
             f'--vary changes a scenario file, and "{study.name}" is a study with a grid; choose from it '

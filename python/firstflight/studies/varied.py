@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from firstflight.errors import RequestError
@@ -103,6 +103,9 @@ class VariedScenario(SingleScenario):
     def __init__(self, scenario: Scenario, vary: Vary) -> None:
         """RequestError for a key that is not there, a value that does not fit, one that is given twice."""
         super().__init__(scenario)
+        for path, values in vary.items():
+            if isinstance(values, str) or not isinstance(values, Iterable):
+                raise RequestError(f"--vary {path} is {values!r}; write a list of at least two values")
         self.vary = {path: list(values) for path, values in vary.items()}
         for path, values in self.vary.items():
             _check(path, values)
