@@ -24,8 +24,8 @@ from firstflight.scenario import (
     tls,
     tree,
 )
+from firstflight.scenario.document import toml_value
 from firstflight.scenario.table import ScenarioTable
-from firstflight.scenario.toml import value as toml_value
 from firstflight.scenario.units import UnitNumber
 
 PAGE = Path(__file__).with_name("keys.md")

@@ -13,7 +13,7 @@ from firstflight.engines.emulate.prepared import Prepared
 from firstflight.engines.simulate import run_cell
 from firstflight.scenario import Cell, Scenario
 from firstflight.scenario.applications import FileTransfer
-from firstflight.scenario.load import mean
+from firstflight.scenario.laws import mean
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ADOPTION = Scenario.load(EXAMPLES / "adoption.toml")

@@ -15,8 +15,8 @@ from firstflight.errors import MachineError
 from firstflight.records import Identity, machine
 from firstflight.scenario import Cell, Scenario
 from firstflight.scenario.applications import Arrivals
-from firstflight.scenario.laws import Constant
-from firstflight.scenario.load import link_rate_bps, mean
+from firstflight.scenario.laws import Constant, mean
+from firstflight.scenario.network import link_rate_bps
 
 _OPEN_CLIENT, _WAITING_CLIENT, _USER, _LINK, _INTERVAL = 3_900, 150, 240, 4_700, 180
 _OPEN_FILE, _FILE, _CAPTURED_SEGMENT = 5_500, 240, 1_180

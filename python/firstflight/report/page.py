@@ -21,7 +21,7 @@ from firstflight.records.files import explained
 from firstflight.report.distribution import completion_times, stream_delays
 from firstflight.report.figure import Figure, picture, svg
 from firstflight.report.style import css
-from firstflight.scenario.toml import value as toml_value
+from firstflight.scenario.document import toml_value
 
 if TYPE_CHECKING:
     import jinja2

@@ -1,6 +1,6 @@
 """Applications over TCP of a scenario."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     Field,
@@ -12,9 +12,8 @@ from pydantic import (
 )
 
 from firstflight.scenario.explain import shown
-from firstflight.scenario.laws import Constant, CountLaw, SizeLaw, TimeLaw, base_units, law_plan
+from firstflight.scenario.laws import Constant, CountLaw, Planned, SizeLaw, TimeLaw, law_plan
 from firstflight.scenario.queries import Names
-from firstflight.scenario.table import ScenarioTable
 from firstflight.scenario.tcp import Tcp
 from firstflight.scenario.tls import TlsKey
 from firstflight.scenario.units import Bytes, Duration
@@ -39,7 +38,7 @@ Clients = Annotated[
 ]
 
 
-class Application(ScenarioTable):
+class Application(Planned):
     """A group of clients that do the same. Clients are spread round robin over `client_hosts`.
 
     Hosts default to the topology's two sides; `clients = "each"` are one at each of the client hosts. `server_choice`:
@@ -149,6 +148,8 @@ class FileTransfer(TcpApplication):
         default=None, description='implementation of QUIC at both ends; default: `"quinn"`'
     )
 
+    planned: ClassVar[str] = "size request_bytes gap=idle_time direction"
+
     @model_validator(mode="after")
     def _over_quic(self) -> Self:
         if self.transport == "tcp" and self.quic_stack is not None:
@@ -158,16 +159,17 @@ class FileTransfer(TcpApplication):
         return self
 
     def plan(self) -> dict[str, Any]:
-        """The part of the plan that is special to this kind."""
-        plan = base_units(self, "size request_bytes gap direction", gap="idle_time")
-        return plan | ({"size": law_plan(_NO_LAW)} if self.size == "row" else {})
+        """As Planned; a size of a row has no law."""
+        return super().plan() | ({"size": law_plan(_NO_LAW)} if self.size == "row" else {})
 
 
-class Level(ScenarioTable):
+class Level(Planned):
     """In-line objects that those before make known, such as the images that a style sheet names."""
 
     inline: SizeLaw
     inline_count: CountLaw = Field(default=3, validate_default=True)
+
+    planned: ClassVar[str] = "inline inline_count"
 
 
 class WebPage(TcpApplication):
@@ -250,6 +252,10 @@ class WebPage(TcpApplication):
         "server of the client. If the lookup fails, the objects on that host are not loaded; default: no lookup",
     )
 
+    planned: ClassVar[str] = (
+        "version=http_version primary inline inline_count request_bytes think=think_time parallel persistent"
+    )
+
     @model_validator(mode="after")
     def _paced(self) -> Self:
         if (self.think_time is None) == (self.load is None) or (self.load is None) != (self.of is None):
@@ -284,16 +290,15 @@ class WebPage(TcpApplication):
         return [("primary", self.primary, None), ("inline", self.inline, self.inline_count), *levels]
 
     def plan(self) -> dict[str, Any]:
-        """The part of the plan that is special to this kind; `think_time` is none where it follows from the load."""
-        new = base_units(self, "hosts connections keep_alive_ns frame_bytes") | {
-            "then": [base_units(level, "inline inline_count") for level in self.then or ()],
+        """As Planned; `think_time` is none where it follows from the load."""
+        new = self._base_units("hosts connections keep_alive_ns frame_bytes") | {
+            "then": [level.plan() for level in self.then or ()],
             "dns": None if self.dns is None else self.dns.plan(),
             "think_from_start": self.load is not None,
         }
         if self.persistent == "keep_alive" and self.connections is None:
             new["connections"] = 6
-        names = "version primary inline inline_count request_bytes think parallel persistent"
-        plan = base_units(self, names, version="http_version", think="think_time")
+        plan = super().plan()
         plan["persistent"] = "joined" if self.persistent == "single_response" else self.persistent
         return {key: value for key, value in new.items() if value} | plan
 
@@ -308,9 +313,7 @@ class RequestResponse(TcpApplication):
         default="0s", validate_default=True, description="think time from a response to the next request (distribution)"
     )
 
-    def plan(self) -> dict[str, Any]:
-        """The part of the plan that is special to this kind."""
-        return base_units(self, "request response think", think="think_time")
+    planned: ClassVar[str] = "request response think=think_time"
 
 
 class Video(TcpApplication):
@@ -328,16 +331,14 @@ class Video(TcpApplication):
     )
     request: Bytes = Field(default=Bytes("300B"), description="size of a request")
 
+    planned: ClassVar[str] = "chunk request_bytes interval_ns buffer_chunks"
+
     @field_validator("interval")
     @classmethod
     def _lasts(cls, value: Duration) -> Duration:
         if value == 0:
             raise ValueError('chunks of "0s" have nothing to play: write for example "4s"')
         return value
-
-    def plan(self) -> dict[str, Any]:
-        """The part of the plan that is special to this kind."""
-        return base_units(self, "chunk request_bytes interval_ns buffer_chunks")
 
 
 class Arrivals(TcpApplication):
@@ -363,6 +364,8 @@ class Arrivals(TcpApplication):
     )
     of: str | None = Field(default=None, description="with `load`: name of the link, as in the records")
 
+    planned: ClassVar[str] = "size request_bytes gap=idle_time"
+
     @model_validator(mode="after")
     def _paced(self) -> Self:
         if (self.idle_time is None) == (self.load is None) or (self.load is None) != (self.of is None):
@@ -375,7 +378,3 @@ class Arrivals(TcpApplication):
     def laws_of_bytes(self) -> list[tuple[str, Any, Any]]:
         """The law of sizes by its key, of one object."""
         return [("size", self.size, None)]
-
-    def plan(self) -> dict[str, Any]:
-        """The part of the plan that is special to this kind; `idle_time` is none where it follows from the load."""
-        return base_units(self, "size request_bytes gap", gap="idle_time")

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from firstflight.scenario.applications import Application, Count
-from firstflight.scenario.laws import SizeLaw, TimeLaw, base_units, largest
+from firstflight.scenario.laws import SizeLaw, TimeLaw, largest
 from firstflight.scenario.queries import UDP_BYTES, Header, Interval, Payload, Queries
 from firstflight.scenario.table import ScenarioTable
 from firstflight.scenario.units import BitsPerSecond, Bytes, Duration
@@ -56,13 +56,11 @@ class ConstantRate(StreamApplication):
         default=None, description="delay above which a datagram counts as late; default: none"
     )
 
+    planned: ClassVar[str] = "rate_bps payload_bytes direction length_ns deadline_ns"
+
     def payloads(self) -> dict[str, float | None]:
         """See DatagramApplication."""
         return {"payload": float(self.payload)}
-
-    def plan(self) -> dict[str, Any]:
-        """The part of the plan that is special to this kind."""
-        return base_units(self, "rate_bps payload_bytes direction length_ns deadline_ns")
 
 
 class Impairment(ScenarioTable):
@@ -116,6 +114,7 @@ class Voice(StreamApplication):
     )
 
     over_ip: ClassVar[int] = _RTP_BYTES + UDP_BYTES
+    planned: ClassVar[str] = "codec frame_ns playout_ns direction length_ns"
 
     @model_validator(mode="after")
     def _frames_that_the_codec_has(self) -> "Voice":
@@ -134,9 +133,9 @@ class Voice(StreamApplication):
         return {"frame": self._bit_rate() * self.frame.seconds / 8}
 
     def plan(self) -> dict[str, Any]:
-        """The part of the plan that is special to this kind."""
+        """As Planned, with what the codec decides."""
         impairment = self.impairment or (_G711[self.concealment] if self.codec == "g711" else None)
-        return base_units(self, "codec frame_ns playout_ns direction length_ns") | {
+        return super().plan() | {
             "bit_rate_bps": self._bit_rate(),
             "impairment": None if impairment is None else impairment.model_dump(),
         }
@@ -165,13 +164,11 @@ class Game(StreamApplication):
         default=None, description="delay above which a datagram counts as late; default: none"
     )
 
+    planned: ClassVar[str] = "client_interval_ns tick_ns client_payload server_payload length_ns deadline_ns"
+
     def payloads(self) -> dict[str, float | None]:
         """See DatagramApplication."""
         return {"client_payload": largest(self.client_payload), "server_payload": largest(self.server_payload)}
-
-    def plan(self) -> dict[str, Any]:
-        """The part of the plan that is special to this kind."""
-        return base_units(self, "client_interval_ns tick_ns client_payload server_payload length_ns deadline_ns")
 
 
 class Dns(Queries, DatagramApplication):
@@ -184,6 +181,4 @@ class Dns(Queries, DatagramApplication):
     think_time: TimeLaw = Field(description="time from a lookup to the next (distribution)")
     count: Count | None = Field(default=None, description="lookups per client; default: to the end of the run")
 
-    def plan(self) -> dict[str, Any]:
-        """The part of the plan that is special to this kind."""
-        return self.queries_plan() | base_units(self, "think", think="think_time")
+    planned: ClassVar[str] = f"{Queries.planned} think=think_time"

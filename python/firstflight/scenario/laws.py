@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, TypeVar, Union
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar, Union
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationInfo, model_validator
 
@@ -242,6 +242,81 @@ def largest(law: Any) -> float | None:
     return None if law.maximum is None else float(law.maximum)
 
 
+# Draws are below it.
+_MOST = 2.0**63
+
+
+def mean(law: ScenarioTable) -> float:
+    """Mean of a law, in base units; ValueError for one that has none, or one that no size or number can be."""
+    try:
+        value = _mean(law)
+    except (OverflowError, ZeroDivisionError):
+        value = math.inf
+    if not value < _MOST:
+        raise ValueError("the mean of this distribution is too large; narrow it, or give a maximum")
+    return value
+
+
+def _mean(law: ScenarioTable) -> float:
+    if isinstance(law, Constant):
+        return float(law.value)
+    if isinstance(law, Uniform):
+        return (float(law.low) + float(law.high)) / 2
+    if isinstance(law, Exponential):
+        return float(law.mean)
+    if isinstance(law, Lognormal):
+        return _lognormal(law)
+    if isinstance(law, Pareto):
+        return _pareto(law)
+    assert isinstance(law, Empirical)
+    return _empirical(law)
+
+
+def _phi(score: float) -> float:
+    return math.erfc(-score / math.sqrt(2)) / 2
+
+
+def _lognormal(law: Any) -> float:
+    """Draws beyond a bound become the bound."""
+    median, sigma = float(law.median), law.sigma
+    low = 0.0 if law.minimum is None else float(law.minimum)
+    high = math.inf if law.maximum is None else float(law.maximum)
+    if sigma == 0:
+        return min(max(median, low), high)
+    below = -math.inf if low == 0 else math.log(low / median) / sigma
+    above = math.inf if high == math.inf else math.log(high / median) / sigma
+    inside = median * math.exp(sigma**2 / 2) * (_phi(above - sigma) - _phi(below - sigma))
+    return float(low * _phi(below) + inside + (0.0 if high == math.inf else high * _phi(-above)))
+
+
+def _pareto(law: Any) -> float:
+    """Truncated at its maximum."""
+    shape, low = law.shape, float(law.minimum)
+    if law.maximum is None:
+        if shape <= 1:
+            raise ValueError(f"a Pareto law of shape {shape:g} without a maximum has no mean; give it a maximum")
+        return float(shape * low / (shape - 1))
+    ratio = low / float(law.maximum)
+    if shape == 1:
+        return float(low * math.log(1 / ratio) / (1 - ratio))
+    return float(shape * low / (shape - 1) * (1 - ratio ** (shape - 1)) / (1 - ratio**shape))
+
+
+def _empirical(law: Any) -> float:
+    """Of the points joined as they are drawn, scaled and then bounded; by ten thousand steps of probability."""
+    import numpy as np
+
+    steps = (np.arange(10_000) + 0.5) / 10_000
+    probabilities, values = np.array(law.points).T
+    if law.interpolation == "log":
+        drawn = np.exp(np.interp(steps, probabilities, np.log(np.maximum(values, 1.0))))
+    else:
+        drawn = np.interp(steps, probabilities, values)
+    low = None if law.minimum is None else float(law.minimum)
+    high = None if law.maximum is None else float(law.maximum)
+    return float(np.clip(law.scale * drawn, low, high).mean())
+
+
 def law_plan(law: ScenarioTable, time: Literal["s", "ns"] = "s") -> dict[str, Any]:
     """The law as the native module reads it: plain numbers, bytes, bit/s, probabilities, and times in `time`."""
     plan: dict[str, Any] = {}
@@ -257,18 +332,25 @@ def law_plan(law: ScenarioTable, time: Literal["s", "ns"] = "s") -> dict[str, An
 _ENDINGS = ("_ns", "_bytes", "_bps", "_chunks")
 
 
-def base_units(table: ScenarioTable, names: str, **renamed: str) -> dict[str, Any]:
-    """The values of a table's keys by their `names` in a plan, whose endings are units: laws and quantities as the
-    native module reads them. `renamed`: the keys that a scenario calls otherwise, by their names there.
-    """
-    plan = {}
-    for name in names.split():
-        ending = next((ending for ending in _ENDINGS if name.endswith(ending)), "")
-        value = getattr(table, renamed.get(name, name.removesuffix(ending)))
-        if isinstance(value, ScenarioTable):
-            value = law_plan(value)
-        plan[name] = int(value) if isinstance(value, UnitNumber) else value
-    return plan
+class Planned(ScenarioTable):
+    """A table whose keys a plan has as well, in base units."""
+
+    planned: ClassVar[str]
+    """Their names in the plan, whose endings are units; NAME=KEY where a scenario calls a key otherwise."""
+
+    def plan(self) -> dict[str, Any]:
+        """Laws and quantities as the native module reads them."""
+        return self._base_units(self.planned)
+
+    def _base_units(self, names: str) -> dict[str, Any]:
+        plan = {}
+        for name, _, key in (word.partition("=") for word in names.split()):
+            ending = next((ending for ending in _ENDINGS if name.endswith(ending)), "")
+            value = getattr(self, key or name.removesuffix(ending))
+            if isinstance(value, ScenarioTable):
+                value = law_plan(value)
+            plan[name] = int(value) if isinstance(value, UnitNumber) else value
+        return plan
 
 
 def _plain(value: Any, time: str) -> Any:

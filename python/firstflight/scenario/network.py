@@ -1,14 +1,15 @@
 """Links, and the topologies that are not trees."""
 
+import re
 from abc import ABC, abstractmethod
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
 
-from firstflight.scenario.laws import base_units
-from firstflight.scenario.parts import IMPAIRMENTS, Before, Loss, Part, Queue, impairment
-from firstflight.scenario.rates import Rate, mean_bps
+from firstflight.errors import RequestError
+from firstflight.scenario.laws import Planned
+from firstflight.scenario.parts import IMPAIRMENTS, Before, Loss, Part, Queue, Rate, impairment, mean_bps
 from firstflight.scenario.table import ScenarioTable, choose
 from firstflight.scenario.units import BitsPerSecond, Bytes, Duration
 
@@ -16,7 +17,7 @@ from firstflight.scenario.units import BitsPerSecond, Bytes, Duration
 MOST_LINKS = (2**16 - 1) // 2
 
 
-class Grant(ScenarioTable):
+class Grant(Planned):
     """A router that grants Quick-Start requests as long as the link stays below a limit (RFC 4782 appendix D);
     without a `limit` that is the link's rate.
     """
@@ -24,30 +25,24 @@ class Grant(ScenarioTable):
     policy: Literal["grant"] = "grant"
     limit: BitsPerSecond | None = None
 
-    def plan(self) -> dict[str, Any]:
-        """The policy as the native module reads it."""
-        return base_units(self, "policy limit_bps")
+    planned: ClassVar[str] = "policy limit_bps"
 
 
-class Lower(ScenarioTable):
+class Lower(Planned):
     """A router that lowers each Quick-Start request to at most `rate`."""
 
     policy: Literal["lower"] = "lower"
     rate: BitsPerSecond
 
-    def plan(self) -> dict[str, Any]:
-        """The policy as the native module reads it."""
-        return base_units(self, "policy rate_bps")
+    planned: ClassVar[str] = "policy rate_bps"
 
 
-class Refuse(ScenarioTable):
+class Refuse(Planned):
     """A router that refuses each Quick-Start request."""
 
     policy: Literal["refuse"] = "refuse"
 
-    def plan(self) -> dict[str, Any]:
-        """The policy as the native module reads it."""
-        return {"policy": self.policy}
+    planned: ClassVar[str] = "policy"
 
 
 _ROUTERS: dict[str, type[ScenarioTable]] = {"grant": Grant, "lower": Lower, "refuse": Refuse}
@@ -250,29 +245,30 @@ LinkGroups = Annotated[
 ]
 
 
-def expanded(groups: list[Links]) -> list[dict[str, Any]]:
-    """A plan for each link of the groups."""
-    return [group.plan() for group in groups for _ in range(group.count)]
-
-
 class Topology(ScenarioTable, ABC):
     """The interface of every topology: its plan, its hosts, and the default places of clients and servers."""
 
+    @property
     @abstractmethod
+    def default_hosts(self) -> tuple[str, str]:
+        """(client hosts, server hosts) for an application that does not say."""
+
     def plan(self) -> dict[str, Any]:
         """The topology as the native module reads it."""
+        plan: dict[str, Any] = {}
+        for key, value in self:
+            plan[key] = value.plan() if isinstance(value, Link) else value
+            if isinstance(value, list):
+                plan[key] = [part.plan() for part in value for _ in range(part.count if isinstance(part, Links) else 1)]
+        return plan
 
-    @abstractmethod
     def hosts(self) -> dict[str, int]:
-        """Names of the host groups and how many hosts each has; "name[i]" is one of them."""
+        """Names of the host groups and how many hosts each has, one behind each link of a list; "name[i]" is one."""
+        return {key: sum(group.count for group in value) for key, value in self if isinstance(value, list)}
 
     def link_count(self) -> int:
         """About how many links there are, each with two directions: one per host, unless overridden."""
         return sum(self.hosts().values())
-
-    @abstractmethod
-    def default_hosts(self) -> tuple[str, str]:
-        """(client hosts, server hosts) for an application that does not say."""
 
     @abstractmethod
     def capacity_bps(self) -> float:
@@ -287,22 +283,7 @@ class Dumbbell(Topology):
     left: LinkGroups
     right: LinkGroups
 
-    def plan(self) -> dict[str, Any]:
-        """The topology as the native module reads it."""
-        return {
-            "topology": "dumbbell",
-            "bottleneck": self.bottleneck.plan(),
-            "left": expanded(self.left),
-            "right": expanded(self.right),
-        }
-
-    def hosts(self) -> dict[str, int]:
-        """Hosts on either side."""
-        return {"left": sum(g.count for g in self.left), "right": sum(g.count for g in self.right)}
-
-    def default_hosts(self) -> tuple[str, str]:
-        """Clients on the left, servers on the right."""
-        return "left", "right"
+    default_hosts: ClassVar[tuple[str, str]] = ("left", "right")
 
     def capacity_bps(self) -> float:
         """The bottleneck's."""
@@ -316,17 +297,11 @@ class Star(Topology):
     hub: Link
     spokes: LinkGroups
 
-    def plan(self) -> dict[str, Any]:
-        """The topology as the native module reads it."""
-        return {"topology": "star", "hub": self.hub.plan(), "spokes": expanded(self.spokes)}
+    default_hosts: ClassVar[tuple[str, str]] = ("spokes", "hub")
 
     def hosts(self) -> dict[str, int]:
         """The one behind the hub, and the users."""
-        return {"hub": 1, "spokes": sum(g.count for g in self.spokes)}
-
-    def default_hosts(self) -> tuple[str, str]:
-        """Clients on the spokes, servers at the hub."""
-        return "spokes", "hub"
+        return {"hub": 1} | super().hosts()
 
     def capacity_bps(self) -> float:
         """The lesser of the hub's and all spokes' together."""
@@ -339,14 +314,11 @@ class Chain(Topology):
     topology: Literal["chain"] = "chain"
     links: LinkGroups
 
-    def plan(self) -> dict[str, Any]:
-        """The topology as the native module reads it."""
-        return {"topology": "chain", "links": expanded(self.links)}
-
     def hosts(self) -> dict[str, int]:
         """One node more than links."""
         return {"node": sum(g.count for g in self.links) + 1}
 
+    @property
     def default_hosts(self) -> tuple[str, str]:
         """The server at node[0], the client at the far end, so that data go forward."""
         return f"node[{self.hosts()['node'] - 1}]", "node[0]"
@@ -363,3 +335,30 @@ _UNLIMITED_BPS = 1e12
 def capacity(links: list[Any]) -> float:
     """The rates of all links together, in bit/s."""
     return sum(mean_bps(link.rate) or _UNLIMITED_BPS for link in links)
+
+
+_LINK = re.compile(r"([a-z][a-z0-9_-]*)(?:\[([0-9]{1,9})\])?(\.reverse)?")
+
+
+def link_rate_bps(network: dict[str, Any], name: str) -> int:
+    """Rate of a link of a plan's network by its name in the records; RequestError if it has none."""
+    match = _LINK.fullmatch(name)
+    pair = None
+    if match is not None:
+        group, index = match.group(1), int(match.group(2) or 0)
+        links = network.get(group)
+        trees = [item for item in network.get("group", []) if item["name"] == group]
+        if isinstance(links, dict):
+            pair = links
+        elif isinstance(links, list) and group != "group" and index < len(links):
+            pair = links[index]
+        elif trees:
+            if "rate_bps" in trees[0]["draw"][match.group(3) is not None]:
+                raise RequestError(f'the rate of "{name}" is drawn from a law; name a link of one rate')
+            pair = trees[0]["link"]
+    if match is None or pair is None:
+        raise RequestError(f'there is no link "{name}"; write its name as the table links of a run has it')
+    rate = pair["reverse" if match.group(3) else "forward"]["rate_bps"]
+    if rate is None:
+        raise RequestError(f'the rate of "{name}" is unlimited; name a link that has one')
+    return int(rate)

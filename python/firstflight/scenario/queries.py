@@ -1,11 +1,10 @@
 """Look-ups of names, by a separate application or before a page's connections; sizes of datagrams."""
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from firstflight.scenario.laws import SizeLaw, TimeLaw, base_units, largest
-from firstflight.scenario.table import ScenarioTable
+from firstflight.scenario.laws import Planned, SizeLaw, TimeLaw, largest
 from firstflight.scenario.units import Bytes, Duration
 
 
@@ -35,7 +34,7 @@ Payload = Annotated[Bytes, AfterValidator(_in_an_ip_packet)]
 Interval = Annotated[Duration, AfterValidator(_not_zero)]
 
 
-class Queries(ScenarioTable):
+class Queries(Planned):
     """Queries and answers over UDP, each with a header of `header_size`.
 
     A query without an answer is retransmitted after `timeout`, the next after `backoff` times as long, until `attempts`
@@ -59,14 +58,11 @@ class Queries(ScenarioTable):
     )
 
     over_ip: ClassVar[int] = UDP_BYTES
+    planned: ClassVar[str] = "query_bytes answer resolve timeout_ns backoff attempts"
 
     def payloads(self) -> dict[str, float | None]:
         """The most bytes of a datagram, by key; None where there is no bound."""
         return {"query": float(self.query), "answer": largest(self.answer)}
-
-    def queries_plan(self) -> dict[str, Any]:
-        """The part of a plan that says how names are looked up."""
-        return base_units(self, "query_bytes answer resolve timeout_ns backoff attempts")
 
 
 class Names(Queries):
@@ -77,6 +73,4 @@ class Names(Queries):
 
     ttl: Duration | None = None
 
-    def plan(self) -> dict[str, Any]:
-        """The part of the plan of a page."""
-        return self.queries_plan() | base_units(self, "ttl_ns")
+    planned: ClassVar[str] = f"{Queries.planned} ttl_ns"

@@ -6,26 +6,25 @@ import tomllib
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from firstflight.counted import nearest
 from firstflight.errors import RequestError
 from firstflight.input_files import or_packaged, read_text
-from firstflight.scenario.applications import Application, Arrivals, FileTransfer, WebPage
+from firstflight.populations.applications import preset
+from firstflight.scenario.applications import Application, Arrivals, FileTransfer, RequestResponse, Video, WebPage
 from firstflight.scenario.arms import Arm, arms_plan, check_arms
-from firstflight.scenario.datagrams import DatagramApplication, StreamApplication
-from firstflight.scenario.document import Text, check, parsed
+from firstflight.scenario.datagrams import ConstantRate, DatagramApplication, Dns, Game, StreamApplication, Voice
+from firstflight.scenario.document import Text, check, parsed, written
 from firstflight.scenario.explain import cut, sentence, shown
-from firstflight.scenario.kinds import AnyApplication, AnyNetwork, Network
-from firstflight.scenario.laws import law_plan
-from firstflight.scenario.load import link_rate_bps, mean
-from firstflight.scenario.population import AnyPopulation, PathsTable
+from firstflight.scenario.laws import law_plan, mean
+from firstflight.scenario.network import Chain, Dumbbell, Star, link_rate_bps
+from firstflight.scenario.population import AnyPopulation, PathsTable, star_of_users
 from firstflight.scenario.queries import Queries
-from firstflight.scenario.table import ScenarioTable
+from firstflight.scenario.table import ScenarioTable, choose
 from firstflight.scenario.tcp import Stack, Tcp, check_profile, friendly
-from firstflight.scenario.toml import written
 from firstflight.scenario.tree import Tree
 from firstflight.scenario.units import Bytes, Duration
 
@@ -42,6 +41,48 @@ IP_HEADER_BYTES = {"ipv4": 20, "ipv6": 40}
 _SMALLEST_MTU = {"ipv4": 68, "ipv6": 1280}
 LARGEST_MTU = 65_535
 _DEFAULT_MTU = 1500
+
+
+# An application can also be written as one of `firstflight.populations.applications` with some other keys.
+_KINDS: dict[str, type[ScenarioTable]] = {
+    "file_transfer": FileTransfer,
+    "web_page": WebPage,
+    "request_response": RequestResponse,
+    "video": Video,
+    "arrivals": Arrivals,
+    "constant_rate": ConstantRate,
+    "dns": Dns,
+    "game": Game,
+    "voice": Voice,
+}
+
+
+def _application(data: Any, info: Any) -> Any:
+    if isinstance(data, dict) and "preset" in data:
+        try:
+            data = preset(str(data["preset"]), **{key: value for key, value in data.items() if key != "preset"})
+        except RequestError as error:
+            raise ValueError(str(error)) from None
+    return choose(data, _KINDS, "kind", "application", info.context)
+
+
+_Kinds = FileTransfer | WebPage | RequestResponse | Video | Arrivals | ConstantRate | Dns | Game | Voice
+_NamedKind = Annotated[_Kinds, Field(discriminator="kind")]
+_Preset = Annotated[dict[str, Any], Field(json_schema_extra={"required": ["preset"]})]
+AnyApplication = Annotated[_Kinds, BeforeValidator(_application, json_schema_input_type=_NamedKind | _Preset)]
+
+
+_TOPOLOGIES: dict[str, type[ScenarioTable]] = {"dumbbell": Dumbbell, "star": Star, "chain": Chain, "tree": Tree}
+
+AnyNetwork = Dumbbell | Star | Chain | Tree
+
+
+def _network(data: Any, info: ValidationInfo) -> Any:
+    return choose(data, _TOPOLOGIES, "topology", "network", info.context)
+
+
+_NamedNetwork = Annotated[AnyNetwork, Field(discriminator="topology")]
+Network = Annotated[AnyNetwork, BeforeValidator(_network, json_schema_input_type=_NamedNetwork)]
 
 
 class Scenario(ScenarioTable):
@@ -263,9 +304,7 @@ class Scenario(ScenarioTable):
         return int(self.mtu or _DEFAULT_MTU) - self.header_bytes()
 
     def star_of_users(self, seed: int, replicate: int = 0, users: int = 10) -> "Scenario":
-        """The first `users` of a replicate of the population as a star network; see `scenario.star`."""
-        from firstflight.scenario.star import star_of_users
-
+        """The first `users` of a replicate of the population as a star network; see `scenario.population`."""
         return star_of_users(self, seed, replicate, users)
 
     def full_payload_bytes(self, index: int) -> int:
@@ -421,7 +460,7 @@ class Scenario(ScenarioTable):
             return application.clients
         if self.network is None:
             return 1
-        selection, groups = application.client_hosts or self.network.default_hosts()[0], self.network.hosts()
+        selection, groups = application.client_hosts or self.network.default_hosts[0], self.network.hosts()
         return 1 if "[" in selection else groups.get(selection, 1)
 
     def _among_hosts(self, index: int, where: str) -> dict[str, Any]:
@@ -436,7 +475,7 @@ class Scenario(ScenarioTable):
             raise RequestError(f'{where}.size: "row" is that of a [population]; write a size, such as "9kB"')
         if _has_tls_of_row(application):
             raise RequestError(f'{where}.tls.flights: "row" is that of a [population]; write the flights')
-        clients, servers = self.network.default_hosts()
+        clients, servers = self.network.default_hosts
         groups = self.network.hosts()
         return {
             "clients": self.clients(index),

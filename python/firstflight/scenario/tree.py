@@ -1,14 +1,13 @@
 """Trees: users at the ends of groups of links behind one another, servers at the root."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, TypeAdapter, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
 from firstflight.counted import nearest
 from firstflight.scenario.laws import Constant, ProbabilityLaw, RateLaw, TimeLaw, law_plan
-from firstflight.scenario.network import MOST_LINKS, Direction, Link, LinkGroups, Topology, capacity, expanded
-from firstflight.scenario.parts import Part, RoundTrips
-from firstflight.scenario.rates import Rate, is_changing
+from firstflight.scenario.network import MOST_LINKS, Direction, Link, LinkGroups, Topology, capacity
+from firstflight.scenario.parts import Part, Rate, RoundTrips, is_changing
 from firstflight.scenario.table import ScenarioTable
 from firstflight.scenario.units import Duration
 
@@ -106,6 +105,10 @@ class Group(ScenarioTable):
         "of a link are drawn at the same quantile, so the fastest downlink has the fastest uplink"
     )
 
+    def plan(self) -> dict[str, Any]:
+        """The group as the native module reads it."""
+        return {"name": self.name, "behind": self.behind, "count": self.count, **self.link.group_plan()}
+
 
 class Tree(Topology):
     """Servers at the root, one behind each link of `server`; forward is towards the users.
@@ -116,6 +119,8 @@ class Tree(Topology):
     topology: Literal["tree"] = "tree"
     server: LinkGroups
     group: list[Group] = Field(min_length=1, max_length=_MOST_GROUPS)
+
+    default_hosts: ClassVar[tuple[str, str]] = (_USERS, _SERVER)
 
     @model_validator(mode="after")
     def _hangs_together(self) -> Self:
@@ -135,14 +140,6 @@ class Tree(Topology):
             )
         return self
 
-    def plan(self) -> dict[str, Any]:
-        """The topology as the native module reads it."""
-        groups = [
-            {"name": group.name, "behind": group.behind, "count": group.count, **group.link.group_plan()}
-            for group in self.group
-        ]
-        return {"topology": "tree", "server": expanded(self.server), "group": groups}
-
     def _totals(self) -> dict[str, int]:
         """Links of each group, behind all links of the group before it."""
         totals: dict[str, int] = {}
@@ -159,10 +156,6 @@ class Tree(Topology):
         inner = {group.behind for group in self.group}
         users = {name: total for name, total in self._totals().items() if name not in inner}
         return {_SERVER: sum(g.count for g in self.server), **users, _USERS: sum(users.values())}
-
-    def default_hosts(self) -> tuple[str, str]:
-        """Clients at all users, servers at the root."""
-        return _USERS, _SERVER
 
     def capacity_bps(self) -> float:
         """That of the servers' links together, or of a level whose rates are not drawn, whichever is least."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from firstflight.errors import RequestError
 from firstflight.records.schema import CAPTURED, STORED
 from firstflight.scenario import Cell, Scenario
-from firstflight.scenario.toml import value as toml_value
+from firstflight.scenario.document import toml_value
 from firstflight.studies.study import Study
 
 if TYPE_CHECKING:
