@@ -14,8 +14,7 @@ from itertools import product
 
 from firstflight.engines import find
 from firstflight.engines.model.loss import ShortTransfer, mathis_bps, pftk_segments_per_s
-from firstflight.engines.model.slow_start import SlowStart
-from firstflight.engines.model.throughput import transfer_time_s
+from firstflight.engines.model.slow_start import SlowStart, transfer_time_s
 from firstflight.scenario import Cell, Scenario
 
 MSS = 1460

@@ -15,9 +15,9 @@ from firstflight._native import SENDER_EVENTS
 from firstflight.counted import counted
 from firstflight.engines import memory
 from firstflight.engines.simulate import capture, capture_packets
-from firstflight.engines.tables import first_transfers
 from firstflight.errors import MachineError, RequestError, require_linux
 from firstflight.records import output
+from firstflight.records.schema import first_transfers
 from firstflight.scenario import Scenario
 from firstflight.scenario.cell import check_seed
 from firstflight.studies.varied import SingleScenario

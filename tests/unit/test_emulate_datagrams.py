@@ -13,8 +13,8 @@ from firstflight import Cell, Scenario, _native
 from firstflight.engines.emulate.inside import exchange
 from firstflight.engines.emulate.layout import lay_out
 from firstflight.engines.emulate.prepared import Prepared
-from firstflight.engines.tables import frame
 from firstflight.errors import RequestError
+from firstflight.records.schema import from_native
 
 SCENARIO = """
 name = "streams"
@@ -50,7 +50,7 @@ def seen(**more: Any) -> dict[str, Any]:
 def report(application: str, *streams: dict[str, Any]) -> list[dict[str, Any]]:
     wanted = scenario(application)
     columns = _native.stream_reports(json.dumps(wanted.to_plan()), streams)
-    return frame("streams", columns, {"application": wanted.recorded_names()}).to_dicts()
+    return from_native("streams", columns, {"application": wanted.recorded_names()}).to_dicts()
 
 
 def test_both_ends_of_a_call_are_told_when_and_what_to_send() -> None:

@@ -12,8 +12,8 @@ from hypothesis import strategies as some
 
 from firstflight.engines.model import loss
 from firstflight.engines.model.delayed_acks import round_trips
-from firstflight.engines.model.slow_start import SlowStart
-from firstflight.engines.model.throughput import (
+from firstflight.engines.model.slow_start import (
+    SlowStart,
     doubling_rounds,
     limited_throughput_bps,
     transfer_time_s,

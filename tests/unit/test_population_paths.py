@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from firstflight import _native
-from firstflight.engines.tables import frame
+from firstflight.records.schema import from_native
 from firstflight.scenario import Scenario
 from small_population import scenario
 
@@ -18,7 +18,7 @@ USERS = 20_000
 
 def drawn(made: Scenario) -> pl.DataFrame:
     """The users' paths, without their simulation."""
-    return frame("users", _native.draw_users(json.dumps(made.to_plan()), 1, 0, USERS)["users"], {})
+    return from_native("users", _native.draw_users(json.dumps(made.to_plan()), 1, 0, USERS)["users"], {})
 
 
 PAIRS = {"rtt_down": -0.5, "down_up": 0.8, "rtt_up": -0.4, "rtt_loss": 0.3}

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import polars as pl
 
-from firstflight.engines.tables import frame
 from firstflight.errors import MachineError, RequestError
-from firstflight.records.schema import COUNTED, DIMENSIONS
+from firstflight.records.schema import COUNTED, DIMENSIONS, from_native
 from firstflight.scenario import Cell, Scenario
 
 # The output that captures every segment, at the start of a sentence.
@@ -78,5 +77,5 @@ def _simulated(cell: Cell, seed: int, first_replicate: int, replicates: int) -> 
         "unit": list(COUNTED),
         "dimension": list(DIMENSIONS),
     }
-    tables = {name: frame(name, columns, names) for name, columns in result["tables"].items()}
+    tables = {name: from_native(name, columns, names) for name, columns in result["tables"].items()}
     return tables | {"counts": pl.DataFrame({name: [count] for name, count in result["counts"].items()})}

@@ -8,7 +8,7 @@ from functools import partial
 from firstflight.engines import RealTime, find
 from firstflight.engines.assembly import Assembly, store
 from firstflight.engines.chunks import Queue, Work
-from firstflight.engines.place import HERE, Place
+from firstflight.engines.cluster import HERE, Place
 from firstflight.records import Identity, RunWriter
 from firstflight.records.chunks import SharedChunks
 from firstflight.records.machine import usable_cpus

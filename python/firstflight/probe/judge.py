@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from firstflight.counted import counted
-from firstflight.engines.initial_window import initial_window_bytes
 from firstflight.probe.handshake import MSS_BYTES, Handshake
 from firstflight.probe.measure import Flight, Shape
 from firstflight.probe.speech import NO_HTTP
+from firstflight.scenario.tcp import initial_window_bytes
 
 Confidence = Literal["sure", "likely", "doubtful"]
 

@@ -18,6 +18,7 @@ import polars as pl
 
 from firstflight import _native
 from firstflight._native import COUNTED, DIMENSIONS, GAMMA, SCHEMA_VERSION
+from firstflight.scenario import Scenario
 
 __all__ = ["CAPTURED", "COUNTED", "DIMENSIONS", "GAMMA", "RETURNED", "SCHEMA_VERSION", "STORED", "TABLES", "Column"]
 
@@ -131,3 +132,23 @@ def conforms(table: str, frame: pl.DataFrame) -> None:
         fits = isinstance(dtype, pl.Enum) if column.dtype is None else dtype == column.dtype
         if not fits:
             raise ValueError(f"{table}.{column.name} is {dtype}, not {column.dtype or 'Enum'}")
+
+
+def from_native(table: str, columns: dict[str, tuple[str, bytes]], names: dict[str, list[str]]) -> pl.DataFrame:
+    """A table from the native module's columns: names for indices, null for the values that stand for it."""
+    series = []
+    for column in TABLES[table]:
+        dtype, content = columns[column.name]
+        values = pl.Series(column.name, np.frombuffer(content, dtype=np.dtype(dtype)))
+        if column.dtype is None:
+            values = values.cat.to(pl.Enum(names[column.name]))
+        elif column.none is not None:
+            values = values.replace(column.none, None)
+        series.append(values)
+    return pl.DataFrame(series)
+
+
+def first_transfers(transfers: pl.DataFrame, scenario: Scenario) -> pl.DataFrame:
+    """Those of the first application, of all its arms, by their start."""
+    names = scenario.recorded_names()[: 1 + len(scenario.arm or [])]
+    return transfers.filter(pl.col("application").cast(pl.String).is_in(names)).sort("start_s", "connection")

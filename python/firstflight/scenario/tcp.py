@@ -19,6 +19,7 @@ from typing import Any, Literal, get_args
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from firstflight import _native
 from firstflight.counted import nearest
 from firstflight.errors import RequestError
 from firstflight.scenario.document import copied
@@ -35,8 +36,6 @@ UNITS: dict[str, type[UnitNumber]] = {"_ns": Duration, "_bytes": Bytes}
 @cache
 def profiles() -> dict[str, dict[str, Any]]:
     """Every profile by name, complete, as the native module reads it back."""
-    from firstflight import _native
-
     loaded: dict[str, dict[str, Any]] = json.loads(_native.profiles())
     return loaded
 
@@ -44,16 +43,12 @@ def profiles() -> dict[str, dict[str, Any]]:
 @cache
 def choices() -> dict[str, list[Any]]:
     """The values that each field with a choice can have, by its path: words, or tables with default parameters."""
-    from firstflight import _native
-
     loaded: dict[str, list[Any]] = json.loads(_native.choices())
     return loaded
 
 
 @cache
 def _checked(profile: str) -> str | None:
-    from firstflight import _native
-
     try:
         _native.check_profile(profile)
     except ValueError as error:
@@ -102,6 +97,15 @@ def profile(name: str) -> dict[str, Any]:
     if not isinstance(name, str) or name not in known:
         raise ValueError(f"profile: unknown profile {shown(name)}; {nearest(str(name), known)}")
     return copied(known[name])
+
+
+def initial_window_bytes(policy: dict[str, Any], mss_bytes: int) -> int:
+    """Bytes that a sender may send before the first ACK.
+
+    `policy` is a profile's `initial_window`. The formulas and their sources are the endpoint's, in
+    `crates/tcp/src/sender/initial_window`; for a policy that learns from others, its value when nothing is known.
+    """
+    return _native.initial_window_bytes(json.dumps(policy), mss_bytes)
 
 
 class Tcp(TcpFields):

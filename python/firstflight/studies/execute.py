@@ -12,8 +12,8 @@ from typing import Literal
 
 from firstflight.engines import RealTime, memory
 from firstflight.engines import find as find_engine
-from firstflight.engines.place import HERE, Place
-from firstflight.engines.place import place as place_of
+from firstflight.engines.cluster import HERE, Place
+from firstflight.engines.cluster import place as place_of
 from firstflight.engines.sweep import sweep
 from firstflight.errors import FirstflightError, RequestError
 from firstflight.records import Identity, RunWriter

@@ -22,7 +22,7 @@ from firstflight.errors import MachineError
 if TYPE_CHECKING:
     from distributed import Client, LocalCluster, Security
 
-    from firstflight.engines.place import Place
+    from firstflight.engines.cluster import Place
 
 _CONNECT_WITHIN_S = 20
 _CLOSE_WITHIN_S = 5

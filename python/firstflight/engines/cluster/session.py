@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from firstflight.engines.assembly import Assembly
     from firstflight.engines.chunks import Chunk, Queue
-    from firstflight.engines.place import Place
+    from firstflight.engines.cluster import Place
     from firstflight.scenario import Cell
 
 # Python notices Ctrl-C only between waits.

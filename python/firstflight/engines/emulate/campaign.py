@@ -23,9 +23,9 @@ from firstflight.engines.emulate.layout import Layout, lay_out, refuse_links
 from firstflight.engines.emulate.prepared import Prepared, prepare
 from firstflight.engines.emulate.records import CellRecords, Replicate
 from firstflight.engines.emulate.start import search_path
-from firstflight.engines.tables import first_transfers
 from firstflight.errors import MachineError
 from firstflight.records.machine import usable_cpus
+from firstflight.records.schema import first_transfers
 from firstflight.scenario import Cell, Scenario
 from firstflight.scenario.applications import FileTransfer
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from firstflight.engines.initial_window import initial_window_bytes
 from firstflight.errors import MachineError, RequestError
+from firstflight.scenario.tcp import initial_window_bytes
 from firstflight.scenario.tcp import profile as named_profile
 from firstflight.scenario.units import Duration
 

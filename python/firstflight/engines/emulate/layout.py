@@ -11,7 +11,7 @@ from itertools import chain, takewhile
 from typing import Any
 
 from firstflight import _native
-from firstflight.engines.named import APPLICATION, OF_KIND, PLAN, check_named
+from firstflight.engines import APPLICATION, OF_KIND, PLAN, check_named
 from firstflight.errors import RequestError
 from firstflight.scenario import Scenario
 from firstflight.scenario.scenario import LARGEST_MTU

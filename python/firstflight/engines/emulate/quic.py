@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from firstflight.engines.emulate.kernel import segment_bytes
 from firstflight.engines.emulate.layout import Ends
-from firstflight.engines.initial_window import initial_window_bytes
 from firstflight.errors import MachineError, RequestError
 from firstflight.scenario.applications import FileTransfer
+from firstflight.scenario.tcp import initial_window_bytes
 
 _CHECKOUT = Path(__file__).resolve().parents[4]
 _QUINN = _CHECKOUT / "crates/quic/target/release/firstflight-quic"

@@ -18,7 +18,6 @@ from firstflight import _native
 from firstflight.engines.emulate.disturbance import STALL_RULE_S, Stalls
 from firstflight.engines.emulate.layout import Ends, Layout
 from firstflight.engines.emulate.quic import columns, seen_by_links
-from firstflight.engines.tables import frame as native_frame
 from firstflight.records import schema
 from firstflight.scenario import Cell
 
@@ -205,7 +204,7 @@ class CellRecords:
         if any("handshakes" in application for application in json.loads(self.cell.plan)["applications"]):
             tables["handshakes"] = _frame("handshakes", self.rows["handshakes"], names)
         streams = _native.stream_reports(self.cell.plan, self.rows["streams"])
-        tables["streams"] = native_frame("streams", streams, names)
+        tables["streams"] = schema.from_native("streams", streams, names)
         tables["links"] = pl.concat(self.tables["links"])
         if self.cell.capture:
             tables["segments"] = pl.concat(self.tables["segments"])
@@ -277,7 +276,7 @@ class Replicate:
     def links(self, box: Mapping[str, Any]) -> pl.DataFrame:
         """The table `links`: the meters begin a little before the applications do, whose clock counts."""
         since = (self._epoch - self._facts["origin_ns"]) / 1e9
-        metered = native_frame("links", box["tables"]["links"], self.names)
+        metered = schema.from_native("links", box["tables"]["links"], self.names)
         return metered.with_columns(pl.col.interval_start_s + since)
 
     def segments(self) -> pl.DataFrame:
@@ -323,7 +322,7 @@ class Replicate:
         return server, client, row["port"] if row["port"] > 0 else -1 - place
 
     def _connections(self, box: Mapping[str, Any]) -> dict[Ends, CapturedConnection]:
-        crossings = native_frame("crossings", box["tables"]["crossings"], self.names)
+        crossings = schema.from_native("crossings", box["tables"]["crossings"], self.names)
         self._crossed = by_ends(crossings.filter(pl.col.connection.is_not_null()), box["connections"])
         crossed = {end: rows.filter(pl.col.from_server == 1) for end, rows in self._crossed.items()}
         origin = self._facts["origin_ns"]
@@ -331,7 +330,7 @@ class Replicate:
         clients = {host.address: host.name for host in self._layout.hosts}
         connections = {}
         for server, capture in self._facts["captures"].items():
-            rows = native_frame("segments", capture["tables"]["segments"], self.names).with_columns(
+            rows = schema.from_native("segments", capture["tables"]["segments"], self.names).with_columns(
                 pl.col.time_ns - capture.get("since_ns", 0), pl.lit(self.replicate, pl.UInt32).alias("replicate")
             )
             for end, segments in by_ends(rows, capture["connections"], self._layout.host(server).address).items():

@@ -8,13 +8,12 @@ from typing import Any
 
 import polars as pl
 
-from firstflight.engines.initial_window import initial_window_bytes
 from firstflight.engines.model.delayed_acks import cumulative_segments, first_rounds, round_trips
 from firstflight.engines.model.loss import ShortTransfer, mathis_bps, pftk_segments_per_s
 from firstflight.engines.model.per_segment import ModeledTransfer, compute
 from firstflight.engines.model.single_transfer import SingleTransfer, from_scenario
-from firstflight.engines.model.slow_start import SlowStart
-from firstflight.engines.model.throughput import (
+from firstflight.engines.model.slow_start import (
+    SlowStart,
     doubling_rounds,
     limited_throughput_bps,
     transfer_time_s,
@@ -22,6 +21,7 @@ from firstflight.engines.model.throughput import (
 )
 from firstflight.records.schema import TABLES, empty
 from firstflight.scenario import Cell
+from firstflight.scenario.tcp import initial_window_bytes
 
 __all__ = [
     "ModeledTransfer",

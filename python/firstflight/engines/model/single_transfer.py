@@ -7,10 +7,12 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from firstflight.engines.model.path import QUEUES
-from firstflight.engines.named import APPLICATION, OF_KIND, PLAN, check_named
+from firstflight.engines import APPLICATION, OF_KIND, PLAN, check_named
 from firstflight.errors import RequestError
 from firstflight.scenario import Scenario
+
+QUEUES = ("drop_tail", "red")
+"""Those whose limit the model knows."""
 
 # Fields that act without a loss, and the values of them that the model knows: words stand for variants.
 _KNOWN: dict[str, tuple[Any, ...]] = {

@@ -1,4 +1,4 @@
-"""Slow start over one bottleneck without loss: a closed form of the stalls between windows.
+"""Slow start without loss in closed form: by the stalls between windows over one bottleneck, and by doubling rounds.
 
 Symbols: S size (bytes), M = MSS (bytes), n = ceil(S/M) segments, w0 = initial window (segments), R =
 round-trip time of the empty path without the bottleneck's serialization (seconds), tau = time of one full
@@ -16,7 +16,6 @@ teaching literature (slides), extended here to an initial window other than one 
 
 from dataclasses import dataclass, replace
 
-from firstflight.engines.model.throughput import doubling_rounds
 from firstflight.errors import RequestError
 
 
@@ -98,3 +97,61 @@ class SlowStart:
     def gain_s(self, initial_window: int) -> float:
         """Time saved by `initial_window` (segments), in s: at most `stalled_s`, since it only removes stalls."""
         return self.completion_time_s - replace(self, initial_window=initial_window).completion_time_s
+
+
+# The equations of the talk by J. Thalheim: throughput by window, transfer time by doubling rounds.
+
+
+def window_throughput_bps(window_segments: float, mss_bytes: int, round_trip_s: float) -> float:
+    """Throughput = window x MSS / RTT, in bit/s of payload.
+
+    `window_segments`: the smaller of cwnd and rwnd, constant. Valid without loss and below the bottleneck's rate
+    (`limited_throughput_bps` adds that limit). Source: talk by J. Thalheim, in words.
+    """
+    _positive(window_segments=window_segments, mss_bytes=mss_bytes, round_trip_s=round_trip_s)
+    return 8 * window_segments * mss_bytes / round_trip_s
+
+
+def limited_throughput_bps(
+    window_segments: float, mss_bytes: int, round_trip_s: float, rate_bps: float, header_bytes: int = 40
+) -> float:
+    """`window_throughput_bps`, limited by the payload rate of a link of `rate_bps`.
+
+    `round_trip_s`: from the first bit of a segment to its ACK, without queueing.
+    """
+    _positive(rate_bps=rate_bps)
+    payload_rate = rate_bps * mss_bytes / (mss_bytes + header_bytes)
+    return min(window_throughput_bps(window_segments, mss_bytes, round_trip_s), payload_rate)
+
+
+def doubling_rounds(segments: int, initial_window: int) -> int:
+    """Round trips of data if cwnd doubles per round: the least k with IW (2^k - 1) >= segments.
+
+    Valid with infinite bandwidth, without loss, with an ACK for every segment. Equal to ceil(log2(segments / IW + 1)),
+    without rounding errors.
+    """
+    _positive(segments=segments, initial_window=initial_window)
+    rounds, delivered, window = 0, 0, initial_window
+    while delivered < segments:
+        delivered += window
+        window *= 2
+        rounds += 1
+    return rounds
+
+
+def transfer_time_s(
+    size_bytes: int, mss_bytes: int, initial_window: int, round_trip_s: float, handshake: bool = True
+) -> float:
+    """Transfer time from the SYN in s: `doubling_rounds` and, with `handshake`, one round for SYN and SYN-ACK.
+
+    The request is sent in the first round of data. Valid as `doubling_rounds`. Source: talk by J. Thalheim, in words.
+    """
+    _positive(size_bytes=size_bytes, mss_bytes=mss_bytes, round_trip_s=round_trip_s)
+    rounds = doubling_rounds(-(-size_bytes // mss_bytes), initial_window)
+    return (rounds + int(handshake)) * round_trip_s
+
+
+def _positive(**values: float) -> None:
+    for name, value in values.items():
+        if not value > 0:
+            raise RequestError(f"{name} must be positive, not {value}")

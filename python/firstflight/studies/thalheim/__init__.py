@@ -10,8 +10,7 @@ import xarray as xr
 
 from firstflight.analysis.link_share import PACKET_BYTES, PAYLOAD_BYTES, median_share
 from firstflight.analysis.table import Table
-from firstflight.engines.model.slow_start import SlowStart
-from firstflight.engines.model.throughput import transfer_time_s
+from firstflight.engines.model.slow_start import SlowStart, transfer_time_s
 from firstflight.records import Run
 from firstflight.report.figure import Figure
 from firstflight.scenario import Scenario
