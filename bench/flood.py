@@ -4,7 +4,8 @@ import math
 import socket
 import time
 
-from firstflight.engines.emulate.inside.commands import HEADERS, UDP_SEGMENT, command, sockets
+from firstflight.engines.emulate.inside.commands import UDP_SEGMENT, command, sockets
+from firstflight.engines.emulate.inside.exchange import HEADER_BYTES
 from firstflight.engines.emulate.inside.testbed import Testbed
 
 # Segments that one call sends, as many as fit into the largest packet of which the kernel makes them.
@@ -19,7 +20,7 @@ def flood(
 ) -> int:
     """Send as many packets as possible, or at a rate in bursts of a millisecond; returns their number."""
     sender, receiver = sockets(testbed, client, server)
-    payload_bytes = packet_bytes - HEADERS[testbed.host(server).family]
+    payload_bytes = packet_bytes - HEADER_BYTES[testbed.host(server).family]
     in_a_burst = (rate_bps or math.inf) * _BURST_S / (8 * packet_bytes)
     segments = int(min(max(in_a_burst, 1), _FLOOD_SEGMENTS))
     interval_s = 8 * packet_bytes * segments / rate_bps if rate_bps else 0.0

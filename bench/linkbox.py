@@ -149,11 +149,8 @@ def _lab(setting: Setting, rate_bps: int | None, delay_ns: int) -> Lab:
     link = {"rate_bps": rate_bps, "delay_ns": delay_ns, "queue": {"kind": "drop_tail", "limit": {"packets": 20_000}}}
     layout = Layout(
         hosts=(_CLIENT, _SERVER),
-        links=({"name": "link", "forward": link, "reverse": link},),
-        routes=(
-            {"from": _CLIENT.name, "to": _SERVER.name, "path": [("link", "forward")]},
-            {"from": _SERVER.name, "to": _CLIENT.name, "path": [("link", "reverse")]},
-        ),
+        links={"link": link, "link.reverse": link},
+        paths={(_CLIENT.name, _SERVER.name): (["link"], 0), (_SERVER.name, _CLIENT.name): (["link.reverse"], 0)},
         placements=(),
         duration_ns=60_000 * _MS,
         meter_interval_ns=None,

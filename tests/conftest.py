@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from firstflight.engines.emulate import selfcheck
+from firstflight.engines.emulate import campaign
 from firstflight.scenario import Scenario
 from small import SMALL, Answer
 
@@ -32,8 +32,8 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(autouse=True)
 def busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests judge counts, order and rounds, on machines with other work: a self-check lets them be late for that."""
-    monkeypatch.setattr(selfcheck, "RTT_TOLERANCE_S", 0.05)
-    monkeypatch.setattr(selfcheck, "RATE_TOLERANCE", 0.1)
+    monkeypatch.setattr(campaign, "RTT_TOLERANCE_S", 0.05)
+    monkeypatch.setattr(campaign, "RATE_TOLERANCE", 0.1)
 
 
 @pytest.fixture

@@ -127,11 +127,23 @@ def draw_users(plan: str, seed: int, replicate: int, users: int) -> Drawn:
     path can have.
     """
 
-def draw_links(plan: str, seed: int, replicate: int) -> str:
-    """The links of a network in a replicate as JSON: [[name, link], ...], each direction, in the order of the records.
+@final
+class Topology:
+    """The network of a plan (JSON) in a replicate."""
 
-    Raises ValueError, one sentence, for a plan without a network and for laws that give what no link can have.
-    """
+    def __new__(cls, plan: str, seed: int, replicate: int) -> Self:
+        """Raises ValueError, one sentence, for a plan that cannot be read or has no network, and for laws that give
+        what no link can have.
+        """
+
+    def links(self) -> str:
+        """The links as JSON: [[name, link], ...], each direction, in the order of the records."""
+
+    def hosts(self, selection: str) -> list[str]:
+        """The hosts that a selection names, "left" or "left[2]". Raises ValueError for one that names none."""
+
+    def path(self, source: str, destination: str) -> list[str]:
+        """The links from one host to another, in order. Raises ValueError for hosts that are not there or are one."""
 
 def datagram_flows(plan: str) -> str:
     """What each application's ends send in datagrams, as JSON: a list for each application, empty for TCP.

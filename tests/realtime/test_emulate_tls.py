@@ -10,7 +10,7 @@ import pytest
 import emulations
 from firstflight import Cell, RequestError, Scenario
 from firstflight.engines import simulate
-from firstflight.engines.emulate import campaign, probe
+from firstflight.engines.emulate import campaign, prepared
 from firstflight.records.schema import conforms
 
 EXAMPLE = Scenario.load(Path(__file__).resolve().parents[2] / "examples" / "handshake.toml")
@@ -72,12 +72,12 @@ def assert_rounds_of_virtual_time(chains: Sequence[tuple[str, int]], most: Mappi
 
 
 def test_padded_certificates_take_the_rounds_of_virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe, "has_ml_dsa", lambda: False)
+    monkeypatch.setattr(prepared, "has_ml_dsa", lambda: False)
     chains = (("ecdsa", 1), ("ml-dsa-44", 1), ("ml-dsa-44", 2), ("ml-dsa-65", 1), ("ml-dsa-87", 2))
     assert_rounds_of_virtual_time(chains, {"server_bytes": 4, "client_bytes": 0, "server_segments": 1})
 
 
-@pytest.mark.skipif(not probe.has_ml_dsa(), reason="ML-DSA is not here: pip install firstflight[pq]")
+@pytest.mark.skipif(not prepared.has_ml_dsa(), reason="ML-DSA is not here: pip install firstflight[pq]")
 def test_real_chains_of_ml_dsa_take_the_rounds_of_virtual_time() -> None:
     chains = (("ml-dsa-44", 1), ("ml-dsa-44", 2), ("ml-dsa-65", 1), ("ml-dsa-87", 2))
     # OpenSSL 4 offers two shares: 1564 B of ClientHello.

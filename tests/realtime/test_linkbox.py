@@ -31,7 +31,7 @@ def _machine_makes_testbeds() -> None:
 
 def layout(link: dict[str, Any]) -> Layout:
     one_link = testbeds.one_link()
-    return replace(one_link, links=({"name": one_link.links[0]["name"], "forward": link, "reverse": link},))
+    return replace(one_link, links=dict.fromkeys(one_link.links, link))
 
 
 def burst(lab: Lab, packets: int) -> list[int | None]:

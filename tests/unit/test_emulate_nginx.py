@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from firstflight.engines.emulate.inside import nginx, processes
+from firstflight.engines.emulate.inside import processes, servers
 
 HEADER = b"HTTP/1.1 200 OK\r\nServer: nginx\r\nContent-Length: 1\r\n\r\n"
 
@@ -53,13 +53,13 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[Sl
         made.append(SlowNginx(tmp_path / "socket"))
         return made[-1]
 
-    def watched(_name: str, process: SlowNginx, _on_death: Any) -> SimpleNamespace:
+    def watched(_name: str, process: SlowNginx) -> SimpleNamespace:
         return SimpleNamespace(stop=process.kill)
 
     monkeypatch.setattr(processes, "find", lambda *_: "nginx")
     monkeypatch.setattr(processes, "give", lambda _: None)
     monkeypatch.setattr(processes, "spawn", spawn)
-    monkeypatch.setattr(nginx, "Watched", watched)
+    monkeypatch.setattr(servers, "Watched", watched)
     yield made
     for each in made:
         each.kill()
@@ -68,8 +68,8 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[Sl
 def test_the_length_of_its_header_is_asked_for_when_it_accepts_connections(
     started: list[SlowNginx], tmp_path: Path
 ) -> None:
-    namespace = SimpleNamespace(name="server", call=lambda _: {nginx.PORT})
-    made = nginx.Nginx(namespace, tmp_path, [len(HEADER) + 10], True, lambda _: None)  # type: ignore[arg-type]
+    namespace = SimpleNamespace(name="server", call=lambda _: {servers.PORT})
+    made = servers.Nginx(namespace, tmp_path, [len(HEADER) + 10], True)  # type: ignore[arg-type]
     assert made.path(7, 0) == "/0/7"
     # Once to measure its own header, once with the padded one: "X: xxxx" and the end of the line.
     assert len(started) == 2

@@ -22,6 +22,7 @@ pub struct LinkSpec {
     /// Bits a second, headers included; none: infinitely fast. Of a rate that changes its mean.
     pub rate_bps: Option<u64>,
     /// The changes of the rate; none: it is constant.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_schedule: Option<ScheduleSpec>,
     /// Propagation delay.
     pub delay_ns: Nanos,
@@ -33,17 +34,21 @@ pub struct LinkSpec {
     #[serde(default)]
     pub lose: Vec<u32>,
     /// A model by which packets are lost in addition.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub loss_model: Option<LossModel>,
     /// The queue before the line.
     pub queue: QueueSpec,
     /// The Quick-Start rule of the router before the link. None: it does not know such requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub quick_start: Option<QuickStartSpec>,
     /// The token bucket that bounds the rate; none: the line transmits packet after packet.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<BucketSpec>,
     /// The segments that take one place in the queue; none: each takes one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub gso: Option<GsoSpec>,
     /// Impairments between transmission and the far end, applied in this order.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub impairments: Vec<ImpairmentSpec>,
 }
 

@@ -249,7 +249,7 @@ mod _native {
     #[pymodule_export]
     use crate::observe::CaptureReader;
     #[pymodule_export]
-    use crate::plans::{datagram_flows, draw_links, draw_users, stream_reports};
+    use crate::plans::{Topology, datagram_flows, draw_users, stream_reports};
     use pyo3::prelude::*;
 
     #[pymodule_init]

@@ -5,7 +5,7 @@ use firstflight_sim::{
     observed::{self, Observed},
     population,
     records::{Row, StreamReport},
-    topology::Topology,
+    topology,
 };
 use pyo3::{prelude::*, types::PyDict};
 
@@ -30,13 +30,36 @@ pub(crate) fn draw_users<'py>(
     Ok(result)
 }
 
-/// The links of a network in a replicate, `[[name, spec], ...]` as JSON: each direction, in the order of the records.
-#[pyfunction]
-pub(crate) fn draw_links(plan: &str, seed: u64, replicate: u32) -> PyResult<String> {
-    let plan = Plan::from_json(plan).map_err(invalid)?;
-    let Some(network) = &plan.network else { return Err(invalid("this plan has no network")) };
-    let topology = Topology::new(network, seed, replicate).map_err(invalid)?;
-    serde_json::to_string(topology.links()).map_err(invalid)
+/// The network of a plan in a replicate.
+#[pyclass(frozen)]
+pub(crate) struct Topology(topology::Topology);
+
+#[pymethods]
+impl Topology {
+    #[new]
+    fn new(plan: &str, seed: u64, replicate: u32) -> PyResult<Self> {
+        let plan = Plan::from_json(plan).map_err(invalid)?;
+        let Some(network) = &plan.network else { return Err(invalid("this plan has no network")) };
+        topology::Topology::new(network, seed, replicate).map(Self).map_err(invalid)
+    }
+
+    /// `[[name, spec], ...]` as JSON: each direction, in the order of the records.
+    fn links(&self) -> PyResult<String> {
+        serde_json::to_string(self.0.links()).map_err(invalid)
+    }
+
+    /// The names of the hosts that a selection names.
+    fn hosts(&self, selection: &str) -> PyResult<Vec<String>> {
+        let hosts = self.0.select(selection).map_err(invalid)?;
+        Ok(hosts.map(|host| self.0.host_name(host)).collect())
+    }
+
+    /// The names of the links from one host to another, in order.
+    fn path(&self, source: &str, destination: &str) -> PyResult<Vec<String>> {
+        let [from, to] = [source, destination].map(|host| self.0.select(host).map(|hosts| hosts.start));
+        let path = self.0.path(from.map_err(invalid)?, to.map_err(invalid)?).map_err(invalid)?;
+        Ok(path.into_iter().map(|link| self.0.links()[link as usize].0.clone()).collect())
+    }
 }
 
 /// What each application's ends send, as JSON.

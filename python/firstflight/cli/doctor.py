@@ -3,11 +3,13 @@
 import contextlib
 import importlib.metadata
 import json
+import os
 import platform
 import shutil
 import socket
 import subprocess
-from dataclasses import asdict, dataclass
+import sys
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import typer
@@ -15,11 +17,12 @@ import typer
 from firstflight.cli.options import Json
 from firstflight.cli.terminal import show
 from firstflight.engines import NAMES
-from firstflight.errors import MachineError
+from firstflight.errors import FirstflightError, MachineError
 from firstflight.records import machine
 
 # Below this much free space a large run could fill the disk.
 _ENOUGH_DISK_BYTES = 1_000_000_000
+_PATIENCE_S = 20.0
 _OF_LINUX = "run --engine emulate, shell, conform, probe, guard"
 
 
@@ -83,25 +86,89 @@ def _optional() -> list[Finding]:
 def _emulation() -> list[Finding]:
     if platform.system() != "Linux":
         return [Finding("linux", _OF_LINUX, platform.system(), False, False, "use a Linux machine or a virtual one")]
-    from firstflight.engines.emulate import probe
+    from firstflight.engines.emulate.prepared import has_ml_dsa
 
-    needed_for = {
-        "namespaces": "run --engine emulate",
-        "tun": "a link emulator exact to microseconds; packet sockets are used without it",
-        "packets": "run --engine emulate without TUN",
-        "congestion": "run --engine emulate",
-        "real time": "runs without host stalls on a busy machine",
-        "nginx": "run --engine emulate",
-        "curl": "run --engine emulate",
-        "ML-DSA": "real post-quantum chains in run --engine emulate",
-    }
+    real = has_ml_dsa()
+    state, fix = ("pyOpenSSL", "") if real else ("padded certificates instead", 'pip install "firstflight[pq]"')
     return [
-        *(
-            Finding(ability.name, needed_for[ability.name], ability.state, ability.ok, False, ability.fix)
-            for ability in probe.abilities()
-        ),
+        *_namespaces(),
+        _realtime(),
+        _program("nginx", "apt-get install nginx-light"),
+        _curl(),
+        Finding("ML-DSA", "real post-quantum chains in run --engine emulate", state, real, False, fix),
         _offloads(),
     ]
+
+
+_EMULATION = "run --engine emulate"
+
+
+def _namespaces() -> list[Finding]:
+    """The features that work within a testbed's namespaces, each tried."""
+    from firstflight.engines.emulate.lab import TUN_FIX
+    from firstflight.engines.emulate.start import Inside
+
+    try:
+        inside = Inside()
+    except MachineError as error:
+        return [Finding("namespaces", _EMULATION, error.reason, False, False, error.fix)]
+    try:
+        answer = inside.connection.call("abilities", {}, _PATIENCE_S)
+    except FirstflightError as error:
+        fix = "run as root on a kernel with veth and packet sockets"
+        return [Finding("namespaces", _EMULATION, str(error), False, False, fix)]
+    finally:
+        inside.close()
+    tun, packets, usable = answer["tun_refusal"], answer["packet_refusal"], answer["usable_on_a_route"]
+    exact = "a link emulator exact to microseconds; packet sockets are used without it"
+    modules = "modprobe -a veth af_packet" if packets else ""
+    ok = {"reno", "cubic"} <= set(usable)
+    controls = f"{', '.join(usable)} on a route"
+    return [
+        Finding("namespaces", _EMULATION, "user, network, PID and mount namespaces", True, False, ""),
+        Finding("tun", exact, tun or "TUN devices", tun is None, False, TUN_FIX if tun else ""),
+        Finding(
+            "packets", f"{_EMULATION} without TUN", packets or "veth and AF_PACKET", packets is None, False, modules
+        ),
+        Finding("congestion", _EMULATION, controls, ok, False, "" if ok else "modprobe tcp_cubic"),
+    ]
+
+
+def _realtime() -> Finding:
+    from firstflight.engines.emulate.lab import fix, make_realtime
+
+    with subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE) as waiting:
+        pidfd = os.pidfd_open(waiting.pid)
+        try:
+            refusal = make_realtime(pidfd)
+        finally:
+            os.close(pidfd)
+            waiting.kill()
+    needed_for = "runs without host stalls on a busy machine"
+    return Finding("real time", needed_for, refusal or "SCHED_FIFO", refusal is None, False, fix() if refusal else "")
+
+
+def _program(name: str, fix: str) -> Finding:
+    from firstflight.engines.emulate.start import version_of
+
+    state, ok = version_of(name)
+    return Finding(name, _EMULATION, state, ok, False, "" if ok else fix)
+
+
+def _curl() -> Finding:
+    from firstflight.engines.emulate.start import answer_of
+
+    there = _program("curl", "apt-get install curl")
+    if not there.ok:
+        return there
+    # Both came within a few releases of one another; it matters only that they work.
+    options = ("-q", "--silent", "--parallel", "--output", os.devnull, "--write-out", "%{json}")
+    try:
+        json.loads(answer_of("curl", *options, f"file://{os.devnull}"))
+    except (MachineError, ValueError):
+        state = f"{there.found}, without --parallel or %{{json}}"
+        return Finding("curl", _EMULATION, state, False, False, "install curl 7.70 or later")
+    return replace(there, found=" ".join(there.found.split()[:2]))
 
 
 def _offloads() -> Finding:

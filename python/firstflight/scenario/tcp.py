@@ -263,6 +263,20 @@ def friendly(name: str) -> str:
     return name
 
 
+def spelled(value: Any, name: str = "") -> str:
+    """A value of the native field `name` as a scenario writes it."""
+    if value is None:
+        return '"none"'
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        if len(value) == 1 and not value.keys().isdisjoint(("policy", "scheme")):
+            return spelled(next(iter(value.values())))
+        return "{ " + ", ".join(f"{friendly(key)} = {spelled(item, key)}" for key, item in value.items()) + " }"
+    unit = next((unit for ending, unit in UNITS.items() if name.endswith(ending)), None)
+    return f'"{value if unit is None else unit.of(value)}"' if unit or isinstance(value, str) else str(value)
+
+
 def _field(name: str, path: str, value: Any, before: Any, unit: type[UnitNumber] | None) -> Any:
     known = choices().get(name)
     if known is not None:

@@ -123,7 +123,7 @@ def beyond_calibration(layout: Layout, box: Mapping[str, Any]) -> list[str]:
         kind, content = columns[name]
         log[name] = np.frombuffer(content, kind)
     sentences = []
-    for index, (name, link) in enumerate(layout.directions().items()):
+    for index, (name, link) in enumerate(layout.links.items()):
         changing = "rate_schedule" in link
         if not changing and (link["rate_bps"] or 0) <= _native.CALIBRATED_BPS:
             continue

@@ -13,17 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from firstflight.errors import MachineError, RequestError
-from firstflight.scenario.tcp import initial_window_bytes
+from firstflight.scenario.tcp import friendly, initial_window_bytes, spelled
 from firstflight.scenario.tcp import profile as named_profile
-from firstflight.scenario.units import Duration
 
 # Bytes of a segment that timestamps take (RFC 7323).
 _TIMESTAMPS_BYTES = 12
 # tcp_min_snd_mss: below, the kernel takes 48 for any smaller value of the peer; and 12 of them go to timestamps.
 _SMALLEST_MSS = 88
 _MILLISECOND = 1_000_000
-# The ending of a plan's fields that are times in a scenario.
-_NANOSECONDS = "_ns"
 
 # Policies for the initial window that a number of segments can stand for.
 _INITIAL_WINDOWS = ("fixed", "rfc2581", "rfc3390", "rfc6928", "linux")
@@ -190,28 +187,9 @@ def _ticks(where: str, profile: Mapping[str, Any]) -> None:
 def _same(where: str, field: str, value: Any, linux: Any) -> None:
     if value != linux:
         raise RequestError(
-            f"{where}.{_key(field)}: the kernel has only {_shown(linux, field)}, not {_shown(value, field)}; set "
+            f"{where}.{friendly(field)}: the kernel has only {spelled(linux, field)}, not {spelled(value, field)}; set "
             'profile = "linux", or stack = "firstflight" for this endpoint'
         )
-
-
-def _shown(value: Any, field: str = "") -> str:
-    """As a scenario has it."""
-    if value is None:
-        return '"none"'
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, dict):
-        if len(value) == 1 and not value.keys().isdisjoint(("policy", "scheme")):
-            return _shown(next(iter(value.values())))
-        return "{ " + ", ".join(f"{_key(key)} = {_shown(item, key)}" for key, item in value.items()) + " }"
-    if field.endswith(_NANOSECONDS):
-        value = str(Duration(f"{value}ns"))
-    return f'"{value}"' if isinstance(value, str) else str(value)
-
-
-def _key(field: str) -> str:
-    return field.removesuffix(_NANOSECONDS)
 
 
 def _undo(where: str, profile: Mapping[str, Any], rules: Mapping[str, Any]) -> None:
@@ -267,9 +245,9 @@ def _switches(where: str, profile: Mapping[str, Any], rules: Mapping[str, Any]) 
     decay = validation["cwnd_limited"]["app_limited_decay"]
     if decay != (restart == "halving"):
         raise RequestError(
-            f"{where}.window_validation.cwnd_limited.app_limited_decay: {_shown(decay)} does not go with "
+            f"{where}.window_validation.cwnd_limited.app_limited_decay: {spelled(decay)} does not go with "
             f'restart_window = "{restart}" in a kernel, which has one switch for both (tcp_slow_start_after_idle); '
-            f'write app_limited_decay = {_shown(restart == "halving")}, or stack = "firstflight" for this end'
+            f'write app_limited_decay = {spelled(restart == "halving")}, or stack = "firstflight" for this end'
         )
     if profile["nagle"] == "classic":
         raise RequestError(

@@ -2,13 +2,15 @@
 before anything runs.
 """
 
+import importlib.metadata
 import json
 import ssl
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from firstflight import _native
-from firstflight.engines.emulate import probe, quic
+from firstflight.engines.emulate import quic
 from firstflight.engines.emulate.draws import Draws, arm_of_user
 from firstflight.engines.emulate.kernel import KernelSettings, initial_window_segments, kernel_settings
 from firstflight.engines.emulate.layout import Layout, Placement
@@ -24,6 +26,8 @@ _TLS = {
     False: f"certificates of Ed25519, padded, by {ssl.OPENSSL_VERSION}",
     True: "chains of ML-DSA by pyOpenSSL's OpenSSL",
 }
+# The extra `pq`: packages and their first versions that can.
+_ML_DSA_BY = {"cryptography": 50, "pyOpenSSL": 26}
 _ML_DSA = ("ml-dsa-44", "ml-dsa-65", "ml-dsa-87")
 # Of OpenSSL, for a connection that is not resumed.
 _TICKETS = 2
@@ -266,12 +270,21 @@ def _join_tls(settings: dict[str, Any], application: Mapping[str, Any], asked: T
         )
 
 
+@cache
+def has_ml_dsa() -> bool:
+    """Whether the extra `pq` is installed."""
+    try:
+        return all(int(importlib.metadata.version(name).split(".")[0]) >= least for name, least in _ML_DSA_BY.items())
+    except importlib.metadata.PackageNotFoundError:
+        return False
+
+
 def is_real(tls: Tls) -> bool:
     """Whether handshakes have a real chain of ML-DSA, and not a padded certificate: the extra `pq` is installed, and
     its share of keys, full handshakes and tickets are asked for.
     """
     is_asked = tls.key_share == "x25519mlkem768" and not tls.resumption and tls.tickets is None
-    return is_asked and tls.chain in _ML_DSA and probe.has_ml_dsa()
+    return is_asked and tls.chain in _ML_DSA and has_ml_dsa()
 
 
 def _join(ends: HostEnds, host: str, peer: str, settings: KernelSettings, where: str) -> None:

@@ -16,6 +16,7 @@ import polars as pl
 
 from firstflight import _native
 from firstflight.engines.emulate.disturbance import STALL_RULE_S, Stalls
+from firstflight.engines.emulate.inside.sockets import end_of
 from firstflight.engines.emulate.layout import Ends, Layout
 from firstflight.engines.emulate.quic import columns, seen_by_links
 from firstflight.records import schema
@@ -158,13 +159,8 @@ def by_ends(
     one counts.
     """
     parts: dict[Any, pl.DataFrame] = rows.partition_by("connection", as_dict=True, maintain_order=True)
-    ends = [(server or _end(there)[0], *_end(here)) for here, there in connections]
+    ends = [(server or end_of(there)[0], *end_of(here)) for here, there in connections]
     return {ends[number]: part for (number,), part in sorted(parts.items()) if number < len(ends)}
-
-
-def _end(text: str) -> tuple[str, int]:
-    address, _, port = text.rpartition(":")
-    return address.strip("[]"), int(port)
 
 
 @dataclass
@@ -224,10 +220,10 @@ class Replicate:
         self.replicate = replicate
         self._layout = layout
         self._facts = facts
-        self.names = {"link": list(layout.directions())}
+        self.names = {"link": list(layout.links)}
         # All links are reset at one moment.
         self._epoch = box["links"][0]["epoch_ns"]
-        self._stalls = Stalls(box, self._epoch, {name: way["delay_ns"] for name, way in layout.directions().items()})
+        self._stalls = Stalls(box, self._epoch, {name: way["delay_ns"] for name, way in layout.links.items()})
         self._infos = {
             (layout.host(entry["server"]).address, entry["address"], entry["port"]): entry["info"]
             for entry in facts["sockets"]
@@ -291,7 +287,7 @@ class Replicate:
         """Rows of `quic`."""
         addresses = {host.address for host in self._layout.hosts if host.name in {row["server"] for row in self._rows}}
         seen = seen_by_links(self._facts.get("datagrams", b""), addresses)
-        links = self._layout.directions()
+        links = self._layout.links
         rows = []
         for row, end in zip(self._rows, self._ends, strict=True):
             if end not in seen:

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any, Self
 
 from firstflight.engines.emulate.disturbance import beyond_calibration
+from firstflight.engines.emulate.inside.sockets import end_of
 from firstflight.engines.emulate.lab import Lab
 from firstflight.engines.emulate.layout import Layout, lay_out
 from firstflight.engines.emulate.prepared import host_settings
 from firstflight.engines.emulate.records import Replicate
-from firstflight.engines.emulate.start import MARK, NAMESPACES, search_path
+from firstflight.engines.emulate.start import MARK, NAMESPACES, search_path, without_proxies
 from firstflight.errors import MachineError, RequestError
 from firstflight.scenario import Scenario
 
@@ -199,12 +200,10 @@ class Shell:
         return [sys.executable, "-I", "-S", NAMESPACES, "enter", str(self._first), str(network), *program]
 
     def _environment(self, called: str) -> Mapping[str, str]:
-        # A proxy of the user's has no place between the hosts of a testbed.
-        kept = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
         addresses = {
             f"FIRSTFLIGHT_{role.upper()}": self.layout.host(host).address for role, host in self._roles.items()
         }
-        return kept | addresses | {"FIRSTFLIGHT_HOST": _plain(self.host(called)), MARK: self._lab.mark}
+        return without_proxies() | addresses | {"FIRSTFLIGHT_HOST": _plain(self.host(called)), MARK: self._lab.mark}
 
 
 class ShellResult:
@@ -216,15 +215,13 @@ class ShellResult:
     def __init__(self, layout: Layout, box: Mapping[str, Any], captures: Mapping[str, Any]) -> None:
         address = {host.address: host.name for host in layout.hosts}
         ends = [
-            (server, client.rpartition(":")[0].strip("[]"), client.rpartition(":")[2])
-            for server, capture in captures.items()
-            for client, _ in capture["connections"]
+            (server, *end_of(client)) for server, capture in captures.items() for client, _ in capture["connections"]
         ]
         transfers = [
             {
                 "server": server,
                 "host": address[client],
-                "port": int(port),
+                "port": port,
                 "start_s": 0,
                 "application": "",
                 "client": at,

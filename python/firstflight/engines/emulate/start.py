@@ -214,9 +214,7 @@ class Inside:
             os.close(self._said)
 
     def _begin(self, its: socket.socket) -> subprocess.Popen[bytes]:
-        # A proxy of the user's has no place between the hosts of a testbed.
-        environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-        environment |= {MARK: self.mark, "PYTHONPATH": str(_PACKAGES), "LC_ALL": "C.UTF-8"}
+        environment = without_proxies() | {MARK: self.mark, "PYTHONPATH": str(_PACKAGES), "LC_ALL": "C.UTF-8"}
         unshare = shutil.which(UNSHARE[0], path=search_path())
         if unshare is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
@@ -234,6 +232,11 @@ class Inside:
             cwd="/",
             env=environment,
         )
+
+
+def without_proxies() -> dict[str, str]:
+    """The environment of this process; a proxy of the user's has no place between the hosts of a testbed."""
+    return {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
 
 
 def search_path() -> str:
@@ -256,12 +259,40 @@ def _is_root() -> bool:
     return True
 
 
-def harmless() -> dict[str, Any]:
-    """Arguments of `subprocess.run` for a program that is only asked for its version: with no environment of the
-    caller's, and not as root.
+# And how each is asked for its version.
+PROGRAMS = {"nginx": "-v", "curl": "--version"}
+
+
+def answer_of(program: str, *arguments: str) -> str:
+    """What a program prints that is only asked what it can: with no environment of the caller's, and not as root.
+    MachineError if it is not there or fails.
     """
-    nobody = {"user": _NOBODY, "group": _NOBODY, "extra_groups": []} if _is_root() else {}
-    return {"env": ENVIRONMENT, "cwd": "/", **nobody}
+    path = shutil.which(program, path=search_path())
+    if path is None:
+        raise MachineError("not found")
+    nobody: dict[str, Any] = {"user": _NOBODY, "group": _NOBODY, "extra_groups": []} if _is_root() else {}
+    try:
+        done: subprocess.CompletedProcess[str] = subprocess.run(
+            [path, *arguments],
+            capture_output=True,
+            text=True,
+            timeout=_START_S,
+            check=True,
+            env=ENVIRONMENT,
+            cwd="/",
+            **nobody,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise MachineError(str(error)) from None
+    return (done.stdout or done.stderr).strip()
+
+
+def version_of(program: str) -> tuple[str, bool]:
+    """The line in which one of PROGRAMS gives its version, or why it does not; and whether it does."""
+    try:
+        return answer_of(program, PROGRAMS[program]).splitlines()[0], True
+    except MachineError as error:
+        return error.reason, False
 
 
 def _name_ids(pid: int, line: socket.socket) -> MachineError | None:

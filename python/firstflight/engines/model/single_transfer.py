@@ -3,13 +3,15 @@
 It reads the plan that the simulator gets, so both engines answer the same question.
 """
 
-import re
+import json
 from dataclasses import dataclass
 from typing import Any
 
+from firstflight import _native
 from firstflight.engines import APPLICATION, OF_KIND, PLAN, check_named
 from firstflight.errors import RequestError
 from firstflight.scenario import Scenario
+from firstflight.scenario.tcp import friendly, spelled
 
 QUEUES = ("drop_tail", "red")
 """Those whose limit the model knows."""
@@ -49,10 +51,9 @@ def check_tcp(end: str, tcp: dict[str, Any]) -> None:
             setting = setting.get(key)
         variant = _variant(setting)
         if variant not in known:
-            values = " or ".join(_written(value) for value in known)
-            name = path.removesuffix("_ns").removesuffix("_bytes")
+            values = " or ".join(spelled(value) for value in known)
             raise RequestError(
-                f"{end}_tcp has {name} = {_written(variant)}, but the model engine knows only {values}; "
+                f"{end}_tcp has {friendly(path)} = {spelled(variant)}, but the model engine knows only {values}; "
                 "use --engine simulate"
             )
 
@@ -65,13 +66,6 @@ def _variant(setting: Any) -> Any:
     return key if isinstance(value, dict) else value
 
 
-def _written(value: Any) -> str:
-    """As a scenario writes it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return '"none"' if value is None else f'"{value}"' if isinstance(value, str) else str(value)
-
-
 # The keys of a link that it reads or refuses. Quick-Start acts for a start-up scheme that it refuses.
 _LINK = "burst delay_ns impairments lose loss loss_model queue quick_start rate_bps rate_schedule"
 
@@ -80,8 +74,6 @@ CAPABILITY = (
     "request_response with clients = 1, count = 1 and constant laws, on links of one rate without random loss, whose "
     f"queues are {' or '.join(QUEUES)}"
 )
-
-_SELECTION = re.compile(r"(left|right|hub|spokes|node)(?:\[(\d+)\])?")
 
 
 @dataclass(frozen=True)
@@ -150,10 +142,10 @@ def from_plan(plan: dict[str, Any]) -> SingleTransfer:
         upload = False
         request, size = _constant(application, "request"), _constant(application, "response")
     client, server = application["client_hosts"], application["server_hosts"]
-    if application["server_choice"] == "random" and not _alike(plan["network"], server):
+    ways = _ways(plan, client, server)
+    if application["server_choice"] == "random" and any(other != ways[0] for other in ways):
         raise _refusal(f'application "{name}" draws its server among "{server}", whose links differ')
-    to_server = route(plan["network"], client, server)
-    to_client = route(plan["network"], server, client)
+    to_server, to_client = ways[0]
     for link in to_server + to_client:
         check_named("model", "a link on its way", link, _LINK)
         if link["loss"]:
@@ -187,42 +179,16 @@ def from_plan(plan: dict[str, Any]) -> SingleTransfer:
     )
 
 
-def route(network: dict[str, Any], source: str, destination: str) -> tuple[dict[str, Any], ...]:
-    """Links of a plan's network from one host to another, in order. A group of hosts stands for its first."""
-    group, index = _host(source)
-    other, other_index = _host(destination)
-    if (group, index) == (other, other_index):
-        raise RequestError(f'client and server both sit on "{source}": no link lies between them')
-    if network["topology"] == "chain":
-        if index < other_index:
-            return tuple(pair["forward"] for pair in network["links"][index:other_index])
-        return tuple(pair["reverse"] for pair in reversed(network["links"][other_index:index]))
-    up, down = _access(network, group, index), _access(network, other, other_index)
-    trunk = []
-    if network["topology"] == "dumbbell" and group != other:
-        trunk = [network["bottleneck"]["forward" if group == "left" else "reverse"]]
-    return (up[0], *trunk, down[1])
-
-
-def _access(network: dict[str, Any], group: str, index: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A host's own links: towards the network, and from it."""
-    pair = network["hub"] if group == "hub" else network[group][index]
-    towards_network = ("forward", "reverse") if group in ("left", "hub") else ("reverse", "forward")
-    return pair[towards_network[0]], pair[towards_network[1]]
-
-
-def _alike(network: dict[str, Any], selection: str) -> bool:
-    """Whether it does not matter which host of the selection serves."""
-    group, _ = _host(selection)
-    one_host = "[" in selection or group == "hub"
-    return one_host or all(pair == network[group][0] for pair in network[group])
-
-
-def _host(selection: str) -> tuple[str, int]:
-    match = _SELECTION.fullmatch(selection)
-    if match is None:
-        raise RequestError(f'"{selection}" does not name hosts: write for example "left[2]"')
-    return match.group(1), int(match.group(2) or 0)
+def _ways(plan: dict[str, Any], clients: str, servers: str) -> list[tuple[tuple[dict[str, Any], ...], ...]]:
+    """The links from the first client to each server, and those back. RequestError for hosts that are not there."""
+    try:
+        topology = _native.Topology(json.dumps(plan), 0, 0)
+        links = dict(json.loads(topology.links()))
+        client = topology.hosts(clients)[0]
+        pairs = [((client, server), (server, client)) for server in topology.hosts(servers)]
+        return [tuple(tuple(links[name] for name in topology.path(*ends)) for ends in pair) for pair in pairs]
+    except ValueError as error:
+        raise RequestError(str(error)) from None
 
 
 def _constant(application: dict[str, Any], field: str) -> float:

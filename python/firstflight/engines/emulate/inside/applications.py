@@ -20,9 +20,8 @@ from typing import Any
 from firstflight.engines.emulate.draws import Draws
 from firstflight.engines.emulate.inside import exchange
 from firstflight.engines.emulate.inside.clients import Fetched, Fetcher, Target, TimedClient
-from firstflight.engines.emulate.inside.nginx import PORT
 from firstflight.engines.emulate.inside.processes import ending
-from firstflight.engines.emulate.inside.servers import Server
+from firstflight.engines.emulate.inside.servers import PORT, Server
 from firstflight.engines.emulate.inside.testbed import Host, Testbed
 from firstflight.errors import MachineError, RequestError
 
@@ -32,9 +31,6 @@ _AHEAD_S = 0.02
 _LEAST_S = 0.002
 # Long enough for every server.
 _ANY_FLIGHT = 4096
-# IP and UDP; other headers of a stream are filler in its payload.
-_HEADER_BYTES = {socket.AF_INET: 28, socket.AF_INET6: 48}
-_BUFFER_BYTES = 1 << 22
 
 
 @dataclass
@@ -286,7 +282,8 @@ class StreamClient:
         self._draws = draws
         server = plan["servers"][draws.server(plan["server_choice"], len(plan["servers"]), 0)]
         hosts = testbed.host(host), testbed.host(server)
-        self._header_bytes = _HEADER_BYTES[hosts[0].family]
+        # Other headers of a stream are filler in its payload.
+        self._header_bytes = exchange.HEADER_BYTES[hosts[0].family]
         self._most_bytes = testbed.mtu - self._header_bytes
         self._ends = [end.namespace.call(_open, end) for end in hosts]
         command = [sys.executable, "-I", exchange.__file__]
@@ -365,8 +362,6 @@ class StreamClient:
 
 
 def _open(host: Host) -> socket.socket:
-    end = socket.socket(host.family, socket.SOCK_DGRAM)
-    for buffer in (socket.SO_RCVBUF, socket.SO_SNDBUF):
-        end.setsockopt(socket.SOL_SOCKET, buffer, _BUFFER_BYTES)
+    end = exchange.opened(host.family)
     end.bind((host.address, 0))
     return end

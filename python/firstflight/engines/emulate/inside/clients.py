@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from firstflight.engines.emulate.inside import processes, timed
-from firstflight.engines.emulate.inside.nginx import NEAR_BYTES, PORT, SECURE_PORT
 from firstflight.engines.emulate.inside.processes import Namespace, Watched, WireHost, ending, reason
+from firstflight.engines.emulate.inside.servers import NEAR_BYTES, PORT, SECURE_PORT
 from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.errors import MachineError, RequestError
 
@@ -197,12 +197,12 @@ def padded(address: str, path: str, request: int) -> str:
 class TimedClient:
     """`timed` in the host's namespace, for all threads that fetch over TLS, or ask in turn, from there."""
 
-    def __init__(self, namespace: Namespace, kind: str, on_death: Callable[[str], None]) -> None:
+    def __init__(self, namespace: Namespace, kind: str) -> None:
         command = [sys.executable, "-I", str(Path(timed.__file__)), kind]
         said = os.memfd_create("client")
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": said}
         self._program = namespace.spawn(command, **pipes)
-        Watched(f"the client on host {namespace.name}", self._program, on_death, said)
+        Watched(f"the client on host {namespace.name}", self._program, said)
         assert self._program.stdout is not None
         self._responses = _Responses(
             f"the client on host {namespace.name}", map(json.loads, self._program.stdout), "number"
@@ -260,7 +260,7 @@ class OurClient:
 
     def __init__(self, testbed: Testbed, host: str) -> None:
         target = testbed.host(host)
-        self._wire = WireHost({"address": target.address, "mtu": testbed.mtu}, target.namespace.spawn, testbed.on_death)
+        self._wire = WireHost({"address": target.address, "mtu": testbed.mtu}, target.namespace.spawn)
         testbed.raise_priority(self._wire.process.pid)
         # The outcome of a connection comes from the server.
         reports = (report for report in iter(self._wire.reports.get, None) if report["report"] == "response")

@@ -18,10 +18,9 @@ from firstflight.engines.emulate.draws import Draws
 from firstflight.engines.emulate.inside import processes, settings
 from firstflight.engines.emulate.inside.applications import Client, StreamClient, clock, run_at_once
 from firstflight.engines.emulate.inside.clients import Fetcher, KernelClient, OurClient, QuicClient, TimedClient
-from firstflight.engines.emulate.inside.exchange import SO_TIMESTAMPNS, arrivals
-from firstflight.engines.emulate.inside.nginx import listening
+from firstflight.engines.emulate.inside.exchange import HEADER_BYTES, arrivals, opened
 from firstflight.engines.emulate.inside.processes import Capture, Namespace, reason
-from firstflight.engines.emulate.inside.servers import KernelServer, OurServer, QuicServer, Server
+from firstflight.engines.emulate.inside.servers import KernelServer, OurServer, QuicServer, Server, listening
 from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.errors import MachineError
 
@@ -37,8 +36,6 @@ _SERVERS: dict[str, Server] = {}
 _CLIENTS: dict[tuple[str, str], Fetcher] = {}
 
 _PORT = 9
-# IP and UDP.
-HEADERS = {socket.AF_INET: 28, socket.AF_INET6: 48}
 UDP_SEGMENT = 103
 
 Command = Callable[..., Any]
@@ -176,7 +173,7 @@ def ports(testbed: Testbed, host: str) -> list[int]:
 def start_captures(testbed: Testbed, hosts: list[str]) -> None:
     """Keep the headers of packets at the devices of these hosts, from now on."""
     for host in hosts:
-        _CAPTURES[host] = Capture(testbed.host(host).namespace, testbed.mtu, testbed.on_death)
+        _CAPTURES[host] = Capture(testbed.host(host).namespace, testbed.mtu)
 
 
 @command
@@ -289,7 +286,7 @@ def _client(testbed: Testbed, host: str, kind: str = "") -> Fetcher:
     if (host, kind) not in _CLIENTS:
         target = testbed.host(host)
         if kind:
-            client: Fetcher = TimedClient(target.namespace, kind, testbed.on_death)
+            client: Fetcher = TimedClient(target.namespace, kind)
         elif target.stack == "kernel":
             client = KernelClient(target.namespace)
         else:
@@ -321,7 +318,7 @@ def probe_packets(
     "received": [...]}, null for one that did not arrive.
     """
     sender, receiver = sockets(testbed, client, server)
-    payload_bytes = packet_bytes - HEADERS[testbed.host(server).family]
+    payload_bytes = packet_bytes - HEADER_BYTES[testbed.host(server).family]
     sent: list[int] = []
     received: list[int | None] = [None] * (burst * bursts)
     padding = bytes(payload_bytes - 4)
@@ -354,15 +351,12 @@ def sockets(testbed: Testbed, client: str, server: str) -> tuple[socket.socket, 
     """UDP sockets for packets from one host to another: the sender's, and the receiver's with time stamps."""
 
     def listening() -> socket.socket:
-        receiver = socket.socket(testbed.host(server).family, socket.SOCK_DGRAM)
-        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
-        receiver.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        receiver = opened(testbed.host(server).family)
         receiver.bind((testbed.host(server).address, _PORT))
         return receiver
 
     def sending() -> socket.socket:
-        sender = socket.socket(testbed.host(server).family, socket.SOCK_DGRAM)
-        sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
+        sender = opened(testbed.host(server).family)
         sender.connect((testbed.host(server).address, _PORT))
         return sender
 

@@ -25,8 +25,11 @@ from typing import Any
 
 _MARK = struct.Struct("<II")
 MARK_BYTES = _MARK.size
+# IP and UDP.
+HEADER_BYTES = {socket.AF_INET: 28, socket.AF_INET6: 48}
+_BUFFER_BYTES = 1 << 22
 # asm-generic/socket.h; Python has no name for it.
-SO_TIMESTAMPNS = 35
+_SO_TIMESTAMPNS = 35
 _MAX_BYTES = 1 << 16
 
 
@@ -36,8 +39,6 @@ class _Exchange:
         self._patience_s = plan["patience_s"]
         ends = {stream[which] for stream in self._streams for which in ("from", "to")}
         self._sockets = {fd: socket.socket(fileno=fd) for fd in ends}
-        for end in self._sockets.values():
-            end.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         self.sent: list[list[int]] = [[] for _ in self._streams]
         self.arrived: list[list[tuple[int, int]]] = [[] for _ in self._streams]
 
@@ -75,15 +76,24 @@ class _Exchange:
                 self.arrived[stream].append((number, time.monotonic_ns() - (time.time_ns() - stamp)))
 
 
+def opened(family: socket.AddressFamily) -> socket.socket:
+    """A socket of the calling thread's namespace for datagrams, whose arrivals the kernel stamps."""
+    end = socket.socket(family, socket.SOCK_DGRAM)
+    for buffer in (socket.SO_RCVBUF, socket.SO_SNDBUF):
+        end.setsockopt(socket.SOL_SOCKET, buffer, _BUFFER_BYTES)
+    end.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+    return end
+
+
 def arrivals(end: socket.socket) -> Iterator[tuple[bytes, int]]:
-    """Payloads that have arrived at a socket with SO_TIMESTAMPNS, each with the kernel's time stamp, ns since 1970."""
+    """Payloads that have arrived at a socket of `opened`, each with the kernel's time stamp, ns since 1970."""
     while True:
         try:
             payload, notes, _, _ = end.recvmsg(_MAX_BYTES, 64, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return
         for level, kind, data in notes:
-            if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPNS):
+            if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
                 seconds, nanoseconds = struct.unpack("qq", data[:16])
                 yield payload, seconds * 1_000_000_000 + nanoseconds
 

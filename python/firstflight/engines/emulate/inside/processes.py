@@ -17,7 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from firstflight.engines.emulate.start import ENVIRONMENT, MARK, PROGRAM_ID, search_path
 from firstflight.errors import FirstflightError, MachineError, RequestError
@@ -76,15 +76,15 @@ def _enter_new() -> int:
 class Watched:
     """A process that must live as long as the testbed does, unless a command stops it."""
 
-    def __init__(
-        self, name: str, process: subprocess.Popen[bytes], on_death: Callable[[str], None], said: int | None = None
-    ) -> None:
-        """`name` for messages ("the link box"); `on_death` is called, in a thread, with a sentence; `said`: a file that
-        the process wrote its errors to, whose last line gives the reason; it is closed when the process has ended.
+    on_death: ClassVar[Callable[[subprocess.Popen[bytes], str], None]]
+    """Ends the testbed; called, in a thread, with a process that ended and a sentence about it."""
+
+    def __init__(self, name: str, process: subprocess.Popen[bytes], said: int | None = None) -> None:
+        """`name` for messages ("the link box"); `said`: a file that the process wrote its errors to, whose last line
+        gives the reason; it is closed when the process has ended.
         """
         self.name = name
         self.process = process
-        self._on_death = on_death
         self._said = said
         self._expected = threading.Event()
         threading.Thread(target=self._watch, name=f"watch {name}", daemon=True).start()
@@ -110,10 +110,10 @@ class Watched:
             said = os.pread(self._said, 1 << 16, 0)
             os.close(self._said)
         if not self._expected.is_set():
-            self._on_death(f"{self.name} ended unasked: {reason(status, said)}")
+            Watched.on_death(self.process, f"{self.name} ended unasked: {reason(status, said)}")
 
 
-def serving(name: str, namespace: Namespace, command: Sequence[str], on_death: Callable[[str], None]) -> Watched:
+def serving(name: str, namespace: Namespace, command: Sequence[str]) -> Watched:
     """A server of ours in a namespace, which writes a line to stdout when it listens. MachineError if it does not."""
     said = os.memfd_create("said")
     # Ours end with their stdin.
@@ -129,7 +129,7 @@ def serving(name: str, namespace: Namespace, command: Sequence[str], on_death: C
         with os.fdopen(said, "rb") as complaints:
             complaints.seek(0)
             raise MachineError(f"{name} does not start: {reason(status, complaints.read())}")
-    return Watched(name, process, on_death, said)
+    return Watched(name, process, said)
 
 
 def ending(status: int) -> str:
@@ -183,18 +183,10 @@ class Driven:
 
     _refusal: type[FirstflightError] = MachineError
 
-    def __init__(
-        self,
-        name: str,
-        call: str,
-        start: dict[str, Any],
-        fds: Sequence[int],
-        spawn: Spawn,
-        on_death: Callable[[str], None],
-    ) -> None:
+    def __init__(self, name: str, call: str, start: dict[str, Any], fds: Sequence[int], spawn: Spawn) -> None:
         """Start it. `name` for messages; `call`: the call into the native module, as Python, where `start` holds the
         arguments given here and `start['control']` its end of the socket; `fds` are left to it; `spawn` starts it
-        where it belongs, as `subprocess.Popen` does; `on_death` is called if it ends without a command.
+        where it belongs, as `subprocess.Popen` does.
         """
         self._name = name
         ours, its = socket.socketpair()
@@ -211,7 +203,7 @@ class Driven:
         for fd in fds:
             os.close(fd)
         self.process = process
-        self._watched = Watched(name, process, on_death, said)
+        self._watched = Watched(name, process, said)
         self._lock = threading.Lock()
         ours.settimeout(_PATIENCE_S)
         self._control = ours
@@ -259,14 +251,14 @@ class Driven:
 class Box(Driven):
     """A running link box. Its commands are those of the native module: take, look, reset, watch, pcapng, stop."""
 
-    def __init__(self, plan: dict[str, Any], fds: list[tuple[str, int]], on_death: Callable[[str], None]) -> None:
+    def __init__(self, plan: dict[str, Any], fds: list[tuple[str, int]]) -> None:
         """Start it on these descriptors, (kind, descriptor) in the order of the plan's ports; it owns them then.
 
         MachineError if it does not come up.
         """
         start = {"plan": plan, "fds": fds}
         call = "_native.run_box(json.dumps(start['plan']), [tuple(port) for port in start['fds']], start['control'])"
-        super().__init__("the link emulator", call, start, [fd for _, fd in fds], subprocess.Popen, on_death)
+        super().__init__("the link emulator", call, start, [fd for _, fd in fds], subprocess.Popen)
         self.ask("take")
 
 
@@ -275,11 +267,11 @@ class Capture(Driven):
     of the native module: take, reset, pcapng, stop.
     """
 
-    def __init__(self, namespace: Namespace, mtu: int, on_death: Callable[[str], None]) -> None:
+    def __init__(self, namespace: Namespace, mtu: int) -> None:
         """Start it on the host's device, for packets of up to `mtu` bytes. MachineError if it does not come up."""
         start = {"interface": DEVICE, "mtu": mtu}
         call = "_native.run_capture(start['interface'], start['control'], start['mtu'])"
-        super().__init__(f"the capture on host {namespace.name}", call, start, [], namespace.spawn, on_death)
+        super().__init__(f"the capture on host {namespace.name}", call, start, [], namespace.spawn)
         self.ask("reset")
 
     def take(self, origin_ns: int, replicate: int) -> dict[str, Any]:
@@ -296,15 +288,13 @@ class WireHost(Driven):
 
     _refusal = RequestError
 
-    def __init__(
-        self, plan: dict[str, Any], spawn: Spawn, on_death: Callable[[str], None], device: str = DEVICE
-    ) -> None:
+    def __init__(self, plan: dict[str, Any], spawn: Spawn, device: str = DEVICE) -> None:
         """Start it: `spawn`, as `subprocess.Popen`, in the namespace of `device`. MachineError if that fails."""
         self.reports: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self._answers: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
         call = "_native.run_wire(json.dumps(start['plan']), start['device'], start['control'])"
         start = {"plan": plan, "device": device}
-        super().__init__(f"firstflight's TCP on {plan['address']}", call, start, [], spawn, on_death)
+        super().__init__(f"firstflight's TCP on {plan['address']}", call, start, [], spawn)
         self._control.settimeout(None)
         threading.Thread(target=self._read, name="our TCP", daemon=True).start()
         self.ask("take")

@@ -53,6 +53,12 @@ End = tuple[str, int]
 """Address and port of the other end."""
 
 
+def end_of(text: str) -> End:
+    """The end that is written ADDRESS:PORT, an address of IPv6 in brackets."""
+    address, _, port = text.rpartition(":")
+    return address.strip("[]"), int(port)
+
+
 class ClosingSockets:
     """Listens, in a thread, for TCP sockets on `ports` of the calling thread's namespace that close."""
 

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ from typing import Any
 from pyroute2.iproute.linux import IPRoute
 
 from firstflight.engines.emulate.inside import settings
-from firstflight.engines.emulate.inside.processes import DEVICE, Box, Namespace
+from firstflight.engines.emulate.inside.processes import DEVICE, Box, Namespace, Watched
 from firstflight.errors import RequestError
 
 _BOX_FIRST_S = 0.1
@@ -46,6 +47,7 @@ class Testbed:
     def __init__(self, end: Callable[[str], None]) -> None:
         """`end` ends it all, with a sentence for the user."""
         self._end = end
+        Watched.on_death = self._on_death
         self.hosts: dict[str, Host] = {}
         self.network = ""
         self.backend = ""
@@ -72,10 +74,11 @@ class Testbed:
             raise RequestError("the testbed is not built yet: call build first")
         return self._box
 
-    def on_death(self, sentence: str) -> None:
+    def _on_death(self, process: subprocess.Popen[bytes], sentence: str) -> None:
         """End it all, with this reason: a process that must not end did."""
-        # If it is the link box that ended, the devices went with it, and it reports that reason itself.
-        time.sleep(_BOX_FIRST_S)
+        # If the link box ended as well, the devices went with it, and its reason is the one to report.
+        if self._box is None or process is not self._box.process:
+            time.sleep(_BOX_FIRST_S)
         self._end(sentence)
 
     def host(self, name: str) -> Host:
@@ -99,7 +102,7 @@ class Testbed:
         for entry in hosts:
             self.hosts[entry["name"]] = Host(entry["name"], entry["address"], entry["stack"], Namespace(entry["name"]))
         fds = [self._attach(host, middle, f"h{place}", mac) for place, host in enumerate(self.hosts.values())]
-        self._box = Box(plan, fds, self._end)
+        self._box = Box(plan, fds)
         self.raise_priority(self._box.process.pid)
 
     def _attach(self, host: Host, middle: Namespace, end: str, mac: str) -> tuple[str, int]:
