@@ -113,7 +113,7 @@ def test_what_no_program_sends_is_refused_by_its_key(application: str, problem: 
 
 
 def test_a_datagram_that_another_overtakes_is_waited_for() -> None:
-    source, path, target = ends = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(3)]
+    source, path, target = ends = [exchange.opened(socket.AF_INET) for _ in range(3)]
     for end in ends:
         end.bind(("127.0.0.1", 0))
     stream = {"from": source.fileno(), "to": target.fileno(), "address": path.getsockname(), "interval_ns": 1}

@@ -58,7 +58,7 @@ def test_a_client_with_one_port_towards_two_servers_has_two_connections() -> Non
 def test_a_link_is_judged_by_what_it_carried(
     link: dict[str, Any], megabits_by_second: list[int], carried: int | None
 ) -> None:
-    layout = SimpleNamespace(directions=lambda: {"slow": {"rate_bps": 10**7}, "fast": link})
+    layout = SimpleNamespace(links={"slow": {"rate_bps": 10**7}, "fast": link})
     second = np.repeat(np.arange(len(megabits_by_second)), [4 * megabits for megabits in megabits_by_second])
     packets = second.size
     # Each is a quarter of a megabit; what the queue drops does not pass.
