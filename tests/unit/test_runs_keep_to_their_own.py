@@ -260,10 +260,10 @@ def test_the_code_of_one_engine_is_not_in_the_identity_of_another(
 
     try:
         assert edit("engines/emulate/campaign.py") == {"emulate"}
-        assert edit("engines/emulate/inside/nginx.py") == {"emulate"}
-        assert edit("engines/model/path.py") == {"model"}
+        assert edit("engines/emulate/inside/servers.py") == {"emulate"}
+        assert edit("engines/model/loss.py") == {"model"}
         assert edit("engines/simulate.py") == {"simulate"}
-        for shared in ("engines/tables.py", "engines/sweep.py", "scenario/tcp.py", "records/schema.py"):
+        for shared in ("engines/assembly.py", "engines/sweep.py", "scenario/tcp.py", "records/schema.py"):
             assert edit(shared) == {"simulate", "model", "emulate"}
         assert not edit("report/page.py")
     finally:
