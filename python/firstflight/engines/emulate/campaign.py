@@ -18,6 +18,7 @@ import ssl
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
@@ -142,11 +143,8 @@ def surroundings() -> dict[str, str]:
 @cache
 def _found_on(path: str) -> dict[str, str]:
     # Another search path may lead to other programs.
-    inside = Inside()
-    try:
+    with closing(Inside()) as inside:
         facts: dict[str, str] = inside.connection.call("surroundings", {}, _ANSWER_S)
-    finally:
-        inside.close()
     programs = {name: version_of(name)[0] for name in PROGRAMS}
     return facts | programs | {"tls": f"{ssl.OPENSSL_VERSION}, {'with' if has_ml_dsa() else 'without'} ML-DSA"}
 

@@ -72,7 +72,7 @@ class Prepared:
         self.applications: list[dict[str, Any]] = []
         flows = json.loads(_native.datagram_flows(cell.plan))
         shares = [arm.share for arm in scenario.arm or []]
-        ends: HostEnds = {}
+        self._ends: HostEnds = {}
         for index, (application, placement) in enumerate(
             zip(self.plan["applications"], layout.placements, strict=True)
         ):
@@ -90,12 +90,13 @@ class Prepared:
                 by_arm.setdefault(arm_of_user(shares, seed, replicate, number), []).append((number, host))
             for arm, clients in sorted(by_arm.items()):
                 in_arm = _in_arm(application, arm, self.plan)
+                pairs = [(host, server) for number, host in clients for server in placement.servers_of(number)]
                 if flows[index]:
                     more = {"flows": flows[index], "arm": arm}
                 elif _is_over_quic(scenario, index):
-                    more = self._quic(index, in_arm, clients, placement, ends)
+                    more = self._quic(index, in_arm, pairs)
                 else:
-                    more = self._tcp(index, in_arm, clients, placement, ends)
+                    more = self._tcp(index, in_arm, pairs)
                 running = [
                     (number, host)
                     for number, host in clients
@@ -104,42 +105,28 @@ class Prepared:
                 self.applications += [_settings(index, in_arm | more, running, placement)] if running else []
         kinds = {application["is_real"] for application in self.applications if "is_real" in application}
         self.tls = {"tls": " and ".join(_TLS[kind] for kind in sorted(kinds))} if kinds else {}
-        self.hosts = {host: _host_settings(host, peers, scenario) for host, peers in ends.items()}
+        self.hosts = {host: _host_settings(host, peers, scenario) for host, peers in self._ends.items()}
 
-    def _quic(
-        self,
-        index: int,
-        application: dict[str, Any],
-        clients: Sequence[tuple[int, str]],
-        placement: Placement,
-        ends: HostEnds,
-    ) -> dict[str, Any]:
+    def _quic(self, index: int, application: dict[str, Any], pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
         """As `_tcp`, for an application over QUIC. Its hosts have the kernel settings of TCP, which it does not use."""
         name = application["name"]
         where = f'scenario "{self.cell.scenario.name}": application.{name}'
         over_tcp = self.cell.scenario.application[index]
         assert isinstance(over_tcp, FileTransfer)
         settings = {"quic": quic.settings(application, over_tcp, where)}
-        servers = {server for number, _ in clients for server in placement.servers_of(number)}
+        servers = {server for _, server in pairs}
         for server in servers:
             if self.servers.pop(server, settings) != settings:
                 raise _two_servers(where, server)
         without_tls = {key: value for key, value in application.items() if key != "handshakes"}
-        more = self._tcp(index, without_tls, clients, placement, ends)
+        more = self._tcp(index, without_tls, pairs)
         del self.profiles[name]
         self.servers |= dict.fromkeys(servers, settings)
         return more | settings
 
-    def _tcp(
-        self,
-        index: int,
-        application: dict[str, Any],
-        clients: Sequence[tuple[int, str]],
-        placement: Placement,
-        ends: HostEnds,
-    ) -> dict[str, Any]:
-        """The settings of both endpoints of application `index`, for its clients in one arm, (number, host) of each;
-        returns the TCP settings for its clients.
+    def _tcp(self, index: int, application: dict[str, Any], pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
+        """The settings of both endpoints of application `index`, for its clients in one arm: `pairs` of hosts, each of
+        a client and a server of its. Returns the TCP settings for the clients.
         """
         scenario, name = self.cell.scenario, application["name"]
         where = f'scenario "{scenario.name}": application.{name}'
@@ -148,31 +135,28 @@ class Prepared:
         server, window = _server_settings(application["server_tcp"], server_stack, f"{where}.server_tcp")
         self.windows[name] = window
         self.profiles[name] = application["client_tcp"], application["server_tcp"]
-        for number, client_host in clients:
-            for server_host in placement.servers_of(number):
-                if client is not None:
-                    _join(ends, client_host, server_host, client, where)
-                settings = self.servers.setdefault(server_host, {"headers": []})
-                if "quic" in settings:
-                    raise _two_servers(where, server_host)
-                if server is None:
-                    _join_ours(settings, application["server_tcp"], where)
-                else:
-                    _join(ends, server_host, client_host, server, where)
-                    no_delay = application["server_tcp"]["nagle"] == "off"
-                    if settings.setdefault("no_delay", no_delay) != no_delay:
-                        raise RequestError(
-                            f"{where}.server_tcp.nagle: a server has one value for all; give the applications "
-                            "different server_hosts"
-                        )
-                if "handshakes" in application:
-                    _join_tls(settings, application, scenario.application[index].tls, where)
-                if application["response_header_bytes"] not in settings["headers"]:
-                    settings["headers"].append(application["response_header_bytes"])
-                if server is None and len(settings["headers"]) > 1:
+        for client_host, server_host in pairs:
+            if client is not None:
+                _join(self._ends, client_host, server_host, client, where)
+            settings = self.servers.setdefault(server_host, {"headers": []})
+            if "quic" in settings:
+                raise _two_servers(where, server_host)
+            if server is None:
+                _join_ours(settings, application["server_tcp"], where)
+            else:
+                _join(self._ends, server_host, client_host, server, where)
+                no_delay = application["server_tcp"]["nagle"] == "off"
+                if settings.setdefault("no_delay", no_delay) != no_delay:
                     raise RequestError(
-                        f"{where}.response_header: firstflight's server has one value for all; set the same"
+                        f"{where}.server_tcp.nagle: a server has one value for all; give the applications "
+                        "different server_hosts"
                     )
+            if "handshakes" in application:
+                _join_tls(settings, application, scenario.application[index].tls, where)
+            if application["response_header_bytes"] not in settings["headers"]:
+                settings["headers"].append(application["response_header_bytes"])
+            if server is None and len(settings["headers"]) > 1:
+                raise RequestError(f"{where}.response_header: firstflight's server has one value for all; set the same")
         profile = application["client_tcp"]
         return {"client_profile": profile} if client is None else {"no_delay": profile["nagle"] == "off"}
 

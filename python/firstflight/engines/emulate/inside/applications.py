@@ -10,8 +10,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -79,18 +80,15 @@ class Client:
         """Run the application until its count or the run's end."""
         if not self.seen.sleep_until(self.draws.seconds(self.plan["start"], "start", 0)):
             return
-        kinds: dict[str, Callable[[Client], Iterator[float]]] = {
+        kinds: dict[str, Callable[[Client], Generator[float, None, None]]] = {
             "file_transfer": _files,
             "web_page": _pages,
             "request_response": _exchanges,
         }
-        pauses = kinds[self.plan["kind"]](self)
-        try:
+        with closing(kinds[self.plan["kind"]](self)) as pauses:
             for pause in pauses:
                 if self.seen.left() <= _LEAST_S or not self.seen.sleep_until(self.seen.now() + pause):
                     return
-        finally:
-            pauses.close()  # type: ignore[attr-defined]
 
     def numbers(self) -> Iterator[int]:
         """Of the files, pages or requests to come, as long as there is time."""
@@ -187,14 +185,14 @@ def clock(duration_s: float) -> Seen:
     return Seen(origin, origin + duration_s)
 
 
-def _files(client: Client) -> Iterator[float]:
+def _files(client: Client) -> Generator[float, None, None]:
     for number in client.numbers():
         size = client.draws.size(client.plan["size"], "response_size", number)
         client.fetch([(0, size, number)], None)
         yield client.draws.seconds(client.plan["gap"], "think", number + 1)
 
 
-def _pages(client: Client) -> Iterator[float]:
+def _pages(client: Client) -> Generator[float, None, None]:
     plan, draws = client.plan, client.draws
     for page in client.numbers():
         inline = draws.inline_objects(plan["inline_count"], page)
@@ -252,7 +250,7 @@ def _note_page(
     )
 
 
-def _exchanges(client: Client) -> Iterator[float]:
+def _exchanges(client: Client) -> Generator[float, None, None]:
     """Requests in turn on one connection, by our own client: curl cannot wait between two."""
     plan, draws = client.plan, client.draws
     assert isinstance(client.fetcher, TimedClient)
