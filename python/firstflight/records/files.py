@@ -14,8 +14,9 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 import polars as pl
 
@@ -80,7 +81,8 @@ def write_whole(path: Path, content: bytes) -> None:
     """Replace `path` in one step; it stays as it was if that fails."""
     beside = path.with_name(f"{TEMPORARY}{path.name}")
     try:
-        _write(beside, content)
+        with _written(beside, content) as file:
+            os.fsync(file.fileno())
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
@@ -111,10 +113,15 @@ def write_directory(place: Path, contents: Iterable[tuple[str, bytes | memoryvie
     beside.mkdir()
     listed = b""
     try:
-        for name, content in contents:
-            _write(beside / name, content)
-            listed += sums([(name, content)])
-        _write(beside / SUMS, listed)
+        with contextlib.ExitStack() as stack:
+            written = []
+            for name, content in contents:
+                written.append(stack.enter_context(_written(beside / name, content)))
+                listed += sums([(name, content)])
+            written.append(stack.enter_context(_written(beside / SUMS, listed)))
+            # At once, for the file system to make one commit of them: one after the other, each waits for its own.
+            with ThreadPoolExecutor(len(written)) as pool:
+                list(pool.map(lambda file: os.fsync(file.fileno()), written))
         _sync_directory(beside)
         beside.rename(place)
     except BaseException:
@@ -181,12 +188,14 @@ def size_bytes(directory: Path) -> int:
     return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
 
 
-def _write(path: Path, content: bytes | memoryview) -> None:
+@contextlib.contextmanager
+def _written(path: Path, content: bytes | memoryview) -> Iterator[BinaryIO]:
+    """A file with this content, which need not be on the disk yet."""
     # A link is not followed: its target is not ours.
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_LINK, 0o666), "wb") as file:
         file.write(content)
         file.flush()
-        os.fsync(file.fileno())
+        yield file
 
 
 def _sync_directory(path: Path) -> None:

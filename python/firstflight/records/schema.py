@@ -123,12 +123,13 @@ def _whole_nanoseconds(table: str) -> dict[str, str]:
     return {column.name: column.name.removesuffix("_s") + "_ns" for column in TABLES[table] if column.unit == "s"}
 
 
-def conforms(table: str, frame: pl.DataFrame) -> None:
+def conforms(table: str, frame: pl.DataFrame | pl.LazyFrame) -> None:
     """Raise ValueError unless `frame` has the columns and types of `table`, in order."""
+    found = frame.lazy().collect_schema()
     expected = [column.name for column in TABLES[table]]
-    if frame.columns != expected:
-        raise ValueError(f"{table}: the columns are {frame.columns}, not {expected}")
-    for column, dtype in zip(TABLES[table], frame.dtypes, strict=True):
+    if found.names() != expected:
+        raise ValueError(f"{table}: the columns are {found.names()}, not {expected}")
+    for column, dtype in zip(TABLES[table], found.dtypes(), strict=True):
         fits = isinstance(dtype, pl.Enum) if column.dtype is None else dtype == column.dtype
         if not fits:
             raise ValueError(f"{table}.{column.name} is {dtype}, not {column.dtype or 'Enum'}")

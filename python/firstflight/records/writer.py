@@ -145,7 +145,7 @@ class RunWriter(Run):
             table: tables[table] if table in tables else schema.empty(table) for table in schema.stored(cell.capture)
         }
         for table, frame in stored.items():
-            schema.conforms(table, frame.lazy().head(0).collect())
+            schema.conforms(table, frame)
         metadata = {
             "firstflight": json.dumps(
                 {
