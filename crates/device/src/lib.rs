@@ -73,9 +73,6 @@ fn get_option<T>(socket: &OwnedFd, level: libc::c_int, option: libc::c_int, valu
 }
 
 /// A request about an interface, by its name.
-///
-/// # Errors
-/// A name that no interface can have.
 fn interface_request(name: &str) -> Result<libc::ifreq> {
     let room = libc::IFNAMSIZ - 1;
     if name.is_empty() || name.len() > room || name.bytes().any(|byte| byte == 0 || byte == b'/') {

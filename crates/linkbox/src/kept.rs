@@ -100,9 +100,6 @@ impl CapturedHeaders {
 
     /// Writes the packets of interfaces that are `chosen` to a capture file, in the order of time; `wall_ahead` brings
     /// their times to the wall clock. Returns their number.
-    ///
-    /// # Errors
-    /// Packets without room; the file system's error.
     pub(crate) fn write(
         &self,
         path: &Path,

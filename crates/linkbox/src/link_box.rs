@@ -208,9 +208,6 @@ impl LinkBox {
 
     /// Processes the due events of the network. Packets that a port was not asked for, because `now` was earlier, are
     /// not overtaken.
-    ///
-    /// # Errors
-    /// No room for a copy of a packet.
     fn advance(&mut self, now: Nanos) -> Result<(), Error> {
         let behind = self.turn.iter().filter_map(|&index| self.ports[usize::from(index)].behind);
         let until = behind.min().unwrap_or(now);

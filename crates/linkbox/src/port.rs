@@ -73,9 +73,6 @@ pub(crate) fn crowded(packets: usize) -> Error {
 
 impl Port {
     /// A port of the plan.
-    ///
-    /// # Errors
-    /// A packet socket without the neighbor's address.
     pub(crate) fn new(plan: &PortPlan, index: u16, device: Device) -> Result<Port, Error> {
         let peer = match (&device, &plan.peer_mac) {
             (Device::Packet(_), None) => {
@@ -93,9 +90,6 @@ impl Port {
     }
 
     /// Reads the waiting packets, at most a batch.
-    ///
-    /// # Errors
-    /// No room for another packet, a device that is gone.
     pub(crate) fn read(&mut self, inside: &mut Inside<'_>, batch: &mut Batch) -> Result<(), Error> {
         if !inside.pool.ensure(BATCH) {
             return Err(crowded(inside.pool.in_use()));

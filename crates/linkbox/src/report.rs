@@ -68,9 +68,6 @@ impl LinkBox {
     }
 
     /// Keeps packets at the far ends of these links from now on, and none of the others.
-    ///
-    /// # Errors
-    /// A link that is not there.
     pub(crate) fn watch(&mut self, links: Option<Vec<String>>) -> Result<(), Error> {
         self.is_watched = self.chosen(links)?;
         self.kept.clear();
@@ -78,9 +75,6 @@ impl LinkBox {
     }
 
     /// Writes the packets of watched links, or of these of them. Returns their number.
-    ///
-    /// # Errors
-    /// A link that is not there; packets without room; the file system's error.
     pub(crate) fn write_kept(&self, path: &Path, links: Option<Vec<String>>) -> Result<usize, Error> {
         let chosen = self.chosen(links)?;
         let names: Vec<&str> = (0..self.network.lines()).map(|line| self.network.name(line)).collect();

@@ -14,9 +14,6 @@ pub struct BucketSpec {
 
 impl BucketSpec {
     /// Checks the sizes.
-    ///
-    /// # Errors
-    /// The parameter that is wrong.
     pub(crate) fn validate(&self, rate_bps: Option<u64>) -> Result<(), SpecError> {
         if rate_bps.is_none() {
             return Err(SpecError::new("burst", "set on a link of unlimited rate", "set a rate, or leave burst out"));

@@ -17,9 +17,6 @@ pub struct GsoSpec {
 
 impl GsoSpec {
     /// Checks the number, and that the queue counts packets as they arrive.
-    ///
-    /// # Errors
-    /// The parameter that is wrong.
     pub(crate) fn validate(self, queue: &QueueSpec) -> Result<(), SpecError> {
         if self.max_segs == Some(0) {
             return Err(SpecError::new("gso.max_segs", 0, "give at least 1"));

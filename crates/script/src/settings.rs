@@ -68,9 +68,6 @@ impl Settings {
     }
 
     /// Switches off settings without effect, as a kernel does silently.
-    ///
-    /// # Errors
-    /// None that a profile gives reason for.
     pub(crate) fn switch_off_unused(&mut self) -> Result<(), Refusal> {
         let profile = self.read()?;
         if !profile.sack {

@@ -14,9 +14,6 @@ use crate::{
 };
 
 /// Runs a replicate to the end of the plan's duration. `capture` keeps every segment.
-///
-/// # Errors
-/// A plan whose network or hosts do not fit together.
 pub(crate) fn run(plan: &Plan, seed: u64, replicate: u32, capture: bool) -> Result<Records, PlanError> {
     let topology = Topology::new(plan.network()?, seed, replicate)?;
     let (mut simulation, mut clients) = set_up(plan, seed, replicate, &topology)?;

@@ -103,9 +103,6 @@ impl Tap {
     }
 
     /// A tap at the far end of a link.
-    ///
-    /// # Errors
-    /// There is no such link.
     pub(crate) fn at_link(name: &str, topology: &Topology) -> Result<Self, PlanError> {
         let find = |name: &str| topology.links().iter().position(|(link, _)| link == name).map(|index| index as u32);
         let back = match name.strip_suffix(".reverse") {

@@ -65,9 +65,6 @@ pub(crate) fn run(
 }
 
 /// A simulation for the users of a plan with a population, one after the other.
-///
-/// # Errors
-/// Parts that do not fit together.
 fn set_up<'p>(
     plan: &'p Plan,
     population: &PopulationSpec,
@@ -93,9 +90,6 @@ fn set_up<'p>(
 }
 
 /// Simulates a user from time 0 until every application with a count is done, or to the end of the plan's duration.
-///
-/// # Errors
-/// A path that cannot be simulated.
 fn run_user(
     simulation: &mut Simulation<'_>,
     clients: &mut Clients<'_>,

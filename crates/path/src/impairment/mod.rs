@@ -110,9 +110,6 @@ pub(crate) struct Impairments {
 
 impl Impairments {
     /// Those that `specs` ask for, with draws by `key`.
-    ///
-    /// # Errors
-    /// Impossible parameters.
     pub(crate) fn new(specs: &[ImpairmentSpec], key: u64) -> Result<Impairments, SpecError> {
         Ok(Impairments { all: specs.iter().map(Impairment::new).collect::<Result<_, _>>()?, key, latest: 0 })
     }

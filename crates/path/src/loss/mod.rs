@@ -70,9 +70,6 @@ pub(crate) struct Loss {
 
 impl Loss {
     /// The losses that `spec` asks for. `key` keys the draws of a model.
-    ///
-    /// # Errors
-    /// A probability that is none, or numbers that are not ascending from 1.
     pub(crate) fn new(spec: &LinkSpec, key: impl FnOnce() -> u64) -> Result<Loss, SpecError> {
         if !(0.0..1.0).contains(&spec.loss) {
             return Err(SpecError::new("loss", spec.loss, "give a probability below 1"));

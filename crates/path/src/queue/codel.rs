@@ -28,9 +28,6 @@ spec! {
 
 impl CodelSpec {
     /// Checks the limit and the times.
-    ///
-    /// # Errors
-    /// The parameter that is wrong.
     pub(super) fn validate(&self) -> Result<(), SpecError> {
         self.check_bounds()?;
         self.limit.validate()?;

@@ -71,9 +71,6 @@ pub enum Limit {
 
 impl Limit {
     /// Checks that it is not zero.
-    ///
-    /// # Errors
-    /// The parameter that is wrong.
     pub(super) fn validate(self) -> Result<Limit, SpecError> {
         match self {
             Limit::Packets(0) | Limit::Bytes(0) => {

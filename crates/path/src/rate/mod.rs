@@ -78,9 +78,6 @@ macro_rules! schedules {
 
         impl Schedule {
             /// Builds the schedule at time 0.
-            ///
-            /// # Errors
-            /// A schedule that cannot be.
             pub(crate) fn new(spec: &ScheduleSpec) -> Result<Schedule, SpecError> {
                 match spec {
                     $(ScheduleSpec::$schedule(spec) => {

@@ -33,9 +33,6 @@ struct Period {
 
 impl Steps {
     /// Checks the steps.
-    ///
-    /// # Errors
-    /// Times that do not ascend from 0, a rate that no link has, and steps that never send anything.
     pub(super) fn new(spec: &StepsSpec) -> Result<Steps, SpecError> {
         let StepsSpec { steps, repeat_ns } = spec;
         if steps.first().map(|&(at, _)| at) != Some(0) || !steps.is_sorted_by(|(one, _), (next, _)| one < next) {

@@ -37,9 +37,6 @@ pub(crate) struct Trace {
 
 impl Trace {
     /// Checks the opportunities.
-    ///
-    /// # Errors
-    /// Opportunities that descend, none, or all of them at 0.
     pub(super) fn new(spec: &TraceSpec) -> Result<Trace, SpecError> {
         let opportunities_ms = Arc::clone(&spec.opportunities_ms);
         if !opportunities_ms.is_sorted() || opportunities_ms.last().is_none_or(|&last| last == 0) {

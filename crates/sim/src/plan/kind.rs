@@ -199,9 +199,6 @@ impl Kind {
     }
 
     /// Checks conditions that a type cannot express.
-    ///
-    /// # Errors
-    /// The value that cannot be.
     pub(super) fn validate(&self) -> Result<(), PlanError> {
         if let Some(datagrams) = self.datagrams() {
             return Ok(datagrams.validate()?);

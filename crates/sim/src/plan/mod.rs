@@ -190,9 +190,6 @@ impl Plan {
     }
 
     /// The network.
-    ///
-    /// # Errors
-    /// The plan has a population, whose users are simulated one by one.
     pub(crate) fn network(&self) -> Result<&Network, PlanError> {
         self.network.as_ref().ok_or_else(|| {
             misfit!(

@@ -130,9 +130,6 @@ pub struct Buckets {
 
 impl PopulationSpec {
     /// Checks conditions that a type cannot express.
-    ///
-    /// # Errors
-    /// The problem and its place.
     pub(crate) fn validate(&self) -> Result<(), PlanError> {
         if self.users == 0 {
             return Err(SpecError::new("users", 0, "a population has at least one").into());

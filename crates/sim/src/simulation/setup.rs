@@ -27,9 +27,6 @@ const MOST_METER_ROWS: u64 = 10_000_000;
 
 impl<'p> Simulation<'p> {
     /// All parts put together, at rest; packets may travel between these pairs of hosts.
-    ///
-    /// # Errors
-    /// Parts that do not fit together.
     pub(crate) fn new(
         plan: &'p Plan,
         seed: u64,
@@ -131,9 +128,6 @@ impl<'p> Simulation<'p> {
     }
 
     /// The beginning of time for a user of a population on this path.
-    ///
-    /// # Errors
-    /// A path that cannot be simulated.
     pub(crate) fn restart(&mut self, seed: u64, user: u32, path: &Path) -> Result<(), PlanError> {
         self.now = 0;
         self.order = 0;

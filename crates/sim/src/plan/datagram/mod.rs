@@ -20,9 +20,6 @@ pub(crate) trait Datagrams {
     fn flows(&self) -> Vec<Flow>;
 
     /// Checks conditions that a type cannot express.
-    ///
-    /// # Errors
-    /// The value that cannot be.
     fn validate(&self) -> Result<(), SpecError>;
 }
 
@@ -129,9 +126,6 @@ impl Flow {
     }
 
     /// Checks the sizes and times.
-    ///
-    /// # Errors
-    /// The value that cannot be.
     fn validate(&self) -> Result<(), SpecError> {
         if self.interval == 0 {
             return Err(SpecError::new("the time between datagrams", 0, "give at least 1 ns"));
