@@ -30,12 +30,10 @@ mod options;
 mod preamble;
 mod problem;
 mod reader;
-mod refusal;
 mod report;
 mod run;
 mod script;
 mod settings;
-mod show;
 mod wire;
 
 pub use report::{Check, Known, Report, Verdict};

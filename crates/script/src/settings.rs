@@ -3,7 +3,7 @@
 //! Fields are set on the profile's JSON, so every one of them can be, under its own name; one that ends in `_ns` or
 //! `_bytes` may be written without the ending, with a unit: `rto.minimum=200ms`.
 
-use crate::refusal::{Refusal, refuse};
+use crate::problem::{Refusal, refuse};
 use firstflight_tcp::{Choices, CongestionAlgorithm, Profile};
 use serde_json::{Map, Number, Value};
 

@@ -3,7 +3,7 @@
 use super::Environment;
 use super::shell::Command;
 use super::sysctl;
-use crate::refusal::{Refusal, refuse};
+use crate::problem::{Refusal, refuse};
 
 /// Applies the command's settings.
 pub(super) fn apply(environment: &mut Environment, command: &Command) -> Result<(), Refusal> {

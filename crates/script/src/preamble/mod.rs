@@ -4,8 +4,7 @@ mod commands;
 mod shell;
 mod sysctl;
 
-use crate::problem::Problem;
-use crate::refusal::Refusal;
+use crate::problem::{Problem, Refusal};
 use crate::script::Block;
 use crate::settings::Settings;
 pub(crate) use commands::IPV4_AND_TCP_HEADER_BYTES;

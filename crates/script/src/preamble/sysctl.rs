@@ -1,7 +1,7 @@
 //! Sysctls and module parameters by name: the field of the profile that each sets, or why it makes no difference here.
 
 use super::Environment;
-use crate::refusal::{Refusal, refuse};
+use crate::problem::{Refusal, refuse};
 use firstflight_tcp::WindowPacing;
 use serde_json::Value;
 use std::path::Path;

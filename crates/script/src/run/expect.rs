@@ -1,8 +1,7 @@
 //! Compares an expected packet with the actual one, in the fields that the script specifies.
 
-use crate::refusal::{Refusal, refuse};
-use crate::script::{EcnMark, Packet};
-use crate::show;
+use crate::problem::{Refusal, refuse};
+use crate::script::{EcnMark, Packet, flags};
 use crate::wire::TcpOption;
 use firstflight_tcp::{Flags, Nanos};
 
@@ -43,7 +42,7 @@ pub(super) fn differences(expected: &Packet, came: &Packet, tick: Option<(Nanos,
     let without_push = |packet: &Packet| Flags::from_bits_truncate(packet.flags.bits() & !Flags::PSH.bits());
     let (wanted, has) = (without_push(expected), without_push(came));
     if wanted != has {
-        found.push(format!("flags {} instead of {}", show::flags(has), show::flags(wanted)));
+        found.push(format!("flags {} instead of {}", flags(has), flags(wanted)));
     }
     if expected.seq != came.seq {
         found.push(format!("sequence number {} instead of {}", came.seq, expected.seq));

@@ -5,7 +5,7 @@
 //! with, everything after it is relative to the SYN. The timestamp of an injected packet is taken as it stands; an echo
 //! in it names a value that an expected packet was written with, and becomes the value that the packet actually had.
 
-use crate::refusal::{Refusal, refuse};
+use crate::problem::{Refusal, refuse};
 use crate::script::{EcnMark, Packet};
 use crate::wire::TcpOption;
 use firstflight_tcp::{Ecn, Flags, SackBlocks, Segment, Timestamps};

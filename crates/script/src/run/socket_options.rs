@@ -5,8 +5,7 @@ use super::calls::arguments::{field, shown, symbols, wrong};
 use super::descriptors::SocketOptions;
 use super::errno::{Errno, Halt, Outcome};
 use super::stop::Stop;
-use crate::problem::{Problem, unsupported};
-use crate::refusal::Refusal;
+use crate::problem::{Problem, Refusal, unsupported};
 use crate::script::{Argument, Call};
 use firstflight_tcp::{Nagle, Profile};
 

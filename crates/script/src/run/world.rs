@@ -1,7 +1,7 @@
 //! Virtual time, the connections, and the segments that left them.
 
 use super::connection::Connection;
-use crate::show::seconds;
+use crate::script::seconds;
 use firstflight_tcp::{Nanos, Segment};
 use std::collections::VecDeque;
 
