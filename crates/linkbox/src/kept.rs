@@ -117,14 +117,13 @@ impl CapturedHeaders {
 }
 
 fn write(path: &Path, interfaces: &[&str], wall_ahead: Nanos, packets: &[KeptPacket<'_>]) -> Result<usize, FileError> {
-    let program = concat!("firstflight ", env!("CARGO_PKG_VERSION"));
     let comment = "Written by firstflight: headers and the beginning of the data, as they passed in real time.";
-    let mut file = CaptureFile::create(path, program, comment, interfaces)?;
+    let mut file = CaptureFile::create(path, comment, interfaces)?;
     for packet in packets {
         let direction = if packet.outgoing { Direction::Outbound } else { Direction::Inbound };
         let interface = packet.interface.into();
         let record = Record { time_ns: packet.time.saturating_add(wall_ahead), interface, direction };
-        file.write_cut(&record, packet.headers, packet.bytes.into())?;
+        file.write(&record, packet.headers, packet.bytes.into())?;
     }
     file.finish()?;
     Ok(packets.len())

@@ -15,6 +15,9 @@ use crate::{
     writer::{Format, Writer},
 };
 
+/// The program that a capture file names.
+const PROGRAM: &str = concat!("firstflight ", env!("CARGO_PKG_VERSION"));
+
 /// Why there is no capture file.
 #[derive(Debug, Error)]
 pub enum FileError {
@@ -55,31 +58,22 @@ impl CaptureFile {
     ///
     /// # Errors
     /// The file system's error.
-    pub fn create(path: &Path, program: &str, comment: &str, interfaces: &[&str]) -> Result<Self, FileError> {
+    pub fn create(path: &Path, comment: &str, interfaces: &[&str]) -> Result<Self, FileError> {
         let mut name: OsString = path.file_name().unwrap_or_default().to_owned();
         name.push(".part");
         let mut file = Self { path: path.to_owned(), beside: path.with_file_name(name), writer: None };
         let opened = fs::File::create(&file.beside).map_err(|source| file.refused(source))?;
-        let writer = Writer::new(BufWriter::new(opened), Format::of(path), program, comment, interfaces);
+        let writer = Writer::new(BufWriter::new(opened), Format::of(path), PROGRAM, comment, interfaces);
         file.writer = Some(writer.map_err(|source| file.refused(source))?);
         Ok(file)
     }
 
-    /// Adds a packet.
+    /// Adds a packet of `bytes`, of which all was kept or only the beginning.
     ///
     /// # Errors
     /// The file system's error.
-    pub fn write(&mut self, record: &Record, packet: &[u8]) -> Result<(), FileError> {
-        let written = self.writer.as_mut().map_or(Ok(()), |writer| writer.write(record, packet));
-        written.map_err(|source| self.refused(source))
-    }
-
-    /// Adds a packet of which only the beginning was kept, and that had `bytes`.
-    ///
-    /// # Errors
-    /// The file system's error.
-    pub fn write_cut(&mut self, record: &Record, kept: &[u8], bytes: u32) -> Result<(), FileError> {
-        let written = self.writer.as_mut().map_or(Ok(()), |writer| writer.write_cut(record, kept, bytes));
+    pub fn write(&mut self, record: &Record, kept: &[u8], bytes: u32) -> Result<(), FileError> {
+        let written = self.writer.as_mut().map_or(Ok(()), |writer| writer.write(record, kept, bytes));
         written.map_err(|source| self.refused(source))
     }
 

@@ -5,8 +5,6 @@
 //! use it alike.
 
 mod file;
-mod pcap;
-mod pcapng;
 mod writer;
 
 pub use file::{CaptureFile, FileError};

@@ -13,7 +13,7 @@ const LATE: Record = Record { time_ns: 5_000_000_007, interface: 1, direction: D
 fn written(format: Format, packets: &[&[u8]]) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), format, "program 1.0", "what it is", &["left", "right"]).unwrap();
     for packet in packets {
-        writer.write(&LATE, packet).unwrap();
+        writer.write(&LATE, packet, packet.len() as u32).unwrap();
     }
     writer.finish().unwrap()
 }
@@ -114,8 +114,8 @@ fn a_file_takes_its_place_only_when_it_is_whole() {
     let place = Place::new("whole");
     let path = place.0.join("x.pcap");
     fs::write(&path, "earlier").unwrap();
-    let mut file = CaptureFile::create(&path, "program", "", &["link"]).unwrap();
-    file.write(&LATE, b"1234").unwrap();
+    let mut file = CaptureFile::create(&path, "", &["link"]).unwrap();
+    file.write(&LATE, b"1234", 4).unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"earlier");
     file.finish().unwrap();
     assert_eq!(fs::read(&path).unwrap().len(), 24 + 16 + 4);
@@ -127,14 +127,14 @@ fn an_unfinished_file_leaves_what_was_there() {
     let place = Place::new("unfinished");
     let path = place.0.join("x.pcapng");
     fs::write(&path, "earlier").unwrap();
-    drop(CaptureFile::create(&path, "program", "", &["link"]).unwrap());
+    drop(CaptureFile::create(&path, "", &["link"]).unwrap());
     assert_eq!(fs::read(&path).unwrap(), b"earlier");
     assert_eq!(place.names(), ["x.pcapng"]);
 }
 
 #[test]
 fn a_place_that_is_not_there_is_one_sentence() {
-    let refused = CaptureFile::create(Path::new("/no/such/place/x.pcap"), "program", "", &[]).unwrap_err();
+    let refused = CaptureFile::create(Path::new("/no/such/place/x.pcap"), "", &[]).unwrap_err();
     assert_eq!(refused.to_string(), "/no/such/place/x.pcap cannot be written: No such file or directory (os error 2)");
 }
 

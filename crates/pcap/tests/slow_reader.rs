@@ -66,7 +66,7 @@ fn download() -> (Vec<Passing>, u32) {
 
 fn write(passing: &[Passing], path: &std::path::Path) {
     let ends = [49_152, 5001].map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
-    let mut file = CaptureFile::create(path, "slow_reader", "", &["server"]).unwrap();
+    let mut file = CaptureFile::create(path, "", &["server"]).unwrap();
     for (number, &(time_ns, from_server, segment)) in passing.iter().enumerate() {
         let from = usize::from(from_server);
         let mut packet = Vec::new();
@@ -79,7 +79,7 @@ fn write(passing: &[Passing], path: &std::path::Path) {
         };
         write_packet(&segment, &envelope, &mut packet).unwrap();
         let direction = if from_server { Direction::Outbound } else { Direction::Inbound };
-        file.write(&Record { time_ns, interface: 0, direction }, &packet).unwrap();
+        file.write(&Record { time_ns, interface: 0, direction }, &packet, packet.len() as u32).unwrap();
     }
     file.finish().unwrap();
 }

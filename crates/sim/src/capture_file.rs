@@ -36,9 +36,8 @@ const TIME_TO_LIVE: u8 = 64;
 /// # Errors
 /// The file system's error, and an error for a packet too large for the Internet Protocol; there is then no file.
 pub fn write(watched: &Watched, path: &Path, comment: &str, ipv6: bool) -> Result<(), FileError> {
-    let program = concat!("firstflight ", env!("CARGO_PKG_VERSION"));
     let interfaces: Vec<&str> = watched.interfaces.iter().map(String::as_str).collect();
-    let mut file = CaptureFile::create(path, program, comment, &interfaces)?;
+    let mut file = CaptureFile::create(path, comment, &interfaces)?;
     let mut identifications: HashMap<(Identity, bool), u16> = HashMap::new();
     let mut bytes = Vec::new();
     for packet in &watched.packets {
@@ -58,7 +57,11 @@ pub fn write(watched: &Watched, path: &Path, comment: &str, ipv6: bool) -> Resul
             }
         }
         let direction = if packet.inbound { Direction::Inbound } else { Direction::Outbound };
-        file.write(&Record { time_ns: packet.time, interface: packet.interface, direction }, &bytes)?;
+        file.write(
+            &Record { time_ns: packet.time, interface: packet.interface, direction },
+            &bytes,
+            bytes.len() as u32,
+        )?;
     }
     file.finish()
 }

@@ -66,8 +66,7 @@ struct CaptureWriter {
 
 impl CaptureWriter {
     fn create(path: &Path) -> Result<CaptureWriter, FileError> {
-        let program = concat!("firstflight ", env!("CARGO_PKG_VERSION"));
-        let file = CaptureFile::create(path, program, "packets of our TCP on a device", &["wire"])?;
+        let file = CaptureFile::create(path, "packets of our TCP on a device", &["wire"])?;
         Ok(CaptureWriter { file, epoch: wall_ahead_ns(), failure: None })
     }
 
@@ -75,7 +74,7 @@ impl CaptureWriter {
     fn note(&mut self, time: Nanos, direction: Direction, packet: &[u8]) {
         let record = Record { time_ns: self.epoch + time, interface: 0, direction };
         if self.failure.is_none() {
-            self.failure = self.file.write(&record, packet).err();
+            self.failure = self.file.write(&record, packet, packet.len() as u32).err();
         }
     }
 
