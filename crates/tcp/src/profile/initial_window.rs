@@ -1,7 +1,7 @@
 //! The amount that may be sent before the first acknowledgment of data.
 
 use super::error::{LONGEST_TIMEOUT, ProfileError, within};
-use crate::Nanos;
+use crate::{Nanos, SECOND};
 use serde::{Deserialize, Serialize};
 
 /// Policy for the initial window.
@@ -97,13 +97,12 @@ impl SynLossResponse {
 }
 
 /// Whose windows are remembered.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryOf {
     /// The mean of the windows of live connections, whenever another one is opened, and of those that close: as
     /// in Riptide (Flores, Khakpour, Bedi: "Riptide: Jump-Starting Back-Office Connections in Cloud Systems", ICDCS
     /// 2016).
-    #[default]
     Live,
     /// The window and the threshold of each connection when it closes (RFC 9040 §6.2, temporal sharing).
     Closed,
@@ -112,11 +111,10 @@ pub enum MemoryOf {
 /// The value that a connection contributes when it closes, for [`MemoryOf::Closed`]. All but the first take the largest
 /// window of the connection, but no more than was delivered, and never fall below the start value; the rules are those
 /// of `SashaLuna/tesi-ebpf-initcwnd`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lesson {
     /// Its last window (RFC 9040 §6.2).
-    #[default]
     Last,
     /// The largest one, independent of losses.
     Largest,
@@ -128,100 +126,70 @@ pub enum Lesson {
 
 /// Parameters of the memory of a destination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Remembered {
     /// Whose windows count.
-    #[serde(default)]
     pub of: MemoryOf,
     /// Window while nothing is known, in segments.
-    #[serde(default = "start_segments")]
     pub start_segments: u32,
     /// Most segments that a memory may give.
-    #[serde(default = "max_segments")]
     pub max_segments: u32,
     /// Weight of a new value against the stored value, in percent, 1 to 100.
-    #[serde(default = "weight_percent")]
     pub weight_percent: u32,
     /// An entry that has not been renewed for this time is forgotten.
-    #[serde(default = "lifetime_ns")]
     pub lifetime_ns: Nanos,
     /// True if the slow start threshold is handed on as well, with `of = closed`.
-    #[serde(default)]
     pub ssthresh: bool,
     /// The value that a closed connection contributes.
-    #[serde(default)]
     pub lesson: Lesson,
     /// Neighboring addresses that share a memory: 1 for each address alone, 256 for an IPv4 /24.
-    #[serde(default = "hosts")]
     pub hosts: u32,
 }
 
-fn hosts() -> u32 {
-    1
-}
-
-fn start_segments() -> u32 {
-    10
-}
-
-fn max_segments() -> u32 {
-    100
-}
-
-fn weight_percent() -> u32 {
-    50
-}
-
-fn lifetime_ns() -> Nanos {
-    90_000_000_000
+impl Default for Remembered {
+    fn default() -> Self {
+        Self {
+            of: MemoryOf::Live,
+            start_segments: 10,
+            max_segments: 100,
+            weight_percent: 50,
+            lifetime_ns: 90 * SECOND,
+            ssthresh: false,
+            lesson: Lesson::Last,
+            hosts: 1,
+        }
+    }
 }
 
 /// The parameters of RFC 9040 §C.3, with its values as defaults.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Adaptive {
     /// MinIW, in segments.
-    #[serde(default = "min_iw")]
     pub min_segments: u32,
     /// MaxIW, in segments; also where it begins.
-    #[serde(default = "max_iw")]
     pub max_segments: u32,
     /// MulDecr, in percent: the part of the window left after a decrease, 1 to 99.
-    #[serde(default = "decrease_to_percent")]
     pub decrease_to_percent: u32,
     /// AddIncr, in segments, 0 to 2.
-    #[serde(default = "increase_segments")]
     pub increase_segments: u32,
     /// Threshold, in percent of the connections, 0 to 95: with more of them failing the window decreases.
-    #[serde(default = "threshold_percent")]
     pub threshold_percent: u32,
     /// Connections after which the window is set again, 1 to 1000.
-    #[serde(default = "connections")]
     pub connections: u32,
 }
 
-fn min_iw() -> u32 {
-    3
-}
-
-fn max_iw() -> u32 {
-    10
-}
-
-fn decrease_to_percent() -> u32 {
-    50
-}
-
-fn increase_segments() -> u32 {
-    2
-}
-
-fn threshold_percent() -> u32 {
-    5
-}
-
-fn connections() -> u32 {
-    1000
+impl Default for Adaptive {
+    fn default() -> Self {
+        Self {
+            min_segments: 3,
+            max_segments: 10,
+            decrease_to_percent: 50,
+            increase_segments: 2,
+            threshold_percent: 5,
+            connections: 1000,
+        }
+    }
 }
 
 impl Adaptive {

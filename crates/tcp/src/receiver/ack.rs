@@ -1,7 +1,8 @@
-//! Acknowledgments as a Linux receiver sends them: immediately while the sender is in slow start, every second segment
-//! when data flows one way, and in answers when it goes back and forth.
+//! When the receiver acknowledges data that arrived in order: by the number of segments and by a timer, or as a Linux
+//! receiver does: immediately while the sender is in slow start, every second segment when data flows one way, and in
+//! answers when it goes back and forth.
 
-use crate::profile::AdaptiveAck;
+use crate::profile::{AckPolicy, AdaptiveAck};
 use crate::receiver::segment_size::Compared;
 use crate::sequence::SeqNum;
 use crate::{Deadline, Nanos};
@@ -9,7 +10,43 @@ use crate::{Deadline, Nanos};
 /// Acknowledgments for one hole that are not merged (Linux: `TCP_FASTRETRANS_THRESH`).
 const NOT_COMPRESSED: u8 = 3;
 
-/// The policy's state about the data that arrives. Names in brackets are those of Linux's `inet_connection_sock`.
+/// The response to a data segment that arrived in order.
+pub(crate) enum Verdict {
+    AtOnce,
+    Until(Nanos),
+    /// It depends on more than the number of segments: `Endpoint::acknowledge_adaptively`.
+    Adaptive,
+}
+
+impl AckPolicy {
+    /// Decides about the `waiting`-th data segment (counted from 1) since the last acknowledgment was sent;
+    /// `wants_each`: whether the receiver is in the bytes of which every segment is acknowledged.
+    #[inline]
+    pub(crate) fn on_data(self, now: Nanos, waiting: u32, wants_each: impl FnOnce() -> bool) -> Verdict {
+        match self {
+            Self::EverySegment => Verdict::AtOnce,
+            // RFC 5681 §4.2: an ACK SHOULD be generated for at least every second full-sized segment, and MUST be
+            // generated within 500 ms of the arrival of the first unacknowledged packet.
+            Self::Delayed { segments, timer_ns } => {
+                if waiting >= segments {
+                    Verdict::AtOnce
+                } else {
+                    Verdict::Until(now.saturating_add(timer_ns))
+                }
+            }
+            Self::Heartbeat { segments, interval_ns, every_segment_bytes } => {
+                if waiting >= segments || every_segment_bytes.is_some() && wants_each() {
+                    Verdict::AtOnce
+                } else {
+                    Verdict::Until((now / interval_ns).saturating_add(1).saturating_mul(interval_ns))
+                }
+            }
+            Self::Adaptive(_) => Verdict::Adaptive,
+        }
+    }
+}
+
+/// State of the adaptive policy about the data that arrives. Names in brackets are those of Linux's `inet_connection_sock`.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrivals {
     /// The policy's parameters.
@@ -67,7 +104,6 @@ impl Arrivals {
 
     /// In whole ticks.
     // A division takes longer than most of what happens to a segment, and most clocks have no ticks.
-    #[inline]
     fn floor(&self, time: Nanos) -> Nanos {
         if self.tick == 1 { time } else { time / self.tick * self.tick }
     }
