@@ -6,9 +6,7 @@ use serde::Serialize;
 /// Packets and their bytes, headers included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Count {
-    /// Packets.
     pub packets: u64,
-    /// Their bytes.
     pub bytes: u64,
 }
 
@@ -77,7 +75,6 @@ pub struct PortCounts {
     pub socket_drops: u64,
     /// Packets stamped before events that the network had already processed: they count as arrived after those.
     pub belated: u64,
-    /// The last error of the device.
     pub last_error: Option<String>,
 }
 

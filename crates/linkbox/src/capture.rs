@@ -44,7 +44,6 @@ enum Command {
     Reset,
     /// Writes a capture file of the packets since the last take.
     Pcapng { path: PathBuf },
-    /// The end.
     Stop,
 }
 

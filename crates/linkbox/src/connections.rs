@@ -9,7 +9,6 @@ use serde::Serialize;
 /// Connections beyond these are not distinguished.
 const MOST: usize = 1 << 20;
 
-/// The ends of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Ends {
     /// The sender of its first packet.

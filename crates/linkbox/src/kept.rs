@@ -20,7 +20,6 @@ pub(crate) const MOST_HEADER_BYTES: usize = 120;
 /// Bytes of data that are kept with the headers: so much of a record shows that it is TLS, and its version.
 const RECORD_BYTES: usize = 32;
 
-/// A packet.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     time: Nanos,
@@ -82,7 +81,6 @@ impl CapturedHeaders {
         }
     }
 
-    /// The packets.
     pub(crate) fn packets(&self) -> impl Iterator<Item = KeptPacket<'_>> {
         self.entries.iter().flatten().map(|entry| KeptPacket {
             time: entry.time,

@@ -19,7 +19,6 @@ const STALL: Nanos = 1_000_000;
 pub(crate) struct Stall {
     /// When it was due, by the monotonic clock.
     pub(crate) due_ns: Nanos,
-    /// Its delay.
     pub(crate) late_ns: Nanos,
     /// Index of the port; none: nothing was due but to wake.
     pub(crate) port: Option<u16>,

@@ -55,12 +55,10 @@ enum Command {
     },
     /// Writes a capture file of the kept packets.
     Pcapng {
-        /// The destination.
         path: PathBuf,
         /// Of these links only, by name, one direction each; none: all.
         links: Option<Vec<String>>,
     },
-    /// The end.
     Stop,
 }
 
@@ -84,7 +82,6 @@ pub fn run(
     control::run(control, |control| LinkBox::new(plan, devices)?.run(control, interrupted))
 }
 
-/// A running box.
 pub(crate) struct LinkBox {
     pub(crate) network: Network,
     pub(crate) ports: Vec<Port>,

@@ -21,7 +21,6 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// An empty log.
     pub(crate) fn new() -> Log {
         let pieces = vec![Vec::with_capacity(PIECE)];
         Log { pieces, connections: Connections::default(), missed: 0 }

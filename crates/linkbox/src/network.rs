@@ -58,7 +58,6 @@ pub struct Copied {
     offered: OfferedPacket,
 }
 
-/// One direction of a link.
 #[derive(Debug)]
 struct DirectedLink {
     name: String,

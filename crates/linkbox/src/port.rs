@@ -44,7 +44,6 @@ impl Device {
     }
 }
 
-/// A port.
 pub(crate) struct Port {
     pub(crate) name: String,
     device: Device,
@@ -72,7 +71,6 @@ pub(crate) fn crowded(packets: usize) -> Error {
 }
 
 impl Port {
-    /// A port of the plan.
     pub(crate) fn new(plan: &PortPlan, index: u16, device: Device) -> Result<Port, Error> {
         let peer = match (&device, &plan.peer_mac) {
             (Device::Packet(_), None) => {

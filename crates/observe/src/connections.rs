@@ -34,7 +34,6 @@ struct Entry {
     last: i64,
 }
 
-/// The table.
 #[derive(Debug)]
 pub(crate) struct Table {
     /// By stage, the one that was silent for the longest first. Hashed with a key that differs from process to process: a

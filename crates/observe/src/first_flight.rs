@@ -8,7 +8,6 @@
 
 use crate::stream::SeqNum;
 
-/// Stage of the counting.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Stage {
     #[default]
@@ -25,7 +24,6 @@ enum Stage {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sight {
     pub(crate) time: i64,
-    /// The timestamp that it echoes.
     pub(crate) echo: Option<u32>,
     /// From the place of the capture to the server and back, at least.
     pub(crate) to_server: i64,
@@ -33,7 +31,6 @@ pub(crate) struct Sight {
     pub(crate) at_server: bool,
 }
 
-/// The count.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct FirstFlight {
     pub(crate) segments: u32,

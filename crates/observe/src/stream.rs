@@ -58,7 +58,6 @@ pub(crate) struct Acknowledged {
     pub(crate) unseen: bool,
 }
 
-/// The stream.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
     /// Sequence number of the position 0.

@@ -39,7 +39,6 @@ const SHORTEST_HELLO: u32 = 100;
 /// Tickets of common servers take 60 to 300 bytes.
 const LONGEST_TICKET: u32 = 512;
 
-/// A record, by its header.
 #[derive(Clone, Copy, Debug)]
 struct Record {
     kind: u8,
@@ -159,7 +158,6 @@ enum Stage {
     Keys,
     /// It is 1.3, and the client's Finished ends here.
     Finished { end: SeqNum },
-    /// The client has asked.
     Asked { version: Version },
     /// The client asked before the handshake was over (RFC 8446 §2.3): the answer cannot be distinguished from the
     /// handshake.
@@ -183,7 +181,6 @@ pub(crate) enum Part {
     Answer(SeqNum),
 }
 
-/// The handshake of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Handshake {
     stage: Stage,

@@ -242,7 +242,6 @@ impl Rare {
     }
 }
 
-/// The transmission of a packet.
 struct Transmission {
     start: Nanos,
     end: Nanos,

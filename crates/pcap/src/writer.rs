@@ -119,7 +119,6 @@ const END_OF_OPTIONS: u16 = 0;
 const COMMENT: u16 = 1;
 /// Of a section: the program that wrote it.
 const USER_APPLICATION: u16 = 4;
-/// Of an interface.
 const NAME: u16 = 2;
 /// Of an interface: times are in units of 10 to the minus this.
 const TIME_RESOLUTION: u16 = 9;

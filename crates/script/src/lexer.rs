@@ -3,7 +3,6 @@
 use crate::problem::{Problem, malformed};
 use std::fmt;
 
-/// The kind of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TokenKind<'a> {
     /// A whole number, maybe negative.
@@ -26,7 +25,6 @@ pub enum TokenKind<'a> {
     Ellipsis,
     /// Any other character.
     Sign(char),
-    /// The end of the script.
     End,
 }
 
@@ -50,7 +48,6 @@ impl fmt::Display for TokenKind<'_> {
 /// A token and the line where it begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Token<'a> {
-    /// Its kind.
     pub kind: TokenKind<'a>,
     /// Line, counted from 1.
     pub line: u32,

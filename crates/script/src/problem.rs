@@ -61,7 +61,6 @@ impl Problem {
 pub struct Refusal {
     /// The parts of the line that hold it, the outermost first, such as `tcp_rmem=1`; none: the line itself.
     pub place: Vec<String>,
-    /// The problem.
     pub reason: Reason,
 }
 

@@ -11,7 +11,6 @@ pub struct Script {
     pub options: Vec<OptionLine>,
     /// Shell block before the first event.
     pub preamble: Option<Block>,
-    /// The events, in order.
     pub events: Vec<Event>,
     /// The script's lines, to be shown with a difference.
     pub lines: Vec<String>,
@@ -27,7 +26,6 @@ impl Script {
 /// `--name=value`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OptionLine {
-    /// Line of the script.
     pub line: u32,
     /// Without the dashes.
     pub name: String,
@@ -44,14 +42,11 @@ pub struct Block {
     pub text: String,
 }
 
-/// One event.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// Line of the script.
     pub line: u32,
     /// When it happens, or is expected to.
     pub when: When,
-    /// The event.
     pub action: Action,
 }
 
@@ -66,11 +61,9 @@ pub enum When {
     Between(Nanos, Nanos),
     /// Between two times after the event before it.
     Within(Nanos, Nanos),
-    /// At any time.
     Any,
 }
 
-/// The event.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// `<`: a packet arrives.
@@ -98,7 +91,6 @@ pub struct Packet {
     pub payload_bytes: u32,
     /// Acknowledgment, relative likewise.
     pub ack: Option<u32>,
-    /// Window field.
     pub window: Option<u16>,
     /// TCP options in order; none: `<...>`, whatever they are.
     pub options: Option<Vec<TcpOption>>,
@@ -119,14 +111,10 @@ pub enum EcnMark {
     Congestion,
 }
 
-/// A system call.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Call {
-    /// Line of the script.
     pub line: u32,
-    /// Its name.
     pub name: String,
-    /// Its arguments.
     pub arguments: Vec<Argument>,
     /// Its return value. None: `= ...`, not compared.
     pub result: Option<Argument>,
@@ -145,7 +133,6 @@ pub enum Argument {
     Integer(i64),
     /// A symbol, or several joined by `|`.
     Symbols(Vec<String>),
-    /// A text in quotes.
     Text(String),
     /// `[a, b]`
     List(Vec<Argument>),

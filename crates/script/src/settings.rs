@@ -42,7 +42,6 @@ impl Settings {
         Ok(serde_json::from_value(self.fields.clone())?)
     }
 
-    /// The value of a field.
     pub fn get(&self, path: &str) -> Option<&Value> {
         path.split('.').try_fold(&self.fields, |table, name| {
             let table = table.as_object()?;

@@ -3,7 +3,6 @@
 use firstflight_tcp::{Flags, Segment};
 use std::fmt;
 
-/// One TCP option.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TcpOption {
     /// End of the option list.
@@ -14,11 +13,9 @@ pub enum TcpOption {
     Mss(u16),
     /// Window scale shift.
     WindowScale(u8),
-    /// SACK is permitted.
     SackPermitted,
     /// Ranges received out of order.
     Sack(Vec<[u32; 2]>),
-    /// Timestamps.
     Timestamps {
         /// TSval.
         value: u32,

@@ -22,11 +22,8 @@ pub struct Object {
     pub response_end: u64,
     /// Bytes of the file: the response of a download, the request of an upload.
     pub bytes: u64,
-    /// Page it belongs to.
     pub page: u32,
-    /// Its number in the page.
     pub number: u32,
-    /// When it was asked for.
     pub asked_at: Nanos,
     /// When its first byte arrived.
     pub first_byte_at: Option<Nanos>,
@@ -54,7 +51,6 @@ pub struct Pair {
     pub hosts: [u32; 2],
 }
 
-/// A connection.
 #[derive(Debug)]
 pub struct Connection {
     /// Client and server.

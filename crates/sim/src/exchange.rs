@@ -11,7 +11,6 @@ pub(crate) struct Exchange {
     pub(crate) kind: u8,
     /// Bytes of each flight.
     pub(crate) bytes: Vec<u64>,
-    /// Flights written.
     pub(crate) written: usize,
     /// When the end whose turn it is has computed its flight.
     pub(crate) writes_at: Deadline,

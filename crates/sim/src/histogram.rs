@@ -12,7 +12,6 @@ use firstflight_records::GAMMA;
 /// Bins up to the end of time.
 const MOST: usize = 4460;
 
-/// The bin of a time.
 #[derive(Debug)]
 pub(crate) struct Bins {
     /// The largest whole number of nanoseconds in each bin.

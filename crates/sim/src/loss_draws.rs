@@ -6,7 +6,6 @@
 
 use crate::random::{Purpose, Stream};
 
-/// The draws of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct LossDraws {
     key: u64,

@@ -28,7 +28,6 @@ struct Destination {
     alive: Vec<u32>,
 }
 
-/// All that was learned.
 #[derive(Debug)]
 pub(crate) struct LearnedWindows {
     /// Some profile of the plan learns.

@@ -107,7 +107,6 @@ impl Packet {
         }
     }
 
-    /// The datagram, if it is one.
     #[inline]
     pub(crate) fn datagram(&self) -> Option<Datagram> {
         (self.to() & STREAM != 0).then(|| Datagram {
@@ -124,13 +123,11 @@ impl Packet {
         (self.seq_and_to >> 32) as u32
     }
 
-    /// Generation of the connection.
     #[inline]
     pub(crate) fn generation(&self) -> u32 {
         (self.ack_and_generation >> 32) as u32
     }
 
-    /// The hop that it is on.
     #[inline]
     pub(crate) fn hop(&self) -> u32 {
         self.hop_and_bytes as u32
@@ -276,14 +273,12 @@ impl Packet {
     }
 }
 
-/// A datagram in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Datagram {
     /// Index of the stream that it belongs to.
     pub(crate) stream: u32,
     /// Its number in the stream, from 0.
     pub(crate) number: u32,
-    /// When it was sent.
     pub(crate) sent_at: Nanos,
     /// Bytes of its payload, 1 to 65535.
     pub(crate) payload_bytes: u32,

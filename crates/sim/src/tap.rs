@@ -86,7 +86,6 @@ enum At {
     },
 }
 
-/// A tap in place.
 #[derive(Debug)]
 pub(crate) struct Tap {
     at: At,
@@ -97,7 +96,6 @@ pub(crate) struct Tap {
 }
 
 impl Tap {
-    /// A tap at a host.
     pub(crate) fn at_host(host: u32, topology: &Topology) -> Self {
         Self::new(At::Host(host), vec![topology.host_name(host)])
     }

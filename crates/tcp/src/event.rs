@@ -111,7 +111,6 @@ pub fn event_words() -> Vec<Vec<Vec<String>>> {
     CongestionState::ALL.iter().map(|&old| from(old)).collect()
 }
 
-/// What is kept for a listener.
 #[derive(Clone, Debug)]
 pub(crate) struct Listener {
     /// The state after the latest event.

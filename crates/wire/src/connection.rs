@@ -19,7 +19,6 @@ const LINGER: Nanos = 60_000_000_000;
 /// Linux's default.
 const TIME_TO_LIVE: u8 = 64;
 
-/// A connection of a host.
 pub(crate) struct Connection {
     pub(crate) endpoint: Endpoint,
     pub(crate) life: Life,
@@ -78,13 +77,11 @@ impl Connection {
         }
     }
 
-    /// Opens the connection.
     pub(crate) fn open(&mut self, now: Nanos, books: &mut Books) {
         self.endpoint.connect(now);
         self.talk(now, books, |application, conversation| application.open(now, conversation));
     }
 
-    /// A packet arrived for it.
     pub(crate) fn handle_packet(&mut self, now: Nanos, packet: &Packet, bytes: &[u8], books: &mut Books) {
         let segment = &packet.segment;
         self.peer_clock = segment.timestamps.map(|timestamps| timestamps.value).or(self.peer_clock);

@@ -16,7 +16,6 @@ pub(crate) struct SegmentLog {
 }
 
 impl SegmentLog {
-    /// A segment leaves.
     pub(crate) fn sent(&mut self, time: Nanos, life: &Life, end: &Endpoint, segment: &Segment) {
         let sight = Sight {
             time_ns: time as i64,
@@ -52,7 +51,6 @@ impl SegmentLog {
         self.rows.push(sight.row(Some(at_end(end)), segment));
     }
 
-    /// A connection is over.
     pub(crate) fn forget(&mut self, connection: u32) {
         self.shifts.remove(&connection);
     }

@@ -60,7 +60,6 @@ struct CaptureWriter {
     file: CaptureFile,
     /// The offset of the wall clock from the monotonic one at the beginning.
     epoch: Nanos,
-    /// The first error.
     failure: Option<FileError>,
 }
 

@@ -21,7 +21,6 @@ pub(crate) struct Record {
     pub(crate) kept: usize,
     /// Bytes that it had.
     pub(crate) length: u32,
-    /// Its offset in the file.
     pub(crate) offset: u64,
     /// Bytes of the file between its own and the next packet's header.
     trailer: usize,
@@ -29,7 +28,6 @@ pub(crate) struct Record {
     pub(crate) set_back: bool,
 }
 
-/// The clock of an interface.
 #[derive(Clone, Copy, Debug)]
 struct Clock(i64);
 
@@ -57,7 +55,6 @@ enum Format {
     Pcapng(pcapng::Section),
 }
 
-/// A capture in progress.
 #[derive(Debug)]
 pub(crate) struct CaptureReader<R> {
     source: Source<R>,
@@ -116,7 +113,6 @@ impl<R: Read> CaptureReader<R> {
     }
 }
 
-/// A word of the file.
 fn word(bytes: &[u8], at: usize, little_endian: bool) -> u32 {
     let word = bytes.get(at..at + 4).and_then(|word| word.try_into().ok()).unwrap_or_default();
     if little_endian { u32::from_le_bytes(word) } else { u32::from_be_bytes(word) }

@@ -37,7 +37,6 @@ struct Interface {
     clock: Clock,
 }
 
-/// A section in progress.
 #[derive(Debug, Default)]
 pub(super) struct Section {
     little_endian: bool,

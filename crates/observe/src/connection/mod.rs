@@ -28,7 +28,6 @@ const USUAL_MSS: u16 = 1460;
 /// Linux sends no smaller ones, with any agreed MSS (tcp_min_snd_mss, made for hostile clients).
 const LEAST_MSS: u16 = 48;
 
-/// The endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Side {
     Client,
@@ -47,7 +46,6 @@ struct Handshake {
     other_answer: Option<(u32, Option<u16>)>,
 }
 
-/// The stage of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stage {
     /// The handshake is not complete.
@@ -59,7 +57,6 @@ pub(crate) enum Stage {
     Gone,
 }
 
-/// The connection.
 #[derive(Debug, Default)]
 pub(crate) struct Connection {
     pub(crate) number: u32,

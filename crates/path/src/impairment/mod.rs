@@ -99,7 +99,6 @@ impl Draws {
     }
 }
 
-/// The impairments of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct Impairments {
     all: Vec<Impairment>,

@@ -127,7 +127,6 @@ macro_rules! disciplines {
         }
 
         impl QueueSpec {
-            /// The disciplines.
             pub(crate) fn parts() -> Vec<Part> {
                 vec![
                     $($arrival_spec::describe(stringify!($arrival)),)*

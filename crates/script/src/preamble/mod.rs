@@ -19,7 +19,6 @@ pub struct Environment {
     pub interface_is_full: bool,
     /// The queue of the interface is `fq`, which paces.
     queue_paces: bool,
-    /// Its pacing parameters.
     pacing: WindowPacing,
 }
 

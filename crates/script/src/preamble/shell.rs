@@ -3,7 +3,6 @@
 /// A command: its words, without redirections to other places than a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Command {
-    /// Line of the script.
     pub line: u32,
     pub words: Vec<String>,
     /// The file that standard output goes to.

@@ -65,7 +65,6 @@ impl Connection {
         self.endpoint.set_cork(on);
     }
 
-    /// A segment arrives.
     pub fn deliver(&mut self, now: Nanos, segment: &Segment) {
         let unwanted = self.is_unwanted(segment);
         self.endpoint.handle_segment(now, segment);

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 pub(super) enum Role {
     /// A socket that is neither connected nor listening.
     Fresh,
-    /// A socket that listens.
     Listening,
     /// The end of a connection, by its index.
     Connected(usize),

@@ -38,13 +38,11 @@ impl Stop {
         self
     }
 
-    /// The expected packet.
     pub fn expecting(self, packet: &Packet) -> Self {
         let shown = packet.to_string();
         self.change(|difference| difference.expected = Some(shown))
     }
 
-    /// The actual packet.
     pub fn coming(self, packet: &Packet) -> Self {
         let shown = packet.to_string();
         self.change(|difference| difference.came = Some(shown))

@@ -30,7 +30,6 @@ pub(super) struct Origin {
     pub(super) server: u32,
 }
 
-/// A connection that is open.
 #[derive(Debug)]
 struct OpenConnection {
     slot: u32,

@@ -45,11 +45,9 @@ pub(crate) struct Clients<'p> {
     accounts: Option<Box<Accounts>>,
     /// Size of the response that the table of paths names for the user who is being simulated.
     row_bytes: Option<f64>,
-    /// The handshake that it names.
     row_handshake: Option<RowHandshake>,
 }
 
-/// A client of an application.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) application: u16,
@@ -60,7 +58,6 @@ pub(crate) struct Client {
     arm: u8,
     /// Files, pages or requests begun.
     begun: u32,
-    /// Connections opened.
     opened: u32,
     activity: Activity,
     /// Connections that it keeps for more than one object.
@@ -108,7 +105,6 @@ impl Client {
     }
 }
 
-/// Something to ask for.
 #[derive(Clone, Copy, Debug)]
 struct Ask {
     page: u32,

@@ -23,7 +23,6 @@ impl Clients<'_> {
         }
     }
 
-    /// A stream at its beginning.
     pub(super) fn open_stream(&self, sim: &mut Simulation<'_>, client: u32, flow: Flow) -> u32 {
         let Client { application, host, .. } = self.clients[client as usize];
         let pair = Pair { application, hosts: [host, self.server_host(client, 0)] };

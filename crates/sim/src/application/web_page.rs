@@ -12,7 +12,6 @@ use crate::{
     simulation::Simulation,
 };
 
-/// A page in progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Page {
     number: u32,
@@ -28,7 +27,6 @@ pub(super) struct Page {
     asked: u32,
     /// Objects that arrived or failed, the primary included.
     ended: u32,
-    /// Objects that arrived.
     arrived: u32,
     /// Objects that the page will have had when it is complete.
     expected: u32,

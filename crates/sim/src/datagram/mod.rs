@@ -37,7 +37,6 @@ pub(crate) struct DatagramStream {
 }
 
 impl DatagramStream {
-    /// A stream at its beginning.
     pub(crate) fn new(client: u32, pair: Pair, flow: Flow, started_at: Nanos, loss_key: u64) -> DatagramStream {
         let (losses, tally) = (LossDraws::new(loss_key), Tally::new(flow.play));
         DatagramStream { client, pair, flow, first_hop: 0, started_at, sent: 0, sent_bytes: 0, losses, tally }
@@ -60,7 +59,6 @@ impl DatagramStream {
         self.losses.draw(link, true)
     }
 
-    /// One of its datagrams has arrived.
     pub(crate) fn arrived(&mut self, now: Nanos, datagram: &Datagram) {
         self.tally.arrived(now, datagram);
     }
@@ -70,7 +68,6 @@ impl DatagramStream {
         self.tally.lost += 1;
     }
 
-    /// Its row in the records.
     pub(crate) fn row(&self, replicate: u32, application: u16, client: u32) -> StreamReport {
         self.tally.row(Sender {
             replicate,

@@ -15,7 +15,6 @@ use super::e_model;
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     play: Play,
-    /// Delay of the first one.
     first_delay: Option<Nanos>,
     arrived: Bits,
     /// Those that came in time.
@@ -112,7 +111,6 @@ impl Tally {
         [delay, rating, e_model::mos(rating)]
     }
 
-    /// The row of the stream.
     pub(crate) fn row(&self, sender: Sender) -> StreamReport {
         // A duplicated datagram of which one copy was lost has arrived once.
         let lost = self.lost.min(sender.sent - self.received);

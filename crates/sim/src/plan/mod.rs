@@ -189,7 +189,6 @@ impl Plan {
         Ok(())
     }
 
-    /// The network.
     pub(crate) fn network(&self) -> Result<&Network, PlanError> {
         self.network.as_ref().ok_or_else(|| {
             misfit!(

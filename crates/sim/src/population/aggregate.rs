@@ -12,7 +12,6 @@ use crate::{
     records::{Aggregate, HistogramBin, SenderCounts, Sums},
 };
 
-/// A request with its outcome.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome {
     /// Index of the application, as the records number it.
@@ -21,18 +20,14 @@ pub(crate) struct Outcome {
     pub(crate) unit: Unit,
     /// From asking to the last byte, if that arrived.
     pub(crate) completion: Option<Nanos>,
-    /// Bytes asked for.
     pub(crate) bytes: u64,
-    /// Its cost.
     pub(crate) booked: SenderCounts,
 }
 
-/// The counted unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// A file or object.
     Transfer,
-    /// A page.
     Page,
 }
 
@@ -42,7 +37,6 @@ const DIMENSIONS: usize = firstflight_records::DIMENSIONS.len();
 /// Units: transfers and pages.
 const UNITS: usize = firstflight_records::COUNTED.len();
 
-/// The accounts of a replicate.
 #[derive(Debug)]
 pub(crate) struct Accounts {
     buckets: Buckets,

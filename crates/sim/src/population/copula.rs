@@ -25,7 +25,6 @@ pub type Columns = [Vec<f64>; FIGURES];
 /// A pivot below this means that a figure is given by the others, up to rounding.
 const LEAST_PIVOT: f64 = 1e-12;
 
-/// The dependence.
 #[derive(Clone, Copy, Debug)]
 pub struct Copula {
     /// Lower triangle of Cholesky's factor of the correlations.

@@ -65,7 +65,6 @@ pub(crate) trait Applications {
     /// An event at one endpoint of a connection. `is_awaited`: its application has read the data that it waited for.
     fn on_events(&mut self, sim: &mut Simulation<'_>, slot: u32, side: usize, events: Events, is_awaited: bool);
 
-    /// A datagram has arrived.
     fn on_datagram(&mut self, sim: &mut Simulation<'_>, datagram: &Datagram);
 
     /// A time has come that a client, a server or a stream was to be woken at.
@@ -101,7 +100,6 @@ pub(crate) struct Simulation<'p> {
     memory: LearnedWindows,
     /// Some profile asks the routers on the path for a rate.
     asks_for_rates: bool,
-    /// Streams of datagrams.
     pub(crate) streams: Vec<DatagramStream>,
     pub(crate) records: Records,
     capture: Option<Capture>,
@@ -417,7 +415,6 @@ impl Simulation<'_> {
         self.in_flight.iter().flat_map(Ring::iter).filter(|flying| flying.packet.has_segment()).count()
     }
 
-    /// Opens a connection.
     pub(crate) fn open(&mut self, opening: &Opening<'_>) -> u32 {
         let [client, server] = opening.pair.hosts;
         let first_hop = [self.routes.first_hop(client, server), self.routes.first_hop(server, client)];

@@ -36,7 +36,6 @@ pub(crate) struct Memory {
     pub timestamps: TimestampState,
     /// The next segment's message to the routers on the path.
     pub path_option: Option<PathOption>,
-    /// The reset that is due.
     pub reset: Reset,
 }
 
@@ -125,7 +124,6 @@ impl ReceiverExtras {
         self.memory_mut()?.arrivals.as_mut()
     }
 
-    /// A window that grows.
     #[inline]
     pub fn growing_window(&self) -> Option<&GrowingWindow> {
         self.memory()?.window.as_ref()

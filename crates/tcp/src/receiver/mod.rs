@@ -202,7 +202,6 @@ impl Receiver {
         self.extras.get_or_new(profile, initial_sequence)
     }
 
-    /// The reset that is due.
     pub fn reset(&self) -> Reset {
         self.extras.memory().map_or(Reset::default(), |memory| memory.reset)
     }

@@ -6,7 +6,6 @@ use crate::segment::{Flags, Segment};
 pub(crate) const SMALLEST: u32 = 88;
 pub(crate) const DEFAULT: u32 = 536;
 
-/// The estimate.
 #[derive(Clone, Debug)]
 pub(crate) struct SegmentSize {
     /// Payload of a full segment [rcv_mss].

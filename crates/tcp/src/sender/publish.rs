@@ -17,7 +17,6 @@ impl Sender {
         self.extras.get_or_new(&conn.profile).listener = Some(Box::new(listener));
     }
 
-    /// The next event.
     pub fn next_event(&mut self) -> Option<SenderEvent> {
         self.extras.listener_mut()?.events.pop_front()
     }

@@ -87,7 +87,6 @@ impl Application for Server {
     }
 }
 
-/// The answer to a request.
 struct Answer {
     status: &'static str,
     /// Bytes of the body.

@@ -20,7 +20,6 @@ pub(in crate::run) fn symbols<'a>(call: &'a Call, place: usize, what: &str) -> R
     }
 }
 
-/// An invalid argument.
 pub(in crate::run) fn wrong(call: &Call, place: usize, what: &str, found: Option<&Argument>) -> Problem {
     let found = found.map_or("nothing".to_owned(), shown);
     Problem::malformed(call.line, format!("argument {} of {}() is {found}; it should be {what}", place + 1, call.name))

@@ -22,7 +22,6 @@ pub struct Queries {
     pub backoff: f64,
     /// Queries before it gives up.
     pub attempts: u32,
-    /// Bytes of a datagram's headers.
     pub datagram_header_bytes: u32,
 }
 

@@ -15,7 +15,6 @@ pub struct ConstantRate {
     pub rate_bps: u64,
     /// Bytes of a datagram's payload.
     pub payload_bytes: u32,
-    /// Bytes of its headers.
     pub datagram_header_bytes: u32,
     /// The sending endpoints.
     pub direction: Ways,
@@ -56,7 +55,6 @@ impl Datagrams for ConstantRate {
     }
 }
 
-/// A game.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Game {
@@ -68,7 +66,6 @@ pub struct Game {
     pub client_payload: Distribution,
     /// Payload of a server's.
     pub server_payload: Distribution,
-    /// Bytes of a datagram's headers.
     pub datagram_header_bytes: u32,
     /// Duration of a client's game; none: to the end of the run.
     pub length_ns: Option<Nanos>,

@@ -6,7 +6,6 @@ use serde::Deserialize;
 use super::{Call, Datagrams, Flow, Play, Rtp, Ways};
 use crate::distribution::Distribution;
 
-/// A call.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Voice {
@@ -38,7 +37,6 @@ pub struct Impairment {
     pub bpl: f64,
 }
 
-/// Codecs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Codec {

@@ -55,7 +55,6 @@ pub(crate) struct GrowingWindow {
     share: i64,
     /// Largest window that may be announced [window_clamp].
     clamp: u32,
-    /// Its contents.
     blocks: Blocks,
     /// Bytes read in the best RTT so far [rcvq_space.space].
     read_in_round: u32,

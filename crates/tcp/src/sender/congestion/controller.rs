@@ -17,7 +17,6 @@ pub(crate) struct Controller {
     state: ControllerState,
 }
 
-/// The state of its algorithm.
 #[derive(Clone, Debug)]
 enum ControllerState {
     Reno(Reno),
@@ -157,7 +156,6 @@ impl Controller {
         self.window.set_cwnd(Bytes(bytes));
     }
 
-    /// Replaces ssthresh.
     pub(crate) fn set_ssthresh(&mut self, bytes: u32) {
         self.window.ssthresh = Bytes(bytes);
     }

@@ -47,7 +47,6 @@ struct Pending {
     app_limited: bool,
 }
 
-/// A sample.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RateSample {
     /// Segments delivered by the time the segment acknowledged last had left.

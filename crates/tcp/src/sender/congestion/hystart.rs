@@ -33,7 +33,6 @@ pub(in crate::sender) struct Progress {
     pub min_rtt_us: u64,
 }
 
-/// The enabled detectors.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sender) struct Detectors {
     pub ack_train: bool,
@@ -53,7 +52,6 @@ pub(in crate::sender) struct Hystart {
     round_start_us: u64,
     /// Latest acknowledgment of the train.
     train_us: u64,
-    /// Shortest round trip of the round.
     round_rtt_us: Shortest,
 }
 

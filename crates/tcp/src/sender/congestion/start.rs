@@ -90,7 +90,6 @@ pub(crate) struct RenoSettings {
     pub whole_segment_ssthresh: bool,
 }
 
-/// The settings of CUBIC.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CubicSettings {
     /// Tick of the system's clock, in which it counts time.

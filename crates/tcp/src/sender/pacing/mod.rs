@@ -28,7 +28,6 @@ impl WindowPacing {
 /// The source of the rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum PacedBy {
-    /// The controller.
     #[default]
     Controller,
     /// cwnd and the smoothed RTT.

@@ -39,7 +39,6 @@ impl Flight<'_> {
     }
 }
 
-/// An ACK that arrived.
 pub(crate) struct Ack<'a> {
     /// Its cumulative acknowledgment.
     pub ack: SeqNum,
@@ -86,11 +85,9 @@ pub(super) enum Part {
     Whole,
 }
 
-/// The result of an ACK.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct AckSummary {
     pub(super) part: Part,
-    /// Sample for the RTT estimator.
     pub sample: RttSample,
     /// RTT of the segment that was delivered last.
     pub rtt: Option<Nanos>,

@@ -5,7 +5,6 @@ use super::scheme::SendState;
 use crate::amounts::{Bytes, Segments};
 use crate::sender::congestion::Window;
 
-/// A loss in recovery.
 #[derive(Clone, Debug)]
 pub(super) struct FirstLoss {
     /// The data in flight, and the ssthresh that the controller set from it.

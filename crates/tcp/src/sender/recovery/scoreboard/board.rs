@@ -480,7 +480,6 @@ impl NewlyLost {
 /// The result of loss detection for a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Judgement {
-    /// It is lost.
     Lost,
     /// It may be, later.
     Wait,

@@ -10,7 +10,6 @@ pub(super) const MOST_REORDERING: u32 = 300;
 
 /// The blocks of one ACK that count.
 pub(super) struct Reported {
-    /// A duplicate that arrived.
     pub duplicate: Option<(SeqNum, SeqNum)>,
     blocks: [(SeqNum, SeqNum); MOST_SACK_BLOCKS],
     count: usize,

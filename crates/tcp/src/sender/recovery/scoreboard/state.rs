@@ -53,7 +53,6 @@ pub(crate) enum Timer {
     Probe,
 }
 
-/// An outstanding probe.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Probe {
     /// TLP.end_seq: `nxt` when the probe left.
@@ -84,7 +83,6 @@ impl Probe {
     }
 }
 
-/// F-RTO.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FRto {
     /// The algorithm runs.
