@@ -43,7 +43,9 @@ enum Command {
     /// Forgets packets and connections.
     Reset,
     /// Writes a capture file of the packets since the last take.
-    Pcapng { path: PathBuf },
+    Pcapng {
+        path: PathBuf,
+    },
     Stop,
 }
 

@@ -125,11 +125,6 @@ struct Records {
 }
 
 impl Records {
-    /// For a segment at `start` that arrives after the data behind it.
-    fn of_late(start: SeqNum) -> Self {
-        Self { next: start }
-    }
-
     /// The next record that begins in a segment at `start`. None after the last one, or where a header was not kept: then
     /// the next segment is taken to begin with a record, if it looks so.
     fn next_in(&mut self, start: SeqNum, seen: &Seen<'_>) -> Option<Record> {
@@ -157,8 +152,12 @@ enum Stage {
     /// It is 1.2 or older: the client has gone on with a record of the handshake.
     Keys,
     /// It is 1.3, and the client's Finished ends here.
-    Finished { end: SeqNum },
-    Asked { version: Version },
+    Finished {
+        end: SeqNum,
+    },
+    Asked {
+        version: Version,
+    },
     /// The client asked before the handshake was over (RFC 8446 §2.3): the answer cannot be distinguished from the
     /// handshake.
     Early,
@@ -272,7 +271,7 @@ impl Handshake {
     pub(crate) fn client_sends(&mut self, start: SeqNum, seen: &Seen<'_>, late: bool) -> bool {
         let next_flight = !late && std::mem::take(&mut self.answered);
         let end = start + i64::from(seen.payload);
-        let mut records = if late { Records::of_late(start) } else { self.client };
+        let mut records = if late { Records { next: start } } else { self.client };
         let mut known = records.next.clamp(start, end);
         loop {
             let record = records.next_in(start, seen);

@@ -102,15 +102,15 @@ impl<T: Packet> Holding<T> {
             self.dropped.push(released.held);
         }
         for held in self.dropped.drain(..) {
-            link.note_waiting(&held, now);
+            link.meter.waited(held.arrived, now, held.ahead);
             waiting(held.packet);
         }
     }
 
     fn note_dropped(&mut self, link: &mut Link, at: Nanos, left: &mut Vec<Left<T>>) {
         for held in self.dropped.drain(..) {
-            link.note_dropped(&held, at);
-            let Held { packet, offered, arrived, .. } = held;
+            let Held { packet, offered, arrived, ahead } = held;
+            link.meter.dropped_from_queue(arrived, at, ahead);
             left.push(Left { packet, offered, arrived, at, outcome: LinkOutcome::Dropped, copy: None });
         }
     }

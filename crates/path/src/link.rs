@@ -146,7 +146,7 @@ pub struct Link {
     /// There is something in `loss`.
     may_lose: bool,
     backlog: Backlog,
-    meter: Meter,
+    pub(crate) meter: Meter,
     queue: Queue,
     loss: Loss,
     rare: Option<Box<Rare>>,
@@ -477,16 +477,6 @@ impl Link {
     ) -> LinkOutcome {
         let Held { offered, arrived, ahead, .. } = released.held;
         self.transmit(arrived, now, offered, ahead, released.marked, loss_draw).1
-    }
-
-    /// The queue dropped a packet at `now`.
-    pub(crate) fn note_dropped<T>(&mut self, held: &Held<T>, now: Nanos) {
-        self.meter.dropped_from_queue(held.arrived, now, held.ahead);
-    }
-
-    /// A packet still waits at `now`, the end of the time that is looked at.
-    pub(crate) fn note_waiting<T>(&mut self, held: &Held<T>, now: Nanos) {
-        self.meter.waited(held.arrived, now, held.ahead);
     }
 
     /// The rate code that the router before the link grants of the one requested in a packet that arrives at `now`. None: it

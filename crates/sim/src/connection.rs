@@ -261,7 +261,8 @@ pub struct Arena {
     used: u32,
     /// Of these, the free ones.
     free: Vec<u32>,
-    opened: u32,
+    /// Connections that were opened, which numbers the next one.
+    pub opened: u32,
 }
 
 impl Arena {
@@ -316,11 +317,6 @@ impl Arena {
         }
         self.free.clear();
         self.used = 0;
-    }
-
-    /// Counts the connections from 0 again.
-    pub fn restart_numbers(&mut self) {
-        self.opened = 0;
     }
 
     /// Slots that connections have been in, over or not.

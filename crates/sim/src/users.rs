@@ -50,8 +50,8 @@ pub(crate) fn run(
     let (mut simulation, mut clients) = set_up(plan, population, seed)?;
     for replicate in replicates {
         simulation.replicate = replicate;
-        clients.begin_replicate(replicate);
-        simulation.connections.restart_numbers();
+        clients.replicate = replicate;
+        simulation.connections.opened = 0;
         for first in (0..population.users).step_by(BATCH as usize) {
             let batch = first..population.users.min(first.saturating_add(BATCH));
             let drawn = paths.of(seed, replicate, batch.clone())?;

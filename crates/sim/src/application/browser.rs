@@ -203,7 +203,7 @@ impl Clients<'_> {
             interleave.add((object.page, object.number), object.bytes, sent);
             bytes += interleave.stream_bytes(object.bytes);
         }
-        let spans: Vec<Span> = interleave.spans().to_vec();
+        let spans: Vec<Span> = interleave.spans.clone();
         let connection = &mut sim.connections[slot];
         connection.served += new.len();
         let answered = &mut connection.objects[connection.done..connection.served];
@@ -231,7 +231,7 @@ impl Clients<'_> {
     #[cold]
     pub(super) fn note_first_bytes(&mut self, sim: &mut Simulation<'_>, slot: u32) {
         let now = sim.now;
-        let Some(spans) = self.interleave(sim, slot).map(|interleave| interleave.spans().to_vec()) else { return };
+        let Some(spans) = self.interleave(sim, slot).map(|interleave| interleave.spans.clone()) else { return };
         let connection = &mut sim.connections[slot];
         let delivered = connection.delivered_bytes();
         for object in &mut connection.objects[connection.done..connection.served] {

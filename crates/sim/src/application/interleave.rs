@@ -32,7 +32,7 @@ pub(super) struct Interleave {
     /// Whose frames follow, the next one first.
     turns: VecDeque<Response>,
     /// Positions of the responses that have not arrived.
-    spans: Vec<Span>,
+    pub(super) spans: Vec<Span>,
 }
 
 /// Position of a response in the stream: offsets of its first byte and behind its last.
@@ -72,11 +72,6 @@ impl Interleave {
         while let Some(complete) = step(&mut turns, &mut at, frame) {
             self.spans.extend(complete.map(|(name, start)| Span { name, start, end: at }));
         }
-    }
-
-    /// Positions of the responses that have not arrived.
-    pub(super) fn spans(&self) -> &[Span] {
-        &self.spans
     }
 
     /// A response has arrived.

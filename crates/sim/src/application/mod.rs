@@ -37,7 +37,7 @@ use web_page::Page;
 pub(crate) struct Clients<'p> {
     plan: &'p Plan,
     seed: u64,
-    replicate: u32,
+    pub(crate) replicate: u32,
     clients: Vec<Client>,
     /// Server hosts of each application.
     servers: Vec<Range<u32>>,
@@ -199,11 +199,6 @@ impl<'p> Clients<'p> {
     /// Transfers and pages go into the sums of these buckets instead of into rows.
     pub(crate) fn keep_aggregates(&mut self, buckets: &Buckets) {
         self.accounts = Some(Box::new(Accounts::new(self.plan, buckets)));
-    }
-
-    /// Another replicate of a population begins.
-    pub(crate) fn begin_replicate(&mut self, replicate: u32) {
-        self.replicate = replicate;
     }
 
     /// From now on the clients are those of this user of a population, at this host.

@@ -71,7 +71,7 @@ pub(crate) struct Arrivals {
     /// When the timer of such a delay, set last, expires: an acknowledgment does not stop it [icsk_delack_timer].
     timer_set: Deadline,
     /// Acknowledgments that were merged and wait [compressed_ack].
-    compressed: u16,
+    pub compressed: u16,
     /// Acknowledgments sent at this position with a hole there [dup_ack_counter, compressed_ack_rcv_nxt].
     duplicates: u8,
     duplicates_at: SeqNum,
@@ -220,11 +220,6 @@ impl Arrivals {
         self.compressed += 1;
         let end = Deadline::at(now.saturating_add((rtt / u64::from(rules.rtt_divisor)).min(rules.delay_max_ns)));
         Some(if self.timer_set.is_due(now) { end } else { end.earliest(self.timer_set) })
-    }
-
-    /// True if an acknowledgment of data ahead of a hole waits.
-    pub(crate) fn has_compressed(&self) -> bool {
-        self.compressed > 0
     }
 
     /// The delay passed and no data went out: it was not worth waiting.

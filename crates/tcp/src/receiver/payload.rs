@@ -3,7 +3,7 @@
 use crate::connection::handshake::{State, feature};
 use crate::connection::shared::{Connection, Events, due};
 use crate::receiver::Receiver;
-use crate::receiver::ack::{Arrivals, Verdict};
+use crate::receiver::ack::Verdict;
 use crate::receiver::reassembly::BlockFrom;
 use crate::segment::{Flags, Segment};
 use crate::sequence::SeqNum;
@@ -128,7 +128,7 @@ impl Receiver {
             if let Some((start, end)) = self.reassembly.overlap(seq, beyond) {
                 self.note_duplicate(conn, start, end);
             }
-            if self.extras.arrivals().is_some_and(Arrivals::has_compressed) {
+            if self.extras.arrivals().is_some_and(|arrivals| arrivals.compressed > 0) {
                 if self.reassembly.insert_while_ack_waits(seq, beyond) {
                     conn.due |= due::ACK;
                 }

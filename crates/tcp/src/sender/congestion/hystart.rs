@@ -45,7 +45,7 @@ pub(in crate::sender) struct Hystart {
     /// Segments leave at a rate, so that a train may be half a round trip long by itself.
     paced: bool,
     /// The detector that found the exit; nothing is looked for then until a timeout.
-    found: Option<Trigger>,
+    pub(in crate::sender) found: Option<Trigger>,
     samples: u8,
     /// The round ends when this position is passed; none: when the data outstanding at the next sample is.
     round_end: Option<SeqNum>,
@@ -91,11 +91,6 @@ impl Hystart {
         let delay = self.detectors.delay && self.delay_has_risen(sample.rtt, progress);
         self.found = if train { Some(Trigger::AckTrain) } else { delay.then_some(Trigger::Delay) };
         self.found.is_some()
-    }
-
-    /// The detector that found the exit.
-    pub(in crate::sender) fn found(&self) -> Option<Trigger> {
-        self.found
     }
 
     /// Keeps the rounds. Whether the detectors are to look at this sample.

@@ -58,7 +58,7 @@ impl SlowStartExit {
     pub(super) fn found(&self) -> Option<Trigger> {
         match self {
             Self::Off => None,
-            Self::Hystart(hystart) => hystart.found(),
+            Self::Hystart(hystart) => hystart.found,
             Self::PlusPlus(hystart) => hystart.is_done().then_some(Trigger::ConservativeSlowStart),
         }
     }

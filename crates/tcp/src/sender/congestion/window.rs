@@ -9,7 +9,7 @@ use crate::amounts::{Bytes, LARGEST_WINDOW, Segments};
 pub struct Window {
     cwnd: Bytes,
     /// The largest cwnd so far.
-    largest: Bytes,
+    pub(super) largest: Bytes,
     /// The slow start threshold; [`Window::NO_LIMIT`], which no cwnd reaches, until a controller or a start-up scheme sets
     /// it.
     pub ssthresh: Bytes,
@@ -32,11 +32,6 @@ impl Window {
     #[inline]
     pub fn cwnd(&self) -> Bytes {
         self.cwnd
-    }
-
-    /// The largest cwnd that the connection has had.
-    pub(super) fn largest(&self) -> Bytes {
-        self.largest
     }
 
     /// ssthresh, if anything has set it.

@@ -180,7 +180,7 @@ impl Suss {
         let sample = RoundTrip { rtt, una: state.una, nxt: state.nxt };
         let end = match self.phase {
             Phase::Done => return,
-            Phase::Hystart if self.hystart.on_round_trip(state.now, &sample, &progress) => self.hystart.found(),
+            Phase::Hystart if self.hystart.on_round_trip(state.now, &sample, &progress) => self.hystart.found,
             Phase::Hystart => return,
             _ if !self.hystart.looks(state.now, &sample, &progress) => return,
             Phase::Capped(cap) if window.cwnd() > cap => Some(Trigger::AckTrain),

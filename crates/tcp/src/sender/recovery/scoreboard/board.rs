@@ -85,11 +85,11 @@ pub(crate) struct Board {
     /// Number of the first record of the queue.
     first: u64,
     /// Records not marked FOLLOWED.
-    sk_buffs: u32,
+    pub sk_buffs: u32,
     /// Records marked SACKED, LOST and IN_REPAIR.
-    sacked: u32,
-    lost: u32,
-    in_repair: u32,
+    pub sacked: u32,
+    pub lost: u32,
+    pub in_repair: u32,
     /// Records marked LOST alone: neither delivered since nor retransmitted.
     unanswered: u32,
     /// Records with a smaller number are not to be retransmitted (again) now.
@@ -99,7 +99,7 @@ pub(crate) struct Board {
     /// Retransmissions in the order in which they left, as record numbers; stale ones are skipped.
     repeated: VecDeque<(Nanos, u64)>,
     /// One past the highest position that a SACK covered; at or below the first byte in flight if none.
-    highest_sacked: SeqNum,
+    pub highest_sacked: SeqNum,
 }
 
 impl Board {
@@ -119,31 +119,6 @@ impl Board {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
-    }
-
-    #[inline]
-    pub fn sacked(&self) -> u32 {
-        self.sacked
-    }
-
-    #[inline]
-    pub fn lost(&self) -> u32 {
-        self.lost
-    }
-
-    #[inline]
-    pub fn in_repair(&self) -> u32 {
-        self.in_repair
-    }
-
-    #[inline]
-    pub fn highest_sacked(&self) -> SeqNum {
-        self.highest_sacked
-    }
-
-    /// sk_buffs in flight.
-    pub fn sk_buffs(&self) -> u32 {
-        self.sk_buffs
     }
 
     /// Number of the first record, and one past that of the last.
@@ -511,7 +486,7 @@ mod tests {
             let mut board = board();
             let start = board.get(number).start;
             board.split(number, start + 30);
-            let counts = [board.len(), board.sacked(), board.lost(), board.in_repair()];
+            let counts = [board.len(), board.sacked, board.lost, board.in_repair];
             assert_eq!(counts, expected, "segment {number}");
             let parts = [number, number + 1].map(|part| (board.get(part).start, board.get(part).length));
             assert_eq!(parts, [(start, 30), (start + 30, 70)]);

@@ -90,8 +90,8 @@ impl Scoreboard {
         info.unacked = self.board.len();
         info.min_rtt_ns = self.shortest_rtt();
         info.sacked = self.sacked();
-        info.lost = self.board.lost();
-        info.retransmitted = self.board.in_repair();
+        info.lost = self.board.lost;
+        info.retransmitted = self.board.in_repair;
         info.reordering = self.reordering;
         info.reordering_seen = self.reordering_seen;
         info.delivered = self.delivered;
@@ -119,7 +119,7 @@ impl Scoreboard {
     /// Segments delivered out of order, or counted so.
     #[inline]
     pub fn sacked(&self) -> u32 {
-        self.board.sacked() + self.duplicates.count
+        self.board.sacked + self.duplicates.count
     }
 
     /// Segments sent and not acknowledged cumulatively.
@@ -130,7 +130,7 @@ impl Scoreboard {
 
     /// sk_buffs in flight.
     pub fn sk_buffs(&self) -> u32 {
-        self.board.sk_buffs()
+        self.board.sk_buffs
     }
 
     /// Nothing is out of the ordinary.
@@ -166,7 +166,7 @@ impl Scoreboard {
     // RFC 6675 §4, SetPipe, as Linux counts it: sent, less delivered, less lost, plus retransmitted.
     #[inline]
     pub fn in_flight(&self) -> u32 {
-        self.board.len() + self.board.in_repair() - (self.sacked() + self.board.lost()).min(self.board.len())
+        self.board.len() + self.board.in_repair - (self.sacked() + self.board.lost).min(self.board.len())
     }
 
     /// Segments that count against cwnd when new data is to be sent.
@@ -197,7 +197,7 @@ impl Scoreboard {
             rate.on_sent(flight.now, self.delivered, first);
         }
         self.board.push(flight.now, start, length, self.delivered, self.train.left() > 0);
-        self.f_rto.on_sent_new();
+        self.f_rto.offering = false;
         let timer = if self.probing { SetTimer::Keep } else { self.schedule_probe(flight, false) };
         if timer == SetTimer::Keep && (first || self.timer == Timer::Probe) {
             return self.restart_timer(flight);
@@ -231,7 +231,7 @@ impl Scoreboard {
     /// Nothing is outstanding, and no probe waits for its answer.
     #[inline]
     pub fn is_idle(&self) -> bool {
-        self.board.is_empty() && !self.probe.is_outstanding()
+        self.board.is_empty() && self.probe.end.is_none()
     }
 
     /// True if something may have to be retransmitted.
@@ -302,7 +302,7 @@ impl Scoreboard {
     // Linux sends both with Nagle's algorithm off (tcp_send_loss_probe, tcp_xmit_recovery).
     #[inline]
     pub fn pushes(&self) -> bool {
-        self.probing || self.f_rto.is_offering()
+        self.probing || self.f_rto.offering
     }
 
     /// A segment leaves again, as a retransmission or as a probe.
@@ -318,7 +318,7 @@ impl Scoreboard {
     pub fn limit_by_application(&mut self, window_segments: u32) {
         let (delivered, in_flight) = (self.delivered, self.in_flight());
         if let Some(rate) = &mut self.rate {
-            if in_flight < window_segments && self.board.lost() <= self.board.in_repair() {
+            if in_flight < window_segments && self.board.lost <= self.board.in_repair {
                 rate.limit_by_application(delivered, in_flight);
             }
         }

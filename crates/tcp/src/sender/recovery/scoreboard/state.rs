@@ -62,24 +62,9 @@ pub(crate) struct Probe {
 }
 
 impl Probe {
-    pub fn forget(&mut self) {
-        self.end = None;
-    }
-
-    /// True if a probe is outstanding.
-    #[inline]
-    pub fn is_outstanding(&self) -> bool {
-        self.end.is_some()
-    }
-
     /// True if a probe is outstanding that was sent before.
     pub fn is_repetition(&self) -> bool {
         self.end.is_some() && self.is_repetition
-    }
-
-    /// True if a probe is outstanding that ends here.
-    pub fn ends_at(&self, position: SeqNum) -> bool {
-        self.end == Some(position)
     }
 }
 
@@ -88,7 +73,7 @@ pub(crate) struct FRto {
     /// The algorithm runs.
     pub(super) running: bool,
     /// New data has to leave now, even a small segment: only its acknowledgment ends the doubt.
-    offering: bool,
+    pub(super) offering: bool,
 }
 
 impl FRto {
@@ -98,22 +83,6 @@ impl FRto {
 
     pub fn stop(&mut self) {
         *self = Self::default();
-    }
-
-    /// New data is called for.
-    pub fn offer(&mut self) {
-        self.offering = true;
-    }
-
-    #[inline]
-    pub fn is_offering(&self) -> bool {
-        self.offering
-    }
-
-    /// New data left.
-    #[inline]
-    pub fn on_sent_new(&mut self) {
-        self.offering = false;
     }
 }
 

@@ -136,14 +136,14 @@ impl Scoreboard {
         let Some(end) = self.probe.end.filter(|&end| ack >= end) else { return };
         if !self.probe.is_repetition || summary.dsack_of_probe {
             // New data was acknowledged, or original and probe both arrived: nothing was lost.
-            self.probe.forget();
+            self.probe.end = None;
         } else if ack > end {
             // The tail was lost and the probe recovered it.
             facts.edges.insert(Edges::TAIL_LOSS);
             self.begin_reduction(flight);
             self.keep_open(flight);
         } else if !(summary.advanced || summary.acknowledged || summary.sacked) && summary.duplicate {
-            self.probe.forget();
+            self.probe.end = None;
         }
     }
 }
