@@ -49,7 +49,6 @@ impl Backlog {
     }
 
     /// A packet goes straight into service.
-    #[inline]
     pub fn serve(&mut self, bytes: u32) {
         self.in_service_bytes = bytes;
     }
@@ -73,19 +72,16 @@ impl Backlog {
     }
 
     /// Packets that wait, without the one in service.
-    #[inline]
     pub fn packets(&self) -> u32 {
         self.waiting.len() as u32
     }
 
     /// Bytes that wait, without the packet in service.
-    #[inline]
     pub fn bytes(&self) -> u64 {
         self.waiting_bytes
     }
 
     /// Bytes of the packet that was last put into service (the one on the line, if the line is busy).
-    #[inline]
     pub fn in_service_bytes(&self) -> u32 {
         self.in_service_bytes
     }

@@ -486,7 +486,6 @@ impl Link {
     }
 
     /// When a copy of the packet that was accepted last reaches the far end, if it comes twice.
-    #[inline]
     pub fn copy(&self) -> Option<Nanos> {
         self.rare.as_ref()?.copy
     }

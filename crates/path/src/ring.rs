@@ -19,19 +19,16 @@ impl<T: Copy> Ring<T> {
     }
 
     /// Values in it.
-    #[inline]
     pub fn len(&self) -> usize {
         self.tail.wrapping_sub(self.head)
     }
 
     /// True if it holds nothing.
-    #[inline]
     pub fn is_empty(&self) -> bool {
         self.head == self.tail
     }
 
     /// The first value, if there is one.
-    #[inline]
     pub fn front(&self) -> Option<&T> {
         (!self.is_empty()).then(|| &self.slots[self.head & (self.slots.len() - 1)])
     }

@@ -108,7 +108,6 @@ impl Sequence {
 }
 
 /// 53 random bits as a number in [0, 1).
-#[inline]
 fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }

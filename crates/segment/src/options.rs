@@ -33,7 +33,6 @@ pub const TIMESTAMPS_BYTES: u32 = 12;
 pub const QUICK_START_BYTES: u32 = 8;
 
 /// Bytes of a SACK option with this number of ranges and the two no-operations that align it.
-#[inline]
 pub(crate) fn sack_bytes(ranges: usize) -> u32 {
     if ranges == 0 { 0 } else { 4 + 8 * ranges as u32 }
 }

@@ -92,13 +92,11 @@ impl SackBlocks {
     }
 
     /// The ranges.
-    #[inline]
     pub fn as_slice(&self) -> &[[u32; 2]] {
         &self.blocks[..usize::from(self.count)]
     }
 
     /// True if the option is absent.
-    #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -171,13 +169,11 @@ pub struct SentAt(NonZeroU64);
 
 impl SentAt {
     /// The moment in nanoseconds; `u64::MAX` is taken for the one before.
-    #[inline]
     pub const fn new(nanos: u64) -> Self {
         Self(NonZeroU64::MIN.saturating_add(nanos))
     }
 
     /// The moment in nanoseconds.
-    #[inline]
     pub const fn nanos(self) -> u64 {
         self.0.get() - 1
     }

@@ -7,13 +7,11 @@
 pub type SeqNum = u64;
 
 /// The `SeqNum` of an initial sequence number. 2^32 is added so that the number just before it is representable.
-#[inline]
 pub fn origin(initial_sequence: u32) -> SeqNum {
     (1 << 32) | SeqNum::from(initial_sequence)
 }
 
 /// The sequence number on the wire.
-#[inline]
 pub fn wire(seq: SeqNum) -> u32 {
     seq as u32
 }

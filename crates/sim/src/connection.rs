@@ -294,7 +294,6 @@ impl Arena {
     }
 
     /// The connection in a slot, if the slot has been in use; a datagram has none.
-    #[inline]
     pub fn get_mut(&mut self, slot: u32) -> Option<&mut Connection> {
         self.slots.get_mut(slot as usize)
     }
@@ -328,14 +327,12 @@ impl Arena {
 impl std::ops::Index<u32> for Arena {
     type Output = Connection;
 
-    #[inline]
     fn index(&self, slot: u32) -> &Connection {
         &self.slots[slot as usize]
     }
 }
 
 impl std::ops::IndexMut<u32> for Arena {
-    #[inline]
     fn index_mut(&mut self, slot: u32) -> &mut Connection {
         &mut self.slots[slot as usize]
     }

@@ -51,7 +51,6 @@ const RETRANSMISSION_SHIFT: u32 = 50;
 const OPTION_SHIFT: u32 = 51;
 
 /// A word of two halves.
-#[inline]
 const fn word(low: u32, high: u32) -> u64 {
     low as u64 | (high as u64) << 32
 }
@@ -118,17 +117,14 @@ impl Packet {
     }
 
     /// `2 * slot + side` of the receiver; of a datagram higher than that of any connection.
-    #[inline]
     pub(crate) fn to(&self) -> u32 {
         (self.seq_and_to >> 32) as u32
     }
 
-    #[inline]
     pub(crate) fn generation(&self) -> u32 {
         (self.ack_and_generation >> 32) as u32
     }
 
-    #[inline]
     pub(crate) fn hop(&self) -> u32 {
         self.hop_and_bytes as u32
     }
@@ -145,24 +141,20 @@ impl Packet {
     }
 
     /// Goes on to the next hop.
-    #[inline]
     pub(crate) fn advance(&mut self) {
         self.hop_and_bytes += 1;
     }
 
     /// Bytes on the wire.
-    #[inline]
     pub(crate) fn bytes(&self) -> u32 {
         (self.hop_and_bytes >> 32) as u32
     }
 
     /// What `option` holds.
-    #[inline]
     fn holds(&self) -> u64 {
         self.rest & PLACE
     }
 
-    #[inline]
     fn payload_bytes(&self) -> u32 {
         u32::from((self.rest >> 16) as u16)
     }
@@ -178,25 +170,21 @@ impl Packet {
     }
 
     /// True if it has PSH.
-    #[inline]
     pub(crate) fn pushes(&self) -> bool {
         self.rest >> 32 & u64::from(Flags::PSH.bits()) != 0
     }
 
     /// True if it has payload.
-    #[inline]
     pub(crate) fn carries_data(&self) -> bool {
         self.payload_bytes() > 0
     }
 
     /// True if a queue may mark it in place of dropping it.
-    #[inline]
     pub(crate) fn is_ecn_capable(&self) -> bool {
         self.rest >> ECN_SHIFT & 3 != 0
     }
 
     /// Sets "congestion experienced" (RFC 3168 §5).
-    #[inline]
     pub(crate) fn mark(&mut self) {
         self.rest |= (Ecn::Congestion as u64) << ECN_SHIFT;
     }
@@ -267,7 +255,6 @@ impl Packet {
     }
 
     /// True if the table has all of the segment.
-    #[inline]
     pub(crate) fn has_segment(&self) -> bool {
         self.holds() == PLACE
     }

@@ -47,7 +47,6 @@ impl Scheduler {
     }
 
     /// The earliest event: its time and its source, or one of its sources; from the end of time on there is none.
-    #[inline]
     pub fn earliest(&self) -> (Nanos, u32) {
         (self.tree.first() >> self.source_bits, self.source(self.tree.first()))
     }
@@ -62,7 +61,6 @@ impl Scheduler {
     }
 
     /// The next event of `source` is due then.
-    #[inline]
     pub fn set(&mut self, source: u32, next: Deadline) {
         self.tree.set(source, self.key(source, next));
     }
@@ -80,12 +78,10 @@ impl Scheduler {
         first.1
     }
 
-    #[inline]
     fn key(&self, source: u32, next: Deadline) -> Key {
         next.no_later_than(self.end_of_time) << self.source_bits | Key::from(source)
     }
 
-    #[inline]
     fn source(&self, key: Key) -> u32 {
         key as u32 & self.source_mask
     }

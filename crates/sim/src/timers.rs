@@ -40,17 +40,14 @@ fn key_of(time: Nanos, order: u64, end: u32) -> Key {
     Key::from(time) << 64 | Key::from(order << END_BITS | u64::from(end))
 }
 
-#[inline]
 fn time_of(key: Key) -> Nanos {
     (key >> 64) as Nanos
 }
 
-#[inline]
 fn order_of(key: Key) -> u64 {
     key as u64 >> END_BITS
 }
 
-#[inline]
 fn end_of(key: Key) -> u32 {
     key as u32 & ((1 << END_BITS) - 1)
 }
@@ -101,7 +98,6 @@ impl Timers {
     }
 
     /// When an endpoint's timer expires.
-    #[inline]
     pub fn of_endpoint(&self, end: u32) -> Deadline {
         Deadline::at(time_of(self.endpoints.key(end)))
     }
@@ -121,7 +117,6 @@ impl Timers {
     }
 
     /// When the earliest timer expires.
-    #[inline]
     pub fn next(&self) -> Deadline {
         self.next
     }

@@ -52,7 +52,6 @@ impl<K: Key> Tournament<K> {
     }
 
     /// Number of leaves.
-    #[inline]
     pub fn leaves(&self) -> usize {
         self.nodes.len() / 2
     }
@@ -64,19 +63,16 @@ impl<K: Key> Tournament<K> {
     }
 
     /// The smallest key.
-    #[inline]
     pub fn first(&self) -> K {
         self.first
     }
 
     /// The key of a leaf; of a leaf beyond the last one `NEVER`.
-    #[inline]
     pub fn key(&self, leaf: u32) -> K {
         self.nodes.get(self.leaves() + leaf as usize).copied().unwrap_or(K::NEVER)
     }
 
     /// Changes the key of a leaf.
-    #[inline]
     pub fn set(&mut self, leaf: u32, key: K) {
         self.first = (self.replay)(&mut self.nodes, leaf, key);
     }
@@ -136,7 +132,6 @@ fn replay_any<K: Key>(nodes: &mut [K], leaf: u32, key: K) -> K {
 }
 
 /// The smaller key, without a jump: which one it is cannot be predicted.
-#[inline]
 fn smaller<K: Key>(one: K, other: K) -> K {
     select(other < one, other, one)
 }

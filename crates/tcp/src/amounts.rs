@@ -22,37 +22,31 @@ impl Bytes {
     pub const ZERO: Self = Self(0);
 
     /// The full segments that they make.
-    #[inline]
     pub const fn full_segments(self, mss: Self) -> Segments {
         Segments(self.0 / mss.0)
     }
 
     /// The segments that hold them, the last of them perhaps a short one.
-    #[inline]
     pub const fn segments_rounded_up(self, mss: Self) -> Segments {
         Segments(self.0.div_ceil(mss.0))
     }
 
     /// Rounded down to full segments.
-    #[inline]
     pub const fn round_down(self, mss: Self) -> Self {
         Self(self.0 - self.0 % mss.0)
     }
 
     /// The sum, or the largest value that fits.
-    #[inline]
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
     /// Their excess over `other`, if any.
-    #[inline]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
     /// This number of times as many, or the largest value that fits.
-    #[inline]
     pub const fn saturating_mul(self, factor: u32) -> Self {
         Self(self.0.saturating_mul(factor))
     }
@@ -60,7 +54,6 @@ impl Bytes {
 
 impl Segments {
     /// Their bytes, or the largest value that fits.
-    #[inline]
     pub const fn bytes(self, mss: Bytes) -> Bytes {
         Bytes(self.0.saturating_mul(mss.0))
     }
@@ -69,14 +62,12 @@ impl Segments {
 impl Add for Bytes {
     type Output = Self;
 
-    #[inline]
     fn add(self, other: Self) -> Self {
         Self(self.0 + other.0)
     }
 }
 
 impl AddAssign for Bytes {
-    #[inline]
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
@@ -85,14 +76,12 @@ impl AddAssign for Bytes {
 impl Sub for Bytes {
     type Output = Self;
 
-    #[inline]
     fn sub(self, other: Self) -> Self {
         Self(self.0 - other.0)
     }
 }
 
 impl SubAssign for Bytes {
-    #[inline]
     fn sub_assign(&mut self, other: Self) {
         *self = *self - other;
     }
@@ -102,7 +91,6 @@ impl SubAssign for Bytes {
 impl Div<u32> for Bytes {
     type Output = Self;
 
-    #[inline]
     fn div(self, divisor: u32) -> Self {
         Self(self.0 / divisor)
     }
@@ -112,14 +100,12 @@ impl Div<u32> for Bytes {
 impl Mul<Bytes> for Segments {
     type Output = Bytes;
 
-    #[inline]
     fn mul(self, mss: Bytes) -> Bytes {
         Bytes(self.0 * mss.0)
     }
 }
 
 impl From<Bytes> for u64 {
-    #[inline]
     fn from(bytes: Bytes) -> Self {
         bytes.0.into()
     }

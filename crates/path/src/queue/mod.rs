@@ -35,7 +35,6 @@ pub struct Arrival<'a> {
 
 impl Arrival<'_> {
     /// Packets held: those that wait and, if `with_service`, the one on the line.
-    #[inline]
     fn packets(&self, with_service: bool) -> u32 {
         self.backlog.packets() + u32::from(with_service && self.line_busy)
     }

@@ -121,7 +121,6 @@ impl Simulation<'_> {
     }
 
     /// Somebody has something to do.
-    #[inline]
     fn goes_on(&self) -> bool {
         self.stays || self.unfinished > 0
     }

@@ -111,7 +111,6 @@ impl Routes {
     }
 
     /// The first hop from one host to another.
-    #[inline]
     pub fn first_hop(&self, from: u32, to: u32) -> u32 {
         self.index[&(from, to)]
     }

@@ -82,12 +82,10 @@ impl Handshake {
         Self { state, mss: mss as u16, features, scaling: WindowScaling::default() }
     }
 
-    #[inline]
     pub fn state(&self) -> State {
         self.state
     }
 
-    #[inline]
     pub fn mss(&self) -> u32 {
         self.mss.into()
     }
@@ -97,19 +95,16 @@ impl Handshake {
         self.mss = bytes as u16;
     }
 
-    #[inline]
     pub fn scaling(&self) -> WindowScaling {
         self.scaling
     }
 
     /// Whether segments have any of this work, of [`feature`].
-    #[inline]
     pub fn has(&self, features: u8) -> bool {
         self.features & features != 0
     }
 
     /// Whether segments have no such work.
-    #[inline]
     pub fn is_plain(&self) -> bool {
         self.features == 0
     }

@@ -32,13 +32,11 @@ impl Endpoint {
     }
 
     /// Bytes received in order and not read yet.
-    #[inline]
     pub fn readable_bytes(&self) -> u64 {
         self.receiver.readable()
     }
 
     /// Bytes of the peer's stream received in order so far.
-    #[inline]
     pub fn received_bytes(&self) -> u64 {
         self.receiver.received_bytes()
     }
@@ -51,43 +49,36 @@ impl Endpoint {
     }
 
     /// Bytes written that the peer has acknowledged.
-    #[inline]
     pub fn acknowledged_bytes(&self) -> u64 {
         self.sender.snd().acknowledged_bytes()
     }
 
     /// State of the connection.
-    #[inline]
     pub fn state(&self) -> State {
         self.conn.handshake.state
     }
 
     /// Whether the state is Closed or TimeWait: nothing more will happen by itself.
-    #[inline]
     pub fn is_finished(&self) -> bool {
         matches!(self.conn.handshake.state, State::Closed | State::TimeWait)
     }
 
     /// Congestion window in bytes, inflation during fast recovery included.
-    #[inline]
     pub fn cwnd_bytes(&self) -> u32 {
         self.sender.cwnd_bytes(&self.conn)
     }
 
     /// Slow start threshold in bytes; none before the first congestion, unless the profile or a start-up scheme sets it.
-    #[inline]
     pub fn ssthresh_bytes(&self) -> Option<u32> {
         self.sender.ssthresh_bytes()
     }
 
     /// Effective segment size in bytes: the smaller of both ends' (the profile's before the handshake).
-    #[inline]
     pub fn mss_bytes(&self) -> u32 {
         self.conn.handshake.mss()
     }
 
     /// Sequence numbers sent and not acknowledged; a timeout takes those that it marks for retransmission away.
-    #[inline]
     pub fn flight_bytes(&self) -> u32 {
         self.sender.snd().flight()
     }
@@ -121,13 +112,11 @@ impl Endpoint {
 
     /// True if the data byte with this sequence number belongs to the first flight: the data sent before any is
     /// acknowledged for the first time.
-    #[inline]
     pub fn in_first_flight(&self, seq: u32) -> bool {
         self.sender.in_first_flight(seq)
     }
 
     /// Counters.
-    #[inline]
     pub fn stats(&self) -> &Stats {
         &self.conn.stats
     }

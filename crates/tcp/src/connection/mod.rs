@@ -115,13 +115,11 @@ impl Endpoint {
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) next.
-    #[inline]
     pub fn poll_timeout(&self) -> Deadline {
         self.receiver.ack_timer().earliest(self.sender.deadline())
     }
 
     /// Events since the last call, which clears them.
-    #[inline]
     pub fn poll_events(&mut self) -> Events {
         std::mem::take(&mut self.conn.events)
     }

@@ -32,25 +32,21 @@ impl TimestampState {
     }
 
     /// Our clock: the TSval of a segment that leaves now.
-    #[inline]
     pub(crate) fn value(&self, now: Nanos) -> u32 {
         ((now / TICK) as u32).wrapping_add(self.offset)
     }
 
     /// The option of a segment that leaves now.
-    #[inline]
     pub(crate) fn option(&self, now: Nanos) -> Timestamps {
         Timestamps { value: self.value(now), echo: self.recent }
     }
 
     /// Our SYN or SYN-ACK is sent for the first time.
-    #[inline]
     pub(crate) fn note_first_syn(&mut self, now: Nanos) {
         self.syn = self.value(now);
     }
 
     /// Whether `echo` answers the first copy of our SYN or SYN-ACK.
-    #[inline]
     pub(crate) fn echoes_first_syn(&self, echo: u32) -> bool {
         echo == self.syn
     }
@@ -88,7 +84,6 @@ impl TimestampState {
 /// The RTT from an echo of this age.
 // Linux, tcp_rtt_tsopt_us: less than a tick counts as one. A round trip of no time at all would pass for the shortest
 // ever, and leave RACK no room for reordering.
-#[inline]
 pub(crate) fn round_trip(age: Nanos) -> Nanos {
     age.max(TICK)
 }

@@ -103,28 +103,23 @@ impl ReceiverExtras {
         self.0.get_or_insert_with(|| Box::new(Memory::new(profile, initial_sequence, Blocks::default())))
     }
 
-    #[inline]
     pub fn memory(&self) -> Option<&Memory> {
         self.0.as_deref()
     }
 
-    #[inline]
     pub fn memory_mut(&mut self) -> Option<&mut Memory> {
         self.0.as_deref_mut()
     }
 
     /// With the adaptive acknowledgment policy.
-    #[inline]
     pub fn arrivals(&self) -> Option<&Arrivals> {
         self.memory()?.arrivals.as_ref()
     }
 
-    #[inline]
     pub fn arrivals_mut(&mut self) -> Option<&mut Arrivals> {
         self.memory_mut()?.arrivals.as_mut()
     }
 
-    #[inline]
     pub fn growing_window(&self) -> Option<&GrowingWindow> {
         self.memory()?.window.as_ref()
     }

@@ -68,30 +68,25 @@ impl Receiver {
     }
 
     /// The peer's initial sequence number, once its SYN arrived.
-    #[inline]
     pub fn irs(&self) -> Option<u32> {
         (self.nxt > 0).then_some(self.irs)
     }
 
     /// Position of the first byte of the peer's stream, once its SYN arrived.
-    #[inline]
     pub fn first(&self) -> Option<SeqNum> {
         self.irs().map(|irs| origin(irs) + 1)
     }
 
     /// This position, or that of the peer's FIN if that comes before.
-    #[inline]
     pub fn up_to_fin(&self, position: SeqNum) -> SeqNum {
         self.fin.map_or(position, |fin| position.min(fin.get()))
     }
 
     /// RCV.NXT.
-    #[inline]
     pub fn next(&self) -> SeqNum {
         self.nxt
     }
 
-    #[inline]
     pub fn received_bytes(&self) -> u64 {
         self.first().map_or(0, |first| self.up_to_fin(self.nxt) - first)
     }
@@ -103,7 +98,6 @@ impl Receiver {
         until - first
     }
 
-    #[inline]
     pub fn ack_timer(&self) -> Deadline {
         self.ack_timer
     }
@@ -133,13 +127,11 @@ impl Receiver {
 
     /// Bytes received in order and not read yet.
     // The peer's FIN takes a position but is nothing to read.
-    #[inline]
     pub fn readable(&self) -> u64 {
         self.up_to_fin(self.nxt) - self.read_next
     }
 
     /// Bytes of the announced window that are left.
-    #[inline]
     pub fn window(&self) -> u64 {
         self.edge.saturating_sub(self.nxt)
     }
@@ -178,13 +170,11 @@ impl Receiver {
 
     /// The state of the timestamps option, if this receiver has a [`Memory`]; [`feature::TIMESTAMPS`] says whether the option
     /// is in use.
-    #[inline]
     pub fn timestamps(&self) -> Option<&TimestampState> {
         self.extras.memory().map(|memory| &memory.timestamps)
     }
 
     /// The peer's value for the echo, or our first SYN, is noted here.
-    #[inline]
     pub fn timestamps_mut(&mut self) -> Option<&mut TimestampState> {
         self.extras.memory_mut().map(|memory| &mut memory.timestamps)
     }

@@ -43,13 +43,11 @@ const EXPECTED_BLOCKS: usize = 2;
 
 impl Reassembly {
     /// True if there is no hole.
-    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.held.as_ref().is_none_or(|held| held.ranges.is_empty())
     }
 
     /// Number of ranges that a SACK option with room for `most` would hold.
-    #[inline]
     pub(crate) fn blocks(&self, most: usize) -> usize {
         self.held.as_ref().map_or(0, |held| (held.recent_count + usize::from(held.duplicate.is_some())).min(most))
     }

@@ -42,7 +42,6 @@ pub(crate) struct Inherited {
 pub(crate) struct RecordEnds(Vec<SeqNum>);
 
 impl RecordEnds {
-    #[inline]
     fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -90,27 +89,22 @@ impl SenderExtras {
     }
 
     /// Whether there is a start-up scheme or a pacer.
-    #[inline]
     pub fn may_hold_back(&self) -> bool {
         self.0.as_deref().is_some_and(|extra| extra.departure.is_some())
     }
 
-    #[inline]
     pub fn startup(&self) -> Option<&StartupState> {
         self.0.as_deref()?.departure.as_deref()?.startup.as_ref()
     }
 
-    #[inline]
     pub fn startup_mut(&mut self) -> Option<&mut StartupState> {
         self.0.as_deref_mut()?.departure.as_deref_mut()?.startup.as_mut()
     }
 
-    #[inline]
     pub fn pacer(&self) -> Option<&Pacer> {
         self.0.as_deref()?.departure.as_deref()?.pacer.as_ref()
     }
 
-    #[inline]
     pub fn pacer_mut(&mut self) -> Option<&mut Pacer> {
         self.0.as_deref_mut()?.departure.as_deref_mut()?.pacer.as_mut()
     }
@@ -143,18 +137,15 @@ impl SenderExtras {
         }
     }
 
-    #[inline]
     pub fn validation(&self) -> Option<&Validation> {
         self.0.as_deref()?.validation.as_ref()
     }
 
-    #[inline]
     pub fn validation_mut(&mut self) -> Option<&mut Validation> {
         self.0.as_deref_mut()?.validation.as_mut()
     }
 
     /// Ends of records, if there are any.
-    #[inline]
     pub fn record_ends(&self) -> Option<&RecordEnds> {
         Some(&self.0.as_deref()?.record_ends).filter(|ends| !ends.is_empty())
     }
@@ -168,7 +159,6 @@ impl SenderExtras {
         self.0.as_deref_mut()?.listener.as_deref_mut()
     }
 
-    #[inline]
     pub fn inherited(&self) -> Inherited {
         self.0.as_deref().map_or(Inherited::default(), |extra| extra.inherited)
     }

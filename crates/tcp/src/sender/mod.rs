@@ -93,13 +93,11 @@ impl Timers {
 
 impl Sender {
     /// Our stream.
-    #[inline]
     pub fn snd(&self) -> &SendSequence {
         &self.snd
     }
 
     /// SRTT and RTO.
-    #[inline]
     pub fn rtt(&self) -> &RttEstimator {
         &self.rtt
     }
@@ -119,13 +117,11 @@ impl Sender {
     }
 
     /// cwnd in force, bytes.
-    #[inline]
     pub fn cwnd_bytes(&self, conn: &Connection) -> u32 {
         self.recovery.cwnd(self.controller.window(), conn.handshake.mss())
     }
 
     /// ssthresh in bytes, if anything has set it.
-    #[inline]
     pub fn ssthresh_bytes(&self) -> Option<u32> {
         self.controller.known_ssthresh()
     }
@@ -135,7 +131,6 @@ impl Sender {
     }
 
     /// When the retransmission or persist timer expires, or a segment that is held back may leave.
-    #[inline]
     pub fn deadline(&self) -> Deadline {
         self.timers.retransmit.earliest(self.pacing_deadline())
     }
@@ -152,7 +147,6 @@ impl Sender {
     }
 
     /// The application has closed, whether or not our FIN can be sent yet.
-    #[inline]
     pub fn is_closing(&self) -> bool {
         self.snd.closing || self.snd.closes_later
     }

@@ -17,7 +17,6 @@ impl SmallSegments {
     }
 
     /// True if the last segment has to wait, since it is not full.
-    #[inline]
     pub fn holds_back(&self, una: SeqNum, nxt: SeqNum, small_end: SeqNum) -> bool {
         self.corked || self.nagle.holds(una, nxt, small_end)
     }

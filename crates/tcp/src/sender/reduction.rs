@@ -21,13 +21,11 @@ impl Reduction {
         (self.from, self.delivered, self.sent) = (cwnd_segments, 0, 0);
     }
 
-    #[inline]
     pub fn on_sent(&mut self) {
         self.sent += 1;
     }
 
     /// Anything was sent since the reduction began.
-    #[inline]
     pub fn has_sent(&self) -> bool {
         self.sent > 0
     }

@@ -98,7 +98,6 @@ impl RttEstimator {
     }
 
     /// The timeout in force, back-off included.
-    #[inline]
     pub(crate) fn rto(&self) -> Nanos {
         self.rto
     }
@@ -235,7 +234,6 @@ impl SendTimes {
         self.last_sacked = Some(sent_at);
     }
 
-    #[inline]
     pub fn on_delivered(&mut self, prior_delivered: u32) {
         self.prior_delivered = self.prior_delivered.max(Some(prior_delivered));
     }
@@ -277,7 +275,6 @@ impl ShortestRtt {
     }
 
     /// It, once there is a sample.
-    #[inline]
     pub(crate) fn get(&self) -> Option<Nanos> {
         self.rtt
     }

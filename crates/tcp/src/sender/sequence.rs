@@ -65,13 +65,11 @@ impl SendSequence {
     }
 
     /// Bytes written that the peer has acknowledged.
-    #[inline]
     pub fn acknowledged_bytes(&self) -> u64 {
         self.una.min(self.data_end).saturating_sub(self.initial() + 1)
     }
 
     /// Position of our SYN.
-    #[inline]
     pub fn initial(&self) -> SeqNum {
         origin(self.iss)
     }
@@ -82,7 +80,6 @@ impl SendSequence {
     }
 
     /// One past the last position that we have to send: data and, once closing, the FIN.
-    #[inline]
     pub fn end(&self) -> SeqNum {
         self.data_end + u64::from(self.closing)
     }
@@ -112,13 +109,11 @@ impl SendSequence {
     }
 
     /// Sequence numbers in flight, of which a timeout forgets those that it retransmits.
-    #[inline]
     pub fn flight(&self) -> u32 {
         (self.nxt - self.una) as u32
     }
 
     /// Sequence numbers that wait to be sent: data and, once closing, the FIN.
-    #[inline]
     pub fn unsent(&self) -> u64 {
         self.end().saturating_sub(self.nxt)
     }
@@ -132,13 +127,11 @@ impl SendSequence {
     }
 
     /// True if all that was sent is acknowledged.
-    #[inline]
     pub fn is_idle(&self) -> bool {
         self.una == self.max
     }
 
     /// Bytes of data that an advance of SND.UNA from `prior` to `ack` acknowledges.
-    #[inline]
     pub fn data_between(&self, prior: SeqNum, ack: SeqNum) -> u32 {
         (ack.min(self.data_end) - prior.min(self.data_end).min(ack)) as u32
     }

@@ -21,7 +21,6 @@ pub(crate) struct StreamSegment {
 impl Sender {
     /// True if all that there is to send is acknowledged, so that there is nothing to retransmit or to probe either, and
     /// there is no window to validate, no pacer and no start-up scheme.
-    #[inline]
     pub fn only_receives(&self) -> bool {
         self.snd.una == self.snd.end() && !self.extras.may_hold_back() && !self.awaits_validation()
     }
@@ -115,7 +114,6 @@ impl Sender {
     }
 
     /// True if the application and the peer's window would let a segment of new data leave.
-    #[inline]
     pub(crate) fn has_new_data(&self, conn: &Connection) -> bool {
         self.snd.has_new_data(&self.peer_window, conn.handshake.mss())
     }

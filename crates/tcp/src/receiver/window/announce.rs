@@ -43,7 +43,6 @@ impl Receiver {
     }
 
     /// Highest right edge of a receive window that does not grow.
-    #[inline]
     fn fixed_edge(&self, conn: &Connection) -> SeqNum {
         self.read_next + u64::from(conn.profile.receive_window_bytes)
     }
@@ -178,7 +177,6 @@ impl Receiver {
 
     /// Most payload of a segment that leaves now.
     // As Linux does, a segment makes room for the SACK option that it has to carry.
-    #[inline]
     pub fn payload_room(&self, conn: &Connection) -> u32 {
         if !conn.handshake.has(feature::SACK) { conn.handshake.mss() } else { self.payload_room_beside_sack(conn) }
     }

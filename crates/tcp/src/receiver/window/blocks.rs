@@ -45,7 +45,6 @@ impl Block {
 
     /// The same, of which the bytes from `end` on were not accepted. They stay in memory, but nothing waits for their
     /// being read.
-    #[inline]
     pub(crate) fn accepted_up_to(self, end: SeqNum) -> Self {
         Self { end: self.end.min(end), ..self }
     }

@@ -123,13 +123,11 @@ impl Controller {
     }
 
     /// cwnd and ssthresh, for a start-up scheme to change.
-    #[inline]
     pub(crate) fn window_mut(&mut self) -> &mut Window {
         &mut self.window
     }
 
     /// cwnd, in bytes.
-    #[inline]
     pub(crate) fn window(&self) -> u32 {
         self.window.cwnd().0
     }
@@ -140,13 +138,11 @@ impl Controller {
     }
 
     /// ssthresh in bytes, if anything has set it.
-    #[inline]
     pub(crate) fn known_ssthresh(&self) -> Option<u32> {
         self.window.known_ssthresh().map(|ssthresh| ssthresh.0)
     }
 
     /// ssthresh, in bytes; [`Window::NO_LIMIT`] until anything sets it.
-    #[inline]
     pub(crate) fn ssthresh(&self) -> u32 {
         self.window.ssthresh.0
     }
@@ -191,7 +187,6 @@ impl Controller {
         }
     }
 
-    #[inline]
     pub(crate) fn is_rate_based(&self) -> bool {
         matches!(self.state, ControllerState::RateBased(_))
     }

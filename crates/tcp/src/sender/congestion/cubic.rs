@@ -141,13 +141,11 @@ impl Cubic {
     }
 
     /// Jiffies passed by now.
-    #[inline]
     fn jiffies(&self, now: Nanos) -> u64 {
         self.clock.jiffies(now)
     }
 
     /// Jiffies of a second.
-    #[inline]
     fn hz(&self) -> u64 {
         self.clock.hz()
     }

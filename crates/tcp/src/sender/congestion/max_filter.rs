@@ -14,7 +14,6 @@ pub(super) struct MaxFilter {
 }
 
 impl MaxFilter {
-    #[inline]
     pub fn get(&self) -> u64 {
         self.best[0].value
     }

@@ -17,7 +17,6 @@ impl Shortest {
         }
     }
 
-    #[inline]
     pub(super) fn get(self) -> Option<u64> {
         self.0.map(NonZeroU64::get)
     }

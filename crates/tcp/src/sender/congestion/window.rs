@@ -29,19 +29,16 @@ impl Window {
     }
 
     /// The congestion window.
-    #[inline]
     pub fn cwnd(&self) -> Bytes {
         self.cwnd
     }
 
     /// ssthresh, if anything has set it.
-    #[inline]
     pub fn known_ssthresh(&self) -> Option<Bytes> {
         (self.ssthresh != Self::NO_LIMIT).then_some(self.ssthresh)
     }
 
     /// cwnd in full segments.
-    #[inline]
     pub fn segments(&self) -> Segments {
         self.cwnd.full_segments(self.mss)
     }
@@ -54,13 +51,11 @@ impl Window {
     }
 
     /// Increases cwnd by this amount.
-    #[inline]
     pub fn grow(&mut self, bytes: Bytes) {
         self.set_cwnd(self.cwnd.saturating_add(bytes));
     }
 
     /// cwnd grows by full segments.
-    #[inline]
     pub fn grow_segments(&mut self, segments: Segments) {
         self.grow(segments.bytes(self.mss));
     }

@@ -29,13 +29,11 @@ impl Bursts {
     }
 
     /// True if nothing of the latest burst is acknowledged.
-    #[inline]
     pub fn is_unacknowledged(&self) -> bool {
         self.length.is_none()
     }
 
     /// True if no data was ever acknowledged.
-    #[inline]
     pub fn in_first_flight(&self) -> bool {
         self.first_flight.is_none()
     }
@@ -50,7 +48,6 @@ impl Bursts {
     }
 
     /// One past the first flight, of a sender whose SYN is at `initial` and that has sent up to `sent`.
-    #[inline]
     pub fn first_flight_end(&self, initial: SeqNum, sent: SeqNum) -> SeqNum {
         self.first_flight.map_or(sent, |length| sent.min(initial + u64::from(length.get())))
     }

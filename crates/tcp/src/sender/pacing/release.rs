@@ -8,7 +8,6 @@ use crate::{Deadline, Nanos, SECOND};
 
 impl Sender {
     /// Whether new data that is ready has to wait for its turn; `poll_timeout` then says how long.
-    #[inline]
     pub(crate) fn holds_back(&mut self, conn: &Connection, now: Nanos) -> bool {
         self.extras.may_hold_back() && self.is_held(conn, now)
     }
@@ -87,7 +86,6 @@ impl Sender {
     }
 
     /// When a segment that is held back may leave.
-    #[inline]
     pub(crate) fn pacing_deadline(&self) -> Deadline {
         self.extras.pacer().map_or(Deadline::NEVER, Pacer::deadline)
     }

@@ -166,7 +166,6 @@ impl FastRecovery {
     }
 
     /// It was in progress before.
-    #[inline]
     pub fn was_on(self) -> bool {
         matches!(self, Self::GoesOn | Self::Ended)
     }
@@ -210,7 +209,6 @@ pub(crate) enum SetTimer {
 
 impl SetTimer {
     /// This and then `later`.
-    #[inline]
     pub fn then(self, later: Self) -> Self {
         if later == Self::Keep { self } else { later }
     }
@@ -254,7 +252,6 @@ pub(crate) struct Facts {
 
 impl Facts {
     /// These segments are newly marked lost.
-    #[inline]
     pub fn lose(&mut self, segments: u32, mss: u32) {
         self.lost = self.lost.saturating_add(segments.saturating_mul(mss));
     }

@@ -134,13 +134,11 @@ impl Recovery {
     }
 
     /// A tail loss probe is due, independent of cwnd.
-    #[inline]
     pub fn is_probing(&self) -> bool {
         self.scoreboard().is_some_and(|scoreboard| scoreboard.is_probing())
     }
 
     /// New data must not wait for more of it.
-    #[inline]
     pub fn pushes(&self) -> bool {
         self.scoreboard().is_some_and(|scoreboard| scoreboard.pushes())
     }

@@ -105,7 +105,6 @@ impl Sender {
     }
 
     /// New data is acknowledged outside of recovery. False: no scheme has a say in how cwnd grows.
-    #[inline]
     pub(crate) fn grow_by_startup(&mut self, conn: &Connection, now: Nanos, bytes: u32, allowed: bool) -> bool {
         self.extras.may_hold_back() && self.grow_in_startup(conn, now, bytes, allowed)
     }

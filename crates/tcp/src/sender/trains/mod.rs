@@ -137,7 +137,6 @@ impl Train {
     }
 
     /// The rest of it does not leave.
-    #[inline]
     pub(crate) fn stop(&mut self) {
         (self.left, self.several) = (0, false);
     }

@@ -102,13 +102,11 @@ impl Validation {
 
     /// True if an acknowledgment lets the window grow.
     // Linux's tcp_is_cwnd_limited: in slow start the window may reach twice the outstanding data.
-    #[inline]
     fn allows_growth(&self, window_segments: u32, in_slow_start: bool) -> bool {
         self.limited || in_slow_start && window_segments < self.most_outstanding.saturating_mul(2)
     }
 
     /// The window was considered for growth, or the retransmission timer expired.
-    #[inline]
     pub(crate) fn begin_period(&mut self, now: Nanos) {
         self.used_at = now;
     }

@@ -9,13 +9,11 @@ use crate::sender::recovery::Facts;
 
 impl Sender {
     /// The profile validates windows.
-    #[inline]
     pub(crate) fn validates_window(&self) -> bool {
         self.extras.validation().is_some()
     }
 
     /// The profile validates windows, and data was sent since the last time.
-    #[inline]
     pub(crate) fn awaits_validation(&self) -> bool {
         self.snd.sent_since_validation && self.validates_window()
     }

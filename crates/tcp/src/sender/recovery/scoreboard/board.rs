@@ -37,35 +37,29 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    #[inline]
     pub fn end(&self) -> SeqNum {
         self.start + u64::from(self.length)
     }
 
-    #[inline]
     pub fn is_sacked(&self) -> bool {
         self.marks & mark::SACKED != 0
     }
 
-    #[inline]
     pub fn is_lost(&self) -> bool {
         self.marks & mark::LOST != 0
     }
 
     /// A retransmission of it is in flight.
-    #[inline]
     pub fn is_in_repair(&self) -> bool {
         self.marks & mark::IN_REPAIR != 0
     }
 
     /// It was sent more than once.
-    #[inline]
     pub fn is_repeated(&self) -> bool {
         self.marks & mark::REPEATED != 0
     }
 
     /// Lost, and nothing was done about it yet.
-    #[inline]
     pub fn is_unanswered(&self) -> bool {
         self.marks & (mark::LOST | mark::SACKED | mark::IN_REPAIR) == mark::LOST
     }
@@ -111,40 +105,33 @@ impl Board {
     }
 
     /// Segments sent and not acknowledged cumulatively.
-    #[inline]
     pub fn len(&self) -> u32 {
         self.queue.len() as u32
     }
 
-    #[inline]
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
     /// Number of the first record, and one past that of the last.
-    #[inline]
     pub fn numbers(&self) -> std::ops::Range<u64> {
         self.first..self.first + self.queue.len() as u64
     }
 
-    #[inline]
     pub fn get(&self, number: u64) -> &Sent {
         &self.queue[(number - self.first) as usize]
     }
 
-    #[inline]
     fn get_mut(&mut self, number: u64) -> &mut Sent {
         &mut self.queue[(number - self.first) as usize]
     }
 
     /// The first segment in flight.
-    #[inline]
     pub fn front(&self) -> Option<&Sent> {
         self.queue.front()
     }
 
     /// The last segment sent.
-    #[inline]
     pub fn back(&self) -> Option<&Sent> {
         self.queue.back()
     }

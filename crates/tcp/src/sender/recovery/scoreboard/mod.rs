@@ -111,19 +111,16 @@ impl Scoreboard {
     }
 
     /// Fast recovery is in progress.
-    #[inline]
     pub fn is_recovering(&self) -> bool {
         self.state == CaState::Recovery
     }
 
     /// Segments delivered out of order, or counted so.
-    #[inline]
     pub fn sacked(&self) -> u32 {
         self.board.sacked + self.duplicates.count
     }
 
     /// Segments sent and not acknowledged cumulatively.
-    #[inline]
     pub fn outstanding(&self) -> u32 {
         self.board.len()
     }
@@ -134,7 +131,6 @@ impl Scoreboard {
     }
 
     /// Nothing is out of the ordinary.
-    #[inline]
     pub fn is_open(&self) -> bool {
         self.state == CaState::Open
     }
@@ -145,26 +141,22 @@ impl Scoreboard {
     }
 
     /// Fast recovery, or the recovery after a timeout.
-    #[inline]
     pub fn is_repairing(&self) -> bool {
         self.state >= CaState::Recovery
     }
 
     /// When the first segment outstanding was sent.
-    #[inline]
     pub fn head_sent_at(&self) -> Option<Nanos> {
         self.board.front().map(|sent| sent.sent_at)
     }
 
     /// Shortest RTT measured, once there is one.
-    #[inline]
     pub fn shortest_rtt(&self) -> Option<Nanos> {
         self.shortest.get()
     }
 
     /// Segments in flight.
     // RFC 6675 §4, SetPipe, as Linux counts it: sent, less delivered, less lost, plus retransmitted.
-    #[inline]
     pub fn in_flight(&self) -> u32 {
         self.board.len() + self.board.in_repair - (self.sacked() + self.board.lost).min(self.board.len())
     }
@@ -172,7 +164,6 @@ impl Scoreboard {
     /// Segments that count against cwnd when new data is to be sent.
     // RFC 3042: the first duplicates make room for new data, and so do SACKs (RFC 6675 §5 step 3); without limited
     // transmit only recovery does.
-    #[inline]
     pub fn load(&self, profile: &Profile) -> u32 {
         if self.state == CaState::Disorder && !profile.limited_transmit { self.board.len() } else { self.in_flight() }
     }
@@ -184,7 +175,6 @@ impl Scoreboard {
     }
 
     /// cwnd is being reduced bit by bit.
-    #[inline]
     pub fn is_reducing(&self) -> bool {
         matches!(self.state, CaState::Reduced | CaState::Recovery)
     }
@@ -229,13 +219,11 @@ impl Scoreboard {
     }
 
     /// Nothing is outstanding, and no probe waits for its answer.
-    #[inline]
     pub fn is_idle(&self) -> bool {
         self.board.is_empty() && self.probe.end.is_none()
     }
 
     /// True if something may have to be retransmitted.
-    #[inline]
     pub fn may_retransmit(&self) -> bool {
         self.probing || self.repairing
     }
@@ -293,14 +281,12 @@ impl Scoreboard {
     }
 
     /// True if a tail loss probe must be sent, independent of cwnd.
-    #[inline]
     pub fn is_probing(&self) -> bool {
         self.probing
     }
 
     /// Whether new data must not wait for more of it: a probe, or data that detects a spurious timeout.
     // Linux sends both with Nagle's algorithm off (tcp_send_loss_probe, tcp_xmit_recovery).
-    #[inline]
     pub fn pushes(&self) -> bool {
         self.probing || self.f_rto.offering
     }
