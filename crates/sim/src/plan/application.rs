@@ -6,16 +6,17 @@ use firstflight_path::{Nanos, SpecError};
 use firstflight_tcp::Profile;
 use serde::Deserialize;
 
-use super::{Handshakes, Kind, Network, Plan, one};
+use super::{Handshakes, Kind, Network, Plan, number};
 use crate::{PlanError, distribution::Distribution};
 
 /// Choice of a client's server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerChoice {
     /// Drawn for each connection.
     Random,
     /// Client i asks server i modulo their number.
+    #[default]
     ByClient,
 }
 
@@ -25,7 +26,7 @@ pub struct Application {
     /// Its name in the records.
     pub name: String,
     /// Number of clients; of a user, 1.
-    #[serde(default = "one")]
+    #[serde(default = "number::<1>")]
     pub clients: u32,
     /// The clients' hosts, assigned round robin: "left", "left[2]", "hub", "spokes", "node[0]" ...; in a population
     /// left out: at the user.
@@ -33,7 +34,7 @@ pub struct Application {
     /// The servers' hosts; in a population left out: at the other end of the user's path.
     pub server_hosts: Option<String>,
     /// Choice of a client's server.
-    #[serde(default = "server_by_client")]
+    #[serde(default)]
     pub server_choice: ServerChoice,
     /// Share of the users of a population or a tree that run it; who does is drawn for each user.
     #[serde(default = "every_user")]
@@ -74,10 +75,6 @@ pub struct Ends {
     pub client_tcp: Arc<Profile>,
     /// Of the servers.
     pub server_tcp: Arc<Profile>,
-}
-
-fn server_by_client() -> ServerChoice {
-    ServerChoice::ByClient
 }
 
 fn every_user() -> f64 {

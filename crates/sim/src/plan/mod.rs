@@ -37,7 +37,7 @@ pub struct Plan {
     /// Length of the links' counting intervals; none: one interval for the whole run.
     pub meter_interval_ns: Option<Nanos>,
     /// Bytes of TCP and IP headers in each packet.
-    #[serde(default = "default_header_bytes")]
+    #[serde(default = "number::<40>")]
     pub header_bytes: u32,
     /// The network, unless there is a population.
     pub network: Option<Network>,
@@ -74,12 +74,9 @@ pub enum ArmsOf {
     Connections,
 }
 
-fn default_header_bytes() -> u32 {
-    40
-}
-
-fn one() -> u32 {
-    1
+/// The default of a parameter.
+fn number<const NUMBER: u32>() -> u32 {
+    NUMBER
 }
 
 impl Plan {

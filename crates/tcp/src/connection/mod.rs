@@ -14,12 +14,11 @@ mod options;
 mod path_option;
 mod receive;
 pub(crate) mod shared;
-mod socket_options;
 pub(crate) mod timestamps;
 mod transmit;
 
 use crate::event::SenderEvent;
-use crate::profile::Profile;
+use crate::profile::{Nagle, Profile};
 use crate::receiver::Receiver;
 use crate::receiver::memory::{Memory, ReceiverExtras};
 use crate::sender::Sender;
@@ -133,6 +132,30 @@ impl Endpoint {
     /// The sender's next event, in the order of time, if somebody [listens](Self::listen).
     pub fn poll_sender_event(&mut self) -> Option<SenderEvent> {
         self.sender.next_event()
+    }
+
+    /// Replaces the rule for small segments (`TCP_NODELAY` turns it off).
+    pub fn set_nagle(&mut self, nagle: Nagle) {
+        self.sender.small_segments().nagle = nagle;
+        self.conn.due |= due::STREAM;
+    }
+
+    /// True if a last segment that is not full waits for more data (`TCP_CORK`).
+    pub fn set_cork(&mut self, on: bool) {
+        self.sender.small_segments().corked = on;
+        self.conn.due |= due::STREAM;
+    }
+
+    /// Ends a record after the data written so far (`MSG_EOR`): no segment will span this place, neither an original
+    /// nor a retransmission.
+    pub fn end_record(&mut self) {
+        self.sender.end_record(&self.conn);
+    }
+
+    /// Whether acknowledgments are sent immediately or delayed to be piggybacked on data, from now until the policy
+    /// changes that (`TCP_QUICKACK`). Without effect unless the policy is [`Adaptive`](crate::AckPolicy::Adaptive).
+    pub fn set_quick_ack(&mut self, quick: bool) {
+        self.receiver.set_quick_ack(&mut self.conn, quick);
     }
 
     fn check_invariants(&self) {

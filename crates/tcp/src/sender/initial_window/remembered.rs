@@ -89,16 +89,7 @@ mod tests {
     use crate::SECOND;
 
     fn policy(of: MemoryOf) -> Remembered {
-        Remembered {
-            of,
-            start_segments: 10,
-            max_segments: 100,
-            weight_percent: 50,
-            lifetime_ns: 90 * SECOND,
-            ssthresh: true,
-            lesson: Lesson::Last,
-            hosts: 1,
-        }
+        Remembered { of, ssthresh: true, ..Remembered::default() }
     }
 
     fn outcome(window_segments: u32, ssthresh_segments: Option<u32>) -> Outcome {

@@ -10,15 +10,6 @@ use crate::sender::congestion::Window;
 use crate::sender::pacing::flight::{PacedFlight, Rate};
 use crate::sequence::SeqNum;
 
-// RFC 9959 §3 has no values to begin with; these are those of a connection that used 24 Mbit/s with an RTT of 50 ms.
-pub(super) fn saved_window() -> u32 {
-    100
-}
-
-pub(super) fn saved_rtt_ns() -> Nanos {
-    50_000_000
-}
-
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     Reconnaissance,

@@ -5,10 +5,6 @@ use crate::amounts::Bytes;
 use crate::sender::congestion::Window;
 use crate::sender::pacing::flight::{PacedFlight, Rate};
 
-pub(super) fn whole_round_trip() -> u32 {
-    100
-}
-
 /// Paces the initial window; nothing else differs from slow start.
 #[derive(Clone, Debug)]
 pub(super) struct Paced {

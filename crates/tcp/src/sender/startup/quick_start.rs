@@ -13,11 +13,6 @@ use crate::sender::congestion::Window;
 use crate::sender::pacing::flight::{PacedFlight, Rate};
 use crate::sequence::SeqNum;
 
-// RFC 3742 §2 suggests a max_ssthresh of 100 segments.
-pub(super) fn limited_slow_start() -> u32 {
-    100
-}
-
 #[derive(Clone, Debug)]
 pub(super) struct QuickStartSender {
     requested: u8,

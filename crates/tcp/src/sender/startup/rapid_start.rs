@@ -11,25 +11,6 @@ use crate::sender::congestion::Window;
 use crate::sender::pacing::flight::{PacedFlight, Rate};
 use crate::sequence::SeqNum;
 
-// §3.1: pacing over a full RTT allows an initial window up to 2x that of classic slow start with pacing.
-pub(super) fn window_factor() -> u32 {
-    2
-}
-
-// §3.2: 2 bytes for every byte that is newly acknowledged, which results in a 3x growth of cwnd per round-trip.
-pub(super) fn growth() -> u32 {
-    3
-}
-
-// §3.2: queue_buildup_thresh = min(min_rtt + 4 ms, min_rtt * 1.10).
-pub(super) fn queue_delay_ns() -> Nanos {
-    4_000_000
-}
-
-pub(super) fn queue_delay_percent() -> u32 {
-    10
-}
-
 #[derive(Clone, Debug)]
 pub(super) struct RapidStart {
     window_factor: u32,
