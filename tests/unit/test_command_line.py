@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import firstflight as package
+from firstflight.engines.emulate import start
 from firstflight.studies import NAMES
 
 Program = Callable[..., Any]
@@ -249,6 +250,15 @@ def test_trace_to_a_place_that_cannot_be_made_is_status_3(firstflight: Program, 
         answer = firstflight("trace", EXAMPLE, option, tmp_path / "file" / "t")
         assert answer.status == 3
         assert "cannot be written" in answer.err
+
+
+def test_a_program_that_gives_no_version_is_there_all_the_same(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    silent = tmp_path / "curl"
+    silent.write_text("#!/bin/sh\n")
+    silent.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(start, "_is_root", lambda: False)
+    assert start.version_of("curl") == ("", True)
 
 
 def test_doctor_says_how_to_fix_what_is_missing(firstflight: Program, monkeypatch: pytest.MonkeyPatch) -> None:

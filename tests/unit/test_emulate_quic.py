@@ -1,12 +1,16 @@
 """QUIC in the testbed: what is refused, and what the packets at a link show."""
 
+import signal
+import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import firstflight
 from firstflight.engines.emulate import campaign, quic
+from firstflight.engines.emulate.inside import clients
 from firstflight.engines.emulate.layout import lay_out
 from firstflight.engines.emulate.prepared import Prepared
 from firstflight.engines.emulate.quic import SeenDatagram, columns
@@ -219,3 +223,18 @@ def test_a_missing_stack_ends_a_run_before_its_first_group_of_cells(monkeypatch:
 def test_settings_that_aioquic_lacks_are_refused(changed: dict[str, Any], sentence: str) -> None:
     with pytest.raises(RequestError, match=sentence):
         prepared(scenario(quic_stack="aioquic", **changed))
+
+
+def test_a_client_that_has_reported_and_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clients, "_PATIENCE_S", 0.2)
+    begun: list[subprocess.Popen[bytes]] = []
+
+    def spawn(command: list[str], **pipes: Any) -> subprocess.Popen[bytes]:
+        begun.append(subprocess.Popen(["sh", "-c", "echo {}; exec sleep 20"], **pipes))
+        return begun[-1]
+
+    fetcher = clients.QuicClient(SimpleNamespace(name="client", spawn=spawn))  # type: ignore[arg-type]
+    plan = {"quic": {"command": ["fetch"], "client": {}}}
+    with pytest.raises(MachineError, match="the QUIC client on host client reported its transfer and did not end"):
+        list(fetcher.fetch(plan, [("10.77.0.1", "1000")], 5.0))
+    assert begun[0].returncode == -signal.SIGKILL

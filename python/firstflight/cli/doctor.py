@@ -224,10 +224,10 @@ def _extra(name: str, needed_for: str, *packages: str) -> Finding:
 
 def _tool(name: str, needed_for: str, command: tuple[str, ...], fix: str) -> Finding:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE_S, check=True)
     except (OSError, subprocess.SubprocessError):
         return Finding(name, needed_for, "not found", False, False, fix)
-    return Finding(name, needed_for, done.stdout.strip().splitlines()[0], True, False, "")
+    return Finding(name, needed_for, done.stdout.strip().partition("\n")[0], True, False, "")
 
 
 def _gib(size: int | None) -> str:

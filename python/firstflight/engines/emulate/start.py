@@ -290,7 +290,7 @@ def answer_of(program: str, *arguments: str) -> str:
 def version_of(program: str) -> tuple[str, bool]:
     """The line in which one of PROGRAMS gives its version, or why it does not; and whether it does."""
     try:
-        return answer_of(program, PROGRAMS[program]).splitlines()[0], True
+        return answer_of(program, PROGRAMS[program]).partition("\n")[0], True
     except MachineError as error:
         return error.reason, False
 

@@ -326,7 +326,12 @@ class QuicClient:
                 assert process.stdout is not None
                 line = process.stdout.readline()
                 ended_at = time.monotonic()
-                _, said = process.communicate(timeout=_PATIENCE_S)
+                try:
+                    _, said = process.communicate(timeout=_PATIENCE_S)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    who = f"the QUIC client on host {self._namespace.name}"
+                    raise MachineError(f"{who} reported its transfer and did not end") from None
             if not line:
                 why = reason(process.returncode, said)
                 raise MachineError(f"the QUIC client on host {self._namespace.name} failed: {why}")
