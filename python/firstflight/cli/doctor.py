@@ -28,21 +28,21 @@ _OF_LINUX = "run --engine emulate, shell, conform, probe, guard"
 
 @dataclass(frozen=True)
 class Finding:
-    """One feature. `fix` is the command that adds it, empty if nothing is missing."""
+    """One feature. `fix` is the command that adds it where it is missing."""
 
     name: str
     needed_for: str
     found: str
     ok: bool
-    required: bool
-    fix: str
+    required: bool = False
+    fix: str = ""
 
 
 def command(as_json: Json = False) -> None:
     """List the features of this machine and how to fix each one that is missing."""
     findings = [*_required(), *_optional(), *_emulation()]
     if as_json:
-        print(json.dumps([asdict(finding) for finding in findings], indent=2))
+        print(json.dumps([asdict(finding) | ({"fix": ""} if finding.ok else {}) for finding in findings], indent=2))
     else:
         for finding in findings:
             mark = "ok" if finding.ok else "missing"
@@ -57,10 +57,10 @@ def command(as_json: Json = False) -> None:
 
 def _required() -> list[Finding]:
     return [
-        Finding("python", "everything", platform.python_version(), True, True, ""),
+        Finding("python", "everything", platform.python_version(), True, True),
         _native(),
-        Finding("processors", "speed", f"{machine.usable_cpus()} usable", True, False, ""),
-        Finding("memory", "large runs", _gib(machine.memory_bytes()), True, False, ""),
+        Finding("processors", "speed", f"{machine.usable_cpus()} usable", True),
+        Finding("memory", "large runs", _gib(machine.memory_bytes()), True),
         _disk(),
     ]
 
@@ -72,8 +72,8 @@ def _optional() -> list[Finding]:
         _extra("studies", "run STUDY, claims, scorecard", "xarray", "scipy"),
         _extra("cluster", "run --on dask", "distributed"),
         _tool("rust", "building from source", ("cargo", "--version"), "install Rust 1.85 or later from rustup.rs"),
-        Finding("tshark", "some tests", tshark or "not found", tshark is not None, False, "apt-get install tshark"),
-        Finding("ns-2", "make bench", ns2 or "not found", ns2 is not None, False, "apt-get install ns2"),
+        Finding("tshark", "some tests", tshark or "not found", tshark is not None, fix="apt-get install tshark"),
+        Finding("ns-2", "make bench", ns2 or "not found", ns2 is not None, fix="apt-get install ns2"),
         _tool(
             "ns-3",
             "make bench",
@@ -85,17 +85,17 @@ def _optional() -> list[Finding]:
 
 def _emulation() -> list[Finding]:
     if platform.system() != "Linux":
-        return [Finding("linux", _OF_LINUX, platform.system(), False, False, "use a Linux machine or a virtual one")]
+        return [Finding("linux", _OF_LINUX, platform.system(), False, fix="use a Linux machine or a virtual one")]
     from firstflight.engines.emulate.prepared import has_ml_dsa
 
     real = has_ml_dsa()
-    state, fix = ("pyOpenSSL", "") if real else ("padded certificates instead", 'pip install "firstflight[pq]"')
+    state, fix = "pyOpenSSL" if real else "padded certificates instead", 'pip install "firstflight[pq]"'
     return [
         *_namespaces(),
         _realtime(),
         _program("nginx", "apt-get install nginx-light"),
         _curl(),
-        Finding("ML-DSA", "real post-quantum chains in run --engine emulate", state, real, False, fix),
+        Finding("ML-DSA", "real post-quantum chains in run --engine emulate", state, real, fix=fix),
         _offloads(),
     ]
 
@@ -111,26 +111,29 @@ def _namespaces() -> list[Finding]:
     try:
         inside = Inside()
     except MachineError as error:
-        return [Finding("namespaces", _EMULATION, error.reason, False, False, error.fix)]
+        return [Finding("namespaces", _EMULATION, error.reason, False, fix=error.fix)]
     try:
         answer = inside.connection.call("abilities", {}, _PATIENCE_S)
     except FirstflightError as error:
         fix = "run as root on a kernel with veth and packet sockets"
-        return [Finding("namespaces", _EMULATION, str(error), False, False, fix)]
+        return [Finding("namespaces", _EMULATION, str(error), False, fix=fix)]
     finally:
         inside.close()
     tun, packets, usable = answer["tun_refusal"], answer["packet_refusal"], answer["usable_on_a_route"]
     exact = "a link emulator exact to microseconds; packet sockets are used without it"
-    modules = "modprobe -a veth af_packet" if packets else ""
     ok = {"reno", "cubic"} <= set(usable)
     controls = f"{', '.join(usable)} on a route"
     return [
-        Finding("namespaces", _EMULATION, "user, network, PID and mount namespaces", True, False, ""),
-        Finding("tun", exact, tun or "TUN devices", tun is None, False, TUN_FIX if tun else ""),
+        Finding("namespaces", _EMULATION, "user, network, PID and mount namespaces", True),
+        Finding("tun", exact, tun or "TUN devices", tun is None, fix=TUN_FIX),
         Finding(
-            "packets", f"{_EMULATION} without TUN", packets or "veth and AF_PACKET", packets is None, False, modules
+            "packets",
+            f"{_EMULATION} without TUN",
+            packets or "veth and AF_PACKET",
+            packets is None,
+            fix="modprobe -a veth af_packet",
         ),
-        Finding("congestion", _EMULATION, controls, ok, False, "" if ok else "modprobe tcp_cubic"),
+        Finding("congestion", _EMULATION, controls, ok, fix="modprobe tcp_cubic"),
     ]
 
 
@@ -145,14 +148,14 @@ def _realtime() -> Finding:
             os.close(pidfd)
             waiting.kill()
     needed_for = "runs without host stalls on a busy machine"
-    return Finding("real time", needed_for, refusal or "SCHED_FIFO", refusal is None, False, fix() if refusal else "")
+    return Finding("real time", needed_for, refusal or "SCHED_FIFO", refusal is None, fix=fix())
 
 
 def _program(name: str, fix: str) -> Finding:
     from firstflight.engines.emulate.start import version_of
 
     state, ok = version_of(name)
-    return Finding(name, _EMULATION, state, ok, False, "" if ok else fix)
+    return Finding(name, _EMULATION, state, ok, fix=fix)
 
 
 def _curl() -> Finding:
@@ -167,7 +170,7 @@ def _curl() -> Finding:
         json.loads(answer_of("curl", *options, f"file://{os.devnull}"))
     except (MachineError, ValueError):
         state = f"{there.found}, without --parallel or %{{json}}"
-        return Finding("curl", _EMULATION, state, False, False, "install curl 7.70 or later")
+        return Finding("curl", _EMULATION, state, False, fix="install curl 7.70 or later")
     return replace(there, found=" ".join(there.found.split()[:2]))
 
 
@@ -185,7 +188,7 @@ def _offloads() -> Finding:
         state = (
             f"on, for {', '.join(segmenting)}: a queue entry is a packet of several segments; simulate with gso = true"
         )
-    return Finding("offloads", "comparing short queues", state, True, False, "")
+    return Finding("offloads", "comparing short queues", state, True)
 
 
 def _native() -> Finding:
@@ -204,7 +207,7 @@ def _native() -> Finding:
 def _disk() -> Finding:
     free = shutil.disk_usage(Path()).free
     ok = free >= _ENOUGH_DISK_BYTES
-    return Finding("disk here", "large runs", f"{_gib(free)} free", ok, False, "" if ok else "make room, or use --out")
+    return Finding("disk here", "large runs", f"{_gib(free)} free", ok, fix="make room, or use --out")
 
 
 def _package(name: str) -> str:
@@ -219,15 +222,15 @@ def _extra(name: str, needed_for: str, *packages: str) -> Finding:
     versions = {package: _package(package) for package in packages}
     state = ", ".join(f"{package} {version or 'not found'}" for package, version in versions.items())
     ok = all(versions.values())
-    return Finding(name, needed_for, state, ok, False, "" if ok else f'pip install "firstflight[{name}]"')
+    return Finding(name, needed_for, state, ok, fix=f'pip install "firstflight[{name}]"')
 
 
 def _tool(name: str, needed_for: str, command: tuple[str, ...], fix: str) -> Finding:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE_S, check=True)
     except (OSError, subprocess.SubprocessError):
-        return Finding(name, needed_for, "not found", False, False, fix)
-    return Finding(name, needed_for, done.stdout.strip().partition("\n")[0], True, False, "")
+        return Finding(name, needed_for, "not found", False, fix=fix)
+    return Finding(name, needed_for, done.stdout.strip().partition("\n")[0], True)
 
 
 def _gib(size: int | None) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar, Union
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationInfo, model_validator
 
 from firstflight.input_files import read_beside
-from firstflight.scenario.table import Made, ScenarioTable, choose
+from firstflight.scenario.table import Made, ScenarioTable, by_name, choose
 from firstflight.scenario.units import BitsPerSecond, Bytes, Duration, UnitNumber
 
 # A quantity with a unit, or a plain number where the law counts things.
@@ -134,14 +134,7 @@ def _check_bounds(minimum: float | None, maximum: float | None) -> None:
         )
 
 
-_LAWS = {
-    "constant": Constant,
-    "uniform": Uniform,
-    "exponential": Exponential,
-    "lognormal": Lognormal,
-    "pareto": Pareto,
-    "empirical": Empirical,
-}
+_LAWS = by_name("distribution", (Constant, Uniform, Exponential, Lognormal, Pareto, Empirical))
 
 
 def _written(law: Any) -> Any:
@@ -155,7 +148,7 @@ def _written(law: Any) -> Any:
 
 def _laws(quantity: Any, *checks: AfterValidator, prepared: Callable[[Any], Any] = lambda data: data) -> Made:
     """All laws of one kind of quantity, written as a table or, for the constant one, as a quantity alone."""
-    kinds: dict[str, type[ScenarioTable]] = {name: law[quantity] for name, law in _LAWS.items()}  # type: ignore[index]
+    kinds: dict[str, type[ScenarioTable]] = {name: law[quantity] for name, law in _LAWS.items()}
     # Pickle looks a type up in this module, by its name.
     globals().update({kind.__name__: kind for kind in kinds.values()})
 

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
@@ -23,7 +23,7 @@ from firstflight.scenario.laws import law_plan, mean
 from firstflight.scenario.network import Chain, Dumbbell, Star, link_rate_bps
 from firstflight.scenario.population import AnyPopulation, PathsTable, star_of_users
 from firstflight.scenario.queries import Queries
-from firstflight.scenario.table import ScenarioTable, choose
+from firstflight.scenario.table import ScenarioTable, by_name, choose
 from firstflight.scenario.tcp import Stack, Tcp, check_profile, friendly
 from firstflight.scenario.tree import Tree
 from firstflight.scenario.units import Bytes, Duration
@@ -43,20 +43,11 @@ LARGEST_MTU = 65_535
 _DEFAULT_MTU = 1500
 
 
+_Kinds = FileTransfer | WebPage | RequestResponse | Video | Arrivals | ConstantRate | Dns | Game | Voice
+_KINDS = by_name("kind", get_args(_Kinds))
+
+
 # An application can also be written as one of `firstflight.populations.applications` with some other keys.
-_KINDS: dict[str, type[ScenarioTable]] = {
-    "file_transfer": FileTransfer,
-    "web_page": WebPage,
-    "request_response": RequestResponse,
-    "video": Video,
-    "arrivals": Arrivals,
-    "constant_rate": ConstantRate,
-    "dns": Dns,
-    "game": Game,
-    "voice": Voice,
-}
-
-
 def _application(data: Any, info: Any) -> Any:
     if isinstance(data, dict) and "preset" in data:
         try:
@@ -66,15 +57,13 @@ def _application(data: Any, info: Any) -> Any:
     return choose(data, _KINDS, "kind", "application", info.context)
 
 
-_Kinds = FileTransfer | WebPage | RequestResponse | Video | Arrivals | ConstantRate | Dns | Game | Voice
 _NamedKind = Annotated[_Kinds, Field(discriminator="kind")]
 _Preset = Annotated[dict[str, Any], Field(json_schema_extra={"required": ["preset"]})]
 AnyApplication = Annotated[_Kinds, BeforeValidator(_application, json_schema_input_type=_NamedKind | _Preset)]
 
 
-_TOPOLOGIES: dict[str, type[ScenarioTable]] = {"dumbbell": Dumbbell, "star": Star, "chain": Chain, "tree": Tree}
-
 AnyNetwork = Dumbbell | Star | Chain | Tree
+_TOPOLOGIES = by_name("topology", get_args(AnyNetwork))
 
 
 def _network(data: Any, info: ValidationInfo) -> Any:

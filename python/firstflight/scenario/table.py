@@ -73,6 +73,11 @@ class Made:
         return handler.generate_schema(self.of)
 
 
+def by_name(key: str, models: Iterable[Any]) -> dict[str, Any]:
+    """Types of tables by the default of their `key`, which names them."""
+    return {model.model_fields[key].default: model for model in models}
+
+
 def choose(data: Any, kinds: Mapping[str, type[ScenarioTable]], key: str, noun: str, context: Any = None) -> Any:
     """Validate `data` as the table type that its `key` names; raises ValueError for an unknown or missing one."""
     if isinstance(data, ScenarioTable):
