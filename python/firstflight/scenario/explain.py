@@ -11,6 +11,8 @@ from firstflight.counted import counted
 
 # Longer values are cut in messages.
 _SHOWN_CHARACTERS = 60
+# Steps of pydantic's that are no keys but types.
+_TYPES = ("function-", "list[", "tuple[", "literal[")
 
 
 def sentence(error: ValidationError, names: Sequence[str | None] = ()) -> str:
@@ -85,7 +87,7 @@ def _path(steps: list[Any]) -> str:
     for step in steps:
         if isinstance(step, int):
             text += f"[{step}]"
-        elif not str(step).startswith("function-"):
+        elif not str(step).startswith(_TYPES):
             text += f".{step}" if text else str(step)
     return text
 

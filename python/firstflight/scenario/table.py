@@ -46,7 +46,8 @@ class ScenarioTable(BaseModel):
                 raise PydanticCustomError("unknown_key", "{message}", {"message": message, "key": key})
         elif not isinstance(data, BaseModel):
             required = [name for name, field in cls.model_fields.items() if field.is_required()]
-            message = f"{shown(data)} is not a table: write {{ {', '.join(f'{name} = ...' for name in required)} }}"
+            keys = required or list(cls.model_fields)[:1]
+            message = f"{shown(data)} is not a table: write {{ {', '.join(f'{name} = ...' for name in keys)} }}"
             raise PydanticCustomError("not_a_table", "{message}", {"message": message})
         return handler(data)
 
