@@ -17,8 +17,8 @@ from firstflight.advise.arms import Change, _cells, _evened, _mix_p_value, _outc
 from firstflight.advise.budget import Check, judged_check, parse
 from firstflight.advise.experiment import Experiment, _above, _lent
 from firstflight.advise.fit import CurrentWindow, FittedPopulation, _loss, current_window, shrunken
-from firstflight.advise.measure import DIMENSIONS, Measurements, _is_far_over, _is_near
-from firstflight.advise.missing import _holds, _within
+from firstflight.advise.measure import DIMENSIONS, Measurements, _is_far_over, _is_near, holds
+from firstflight.advise.missing import _within
 from firstflight.advise.sensitivity import SensitivityCase
 from firstflight.analysis.ab import Bucket
 from firstflight.analysis.intervals import Estimate
@@ -175,7 +175,8 @@ def test_users_are_drawn_by_subnet_where_there_are_fifty() -> None:
         own = pl.concat([rows[:1]] * len(subnets)).with_columns(subnet=pl.Series(subnets))
         population = SimpleNamespace(current=SimpleNamespace(window=10), rows=own)
         experiment = SimpleNamespace(population=population, sensitivity_cases=(), windows=[10])
-        assert Measurements(cast(Run, None), cast(Experiment, experiment))._cluster == cluster
+        run = cast(Run, SimpleNamespace(transfers=None))
+        assert Measurements(run, cast(Experiment, experiment))._cluster == cluster
 
 
 def test_a_change_is_scaled_with_both_its_ends() -> None:
@@ -255,10 +256,10 @@ def test_what_is_assumed_of_users_is_the_part_that_the_data_does_not_tell() -> N
 
 
 def bucket(name: str, low: float, high: float, verdict: str = "no significant difference", units: int = 300) -> Bucket:
-    one = SimpleNamespace(percent=Estimate((low + high) / 2))
+    percent = Estimate((low + high) / 2, low, high, units)
     return cast(
         Bucket,
-        SimpleNamespace(bucket=name, percent_low=low, percent_high=high, verdict=verdict, units=units, comparison=one),
+        SimpleNamespace(bucket=name, percent_low=low, percent_high=high, verdict=verdict, units=units, percent=percent),
     )
 
 
@@ -314,15 +315,14 @@ def test_an_end_is_near_a_limit_within_a_quarter_of_the_width() -> None:
 def test_a_candidate_holds_in_a_setting_if_it_gains_and_is_within() -> None:
     term = parse("mean=+5%")[0]
 
-    def holds(change: Estimate, *harm: Estimate) -> bool:
+    def of(change: Estimate, *harm: Estimate) -> bool:
         checks = [judged_check(term, 16, "near", each, 900, lacks=9 if math.isnan(each.low) else None) for each in harm]
-        return _holds(
-            cast(Any, SimpleNamespace(checks={("near", 16): checks}, changes={("near", 16): change})), "near", 16
-        )
+        found = SimpleNamespace(time=lambda *_: SimpleNamespace(percent=change), checks=lambda *_: checks)
+        return holds(cast(Measurements, found), [term], 16, ["near"])
 
-    assert holds(Estimate(-2, -3, -1), Estimate(1, 0, 5), Estimate(1))
-    assert not holds(Estimate(-2, -4, 0), Estimate(1, 0, 5))
-    assert not holds(Estimate(-2, -3, -1), Estimate(1, 0, 5), Estimate(3, 0, 5.5))
+    assert of(Estimate(-2, -3, -1), Estimate(1, 0, 5), Estimate(1))
+    assert not of(Estimate(-2, -4, 0), Estimate(1, 0, 5))
+    assert not of(Estimate(-2, -3, -1), Estimate(1, 0, 5), Estimate(3, 0, 5.5))
 
 
 def first_responses(**columns: list[Any]) -> pl.DataFrame:

@@ -12,7 +12,7 @@ import polars as pl
 from firstflight.advise import deploy
 from firstflight.advise.budget import Check, Term
 from firstflight.advise.certificates import Certificates
-from firstflight.advise.decide import Decision, decide, recommended
+from firstflight.advise.decide import Decision, choose, decide
 from firstflight.advise.experiment import OTHERS, Experiment
 from firstflight.advise.first_look import is_elsewhere
 from firstflight.advise.fit import CurrentWindow, FittedPopulation
@@ -194,7 +194,7 @@ def advise(
     evidence = measured.evidence(tuple(budget), lambda done: compared(done, steps))
     others = []
     for place, seed in enumerate(OTHER_SEEDS, 1):
-        others.append(recommended(measured.redrawn(evidence, seed)))
+        others.append(choose(measured.redrawn(evidence, seed), evidence.cases)[0])
         compared(pairs + place, steps)
     decision = replace(decide(evidence), other_seeds=tuple(others))
     reference = measured.cases[0]
@@ -259,14 +259,13 @@ def _groups(measured: Measurements, case: str) -> Iterator[UserGroup]:
     for window in measured.candidates:
         for dimension in DIMENSIONS:
             for bucket in measured.groups(case, window, dimension):
-                value = math.nan if bucket.comparison is None else bucket.comparison.percent.value
                 yield UserGroup(
                     measured.title(dimension),
                     str(bucket.bucket),
                     window,
                     bucket.share_percent,
                     bucket.units,
-                    Estimate(value, bucket.percent_low, bucket.percent_high, bucket.units),
+                    bucket.percent,
                     bucket.verdict,
                     bucket.reason,
                 )

@@ -17,14 +17,12 @@ from firstflight.advise.experiment import LASTS, RESPONSE, SERVES, Experiment, l
 from firstflight.advise.measure import RESAMPLES
 from firstflight.analysis.ab import Design, compare
 from firstflight.analysis.intervals import Estimate
-from firstflight.analysis.table import Table
 from firstflight.counted import nearest
 from firstflight.errors import RequestError
 from firstflight.observe.tables import MSS_BYTES
 from firstflight.records import Run
 from firstflight.scenario import Cell, Scenario
 from firstflight.scenario.tls import ALGORITHMS, server_flight
-from firstflight.studies.study import Study
 
 _AS_SEEN = "as seen"
 _RECORDS = ("16KiB", "4KiB")
@@ -102,22 +100,17 @@ class Certificates:
     answer: tuple[str, ...]
 
 
-class CertificateExperiment(Study):
+class CertificateExperiment(Experiment):
     """The grid: `certificates`, `iw` and `record_size`, in the reference case."""
 
-    name = Experiment.name
     title = "Effect of other certificates on these users"
-    source = ""
-    engines = ("simulate",)
     shows = "the flows of an operator with other certificates"
 
     def __init__(self, experiment: Experiment, chain: CertificateChain) -> None:
-        self._experiment = experiment
+        super().__init__(experiment.population, experiment.sensitivity_cases, experiment.windows, experiment.seed)
         self.chain = chain
-        self.seed = experiment.seed  # type: ignore[misc]
-        self.replicates = experiment.replicates  # type: ignore[misc]
-        rows = experiment.population.rows
-        self.assumed = not experiment.population.has_handshakes
+        rows = self.population.rows
+        self.assumed = not self.population.has_handshakes
         resumed = rows["tls_resumed"].fill_null(
             (rows["tls_bytes"] < _MOST_WITHOUT_CHAIN * server_flight(None)).cast(pl.UInt8)
         )
@@ -128,7 +121,7 @@ class CertificateExperiment(Study):
     @cached_property
     def flights(self) -> dict[str, list[int]]:
         """The server's flight of each user by certificates: as seen, the new ones, and two shorter chains of them."""
-        seen = self._experiment.population.rows["tls_bytes"].fill_null(0)
+        seen = self.population.rows["tls_bytes"].fill_null(0)
         if self.assumed:
             seen = pl.repeat(server_flight("tranco-2026"), seen.len(), dtype=pl.Int64, eager=True)
         chains = [self.chain, CertificateChain(self.chain.algorithm, 0), CertificateChain("merkle-tree", 0)]
@@ -139,23 +132,18 @@ class CertificateExperiment(Study):
 
     def cells(self, engine: str) -> list[Cell]:
         """Today's first."""
-        current = self._experiment.population.current.window
-        windows = [current, *(window for window in self._experiment.windows if window != current)]
+        current = self.population.current.window
+        windows = [current, *(window for window in self.windows if window != current)]
         return [
-            Cell({"certificates": name, "record_size": size, "iw": window}, self._scenario(name, size, window))
+            Cell({"certificates": name, "record_size": size, "iw": window}, self._with(name, size, window))
             for size in _RECORDS
             for name in self.flights
             for window in windows
             if size == _RECORDS[0] or name == self.chain.name
         ]
 
-    def tables(self, run: Run) -> list[Table]:
-        """None: the page has its own."""
-        return []
-
-    def _scenario(self, name: str, size: str, window: int) -> Scenario:
-        case = self._experiment.sensitivity_cases[0]
-        population = self._experiment.users[case.name].population()
+    def _with(self, name: str, size: str, window: int) -> Scenario:
+        population = self.users[self.sensitivity_cases[0].name].population()
         exchanges = population["columns"].get("tls_exchanges", [1] * len(self.changed))
         columns = population["columns"] | {"tls_bytes": self.flights[name], "tls_exchanges": exchanges}
         response = {"name": RESPONSE, "kind": "file_transfer", "size": "row", "count": 1} | SERVES
@@ -174,8 +162,8 @@ class CertificateExperiment(Study):
         users = pl.DataFrame(
             {
                 "client": pl.Series(range(len(self.changed)), dtype=pl.UInt32),
-                "weight": self._experiment.population.rows["weight"],
-                "rest_s": self._experiment.users[self._experiment.sensitivity_cases[0].name].rest_s,
+                "weight": self.population.rows["weight"],
+                "rest_s": self.users[self.sensitivity_cases[0].name].rest_s,
             }
         )
         cells = self.cells("simulate")

@@ -99,8 +99,8 @@ class Decision:
 
 def decide(evidence: Evidence) -> Decision:
     """Apply the rule above."""
-    chosen, equal, needed = _choose(evidence, evidence.cases)
-    alone = {case: recommended(evidence, [case]) for case in evidence.cases}
+    chosen, equal, needed = choose(evidence, evidence.cases)
+    alone = {case: choose(evidence, [case])[0] for case in evidence.cases}
     return Decision(
         outcome="keep" if chosen == evidence.current else "change",
         initial_window=chosen,
@@ -113,11 +113,6 @@ def decide(evidence: Evidence) -> Decision:
         inconclusive=_inconclusive(evidence, evidence.cases, chosen),
         inconclusive_in=tuple(case for case, window in alone.items() if _inconclusive(evidence, [case], window)),
     )
-
-
-def recommended(evidence: Evidence, cases: Sequence[str] | None = None) -> int:
-    """The window of the decision, or that over some of the cases."""
-    return _choose(evidence, evidence.cases if cases is None else cases)[0]
 
 
 def candidate_result(evidence: Evidence, cases: Sequence[str], window: int) -> CandidateResult:
@@ -153,7 +148,8 @@ def _inconclusive(evidence: Evidence, cases: Sequence[str], chosen: int) -> tupl
     return tuple(window for window in evidence.candidates if is_inconclusive(window))
 
 
-def _choose(evidence: Evidence, cases: Sequence[str]) -> tuple[int, tuple[int, ...], int | None]:
+def choose(evidence: Evidence, cases: Sequence[str]) -> tuple[int, tuple[int, ...], int | None]:
+    """`best_of` the candidates that can be recommended over all of `cases`."""
     fit = [window for window in evidence.candidates if candidate_result(evidence, cases, window).why == "gain"]
     return best_of(evidence, cases[0], fit)
 

@@ -203,12 +203,14 @@ def roll_back(current: int, known: bool) -> Step:
 
 def receive_window(window: int) -> Step:
     """The requirements on the other endpoint."""
+    lines = ["sysctl net.ipv4.tcp_rmem    # on a client: half of the middle value is its first window"]
     if window <= CLIENT_WINDOW_SEGMENTS:
         note = (
             f"Nothing: a Linux client advertises room for about {CLIENT_WINDOW_SEGMENTS} full segments at first, and "
             f"{window} fit. "
         )
     else:
+        lines += [f'sudo sysctl net.ipv4.tcp_rmem="4096 {_middle(window)} $(cut -f3 /proc/sys/net/ipv4/tcp_rmem)"']
         note = (
             f"A Linux client with default settings advertises about {CLIENT_WINDOW_SEGMENTS} full segments at first, "
             "which bounds the first flight, whatever the server may send. Who runs the clients as well can raise the "
@@ -216,12 +218,7 @@ def receive_window(window: int) -> Step:
         )
     return Step(
         "Limit of the clients",
-        (
-            "sysctl net.ipv4.tcp_rmem    # on a client: half of the middle value is its first window",
-            f'sudo sysctl net.ipv4.tcp_rmem="4096 {_middle(window)} $(cut -f3 /proc/sys/net/ipv4/tcp_rmem)"',
-        )
-        if window > CLIENT_WINDOW_SEGMENTS
-        else ("sysctl net.ipv4.tcp_rmem    # on a client: half of the middle value is its first window",),
+        tuple(lines),
         note + "The route attribute initrwnd of a client can only lower its first window on Linux 6.18, not raise it. "
         "For uploads the same holds with the roles exchanged.",
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from firstflight.advise.budget import Check, Term, judged_check
 from firstflight.advise.decide import Evidence, gains, passes
 from firstflight.advise.experiment import OTHERS, RESPONSE, Experiment
 from firstflight.analysis.ab import Bucket, Comparison, Design, bucketed, least_units
-from firstflight.analysis.ab.buckets import of_buckets
+from firstflight.analysis.ab.buckets import judged, of_buckets
 from firstflight.analysis.ab.compare import compared
 from firstflight.analysis.ab.contrast import LEAST_BLOCKS
 from firstflight.analysis.ab.sample import ComparedRows
@@ -81,12 +80,13 @@ class Measurements:
 
     def __init__(self, run: Run, experiment: Experiment) -> None:
         """`run` holds every cell of `experiment`."""
-        self._run = run
+        self._transfers = run.transfers
         self._experiment = experiment
         self._seed = 1
         self.current = experiment.population.current.window
         self.candidates = [window for window in experiment.windows if window != self.current]
         self.cases = [case.name for case in experiment.sensitivity_cases]
+        self._with_others = [case.name for case in experiment.sensitivity_cases if case.cross_traffic]
         self._rows: dict[tuple[str, str], ComparedRows] = {}
         self._whole: Measurements | None = None
         self._among: npt.NDArray[np.bool_] | None = None
@@ -97,10 +97,6 @@ class Measurements:
     def flows(self) -> int:
         """Independent connections of the data that everything rests on; replicates add none."""
         return self._experiment.population.rows.height
-
-    @cached_property
-    def _transfers(self) -> pl.LazyFrame:
-        return self._run.transfers
 
     @cached_property
     def _cluster(self) -> str | None:
@@ -275,7 +271,7 @@ class Measurements:
         changes = [check.found for check in checks if check.term == term]
         if term.name == "groups":
             buckets = [bucket for dimension in DIMENSIONS for bucket in self.groups(case, window, dimension)]
-            changes = [Estimate(math.nan, bucket.percent_low, bucket.percent_high) for bucket in buckets]
+            changes = [bucket.percent for bucket in buckets]
         return any(_is_near(change, term.limit) for change in changes)
 
     def checks(self, term: Term, case: str, window: int) -> list[Check]:
@@ -287,7 +283,7 @@ class Measurements:
             return self._worst_groups(term, case, window)
         if term.name in ("others", "others_p99"):
             statistic = "p99" if term.name == "others_p99" else "mean"
-            if not self._has_others(case):
+            if case not in self._with_others:
                 return []
             made = {name: self.other(case, window, name, statistic) for name in OTHERS}
             return [
@@ -322,9 +318,6 @@ class Measurements:
             for where, units, change in worst(groups, term.limit)
         ]
 
-    def _has_others(self, case: str) -> bool:
-        return any(variant.cross_traffic for variant in self._experiment.sensitivity_cases if variant.name == case)
-
 
 def holds(measured: Measurements, budget: Sequence[Term], window: int, cases: Sequence[str]) -> bool:
     """Whether a candidate gains and stays within the budget in each of `cases`. Groups come last: they take the longest
@@ -355,8 +348,8 @@ def grouped(
     is `placed`, or those `among` them; `whole`: the buckets of all rows.
     """
     labels, least = dimension.labels(), replace(design, least=LEAST_IN_BUCKET)
-    buckets = of_buckets(rows, ["time_s"], dimension.place, least, buckets=range(len(labels)), among=among, whole=whole)
-    return [replace(bucket, bucket=name) for bucket, name in zip(buckets, labels, strict=True)]
+    buckets = of_buckets(rows, ["time_s"], dimension.place, least, range(len(labels)), among=among, whole=whole)
+    return judged([(name, *found) for name, found in zip(labels, buckets, strict=True)], "bonferroni", least.confidence)
 
 
 def worst(groups: Mapping[str, Sequence[Bucket]], limit: float) -> Iterator[tuple[str, int, Estimate]]:
@@ -364,14 +357,10 @@ def worst(groups: Mapping[str, Sequence[Bucket]], limit: float) -> Iterator[tupl
     before the others: its name, units and change in percent. Skips a dimension without enough units in any bucket.
     """
     for title, buckets in groups.items():
-        judged = [
-            (bucket, Estimate(bucket.comparison.percent.value, bucket.percent_low, bucket.percent_high, bucket.units))
-            for bucket in buckets
-            if bucket.comparison is not None and bucket.verdict in ("better", "worse", "no significant difference")
-        ]
+        judged = [bucket for bucket in buckets if bucket.verdict in ("better", "worse", "no significant difference")]
         if judged:
-            bucket, change = max(judged, key=lambda item: (item[1].low > limit, item[1].high))
-            yield f"{in_a_sentence(title)} {bucket.bucket}", bucket.units, change
+            bucket = max(judged, key=lambda bucket: (bucket.percent_low > limit, bucket.percent_high))
+            yield f"{in_a_sentence(title)} {bucket.bucket}", bucket.units, bucket.percent
 
 
 def _is_near(change: Estimate, limit: float) -> bool:

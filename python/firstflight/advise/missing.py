@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from firstflight.advise.budget import Term
-from firstflight.advise.decide import Decision, Evidence, gains, passes
+from firstflight.advise.decide import Decision, Evidence, candidate_result
 from firstflight.advise.experiment import Experiment
 from firstflight.advise.measure import Measurements, holds
 from firstflight.advise.sensitivity import SensitivityCase
@@ -62,15 +62,11 @@ def missing(
     better = [w for w in evidence.candidates if evidence.changes[reference, w].value < chosen]
     gaps = []
     for window in sorted(better, key=lambda w: evidence.changes[reference, w].value):
-        blocked = [name for name in evidence.cases if not _holds(evidence, name, window)]
+        blocked = [name for name in evidence.cases if candidate_result(evidence, [name], window).why != "gain"]
         if blocked and window != decision.initial_window:
             gaps.append(_of(window, [about[name] for name in blocked], experiment, measured, budget))
     named = [gap for gap in gaps if gap is not None]
     return min(named, key=lambda gap: len(gap.conditions), default=None)
-
-
-def _holds(evidence: Evidence, case: str, window: int) -> bool:
-    return all(map(passes, evidence.checks[case, window])) and gains(evidence.changes[case, window])
 
 
 def _of(

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -84,15 +84,10 @@ def outliers(
     clients = times["client"].gather(places)
     kept = times["client"].filter(~times["client"].is_in(clients.implode()))
     rest = measured.among(kept)
-    changes = {window: rest.time(reference, window).percent for window in rest.candidates}
-    other = replace(
-        evidence,
-        changes={(reference, window): change for window, change in changes.items()},
-        step=lambda case, smaller, larger: rest.time(case, larger, against=smaller).percent,
-    )
-    fit = [window for window in rest.candidates if holds(rest, budget, window, rest.cases)]
+    other = rest.evidence(())
+    fit = [window for window in other.candidates if holds(rest, budget, window, other.cases)]
     without, *_ = best_of(other, reference, fit)
-    best = min(changes, key=lambda window: changes[window].value)
+    best = min(other.candidates, key=lambda window: other.changes[reference, window].value)
     changed = (window for window in (without, decision.initial_window) if window != decision.current)
     shown = next(changed, best)
     return Outliers(
@@ -105,7 +100,7 @@ def outliers(
         without,
         shown,
         evidence.changes[reference, shown],
-        changes[shown],
+        other.changes[reference, shown],
     )
 
 

@@ -221,7 +221,4 @@ def column_plan(columns: Columns, name: str, factor: float = 1.0) -> list[int] |
     values: list[Any] | None = getattr(columns, name)
     if values is None or name in ("loss", "weight"):
         return values
-    import numpy as np
-
-    whole: list[int] = np.rint(factor * np.array(values)).astype(np.int64).tolist()
-    return whole
+    return [round(factor * value) for value in values]

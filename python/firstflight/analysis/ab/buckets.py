@@ -8,7 +8,7 @@ called better or worse is at most 1 - confidence.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -45,6 +45,12 @@ class Bucket:
     verdict: Verdict
     reason: str
 
+    @property
+    def percent(self) -> Estimate:
+        """The gain with that interval; NaN without flows."""
+        value = math.nan if self.comparison is None else self.comparison.percent.value
+        return Estimate(value, self.percent_low, self.percent_high, self.units)
+
 
 def bucketed(frame: pl.DataFrame, column: str, edges: Sequence[float], into: str) -> pl.DataFrame:
     """`frame` with a column `into`: the index of the first of `edges` that `column` does not exceed, or their number.
@@ -77,8 +83,9 @@ def by_bucket(
     """
     names = [value] if denominator is None else [value, denominator]
     rows = ComparedRows(frame, [*names, bucket], design)
-    named = statistic if denominator is None else "rate"
-    return of_buckets(rows, names, bucket, design, named, correction, lower_is_better, buckets=buckets)
+    found = of_buckets(rows, names, bucket, design, buckets, statistic if denominator is None else "rate")
+    comparisons = [(name, *bucket_found) for name, bucket_found in zip(buckets, found, strict=True)]
+    return judged(comparisons, correction, design.confidence, lower_is_better)
 
 
 def of_buckets(
@@ -86,30 +93,27 @@ def of_buckets(
     names: Sequence[str],
     bucket: str,
     design: Design,
-    statistic: str = "mean",
-    correction: Correction = "bonferroni",
-    lower_is_better: bool = True,
-    *,
     buckets: Sequence[object],
+    statistic: str = "mean",
+    *,
     among: npt.NDArray[np.bool_] | None = None,
     whole: Sequence[Bucket] | None = None,
-) -> list[Bucket]:
-    """As `by_bucket`, of columns `names` of `rows` or of those `among` them. `whole`: the buckets of all rows, whose
-    comparison stands where a bucket has the same rows.
+) -> Iterator[tuple[float, Comparison]]:
+    """Of each bucket the percentage of the baseline's weight, and the comparison of columns `names`, of `rows` or of
+    those `among` them. `whole`: the buckets of all rows, whose comparison stands where a bucket has the same rows.
     """
     tail = (1 - design.confidence) / max(1, len(buckets)) / 2
     enough = replace(design, resamples=max(design.resamples, math.ceil(_BEYOND_EACH_END / tail)))
     every = np.ones(rows.frame.height, dtype=np.bool_) if among is None else among
-    baseline = rows.of_arm(design.baseline)
-    total = float(rows.weights[baseline[every[baseline]]].sum())
-    comparisons: list[tuple[object, float, Comparison]] = []
+    weights = np.where(every, rows.weights, 0.0)
+    baseline = rows.of_arm[design.baseline]
+    total = float(weights[baseline].sum())
     for place, name in enumerate(buckets):
-        all_here = rows.of_bucket(bucket, name)
-        here = all_here & every
-        known = whole[place].comparison if whole and np.array_equal(here, all_here) else None
-        share = 100 * float(rows.weights[baseline[here[baseline]]].sum()) / total if total else math.nan
-        comparisons.append((name, share, known or compared(rows, names, enough, statistic, here)))
-    return judged(comparisons, correction, design.confidence, lower_is_better)
+        inside = rows.frame.select(pl.col(bucket).eq_missing(pl.lit(name))).to_series().to_numpy()
+        here = inside & every
+        known = whole[place].comparison if whole and np.array_equal(here, inside) else None
+        share = 100 * float(weights[baseline[inside[baseline]]].sum()) / total if total else math.nan
+        yield share, known or compared(rows, names, enough, statistic, here)
 
 
 def judged(

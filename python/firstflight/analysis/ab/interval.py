@@ -21,15 +21,15 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from firstflight import _native
 from firstflight._native import student_cdf
-from firstflight._native import student_quantile as native_quantile
 from firstflight.analysis.intervals import Estimate
 
 Values = npt.NDArray[np.float64]
 FIGURES = ("baseline", "treatment", "difference", "percent")
 Bounds = tuple[float, float]
 # Comparisons of as many units ask for the same one.
-student_quantile = lru_cache(native_quantile)
+student_quantile = lru_cache(_native.student_quantile)
 _LEAST_ERROR = 1 / 3
 """Of a resample, in standard errors of the sample. If k of many units are all that differ, each by as much, the upper
 end is 4, 8 and 12 times that for k = 1, 2 and 3 (Poisson's exact one: 5.6, 7.2 and 8.8 times). Next to none of the

@@ -157,7 +157,7 @@ class Sums:
         """The value of `of` for each draw, from how often each block is drawn, shape (resamples, blocks), in pieces."""
         ends = self._blocks.starts + self._blocks.sizes
         parts = zip(self._blocks.starts, ends, strict=True)
-        return np.stack([counts[:, start:end] @ self._columns[start:end] for start, end in parts])
+        return np.array([counts[:, start:end] @ self._columns[start:end] for start, end in parts])
 
     def of(self, drawn: Values) -> Values:
         """The sums (resamples, sums) of all `drawn`."""

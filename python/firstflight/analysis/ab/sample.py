@@ -99,7 +99,7 @@ def columns(names: str | Sequence[str] | None) -> list[str]:
 class ComparedRows:
     """Rows of arms, read and numbered once, of which `sample` takes those of two arms, all of them or some.
 
-    `frame`: the rows, of `arms` alone, with the columns that were named.
+    `frame`: the rows, of `arms` alone, with the columns that were named. `of_arm`: the places of an arm's rows in it.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class ComparedRows:
 
         ValueError for a missing column, and a weight that is not a number of at least 0.
         """
-        arm, weight = design.arm, design.weight
+        arm, weight, arms = design.arm, design.weight, arms or (design.baseline, design.treatment)
         unit, groups, layers = list(design.unit), columns(design.cluster), columns(design.strata)
         lazy = frame.lazy()
         schema = lazy.collect_schema()
@@ -123,7 +123,7 @@ class ComparedRows:
             raise ValueError(f"the frame lacks the column {', '.join(missing)}: it has {', '.join(schema)}")
         plain = pl.col(arm).cast(pl.String) if schema[arm] in (pl.Enum, pl.Categorical) else pl.col(arm)
         known = [plain.alias(_ARM), (pl.col(weight).cast(pl.Float64) if weight else pl.lit(1.0)).alias(_WEIGHT)]
-        wanted = (pl.col(_ARM) == name for name in arms or (design.baseline, design.treatment))
+        wanted = (pl.col(_ARM) == name for name in arms)
         self.frame = lazy.select(*kept, *known).filter(pl.any_horizontal(*wanted)).collect()
         self.weights = self.frame[_WEIGHT].to_numpy()
         odd = np.count_nonzero(~((self.weights >= 0) & np.isfinite(self.weights)))
@@ -139,22 +139,8 @@ class ComparedRows:
         most = self._of_drawn.max(initial=0) + 1
         blocks, self._of_block = np.unique(of_stratum * most + self._of_drawn, return_inverse=True)
         self._stratum = blocks // most
-        self._of_arm: dict[object, Places] = {}
-        self._of_bucket: dict[tuple[str, object], Mask] = {}
+        self.of_arm = {name: np.flatnonzero((self.frame[_ARM] == name).to_numpy()) for name in arms}
         self._of_names: dict[tuple[str, ...], tuple[Values, Mask, Mask]] = {}
-
-    def of_arm(self, name: object) -> Places:
-        """The places of its rows."""
-        if name not in self._of_arm:
-            self._of_arm[name] = np.flatnonzero((self.frame[_ARM] == name).to_numpy())
-        return self._of_arm[name]
-
-    def of_bucket(self, column: str, name: object) -> Mask:
-        """Whether the value of a column is this one, of all rows."""
-        key = (column, name)
-        if key not in self._of_bucket:
-            self._of_bucket[key] = self.frame.select(pl.col(column).eq_missing(pl.lit(name))).to_series().to_numpy()
-        return self._of_bucket[key]
 
     def _numbers(self, names: Sequence[str]) -> tuple[Values, Mask, Mask]:
         """Of all rows the values (rows, columns), whether any is null, and whether any other is NaN."""
@@ -176,16 +162,13 @@ class ComparedRows:
         """
         unit, groups, layers = self._names
         numbers, null, unfinished = self._numbers(names)
-        sides = [self.of_arm(arm) for arm in (design.baseline, design.treatment)]
+        sides = [self.of_arm[arm] for arm in (design.baseline, design.treatment)]
         if here is not None:
             sides = [side[here[side]] for side in sides]
         counts = [(int(null[side].sum()), int(unfinished[side].sum())) for side in sides]
-        sides, unmatched = [side[~null[side]] for side in sides], [0, 0]
-        if design.paired:
-            matched = self._matched(sides)
-            pairs = zip(sides, matched, strict=True)
-            unmatched = [self._units(every) - self._units(kept) for every, kept in pairs]
-            sides = matched
+        known = [side[~null[side]] for side in sides]
+        sides = self._matched(known) if design.paired else known
+        unmatched = [self._units(every) - self._units(kept) for every, kept in zip(known, sides, strict=True)]
         if unfinished_last:
             numbers = np.where(np.isnan(numbers), math.inf, numbers)
         else:
