@@ -176,24 +176,21 @@ def _bucket_panels(points: list[dict[str, Any]], width: int) -> alt.TopLevelMixi
 def _cost(advice: Advice) -> Figure | None:
     """One panel per case, each with the reference case's line behind it."""
     cases = [case.name for case in advice.cases]
-    points = [
-        _again(cost.case, str(cost.initial_window), cost.candidate_percent.value)
-        for cost in advice.costs
-        if cost.name == SENT_AGAIN
-    ]
-    for case in cases:
-        case_cost = next(cost for cost in advice.costs if (cost.name, cost.case) == (SENT_AGAIN, case))
-        points.append(_again(case, str(advice.current.window), case_cost.current_percent.value))
+    costs = [cost for cost in advice.costs if cost.name == SENT_AGAIN]
+    # Of the current window that of the first candidate's pairs.
+    percents = {(cost.case, advice.current.window): cost.current_percent.value for cost in reversed(costs)}
+    percents |= {(cost.case, cost.initial_window): cost.candidate_percent.value for cost in costs}
     windows = [str(window) for window in sorted([advice.current.window, *advice.candidates])]
-    most = max(point["percent"] for point in points)
-    shown = [cost for cost in advice.costs if (cost.name, cost.initial_window) == (SENT_AGAIN, advice.shown_window)]
+    shown = [cost for cost in costs if cost.initial_window == advice.shown_window]
     ends = (shown[0], max(shown, key=lambda cost: cost.change_points.value))
     texts = [f"{from_to(cost.current_percent, cost.candidate_percent)} ({cost.case})" for cost in ends]
 
     def panel(case: str, inner: int) -> alt.LayerChart | alt.FacetChart:
         base = alt.Chart().encode(
             x=alt.X("iw:N", sort=windows, title=None, axis=alt.Axis(labelAngle=0)),
-            y=alt.Y("percent:Q", title=None, scale=alt.Scale(domain=[0, most]), axis=alt.Axis(tickCount=4)),
+            y=alt.Y(
+                "percent:Q", title=None, scale=alt.Scale(domain=[0, max(percents.values())]), axis=alt.Axis(tickCount=4)
+            ),
             order=alt.Order("place:Q"),
         )
         behind = base.mark_line(color=BASE, strokeDash=[3, 3]).properties(data=_of(cases[0]))
@@ -202,7 +199,12 @@ def _cost(advice: Advice) -> Figure | None:
         return alt.layer(behind, line.properties(data=_of(case)), width=inner, height=90, title=title)
 
     def _of(case: str) -> alt.Data:
-        return inline([point | {"place": windows.index(point["iw"])} for point in points if point["case"] == case])
+        return inline(
+            [
+                {"case": case, "iw": str(iw), "percent": percents[case, iw], "place": windows.index(str(iw))}
+                for iw in (*advice.candidates, advice.current.window)
+            ]
+        )
 
     def chart(across: int, inner: int) -> alt.TopLevelMixin:
         return alt.concat(*(panel(case, inner) for case in cases), columns=across, align="all", spacing=14)
@@ -216,10 +218,6 @@ def _cost(advice: Advice) -> Figure | None:
         chart(2, 110),
         f"Retransmission rate with {advice.shown_window} segments: {'; '.join(dict.fromkeys(texts))}",
     )
-
-
-def _again(case: str, window: str, percent: float) -> dict[str, Any]:
-    return {"case": case, "iw": window, "percent": percent}
 
 
 def _map(advice: Advice, experiment: Experiment) -> Figure | None:

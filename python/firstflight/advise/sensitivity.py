@@ -82,8 +82,8 @@ def cases(population: FittedPopulation) -> list[SensitivityCase]:
         all_cases += [
             case(
                 "shallow buffers",
-                f"every queue before a user's access link holds {1e3 * SHALLOW_BUFFER_S:g} ms or {_least()} packets, "
-                "whichever is more, independent of the RTTs seen",
+                f"every queue before a user's access link holds {1e3 * SHALLOW_BUFFER_S:g} ms or "
+                f"{LEAST_BUFFER[:-1]} packets, whichever is more, independent of the RTTs seen",
                 "buffer",
                 shallow,
                 buffer_s=SHALLOW_BUFFER_S,
@@ -169,7 +169,7 @@ def assumptions(population: FittedPopulation) -> list[Assumption]:
         "buffer_s": (
             "buffer before the user's access link",
             f"{1e3 * REFERENCE_BUFFER_S:g} ms, or the growth of the RTT if that is more; cases: "
-            f"{1e3 * SHALLOW_BUFFER_S:g} ms and {DEEP_BUFFER_S:g} s; at least {_least()} packets",
+            f"{1e3 * SHALLOW_BUFFER_S:g} ms and {DEEP_BUFFER_S:g} s; at least {LEAST_BUFFER[:-1]} packets",
         ),
         "loss": (
             "loss on the path, without queue overflow",
@@ -208,10 +208,6 @@ def assumptions(population: FittedPopulation) -> list[Assumption]:
             f"none; cases: {PARALLEL_CONNECTIONS} parallel connections, and concurrent ones with the current window",
         ),
     ]
-
-
-def _least() -> str:
-    return LEAST_BUFFER.removesuffix("p")
 
 
 def _lines_text(population: FittedPopulation) -> str:

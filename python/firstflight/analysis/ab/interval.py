@@ -22,7 +22,6 @@ import numpy as np
 import numpy.typing as npt
 
 from firstflight import _native
-from firstflight._native import student_cdf
 from firstflight.analysis.intervals import Estimate
 
 Values = npt.NDArray[np.float64]
@@ -86,7 +85,7 @@ class Studentised:
         if self.error == 0:
             return float(self.value == 0)
         at = self.value / self.error
-        return max(_two_sided(self._off, at), 2 * student_cdf(self._freedom, -abs(at)))
+        return max(_two_sided(self._off, at), 2 * _native.student_cdf(self._freedom, -abs(at)))
 
 
 class Percentiles:
@@ -113,7 +112,7 @@ class Percentiles:
         if math.isnan(self.value) or np.isnan(self._drawn).any():
             return math.nan
         far = abs(NormalDist().inv_cdf(_two_sided(self._drawn, 0.0) / 2))
-        return 2 * student_cdf(self._freedom, -far / math.sqrt(1 + 1 / self._freedom))
+        return 2 * _native.student_cdf(self._freedom, -far / math.sqrt(1 + 1 / self._freedom))
 
 
 class IntervalSource(Protocol):
@@ -187,7 +186,7 @@ class Jackknifed:
         beyond, error = abs(self.values[name]) - self.widened[name], self.errors[name]
         if math.isnan(beyond) or beyond <= 0:
             return math.nan if math.isnan(beyond) else 1.0
-        return 2 * student_cdf(self.freedom[name], -beyond / error) if error else 0.0
+        return 2 * _native.student_cdf(self.freedom[name], -beyond / error) if error else 0.0
 
     @property
     def standard_error(self) -> float:

@@ -162,13 +162,11 @@ class ComparedRows:
         """
         unit, groups, layers = self._names
         numbers, null, unfinished = self._numbers(names)
-        sides = [self.of_arm[arm] for arm in (design.baseline, design.treatment)]
+        every = [self.of_arm[arm] for arm in (design.baseline, design.treatment)]
         if here is not None:
-            sides = [side[here[side]] for side in sides]
-        counts = [(int(null[side].sum()), int(unfinished[side].sum())) for side in sides]
-        known = [side[~null[side]] for side in sides]
-        sides = self._matched(known) if design.paired else known
-        unmatched = [self._units(every) - self._units(kept) for every, kept in zip(known, sides, strict=True)]
+            every = [side[here[side]] for side in every]
+        known = [side[~null[side]] for side in every]
+        matched = sides = self._matched(known) if design.paired else known
         if unfinished_last:
             numbers = np.where(np.isnan(numbers), math.inf, numbers)
         else:
@@ -177,16 +175,14 @@ class ComparedRows:
         together = np.concatenate(sides)
         # Not paired, a unit of the same name in the other arm is another one.
         drawn_from = [together, together] if design.paired else sides
-        for rows in drawn_from[: 1 if design.paired else 2]:
+        for rows in [together] if design.paired else sides:
             if groups:
                 _nested(self._of_unit[rows], self._of_drawn[rows], unit, groups, "cluster")
             if layers:
                 _nested(self._of_drawn[rows], self._stratum[self._of_block[rows]], groups or unit, layers, "stratum")
         strata = np.unique(self._stratum[self._of_block[together]])
         arms = []
-        for side, rows, missing_partner, (null_rows, open_rows) in zip(
-            sides, drawn_from, unmatched, counts, strict=True
-        ):
+        for arm, (side, rows) in enumerate(zip(sides, drawn_from, strict=True)):
             blocks = np.flatnonzero(np.bincount(self._of_block[rows], minlength=len(self._stratum)))
             place = np.zeros(len(self._stratum), dtype=np.int64)
             place[blocks] = np.arange(len(blocks))
@@ -197,9 +193,9 @@ class ComparedRows:
                     place[self._of_block[side]],
                     np.searchsorted(strata, self._stratum[blocks]),
                     self._units(side),
-                    missing_partner,
-                    open_rows,
-                    null_rows,
+                    self._units(known[arm]) - self._units(matched[arm]),
+                    int(unfinished[every[arm]].sum()),
+                    int(null[every[arm]].sum()),
                 )
             )
         names_of_arms = (f"{design.arm} {design.baseline}", f"{design.arm} {design.treatment}")
