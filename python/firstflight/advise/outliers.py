@@ -88,8 +88,7 @@ def outliers(
     fit = [window for window in other.candidates if holds(rest, budget, window, other.cases)]
     without, *_ = best_of(other, reference, fit)
     best = min(other.candidates, key=lambda window: other.changes[reference, window].value)
-    changed = (window for window in (without, decision.initial_window) if window != decision.current)
-    shown = next(changed, best)
+    shown = next((window for window in (without, decision.initial_window) if window != decision.current), best)
     return Outliers(
         tuple(
             f"connection {users['client'][at] + 1:,}: {described(users.row(at, named=True))}"

@@ -123,8 +123,8 @@ class ComparedRows:
             raise ValueError(f"the frame lacks the column {', '.join(missing)}: it has {', '.join(schema)}")
         plain = pl.col(arm).cast(pl.String) if schema[arm] in (pl.Enum, pl.Categorical) else pl.col(arm)
         known = [plain.alias(_ARM), (pl.col(weight).cast(pl.Float64) if weight else pl.lit(1.0)).alias(_WEIGHT)]
-        wanted = (pl.col(_ARM) == name for name in arms)
-        self.frame = lazy.select(*kept, *known).filter(pl.any_horizontal(*wanted)).collect()
+        in_arms = pl.any_horizontal(pl.col(_ARM) == name for name in arms)
+        self.frame = lazy.select(*kept, *known).filter(in_arms).collect()
         self.weights = self.frame[_WEIGHT].to_numpy()
         odd = np.count_nonzero(~((self.weights >= 0) & np.isfinite(self.weights)))
         if odd:
